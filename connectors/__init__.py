@@ -1,0 +1,1 @@
+"""One file per outside system, the only importer of its SDK; typed errors."""

@@ -1,0 +1,207 @@
+"""Microsoft Graph: people, groups and managers. The only importer of requests."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from math import isfinite
+from typing import Any
+from urllib.parse import quote
+
+import requests
+
+from connectors.errors import PermanentError, TemporaryError
+
+GRAPH_SCOPE = "https://graph.microsoft.com/.default"
+TIMEOUT = (3.0, 10.0)
+EVENTUAL = {"ConsistencyLevel": "eventual"}
+PERSON = "id,displayName,mail,userPrincipalName,accountEnabled"
+MOST_CHECKED = 20
+PAGE = 100
+TEMPORARY = frozenset({408, 423, 429, 500, 502, 503, 504, 509})
+CODES = {400: "bad_request", 401: "unauthorized", 403: "forbidden", 404: "not_found"}
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group of the directory; only `oid` identifies it, the rest is for reading."""
+
+    oid: str
+    name: str
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody in the directory; `enabled` is False for blocked accounts."""
+
+    oid: str
+    name: str
+    email: str = ""
+    enabled: bool = True
+
+
+class BoundedSession(requests.Session):
+    """A session that never waits for ever and takes neither proxies nor CA bundles from the environment."""
+
+    def __init__(self, ca_file: str | None) -> None:
+        super().__init__()
+        self.trust_env = False
+        self.verify = ca_file or True
+
+    def request(self, *args: Any, **kwargs: Any) -> requests.Response:
+        """Send a request with a timeout and without following redirects."""
+        if kwargs.get("timeout") is None:
+            kwargs["timeout"] = TIMEOUT
+        kwargs["allow_redirects"] = False
+        return super().request(*args, **kwargs)
+
+
+class Graph:
+    """Reads the directory as the application.
+
+    `token` returns an access token for Graph; `renew` returns one that was not seen before, asked for once
+    when Graph answers 401. Every method raises TemporaryError (network, 429, 5xx; `retry_after` in seconds)
+    or PermanentError (`code` forbidden, unauthorized, bad_request).
+    """
+
+    def __init__(
+        self,
+        token: Callable[[], str],
+        base_url: str,
+        ca_file: str | None = None,
+        renew: Callable[[], str] | None = None,
+    ) -> None:
+        self._token = token
+        self._renew = renew or token
+        self._base = base_url.rstrip("/")
+        self._session = BoundedSession(ca_file)
+
+    def groups_of(self, user_oid: str) -> set[str]:
+        """Return the ids of all groups of a person, nested ones included; empty for an unknown person."""
+        body = {"securityEnabledOnly": True}
+        answer = self._call("POST", f"/users/{quote(user_oid, safe='')}/getMemberObjects", json=body)
+        return {str(oid) for oid in answer["value"]} if answer else set()
+
+    def is_member(self, user_oid: str, group_oids: Iterable[str]) -> bool:
+        """Tell whether a person is in any of the groups, directly or through another group."""
+        asked = list(dict.fromkeys(group_oids))
+        path = f"/users/{quote(user_oid, safe='')}/checkMemberGroups"
+        for start in range(0, len(asked), MOST_CHECKED):
+            answer = self._call("POST", path, json={"groupIds": asked[start : start + MOST_CHECKED]})
+            if answer and answer["value"]:
+                return True
+        return False
+
+    def find_groups(self, text: str, limit: int = 20) -> list[Group]:
+        """Return groups with words that start like the words of `text`, by name; none for a blank text."""
+        wanted = " ".join(text.split())
+        if not wanted:
+            return []
+        escaped = wanted.replace("\\", "\\\\").replace('"', '\\"')
+        params = {
+            "$search": f'"displayName:{escaped}"',
+            "$select": "id,displayName,description",
+            "$top": str(limit),
+        }
+        answer = self._call("GET", "/groups", params=params, headers=EVENTUAL)
+        found = [_group(row) for row in answer["value"]] if answer else []
+        return sorted(found, key=lambda group: group.name.casefold())
+
+    def group(self, oid: str) -> Group | None:
+        """Return a group, or None when the directory has none with this id."""
+        params = {"$select": "id,displayName,description"}
+        answer = self._call("GET", f"/groups/{quote(oid, safe='')}", params=params)
+        return _group(answer) if answer else None
+
+    def members(self, group_oid: str) -> Iterator[Person]:
+        """Yield everybody in a group or in one inside it, page by page; nobody for an unknown group."""
+        path = f"/groups/{quote(group_oid, safe='')}/transitiveMembers/microsoft.graph.user"
+        answer = self._call("GET", path, params={"$select": PERSON, "$top": str(PAGE)})
+        while answer:
+            yield from (_person(row) for row in answer["value"])
+            following = answer.get("@odata.nextLink")
+            answer = self._call("GET", self._within(str(following))) if following else None
+
+    def person(self, oid: str) -> Person | None:
+        """Return a person, blocked or not, or None when the directory has none with this id."""
+        answer = self._call("GET", f"/users/{quote(oid, safe='')}", params={"$select": PERSON})
+        return _person(answer) if answer else None
+
+    def manager_chain(self, oid: str) -> list[Person]:
+        """Return the manager, the manager's manager and so on; empty for an unknown person."""
+        params = {
+            "$expand": f"manager($levels=max;$select={PERSON})",
+            "$select": "id,displayName",
+            "$count": "true",
+        }
+        answer = self._call("GET", f"/users/{quote(oid, safe='')}", params=params, headers=EVENTUAL)
+        chain: list[Person] = []
+        while answer and (answer := answer.get("manager")):
+            chain.append(_person(answer))
+        return chain
+
+    def _within(self, link: str) -> str:
+        """Refuse pages elsewhere: they would be given our token."""
+        if not link.startswith(f"{self._base}/"):
+            raise PermanentError("Graph named a next page on another server", code="foreign_link")
+        return link.removeprefix(self._base)
+
+    def _call(self, method: str, path: str, **options: Any) -> Row | None:
+        response = self._send(method, path, self._token(), options)
+        if response.status_code == 401:
+            response = self._send(method, path, self._renew(), options)
+        if response.status_code == 404:
+            return None
+        if response.status_code != 200:
+            raise _failure(response)
+        try:
+            answer = response.json()
+        except ValueError as error:
+            raise TemporaryError("Graph gave an answer that is not JSON") from error
+        if not isinstance(answer, dict):
+            raise TemporaryError("Graph gave an answer of an unknown shape")
+        return answer
+
+    def _send(self, method: str, path: str, token: str, options: Row) -> requests.Response:
+        headers = {"Authorization": f"Bearer {token}", **options.get("headers", {})}
+        try:
+            return self._session.request(method, f"{self._base}{path}", **{**options, "headers": headers})
+        except requests.RequestException as error:
+            raise TemporaryError(f"Graph cannot be reached: {type(error).__name__}") from error
+
+
+def _failure(response: requests.Response) -> TemporaryError | PermanentError:
+    said: Row = {}
+    with suppress(ValueError, AttributeError):
+        said = response.json().get("error") or {}
+    message = f"Graph answered {response.status_code} {said.get('code', '')}: {said.get('message', '')}"
+    if response.status_code in TEMPORARY:
+        return TemporaryError(message, retry_after=seconds(response.headers.get("Retry-After")))
+    return PermanentError(message, code=CODES.get(response.status_code, f"http_{response.status_code}"))
+
+
+def seconds(retry_after: str | None) -> float | None:
+    """Return a Retry-After header, number or date, as seconds from now; None when absent or unreadable."""
+    if not retry_after:
+        return None
+    with suppress(ValueError):
+        wait = float(retry_after)
+        return max(0.0, wait) if isfinite(wait) else None
+    with suppress(ValueError):
+        when = parsedate_to_datetime(retry_after)
+        return max(0.0, (when - datetime.now(UTC)).total_seconds())
+    return None
+
+
+def _group(row: Row) -> Group:
+    return Group(str(row["id"]), str(row.get("displayName") or ""), str(row.get("description") or ""))
+
+
+def _person(row: Row) -> Person:
+    email = row.get("mail") or row.get("userPrincipalName") or ""
+    enabled = row.get("accountEnabled") is not False
+    return Person(str(row["id"]), str(row.get("displayName") or ""), str(email), enabled)
