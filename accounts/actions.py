@@ -1,0 +1,170 @@
+"""What changes about people, teams and tokens."""
+
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from accounts.models import ApiToken, Membership, Project, RoleHeld, Team, User
+from accounts.refusals import BadInput, Conflict
+from accounts.roles import Role, roles_from
+from audit.actors import Actor
+from audit.events import Kind
+from audit.log import record
+from connectors.entra import Claims
+from connectors.graph import Graph
+
+LONGEST_TOKEN_DAYS = 365
+MOST_TOKENS = 20
+# It becomes a label's value on every object of the team, which begins and ends with a letter or digit.
+COST_CENTRE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,18}[A-Za-z0-9])?")
+
+
+def groups_from(claims: Claims, graph: Graph) -> list[str]:
+    """The person's group object ids: from the token, or from Graph when there were too many for a token.
+
+    Raises ConnectorError when Graph does not answer: sign-in then fails rather than guess at rights.
+    """
+    return sorted(graph.groups_of(claims.oid)) if claims.groups_overage else sorted(claims.groups)
+
+
+def object_ids(groups: Iterable[str]) -> list[str]:
+    """The object ids among these, in small letters and sorted; a tenant may send names instead, which never count."""
+    found = set()
+    for group in groups:
+        with suppress(ValueError):
+            found.add(str(UUID(group)))
+    return sorted(found)
+
+
+@transaction.atomic
+def take_over(claims: Claims, *, groups: Iterable[str], now: datetime) -> User:
+    """Create or refresh the account of a person whose token was checked, with their roles and memberships."""
+    known = object_ids(groups)
+    user, _ = User.objects.update_or_create(
+        oid=claims.oid,
+        defaults={
+            "tid": claims.tid,
+            "name": claims.name or claims.username or claims.oid,
+            "username": claims.username,
+            "email": claims.email,
+            "groups": known,
+            "groups_known_at": now,
+        },
+    )
+    wanted = roles_from(app_roles=claims.roles, groups=known, role_groups=settings.ENV.role_groups)
+    user.roles_held.exclude(role__in=wanted).delete()
+    for role in wanted:
+        RoleHeld.objects.get_or_create(user=user, role=role)
+    join_teams(user, known, lead=Role.TEAM_LEAD in wanted)
+    return User.objects.get(pk=user.pk)
+
+
+@transaction.atomic
+def signed_in(user: User) -> None:
+    """Note in the audit log that somebody signed in."""
+    record(Kind.SIGNED_IN, actor=user.as_actor(), subject=("person", user.pk), roles=sorted(user.roles))
+
+
+@transaction.atomic
+def signed_out(user: User) -> None:
+    """Note in the audit log that somebody signed out."""
+    record(Kind.SIGNED_OUT, actor=user.as_actor(), subject=("person", user.pk))
+
+
+def check_cost_centre(text: str) -> str:
+    """The cost centre without blanks around it; raises BadInput for what cannot stand on a cluster's objects."""
+    if not COST_CENTRE.fullmatch(text.strip()):
+        raise BadInput(
+            "Use up to 20 letters, digits and hyphens, beginning and ending with a letter or digit.",
+            code="bad_cost_centre", field="cost_centre",
+        )  # fmt: skip
+    return text.strip()
+
+
+@transaction.atomic
+def create_team(
+    *, name: str, slug: str, entra_group: str, entra_group_name: str, cost_centre: str, project: str, by: User
+) -> tuple[Team, Project]:
+    """Create a team with its first project; who already signed in with its group is a member at once.
+
+    Raises Conflict when the name, the slug or the group is taken, BadInput for a cost centre that cannot be one.
+    """
+    cost_centre = check_cost_centre(cost_centre)
+    if Team.objects.filter(entra_group=entra_group).exists():
+        raise Conflict(
+            "This group has a team already. Ask its members.", code="group_taken", field="entra_group"
+        )
+    if Team.objects.filter(name__iexact=name).exists() or Team.objects.filter(slug=slug).exists():
+        raise Conflict(
+            "There is a team of this name already. Choose another.", code="name_taken", field="name"
+        )
+    try:
+        with transaction.atomic():
+            team = Team.objects.create(
+                name=name, slug=slug, entra_group=entra_group, entra_group_name=entra_group_name,
+                cost_centre=cost_centre, created_by=by,
+            )  # fmt: skip
+    except IntegrityError as error:
+        raise Conflict(
+            "Somebody took this name or group a moment ago.", code="name_taken", field="name"
+        ) from error
+    team.refresh_from_db()
+    first = Project.objects.create(team=team, slug=project)
+    for user in User.objects.filter(is_active=True):
+        if str(team.entra_group) in user.groups:
+            _join(team, user, lead=user.pk == by.pk or Role.TEAM_LEAD in user.roles)
+    record(
+        Kind.TEAM_CREATED, actor=by.as_actor(), subject=("team", team.pk), team_id=team.pk,
+        name=name, entra_group=entra_group, cost_centre=cost_centre,
+    )  # fmt: skip
+    by.__dict__.pop("teams", None)
+    return team, first
+
+
+@transaction.atomic
+def create_token(*, user: User, name: str, scope: str, days: int, now: datetime) -> tuple[ApiToken, str]:
+    """Create a personal token; the second value is the secret, which cannot be shown again."""
+    if not 1 <= days <= LONGEST_TOKEN_DAYS:
+        raise BadInput(f"A token lives 1 to {LONGEST_TOKEN_DAYS} days.", code="out_of_range", field="days")
+    if user.tokens.usable(now).count() >= MOST_TOKENS:
+        raise Conflict(f"You have {MOST_TOKENS} tokens. Revoke one first.", code="too_many")
+    prefix, secret = ApiToken.new_secret()
+    token = ApiToken.objects.create(
+        user=user, name=name, prefix=prefix, digest=ApiToken.hash_of(secret), scope=scope,
+        expires_at=now + timedelta(days=days),
+    )  # fmt: skip
+    record(
+        Kind.TOKEN_CREATED,
+        actor=user.as_actor(),
+        subject=("token", prefix),
+        name=name,
+        scope=scope,
+        days=days,
+    )
+    return token, secret
+
+
+@transaction.atomic
+def revoke_token(token: ApiToken, *, by: User | Actor, now: datetime) -> None:
+    """End a token at once; ending it again changes nothing."""
+    if ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now):
+        actor = by if isinstance(by, Actor) else by.as_actor()
+        record(Kind.TOKEN_REVOKED, actor=actor, subject=("token", token.prefix), name=token.name)
+
+
+def join_teams(user: User, groups: list[str], *, lead: bool) -> None:
+    """Make memberships equal to the person's groups; the part in a team that stays is kept."""
+    user.memberships.exclude(team__entra_group__in=groups).delete()
+    for team in Team.objects.filter(entra_group__in=groups).exclude(memberships__user=user):
+        _join(team, user, lead=lead or team.created_by_id == user.pk)
+
+
+def _join(team: Team, user: User, *, lead: bool) -> None:
+    part = Membership.Part.LEAD if lead else Membership.Part.MEMBER
+    Membership.objects.get_or_create(team=team, user=user, defaults={"part": part, "since": timezone.now()})

@@ -1,0 +1,174 @@
+"""Who: the caller, their teams, and their tokens."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import mixins, serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts import actions, replay
+from accounts.endpoints import Endpoint
+from accounts.models import ApiToken, Membership, Team, User
+from accounts.roles import HOLDERS, Role
+from accounts.strict import Choice, Integer, PageQuery, StrictSerializer, Text
+
+
+class PersonSerializer(serializers.Serializer[User]):
+    """A person as others see them."""
+
+    oid = serializers.UUIDField()
+    name = serializers.CharField()
+
+
+class TeamNameSerializer(serializers.Serializer[Team]):
+    """A team where another thing is the subject."""
+
+    slug = serializers.CharField()
+    name = serializers.CharField()
+
+
+class MyTeamSerializer(serializers.Serializer[Membership]):
+    """One's own place in a team."""
+
+    slug = serializers.CharField(source="team.slug")
+    name = serializers.CharField(source="team.name")
+    part = serializers.ChoiceField(choices=Membership.Part.choices)
+
+
+class MeSerializer(serializers.Serializer[User]):
+    """The caller."""
+
+    oid = serializers.UUIDField()
+    name = serializers.CharField()
+    username = serializers.CharField()
+    email = serializers.CharField()
+    roles = serializers.SerializerMethodField()
+    permissions = serializers.SerializerMethodField()
+    teams = MyTeamSerializer(many=True, source="memberships.all")
+
+    def get_roles(self, user: User) -> list[str]:
+        """The roles held now."""
+        return sorted(Role(role).value for role in user.roles)
+
+    def get_permissions(self, user: User) -> list[str]:
+        """What the roles allow beyond being a member of teams."""
+        return sorted(permission.value for permission in HOLDERS if user.may(permission))
+
+
+class TeamSerializer(TeamNameSerializer):
+    """A team."""
+
+    cost_centre = serializers.CharField()
+    entra_group = serializers.UUIDField()
+    entra_group_name = serializers.CharField()
+    projects = serializers.SerializerMethodField()
+    created_at = serializers.DateTimeField()
+
+    def get_projects(self, team: Team) -> list[str]:
+        """The projects its cost is put under."""
+        return sorted(project.slug for project in team.projects.all())
+
+
+class MemberSerializer(serializers.Serializer[Membership]):
+    """Somebody's place in a team."""
+
+    person = PersonSerializer(source="user")
+    part = serializers.ChoiceField(choices=Membership.Part.choices)
+    since = serializers.DateTimeField()
+
+
+class TokenSerializer(serializers.Serializer[ApiToken]):
+    """A personal token; its prefix is all that can be seen of it."""
+
+    prefix = serializers.CharField()
+    name = serializers.CharField()
+    scope = serializers.ChoiceField(choices=ApiToken.Scope.choices)
+    created_at = serializers.DateTimeField()
+    expires_at = serializers.DateTimeField()
+    last_used_at = serializers.DateTimeField(allow_null=True)
+    revoked_at = serializers.DateTimeField(allow_null=True)
+
+
+class NewTokenSerializer(TokenSerializer):
+    """A token with its secret, which is told once: null in the answer to a repeated call."""
+
+    secret = serializers.CharField(allow_null=True)
+
+
+class WantedTokenSerializer(StrictSerializer):
+    """What to make."""
+
+    name = Text(max_length=60, help_text="What will use it.")
+    scope = Choice(choices=ApiToken.Scope.choices)
+    days = Integer(min_value=1, max_value=actions.LONGEST_TOKEN_DAYS, help_text="Days it lives.")
+
+
+class MeEndpoint(Endpoint):
+    """The caller."""
+
+    serializer_class = MeSerializer
+
+    @extend_schema(operation_id="me", responses=MeSerializer)
+    def list(self, request: Request) -> Response:
+        """Who calls, with roles, permissions and teams."""
+        user = User.objects.prefetch_related("roles_held", "memberships__team").get(pk=self.caller.pk)
+        return Response(self.shown(user, MeSerializer))
+
+
+class TeamReadEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint):
+    """The teams that the caller may see."""
+
+    serializer_class = TeamSerializer
+    lookup_field = "slug"
+    lookup_value_converter = "slug"
+    ordering = "name"
+    asks = {"list": PageQuery, "members": PageQuery}
+
+    def get_queryset(self) -> QuerySet[Team]:
+        """One's own teams; every team for leads and auditors."""
+        return Team.objects.visible_to(self.request.user).prefetch_related("projects")
+
+    @extend_schema(responses=MemberSerializer(many=True))
+    @action(detail=True, ordering="id")
+    def members(self, request: Request, slug: str) -> Response:
+        """Who is in the team."""
+        team = self.get_object()
+        page: Any = self.paginate_queryset(team.memberships.select_related("user"))
+        return self.get_paginated_response(MemberSerializer(page, many=True).data)
+
+
+class TokenEndpoint(mixins.ListModelMixin, Endpoint):
+    """The caller's own tokens."""
+
+    queryset = ApiToken.objects.none()
+    serializer_class = TokenSerializer
+    lookup_field = "prefix"
+    lookup_value_converter = "slug"
+    ordering = "-created_at"
+    asks = {"list": PageQuery}
+    keyed = frozenset({"create"})
+
+    def get_queryset(self) -> QuerySet[ApiToken]:
+        """Nobody sees another's tokens."""
+        return ApiToken.objects.filter(user__pk=self.request.user.pk or 0)
+
+    @extend_schema(request=WantedTokenSerializer, responses={201: NewTokenSerializer})
+    def create(self, request: Request) -> Response:
+        """Make a token; the answer holds the secret, this once."""
+        wanted = self.body(WantedTokenSerializer)
+        return replay.answer_once(request, lambda: self._make(wanted))
+
+    @extend_schema(request=None, responses={204: OpenApiResponse(description="It is revoked.")})
+    def destroy(self, request: Request, prefix: str) -> Response:
+        """Revoke a token; doing so again changes nothing."""
+        actions.revoke_token(self.get_object(), by=self.caller, now=timezone.now())
+        return Response(status=204)
+
+    def _make(self, wanted: dict[str, Any]) -> replay.Answer:
+        token, secret = actions.create_token(user=self.caller, now=timezone.now(), **wanted)
+        seen = self.shown(token, TokenSerializer)
+        return replay.Answer(seen | {"secret": secret}, 201, kept=seen | {"secret": None})

@@ -1,0 +1,7 @@
+"""The accounts package as a Django app."""
+
+from django.apps import AppConfig
+
+
+class AccountsConfig(AppConfig):
+    name = "accounts"

@@ -1,0 +1,100 @@
+"""Who calls the API: a personal token, or an Entra access token for this API."""
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from django.utils import timezone
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.exceptions import APIException, AuthenticationFailed
+from rest_framework.permissions import SAFE_METHODS, BasePermission
+from rest_framework.request import Request
+
+from accounts.directory import entra
+from accounts.models import ApiToken, User
+from connectors.errors import PermanentError, TemporaryError
+
+if TYPE_CHECKING:  # the framework's views import this module through the settings
+    from rest_framework.views import APIView
+
+LAST_USE_KNOWN_TO = timedelta(minutes=1)
+
+
+class DirectoryAway(APIException):
+    """The keys to check an Entra token with cannot be had now."""
+
+    status_code = 503
+    default_detail = "Entra ID does not answer, so the token cannot be checked. Try again in a minute."
+    default_code = "directory_away"
+
+
+class BearerAuthentication(BaseAuthentication):
+    """`Authorization: Bearer qm_…` or an Entra token; anything else in the header is refused, never ignored."""
+
+    def authenticate(self, request: Request) -> tuple[User, Any] | None:
+        """The person and what they came with; None without the header; raises AuthenticationFailed."""
+        header = request.headers.get("Authorization", "")
+        if not header:
+            return None
+        scheme, _, secret = header.partition(" ")
+        if scheme.lower() != "bearer" or not secret or " " in secret:
+            raise AuthenticationFailed("Send “Authorization: Bearer TOKEN”.")
+        return _by_token(secret) if secret.startswith("qm_") else _by_entra(secret)
+
+    def authenticate_header(self, request: Request) -> str:
+        """What a 401 asks for."""
+        return 'Bearer realm="quartermaster"'
+
+
+class SignedInWithScope(BasePermission):
+    """Signed in; and a read token reads only."""
+
+    message = "This token reads only. Create one that may write."
+
+    def has_permission(self, request: Request, view: "APIView") -> bool:
+        """Whether the method is within the token's scope."""
+        if not request.user.is_authenticated:
+            return False
+        token = request.auth
+        if isinstance(token, ApiToken) and request.method not in SAFE_METHODS:
+            return token.scope == ApiToken.Scope.WRITE
+        return True
+
+
+class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """The OpenAPI description of the bearer token."""
+
+    target_class = "accounts.authentication.BearerAuthentication"
+    name = "bearer"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        """An HTTP bearer scheme."""
+        return {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "A personal token (qm_…) or an Entra token.",
+        }
+
+
+def _by_token(secret: str) -> tuple[User, ApiToken]:
+    now = timezone.now()
+    rows = ApiToken.objects.usable(now).select_related("user").prefetch_related("user__roles_held")
+    token = rows.filter(digest=ApiToken.hash_of(secret)).first()
+    if token is None:
+        raise AuthenticationFailed("This token is unknown, expired or revoked.")
+    if token.last_used_at is None or now - token.last_used_at > LAST_USE_KNOWN_TO:
+        ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
+    return token.user, token
+
+
+def _by_entra(secret: str) -> tuple[User, str]:
+    try:
+        claims = entra().verify_bearer(secret)
+    except TemporaryError as error:
+        raise DirectoryAway from error
+    except PermanentError as error:
+        raise AuthenticationFailed("This token is not one of ours or has expired.") from error
+    user = User.objects.prefetch_related("roles_held").filter(oid=claims.oid, is_active=True).first()
+    if user is None or claims.app_only:
+        raise AuthenticationFailed("Sign in to the portal once before you use its API.")
+    return user, "entra"

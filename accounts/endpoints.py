@@ -1,0 +1,43 @@
+"""What every endpoint of the API has in common."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from rest_framework.exceptions import NotAuthenticated
+from rest_framework.serializers import Serializer
+from rest_framework.viewsets import GenericViewSet
+
+from accounts.models import User
+
+
+class Endpoint(GenericViewSet[Any]):
+    """A set of calls about one kind of thing.
+
+    `asks` names the parameters that an action takes in its address; they are checked before the action runs and
+    stand in `asked`. `keyed` actions need an Idempotency-Key, `guarded` ones If-Match, `outside` ones may fail
+    because an outside system did. `ordering` is the order of a paged list, one field.
+    """
+
+    asks: ClassVar[Mapping[str, type[Serializer[Any]]]] = {}
+    keyed: ClassVar[frozenset[str]] = frozenset()
+    guarded: ClassVar[frozenset[str]] = frozenset()
+    outside: ClassVar[frozenset[str]] = frozenset()
+    ordering: ClassVar[str] = "id"
+    asked: Mapping[str, Any]
+
+    @property
+    def caller(self) -> User:
+        """Who calls; raises NotAuthenticated for nobody."""
+        if not isinstance(self.request.user, User):
+            raise NotAuthenticated
+        return self.request.user
+
+    def body(self, serializer: type[Serializer[Any]], *, partial: bool = False) -> dict[str, Any]:
+        """The checked values of the body; raises ValidationError naming the fields at fault."""
+        read = serializer(data=self.request.data, partial=partial)
+        read.is_valid(raise_exception=True)
+        return dict(read.validated_data)
+
+    def shown(self, row: Any, serializer: type[Serializer[Any]]) -> dict[str, Any]:
+        """A row as the answer shows it."""
+        return dict(serializer(row, context=self.get_serializer_context()).data)

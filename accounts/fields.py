@@ -1,0 +1,66 @@
+"""Form fields that take exactly what they ask for: ASCII digits, a moment in UTC."""
+
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+from django import forms
+
+DIGITS = re.compile(r"[0-9]{1,6}", re.ASCII)
+MINUTE = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?", re.ASCII)
+INPUT = "%Y-%m-%dT%H:%M"
+
+
+class WholeNumberField(forms.Field):
+    """A whole number from 1 to `most`, written in plain digits and nothing else."""
+
+    def __init__(self, *, most: int, of: str, **options: Any) -> None:
+        attrs = {"min": 1, "max": most, "step": 1, "inputmode": "numeric"}
+        super().__init__(widget=forms.NumberInput(attrs=attrs), **options)
+        self.most, self.of = most, of
+
+    def to_python(self, value: Any) -> int | None:
+        """The number; None for nothing. Raises ValidationError."""
+        if value in self.empty_values:
+            return None
+        if not DIGITS.fullmatch(str(value)) or not 1 <= int(value) <= self.most:
+            raise forms.ValidationError(
+                f"Write a whole number of {self.of} from 1 to {self.most:,}.", code="number"
+            )
+        return int(value)
+
+
+class MomentField(forms.Field):
+    """A day and a time, taken as UTC."""
+
+    widget = forms.DateTimeInput(format=INPUT, attrs={"type": "datetime-local"})
+
+    def to_python(self, value: Any) -> datetime | None:
+        """The aware moment; None for nothing. Raises ValidationError."""
+        if value in self.empty_values:
+            return None
+        try:
+            if not MINUTE.fullmatch(str(value)):
+                raise ValueError(value)
+            return datetime.fromisoformat(str(value)).replace(tzinfo=UTC)
+        except ValueError as error:
+            raise forms.ValidationError(
+                "Write a day and a time, like 2026-11-28 18:00.", code="moment"
+            ) from error
+
+    def prepare_value(self, value: Any) -> Any:
+        """What the browser's control shows."""
+        return value.astimezone(UTC).strftime(INPUT) if isinstance(value, datetime) else value
+
+
+class StrictForm(forms.Form):
+    """A form that refuses fields it does not have, so that a misspelt one is never ignored."""
+
+    also = frozenset({"csrfmiddlewaretoken"})
+
+    def clean(self) -> dict[str, Any]:
+        """Raises ValidationError for fields that nobody asked for."""
+        unknown = sorted(set(self.data) - set(self.fields) - self.also)
+        if unknown:
+            raise forms.ValidationError(f"There is no field “{unknown[0][:40]}” here.", code="unknown_field")
+        return self.cleaned_data

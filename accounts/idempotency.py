@@ -1,0 +1,40 @@
+"""Makes a form that arrives twice do its work once."""
+
+import hashlib
+import json
+import secrets
+from collections.abc import Callable, Mapping
+
+from django.db import transaction
+
+from accounts.models import Idempotency, User
+from accounts.refusals import Conflict
+
+LONGEST_KEY = 255
+
+
+def new_key() -> str:
+    """A key for the hidden field of a form."""
+    return secrets.token_urlsafe(16)
+
+
+def once(user: User, *, route: str, key: str, body: Mapping[str, str], action: Callable[[], str]) -> str:
+    """Do an action and remember the address it leads to; a repetition is led there and does nothing.
+
+    An action that raises is not remembered. A repetition that is under way at the same moment waits for the first.
+    Raises Conflict when the key came before with another body.
+    """
+    digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+    with transaction.atomic():
+        row, is_new = Idempotency.objects.get_or_create(
+            user=user, route=route, key=key[:LONGEST_KEY], defaults={"body_hash": digest}
+        )
+        if is_new:
+            row.location = action()
+            row.save(update_fields=["location"])
+        elif row.body_hash != digest:
+            raise Conflict(
+                "This form was sent already, with other values. Look at what it says now and send it again.",
+                code="sent_already",
+            )
+        return row.location

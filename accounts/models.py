@@ -1,0 +1,106 @@
+"""Who: people as Entra ID knows them, and the roles they hold."""
+
+import uuid
+from functools import cached_property
+from typing import Any, ClassVar
+
+from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
+from django.db import models
+
+from accounts.roles import HOLDERS, Permission, Role
+from audit.actors import Actor
+
+__all__ = ["ApiToken", "Idempotency", "Membership", "Project", "RoleHeld", "Team", "User"]
+
+
+class UserManager(BaseUserManager["User"]):
+    """People are found by their object id; nobody is ever created with a password."""
+
+    def get_by_natural_key(self, username: str | None) -> "User":
+        """The person with this object id."""
+        return self.get(oid=str(username))
+
+
+class User(AbstractBaseUser):
+    """A person, keyed by tenant and object id; name and address are for display and may change."""
+
+    tid = models.UUIDField()
+    oid = models.UUIDField(unique=True, default=uuid.uuid4)
+    name = models.CharField(max_length=200)
+    username = models.CharField(max_length=200)
+    email = models.CharField(max_length=254, blank=True)
+    is_active = models.BooleanField(default=True)
+    groups = models.JSONField(default=list)
+    groups_known_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    USERNAME_FIELD = "oid"
+    REQUIRED_FIELDS: ClassVar[list[str]] = []
+    objects = UserManager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["tid", "oid"], name="one_account_per_person")]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @cached_property
+    def roles(self) -> frozenset[Role]:
+        """The roles held now, read once per object."""
+        return frozenset(Role(held.role) for held in self.roles_held.all())
+
+    @cached_property
+    def teams(self) -> tuple["Team", ...]:
+        """The teams this person is a member of, by name, read once per object."""
+        return tuple(Team.objects.of_member(self))
+
+    @property
+    def team_ids(self) -> frozenset[int]:
+        """The keys of those teams."""
+        return frozenset(team.pk for team in self.teams)
+
+    def may(self, permission: Permission) -> bool:
+        """Whether one of the roles held gives this permission."""
+        return self.is_active and bool(HOLDERS[permission] & self.roles)
+
+    @property
+    def role_words(self) -> str:
+        """The roles as a page says them, strongest first."""
+        order = list(Role)[::-1]
+        return ", ".join(role.words for role in order if role in self.roles) or Role.DATA_SCIENTIST.words
+
+    @property
+    def initials(self) -> str:
+        """Two letters for the person chip."""
+        words = self.name.split() or ["?"]
+        return (words[0][:1] + (words[-1][:1] if len(words) > 1 else "")).upper()
+
+    def as_actor(self) -> Actor:
+        """This person as an audit event remembers them."""
+        return Actor("person", str(self.oid), self.name)
+
+    def set_password(self, raw_password: Any) -> None:
+        """Refused: people sign in with Entra ID only."""
+        raise TypeError("People sign in with Entra ID; there are no passwords here.")
+
+
+class RoleHeld(models.Model):
+    """A role that a person's app roles and groups gave at their last sign-in."""
+
+    user = models.ForeignKey(User, models.CASCADE, related_name="roles_held")
+    role = models.CharField(max_length=30, choices=[(role.value, role.words) for role in Role])
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["user", "role"], name="a_role_is_held_once"),
+            models.CheckConstraint(
+                condition=models.Q(role__in=[role.value for role in Role]), name="a_known_role_is_held"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} {self.role}"
+
+
+from accounts.teams import Membership, Project, Team  # noqa: E402
+from accounts.tokens import ApiToken, Idempotency  # noqa: E402

@@ -1,0 +1,47 @@
+"""What a person can cause and is told: one shape for page and API."""
+
+from enum import StrEnum
+
+
+class Sort(StrEnum):
+    """What sort of refusal; pages and API turn it into 422, 403, 409 and 412."""
+
+    INPUT = "input"
+    RIGHTS = "rights"
+    CONFLICT = "conflict"
+    STALE = "stale"
+
+
+class Refused(Exception):
+    """Something asked for and not done, with nothing changed; the message says why and what to do.
+
+    `code` is for machines, `field` names the input at fault, empty when it is no single one.
+    """
+
+    sort = Sort.INPUT
+
+    def __init__(self, message: str, *, code: str, field: str = "") -> None:
+        super().__init__(message)
+        self.message, self.code, self.field = message, code, field
+
+
+class BadInput(Refused):
+    """A value that cannot be taken."""
+
+
+class NoRight(Refused):
+    """The person may not do this; the message says who may."""
+
+    sort = Sort.RIGHTS
+
+
+class Conflict(Refused):
+    """What is asked does not fit what is there."""
+
+    sort = Sort.CONFLICT
+
+
+class Stale(Refused):
+    """The object has changed since the person looked at it."""
+
+    sort = Sort.STALE

@@ -1,0 +1,54 @@
+"""What accounts do by the clock: forget answers and sessions that are over, and follow the directory."""
+
+import logging
+from datetime import datetime, timedelta
+from typing import Any
+
+from celery import shared_task
+from django.contrib.sessions.models import Session
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from accounts import leaving
+from accounts.directory import graph
+from accounts.models import Idempotency
+from connectors.errors import PermanentError, TemporaryError
+
+logger = logging.getLogger(__name__)
+MOST_AT_ONCE = 100
+KEPT = timedelta(days=7)
+BATCH = 1_000
+
+
+@shared_task(name="accounts.tasks.forget_old_answers")
+def forget_old_answers() -> None:
+    """Delete the answers to repeated POSTs after seven days, and sessions that are over."""
+    forget(timezone.now())
+
+
+@shared_task(name="accounts.tasks.follow_directory")
+def follow_directory() -> None:
+    """Follow the people who are due; one who cannot be asked about stops no other, a directory away stops all."""
+    now = timezone.now()
+    for user in leaving.due(now, most=MOST_AT_ONCE):
+        try:
+            leaving.follow(user, graph=graph(), now=now)
+        except TemporaryError as error:
+            logger.warning("the directory does not answer", extra={"error": error.message})
+            return
+        except PermanentError as error:
+            logger.warning("the directory refuses", extra={"person": user.pk, "error": error.message})
+
+
+def forget(now: datetime, *, batch: int = BATCH) -> int:
+    """Delete what is too old at this moment, in batches that each lock few rows and briefly; returns how many rows."""
+    answers = Idempotency.objects.filter(created_at__lt=now - KEPT)
+    sessions = Session.objects.filter(expire_date__lt=now)
+    return _delete(answers, batch) + _delete(sessions, batch)
+
+
+def _delete(rows: QuerySet[Any], batch: int) -> int:
+    deleted = 0
+    while keys := list(rows.values_list("pk", flat=True)[:batch]):
+        deleted += rows.filter(pk__in=keys).delete()[0]
+    return deleted

@@ -1,0 +1,83 @@
+"""Personal tokens for the API, and the memory that makes a repeated POST harmless."""
+
+import hashlib
+import secrets
+from datetime import datetime
+
+from django.conf import settings
+from django.db import models
+
+
+class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
+    """Ways to look at tokens."""
+
+    def usable(self, now: datetime) -> "ApiTokenQuerySet":
+        """Neither revoked nor expired, and of a person whose account is active."""
+        return self.filter(revoked_at=None, expires_at__gt=now, user__is_active=True)
+
+
+class ApiToken(models.Model):
+    """A personal token; only its SHA-256 is kept, the secret is shown once."""
+
+    class Scope(models.TextChoices):
+        READ = "read", "Read"
+        WRITE = "write", "Read and write"
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="tokens")
+    name = models.CharField(max_length=60)
+    prefix = models.CharField(max_length=12, unique=True)
+    digest = models.CharField(max_length=64, unique=True)
+    scope = models.CharField(max_length=10, choices=Scope.choices)
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    last_used_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+
+    objects = ApiTokenQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        constraints = [
+            models.CheckConstraint(condition=models.Q(scope__in=["read", "write"]), name="a_known_scope"),
+            models.CheckConstraint(
+                condition=models.Q(expires_at__gt=models.F("created_at")), name="a_token_ends_after_it_starts"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"qm_{self.prefix}…"
+
+    @staticmethod
+    def hash_of(secret: str) -> str:
+        """SHA-256 in hexadecimal; the secret holds 256 random bits, so no slow hash is needed."""
+        return hashlib.sha256(secret.encode()).hexdigest()
+
+    @staticmethod
+    def new_secret() -> tuple[str, str]:
+        """A new (prefix, whole token); the prefix is for recognising it in a list."""
+        prefix = secrets.token_hex(4)
+        return prefix, f"qm_{prefix}_{secrets.token_urlsafe(32)}"
+
+
+class Idempotency(models.Model):
+    """The answer once given to a POST with an `Idempotency-Key`, given again to its repetition.
+
+    One row per person, route and key; kept at least 24 hours (IETF draft-ietf-httpapi-idempotency-key-header-07).
+    """
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    route = models.CharField(max_length=120)
+    key = models.CharField(max_length=255)
+    body_hash = models.CharField(max_length=64)
+    status = models.PositiveSmallIntegerField(null=True)
+    body = models.JSONField(null=True)
+    location = models.CharField(max_length=300, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True, db_index=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["user", "route", "key"], name="one_row_per_idempotency_key")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.route} {self.key}"

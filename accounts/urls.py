@@ -1,0 +1,14 @@
+"""Where signing in and out, and personal tokens, live."""
+
+from django.urls import path
+
+from accounts import token_views, views
+
+urlpatterns = [
+    path("sign-in", views.sign_in, name="sign-in"),
+    path("sign-in/start", views.start, name="sign-in-start"),
+    path("sign-in/callback", views.callback, name="sign-in-callback"),
+    path("sign-out", views.sign_out, name="sign-out"),
+    path("tokens/", token_views.tokens, name="tokens"),
+    path("tokens/<slug:prefix>/revoke", token_views.revoke, name="token-revoke"),
+]

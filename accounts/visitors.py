@@ -1,0 +1,38 @@
+"""What the views of pages share: who looks, what was sent, and how a refused form is answered and remembered."""
+
+from django.core.exceptions import PermissionDenied
+from django.forms import BaseForm
+from django.http import HttpRequest, HttpResponse, QueryDict
+
+from accounts.models import User
+from accounts.refusals import Refused, Sort
+
+STATUS = {Sort.INPUT: 422, Sort.RIGHTS: 403, Sort.CONFLICT: 409, Sort.STALE: 412}
+
+
+def visitor(request: HttpRequest) -> User:
+    """The signed-in person; raises PermissionDenied for anybody else, whom the middleware lets nowhere near."""
+    if not isinstance(request.user, User):
+        raise PermissionDenied
+    return request.user
+
+
+def sent(request: HttpRequest) -> QueryDict | None:
+    """What a form is bound to: None before it is sent; an empty POST is sent too, and answered as any invalid form."""
+    return request.POST if request.method == "POST" else None
+
+
+def add_refusal(form: BaseForm, refusal: Refused) -> int:
+    """Put an action's refusal at its field, or above all fields; returns the HTTP status it is answered with."""
+    form.add_error(refusal.field if refusal.field in form.fields else None, refusal.message)
+    return STATUS[refusal.sort]
+
+
+def with_refusal(
+    response: HttpResponse, form: BaseForm, *, detail: str = "", code: str = "not_taken"
+) -> HttpResponse:
+    """Leave on the answer what was refused, for the audit log; `detail` is the first error where none is given."""
+    fields = {name: " ".join(map(str, errors)) for name, errors in form.errors.items()}
+    said = detail or next(iter(fields.values()), "The form was not taken.")
+    response.refusal = {"detail": said, "code": code, "fields": fields}  # type: ignore[attr-defined]
+    return response
