@@ -1,0 +1,186 @@
+"""What exists: clusters and the kinds of GPU they hold."""
+
+from typing import Any
+
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework import mixins, serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.endpoints import Endpoint
+from accounts.models import User
+from accounts.replay import Answer, answer_once
+from accounts.roles import Permission
+from accounts.strict import Boolean, Choice, Integer, Money, PageQuery, StrictSerializer, Text
+from fleet import actions
+from fleet.models import Cluster, Flavor
+
+
+class FlavorSerializer(serializers.Serializer[Flavor]):
+    """A kind of GPU on a cluster; money is USD."""
+
+    id = serializers.IntegerField()
+    cluster = serializers.CharField(source="cluster.name")
+    name = serializers.CharField()
+    product = serializers.CharField()
+    memory_gb = serializers.IntegerField()
+    gpus_per_node = serializers.IntegerField()
+    capacity_type = serializers.ChoiceField(choices=Flavor.Capacity.choices)
+    price_per_gpu_hour = serializers.DecimalField(max_digits=9, decimal_places=4)
+    gpus_total = serializers.IntegerField()
+    allocated = serializers.IntegerField()
+    free = serializers.IntegerField()
+    gpus_seen_at = serializers.DateTimeField(allow_null=True)
+    is_offered = serializers.BooleanField()
+    cpu_per_gpu = serializers.IntegerField()
+    memory_gib_per_gpu = serializers.IntegerField()
+    node_labels = serializers.DictField(child=serializers.CharField())
+    node_taints = serializers.ListField(child=serializers.DictField(child=serializers.CharField()))
+
+
+class ClusterSerializer(serializers.Serializer[Cluster]):
+    """A cluster; the name of its kubeconfig is shown to who manages clusters, its content to nobody."""
+
+    name = serializers.CharField()
+    title = serializers.CharField()
+    region = serializers.CharField()
+    purpose = serializers.ChoiceField(choices=Cluster.Purpose.choices)
+    delivery = serializers.ChoiceField(choices=Cluster.Delivery.choices)
+    enabled = serializers.BooleanField()
+    health = serializers.ChoiceField(choices=["good", "bad", "waiting"])
+    message = serializers.CharField()
+    version = serializers.CharField()
+    last_contact_at = serializers.DateTimeField(allow_null=True)
+    looked_at = serializers.DateTimeField(allow_null=True)
+    cohort = serializers.CharField()
+    borrow_percent = serializers.IntegerField()
+    storage_class = serializers.CharField()
+    kubeconfig = serializers.SerializerMethodField()
+    flavors = FlavorSerializer(many=True)
+
+    def get_kubeconfig(self, cluster: Cluster) -> str | None:
+        """The file's name, or null."""
+        user: User = self.context["request"].user
+        return cluster.kubeconfig if user.may(Permission.MANAGE_CLUSTERS) else None
+
+
+class ClusterChangeSerializer(StrictSerializer):
+    """What may be said about a cluster."""
+
+    title = Text(max_length=80)
+    region = Text(max_length=40)
+    purpose = Choice(choices=Cluster.Purpose.choices)
+    kubeconfig = Text(
+        max_length=200, required=False, allow_blank=True,
+        help_text="The name of a file in the portal's kubeconfig folder; empty for the portal's own cluster.",
+    )  # fmt: skip
+    context = Text(max_length=100, required=False, allow_blank=True)  # type: ignore[assignment]
+    cohort = Text(max_length=60, required=False)
+    borrow_percent = Integer(min_value=0, max_value=100, required=False)
+    storage_class = Text(max_length=60, required=False, allow_blank=True)
+    enabled = Boolean(required=False)
+
+
+class NewClusterSerializer(ClusterChangeSerializer):
+    """A cluster to add."""
+
+    name = Text(max_length=40)
+
+
+class TaintSerializer(StrictSerializer):
+    """A node's taint."""
+
+    key = Text(max_length=317)
+    value = Text(max_length=63, required=False, allow_blank=True)
+    effect = Choice(choices=actions.EFFECTS)
+
+
+class FlavorChangeSerializer(StrictSerializer):
+    """What may be said about a kind of GPU."""
+
+    product = Text(max_length=40)
+    memory_gb = Integer(min_value=1, max_value=10_000)
+    gpus_per_node = Integer(min_value=1, max_value=64)
+    price_per_gpu_hour = Money(decimal_places=4)
+    capacity_type = Choice(choices=Flavor.Capacity.choices, required=False)
+    cpu_per_gpu = Integer(min_value=1, max_value=1000, required=False)
+    memory_gib_per_gpu = Integer(min_value=1, max_value=10_000, required=False)
+    is_offered = Boolean(required=False)
+    node_labels = serializers.DictField(child=Text(max_length=63, allow_blank=True), required=False)
+    node_taints = TaintSerializer(many=True, required=False)
+
+
+class NewFlavorSerializer(FlavorChangeSerializer):
+    """A kind of GPU to add."""
+
+    cluster = Text(max_length=40)
+    name = Text(max_length=40)
+
+
+class FlavorQuery(PageQuery):
+    """Which flavors to list."""
+
+    cluster = Text(required=False, max_length=40)
+
+
+class ClusterEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint):
+    """The clusters of the fleet."""
+
+    queryset = Cluster.objects.prefetch_related("flavors__cluster")
+    serializer_class = ClusterSerializer
+    lookup_field = "name"
+    lookup_value_converter = "slug"
+    ordering = "name"
+    asks = {"list": PageQuery}
+    keyed = frozenset({"create"})
+
+    @extend_schema(request=NewClusterSerializer, responses={201: ClusterSerializer})
+    def create(self, request: Request) -> Response:
+        """Add a cluster (platform leads)."""
+        values = self.body(NewClusterSerializer)
+        return answer_once(request, lambda: self._add(values))
+
+    @extend_schema(request=ClusterChangeSerializer, responses=ClusterSerializer)
+    def partial_update(self, request: Request, name: str) -> Response:
+        """Change a cluster (platform leads); its name stays."""
+        values = self.body(ClusterChangeSerializer, partial=True)
+        cluster = actions.change_cluster(self.get_object().pk, values=values, by=self.caller)
+        return Response(self.shown(cluster, ClusterSerializer))
+
+    def _add(self, values: dict[str, Any]) -> Answer:
+        cluster = actions.add_cluster(name=values.pop("name"), values=values, by=self.caller)
+        return Answer(self.shown(cluster, ClusterSerializer), 201, f"/api/v1/clusters/{cluster.name}/")
+
+
+class FlavorEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint):
+    """The kinds of GPU there are."""
+
+    queryset = Flavor.objects.select_related("cluster")
+    serializer_class = FlavorSerializer
+    lookup_value_converter = "int"
+    asks = {"list": FlavorQuery}
+    keyed = frozenset({"create"})
+
+    def filter_queryset(self, queryset: Any) -> Any:
+        """Those of one cluster, if one is named."""
+        cluster = self.asked.get("cluster")
+        return queryset.filter(cluster__name=cluster) if cluster is not None else queryset
+
+    @extend_schema(request=NewFlavorSerializer, responses={201: FlavorSerializer})
+    def create(self, request: Request) -> Response:
+        """Add a kind of GPU to a cluster (platform leads)."""
+        values = self.body(NewFlavorSerializer)
+        return answer_once(request, lambda: self._add(values))
+
+    @extend_schema(request=FlavorChangeSerializer, responses=FlavorSerializer)
+    def partial_update(self, request: Request, pk: int) -> Response:
+        """Change a kind of GPU (platform leads); its name and cluster stay."""
+        values = self.body(FlavorChangeSerializer, partial=True)
+        flavor = actions.change_flavor(self.get_object().pk, values=values, by=self.caller)
+        return Response(self.shown(flavor, FlavorSerializer))
+
+    def _add(self, values: dict[str, Any]) -> Answer:
+        cluster = get_object_or_404(Cluster, name=values.pop("cluster"))
+        flavor = actions.add_flavor(cluster, name=values.pop("name"), values=values, by=self.caller)
+        return Answer(self.shown(flavor, FlavorSerializer), 201, f"/api/v1/flavors/{flavor.pk}/")

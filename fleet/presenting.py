@@ -1,0 +1,56 @@
+"""Clusters as pages show them: whether they answer, and how many GPUs of each kind are free."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.urls import reverse
+
+from fleet.models import Cluster, Flavor
+
+HEALTH: Mapping[bool | None, tuple[str, str]] = {
+    True: ("good", "Answers"),
+    False: ("bad", "Does not answer"),
+    None: ("waiting", "Not looked at yet"),
+}
+REFUSALS = ("401", "403", "unauthorized", "forbidden")
+
+
+def card(cluster: Cluster) -> dict[str, Any]:
+    """A cluster of the list; `cluster` comes with its flavors prefetched."""
+    tone, word = health(cluster)
+    return {
+        "cluster": cluster, "href": reverse("cluster", args=[cluster.name]), "tone": tone, "word": word,
+        "trouble": trouble(cluster), "bars": [bar(flavor) for flavor in cluster.flavors.all()],
+    }  # fmt: skip
+
+
+def health(cluster: Cluster) -> tuple[str, str]:
+    """The badge: whether it answers, refuses us, or takes no teams."""
+    if not cluster.enabled:
+        return "past", "Not in use"
+    if cluster.reachable is False and any(word in cluster.message.casefold() for word in REFUSALS):
+        return "bad", "Refuses us"
+    return HEALTH[cluster.reachable]
+
+
+def trouble(cluster: Cluster) -> str:
+    """What the cluster said when it did not answer as it should; empty when all is well."""
+    return cluster.message if cluster.enabled and cluster.reachable is False else ""
+
+
+def bar(flavor: Flavor, *, asked: int = 0) -> dict[str, Any]:
+    """The capacity bar of a kind of GPU; `asked` is what waits for a decision."""
+    over = flavor.allocated - flavor.gpus_total
+    notes = [f"${price(flavor)} per GPU-hour"]
+    notes += [f"{over} held on nodes that are gone"] if over > 0 else []
+    notes += [] if flavor.is_offered else ["not offered now"]
+    return {
+        "label": f"{flavor.product} {flavor.memory_gb} GB", "unit": "GPUs", "total": flavor.gpus_total,
+        "used": min(flavor.allocated, flavor.gpus_total), "asked": asked, "note": " · ".join(notes),
+    }  # fmt: skip
+
+
+def price(flavor: Flavor) -> str:
+    """USD of a GPU-hour with two decimals, or with as many as it has: 3.67, 1.80, 0.526."""
+    exact = flavor.price_per_gpu_hour
+    return f"{exact:.2f}" if exact == round(exact, 2) else f"{exact.normalize():f}"

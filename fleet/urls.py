@@ -1,0 +1,13 @@
+"""Where the pages of fleet live."""
+
+from django.urls import path
+
+from fleet import views
+
+urlpatterns = [
+    path("clusters/", views.clusters, name="clusters"),
+    path("clusters/new", views.cluster_new, name="cluster-new"),
+    path("clusters/<slug:name>/edit", views.cluster_edit, name="cluster-edit"),
+    path("clusters/<slug:name>/flavors/new", views.flavor_new, name="flavor-new"),
+    path("clusters/<slug:name>/flavors/<slug:flavor>", views.flavor_edit, name="flavor-edit"),
+]

@@ -1,0 +1,111 @@
+"""Pages of the fleet: the clusters, and adding or changing one."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
+
+from accounts.models import User
+from accounts.refusals import Refused
+from accounts.roles import Permission
+from accounts.visitors import add_refusal, sent, visitor, with_refusal
+from fleet import actions
+from fleet.forms import ClusterForm, FlavorForm
+from fleet.models import Cluster, Flavor
+from fleet.presenting import card
+
+FORM_METHODS = ["GET", "HEAD", "POST"]
+
+
+@require_safe
+def clusters(request: HttpRequest) -> HttpResponse:
+    """Every cluster with its health, its kinds of GPU and what is free."""
+    rows = Cluster.objects.prefetch_related("flavors")
+    may_manage = visitor(request).may(Permission.MANAGE_CLUSTERS)
+    return render(
+        request, "fleet/clusters.html", {"cards": [card(c) for c in rows], "may_manage": may_manage}
+    )
+
+
+@require_http_methods(FORM_METHODS)
+def cluster_new(request: HttpRequest) -> HttpResponse:
+    """Add a cluster."""
+    user, form = _lead(request), ClusterForm(sent(request))
+
+    def act() -> Cluster:
+        return actions.add_cluster(name=form.cleaned_data["name"], values=form.values(), by=user)
+
+    return _answer(request, form, act, title="Add a cluster", button="Add the cluster")
+
+
+@require_http_methods(FORM_METHODS)
+def cluster_edit(request: HttpRequest, name: str) -> HttpResponse:
+    """Change a cluster."""
+    user, cluster = _lead(request), get_object_or_404(Cluster, name=name)
+    form = ClusterForm(sent(request), instance=cluster)
+
+    def act() -> Cluster:
+        return actions.change_cluster(cluster.pk, values=form.values(), by=user)
+
+    return _answer(
+        request, form, act, title=f"Change {cluster.title}", button="Save the cluster", cluster=cluster
+    )
+
+
+@require_http_methods(FORM_METHODS)
+def flavor_new(request: HttpRequest, name: str) -> HttpResponse:
+    """Add a kind of GPU to a cluster."""
+    user, cluster = _lead(request), get_object_or_404(Cluster, name=name)
+    form = FlavorForm(sent(request))
+
+    def act() -> Cluster:
+        return actions.add_flavor(
+            cluster, name=form.cleaned_data["name"], values=form.values(), by=user
+        ).cluster
+
+    return _answer(request, form, act, title="Add a kind of GPU", button="Add the kind", cluster=cluster)
+
+
+@require_http_methods(FORM_METHODS)
+def flavor_edit(request: HttpRequest, name: str, flavor: str) -> HttpResponse:
+    """Change a kind of GPU."""
+    user = _lead(request)
+    row = get_object_or_404(Flavor.objects.select_related("cluster"), cluster__name=name, name=flavor)
+    form = FlavorForm(sent(request), instance=row)
+
+    def act() -> Cluster:
+        return actions.change_flavor(row.pk, values=form.values(), by=user).cluster
+
+    return _answer(
+        request, form, act, title=f"Change {row.product}", button="Save the kind", cluster=row.cluster
+    )
+
+
+def _answer(
+    request: HttpRequest, form: ClusterForm | FlavorForm, act: Callable[[], Cluster], *, title: str, button: str,
+    cluster: Cluster | None = None,
+) -> HttpResponse:  # fmt: skip
+    """Show the form, or do what it says and go to the cluster; a refusal stands at its field."""
+    status = 422
+    if request.method == "POST" and form.is_valid():
+        try:
+            done = act()
+        except Refused as refusal:
+            status = add_refusal(form, refusal)
+        else:
+            messages.success(request, "Saved. A worker looks at the cluster within a minute.")
+            return redirect("cluster", done.name)
+    context: dict[str, Any] = {"form": form, "title": title, "button_label": button, "cluster": cluster}
+    response = render(request, "fleet/form.html", context, status=status if form.errors else 200)
+    return with_refusal(response, form, detail="The fleet was not changed.") if form.errors else response
+
+
+def _lead(request: HttpRequest) -> User:
+    user = visitor(request)
+    if not user.may(Permission.MANAGE_CLUSTERS):
+        raise PermissionDenied
+    return user
