@@ -1,0 +1,118 @@
+"""Making it true: a team's places on clusters, with what was seen of them."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import mixins, serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.api import TeamNameSerializer
+from accounts.endpoints import Endpoint
+from accounts.strict import PageQuery, Text
+from fleet.models import Environment
+from provisioning.actions import look_again
+from provisioning.models import Tenancy
+
+OBJECT_STATES = ["true", "failed", "waiting"]
+
+
+class ConditionSerializer(serializers.Serializer[Any]):
+    """A condition as Kubernetes has them."""
+
+    type = serializers.CharField()
+    status = serializers.ChoiceField(choices=["True", "False", "Unknown"])
+    reason = serializers.CharField()
+    message = serializers.CharField()
+    since = serializers.DateTimeField()
+
+
+class SeenObjectSerializer(serializers.Serializer[Any]):
+    """One object of the tenancy and how it was last seen."""
+
+    kind = serializers.CharField()
+    name = serializers.CharField()
+    namespace = serializers.CharField()
+    state = serializers.ChoiceField(choices=OBJECT_STATES)
+    since = serializers.DateTimeField()
+    message = serializers.CharField()
+
+
+class QuotaSerializer(serializers.Serializer[Any]):
+    """GPUs of one flavor: guaranteed, and to borrow when others leave theirs idle."""
+
+    name = serializers.CharField()
+    gpus = serializers.IntegerField()
+    borrow = serializers.IntegerField()
+
+
+class TenancyShortSerializer(serializers.Serializer[Tenancy]):
+    """A team's place on a cluster. It is settled when `observed_generation` has reached `generation` and is true."""
+
+    id = serializers.IntegerField()
+    team = TeamNameSerializer()
+    cluster = serializers.CharField(source="cluster.name")
+    project = serializers.CharField(source="project.slug")
+    environment = serializers.ChoiceField(choices=Environment.choices)
+    namespace = serializers.CharField()
+    generation = serializers.IntegerField()
+    observed_generation = serializers.IntegerField()
+    is_settled = serializers.BooleanField()
+    ready = ConditionSerializer()
+    created_at = serializers.DateTimeField()
+    changed_at = serializers.DateTimeField(allow_null=True)
+    last_looked_at = serializers.DateTimeField(allow_null=True)
+    true_since = serializers.DateTimeField(allow_null=True)
+
+
+class TenancySerializer(TenancyShortSerializer):
+    """The same with what is wanted and every object that was seen."""
+
+    quotas = serializers.SerializerMethodField()
+    conditions = ConditionSerializer(many=True)
+    objects = SeenObjectSerializer(many=True, source="objects_seen")
+
+    def get_quotas(self, tenancy: Tenancy) -> list[dict[str, Any]]:
+        """What is wanted, by flavor."""
+        return [QuotaSerializer(quota).data for quota in tenancy.spec.get("flavors", [])]
+
+
+class TenancyQuery(PageQuery):
+    """Which tenancies to list."""
+
+    team = Text(required=False, max_length=40)
+    cluster = Text(required=False, max_length=40)
+
+
+class TenancyEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint):
+    """The places that the caller may see."""
+
+    queryset = Tenancy.objects.none()
+    serializer_class = TenancySerializer
+    lookup_value_converter = "int"
+    asks = {"list": TenancyQuery}
+
+    def get_queryset(self) -> QuerySet[Tenancy]:
+        """Those of one's own teams; all of them for leads and auditors."""
+        return Tenancy.objects.visible_to(self.request.user).select_related("team", "cluster", "project")
+
+    def get_serializer_class(self) -> type[serializers.BaseSerializer[Any]]:
+        """Short in a list."""
+        return TenancyShortSerializer if self.action == "list" else TenancySerializer
+
+    def filter_queryset(self, queryset: Any) -> Any:
+        """Those of one team or cluster, if one is named."""
+        asked = getattr(self, "asked", {})
+        names = {"team": "team__slug", "cluster": "cluster__name"}
+        return queryset.filter(**{names[key]: asked[key] for key in names if key in asked})
+
+    @extend_schema(request=None, responses={202: TenancySerializer})
+    @action(detail=True, methods=["post"], url_path="look-again")
+    def look_again(self, request: Request, pk: int) -> Response:
+        """Have a worker look at the cluster now; harmless to repeat."""
+        tenancy = self.get_object()
+        look_again(tenancy, by=self.caller, now=timezone.now())
+        return Response(self.shown(tenancy, TenancySerializer), status=202)

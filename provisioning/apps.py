@@ -1,0 +1,7 @@
+"""The provisioning package as a Django app."""
+
+from django.apps import AppConfig
+
+
+class ProvisioningConfig(AppConfig):
+    name = "provisioning"

@@ -1,0 +1,39 @@
+"""The client for a cluster: one per process and kubeconfig, made when first needed."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from django.conf import settings
+
+from connectors.errors import PermanentError
+from connectors.kubernetes import Cluster as Client
+from fleet.models import Cluster
+
+_clients: dict[tuple[object, ...], Client] = {}
+
+
+def client_for(cluster: Cluster) -> Client:
+    """The client for this cluster; raises PermanentError when its kubeconfig is not where it should be."""
+    if not cluster.kubeconfig:
+        return _kept(("in-cluster", os.getpid()), Client.in_cluster)
+    path = kubeconfig_path(cluster.kubeconfig)
+    try:
+        changed = path.stat().st_mtime_ns
+    except OSError as error:
+        raise PermanentError(
+            f"The kubeconfig {cluster.kubeconfig} is not there.", code="no_kubeconfig"
+        ) from error
+    key = (str(path), cluster.context, changed, os.getpid())
+    return _kept(key, lambda: Client.from_kubeconfig(str(path), context=cluster.context or None))
+
+
+def kubeconfig_path(name: str) -> Path:
+    """Where a kubeconfig of this name lies; only plain names inside the configured folder are possible."""
+    return Path(settings.ENV.kubeconfig_dir) / Path(name).name
+
+
+def _kept(key: tuple[object, ...], make: Callable[[], Client]) -> Client:
+    if key not in _clients:
+        _clients[key] = make()
+    return _clients[key]

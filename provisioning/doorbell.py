@@ -1,0 +1,26 @@
+"""Ringing the broker after a commit, off the request's path: a lost ring costs two seconds, never the work."""
+
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+from django.db import transaction
+
+logger = logging.getLogger(__name__)
+_ringer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="doorbell")
+
+
+def ring_on_commit(tenancy_id: int) -> None:
+    """Ask a worker to look at this tenancy once the current transaction has committed."""
+    transaction.on_commit(partial(_ringer.submit, ring, tenancy_id))
+
+
+def ring(tenancy_id: int) -> None:
+    """Publish the wake-up now; a broker that does not answer is logged, the sweep finds the tenancy anyway."""
+    from provisioning.tasks import reconcile_tenancy
+
+    try:
+        reconcile_tenancy.apply_async(args=[tenancy_id], expires=60)
+    except Exception as error:
+        # Whatever the broker's client raises: what there is to do stands in the database.
+        logger.warning("doorbell unanswered", extra={"tenancy": tenancy_id, "error": type(error).__name__})

@@ -1,0 +1,165 @@
+"""The difference between what should stand on a cluster and what does. Pure; empty means converged."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from provisioning.manifests import MANAGED_BY, Manifest
+
+FIELD_MANAGER = "quartermaster"
+NEVER_PRUNED = frozenset({"Namespace", "PersistentVolumeClaim"})
+
+
+class Verb(StrEnum):
+    """What a step does; FOREIGN does nothing and says why."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    DELETE = "delete"
+    FOREIGN = "foreign"
+    KEEP = "keep"
+
+
+@dataclass(frozen=True)
+class Key:
+    """An object's place on a cluster."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+
+    @property
+    def ref(self) -> tuple[str, str]:
+        """(apiVersion, kind)."""
+        return self.api_version, self.kind
+
+    @classmethod
+    def of(cls, manifest: Mapping[str, Any]) -> "Key":
+        """The place of this manifest or live object."""
+        metadata = manifest["metadata"]
+        return cls(manifest["apiVersion"], manifest["kind"], metadata.get("namespace", ""), metadata["name"])
+
+
+@dataclass(frozen=True)
+class Step:
+    """One object and what is to be done about it; `why` is in words."""
+
+    verb: Verb
+    key: Key
+    manifest: Manifest | None
+    why: str = ""
+
+
+def plan(desired: Sequence[Manifest], live: Mapping[Key, Manifest]) -> list[Step]:
+    """Steps in the order of `desired`, KEEP where nothing differs, then deletions of what is ours and not wanted.
+
+    `live` maps every place in `desired` that is taken, and every object that carries the tenancy's label.
+    """
+    wanted = {Key.of(manifest) for manifest in desired}
+    steps = [_step(manifest, live.get(Key.of(manifest))) for manifest in desired]
+    for key, found in live.items():
+        if key not in wanted and key.kind not in NEVER_PRUNED and is_ours(found):
+            steps.append(Step(Verb.DELETE, key, None, "is no longer wanted"))
+    return steps
+
+
+def is_ours(live: Mapping[str, Any]) -> bool:
+    """Whether the object carries the product's mark; what does not is never touched."""
+    marks = live.get("metadata", {}).get("labels") or {}
+    return all(marks.get(label) == value for label, value in MANAGED_BY.items())
+
+
+def _step(manifest: Manifest, live: Manifest | None) -> Step:
+    key = Key.of(manifest)
+    if live is None:
+        return Step(Verb.CREATE, key, manifest, "is missing")
+    owner = "quartermaster.io/tenancy"
+    theirs = (live["metadata"].get("labels") or {}).get(owner)
+    ours = (manifest["metadata"].get("labels") or {}).get(owner)
+    if not is_ours(live) or (theirs is not None and theirs != ours):
+        return Step(
+            Verb.FOREIGN, key, manifest, f"{key.kind} {key.name} exists and is not ours; it was not touched."
+        )
+    if live["metadata"].get("deletionTimestamp"):
+        return Step(Verb.KEEP, key, manifest, "is being deleted")
+    differing = first_difference(manifest, live)
+    if differing:
+        return Step(Verb.UPDATE, key, manifest, differing)
+    left_over = first_left_over(manifest, live)
+    if left_over:
+        return Step(Verb.UPDATE, key, manifest, f"{left_over} is no longer wanted")
+    return Step(Verb.KEEP, key, manifest)
+
+
+def first_difference(wanted: Any, live: Any, path: str = "") -> str:
+    """The first of our fields that live does not hold as wanted, in words; empty when all are there.
+
+    Fields that others or the API server's defaults added are not ours and do not count.
+    """
+    if isinstance(wanted, Mapping):
+        return _map_difference(wanted, live, path)
+    if isinstance(wanted, list):
+        if live is None and not wanted:
+            return ""
+        if not isinstance(live, list) or len(live) != len(wanted):
+            return f"{path or '.'} differs"
+        found = (
+            first_difference(a, b, f"{path}[{i}]") for i, (a, b) in enumerate(zip(wanted, live, strict=True))
+        )
+        return next((difference for difference in found if difference), "")
+    return "" if wanted == live else f"{path} is {live!r}, should be {wanted!r}"
+
+
+def _map_difference(wanted: Mapping[str, Any], live: Any, path: str) -> str:
+    if not isinstance(live, Mapping):
+        # The API server drops an empty map; there is nothing of ours in it to miss.
+        return f"{path} is missing" if wanted else ""
+    for name, value in wanted.items():
+        if name not in live and not (value == {} or value == []):
+            return f"{path}.{name} is missing"
+        difference = first_difference(value, live.get(name), f"{path}.{name}")
+        if difference:
+            return difference
+    return ""
+
+
+def first_left_over(wanted: Manifest, live: Manifest) -> str:
+    """The first field that we own on the live object and want no longer; empty when there is none."""
+    for entry in live["metadata"].get("managedFields") or []:
+        if entry.get("manager") == FIELD_MANAGER and entry.get("operation") == "Apply":
+            return next(_left_over(entry.get("fieldsV1", {}), wanted, ""), "")
+    return ""
+
+
+def _left_over(fields: Mapping[str, Any], wanted: Any, path: str) -> Iterator[str]:
+    """Paths of a FieldsV1 set that `wanted` does not hold (structured-merge-diff v4 path elements)."""
+    for element, inner in fields.items():
+        if element == ".":
+            continue
+        mark, _, text = element.partition(":")
+        present, value = _at(mark, text, wanted)
+        here = f"{path}.{text}" if mark == "f" else f"{path}[{text}]"
+        if not present:
+            yield here
+        elif inner:
+            yield from _left_over(inner, value, here)
+
+
+def _at(mark: str, text: str, wanted: Any) -> tuple[bool, Any]:
+    """Whether `wanted` has the path element, and its value."""
+    if mark == "f":
+        return (True, wanted[text]) if isinstance(wanted, Mapping) and text in wanted else (False, None)
+    if not isinstance(wanted, list):
+        return False, None
+    if mark == "i":
+        return (True, wanted[int(text)]) if int(text) < len(wanted) else (False, None)
+    sought = json.loads(text)
+    for value in wanted:
+        if mark == "v" and value == sought:
+            return True, value
+        if mark == "k" and isinstance(value, Mapping) and all(value.get(k) == v for k, v in sought.items()):
+            return True, value
+    return False, None

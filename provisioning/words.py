@@ -1,0 +1,28 @@
+"""The everyday words for the objects of a tenancy: pages for people never show a Kubernetes term alone. Pure."""
+
+from collections.abc import Mapping
+
+PLAIN: Mapping[tuple[str, str], str] = {
+    ("Namespace", ""): "the team’s own space",
+    ("ResourceQuota", ""): "the ceiling of what can be used",
+    ("LimitRange", ""): "sizes for jobs that name none",
+    ("ServiceAccount", ""): "who jobs run as",
+    ("RoleBinding", ""): "the group may work here",
+    ("NetworkPolicy", "default-deny"): "no traffic unless allowed",
+    ("NetworkPolicy", ""): "traffic inside the team, and names",
+    ("PersistentVolumeClaim", ""): "shared disk for data sets",
+    ("ClusterQueue", ""): "the team’s GPUs and their line",
+    ("LocalQueue", ""): "where jobs are handed in",
+}
+
+
+def plain(kind: str, name: str) -> str:
+    """What an object is for, in a few everyday words; empty for a kind nobody has put into words."""
+    return PLAIN.get((kind, name)) or PLAIN.get((kind, ""), "")
+
+
+def state_words(*, settled: bool, reason: str) -> tuple[str, str]:
+    """The badge of a tenancy, tone and word, from whether it is settled and the reason of its condition."""
+    if settled:
+        return "good", "All true"
+    return ("bad", "Failed") if reason == "Refused" else ("moving", "Setting up")
