@@ -1,0 +1,191 @@
+"""What changes about holdings: issued, given back, ended; each moves the tenancy's desired state with it.
+
+Locks are taken in one order: budgets, then the flavor, then the tenancy, then the audit chain.
+"""
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Sum
+
+from accounts.models import Team, User
+from accounts.refusals import Conflict, NoRight
+from accounts.roles import Permission
+from allocations import budgets, money
+from allocations.desired_state import Kind as FlavorKind
+from allocations.desired_state import Place, desired
+from allocations.models import Allocation, Budget
+from audit.actors import PORTAL, Actor
+from audit.events import Kind
+from audit.log import record
+from fleet.models import Flavor
+from provisioning.actions import publish
+from provisioning.models import Tenancy
+
+
+@transaction.atomic
+def issue(*, tenancy: Tenancy, flavor: Flavor, gpus: int, reference: str, until: datetime, actor: Actor,
+          now: datetime) -> Allocation:  # fmt: skip
+    """Give a team GPUs until a moment, and desire them on its tenancy in the same transaction.
+
+    The money must have been set aside under the same reference. Raises Conflict when they are not there.
+    """
+    if not flavor.take(gpus):
+        raise Conflict(
+            f"Fewer than {gpus} × {flavor.product} are free on {flavor.cluster.name}.", code="not_enough_free"
+        )
+    locked = Tenancy.objects.select_for_update(no_key=True).get(pk=tenancy.pk)
+    allocation = Allocation.objects.create(
+        team_id=locked.team_id,
+        tenancy=locked,
+        flavor=flavor,
+        reference=reference,
+        gpus=gpus,
+        price_per_gpu_hour=flavor.price_per_gpu_hour,
+        starts_at=now,
+        until=until,
+    )
+    refresh(locked, actor=actor, now=now)
+    _tell(Kind.ALLOCATION_ISSUED, allocation, actor, until=until.isoformat())
+    return allocation
+
+
+@transaction.atomic
+def give_back(allocation_id: int, *, gpus: int | None, by: User, now: datetime) -> Allocation | None:
+    """Give back some or all of an allocation early; returns the allocation of the rest, None when nothing is left.
+
+    Raises Conflict when it has ended or holds fewer, NoRight for who is neither of the team nor a platform lead.
+    """
+    allocation = _locked(allocation_id)
+    if allocation.team_id not in by.team_ids and not by.may(Permission.MANAGE_BUDGETS):
+        raise NoRight("Members of the team and platform leads give GPUs back.", code="not_of_the_team")
+    amount = allocation.gpus if gpus is None else gpus
+    # What has reached its date is not held any more, though the task that ends it may still be on its way.
+    held = allocation.gpus if allocation.ended_at is None and allocation.until > now else 0
+    if not 1 <= amount <= held:
+        raise Conflict(f"{amount} cannot be given back: {held} are held.", code="not_held", field="gpus")
+    whole = amount == allocation.gpus
+    _end(allocation, Allocation.End.RETURNED if whole else Allocation.End.REPLACED, by=by.name, now=now)
+    rest = None if whole else _rest_of(allocation, gpus=allocation.gpus - amount, now=now)
+    allocation.flavor.put_back(amount)
+    freed = _settle(allocation.reference, now=now, why="given back")
+    refresh(allocation.tenancy, actor=by.as_actor(), now=now)
+    _tell(Kind.ALLOCATION_RETURNED, allocation, by.as_actor(), returned=amount, freed_usd=str(freed))
+    return rest
+
+
+@transaction.atomic
+def expire(allocation_id: int, *, now: datetime) -> bool:
+    """End an allocation whose date has come; False, and nothing changed, when it has ended or its date is ahead."""
+    allocation = _locked(allocation_id)
+    if allocation.ended_at is not None or allocation.until > now:
+        return False
+    _end(allocation, Allocation.End.EXPIRED, by=PORTAL.name, now=now)
+    allocation.flavor.put_back(allocation.gpus)
+    refresh(allocation.tenancy, actor=PORTAL, now=now)
+    _tell(Kind.ALLOCATION_EXPIRED, allocation, PORTAL)
+    return True
+
+
+@transaction.atomic
+def set_budget(team: Team, *, month: date, limit_usd: Decimal, by: User) -> Budget:
+    """Set a month's limit; raises NoRight for others than platform leads, Conflict below what is set aside."""
+    if not by.may(Permission.MANAGE_BUDGETS):
+        raise NoRight("Platform leads set budgets.", code="not_a_platform_lead")
+    budget = budgets.budgets_of(team, [month], lock=True)[month]
+    if limit_usd < budget.held_usd:
+        raise Conflict(
+            f"${budget.held_usd:,.2f} of this month is set aside already; the limit cannot be lower.",
+            code="below_what_is_held",
+            field="limit_usd",
+        )
+    before, budget.limit_usd = budget.limit_usd, limit_usd
+    budget.save(update_fields=["limit_usd"])
+    record(Kind.BUDGET_SET, actor=by.as_actor(), subject=("team", team.pk), team_id=team.pk, month=str(month),
+           before=str(before), limit_usd=str(limit_usd))  # fmt: skip
+    return budget
+
+
+def refresh(tenancy: Tenancy, *, actor: Actor, now: datetime) -> int:
+    """Publish the desired state that the live allocations of a locked tenancy add up to; returns its generation."""
+    rows = Allocation.objects.live().filter(tenancy=tenancy).values("flavor__name").annotate(gpus=Sum("gpus"))
+    held: Mapping[str, int] = {row["flavor__name"]: row["gpus"] for row in rows}
+    kinds = [
+        FlavorKind(name=f.name, cpu_per_gpu=f.cpu_per_gpu, memory_gib_per_gpu=f.memory_gib_per_gpu)
+        for f in tenancy.cluster.flavors.order_by("name")
+    ]
+    return publish(tenancy, spec=desired(_place(tenancy), kinds=kinds, held=held), actor=actor, now=now)
+
+
+def _place(tenancy: Tenancy) -> Place:
+    team, cluster = tenancy.team, tenancy.cluster
+    return Place(
+        tenancy=tenancy.pk,
+        team=team.slug,
+        project=tenancy.project.slug,
+        cost_centre=team.cost_centre,
+        environment=tenancy.environment,
+        namespace=tenancy.namespace,
+        entra_group=str(team.entra_group),
+        cohort=cluster.cohort,
+        storage_class=cluster.storage_class,
+        borrow_percent=cluster.borrow_percent,
+    )
+
+
+def _locked(allocation_id: int) -> Allocation:
+    """The allocation with its budgets, flavor and tenancy locked, read after the locks."""
+    found = Allocation.objects.select_related("team").get(pk=allocation_id)
+    budgets.lock_all(found.team, [])
+    Flavor.objects.select_for_update(no_key=True).get(pk=found.flavor_id)
+    Tenancy.objects.select_for_update(no_key=True).get(pk=found.tenancy_id)
+    return Allocation.objects.select_related(
+        "tenancy__cluster", "tenancy__team", "tenancy__project", "flavor"
+    ).get(pk=allocation_id)
+
+
+def _end(allocation: Allocation, reason: str, *, by: str, now: datetime) -> None:
+    allocation.ended_at = min(now, allocation.until) if reason == Allocation.End.EXPIRED else now
+    allocation.end_reason, allocation.ended_by = reason, by
+    allocation.save(update_fields=["ended_at", "end_reason", "ended_by"])
+
+
+def _rest_of(allocation: Allocation, *, gpus: int, now: datetime) -> Allocation:
+    return Allocation.objects.create(
+        team_id=allocation.team_id,
+        tenancy=allocation.tenancy,
+        flavor=allocation.flavor,
+        reference=allocation.reference,
+        gpus=gpus,
+        price_per_gpu_hour=allocation.price_per_gpu_hour,
+        starts_at=now,
+        until=allocation.until,
+    )
+
+
+def _settle(reference: str, *, now: datetime, why: str) -> Decimal:
+    """Let go of the money that what is and was held under a reference will not need."""
+    needed: dict[date, Decimal] = {}
+    for row in Allocation.objects.filter(reference=reference):
+        end = row.ended_at or row.until
+        for month, usd in money.by_month(
+            gpus=row.gpus, price=row.price_per_gpu_hour, start=row.starts_at, end=end
+        ).items():
+            needed[month] = needed.get(month, Decimal(0)) + usd
+    return budgets.settle(reference=reference, parts=needed, now=now, why=why)
+
+
+def _tell(kind: Kind, allocation: Allocation, actor: Actor, **details: Any) -> None:
+    record(
+        kind,
+        actor=actor,
+        subject=("allocation", allocation.pk),
+        team_id=allocation.team_id,
+        gpus=allocation.gpus,
+        flavor=allocation.flavor.name,
+        reference=allocation.reference,
+        **details,
+    )

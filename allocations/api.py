@@ -1,0 +1,160 @@
+"""What teams hold, and the money that is set aside for it."""
+
+import re
+from datetime import date
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import Http404
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import mixins, serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.api import TeamNameSerializer
+from accounts.endpoints import Endpoint
+from accounts.models import Team
+from accounts.replay import Answer, answer_once
+from accounts.strict import Choice, Gpus, Money, PageQuery, StrictSerializer, Text
+from allocations import actions
+from allocations.budgets import last_limit
+from allocations.models import Allocation, Budget
+from allocations.money import month_of
+
+MONTH = re.compile(r"(20[0-9]{2})-(0[1-9]|1[0-2])")
+SHOWN_MONTHS = 36
+
+
+class AllocationSerializer(serializers.Serializer[Allocation]):
+    """GPUs that a team holds or held; money is USD."""
+
+    id = serializers.IntegerField()
+    team = TeamNameSerializer()
+    cluster = serializers.CharField(source="flavor.cluster.name")
+    flavor = serializers.CharField(source="flavor.name")
+    product = serializers.CharField(source="flavor.product")
+    tenancy = serializers.IntegerField(source="tenancy_id")
+    reference = serializers.CharField(help_text="What it was granted for: `request-17`.")
+    gpus = serializers.IntegerField()
+    price_per_gpu_hour = serializers.DecimalField(max_digits=9, decimal_places=4)
+    usd_per_day = serializers.DecimalField(max_digits=14, decimal_places=2)
+    usd_in_all = serializers.DecimalField(max_digits=14, decimal_places=2)
+    starts_at = serializers.DateTimeField()
+    until = serializers.DateTimeField()
+    ended_at = serializers.DateTimeField(allow_null=True)
+    end_reason = serializers.ChoiceField(choices=["", *Allocation.End.values])
+
+
+class AllocationQuery(PageQuery):
+    """Which allocations to list."""
+
+    team = Text(required=False, max_length=40)
+    held = Choice(
+        choices=["true", "false"], required=False, help_text="Only what is held now, or only what ended."
+    )
+
+
+class GiveBackSerializer(StrictSerializer):
+    """How many to give back."""
+
+    gpus = Gpus(required=False, help_text="All of them unless told otherwise.")
+
+
+class GivenBackSerializer(serializers.Serializer[Any]):
+    """What is left of an allocation; null when nothing is."""
+
+    rest = AllocationSerializer(allow_null=True)
+
+
+class BudgetSerializer(serializers.Serializer[Budget]):
+    """A team's money for one calendar month (UTC), in USD."""
+
+    month = serializers.DateField(format="%Y-%m", help_text="Such as 2026-11.")
+    limit_usd = serializers.DecimalField(max_digits=12, decimal_places=2)
+    held_usd = serializers.DecimalField(max_digits=12, decimal_places=2)
+    left_usd = serializers.DecimalField(max_digits=12, decimal_places=2)
+
+
+class BudgetsSerializer(serializers.Serializer[Any]):
+    """The months of the last three years, newest first; the current one always stands among them."""
+
+    results = BudgetSerializer(many=True)
+
+
+class LimitSerializer(StrictSerializer):
+    """A month's limit."""
+
+    limit_usd = Money()
+
+
+class AllocationEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint):
+    """What the caller's teams hold."""
+
+    queryset = Allocation.objects.none()
+    serializer_class = AllocationSerializer
+    lookup_value_converter = "int"
+    ordering = "-until"
+    asks = {"list": AllocationQuery}
+    keyed = frozenset({"give_back"})
+
+    def get_queryset(self) -> QuerySet[Allocation]:
+        """Those of one's own teams; all of them for leads and auditors."""
+        return Allocation.objects.visible_to(self.request.user).select_related("team", "flavor__cluster")
+
+    def filter_queryset(self, queryset: Any) -> Any:
+        """Those of one team, held or ended, if that was asked for."""
+        asked = getattr(self, "asked", {})
+        if "team" in asked:
+            queryset = queryset.filter(team__slug=asked["team"])
+        if "held" in asked:
+            queryset = queryset.filter(ended_at__isnull=asked["held"] == "true")
+        return queryset
+
+    @extend_schema(request=GiveBackSerializer, responses=GivenBackSerializer)
+    @action(detail=True, methods=["post"], url_path="give-back")
+    def give_back(self, request: Request, pk: int) -> Response:
+        """Give some or all of it back now; its money is let go."""
+        held, wanted = self.get_object(), self.body(GiveBackSerializer)
+        return answer_once(request, lambda: self._return(held, wanted.get("gpus")))
+
+    def _return(self, held: Allocation, gpus: int | None) -> Answer:
+        rest = actions.give_back(held.pk, gpus=gpus, by=self.caller, now=timezone.now())
+        return Answer({"rest": self.shown(rest, AllocationSerializer) if rest else None})
+
+
+class BudgetEndpoint(Endpoint):
+    """A team's budgets."""
+
+    queryset = Budget.objects.none()
+    serializer_class = BudgetSerializer
+
+    @extend_schema(operation_id="teams_budgets_list", responses=BudgetsSerializer)
+    def list(self, request: Request, slug: str) -> Response:
+        """The team's money, month by month."""
+        team = self._team(slug)
+        rows = list(Budget.objects.filter(team=team).order_by("-month")[:SHOWN_MONTHS])
+        month = month_of(timezone.now())
+        if month not in {row.month for row in rows}:
+            rows.append(Budget(team=team, month=month, limit_usd=last_limit(team)))
+        rows.sort(key=lambda row: row.month, reverse=True)
+        return Response(BudgetsSerializer({"results": rows}).data)
+
+    @extend_schema(
+        operation_id="teams_budgets_update", request=LimitSerializer, responses=BudgetSerializer,
+        parameters=[OpenApiParameter("month", str, OpenApiParameter.PATH, pattern=MONTH.pattern)],
+    )  # fmt: skip
+    def update(self, request: Request, slug: str, month: str) -> Response:
+        """Set a month's limit (platform leads)."""
+        team, parts = self._team(slug), MONTH.fullmatch(month)
+        if parts is None:
+            raise Http404
+        limit = self.body(LimitSerializer)["limit_usd"]
+        first = date(int(parts[1]), int(parts[2]), 1)
+        budget = actions.set_budget(team, month=first, limit_usd=limit, by=self.caller)
+        return Response(self.shown(budget, BudgetSerializer))
+
+    def _team(self, slug: str) -> Team:
+        return get_object_or_404(Team.objects.visible_to(self.request.user), slug=slug)

@@ -1,0 +1,7 @@
+"""The allocations package as a Django app."""
+
+from django.apps import AppConfig
+
+
+class AllocationsConfig(AppConfig):
+    name = "allocations"

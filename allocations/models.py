@@ -1,0 +1,134 @@
+"""What teams hold, and the money that is set aside for it."""
+
+from datetime import datetime
+from decimal import Decimal
+
+from django.db import models
+from django.db.models import F, Q
+
+from accounts.models import Team
+from accounts.teams import TeamScopedQuerySet
+from allocations import money
+from fleet.models import Flavor
+from provisioning.models import Tenancy
+
+
+class AllocationQuerySet(TeamScopedQuerySet["Allocation"]):
+    """Ways to look at allocations."""
+
+    def live(self) -> "AllocationQuerySet":
+        """Held: not ended yet."""
+        return self.filter(ended_at=None)
+
+    def over(self, now: datetime) -> "AllocationQuerySet":
+        """Still held although the end date has passed."""
+        return self.filter(ended_at=None, until__lte=now)
+
+
+class Allocation(models.Model):
+    """GPUs of a flavor that a team holds from one moment until another.
+
+    A part given back ends this row and starts one for the rest, so what was held when can always be added up.
+    """
+
+    class End(models.TextChoices):
+        EXPIRED = "expired", "reached its end date"
+        RETURNED = "returned", "was given back"
+        REPLACED = "replaced", "was given back in part"
+
+    team = models.ForeignKey(Team, models.PROTECT, related_name="allocations")
+    tenancy = models.ForeignKey(Tenancy, models.PROTECT, related_name="allocations")
+    flavor = models.ForeignKey(Flavor, models.PROTECT, related_name="allocations")
+    reference = models.CharField(max_length=40)
+    gpus = models.PositiveIntegerField()
+    price_per_gpu_hour = models.DecimalField(max_digits=9, decimal_places=4)
+    starts_at = models.DateTimeField()
+    until = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+    end_reason = models.CharField(max_length=12, choices=End.choices, blank=True)
+    ended_by = models.CharField(max_length=200, blank=True)
+
+    objects = AllocationQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["until", "id"]
+        indexes = [models.Index(fields=["until"], condition=Q(ended_at=None), name="allocation_ends_next")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["reference"], condition=Q(ended_at=None), name="a_request_is_granted_once"
+            ),
+            models.CheckConstraint(condition=Q(gpus__gte=1), name="an_allocation_holds_a_gpu"),
+            models.CheckConstraint(
+                condition=Q(until__gt=F("starts_at")), name="an_allocation_ends_after_it_starts"
+            ),
+            models.CheckConstraint(
+                condition=Q(ended_at=None, end_reason="") | (Q(ended_at__isnull=False) & ~Q(end_reason="")),
+                name="an_end_has_a_reason",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.gpus} × {self.flavor}"
+
+    @property
+    def usd_per_day(self) -> Decimal:
+        """USD per day of 24 hours at the price that was granted."""
+        return money.per_day(gpus=self.gpus, price=self.price_per_gpu_hour)
+
+    def usd_so_far(self, now: datetime) -> Decimal:
+        """USD from the start to the end or, while held, to now."""
+        end = self.ended_at or min(now, self.until)
+        return money.cost(gpus=self.gpus, price=self.price_per_gpu_hour, start=self.starts_at, end=end)
+
+    @property
+    def usd_in_all(self) -> Decimal:
+        """USD from the start to the planned or real end."""
+        return money.cost(
+            gpus=self.gpus,
+            price=self.price_per_gpu_hour,
+            start=self.starts_at,
+            end=self.ended_at or self.until,
+        )
+
+
+class Budget(models.Model):
+    """A team's money for one calendar month; `held_usd` never passes `limit_usd`, whoever writes."""
+
+    team = models.ForeignKey(Team, models.PROTECT, related_name="budgets")
+    month = models.DateField()
+    limit_usd = models.DecimalField(max_digits=12, decimal_places=2)
+    held_usd = models.DecimalField(max_digits=12, decimal_places=2, default=Decimal(0))
+
+    class Meta:
+        ordering = ["month"]
+        constraints = [
+            models.UniqueConstraint(fields=["team", "month"], name="a_team_has_one_budget_a_month"),
+            models.CheckConstraint(
+                condition=Q(held_usd__lte=F("limit_usd")), name="a_budget_is_never_overspent"
+            ),
+            models.CheckConstraint(condition=Q(held_usd__gte=0), name="a_budget_holds_no_less_than_nothing"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.team_id} {self.month:%Y-%m}"
+
+    @property
+    def left_usd(self) -> Decimal:
+        """USD of the month that nothing has a claim on."""
+        return self.limit_usd - self.held_usd
+
+
+class Hold(models.Model):
+    """The ledger: what one request has set aside in one month. Rows are added, never changed; a release is negative."""
+
+    budget = models.ForeignKey(Budget, models.PROTECT, related_name="holds")
+    reference = models.CharField(max_length=40, db_index=True)
+    usd = models.DecimalField(max_digits=12, decimal_places=2)
+    at = models.DateTimeField()
+    why = models.CharField(max_length=60)
+
+    class Meta:
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return f"{self.reference} {self.usd}"

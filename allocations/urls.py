@@ -1,0 +1,10 @@
+"""Where the pages of allocations live."""
+
+from django.urls import path
+
+from allocations import views
+
+urlpatterns = [
+    path("allocations/<int:pk>/give-back", views.give_back, name="give-back"),
+    path("teams/<slug:slug>/budget", views.budget, name="team-budget"),
+]

@@ -1,0 +1,51 @@
+"""How amounts, moments and spans are said inside a sentence. Pure."""
+
+from datetime import UTC, datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal
+
+
+def usd(amount: Decimal) -> str:
+    """USD, cents only below $10 and only when there are some: "$1,233", "$3.67"."""
+    whole = amount >= 10 or amount == amount.to_integral_value()
+    return f"${amount.quantize(Decimal(1) if whole else Decimal('0.01'), ROUND_HALF_UP):,}"
+
+
+def moment(at: datetime, now: datetime) -> str:
+    """ "Fri 28 Nov, 18:00" in UTC, with the year when it is not this year's."""
+    at = at.astimezone(UTC)
+    year = "" if at.year == now.astimezone(UTC).year else f" {at.year}"
+    return f"{at:%a} {at.day} {at:%b}{year}, {at:%H:%M}"
+
+
+def span(length: timedelta) -> str:
+    """The largest fitting unit alone: "40 s", "5 min", "3 h", "14 days"."""
+    seconds = int(abs(length.total_seconds()))
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds < 3600:
+        return f"{seconds // 60} min"
+    return f"{seconds // 3600} h" if seconds < 48 * 3600 else f"{seconds // 86400} days"
+
+
+def ago(at: datetime, now: datetime) -> str:
+    """ "12 min ago"; "just now" within a minute."""
+    return "just now" if now - at < timedelta(minutes=1) else f"{span(now - at)} ago"
+
+
+def ahead(at: datetime, now: datetime) -> str:
+    """How long until then, rounded: what ends in six days and 23 hours ends in "7 days"."""
+    left = at - now
+    half = timedelta(hours=12) if left >= timedelta(hours=47) else timedelta(minutes=30)
+    return span(left + half) if left >= timedelta(hours=1) else span(left)
+
+
+def gpus(count: int, product: str = "GPU") -> str:
+    """ "1 GPU", "4 GPUs", "2 × A100"."""
+    if product == "GPU":
+        return f"{count} GPU" if count == 1 else f"{count} GPUs"
+    return f"{count} × {product}"
+
+
+def share(part: int, whole: int) -> str:
+    """ "17 %"; a whole of nothing has no shares."""
+    return "–" if not whole else f"{round(100 * part / whole)} %"
