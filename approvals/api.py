@@ -1,0 +1,238 @@
+"""What was asked, how it was judged, and deciding it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.db.models import Prefetch, Q, QuerySet
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import mixins, serializers
+from rest_framework.decorators import action
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request as Call
+from rest_framework.response import Response
+
+from accounts.endpoints import Endpoint
+from accounts.models import Team
+from accounts.replay import Answer, answer_once
+from accounts.strict import PageQuery
+from approvals import actions, decisions
+from approvals.actions import Wanted
+from approvals.models import Evaluation, Request
+from approvals.presenting import flavor_key
+from approvals.preview import preview_of
+from approvals.serializers import (
+    ApproveSerializer,
+    AskSerializer,
+    FlavorOptionQuery,
+    NothingSerializer,
+    OptionSerializer,
+    OptionsSerializer,
+    PolicySerializer,
+    PreviewSerializer,
+    ReasonSerializer,
+    RequestQuery,
+    RequestSerializer,
+    RequestShortSerializer,
+    no_such_flavor,
+)
+from approvals.standing import policy_in_force
+from approvals.versions import etag_of, is_known, seen_version
+from fleet.models import Flavor
+from provisioning.models import Tenancy
+
+ETAG = OpenApiParameter(
+    "ETag", str, OpenApiParameter.HEADER, response=[200], description="Send it as If-Match."
+)
+IF_NONE_MATCH = OpenApiParameter(
+    "If-None-Match", str, OpenApiParameter.HEADER, description="An ETag you have."
+)
+DECISIONS = frozenset({"approve", "reject", "ask"})
+
+
+class RequestEndpoint(mixins.ListModelMixin, Endpoint):
+    """The requests that the caller may see."""
+
+    queryset = Request.objects.none()
+    serializer_class = RequestSerializer
+    lookup_value_converter = "int"
+    ordering = "-created_at"
+    asks = {"list": RequestQuery}
+    keyed = DECISIONS | {"create", "withdraw", "answer"}
+    guarded = DECISIONS
+
+    def get_queryset(self) -> QuerySet[Request]:
+        """Those of one's own teams; all of them for leads and auditors."""
+        return listed(Request.objects.visible_to(self.request.user))
+
+    def get_serializer_class(self) -> type[serializers.BaseSerializer[Any]]:
+        """Short in a list."""
+        return RequestShortSerializer if self.action == "list" else RequestSerializer
+
+    def filter_queryset(self, queryset: Any) -> Any:
+        """What was asked for in the address."""
+        asked = getattr(self, "asked", {})
+        names = {"team": "team__slug", "state": "state", "updated_since": "updated_at__gte"}
+        queryset = queryset.filter(**{names[key]: asked[key] for key in names if key in asked})
+        if text := asked.get("q"):
+            queryset = queryset.filter(
+                Q(reason__icontains=text)
+                | Q(requester__name__icontains=text)
+                | Q(flavor__name__icontains=text)
+            )
+        return queryset
+
+    @extend_schema(
+        parameters=[ETAG, IF_NONE_MATCH],
+        responses={200: RequestSerializer, 304: OpenApiResponse(description="You have it already.")},
+    )
+    def retrieve(self, call: Call, pk: int) -> Response:
+        """One request with everything about it."""
+        request = self.get_object()
+        body = self._full(request.pk)
+        etag = etag_of(request.version, JSONRenderer().render(body))
+        if is_known(call, etag):
+            return Response(status=304, headers={"ETag": etag})
+        return Response(body, headers={"ETag": etag})
+
+    @extend_schema(request=AskSerializer, responses={201: RequestSerializer})
+    def create(self, call: Call) -> Response:
+        """Ask for GPUs; a small ask is approved at once."""
+        wanted = self._wanted()
+        return answer_once(call, lambda: self._submit(wanted))
+
+    @extend_schema(request=AskSerializer, responses=PreviewSerializer)
+    @action(detail=False, methods=["post"])
+    def preview(self, call: Call) -> Response:
+        """What would be said to this ask; nothing is stored."""
+        return Response(preview_of(self._wanted(), by=self.caller, now=timezone.now()))
+
+    @extend_schema(request=NothingSerializer, responses=RequestSerializer)
+    @action(detail=True, methods=["post"])
+    def withdraw(self, call: Call, pk: int) -> Response:
+        """Take one's own request back while it waits."""
+        self.body(NothingSerializer)
+        return self._change(lambda found: actions.withdraw(found, by=self.caller, now=timezone.now()))
+
+    @extend_schema(request=ReasonSerializer, responses=RequestSerializer)
+    @action(detail=True, methods=["post"])
+    def answer(self, call: Call, pk: int) -> Response:
+        """Answer the approver's question."""
+        text = self.body(ReasonSerializer)["reason"]
+        return self._change(
+            lambda found: actions.answer(found, by=self.caller, text=text, now=timezone.now())
+        )
+
+    @extend_schema(request=ApproveSerializer, responses=RequestSerializer)
+    @action(detail=True, methods=["post"])
+    def approve(self, call: Call, pk: int) -> Response:
+        """Approve the open step as it was seen, for fewer GPUs if `gpus` says so."""
+        vote = self.body(ApproveSerializer)
+        return self._decide(decisions.approve, **vote)
+
+    @extend_schema(request=ReasonSerializer, responses=RequestSerializer)
+    @action(detail=True, methods=["post"])
+    def reject(self, call: Call, pk: int) -> Response:
+        """Reject it, with a reason."""
+        return self._decide(decisions.reject, reason=self.body(ReasonSerializer)["reason"])
+
+    @extend_schema(request=ReasonSerializer, responses=RequestSerializer)
+    @action(detail=True, methods=["post"])
+    def ask(self, call: Call, pk: int) -> Response:
+        """Ask the requester something; it keeps waiting."""
+        return self._decide(decisions.ask_back, question=self.body(ReasonSerializer)["reason"])
+
+    def _decide(self, decide: Callable[..., Request], **said: Any) -> Response:
+        version = seen_version(self.request)
+        return self._change(
+            lambda found: decide(found, by=self.caller, expected_version=version, now=timezone.now(), **said)
+        )
+
+    def _change(self, change: Callable[[int], Request]) -> Response:
+        """Do it once, and answer with the request as it then is."""
+        found: int = self.get_object().pk
+        return answer_once(self.request, lambda: Answer(self._full(change(found).pk)))
+
+    def _wanted(self) -> Wanted:
+        """The ask in the body; raises Http404 for a team that is not there to see, BadInput for a wrong flavor."""
+        said = self.body(AskSerializer)
+        team = get_object_or_404(Team.objects.visible_to(self.request.user), slug=said.pop("team"))
+        cluster, _, name = said.pop("flavor").partition("/")
+        places = Tenancy.objects.select_related("team", "cluster", "project")
+        tenancy = places.filter(team=team, cluster__name=cluster).first()
+        flavor = Flavor.objects.select_related("cluster").filter(cluster__name=cluster, name=name).first()
+        if tenancy is None or flavor is None:
+            raise no_such_flavor()
+        return Wanted(tenancy=tenancy, flavor=flavor, **said)
+
+    def _submit(self, wanted: Wanted) -> Answer:
+        request = actions.submit(wanted, by=self.caller, now=timezone.now())
+        return Answer(self._full(request.pk), 201, f"/api/v1/requests/{request.pk}/")
+
+    def _full(self, pk: int) -> dict[str, Any]:
+        judged = Evaluation.objects.select_related("policy")
+        rows = listed(Request.objects.all()).select_related("tenancy__project").prefetch_related(
+            "steps", "decisions__by", "decisions__step", Prefetch("evaluations", queryset=judged)
+        )  # fmt: skip
+        return self.shown(rows.get(pk=pk), RequestSerializer)
+
+
+class ApprovalEndpoint(mixins.ListModelMixin, Endpoint):
+    """What waits for the caller's decision."""
+
+    queryset = Request.objects.none()
+    serializer_class = RequestShortSerializer
+    ordering = "created_at"
+    asks = {"list": PageQuery}
+
+    def get_queryset(self) -> QuerySet[Request]:
+        """Oldest first; never one's own."""
+        user = self.request.user
+        return listed(Request.objects.awaiting(user)) if user.is_authenticated else Request.objects.none()
+
+
+class PolicyEndpoint(Endpoint):
+    """The rules in force."""
+
+    serializer_class = PolicySerializer
+
+    @extend_schema(operation_id="policy", responses=PolicySerializer)
+    def list(self, call: Call) -> Response:
+        """The thresholds that judge a request now."""
+        version, _ = policy_in_force(timezone.now())
+        return Response(PolicySerializer(version).data)
+
+
+class FlavorOptionEndpoint(Endpoint):
+    """Kinds of GPU for a drop-down."""
+
+    serializer_class = OptionSerializer
+    asks = {"list": FlavorOptionQuery}
+
+    @extend_schema(operation_id="options_flavors", responses=OptionsSerializer)
+    def list(self, call: Call) -> Response:
+        """What a team may ask for, and why not for the rest; `value` is what a request's `flavor` takes."""
+        team = get_object_or_404(Team.objects.visible_to(self.request.user), slug=self.asked["team"])
+        rows = Flavor.objects.select_related("cluster").filter(cluster__tenancies__team=team)
+        return Response({"results": [option(flavor) for flavor in rows]})
+
+
+def option(flavor: Flavor) -> dict[str, Any]:
+    """A kind of GPU as a line of a drop-down."""
+    offered = flavor.is_offered and flavor.cluster.enabled
+    price = f"${flavor.price_per_gpu_hour:.2f} a GPU-hour"
+    return {
+        "value": flavor_key(flavor),
+        "label": f"{flavor} · {price} · {flavor.free} of {flavor.gpus_total} free",
+        "disabled": not offered,
+        "reason": "" if offered else "This kind of GPU is not offered now.",
+    }
+
+
+def listed(rows: Any) -> QuerySet[Request]:
+    """Requests with everything a line about them needs."""
+    found: QuerySet[Request] = rows.with_holding().select_related(
+        "team", "requester", "flavor__cluster", "tenancy__team", "tenancy__cluster"
+    )
+    return found

@@ -1,0 +1,205 @@
+"""The page for asking: where it starts from, and the answer beside the form."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, time, timedelta
+from typing import Any
+
+from accounts.fields import INPUT
+from accounts.models import User
+from accounts.refusals import Refused
+from allocations import money
+from allocations.words import gpus, usd
+from approvals.actions import Judged, Wanted, judge
+from approvals.forms import AskForm, Offers
+from approvals.models import Request
+from approvals.policy import Outcome, duration
+from approvals.presenting import (
+    ask_link,
+    changes,
+    cost_per_day_at,
+    flavor_key,
+    nearest_words,
+    seats_words,
+    usual_wait,
+    usual_words,
+    verdict,
+)  # fmt: skip
+from approvals.standing import answer_of
+from fleet.models import Flavor
+from provisioning.models import Tenancy
+
+Part = dict[str, Any]
+FIELDS = ("team", "flavor", "gpus", "until", "purpose", "reason")
+QUICK = [("day", "Today"), ("3", "3 days"), ("7", "1 week"), ("14", "2 weeks")]
+RECENT = timedelta(days=90)
+MOST_RECENT = 100
+
+
+def quick_until(choice: str, now: datetime) -> datetime:
+    """The end that a quick choice stands for: tonight, or whole days from the next full hour."""
+    if choice == "day":
+        return end_of_day(now)
+    hour = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+    days = int(choice) if choice in dict(QUICK) else 1
+    return hour + timedelta(days=days)
+
+
+def end_of_day(now: datetime) -> datetime:
+    """The next midnight in UTC that is at least four hours ahead."""
+    later = now.astimezone(UTC) + timedelta(hours=4)
+    return datetime.combine(later.date() + timedelta(days=1), time(0), UTC)
+
+
+def starting_points(user: User, offers: Offers, now: datetime, *, team: str = "") -> list[Part]:
+    """Presets with their price, made from what exists: cheapest, most used, many, and as last time.
+
+    All are for `team` (its slug) where the person may ask for it.
+    """
+    own = [tenancy for tenancy in offers.tenancies if tenancy.team.slug == team]
+    if own:
+        clusters = {tenancy.cluster_id for tenancy in own}
+        flavors = [flavor for flavor in offers.flavors if flavor.cluster_id in clusters]
+        offers = replace(offers, tenancies=own, flavors=flavors) if flavors else offers
+    if not offers.flavors:
+        return []
+    cheapest = min(offers.flavors, key=lambda f: (f.free < 1, f.price_per_gpu_hour))
+    recent = recent_asks(user, offers, now)
+    used = most_used(offers, recent)
+    largest = max(offers.flavors, key=lambda f: (f.gpus_total >= 8, f == used, f.gpus_total))
+    points = [
+        _point(offers, cheapest, 1, end_of_day(now), "today", now),
+        _point(offers, used, min(2, max(used.gpus_total, 1)), quick_until("7", now), "1 week", now),
+    ]
+    if largest.gpus_total >= 8:
+        points.append(_point(offers, largest, 8, quick_until("3", now), "3 days", now))
+    last = next((request for request in recent if request.requester_id == user.pk), None)
+    if last is not None:
+        length = last.until - last.created_at
+        flavor = next(f for f in offers.flavors if f.pk == last.flavor_id)
+        until = (now + length).replace(second=0, microsecond=0)
+        again = _point(
+            offers, flavor, last.gpus, until, duration(length), now, team=last.team.slug, purpose=last.purpose
+        )
+        points.append(
+            again | {"text": f"{last.team.name} · as last time, {flavor.free} free now", "is_last": True}
+        )
+    return points
+
+
+def recent_asks(user: User, offers: Offers, now: datetime) -> list[Request]:
+    """What the person's teams asked for in the last 90 days and could ask for again, newest first, at most 100."""
+    rows = Request.objects.of_member(user).filter(
+        tenancy__in=[tenancy.pk for tenancy in offers.tenancies],
+        flavor__in=[flavor.pk for flavor in offers.flavors],
+        created_at__gte=now - RECENT,
+    )
+    return list(rows.select_related("team")[:MOST_RECENT])
+
+
+def most_used(offers: Offers, recent: Sequence[Request]) -> Flavor:
+    """The kind of GPU that was asked for most, else the one there is most of."""
+    times = Counter(request.flavor_id for request in recent)
+    return max(offers.flavors, key=lambda flavor: (times[flavor.pk], flavor.gpus_total))
+
+
+def values_from(query: Mapping[str, str], points: list[Part]) -> dict[str, str]:
+    """What the form starts with: what the link says, else the last starting point."""
+    given = {name: query[name] for name in FIELDS if query.get(name)}
+    if not points:
+        return given
+    usual: dict[str, str] = points[-1 if points[-1]["is_last"] else 0]["values"]
+    # A link that names a team only must not bring a kind of GPU that this team cannot have.
+    if given.get("team") and given["team"] != usual["team"] and "flavor" not in given:
+        usual = next(
+            (p["values"] for p in points if p["values"]["team"] == given["team"]), {"purpose": "training"}
+        )
+    return usual | given
+
+
+def answer_context(form: AskForm, *, now: datetime) -> Part:
+    """The right-hand side: the answer when the form makes sense, else what it still lacks."""
+    if not form.is_answerable:
+        return {"answer": None, "lacks": list(_lacks(form))}
+    try:
+        judged = judge(form.wanted, now=now)
+    except Refused as refusal:
+        return {"answer": None, "lacks": [refusal.message]}
+    return {"answer": answer(form.wanted, judged, now=now), "lacks": []}
+
+
+def answer(wanted: Wanted, judged: Judged, *, now: datetime) -> Part:
+    """Verdict, price and what would change, of one ask."""
+    stored = answer_of(judged.answer)
+    people = judged.answer.outcome is Outcome.PEOPLE
+    flavor = wanted.flavor
+    # A tenth of an hour: who multiplies it again comes to the price beside it.
+    hours = f"{judged.answer.gpu_hours / wanted.gpus:.1f}".removesuffix(".0")
+    return {
+        "verdict": verdict(
+            stored,
+            detail=usual_words(usual_wait(stored["route"])) if people else "",
+            hint=_hint(wanted, judged, now=now),
+        ),
+        "total": usd(judged.answer.usd),
+        "per_day": usd(judged.answer.usd_per_day),
+        "formula": f"{wanted.gpus} × {usd(flavor.price_per_gpu_hour)} × {hours} h",
+        "changes": changes(
+            tenancy=wanted.tenancy, flavor=flavor, more=wanted.gpus, held=judged.standing.held_gpus,
+            per_day=cost_per_day_at(wanted.tenancy),
+        ),
+        "people": people,
+        "seats": seats_words(stored["route"]) if people else "",
+        "possible": judged.answer.outcome is not Outcome.IMPOSSIBLE,
+        "button": f"Ask for {gpus(wanted.gpus, flavor.product)}",
+        "about": about(wanted),
+    }  # fmt: skip
+
+
+def about(wanted: Wanted) -> str:
+    """What an answer was about; a form sent with another one is shown the new answer first."""
+    parts = (wanted.tenancy.team.slug, flavor_key(wanted.flavor), wanted.gpus, wanted.until.strftime(INPUT))
+    return " ".join(map(str, parts))
+
+
+def _hint(wanted: Wanted, judged: Judged, *, now: datetime) -> Part | None:
+    nearest = judged.nearest
+    if nearest is None:
+        return None
+    link = ask_link(
+        team=wanted.tenancy.team.slug, flavor=wanted.flavor, count=nearest.gpus, until=nearest.until,
+        purpose=wanted.purpose,
+    )  # fmt: skip
+    return {"text": nearest_words(judged.ask, nearest, now=now), "label": "Use that", "href": link}
+
+
+def _lacks(form: AskForm) -> Iterator[str]:
+    for name, errors in form.errors.items():
+        label = form.fields[name].label if name in form.fields else ""
+        said = " ".join(map(str, errors))
+        yield f"{label or name.capitalize()}: {said}" if name in form.fields else said
+
+
+def _point(
+    offers: Offers, flavor: Flavor, count: int, until: datetime, length: str, now: datetime, team: str = "",
+    purpose: str = "training",
+) -> Part:  # fmt: skip
+    tenancy: Tenancy = next(
+        t for t in offers.tenancies if t.cluster_id == flavor.cluster_id and team in ("", t.team.slug)
+    )
+    team = tenancy.team.slug
+    cost = money.cost(gpus=count, price=flavor.price_per_gpu_hour, start=now, end=until)
+    link = ask_link(team=team, flavor=flavor, count=count, until=until, purpose=purpose)
+    values = {
+        "team": team, "flavor": flavor_key(flavor), "gpus": str(count), "until": until.strftime(INPUT),
+        "purpose": purpose,
+    }  # fmt: skip
+    return {
+        "title": f"{gpus(count, flavor.product)} · {length}",
+        "text": f"{tenancy.team.name} · {flavor.cluster.name}, {flavor.free} free now",
+        "figure": usd(cost),
+        "href": link,
+        "values": values,
+        "is_last": False,
+    }

@@ -1,0 +1,233 @@
+"""One request as the person sees it who decides: everything on one screen."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Count, F, Max, OuterRef, Q, Sum
+from django.urls import reverse
+
+from accounts.models import Team, User
+from allocations import money
+from allocations.models import Allocation
+from allocations.totals import total
+from allocations.words import ago, gpus, moment, share, usd
+from approvals.actions import Judged, Wanted, judge
+from approvals.decisions import asked_for, may_decide
+from approvals.listing import steps_of
+from approvals.models import Decision, Request, Step
+from approvals.policy import Ask
+from approvals.presenting import nearest_words, person, verdict
+from approvals.standing import answer_of
+from approvals.states import State
+
+Part = dict[str, Any]
+MOST_RIVALS = 4
+
+
+def context(request: Request, *, viewer: User, queue: Sequence[Request], now: datetime) -> Part:
+    """Everything the screen needs, of a request from `with_all()` and the queue beside it."""
+    steps = steps_of(request)
+    decisions = list(request.decisions.all())
+    refusal = may_decide(request, viewer)
+    count = asked_for(request)
+    judged = (
+        _judge(request, count, now=now) if request.until > now and request.state == State.WAITING else None
+    )
+    held = judged.standing.held_gpus if judged else 0
+    holdings = _holdings(request)
+    return {
+        "asked": request,
+        "count": count,
+        "name": gpus(count, request.flavor.product),
+        "sentence": sentence(request, count, held, judged.answer.usd if judged else request.usd, now=now),
+        "verdict": _verdict(request, judged),
+        "changes": changes(request, count, judged, holdings, now=now) if judged else [],
+        "use": use(request, held, holdings),
+        "rivals": rivals(request, count, viewer=viewer, now=now),
+        "seats": seats(steps, decisions, request),
+        "talk": [d for d in decisions if d.verdict in (Decision.Verdict.ASK, Decision.Verdict.ANSWER)],
+        "less": less(judged, count, now=now),
+        "refusal": refusal,
+        "requester": person(
+            request.requester, f"of {request.team.name}, for {request.get_purpose_display().lower()}"
+        ),
+        "waited": ago(request.created_at, now).removesuffix(" ago"),
+        **beside(request, queue, now=now),
+    }
+
+
+def sentence(request: Request, count: int, held: int, cost: Decimal, *, now: datetime) -> str:
+    """Who asks for what, where, until when, from what to what, and what it costs."""
+    return (
+        f"{request.requester.name} ({request.team.name}) asks for {gpus(count, request.flavor.product)} in "
+        f"{request.flavor.cluster.name} until {moment(request.until, now)}: from {held} to {held + count}, "
+        f"for {usd(cost)}."
+    )
+
+
+def changes(request: Request, count: int, judged: Judged, holdings: Part, *, now: datetime) -> list[Part]:
+    """Before → after of the grant: quota, share of the pool, free, cost a day, end."""
+    flavor, held = request.flavor, judged.standing.held_gpus
+    per_day = money.per_day(gpus=1, price=holdings["usd_per_hour"] or Decimal(0))
+    last = holdings["last_end"]
+    return [
+        {"label": f"Quota, {flavor.product}", "before": gpus(held), "after": gpus(held + count)},
+        {"label": "Pool share", "before": share(held, flavor.gpus_total),
+         "after": share(held + count, flavor.gpus_total)},
+        {"label": "Cost a day", "before": usd(per_day), "after": usd(per_day + judged.answer.usd_per_day)},
+        {"label": "Last end", "before": moment(last, now) if last else "",
+         "after": moment(max(request.until, last) if last else request.until, now)},
+    ]  # fmt: skip
+
+
+def use(request: Request, held: int, holdings: Part) -> list[Part]:
+    """What the team does with what it has: held, and what became of what it asked for before."""
+    asked, granted, rejected = (holdings[key] or 0 for key in ("asked", "granted", "rejected"))
+    return [
+        {
+            "label": "Holds",
+            "text": f"{held} × {request.flavor.product}, {gpus(holdings['live'] or 0)} in all",
+        },
+        {
+            "label": "Asked before",
+            "text": f"{asked}: {granted} granted, {rejected} rejected",
+        },
+        {"label": "Given back", "text": f"{holdings['back']} early, {holdings['expired']} at the end"},
+        {"label": "Measured use", "text": "not measured yet"},
+    ]
+
+
+def rivals(request: Request, count: int, *, viewer: User, now: datetime) -> Part:
+    """Who is hurt: what is free afterwards, and who else, of those the viewer may see, waits for the same GPUs."""
+    flavor = request.flavor
+    others = (
+        Request.objects.visible_to(viewer)
+        .filter(state=State.WAITING, flavor=flavor)
+        .exclude(pk=request.pk)
+        .select_related("team")
+    )
+    rows = [
+        {"team": r.team.name, "gpus": gpus(r.gpus), "since": ago(r.created_at, now).removesuffix(" ago"),
+         "href": reverse("approval", args=[r.pk])}
+        for r in others.order_by("created_at")[: MOST_RIVALS + 1]
+    ]  # fmt: skip
+    after = flavor.free - count
+    short = f"{-after} too few are free" if after < 0 else f"{after} of {flavor.gpus_total} stay free"
+    return {"after": after, "words": short, "rows": rows[:MOST_RIVALS], "more": len(rows) > MOST_RIVALS}
+
+
+def seats(steps: Sequence[Step], decisions: Sequence[Decision], request: Request) -> list[Part]:
+    """Who decides, in order: filled seats with their names, the open one, and the empty ones."""
+    rows = []
+    for step in steps:
+        vote = next((d for d in decisions if d.step_id == step.pk and d.verdict in Decision.VOTES), None)
+        label = step.words[:1].upper() + step.words[1:]
+        if vote is not None and vote.by is not None:
+            label = f"{label}: {vote.by.name} {Decision.Verdict(vote.verdict).label}"
+        state = "done" if step.done_at else "now" if step.opened_at else "next"
+        rows.append(
+            {"label": label, "state": state if request.state == State.WAITING or step.done_at else "next"}
+        )
+    return rows
+
+
+def less(judged: Judged | None, count: int, *, now: datetime) -> Part:
+    """What "approve less" starts with: the nearest automatic amount, else what is free, always below the ask."""
+    if judged is None or count < 2:
+        return {"gpus": max(count - 1, 1), "words": "", "possible": count > 1}
+    nearest: Ask | None = judged.nearest
+    if nearest is not None and nearest.gpus < count:
+        return {"gpus": nearest.gpus, "words": nearest_words(judged.ask, nearest, now=now), "possible": True}
+    free = min(judged.standing.free_gpus, count - 1)
+    return {"gpus": max(free, 1), "words": f"{judged.standing.free_gpus} are free now.", "possible": True}
+
+
+def beside(request: Request, queue: Sequence[Request], *, now: datetime) -> Part:
+    """The queue at the left, with the next and the previous of it."""
+    numbers = [other.pk for other in queue]
+    at = numbers.index(request.pk) if request.pk in numbers else -1
+    previous = numbers[at - 1] if at > 0 else None
+    following = (
+        numbers[at + 1] if 0 <= at < len(numbers) - 1 else (numbers[0] if at < 0 and numbers else None)
+    )
+    return {
+        "queue": [_in_line(other, request, now=now) for other in queue],
+        "previous": reverse("approval", args=[previous]) if previous else "",
+        "following": reverse("approval", args=[following]) if following else "",
+    }  # fmt: skip
+
+
+def _in_line(other: Request, shown: Request, *, now: datetime) -> Part:
+    return {
+        "href": reverse("approval", args=[other.pk]),
+        "current": other.pk == shown.pk,
+        "team": other.team.name,
+        "what": gpus(other.gpus, other.flavor.product),
+        "since": ago(other.created_at, now).removesuffix(" ago"),
+    }
+
+
+def changed_since(request: Request, version: int, *, now: datetime) -> list[str]:
+    """What happened after the version that somebody looked at, in words, oldest first."""
+    missed = max(request.version - version, 0)
+    rows = list(request.decisions.all())[-missed:] if missed else []
+    said = [
+        f"{d.by.name if d.by else 'The policy'} {d.get_verdict_display()} {ago(d.at, now)}"
+        + (f": {d.reason}" if d.reason else "")
+        for d in rows
+    ]
+    if request.state in (State.WITHDRAWN, State.LAPSED):
+        said.append(f"It was {State(request.state).words.lower()} {ago(request.updated_at, now)}.")
+    return said
+
+
+def _holdings(request: Request) -> Part:
+    """What the team holds, held and asked for before, in one query."""
+    held, live = Allocation.objects.filter(team=OuterRef("pk")), Q(ended_at=None)
+    here = live & Q(tenancy=request.tenancy_id, flavor=request.flavor_id)
+    returned = Q(end_reason__in=[Allocation.End.RETURNED, Allocation.End.REPLACED])
+    earlier = Request.objects.filter(team=OuterRef("pk")).exclude(pk=request.pk)
+    row = (
+        Team.objects.order_by()
+        .filter(pk=request.team_id)
+        .values(
+            live=total(held, Sum("gpus", filter=live), by="team"),
+            usd_per_hour=total(held, Sum(F("gpus") * F("price_per_gpu_hour"), filter=live), by="team"),
+            last_end=total(held, Max("until", filter=here), by="team"),
+            back=total(held, Count("pk", filter=returned), by="team"),
+            expired=total(held, Count("pk", filter=Q(end_reason=Allocation.End.EXPIRED)), by="team"),
+            asked=total(earlier, Count("pk"), by="team"),
+            granted=total(earlier, Count("pk", filter=Q(state=State.APPROVED)), by="team"),
+            rejected=total(earlier, Count("pk", filter=Q(state=State.REJECTED)), by="team"),
+        )
+        .get()
+    )
+    return {**row}
+
+
+def _judge(request: Request, count: int, *, now: datetime) -> Judged:
+    request.tenancy.team = request.team  # they are the same, and one of them is read already
+    wanted = Wanted(
+        tenancy=request.tenancy,
+        flavor=request.flavor,
+        gpus=count,
+        until=request.until,
+        purpose=request.purpose,
+    )
+    return judge(wanted, now=now, own=request.reference)
+
+
+def _verdict(request: Request, judged: Judged | None) -> Part:
+    """The answer as it stands now; the stored one once nothing can be decided any more."""
+    if judged is not None:
+        stored = answer_of(judged.answer)
+        broken = sum(not rule["holds"] for rule in stored["rules"])
+        sentence = (
+            f"{broken} of {len(stored['rules'])} rules do not hold" if broken else "Every rule holds now"
+        )
+        return verdict(stored) | {"sentence": sentence}
+    evaluation = request.evaluations.last()
+    assert evaluation is not None  # noqa: S101 - it is written together with the request
+    return verdict(evaluation.answer)

@@ -1,0 +1,188 @@
+"""The forms of asking and deciding; what they may say is decided by the actions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+
+from accounts.fields import MomentField, StrictForm, WholeNumberField
+from accounts.models import Team, User
+from allocations.words import usd
+from approvals.actions import MOST_GPUS, Wanted
+from approvals.models import Request
+from approvals.presenting import flavor_key, with_cost
+from fleet.models import Flavor
+from provisioning.models import Tenancy
+
+LONGEST_TEXT = 2000
+
+
+@dataclass(frozen=True)
+class Offers:
+    """What a person can ask for: their teams' places, and the kinds of GPU that are offered there."""
+
+    tenancies: Sequence[Tenancy]
+    flavors: Sequence[Flavor]
+
+    @classmethod
+    def of(cls, user: User) -> "Offers":
+        """Read in two queries."""
+        places = with_cost(Tenancy.objects.of_member(user)).filter(cluster__enabled=True)
+        tenancies = list(places.select_related("team", "cluster"))
+        clusters = {tenancy.cluster_id for tenancy in tenancies}
+        flavors = Flavor.objects.offered().filter(cluster__in=clusters).select_related("cluster")
+        return cls(tenancies, list(flavors.order_by("cluster__name", "price_per_gpu_hour", "name")))
+
+    @property
+    def teams(self) -> list[Team]:
+        """The teams, each once, by name."""
+        return list({tenancy.team_id: tenancy.team for tenancy in self.tenancies}.values())
+
+    def tenancy(self, team: str, flavor: Flavor) -> Tenancy | None:
+        """The place of a team where a kind of GPU is; None when the team is not there."""
+        return next(
+            (t for t in self.tenancies if t.team.slug == team and t.cluster_id == flavor.cluster_id), None
+        )
+
+    def flavor(self, key: str) -> Flavor | None:
+        """The kind of GPU with this key; None for one that is not offered to this person."""
+        return next((flavor for flavor in self.flavors if flavor_key(flavor) == key), None)
+
+    def choices(self, team: str) -> list[tuple[str, Any]]:
+        """The kinds of GPU where a team is, by cluster, each with its price and what is free."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for flavor in self.flavors:
+            if self.tenancy(team, flavor) is not None:
+                groups.setdefault(flavor.cluster.name, []).append((flavor_key(flavor), kind_words(flavor)))
+        return list(groups.items())
+
+
+def kind_words(flavor: Flavor) -> str:
+    """ "A100 80 GB · $3.67 per GPU-hour · 6 free now"."""
+    price = usd(flavor.price_per_gpu_hour)
+    return f"{flavor.product} {flavor.memory_gb} GB · {price} per GPU-hour · {flavor.free} free now"
+
+
+class AskForm(StrictForm):
+    """What to ask for. `token` makes a second sending harmless, `answered` is what the shown answer was about."""
+
+    also = StrictForm.also | {"check", "quick"}
+
+    team = forms.ChoiceField(error_messages={"invalid_choice": "Choose one of your teams."})
+    flavor = forms.ChoiceField(
+        label="Kind of GPU",
+        error_messages={"invalid_choice": "Choose a kind of GPU that is offered where the team is."},
+    )
+    gpus = WholeNumberField(label="GPUs", most=MOST_GPUS, of="GPUs")
+    until = MomentField(label="Until (UTC)")
+    purpose = forms.ChoiceField(
+        label="For",
+        choices=Request.Purpose.choices,
+        widget=forms.RadioSelect,
+        initial=Request.Purpose.TRAINING,
+    )
+    reason = forms.CharField(
+        label="Why", required=False, max_length=LONGEST_TEXT, widget=forms.Textarea(attrs={"rows": 4}),
+        help_text="A person decides this one. What is it for, and why this many?",
+    )  # fmt: skip
+    token = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)
+    answered = forms.CharField(widget=forms.HiddenInput, max_length=300, required=False)
+
+    def __init__(self, data: Any = None, *, offers: Offers, initial: dict[str, Any] | None = None) -> None:
+        super().__init__(data, initial=initial, label_suffix="")
+        self.offers = offers
+        team = str((data or initial or {}).get("team", ""))
+        self.choose("team", [(team.slug, team.name) for team in offers.teams])
+        self.choose("flavor", [("", "Choose a kind of GPU"), *offers.choices(team)])
+
+    def choose(self, name: str, choices: list[tuple[str, Any]]) -> None:
+        """Set what a field offers."""
+        field = self.fields[name]
+        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - told to the type checker
+        field.choices = choices
+
+    @property
+    def is_answerable(self) -> bool:
+        """Whether enough of it is clean to judge it; the reason may still be missing."""
+        self.is_valid()
+        return {"team", "flavor", "gpus", "until", "purpose"} <= getattr(self, "cleaned_data", {}).keys()
+
+    @property
+    def wanted(self) -> Wanted:
+        """What an answerable form asks for."""
+        said = self.cleaned_data
+        flavor = self.offers.flavor(said["flavor"])
+        tenancy = self.offers.tenancy(said["team"], flavor) if flavor else None
+        assert flavor is not None and tenancy is not None  # noqa: S101, PT018 - both are among the choices
+        return Wanted(
+            tenancy=tenancy, flavor=flavor, gpus=said["gpus"], until=said["until"], purpose=said["purpose"],
+            reason=said.get("reason", ""),
+        )  # fmt: skip
+
+
+class ReasonForm(StrictForm):
+    """Something said in a text: an answer, a question, a reason."""
+
+    also = StrictForm.also | {"do"}
+
+    reason = forms.CharField(
+        label="Your answer", max_length=LONGEST_TEXT, widget=forms.Textarea(attrs={"rows": 3}),
+        error_messages={"required": "Write something first."},
+    )  # fmt: skip
+
+
+class DecisionForm(StrictForm):
+    """A verdict on the version of a request that the page showed."""
+
+    VERDICTS = [("approve", "Approve"), ("less", "Approve less"), ("ask", "Ask"), ("reject", "Reject")]
+
+    do = forms.ChoiceField(choices=VERDICTS, widget=forms.HiddenInput)
+    version = forms.IntegerField(min_value=1, max_value=2_000_000_000, widget=forms.HiddenInput)
+    gpus = WholeNumberField(label="GPUs", most=MOST_GPUS, of="GPUs", required=False)
+    reason = forms.CharField(label="Reason", required=False, max_length=LONGEST_TEXT)
+
+    def clean(self) -> dict[str, Any]:
+        """Raises ValidationError for "less" without a number, which must never be taken for all of it."""
+        said = super().clean()
+        if said.get("do") == "less" and said.get("gpus") is None and "gpus" not in self.errors:
+            self.add_error("gpus", "Say how many.")
+        return said
+
+
+class RequestFilter(forms.Form):
+    """What the list of requests is narrowed to."""
+
+    whose = forms.ChoiceField(label="Whose", required=False, choices=[("", "Everybody’s"), ("mine", "Mine")])
+    team = forms.ChoiceField(label="Team", required=False)
+    state = forms.ChoiceField(
+        label="State",
+        required=False,
+        choices=[
+            ("", "Any state"), ("waiting", "Waiting"), ("held", "Held now"), ("ended", "Ended"),
+            ("rejected", "Rejected"), ("withdrawn", "Withdrawn"),
+        ],
+    )  # fmt: skip
+
+    def __init__(self, data: Any, *, teams: list[tuple[str, str]]) -> None:
+        super().__init__(data, label_suffix="")
+        field = self.fields["team"]
+        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - told to the type checker
+        field.choices = [("", "All teams"), *teams]
+
+
+class QueueFilter(RequestFilter):
+    """What the queue of an approver is narrowed to."""
+
+    whose = None  # type: ignore[assignment]
+    state = None  # type: ignore[assignment]
+    size = forms.ChoiceField(
+        label="Size",
+        required=False,
+        choices=[("", "Any size"), ("small", "Below 8 GPUs"), ("large", "8 GPUs and more")],
+    )
+    age = forms.ChoiceField(
+        label="Age",
+        required=False,
+        choices=[("", "Any age"), ("day", "Older than a day"), ("week", "Older than a week")],
+    )

@@ -1,0 +1,134 @@
+"""The list of requests and the queue of an approver: which rows, and what a row says."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Count, Q, Window
+from django.http import HttpRequest
+from django.urls import reverse
+
+from accounts.models import Team, User
+from accounts.visitors import visitor
+from allocations.words import ago, gpus, moment, usd
+from approvals.forms import QueueFilter, RequestFilter
+from approvals.models import Request, RequestQuerySet, Step
+from approvals.presenting import state_of
+from approvals.states import State
+
+Part = dict[str, Any]
+LARGE = 8
+MOST_IN_QUEUE = 50
+COLUMNS = [
+    "Request", "Team", "State", "Until", {"label": "In all", "kind": "number"}, {"label": "Asked", "kind": "end"},
+]  # fmt: skip
+QUEUE_COLUMNS = [
+    "Request", "Team", "Kind of GPU", "Until", {"label": "In all", "kind": "number"}, {"label": "Waits", "kind": "end"},
+]  # fmt: skip
+
+
+def with_all(rows: RequestQuerySet) -> RequestQuerySet:
+    """With everything that a row says, in two queries whatever their number."""
+    related = ("team", "requester", "flavor__cluster", "tenancy")
+    return rows.select_related(*related).with_holding().prefetch_related("steps")
+
+
+def filtered(request: HttpRequest) -> tuple[RequestFilter, RequestQuerySet]:
+    """The filter form and the requests it leaves, of those that the person may see."""
+    user = visitor(request)
+    form = RequestFilter(request.GET, teams=team_choices(user))
+    rows = Request.objects.visible_to(user).with_holding()
+    if not form.is_valid():
+        return form, rows
+    said = form.cleaned_data
+    if said["whose"]:
+        rows = rows.filter(requester=user)
+    if said["team"]:
+        rows = rows.filter(team__slug=said["team"])
+    return form, _in_state(rows, said["state"])
+
+
+def queue(user: User, form: QueueFilter, *, now: datetime) -> list[Request]:
+    """What waits for this person and the filter leaves, longest first, at most fifty."""
+    rows = with_all(Request.objects.awaiting(user).order_by("created_at", "id"))
+    if form.is_valid():
+        said = form.cleaned_data
+        if said["team"]:
+            rows = rows.filter(team__slug=said["team"])
+        if said["size"]:
+            rows = rows.filter(gpus__gte=LARGE) if said["size"] == "large" else rows.filter(gpus__lt=LARGE)
+        if said["age"]:
+            rows = rows.filter(created_at__lte=now - timedelta(days=7 if said["age"] == "week" else 1))
+    return list(rows[:MOST_IN_QUEUE])
+
+
+def queue_beside(user: User) -> tuple[list[Request], int]:
+    """What waits for this person, longest first, at most fifty, and how many wait in all; in one query."""
+    rows = Request.objects.awaiting(user).order_by("created_at", "id").select_related("team", "flavor")
+    shown = list(rows.annotate(in_all=Window(Count("pk")))[:MOST_IN_QUEUE])
+    return shown, getattr(shown[0], "in_all", 0) if shown else 0
+
+
+def team_choices(user: User) -> list[tuple[str, str]]:
+    """The teams this person may see, for a filter."""
+    return list(Team.objects.visible_to(user).values_list("slug", "name")[:200])
+
+
+def row(request: Request, *, now: datetime) -> Part:
+    """A line of the list."""
+    state = state_of(request, now=now)
+    return {
+        "cells": [
+            {
+                "text": gpus(request.approved_gpus or request.gpus, request.flavor.product),
+                "sub": f"{request.flavor.cluster.name}, request {request.pk}",
+                "href": reverse("request", args=[request.pk]),
+            },
+            {"text": request.team.name, "sub": request.requester.name},
+            {"tone": state.tone, "word": state.words, "sub": waits_for(request)},
+            moment(getattr(request, "held_until", None) or request.until, now),
+            {"text": usd(request.usd)},
+            {"text": ago(request.created_at, now)},
+        ]
+    }
+
+
+def queue_row(request: Request, *, now: datetime) -> Part:
+    """A line of the queue."""
+    return {
+        "cells": [
+            {
+                "text": gpus(request.gpus, request.flavor.product),
+                "sub": f"request {request.pk}, for {request.get_purpose_display().lower()}",
+                "href": reverse("approval", args=[request.pk]),
+            },
+            {"text": request.team.name, "sub": request.requester.name},
+            {
+                "text": request.flavor.cluster.name,
+                "sub": f"{request.flavor.free} of {request.flavor.gpus_total} free now",
+            },
+            moment(request.until, now),
+            {"text": usd(request.usd)},
+            {"text": ago(request.created_at, now).removesuffix(" ago"), "sub": waits_for(request)},
+        ]
+    }
+
+
+def waits_for(request: Request) -> str:
+    """Whose turn it is, of a request that came from `with_all()`; empty once decided."""
+    if request.state != State.WAITING:
+        return ""
+    if request.turn == Request.Turn.REQUESTER:
+        return f"an answer from {request.requester.name}"
+    return next((step.words for step in steps_of(request) if step.done_at is None), "")
+
+
+def steps_of(request: Request) -> list[Step]:
+    """The steps of what is asked now, in their order, of a request from `with_all()`."""
+    return [step for step in request.steps.all() if step.version == request.content_version]
+
+
+def _in_state(rows: RequestQuerySet, state: str) -> RequestQuerySet:
+    if state in ("held", "ended"):
+        # By way of Q: the annotation is one of `with_holding()`, which the type checker does not know.
+        return rows.filter(Q(("held_gpus__isnull", state == "ended")), state=State.APPROVED)
+    return rows.filter(state=state) if state else rows

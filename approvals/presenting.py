@@ -1,0 +1,158 @@
+"""Requests as pages show them: the state people see, the policy's answer, what would change."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+from statistics import median
+from typing import Any
+
+from django.db.models import F, OuterRef, Sum
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from accounts.fields import INPUT
+from accounts.models import User
+from allocations import money
+from allocations.models import Allocation
+from allocations.totals import total
+from allocations.words import gpus, moment, share, span, usd
+from approvals.models import Request, Step
+from approvals.policy import Ask, Outcome, Seat
+from approvals.states import Holding, State, shown
+from fleet.models import Flavor
+from provisioning.models import Tenancy, TenancyQuerySet
+
+Part = dict[str, Any]
+FEWEST_SAMPLES = 5
+MOST_SAMPLES = 50
+TONES = {Outcome.AUTOMATIC: "good", Outcome.PEOPLE: "waiting", Outcome.IMPOSSIBLE: "bad"}
+
+
+def state_of(request: Request, *, now: datetime) -> State:
+    """The state people see, of a request that came from `with_holding()` together with its tenancy."""
+    return shown(State(request.state), holding_of(request), now=now)
+
+
+def holding_of(request: Request) -> Holding | None:
+    """What is held under a request from `with_holding()`; None when nothing is."""
+    until: datetime | None = getattr(request, "held_until", None)
+    if until is None or request.decided_at is None:
+        return None
+    tenancy = request.tenancy
+    was_true = tenancy.true_since is not None and tenancy.true_since >= request.decided_at
+    return Holding(
+        since=request.decided_at,
+        until=until,
+        is_set_up=was_true or tenancy.is_settled,
+        failed=tenancy.ready["reason"] == "Refused",
+    )
+
+
+def person(user: User, role: str = "") -> Part:
+    """A person chip."""
+    return {"name": user.name, "role": role, "initials": user.initials}
+
+
+def verdict(answer: Mapping[str, Any], *, detail: str = "", hint: Part | None = None) -> Part:
+    """The verdict strip of an answer as it is stored and as the API gives it."""
+    rules = [
+        {
+            "mark": "ok" if rule["holds"] else "no" if rule["blocks"] else "note",
+            "text": _sentence(rule["text"]),
+            "number": rule["limit"],
+            "deciding": not rule["holds"],
+        }
+        for rule in answer["rules"]
+    ]
+    return {
+        "tone": TONES[Outcome(answer["outcome"])],
+        "sentence": answer["sentence"],
+        "detail": detail,
+        "rules": rules,
+        "hint": hint,
+    }
+
+
+def usual_wait(seats: Sequence[str]) -> timedelta | None:
+    """How long these seats usually take one after the other: the sum of medians; None below five samples of any."""
+    done = Step.objects.filter(seat__in=seats, done_at__isnull=False, opened_at__isnull=False).order_by(
+        "-done_at"
+    )
+    took: dict[str, list[float]] = {seat: [] for seat in seats}
+    for seat, start, end in done.values_list("seat", "opened_at", "done_at")[: MOST_SAMPLES * len(seats)]:
+        if start and end:
+            took[seat].append((end - start).total_seconds())
+    if any(len(seconds) < FEWEST_SAMPLES for seconds in took.values()):
+        return None
+    return timedelta(seconds=sum(median(seconds) for seconds in took.values()))
+
+
+def usual_words(wait: timedelta | None) -> str:
+    """ "Usually 3 h.", or nothing where too little is known to say so."""
+    return "" if wait is None else f"Usually {span(wait)}."
+
+
+def changes(*, tenancy: Tenancy, flavor: Flavor, more: int, held: int, per_day: Decimal) -> list[Part]:
+    """Before → after of a grant: quota, share of the pool and the team's cost a day (`per_day` is what it is now)."""
+    added = money.per_day(gpus=more, price=flavor.price_per_gpu_hour)
+    return [
+        {"label": f"Quota, {flavor.product}", "before": gpus(held), "after": gpus(held + more)},
+        {
+            "label": "Pool share",
+            "before": share(held, flavor.gpus_total),
+            "after": share(held + more, flavor.gpus_total),
+        },
+        {"label": "Cost a day", "before": usd(per_day), "after": usd(per_day + added)},
+    ]
+
+
+def with_cost(tenancies: TenancyQuerySet) -> TenancyQuerySet:
+    """With `usd_per_hour`, what everything that the team of each holds now costs an hour."""
+    live = Allocation.objects.live().filter(team=OuterRef("team"))
+    return tenancies.annotate(usd_per_hour=total(live, Sum(F("gpus") * F("price_per_gpu_hour")), by="team"))
+
+
+def cost_per_day(team_id: int) -> Decimal:
+    """USD a day of everything a team holds now."""
+    rows = Allocation.objects.live().filter(team_id=team_id)
+    hourly = rows.aggregate(usd=Sum(F("gpus") * F("price_per_gpu_hour")))["usd"] or Decimal(0)
+    return money.per_day(gpus=1, price=hourly)
+
+
+def cost_per_day_at(tenancy: Tenancy) -> Decimal:
+    """The same of a tenancy from `with_cost()`, without asking again."""
+    hourly: Decimal | None = getattr(tenancy, "usd_per_hour", None)
+    return money.per_day(gpus=1, price=hourly or Decimal(0))
+
+
+def ask_link(*, team: str, flavor: Flavor, count: int, until: datetime, purpose: str = "") -> str:
+    """The form filled in with this."""
+    values = {
+        "team": team,
+        "flavor": flavor_key(flavor),
+        "gpus": str(count),
+        "until": until.strftime(INPUT),
+        "purpose": purpose,
+    }
+    return f"{reverse('request-new')}?{urlencode({key: value for key, value in values.items() if value})}"
+
+
+def flavor_key(flavor: Flavor) -> str:
+    """A kind of GPU as the form and its links name it: "training-eastus/a100"."""
+    return f"{flavor.cluster.name}/{flavor.name}"
+
+
+def nearest_words(ask: Ask, nearest: Ask, *, now: datetime) -> str:
+    """ "Automatic if you ask for 2 until Fri 28 Nov, 18:00": only what differs from the ask."""
+    parts = [f"for {nearest.gpus}"] if nearest.gpus != ask.gpus else []
+    parts += [f"until {moment(nearest.until, now)}"] if nearest.until != ask.until else []
+    return f"Automatic if you ask {' '.join(parts)}."
+
+
+def seats_words(seats: Iterable[str]) -> str:
+    """ "platform leads, then engineering leadership"."""
+    return ", then ".join(Seat(seat).words for seat in seats)
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,234 @@
+"""One request as its page shows it: what it is, what it waits for, what happened, what one can do."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Prefetch
+from django.urls import reverse
+
+from accounts.models import User
+from accounts.roles import Permission
+from allocations.models import Allocation
+from allocations.words import ahead, gpus, moment, usd
+from approvals import timeline
+from approvals.listing import steps_of, with_all
+from approvals.models import Decision, Evaluation, Request, Step
+from approvals.presenting import (
+    ask_link,
+    flavor_key,
+    person,
+    seats_words,
+    state_of,
+    usual_wait,
+    usual_words,
+    verdict,
+)
+from approvals.states import State
+
+Part = dict[str, Any]
+TALK = (Decision.Verdict.ASK, Decision.Verdict.ANSWER)
+
+
+def context(request: Request, *, viewer: User, now: datetime) -> Part:
+    """Everything the page needs, of a request from `with_all()`."""
+    state = state_of(request, now=now)
+    evaluation = request.evaluations.select_related("policy").first()
+    assert evaluation is not None  # noqa: S101 - it is written together with the request
+    decisions = list(request.decisions.all())
+    steps = steps_of(request)
+    allocations = list(Allocation.objects.filter(reference=request.reference).order_by("starts_at", "id"))
+    held = next((a for a in allocations if a.ended_at is None), None)
+    return {
+        "asked": request,
+        "name": gpus(request.approved_gpus or request.gpus, request.flavor.product),
+        "state": {"tone": state.tone, "word": state.words},
+        "sentence": sentence(request, state, decisions, now=now),
+        "waiting": waiting_line(request, steps, decisions, viewer=viewer, now=now)
+        if state is State.WAITING
+        else None,
+        "figures": figures(request, state, allocations, now=now),
+        "verdict": verdict(evaluation.answer),
+        "judged": evaluation,
+        "timeline": timeline.entries(
+            request,
+            state=state,
+            evaluation=evaluation,
+            decisions=decisions,
+            steps=steps,
+            allocations=allocations,
+        ),
+        "facts": facts(request, evaluation),
+        "talk": [line(d) for d in decisions if d.verdict in TALK],
+        "held": held,
+        "may": _may(request, state, held, viewer),
+        "again": _again(request, now),
+        "curl": curl(request),
+    }
+
+
+def find(requests: Any, pk: int) -> Request | None:
+    """A request with everything its page says; None when it is not among these."""
+    told = Decision.objects.select_related("by", "step")
+    found: Request | None = (
+        with_all(requests).prefetch_related(Prefetch("decisions", told)).filter(pk=pk).first()
+    )
+    return found
+
+
+def sentence(request: Request, state: State, decisions: Sequence[Decision], *, now: datetime) -> str:
+    """What it is, since when, where, until when, and what comes; never a bare state."""
+    what = gpus(request.approved_gpus or request.gpus, request.flavor.product)
+    where, until = (
+        request.flavor.cluster.name,
+        moment(getattr(request, "held_until", None) or request.until, now),
+    )
+    held = gpus(getattr(request, "held_gpus", None) or 0, request.flavor.product)
+    last = next((d for d in reversed(decisions) if d.verdict == Decision.Verdict.REJECT), None)
+    who = last.by.name if last and last.by else "The policy"
+    words = {
+        State.WAITING: f"{request.team.name} asks for {what} in {where} until {until}, for {usd(request.usd)}.",
+        State.SETTING_UP: f"{held} are being set up in {where}. Usually a few seconds.",
+        State.ACTIVE: f"{held} in {where} are {request.team.name}’s until {until}, then they go back by themselves.",
+        State.ENDING_SOON: f"{held} in {where} go back on {until}. Ask again to go on after that.",
+        State.ENDED: f"{what} in {where} went back. Ask again whenever you need them.",
+        State.REJECTED: f"{who} rejected it: {last.reason if last else ''}",
+        State.WITHDRAWN: f"{request.requester.name} took it back before it was decided.",
+        State.LAPSED: "Nobody decided in time. Ask again, and say why it matters.",
+        State.FAILED: f"{what} are granted but could not be set up in {where}. Platform leads see it.",
+    }
+    return words[state]
+
+
+def waiting_line(
+    request: Request, steps: Sequence[Step], decisions: Sequence[Decision], *, viewer: User, now: datetime
+) -> Part:
+    """What it waits for, since when, where in line, when probably, and what this person can do."""
+    question = next((d for d in reversed(decisions) if d.verdict == Decision.Verdict.ASK), None)
+    if request.turn == Request.Turn.REQUESTER and question is not None:
+        mine = viewer.pk == request.requester_id
+        return {
+            "kind": "change" if mine else "wait",
+            "what": f"Waits for an answer from {'you' if mine else request.requester.name}",
+            "since": question.at,
+            "advice": "Answer below, then it goes on at once."
+            if mine
+            else "Nothing to do here; the question stands on their home page.",
+            "action": {"label": "Answer", "href": "#answer"} if mine else None,
+        }
+    step = next(step for step in steps if step.done_at is None)
+    ahead = Step.objects.filter(
+        seat=step.seat, done_at=None, opened_at__lt=step.opened_at, request__state=State.WAITING
+    )
+    place = ahead.exclude(request=request.pk).count() + 1
+    return {
+        "kind": "wait",
+        "what": f"Waits for {seats_words(s.seat for s in steps if s.done_at is None)}",
+        "since": step.opened_at,
+        "due": step.opened_at + timeline.TARGET if step.opened_at else None,
+        "place": "first" if place == 1 else f"{place - 1} before it",
+        "expected": usual_words(usual_wait([s.seat for s in steps if s.done_at is None])).removesuffix("."),
+    }
+
+
+def figures(
+    request: Request, state: State, allocations: Sequence[Allocation], *, now: datetime
+) -> list[Part]:
+    """GPUs, money and time in large."""
+    held = next((a for a in allocations if a.ended_at is None), None)
+    given = request.approved_gpus
+    note = (
+        f"of {request.gpus} asked" if given and given < request.gpus else f"in {request.flavor.cluster.name}"
+    )
+    per_day = held.usd_per_day if held else request.gpus * request.flavor.price_per_gpu_hour * 24
+    cost = _figure("Cost", usd(request.usd), "", f"if granted as asked, {usd(per_day)} a day")
+    if allocations:
+        so_far = sum((a.usd_so_far(now) for a in allocations), Decimal(0))
+        in_all = sum((a.usd_in_all for a in allocations), Decimal(0))
+        then = f"{usd(in_all)} by the end, {usd(per_day)} a day"
+        cost = _figure("Cost so far" if held else "Cost", usd(so_far), "", then if held else "in all")
+    count = held.gpus if held else given or request.gpus
+    return [_figure("GPUs", str(count), request.flavor.product, note), cost, _end(request, held, now)]
+
+
+def facts(request: Request, evaluation: Evaluation) -> list[Part]:
+    """Who, where, for what, under which numbers."""
+    tenancy = request.tenancy
+    return [
+        {"label": "Request", "copyable": str(request.pk)},
+        {"label": "Asked by", "person": person(request.requester)},
+        {"label": "Asked", "at": request.created_at},
+        {"label": "Team", "text": request.team.name, "href": reverse("team", args=[request.team.slug])},
+        {"label": "Cluster", "text": request.flavor.cluster.name,
+         "href": reverse("cluster", args=[request.flavor.cluster.name])},
+        {"label": "Made for it", "text": "Every object, one by one", "href": reverse("team", args=[request.team.slug])},
+        {"label": "Namespace", "copyable": tenancy.namespace},
+        {"label": "Environment", "text": tenancy.get_environment_display()},
+        {"label": "For", "text": request.get_purpose_display()},
+        {"label": "Until", "at": request.until},
+        {"label": "Judged by", "text": str(evaluation.policy), "href": reverse("policy")},
+    ]  # fmt: skip
+
+
+def line(decision: Decision) -> Part:
+    """One line of the conversation."""
+    return {"who": person(decision.by) if decision.by else {"name": "The policy"}, "at": decision.at,
+            "text": decision.reason}  # fmt: skip
+
+
+def curl(request: Request) -> str:
+    """The API call that asks for the same."""
+    body = {
+        "team": request.team.slug,
+        "flavor": flavor_key(request.flavor),
+        "gpus": request.gpus,
+        "until": request.until.isoformat().replace("+00:00", "Z"),
+        "purpose": request.purpose,
+        "reason": request.reason,
+    }
+    said = json.dumps(body, indent=2, ensure_ascii=False).replace("'", "'\\''")
+    return (
+        f"curl -X POST {settings.PUBLIC_URL}/api/v1/requests \\\n"
+        '  -H "Authorization: Bearer $QM_TOKEN" \\\n'
+        '  -H "Content-Type: application/json" \\\n'
+        f"  -H \"Idempotency-Key: $(uuidgen)\" \\\n  -d '{said}'"
+    )
+
+
+def _may(request: Request, state: State, held: Allocation | None, viewer: User) -> Part:
+    mine, member = viewer.pk == request.requester_id, request.team_id in viewer.team_ids
+    waits = state is State.WAITING
+    decides = viewer.may(Permission.DECIDE_AS_PLATFORM) or viewer.may(Permission.DECIDE_AS_LEADERSHIP)
+    return {
+        "withdraw": mine and waits,
+        "answer": mine and waits and request.turn == Request.Turn.REQUESTER,
+        "give_back": held is not None and (member or viewer.may(Permission.MANAGE_BUDGETS)),
+        "again": member and not waits,
+        "decide": waits and decides and not mine,
+    }
+
+
+def _again(request: Request, now: datetime) -> str:
+    until = (now + (request.until - request.created_at)).replace(second=0, microsecond=0)
+    return ask_link(
+        team=request.team.slug,
+        flavor=request.flavor,
+        count=request.gpus,
+        until=until,
+        purpose=request.purpose,
+    )
+
+
+def _end(request: Request, held: Allocation | None, now: datetime) -> Part:
+    end = held.until if held else request.until
+    day, time = moment(end, now).rsplit(", ", 1)
+    coming = f", in {ahead(end, now)}" if end > now else ""
+    is_over = held is None and request.state == State.APPROVED
+    return _figure("Was until" if is_over else "Ends", day, "", f"{time} UTC{coming}")
+
+
+def _figure(label: str, value: str, unit: str, note: str) -> Part:
+    return {"label": label, "value": value, "unit": unit, "note": note}

@@ -1,0 +1,257 @@
+"""How the API shows requests, and what it takes for one."""
+
+from typing import Any
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from accounts.api import PersonSerializer, TeamNameSerializer
+from accounts.models import User
+from accounts.refusals import BadInput
+from accounts.strict import Choice, Gpus, Moment, PageQuery, StrictSerializer, Text
+from allocations.api import AllocationSerializer
+from allocations.models import Allocation
+from approvals.decisions import may_decide
+from approvals.models import SEATS, Decision, Evaluation, PolicyVersion, Request, Step
+from approvals.policy import Outcome
+from approvals.presenting import state_of
+from approvals.states import STORED, State
+from provisioning.api import TenancyShortSerializer
+
+STATES = [(state.value, state.words) for state in STORED]
+ORDERINGS = ("-created_at", "created_at", "-updated_at", "updated_at", "-usd", "usd", "-until", "until")
+
+
+class RuleSerializer(serializers.Serializer[Any]):
+    """One rule: a number and what it was held against."""
+
+    code = serializers.CharField()
+    holds = serializers.BooleanField()
+    text = serializers.CharField()
+    limit = serializers.CharField()
+    blocks = serializers.BooleanField()
+
+
+class AnswerSerializer(serializers.Serializer[Any]):
+    """The policy's answer, as it is stored; money is USD."""
+
+    outcome = serializers.ChoiceField(choices=[outcome.value for outcome in Outcome])
+    sentence = serializers.CharField()
+    route = serializers.ListField(child=serializers.ChoiceField(choices=SEATS))
+    rules = RuleSerializer(many=True)
+    usd = serializers.CharField()
+    usd_per_day = serializers.CharField()
+    gpu_hours = serializers.CharField()
+
+
+class EvaluationSerializer(serializers.Serializer[Evaluation]):
+    """An answer with the policy that gave it and a hash of everything it looked at."""
+
+    policy = serializers.IntegerField(source="policy.number")
+    at = serializers.DateTimeField()
+    answer = AnswerSerializer()
+    input_hash = serializers.CharField()
+
+
+class StepSerializer(serializers.Serializer[Step]):
+    """One seat that decides."""
+
+    position = serializers.IntegerField()
+    seat = serializers.ChoiceField(choices=SEATS)
+    opened_at = serializers.DateTimeField(allow_null=True)
+    done_at = serializers.DateTimeField(allow_null=True)
+
+
+class DecisionSerializer(serializers.Serializer[Decision]):
+    """One verdict; `by` is null for the policy."""
+
+    by = PersonSerializer(allow_null=True)
+    seat = serializers.SerializerMethodField()
+    verdict = serializers.ChoiceField(choices=Decision.Verdict.choices)
+    gpus = serializers.IntegerField(allow_null=True)
+    usd = serializers.DecimalField(max_digits=12, decimal_places=2)
+    reason = serializers.CharField()
+    at = serializers.DateTimeField()
+
+    def get_seat(self, decision: Decision) -> str | None:
+        """The seat it was made in; null for the policy and for an answer."""
+        return decision.step.seat if decision.step else None
+
+
+class RequestShortSerializer(serializers.Serializer[Request]):
+    """A request. `state` is what was decided, `stage` what has become of it; `version` counts its changes."""
+
+    id = serializers.IntegerField()
+    team = TeamNameSerializer()
+    requester = PersonSerializer()
+    cluster = serializers.CharField(source="flavor.cluster.name")
+    flavor = serializers.CharField(source="flavor.name")
+    gpus = serializers.IntegerField()
+    approved_gpus = serializers.IntegerField(allow_null=True)
+    until = serializers.DateTimeField()
+    purpose = serializers.ChoiceField(choices=Request.Purpose.choices)
+    reason = serializers.CharField()
+    state = serializers.ChoiceField(choices=STATES)
+    stage = serializers.SerializerMethodField()
+    turn = serializers.ChoiceField(choices=Request.Turn.choices)
+    usd = serializers.DecimalField(max_digits=12, decimal_places=2)
+    version = serializers.IntegerField()
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField()
+    decided_at = serializers.DateTimeField(allow_null=True)
+
+    def get_stage(self, request: Request) -> State:
+        """The state that people see."""
+        return state_of(request, now=timezone.now())
+
+
+class RequestSerializer(RequestShortSerializer):
+    """A request with its evaluations, steps, decisions, place and what is held under it."""
+
+    tenancy = TenancyShortSerializer()
+    evaluations = EvaluationSerializer(many=True)
+    steps = StepSerializer(many=True)
+    decisions = DecisionSerializer(many=True)
+    allocation = serializers.SerializerMethodField()
+    why_not_decide = serializers.SerializerMethodField()
+
+    @extend_schema_field(AllocationSerializer(allow_null=True))
+    def get_allocation(self, request: Request) -> Any:
+        """What is held now."""
+        rows = Allocation.objects.live().select_related("team", "flavor__cluster")
+        held = rows.filter(reference=request.reference).first()
+        return AllocationSerializer(held).data if held else None
+
+    def get_why_not_decide(self, request: Request) -> str:
+        """Why the caller may not decide it now; empty when they may."""
+        user: User = self.context["request"].user
+        return may_decide(request, user)
+
+
+class RequestQuery(PageQuery):
+    """Which requests to list, and in which order."""
+
+    team = Text(required=False, max_length=40)
+    state = Choice(choices=[state.value for state in STORED], required=False)
+    q = Text(
+        required=False, max_length=100, help_text="Text in the reason, the requester's name or the flavor."
+    )
+    ordering = Choice(choices=ORDERINGS, required=False)
+    updated_since = Moment(required=False)
+
+
+class AskSerializer(StrictSerializer):
+    """What is asked for."""
+
+    team = Text(max_length=40)
+    flavor = Text(max_length=81, help_text="Cluster and flavor, such as training-eastus/a100.")
+    gpus = Gpus()
+    until = Moment()
+    purpose = Choice(choices=Request.Purpose.choices)
+    reason = Text(required=False, allow_blank=True, help_text="Needed when people decide.")
+
+    def validate_flavor(self, value: str) -> str:
+        """A cluster and a name."""
+        cluster, slash, name = value.partition("/")
+        if not (cluster and slash and name):
+            raise serializers.ValidationError("Write it as cluster/flavor.", code="bad_flavor")
+        return value
+
+
+class ApproveSerializer(StrictSerializer):
+    """A vote for it."""
+
+    gpus = Gpus(required=False, help_text="Fewer than were asked for.")
+    reason = Text(required=False, allow_blank=True)
+
+
+class ReasonSerializer(StrictSerializer):
+    """What is said to the other side."""
+
+    reason = Text()
+
+
+class NothingSerializer(StrictSerializer):
+    """An empty object."""
+
+
+class NearestSerializer(serializers.Serializer[Any]):
+    """The nearest ask that the policy would approve at once."""
+
+    gpus = serializers.IntegerField()
+    until = serializers.DateTimeField()
+
+
+class CountChangeSerializer(serializers.Serializer[Any]):
+    """GPUs before and after."""
+
+    before = serializers.IntegerField()
+    after = serializers.IntegerField()
+
+
+class CostChangeSerializer(serializers.Serializer[Any]):
+    """USD a day before and after."""
+
+    before = serializers.CharField()
+    after = serializers.CharField()
+
+
+class MonthSerializer(serializers.Serializer[Any]):
+    """What a month's budget would have left, in USD."""
+
+    month = serializers.CharField()
+    limit_usd = serializers.CharField()
+    left_before = serializers.CharField()
+    left_after = serializers.CharField()
+
+
+class PreviewSerializer(serializers.Serializer[Any]):
+    """What would happen: nothing was stored."""
+
+    policy = serializers.IntegerField()
+    answer = AnswerSerializer()
+    nearest_automatic = NearestSerializer(allow_null=True)
+    quota = CountChangeSerializer()
+    usd_per_day = CostChangeSerializer()
+    budget = MonthSerializer(many=True)
+    usual_seconds = serializers.IntegerField(
+        allow_null=True, help_text="How long its deciders usually take; null where too little is known."
+    )
+
+
+class PolicySerializer(serializers.Serializer[PolicyVersion]):
+    """A version of the policy; every limit is inclusive."""
+
+    number = serializers.IntegerField()
+    active_from = serializers.DateTimeField()
+    why = serializers.CharField()
+    thresholds = serializers.DictField()
+
+
+class OptionSerializer(serializers.Serializer[Any]):
+    """One line of a drop-down."""
+
+    value = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
+    disabled = serializers.BooleanField()
+    reason = serializers.CharField()
+
+
+class OptionsSerializer(serializers.Serializer[Any]):
+    """The lines of a drop-down."""
+
+    results = OptionSerializer(many=True)
+
+
+class FlavorOptionQuery(StrictSerializer):
+    """For whom."""
+
+    team = Text(max_length=40)
+
+
+def no_such_flavor() -> BadInput:
+    """The refusal for a kind of GPU that is not where the team is."""
+    return BadInput(
+        "The team has no place on a cluster with this kind of GPU.", code="not_there", field="flavor"
+    )

@@ -1,0 +1,114 @@
+"""What happened to a request and what comes: entries for the timeline, oldest first, the future last."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from allocations.models import Allocation
+from allocations.words import gpus, usd
+from approvals.models import Decision, Evaluation, Request, Step
+from approvals.states import State
+
+Part = dict[str, Any]
+# People who wait should be told within a working day.
+TARGET = timedelta(days=1)
+
+
+def entries(
+    request: Request,
+    *,
+    state: State,
+    evaluation: Evaluation,
+    decisions: Sequence[Decision],
+    steps: Sequence[Step],
+    allocations: Sequence[Allocation],
+) -> list[Part]:
+    """Past, now and future of a request that came from `with_holding()`."""
+    past = [_asked(request, evaluation), *map(_decided, decisions), *_held(request, allocations)]
+    if state in (State.WITHDRAWN, State.LAPSED):
+        past.append(_past(state.words, request.decided_at, tone="past"))
+    past.sort(key=lambda entry: entry["at"])
+    return [*past, *_coming(request, state, steps, getattr(request, "held_until", None))]
+
+
+def _asked(request: Request, evaluation: Evaluation) -> Part:
+    what = f"Asked for {gpus(request.gpus, request.flavor.product)}"
+    why = f"{request.requester.name} asked; {evaluation.policy} answered: {evaluation.answer['sentence']}"
+    return _past(what, request.created_at, why=why, tone="moving")
+
+
+def _decided(decision: Decision) -> Part:
+    verdict = Decision.Verdict(decision.verdict)
+    title = "Asked back" if verdict is Decision.Verdict.ASK else str(verdict.label).capitalize()
+    if verdict is Decision.Verdict.APPROVE and decision.step is not None:
+        title = f"Approved {gpus(decision.gpus or 0)} as {decision.step.words}"
+    tones = {Decision.Verdict.APPROVE: "good", Decision.Verdict.REJECT: "bad"}
+    who = decision.by.name if decision.by else "The policy"
+    return _past(title, decision.at, who=who, why=decision.reason, tone=tones.get(verdict, "waiting"))
+
+
+def _held(request: Request, allocations: Sequence[Allocation]) -> Iterator[Part]:
+    """What was held: set up, given back in part or whole, ended."""
+    tenancy = request.tenancy
+    if allocations and tenancy.true_since and request.decided_at and tenancy.true_since >= request.decided_at:
+        where = f"on {request.flavor.cluster.name}"
+        yield _past(f"Set up {where}", tenancy.true_since, why="Every object stands as wanted.", tone="good")
+    for allocation in allocations:
+        if allocation.ended_at is None:
+            continue
+        rest = next((a.gpus for a in allocations if a.starts_at == allocation.ended_at), 0)
+        if allocation.end_reason == Allocation.End.EXPIRED:
+            yield _past("Ended", allocation.ended_at, why="The end date came.", tone="past")
+        else:
+            back = gpus(allocation.gpus - rest, request.flavor.product)
+            yield _past(f"Gave back {back}", allocation.ended_at, who=allocation.ended_by, tone="ending")
+
+
+def _coming(
+    request: Request, state: State, steps: Sequence[Step], held_until: datetime | None
+) -> Iterator[Part]:
+    if state is State.WAITING:
+        yield from _steps(request, steps)
+        yield _future(f"Ends, when approved; {usd(request.usd)} at most", request.until)
+    elif state is State.SETTING_UP:
+        yield _now(
+            f"Setting up on {request.flavor.cluster.name}", why="Usually a few seconds.", tone="moving"
+        )
+    elif state is State.FAILED:
+        yield _now("Could not be set up", why=request.tenancy.ready["message"], tone="bad")
+    elif state is State.ACTIVE:
+        yield _now("Running", tone="good")
+    elif state is State.ENDING_SOON:
+        yield _now("Ending soon", tone="ending")
+    if held_until is not None:
+        yield _future("Ends; the GPUs go back to the pool by themselves", held_until)
+
+
+def _steps(request: Request, steps: Sequence[Step]) -> Iterator[Part]:
+    for step in steps:
+        if step.done_at is not None:
+            continue
+        if step.opened_at is None:
+            yield _future(f"Then {step.words} decide", "")
+        elif request.turn == Request.Turn.REQUESTER:
+            yield _now(
+                f"{request.requester.name} answers",
+                why="The time of who decides stands still.",
+                tone="waiting",
+            )
+        else:
+            title = f"{step.words[:1].upper()}{step.words[1:]} decide"
+            yield _now(title, tone="waiting") | {"at": ""}
+            yield _future("Should be decided by", step.opened_at + TARGET)
+
+
+def _past(title: str, at: datetime | None, *, who: str = "", why: str = "", tone: str = "past") -> Part:
+    return {"phase": "past", "title": title, "at": at, "who": who, "why": why, "tone": tone}
+
+
+def _now(title: str, *, why: str = "", tone: str) -> Part:
+    return {"phase": "now", "title": title, "at": "now", "why": why, "tone": tone}
+
+
+def _future(title: str, at: datetime | str) -> Part:
+    return {"phase": "future", "title": title, "at": at}
