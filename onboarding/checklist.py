@@ -1,0 +1,50 @@
+"""The list of a tenancy's objects as the checklist part shows it: wanted, standing, failed and why."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from provisioning.manifests import tenancy_objects
+from provisioning.models import Tenancy
+from provisioning.words import plain
+
+TONES: Mapping[str, tuple[str, str]] = {
+    "true": ("good", "True"),
+    "failed": ("bad", "Failed"),
+    "waiting": ("waiting", "Next"),
+}
+
+
+def checklist(tenancy: Tenancy, *, title: str, retry: str = "") -> dict[str, Any]:
+    """Every object of the newest desired state; one that was seen in an older one is shown as it was seen then.
+
+    `retry` is where a failed line posts to; leave it empty for people who may not.
+    """
+    seen = {(row["kind"], row["name"]): row for row in tenancy.objects_seen}
+    items = [
+        _item(manifest["kind"], manifest["metadata"]["name"], seen, tenancy=tenancy, retry=retry)
+        for manifest in (tenancy_objects(tenancy.desired) if tenancy.spec else [])
+    ]
+    return {"title": title, "looked_at": tenancy.last_looked_at, "items": items}
+
+
+def _item(
+    kind: str, name: str, seen: Mapping[tuple[str, str], Mapping[str, str]], *, tenancy: Tenancy, retry: str
+) -> dict[str, Any]:
+    row = seen.get((kind, name))
+    tone, word = _state(row, tenancy)
+    failed = tone == "bad"
+    return {
+        "kind": kind, "plain": plain(kind, name), "name": name, "tone": tone, "word": word,
+        "since": datetime.fromisoformat(row["since"]) if row else None,
+        "cause": row["message"] if row and failed else "", "retry": retry if failed else "",
+    }  # fmt: skip
+
+
+def _state(row: Mapping[str, str] | None, tenancy: Tenancy) -> tuple[str, str]:
+    if row is None:
+        return TONES["waiting"]
+    if row["state"] == "true" and tenancy.observed_generation != tenancy.generation:
+        # It stands as it was wanted before; whether that is still what is wanted is looked at now.
+        return ("moving", "Looking")
+    return TONES[row["state"]]

@@ -1,0 +1,77 @@
+"""The Entra groups that somebody may bring, and why not the others."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from django.core.cache import cache
+
+from accounts.models import Team, User
+from accounts.roles import Permission
+from connectors.graph import Graph, Group
+
+MOST = 8
+A_WHILE = 600
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A group in the list; `why_not` says why it cannot be chosen, empty when it can."""
+
+    oid: str
+    name: str
+    description: str
+    why_not: str
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it can be chosen."""
+        return not self.why_not
+
+
+def offers(user: User, *, text: str, graph: Graph) -> list[Offer]:
+    """Groups whose names begin like the text, or the person's own for a blank one; free ones first.
+
+    Raises ConnectorError when the directory does not answer.
+    """
+    own = graph.groups_of(str(user.oid))
+    found = graph.find_groups(text, MOST) if text.strip() else _named(_without_team(own), graph)
+    taken = _teams_of(group.oid for group in found)
+    anybody = user.may(Permission.ONBOARD_ANY_GROUP)
+    rows = [_offer(group, taken=taken, own=own, anybody=anybody) for group in found]
+    return sorted(rows, key=lambda row: (not row.is_free, row.name.casefold()))
+
+
+def _offer(group: Group, *, taken: dict[str, str], own: set[str], anybody: bool) -> Offer:
+    if group.oid in taken:
+        why_not = f"It is {taken[group.oid]}’s already."
+    elif group.oid not in own and not anybody:
+        why_not = "You are not a member of it."
+    else:
+        why_not = ""
+    return Offer(group.oid, group.name, group.description, why_not)
+
+
+def _teams_of(oids: Iterable[str]) -> dict[str, str]:
+    rows = Team.objects.filter(entra_group__in=list(oids)).values_list("entra_group", "name")
+    return {str(oid): name for oid, name in rows}
+
+
+def _without_team(own: set[str]) -> list[str]:
+    taken = {str(oid) for oid in Team.objects.values_list("entra_group", flat=True)}
+    return sorted(own - taken)
+
+
+def _named(oids: Sequence[str], graph: Graph) -> list[Group]:
+    """The first few groups with their names, which are asked for once in ten minutes."""
+    known = cache.get_many([_key(oid) for oid in oids[:MOST]])
+    found = []
+    for oid in oids[:MOST]:
+        group = known.get(_key(oid)) or graph.group(oid)
+        if group is not None:
+            cache.set(_key(oid), group, A_WHILE)
+            found.append(group)
+    return found
+
+
+def _key(oid: str) -> str:
+    return f"entra-group:{oid}"

@@ -1,0 +1,215 @@
+"""What the wizard's pages show: clusters, usual sizes with their price, and everything that will be created."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.conf import settings
+
+from accounts.refusals import Refused
+from accounts.visitors import add_refusal
+from allocations import money
+from approvals.actions import Judged, check_answer
+from approvals.policy import Ask, Standing, evaluate
+from approvals.presenting import nearest_words, verdict
+from approvals.standing import answer_of, policy_in_force
+from connectors.errors import ConnectorError
+from connectors.graph import Graph
+from fleet.models import Cluster, Environment, Flavor
+from onboarding.actions import Start
+from onboarding.forms import StartForm
+from onboarding.journey import STEPS, Draft, cluster_of, start_of
+from provisioning.manifests import tenancy_objects
+from provisioning.naming import namespace_of, slug_of
+from provisioning.spec import TenancySpec
+from provisioning.words import plain
+
+MOST_PEOPLE = 12
+ENVIRONMENTS: Mapping[str, str] = {
+    Environment.DEV: "Trying things out. Small asks are decided at once.",
+    Environment.TEST: "Checking what will go live. Small asks are decided at once.",
+    Environment.PRODUCTION: "Serving people. Somebody always looks at what is asked.",
+}
+SIZES = ((1, 7), (2, 7))
+
+
+@dataclass(frozen=True)
+class People:
+    """Who will be in the team: how many, the first of them by name, and why that is not known."""
+
+    count: int
+    first: Sequence[str]
+    unknown: str = ""
+
+    @property
+    def more(self) -> int:
+        """How many are not named."""
+        return self.count - len(self.first)
+
+
+def steps(draft: Draft, current: str) -> list[dict[str, str]]:
+    """The wizard's steps; those that are done lead back to themselves."""
+    order = list(STEPS)
+    rows = []
+    for step, label in STEPS.items():
+        reachable = step in draft.done or order.index(step) <= order.index(draft.next_step)
+        state = "now" if step == current else "done" if step in draft.done else "next"
+        rows.append(
+            {"label": label, "state": state, "href": draft.url(step) if reachable and step != current else ""}
+        )
+    return rows
+
+
+def environments() -> list[dict[str, str]]:
+    """The kinds of place as cards."""
+    return [{"value": e.value, "title": str(e.label), "text": ENVIRONMENTS[e]} for e in Environment]
+
+
+def cluster_cards(clusters: Sequence[Cluster]) -> list[dict[str, Any]]:
+    """Clusters as cards with purpose, region, health, kinds, what is free and what it costs.
+
+    `clusters` come with their flavors prefetched.
+    """
+    return [
+        {
+            "value": cluster.name, "title": cluster.title, "name": cluster.name,
+            "text": f"{cluster.get_purpose_display()} · {cluster.region}",
+            "health": cluster.health, "health_words": health_words(cluster),
+            "kinds": [f for f in cluster.flavors.all() if f.is_offered],
+        }
+        for cluster in clusters
+    ]  # fmt: skip
+
+
+def health_words(cluster: Cluster) -> str:
+    """Whether the cluster answers, in a word or two."""
+    return {True: "Answers", False: "Does not answer", None: "Not looked at yet"}[cluster.reachable]
+
+
+def sizes(cluster: Cluster, *, now: datetime) -> list[dict[str, Any]]:
+    """Nothing, one and two of the cheapest kind, two of the dearest, and exactly; each with its whole cost."""
+    kinds = list(Flavor.objects.offered().filter(cluster=cluster))
+    rows: list[dict[str, Any]] = [
+        {
+            "value": "none",
+            "title": "No GPUs yet",
+            "text": "Only the space; anybody can ask later",
+            "figure": "$0",
+        }
+    ]
+    wanted = [(kind, gpus, days) for kind in kinds[:1] for gpus, days in SIZES]
+    wanted += [(kind, 2, 7) for kind in kinds[1:][-1:]]
+    rows += [_size(kind, gpus, days, now) for kind, gpus, days in wanted]
+    if kinds:
+        rows.append(
+            {"value": "exact", "title": "Exactly…", "text": "Kind, number and days as you say", "figure": ""}
+        )
+    return rows
+
+
+def _size(kind: Flavor, gpus: int, days: int, now: datetime) -> dict[str, Any]:
+    usd = money.cost(gpus=gpus, price=kind.price_per_gpu_hour, start=now, end=now + timedelta(days=days))
+    length = "1 week" if days == 7 else f"{days} days"
+    return {
+        "value": f"{kind.pk}:{gpus}:{days}", "title": f"{gpus} × {kind.product}",
+        "text": f"{length} · {kind.free} of {kind.gpus_total} free", "figure": f"${usd:,.0f}",
+    }  # fmt: skip
+
+
+def judge_start(start: Start, *, environment: str, now: datetime) -> Judged:
+    """What the policy says to the first ask of a team that holds nothing and has a fresh budget; writes nothing."""
+    policy, thresholds = policy_in_force(now)
+    months = money.by_month(gpus=1, price=Decimal(1), start=now, end=start.until)
+    fresh = Decimal(settings.ENV.monthly_budget_usd)
+    standing = Standing(
+        now=now, held_gpus=0, recent_automatic_gpus=0, free_gpus=start.flavor.free,
+        total_gpus=start.flavor.gpus_total, price_per_gpu_hour=start.flavor.price_per_gpu_hour,
+        budget_left=dict.fromkeys(months, (fresh, fresh)),
+    )  # fmt: skip
+    ask = Ask(gpus=start.gpus, until=start.until, environment=environment, flavor=start.flavor.name)
+    return Judged(
+        ask=ask,
+        standing=standing,
+        answer=evaluate(ask, standing, thresholds),
+        policy=policy,
+        thresholds=thresholds,
+    )
+
+
+def planned_objects(draft: Draft, *, team: str, project: str) -> list[dict[str, str]]:
+    """The objects that sending the draft will create, with their names."""
+    namespace = namespace_of(team=team, project=project)
+    spec = TenancySpec(
+        tenancy=0, team=team, project=project, cost_centre=draft.values["cost_centre"],
+        environment=draft.values["environment"], namespace=namespace, entra_group=draft.values["entra_group"],
+        cohort="", storage_class="", flavors=(),
+    )  # fmt: skip
+    return [
+        {"kind": m["kind"], "name": m["metadata"]["name"], "plain": plain(m["kind"], m["metadata"]["name"])}
+        for m in tenancy_objects(spec)
+    ]
+
+
+def answer_to(form: StartForm, draft: Draft, *, now: datetime) -> dict[str, Any]:
+    """The answer part for a start form as it stands: the policy's verdict, what changes, what to shorten."""
+    if not form.is_valid():
+        return {"incomplete": True}
+    start = start_of(form.cleaned_data, now=now)
+    if start is None:
+        return {"nothing": True}
+    judged = judge_start(start, environment=draft.values.get("environment", "dev"), now=now)
+    nearest = judged.nearest
+    hint = {"text": nearest_words(judged.ask, nearest, now=now)} if nearest else None
+    return {
+        "verdict": verdict(answer_of(judged.answer), hint=hint), "until": start.until, "start": start,
+        "usd": judged.answer.usd, "usd_per_day": judged.answer.usd_per_day, "people_decide": bool(judged.answer.route),
+    }  # fmt: skip
+
+
+def takes(form: StartForm, draft: Draft, *, now: datetime) -> bool:
+    """Whether the first ask can be sent; what speaks against it is put at its field."""
+    start = start_of(form.cleaned_data, now=now)
+    if start is None:
+        return True
+    try:
+        check_answer(
+            judge_start(start, environment=draft.values["environment"], now=now).answer, reason=start.reason
+        )
+    except Refused as refusal:
+        add_refusal(form, refusal)
+    return not form.errors
+
+
+def review(draft: Draft, *, people: People, now: datetime) -> dict[str, Any]:
+    """Everything that sending the draft will do, before it does."""
+    values = draft.values
+    team, project = slug_of(values["name"]), slug_of(values["project"])
+    cluster = cluster_of(draft)
+    form = StartForm(dict(values), cluster=cluster) if cluster else None
+    return {
+        "values": values, "slug": team, "project": project, "cluster": cluster, "people": people,
+        "send_label": f"Bring {values['name']} on board",
+        "environment": Environment(values["environment"]).label,
+        "namespace": namespace_of(team=team, project=project),
+        "objects": planned_objects(draft, team=team, project=project),
+        **(_briefly(answer_to(form, draft, now=now)) if form else {"incomplete": True}),
+    }  # fmt: skip
+
+
+def _briefly(answer: dict[str, Any]) -> dict[str, Any]:
+    """The answer with the rules that decide only: the others were shown on the step before."""
+    if "verdict" in answer:
+        rules = [rule for rule in answer["verdict"]["rules"] if rule["deciding"]]
+        answer["verdict"] = answer["verdict"] | {"rules": rules, "hint": None}
+    return answer
+
+
+def people_of(group: str, graph: Graph) -> People:
+    """Everybody in the group, nested groups included; says so when the directory does not answer."""
+    try:
+        names = sorted(person.name for person in graph.members(group) if person.enabled)
+    except ConnectorError as error:
+        return People(0, (), error.message)
+    return People(len(names), tuple(names[:MOST_PEOPLE]))

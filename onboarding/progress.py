@@ -1,0 +1,40 @@
+"""How far a team's coming on board is: object by object, and against the promise of seconds."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.urls import reverse
+
+from accounts.models import User
+from accounts.roles import Permission
+from onboarding.checklist import checklist
+from onboarding.models import Onboarding
+
+PROMISE = timedelta(seconds=30)
+
+
+def progress_of(onboarding: Onboarding, *, by: User, now: datetime) -> dict[str, Any]:
+    """Everything the progress page shows; `onboarding` comes with its team, tenancy, cluster and request."""
+    tenancy, took = onboarding.tenancy, onboarding.seconds
+    may_retry = tenancy.team_id in by.team_ids or by.may(Permission.MANAGE_CLUSTERS)
+    retry = reverse("look-again", args=[tenancy.pk]) if may_retry else ""
+    listed = checklist(tenancy, title=tenancy.cluster.title, retry=retry)
+    true = sum(item["tone"] == "good" for item in listed["items"])
+    return {
+        "onboarding": onboarding, "team": onboarding.team, "tenancy": tenancy, "cluster": tenancy.cluster,
+        "checklist": listed, "true": true, "total": len(listed["items"]), "settled": took is not None,
+        "took": f"{took:.1f}" if took is not None else "", "since": now - onboarding.submitted_at,
+        "failed": any(item["tone"] == "bad" for item in listed["items"]),
+        "late": took is None and now - onboarding.submitted_at > PROMISE, "retry": retry,
+        "state": _state(onboarding), "first": onboarding.request, "promise": int(PROMISE.total_seconds()),
+        "late_words": f"It takes longer than promised: {tenancy.ready['message']}",
+    }  # fmt: skip
+
+
+def _state(onboarding: Onboarding) -> tuple[str, str]:
+    tenancy = onboarding.tenancy
+    if tenancy.is_settled:
+        return "good", "On board"
+    if tenancy.ready["reason"] == "Refused":
+        return "bad", "Failed"
+    return "moving", "Setting up"

@@ -1,0 +1,181 @@
+"""Pages of onboarding: the wizard, and the list of objects that becomes true."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.forms import BaseForm
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from accounts.directory import graph
+from accounts.idempotency import once
+from accounts.refusals import Refused
+from accounts.visitors import STATUS, sent, visitor, with_refusal
+from connectors.errors import ConnectorError
+from onboarding import journey, presenting
+from onboarding.actions import onboard
+from onboarding.forms import StartForm, WhereForm, WhoForm
+from onboarding.journey import Draft
+from onboarding.models import Onboarding
+from onboarding.parts import found_groups
+from onboarding.progress import progress_of
+from provisioning import actions as provisioning
+from provisioning.models import Tenancy
+
+GONE = "That draft is gone: it was kept for as long as you were signed in. Start again."
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def wizard(request: HttpRequest) -> HttpResponse:
+    """Bring a team on board, step by step; the address names the draft and the step."""
+    key, step = request.GET.get("draft", ""), request.GET.get("step", "who")
+    draft = journey.load(request.session, key) if key else journey.new_draft()
+    if draft is None and step == "who" and request.method == "POST":
+        draft = Draft(key[:64])
+    if draft is None or step not in journey.STEPS:
+        messages.warning(request, GONE)
+        return redirect("onboard")
+    order = list(journey.STEPS)
+    if order.index(step) > order.index(draft.next_step):
+        return redirect(draft.url(draft.next_step))
+    return STEP_VIEWS[step](request, draft)
+
+
+def _who(request: HttpRequest, draft: Draft) -> HttpResponse:
+    user, data = visitor(request), sent(request)
+    text = request.POST.get("group_search", "")
+    searching = "search" in request.POST
+    bound = None if searching else data
+    suggested = {"entra_group": request.GET.get("group", "")}
+    initial = request.POST.dict() if searching else suggested | dict(draft.values)
+    form = WhoForm(bound, initial=initial, user=user, graph=graph())
+    if bound is not None and form.is_valid():
+        return _keep(request, draft, "who", form.cleaned_data, group_name=form.group_name)
+    chosen = str(form["entra_group"].value() or "")
+    extra = found_groups(user, text=text, chosen=chosen) | {"group_name": draft.group_name}
+    return _step(request, draft, "who", form, extra)
+
+
+def _where(request: HttpRequest, draft: Draft) -> HttpResponse:
+    form = WhereForm(sent(request), initial=dict(draft.values) or None, draft=draft.key)
+    if form.is_valid():
+        values = form.cleaned_data | {"cluster": form.cleaned_data["cluster"].name}
+        return _keep(request, draft, "where", values)
+    cards = presenting.cluster_cards(journey.open_clusters())
+    return _step(
+        request, draft, "where", form, {"clusters": cards, "environments": presenting.environments()}
+    )
+
+
+def _start(request: HttpRequest, draft: Draft) -> HttpResponse:
+    cluster = journey.cluster_of(draft)
+    if cluster is None:
+        return redirect(draft.url("where"))
+    now = timezone.now()
+    sizes = presenting.sizes(cluster, now=now)
+    initial = {"size": sizes[1]["value"] if len(sizes) > 2 else "none", **draft.values}
+    form = StartForm(sent(request), initial=initial, cluster=cluster)
+    if form.is_valid() and presenting.takes(form, draft, now=now):
+        values = {name: str(request.POST.get(name, "")) for name in form.fields}
+        return _keep(request, draft, "start", values)
+    shown = form if form.is_bound else StartForm(initial, cluster=cluster)
+    return _step(
+        request, draft, "start", form, {"sizes": sizes, **presenting.answer_to(shown, draft, now=now)}
+    )
+
+
+def _review(request: HttpRequest, draft: Draft) -> HttpResponse:
+    refused: Mapping[str, Any] = {}
+    status = 200
+    if request.method == "POST":
+        try:
+            return redirect(_send(request, draft))
+        except Refused as refusal:
+            status = STATUS[refusal.sort]
+            refused = {
+                "detail": refusal.message,
+                "code": refusal.code,
+                "back": journey.step_of(refusal.field),
+            }
+        except ConnectorError as error:
+            status, refused = (
+                503,
+                {"detail": f"The directory does not answer: {error.message}", "code": "directory"},
+            )
+    context = presenting.review(draft, people=presenting.people_of(draft.values["entra_group"], graph()),
+                                now=timezone.now())  # fmt: skip
+    context |= {"refused": refused, "draft": draft, "steps": presenting.steps(draft, "review")}
+    response = render(request, "onboarding/review.html", context, status=status)
+    if refused:
+        response.refusal = dict(refused)  # type: ignore[attr-defined]
+    return response
+
+
+STEP_VIEWS: Mapping[str, Callable[[HttpRequest, Draft], HttpResponse]] = {
+    "who": _who,
+    "where": _where,
+    "start": _start,
+    "review": _review,
+}
+
+
+def _send(request: HttpRequest, draft: Draft) -> str:
+    """Bring the team on board, once for this draft however often it is sent; the address it leads to."""
+    user = visitor(request)
+
+    def act() -> str:
+        now = timezone.now()
+        done = onboard(journey.enrolment_of(draft, now=now), by=user, graph=graph(), now=now)
+        return reverse("onboarding", args=[done.team.slug])
+
+    return once(user, route="onboard", key=draft.key, body=dict(draft.values), action=act)
+
+
+def _keep(
+    request: HttpRequest, draft: Draft, step: str, values: Mapping[str, Any], *, group_name: str = ""
+) -> HttpResponse:
+    kept = {name: str(value) for name, value in values.items()}
+    draft = draft.with_step(step, kept, group_name=group_name)
+    journey.save(request.session, draft)
+    return redirect(draft.url(draft.next_step))
+
+
+def _step(
+    request: HttpRequest, draft: Draft, step: str, form: BaseForm, extra: Mapping[str, Any]
+) -> HttpResponse:
+    context = {"draft": draft, "step": step, "steps": presenting.steps(draft, step), "form": form, **extra}
+    status = 422 if form.errors else 200
+    response = render(request, f"onboarding/{step}.html", context, status=status)
+    return with_refusal(response, form, detail="The step was not taken.") if form.errors else response
+
+
+@require_safe
+def progress(request: HttpRequest, slug: str) -> HttpResponse:
+    """What was created for a team, object by object, against the promise of seconds."""
+    rows = Onboarding.objects.visible_to(request.user).select_related(
+        "team", "tenancy__cluster", "request", "by"
+    )
+    found = get_object_or_404(rows, team__slug=slug)
+    context = progress_of(found, by=visitor(request), now=timezone.now())
+    return render(request, "onboarding/progress.html", context)
+
+
+@require_POST
+def look_again(request: HttpRequest, pk: int) -> HttpResponse:
+    """Have a worker look at a tenancy now."""
+    tenancy = get_object_or_404(Tenancy.objects.visible_to(request.user).select_related("team"), pk=pk)
+    try:
+        provisioning.look_again(tenancy, by=visitor(request), now=timezone.now())
+    except Refused as refusal:
+        raise PermissionDenied(refusal.message) from refusal
+    messages.success(request, "A worker looks at it now.")
+    return redirect(
+        "onboarding" if Onboarding.objects.filter(tenancy=tenancy).exists() else "team", tenancy.team.slug
+    )
