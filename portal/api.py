@@ -1,0 +1,120 @@
+"""The API as a whole: its root, its description, and the addresses of everything in it."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import path
+from django.views.decorators.http import require_safe
+from drf_spectacular.utils import extend_schema
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+from rest_framework import serializers
+from rest_framework.exceptions import NotFound
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.routers import SimpleRouter
+from rest_framework.views import APIView
+
+from accounts.api import MeEndpoint, TokenEndpoint
+from allocations.api import AllocationEndpoint, BudgetEndpoint
+from approvals.api import ApprovalEndpoint, FlavorOptionEndpoint, PolicyEndpoint, RequestEndpoint
+from fleet.api import ClusterEndpoint, FlavorEndpoint
+from onboarding.api import GroupEndpoint, TeamEndpoint
+from portal.api_audit import EventEndpoint
+from portal.problem_codes import CODES
+from provisioning.api import TenancyEndpoint
+
+VERSION_1 = "/api/v1/"
+KINDS = (
+    "me", "teams", "directory/groups", "tenancies", "requests", "approvals", "allocations", "clusters", "flavors",
+    "options/flavors", "policy", "events", "tokens",
+)  # fmt: skip
+
+router = SimpleRouter(use_regex_path=False)
+router.register("me", MeEndpoint, basename="me")
+router.register("teams", TeamEndpoint, basename="team")
+router.register("directory/groups", GroupEndpoint, basename="group")
+router.register("tenancies", TenancyEndpoint, basename="tenancy")
+router.register("requests", RequestEndpoint, basename="request")
+router.register("approvals", ApprovalEndpoint, basename="approval")
+router.register("allocations", AllocationEndpoint, basename="allocation")
+router.register("clusters", ClusterEndpoint, basename="cluster")
+router.register("flavors", FlavorEndpoint, basename="flavor")
+router.register("options/flavors", FlavorOptionEndpoint, basename="flavor-option")
+router.register("policy", PolicyEndpoint, basename="policy")
+router.register("events", EventEndpoint, basename="event")
+router.register("tokens", TokenEndpoint, basename="token")
+
+nested = [
+    path("teams/<slug:slug>/budgets/", BudgetEndpoint.as_view({"get": "list"}), name="budgets"),
+    path("teams/<slug:slug>/budgets/<str:month>/", BudgetEndpoint.as_view({"put": "update"}), name="budget"),
+    path("teams/<slug:slug>/onboarding/", TeamEndpoint.as_view({"get": "onboarding"}), name="onboarding"),
+]
+
+
+class RootSerializer(serializers.Serializer[Any]):
+    """Where everything is."""
+
+    description = serializers.CharField()
+    documentation = serializers.CharField()
+    problems = serializers.CharField()
+    v1 = serializers.DictField(child=serializers.CharField())
+
+
+class Open(APIView):
+    """An address for everybody, which is why it says nothing that is not public."""
+
+    authentication_classes = ()
+    permission_classes = (AllowAny,)
+    throttle_classes = ()
+
+
+class Root(Open):
+    """The entrance."""
+
+    @extend_schema(operation_id="root", responses=RootSerializer, tags=["api"])
+    def get(self, request: Request) -> Response:
+        """Links to everything."""
+        links = {kind.replace("/", "_"): f"{VERSION_1}{kind}/" for kind in KINDS}
+        return Response(
+            {
+                "description": "/api/schema/",
+                "documentation": "/api/docs/",
+                "problems": "/api/problems",
+                "v1": links,
+            }
+        )
+
+
+class Description(SpectacularAPIView):
+    """The OpenAPI description, for everybody."""
+
+    permission_classes = [AllowAny]
+    throttle_classes = []
+
+
+class Documentation(SpectacularSwaggerSplitView):
+    """Swagger UI; its script comes from an address of its own, so that the policy against inline code holds."""
+
+    template_name = "portal/api_docs.html"
+
+    permission_classes = [AllowAny]
+    throttle_classes = []
+
+
+@extend_schema(exclude=True)
+class NoSuchAddress(APIView):
+    """Every address under /api/ that is none."""
+
+    schema = None
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Signed in or not, by whatever method: there is nothing here."""
+        raise NotFound
+
+
+@require_safe
+def problems(request: HttpRequest) -> HttpResponse:
+    """What each code of a problem means; the `type` of every problem leads here."""
+    return render(request, "portal/problems.html", {"codes": sorted(CODES.items())})

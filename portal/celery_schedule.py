@@ -1,0 +1,22 @@
+"""What happens by the clock: one table. Every entry is a query over the database, safe to run twice, late or never."""
+
+SCHEDULE = {
+    "sweep tenancies": {"task": "provisioning.tasks.sweep", "schedule": 2.0, "options": {"expires": 10}},
+    "expire allocations": {"task": "allocations.tasks.expire", "schedule": 2.0, "options": {"expires": 10}},
+    "lapse requests": {"task": "approvals.tasks.lapse", "schedule": 30.0, "options": {"expires": 60}},
+    "look at clusters": {
+        "task": "provisioning.tasks.look_at_clusters",
+        "schedule": 30.0,
+        "options": {"expires": 60},
+    },
+    "follow the directory": {
+        "task": "accounts.tasks.follow_directory",
+        "schedule": 30.0,
+        "options": {"expires": 60},
+    },
+    "forget old answers": {
+        "task": "accounts.tasks.forget_old_answers",
+        "schedule": 3600.0,
+        "options": {"expires": 3600},
+    },
+}

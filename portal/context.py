@@ -1,0 +1,89 @@
+"""What the frame around every page shows: who, where one may go, and how much waits."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from accounts.models import User
+from accounts.roles import Permission
+from approvals.models import Request
+
+THEMES = ("system", "light", "dark")
+
+
+@dataclass(frozen=True)
+class Place:
+    """One entry of the left rail; `key` is its shortcut after g."""
+
+    label: str
+    route: str
+    icon: str
+    key: str
+
+
+HOME = Place("Home", "home", "house", "g h")
+REQUESTS = Place("Requests", "requests", "inbox", "g r")
+TEAMS = Place("Teams", "teams", "users", "g t")
+CLUSTERS = Place("Clusters", "clusters", "server", "g c")
+APPROVALS = Place("Approvals", "approvals", "stamp", "g a")
+POLICY = Place("Policy", "policy", "scale", "g p")
+AUDIT = Place("Audit", "audit", "scroll-text", "g l")
+
+
+def frame(request: HttpRequest) -> dict[str, Any]:
+    """Context of every page; who is not signed in gets the theme and the request's id only."""
+    theme = request.COOKIES.get("qm_theme", "system")
+    context: dict[str, Any] = {
+        "theme": theme if theme in THEMES else "system",
+        "request_id": getattr(request, "request_id", ""),
+    }
+    user = getattr(request, "user", None)
+    if isinstance(user, User):
+        context |= {
+            "person": {"name": user.name, "role_words": user.role_words, "initials": user.initials},
+            "rail": rail(user, request.path, waiting=getattr(request, "awaiting", None)),
+            "teams_switch": teams_switch(user, request.path),
+        }
+    return context
+
+
+def rail(user: User, path: str, *, waiting: int | None = None) -> list[dict[str, Any]]:
+    """The places this person may use; approvals with the number that waits for them, counted unless it is given."""
+    places = [HOME, REQUESTS, TEAMS, CLUSTERS]
+    if user.may(Permission.DECIDE_AS_PLATFORM) or user.may(Permission.DECIDE_AS_LEADERSHIP):
+        places.append(APPROVALS)
+        waiting = Request.objects.awaiting(user).count() if waiting is None else waiting
+    places += [POLICY, AUDIT]
+    return [
+        {
+            "label": place.label,
+            "url": reverse(place.route),
+            "icon": place.icon,
+            "key": place.key,
+            "count": waiting if place is APPROVALS else 0,
+            "current": _is_here(reverse(place.route), path),
+        }
+        for place in places
+    ]
+
+
+def teams_switch(user: User, path: str) -> dict[str, Any] | None:
+    """The person's own teams, for jumping between them; None for who has none."""
+    if not user.teams:
+        return None
+    items = [
+        {
+            "label": team.name,
+            "href": reverse("team", args=[team.slug]),
+            "current": path.startswith(f"/teams/{team.slug}/"),
+        }
+        for team in user.teams
+    ]
+    current = next((item["label"] for item in items if item["current"]), "Your teams")
+    return {"current": current, "items": items}
+
+
+def _is_here(url: str, path: str) -> bool:
+    return path == url if url == "/" else path.startswith(url)

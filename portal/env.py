@@ -1,0 +1,133 @@
+"""Every value the portal takes from its environment, typed and checked when it starts."""
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Environment(BaseSettings):
+    """The `QM_*` variables; a secret may also come from a file of its name in `QM_SECRETS_DIR`."""
+
+    model_config = SettingsConfigDict(env_prefix="QM_", extra="ignore", env_ignore_empty=True)
+
+    secret_key: SecretStr
+    debug: bool = False
+    demo: bool = False
+    allowed_hosts: list[str] = Field(default_factory=lambda: ["127.0.0.1", "localhost"])
+    public_url: str = "http://127.0.0.1:8000"
+    data_dir: Path = Path("var")
+    fleet_file: Path | None = None
+    kubeconfig_dir: Path = Path("/etc/quartermaster/kubeconfigs")
+
+    database_url: SecretStr
+    broker_url: SecretStr
+    cache_url: SecretStr
+
+    entra_authority: str
+    entra_tenant_id: str
+    entra_client_id: str
+    entra_client_secret: SecretStr
+    sign_in_origin: str = ""
+    graph_url: str = "https://graph.microsoft.com/v1.0"
+    ca_file: Path | None = None
+    role_groups: dict[str, str] = Field(default_factory=dict)
+
+    session_hours: int = 8
+    monthly_budget_usd: int = 12_000
+    sign_in_rate: str = "30/min"
+    write_rate: str = "120/min"
+    read_rate: str = "1200/min"
+
+
+def read(secrets_dir: str | None) -> Environment:
+    """Read and check the environment; raises pydantic's ValidationError naming every missing variable."""
+    return Environment(_secrets_dir=secrets_dir)  # type: ignore[call-arg]
+
+
+def origin(url: str) -> str:
+    """Scheme, host and port of an address."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def database(url: str) -> dict[str, Any]:
+    """Django's DATABASES entry for a `postgresql://` or `sqlite:///` address."""
+    parts = urlsplit(url)
+    if parts.scheme == "sqlite":
+        return {
+            "ENGINE": "django.db.backends.sqlite3",
+            "NAME": unquote(parts.path),
+            "OPTIONS": {
+                # A write lock taken at BEGIN cannot fail half-way through a transaction that has already read.
+                "transaction_mode": "IMMEDIATE",
+                "timeout": 20,
+                "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
+            },
+        }
+    if parts.scheme not in ("postgres", "postgresql"):
+        raise ValueError(
+            f"QM_DATABASE_URL must start with postgresql:// or sqlite:///, not {parts.scheme}://."
+        )
+    options = dict(parse_qsl(parts.query))
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(parts.path.lstrip("/")),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": options.pop("host", parts.hostname or ""),
+        "PORT": str(parts.port or ""),
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": {
+            "pool": {"min_size": 1, "max_size": 16, "timeout": 10},
+            # Nobody waits for a row for longer than a person waits for a page.
+            "options": "-c lock_timeout=8000 -c statement_timeout=30000 -c idle_in_transaction_session_timeout=60000",
+            **options,
+        },
+    }
+
+
+def cache(url: str) -> dict[str, Any]:
+    """Django's CACHES entry for a `redis://` or `file:///` address: shared by every process either way."""
+    parts = urlsplit(url)
+    if parts.scheme == "file":
+        return {
+            "BACKEND": "django.core.cache.backends.filebased.FileBasedCache",
+            "LOCATION": unquote(parts.path),
+        }
+    return {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": url,
+        "OPTIONS": {"socket_timeout": 1, "socket_connect_timeout": 1},
+    }
+
+
+def broker(url: str) -> dict[str, Any]:
+    """Celery's broker settings for `redis://` or `filesystem:///DIR`."""
+    parts = urlsplit(url)
+    if parts.scheme == "filesystem":
+        folder = Path(unquote(parts.path))
+        folder.mkdir(parents=True, exist_ok=True)
+        return {
+            "broker_url": "folder://",  # portal/folder_broker.py
+            "broker_transport_options": {
+                "data_folder_in": str(folder),
+                "data_folder_out": str(folder),
+                "control_folder": str(folder / "control"),
+                "store_processed": False,
+                "polling_interval": 0.05,
+            },
+        }
+    return {
+        "broker_url": url,
+        "broker_transport_options": {
+            # Without these a dead worker's task waits for 100 s and more, and a frozen broker for ever.
+            "visibility_timeout": 120,
+            "unacked_restore_throttle": 1,
+            "unacked_restore_interval": 2,
+            "socket_timeout": 3,
+            "socket_connect_timeout": 1,
+        },
+    }

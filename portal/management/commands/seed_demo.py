@@ -1,0 +1,108 @@
+"""Sample clusters, prices and teams for the demo; run again it adds nothing twice."""
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from django.utils import timezone
+
+from accounts.actions import take_over
+from accounts.directory import graph
+from accounts.models import Team, User
+from allocations.actions import set_budget
+from allocations.money import month_of
+from approvals.actions import Wanted, submit
+from connectors.entra import Claims
+from fleet.models import Cluster, Flavor
+from onboarding.actions import Enrolment, Start, onboard
+from provisioning.look import look_at
+
+TENANT = "11111111-1111-4111-8111-111111111111"
+ADA, MALLORY, PRIYA = (f"00000000-0000-4000-8000-{number:012d}" for number in (1, 8, 4))
+VISION, SPEECH = (f"00000000-0000-4000-9000-{number:012d}" for number in (1, 3))
+GPU_TAINT = [{"key": "sku", "value": "gpu", "effect": "NoSchedule"}]
+CLUSTERS = (
+    ("training-eastus", "Training, East US", "training"),
+    ("dev-eastus", "Development, East US", "development"),
+)
+# USD per GPU-hour: Azure pay-as-you-go of the node's size in East US divided by its GPUs, as of November 2026.
+FLAVORS = (
+    ("training-eastus", "a100-80gb", "A100", 80, 8, "3.6700", "nvidia-a100"),
+    ("training-eastus", "h100-80gb", "H100", 80, 8, "6.9800", "nvidia-h100"),
+    ("dev-eastus", "t4-16gb", "T4", 16, 4, "0.5260", "nvidia-t4"),
+    ("dev-eastus", "a10-24gb", "A10", 24, 4, "1.6000", "nvidia-a10"),
+)
+
+
+class Command(BaseCommand):
+    """Fill an empty demo through the same actions that pages and API use."""
+
+    help = "Sample clusters, prices and teams for the demo."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Add what is missing, and look at every cluster once."""
+        _clusters()
+        for cluster in Cluster.objects.all():
+            look_at(cluster.pk, now=timezone.now)
+        if not Team.objects.exists():
+            _teams()
+
+
+def _clusters() -> None:
+    for name, title, purpose in CLUSTERS:
+        Cluster.objects.get_or_create(
+            name=name,
+            defaults={
+                "title": title, "region": "eastus", "purpose": purpose, "kubeconfig": f"kubeconfig-{name}.yaml",
+            },
+        )  # fmt: skip
+    for cluster, name, product, memory, per_node, price, accelerator in FLAVORS:
+        Flavor.objects.get_or_create(
+            cluster=Cluster.objects.get(name=cluster),
+            name=name,
+            defaults={
+                "product": product, "memory_gb": memory, "gpus_per_node": per_node,
+                "price_per_gpu_hour": Decimal(price), "node_labels": {"accelerator": accelerator},
+                "node_taints": GPU_TAINT,
+            },
+        )  # fmt: skip
+
+
+def _person(oid: str, *roles: str) -> User:
+    known = graph().person(oid)
+    if known is None:
+        raise LookupError(f"The directory does not know {oid}.")
+    claims = Claims(
+        oid=oid, tid=TENANT, name=known.name, username=known.email, email=known.email, roles=roles
+    )
+    return take_over(claims, groups=graph().groups_of(oid), now=timezone.now())
+
+
+def _teams() -> None:
+    now = timezone.now()
+    ada, mallory, priya = _person(ADA), _person(MALLORY), _person(PRIYA, "PlatformLead")
+    a100, t4 = Flavor.objects.get(name="a100-80gb"), Flavor.objects.get(name="t4-16gb")
+    vision = onboard(
+        Enrolment(
+            name="Vision", entra_group=VISION, cost_centre="CC-4100", project="detection", environment="dev",
+            cluster=a100.cluster,
+            start=Start(flavor=a100, gpus=2, until=now + timedelta(days=7), purpose="training"),
+        ),
+        by=ada, graph=graph(), now=now,
+    )  # fmt: skip
+    onboard(
+        Enrolment(
+            name="Speech", entra_group=SPEECH, cost_centre="CC-4200", project="recognition", environment="dev",
+            cluster=t4.cluster, start=Start(flavor=t4, gpus=1, until=now + timedelta(days=3), purpose="notebook"),
+        ),
+        by=mallory, graph=graph(), now=now,
+    )  # fmt: skip
+    for team, limit in ((vision.team, 40_000), (Team.objects.get(name="Speech"), 6_000)):
+        set_budget(team, month=month_of(now), limit_usd=Decimal(limit), by=priya)
+    a100.refresh_from_db()
+    wanted = Wanted(
+        tenancy=vision.tenancy, flavor=a100, gpus=6, until=now + timedelta(days=5), purpose="training",
+        reason="Retrain the detector on the new street scenes before the review on Friday.",
+    )  # fmt: skip
+    submit(wanted, by=ada, now=now)

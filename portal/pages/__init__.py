@@ -1,0 +1,1 @@
+"""Pages that compose what several packages hold: home, a team, the palette, the event stream."""

@@ -1,0 +1,118 @@
+"""What home shows: what needs the person, what waits and why, what is held and ends, and asking again."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.urls import reverse
+
+from accounts.models import User
+from accounts.roles import Permission
+from allocations.models import Allocation
+from approvals.models import Request
+from approvals.policy import Seat
+from approvals.presenting import ask_link
+from approvals.states import State
+from approvals.timeline import TARGET
+from fleet.models import Cluster
+from portal.pages.team_board import holding
+from provisioning.models import Tenancy
+
+Part = dict[str, Any]
+MOST_TO_DECIDE, MOST_WAITING, MOST_HELD, MOST_AGAIN, MOST_BROKEN = 5, 5, 8, 3, 5
+
+
+def board(user: User, *, now: datetime) -> Part:
+    """The page's context; parts that are empty are left out by the template."""
+    decides = user.may(Permission.DECIDE_AS_PLATFORM) or user.may(Permission.DECIDE_AS_LEADERSHIP)
+    own = list(
+        Request.objects.of_member(user).filter(requester=user)
+        .select_related("team", "flavor__cluster", "tenancy").prefetch_related("steps")[:20]
+    )  # fmt: skip
+    held = list(
+        Allocation.objects.of_member(user)
+        .filter(ended_at=None)
+        .select_related("flavor__cluster", "team")
+        .order_by("until")[:MOST_HELD]
+    )
+    return {
+        "decide": to_decide(user, now=now) if decides else [], "decides": decides,
+        "waiting": [waiting(row) for row in own if row.state == State.WAITING][:MOST_WAITING],
+        "held": [{"team": row.team, "line": holding(row, now=now)} for row in held],
+        "again": again(own, now=now), "broken": broken(user), "has_team": bool(user.team_ids),
+        "sees_all": user.may(Permission.SEE_ALL_TEAMS),
+        "live": " ".join(f"team-{pk}" for pk in sorted(user.team_ids)) + " clusters",
+        "ask": {"label": "Ask for GPUs", "href": reverse("request-new")},
+        "look": {"label": "Open the audit log", "href": reverse("audit")},
+        "first": {"label": "Bring a team on board", "href": reverse("onboard")},
+    }  # fmt: skip
+
+
+def to_decide(user: User, *, now: datetime) -> list[Part]:
+    """The oldest requests that wait for this person, with their age."""
+    rows = Request.objects.awaiting(user).select_related("team", "flavor__cluster", "requester")
+    return [
+        {
+            "href": reverse("approval", args=[row.pk]),
+            "title": f"{row.gpus} × {row.flavor.product} for {row.team.name}",
+            "by": row.requester.name, "since": row.created_at, "usd": row.usd,
+        }
+        for row in rows.order_by("created_at")[:MOST_TO_DECIDE]
+    ]  # fmt: skip
+
+
+def waiting(row: Request) -> Part:
+    """Why a request of one's own waits, as a waiting line; `row` comes with its steps."""
+    what = f"{row.gpus} × {row.flavor.product} for {row.team.name}"
+    href = reverse("request", args=[row.pk])
+    if row.turn == Request.Turn.REQUESTER:
+        return {
+            "kind": "change", "what": f"{what}: a question for you", "since": row.updated_at,
+            "advice": "It waits until you answer.", "action": {"label": "Answer", "href": href},
+        }  # fmt: skip
+    steps = [step for step in row.steps.all() if step.version == row.content_version and step.done_at is None]
+    who = Seat(steps[0].seat).words if steps else "somebody"
+    return {
+        "kind": "wait", "what": f"{what} waits for {who} to decide", "since": row.created_at,
+        "due": steps[0].opened_at + TARGET if steps and steps[0].opened_at else None,
+        "action": {"label": "Open", "href": href},
+    }  # fmt: skip
+
+
+def again(own: Sequence[Request], *, now: datetime) -> list[Part]:
+    """The last different asks, ready to be made again for as long."""
+    found: dict[tuple[int, int, int], Part] = {}
+    for row in own:
+        length = row.until - row.created_at
+        key = (row.flavor_id, row.gpus, row.tenancy_id)
+        if key in found or not row.flavor.is_offered or len(found) == MOST_AGAIN:
+            continue
+        days = max(round(length.total_seconds() / 86400), 1)
+        found[key] = {
+            "title": f"{row.gpus} × {row.flavor.product}", "figure": "1 day" if days == 1 else f"{days} days",
+            "text": f"{row.team.name} · {row.flavor.cluster.title} · {row.flavor.free} free now",
+            "href": ask_link(team=row.team.slug, flavor=row.flavor, count=row.gpus, until=now + length,
+                             purpose=row.purpose),
+        }  # fmt: skip
+    return list(found.values())
+
+
+def broken(user: User) -> list[Part]:
+    """Clusters that do not answer, and places that could not be set up, as far as the person may see them."""
+    clusters = Cluster.objects.filter(enabled=True, reachable=False)
+    if not user.may(Permission.MANAGE_CLUSTERS):
+        clusters = clusters.filter(tenancies__team__in=user.team_ids).distinct()
+    places = Tenancy.objects.visible_to(user).filter(is_true=False, last_looked_at__isnull=False)
+    failed = [
+        row for row in places.select_related("team", "cluster")[:50] if row.ready["reason"] == "Refused"
+    ]
+    lines = [
+        {"what": f"{row.title} does not answer", "why": row.message, "href": reverse("cluster", args=[row.name]),
+         "since": row.last_contact_at}
+        for row in clusters
+    ] + [
+        {"what": f"{row.team.name} could not be set up on {row.cluster.title}", "why": row.ready["message"],
+         "href": reverse("team", args=[row.team.slug]), "since": datetime.fromisoformat(row.ready["since"])}
+        for row in failed
+    ]  # fmt: skip
+    return lines[:MOST_BROKEN]

@@ -1,0 +1,99 @@
+"""The command palette: anything by name, and the actions a person may take."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from accounts.models import Team, User
+from accounts.roles import Permission
+from accounts.visitors import visitor
+from approvals.models import Request
+from fleet.models import Cluster
+from portal.context import rail
+
+MOST = 5
+NUMBERED = re.compile(r"(?:request[- ]?|#)?(\d{1,12})", re.ASCII | re.IGNORECASE)
+Item = dict[str, str]
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+def palette(request: HttpRequest) -> HttpResponse:
+    """What is called like `q`: a fragment for htmx, a page for everybody else."""
+    user, q = visitor(request), " ".join(request.GET.get("q", "").split())[:60]
+    context = {"q": q, "results": [group for group in found(user, q) if group["items"]]}
+    is_part = getattr(request, "htmx", False)
+    return render(request, "parts/palette_results.html" if is_part else "portal/palette.html", context)
+
+
+def found(user: User, q: str) -> Iterator[dict[str, Any]]:
+    """Groups of what matches: teams, clusters and requests the person may see, then actions and pages."""
+    if q:
+        yield {"group": "Teams", "items": list(_teams(user, q))}
+        yield {"group": "Clusters", "items": list(_clusters(q))}
+        yield {"group": "Requests", "items": list(_requests(user, q))}
+    yield {"group": "Do", "items": [item for item in _actions(user) if _matches(item, q)]}
+    yield {"group": "Go to", "items": [item for item in _places(user) if _matches(item, q)]}
+
+
+def _requests(user: User, q: str) -> Iterator[Item]:
+    number = NUMBERED.fullmatch(q)
+    wanted = Q(pk=int(number[1])) if number else (
+        Q(requester__name__icontains=q) | Q(team__name__icontains=q) | Q(flavor__product__icontains=q)
+    )  # fmt: skip
+    rows = Request.objects.visible_to(user).filter(wanted).select_related("team", "flavor", "requester")
+    for row in rows[:MOST]:
+        yield {
+            "label": f"{row.gpus} × {row.flavor.product} for {row.team.name}", "icon": "inbox",
+            "sub": f"request {row.pk}, {row.requester.name}", "href": reverse("request", args=[row.pk]),
+        }  # fmt: skip
+
+
+def _teams(user: User, q: str) -> Iterator[Item]:
+    for team in Team.objects.visible_to(user).filter(name__icontains=q)[:MOST]:
+        yield {
+            "label": team.name,
+            "sub": team.cost_centre,
+            "icon": "users",
+            "href": reverse("team", args=[team.slug]),
+        }
+
+
+def _clusters(q: str) -> Iterator[Item]:
+    rows = Cluster.objects.filter(
+        Q(name__icontains=q) | Q(title__icontains=q) | Q(flavors__product__icontains=q)
+    )
+    for row in rows.distinct()[:MOST]:
+        yield {
+            "label": row.title,
+            "sub": row.region,
+            "icon": "server",
+            "href": reverse("cluster", args=[row.name]),
+        }
+
+
+def _actions(user: User) -> Iterator[Item]:
+    yield {"label": "Ask for GPUs", "icon": "plus", "href": reverse("request-new"), "key": ""}
+    yield {"label": "Bring a team on board", "icon": "users", "href": reverse("onboard")}
+    if user.may(Permission.MANAGE_CLUSTERS):
+        yield {"label": "Add a cluster", "icon": "server", "href": reverse("cluster-new")}
+    yield {"label": "Create a token", "icon": "key-round", "href": reverse("tokens")}
+
+
+def _places(user: User) -> Iterator[Item]:
+    for place in rail(user, ""):
+        yield {"label": place["label"], "icon": place["icon"], "href": place["url"], "key": place["key"]}
+    yield {"label": "Tokens", "icon": "key-round", "href": reverse("tokens")}
+
+
+def _matches(item: Item, q: str) -> bool:
+    """Whether every word that was typed begins a word of the label."""
+    words = item["label"].casefold().split()
+    return all(any(word.startswith(part) for word in words) for part in q.casefold().split())

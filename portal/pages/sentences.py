@@ -1,0 +1,26 @@
+"""Audit events as people say them: what happened, and who did it."""
+
+from collections.abc import Mapping
+
+from audit.events import Kind
+from audit.models import Event
+
+SENTENCES: Mapping[str, str] = {
+    Kind.REQUEST_SUBMITTED: "Asked for {gpus} × {flavor}",
+    Kind.ALLOCATION_ISSUED: "{gpus} × {flavor} given to the team",
+    Kind.ALLOCATION_RETURNED: "{returned} × {flavor} given back",
+    Kind.ALLOCATION_EXPIRED: "{gpus} × {flavor} reached their end",
+    Kind.TENANCY_CONVERGED: "All objects true on the cluster",
+    Kind.TENANCY_FAILED: "Could not be set up",
+    Kind.DRIFT_REPAIRED: "A change from elsewhere was put right",
+    Kind.TEAM_CREATED: "Team created",
+}
+
+
+def sentence(event: Event, *, products: Mapping[str, str] | None = None) -> tuple[str, str]:
+    """What happened without who did it, and who did it; `products` puts the names people use for flavors."""
+    if event.kind not in SENTENCES:
+        return f"{event.actor_name} {event.words}", ""
+    details = {"gpus": "", "flavor": "GPUs", "returned": "", **event.details}
+    details["flavor"] = (products or {}).get(details["flavor"], details["flavor"])
+    return SENTENCES[event.kind].format_map(details), event.actor_name

@@ -1,0 +1,186 @@
+"""Everything a team's page shows, gathered in a fixed number of queries however much the team has."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.conf import settings
+from django.db.models import OuterRef, Subquery
+from django.urls import reverse
+
+from accounts.models import Membership, Team, User
+from accounts.roles import Permission
+from allocations import money
+from allocations.models import Allocation, Budget
+from approvals.models import Request
+from approvals.presenting import state_of
+from audit.events import Kind
+from audit.models import Event
+from onboarding.checklist import checklist
+from portal.pages.sentences import sentence
+from provisioning.models import Tenancy
+
+Part = dict[str, Any]
+MOST_PEOPLE, MOST_REQUESTS, MOST_EVENTS, MOST_NEXT = 24, 6, 8, 4
+ENDS_SOON = timedelta(days=3)
+LOUD = {"tenancy.failed": "bad", "request.rejected": "bad", "refused": "bad", "tenancy.converged": "good",
+        "request.approved": "good", "allocation.issued": "good", "allocation.expired": "past"}  # fmt: skip
+CAUSES = {Kind.TEAM_CREATED, Kind.REQUEST_SUBMITTED}
+
+
+@dataclass(frozen=True)
+class Holding:
+    """One allocation as a line: what, where, what it costs, until when."""
+
+    pk: int
+    what: str
+    where: str
+    usd_per_day: Decimal
+    until: datetime
+    tone: str
+    word: str
+
+
+def find(slug: str, user: User, *, now: datetime) -> Team | None:
+    """The team with `held_usd` and `limit_usd` of this month's budget, if the person may see it."""
+    month = Budget.objects.filter(team=OuterRef("pk"), month=money.month_of(now))
+    newest = Budget.objects.filter(team=OuterRef("pk")).order_by("-month")
+    rows = Team.objects.visible_to(user).annotate(
+        held_usd=Subquery(month.values("held_usd")[:1]),
+        limit_usd=Subquery(month.values("limit_usd")[:1]),
+        last_limit_usd=Subquery(newest.values("limit_usd")[:1]),
+    )
+    return rows.filter(slug=slug).first()
+
+
+def board(team: Team, *, by: User, now: datetime) -> Part:
+    """The page's context; `team` comes from `find`."""
+    held = list(Allocation.objects.live().filter(team=team).select_related("flavor__cluster"))
+    tenancies = list(Tenancy.objects.filter(team=team).select_related("cluster", "project"))
+    asked = list(
+        Request.objects.with_holding().filter(team=team)
+        .select_related("flavor__cluster", "tenancy", "requester")[:MOST_REQUESTS]
+    )  # fmt: skip
+    people = list(team.memberships.select_related("user").order_by("-part", "user__name")[: MOST_PEOPLE + 1])
+    return {
+        "team": team, "figures": figures(team, held, now=now), "is_member": team.pk in by.team_ids,
+        "may_give_back": team.pk in by.team_ids or by.may(Permission.MANAGE_BUDGETS),
+        "holdings": [holding(row, now=now) for row in held],
+        "places": [place(row, by=by) for row in tenancies],
+        "people": [person(row) for row in people[:MOST_PEOPLE]], "more_people": len(people) > MOST_PEOPLE,
+        "ask_columns": ["Asked for", "By", "State", {"label": "When", "kind": "end"}],
+        "asked": [ask_line(row, now=now) for row in asked],
+        "story": story(team, held, tenancies, products=_products(held, asked)), "live": live_names(team, tenancies),
+    }  # fmt: skip
+
+
+def figures(team: Team, held: Sequence[Allocation], *, now: datetime) -> Part:
+    """Held, ends next, cost a day, and what this month has set aside of its budget."""
+    first = min(held, key=lambda row: row.until, default=None)
+    limit = getattr(team, "limit_usd", None) or getattr(team, "last_limit_usd", None)
+    return {
+        "gpus": sum(row.gpus for row in held),
+        "kinds": " + ".join(_kinds(held)),
+        "ends": first.until if first else None,
+        "ends_what": f"{first.gpus} × {first.flavor.product}" if first else "",
+        "ends_tone": "ending" if first and first.until - now < ENDS_SOON else "",
+        "usd_per_day": sum((row.usd_per_day for row in held), Decimal(0)),
+        "month": f"{now:%B}", "spent": getattr(team, "held_usd", None) or Decimal(0),
+        "limit": limit if limit is not None else Decimal(settings.ENV.monthly_budget_usd),
+    }  # fmt: skip
+
+
+def _kinds(held: Sequence[Allocation]) -> list[str]:
+    count: dict[str, int] = {}
+    for row in held:
+        count[row.flavor.product] = count.get(row.flavor.product, 0) + row.gpus
+    return [f"{gpus} {product}" for product, gpus in sorted(count.items())]
+
+
+def holding(row: Allocation, *, now: datetime) -> Holding:
+    """An allocation with its flavor and cluster as a line."""
+    soon = row.until - now < ENDS_SOON
+    return Holding(
+        pk=row.pk, what=f"{row.gpus} × {row.flavor.product} {row.flavor.memory_gb} GB", where=row.flavor.cluster.title,
+        usd_per_day=row.usd_per_day, until=row.until, tone="ending" if soon else "good",
+        word="Ending soon" if soon else "Held",
+    )  # fmt: skip
+
+
+def place(row: Tenancy, *, by: User) -> Part:
+    """A tenancy with its checklist; the retry button is for members and platform leads."""
+    may_retry = row.team_id in by.team_ids or by.may(Permission.MANAGE_CLUSTERS)
+    retry = reverse("look-again", args=[row.pk]) if may_retry else ""
+    away = row.cluster.reachable is False
+    return {
+        "tenancy": row, "cluster": row.cluster, "checklist": checklist(row, title=row.cluster.title, retry=retry),
+        "away": f"{row.cluster.title} does not answer: {row.cluster.message}" if away else "",
+    }  # fmt: skip
+
+
+def person(row: Membership) -> Part:
+    """A member as a chip."""
+    role = row.get_part_display() if row.part == Membership.Part.LEAD else ""
+    return {"name": row.user.name, "initials": row.user.initials, "role": role}
+
+
+def ask_line(row: Request, *, now: datetime) -> Part:
+    """A request as cells of a table."""
+    state = state_of(row, now=now)
+    name = {"text": f"{row.gpus} × {row.flavor.product}", "href": reverse("request", args=[row.pk]),
+            "sub": row.flavor.cluster.title}  # fmt: skip
+    return {"cells": [name, row.requester.name, {"tone": state.tone, "word": state.words}, row.created_at]}
+
+
+def _products(held: Sequence[Allocation], asked: Sequence[Request]) -> dict[str, str]:
+    flavors = [*(row.flavor for row in held), *(row.flavor for row in asked)]
+    return {flavor.name: flavor.product for flavor in flavors}
+
+
+def story(
+    team: Team, held: Sequence[Allocation], tenancies: Sequence[Tenancy], *, products: Mapping[str, str]
+) -> list[Part]:
+    """The newest events in order of time, what moves now, and the ends that are known.
+
+    `products` says how people call a flavor. Of one second, what was asked stands before what came of it.
+    """
+    events = Event.objects.visible_to_teams([team.pk]).exclude(kind=Kind.TENANCY_CHANGED)
+    events = events.filter(outcome=Event.Outcome.DONE)[:MOST_EVENTS]
+    told = sorted(events, key=lambda e: (e.at.replace(microsecond=0), e.kind not in CAUSES, e.seq))
+    past = [event_entry(event, products=products) for event in told]
+    moving = [_moving(row) for row in tenancies if not row.is_settled]
+    ends = [
+        {"phase": "future", "title": f"{row.gpus} × {row.flavor.product} in {row.flavor.cluster.title} end",
+         "at": row.until}
+        for row in sorted(held, key=lambda row: row.until)[:MOST_NEXT]
+    ]  # fmt: skip
+    return past + moving + ends
+
+
+def _moving(row: Tenancy) -> Part:
+    failed = row.ready["reason"] == "Refused"
+    title = f"Could not be set up in {row.cluster.title}" if failed else f"Setting up in {row.cluster.title}"
+    why = "" if row.ready["reason"] == "NotLookedYet" else row.ready["message"]
+    return {
+        "phase": "now",
+        "tone": "bad" if failed else "moving",
+        "title": title,
+        "at": row.changed_at,
+        "why": why,
+    }
+
+
+def event_entry(event: Event, *, products: Mapping[str, str]) -> Part:
+    """An audit event as an entry of a timeline."""
+    details = event.details
+    why = str(details.get("message") or details.get("reason") or "")
+    title, who = sentence(event, products=products)
+    return {"phase": "past", "tone": LOUD.get(event.kind, "past"), "title": title, "at": event.at, "who": who,
+            "why": why}  # fmt: skip
+
+
+def live_names(team: Team, tenancies: Sequence[Tenancy]) -> str:
+    """What the page listens to."""
+    return " ".join([f"team-{team.pk}", *(f"cluster-{row.cluster_id}" for row in tenancies)])

@@ -1,0 +1,55 @@
+"""The teams a person may see, and one of them with everything it holds."""
+
+from typing import Any
+
+from django.db.models import Count, Q, Sum
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from accounts.models import Team
+from accounts.visitors import visitor
+from allocations.models import Allocation
+from portal.pages import team_board
+
+MOST_TEAMS = 200
+NUMBER = {"kind": "number"}
+COLUMNS = ["Team", "Cost centre", *({"label": label} | NUMBER for label in ("People", "Clusters", "GPUs"))]
+
+
+@require_safe
+def teams(request: HttpRequest) -> HttpResponse:
+    """The teams this person may see, their own first, found by name."""
+    user, q = visitor(request), request.GET.get("q", "").strip()[:60]
+    rows = Team.objects.visible_to(user).annotate(
+        people=Count("memberships", distinct=True),
+        clusters=Count("tenancies", distinct=True),
+    )
+    found = rows.filter(Q(name__icontains=q) | Q(cost_centre__icontains=q)) if q else rows
+    shown = sorted(found[:MOST_TEAMS], key=lambda team: (team.pk not in user.team_ids, team.name.casefold()))
+    held = dict(
+        Allocation.objects.live().filter(team__in=[team.pk for team in shown])
+        .values_list("team").annotate(gpus=Sum("gpus"))
+    )  # fmt: skip
+    context = {
+        "rows": [_line(team, held.get(team.pk, 0)) for team in shown], "q": q, "columns": COLUMNS,
+        "first": {"label": "Bring a team on board", "href": reverse("onboard")},
+    }  # fmt: skip
+    return render(request, "portal/teams.html", context)
+
+
+@require_safe
+def team(request: HttpRequest, slug: str) -> HttpResponse:
+    """What a team holds, where it is, who is in it, what it asked for and what comes next."""
+    user, now = visitor(request), timezone.now()
+    found = team_board.find(slug, user, now=now)
+    if found is None:
+        raise Http404
+    return render(request, "portal/team.html", team_board.board(found, by=user, now=now))
+
+
+def _line(team: Any, gpus: int) -> dict[str, Any]:
+    name = {"text": team.name, "href": reverse("team", args=[team.slug]), "sub": team.entra_group_name}
+    return {"cells": [name, team.cost_centre, team.people, team.clusters, gpus]}

@@ -1,0 +1,69 @@
+"""How a call is read: JSON only, of a bounded size and depth, whatever it says it accepts."""
+
+import io
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from rest_framework.exceptions import ParseError
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.parsers import JSONParser
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+
+LARGEST_BODY = 256 * 1024
+DEEPEST = 20
+
+
+class BoundedJson(JSONParser):
+    """JSON objects up to 256 kB and 20 levels deep; NaN and infinities are refused."""
+
+    def parse(
+        self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """The object; raises ParseError saying what is wrong with the body."""
+        raw = stream.read(LARGEST_BODY + 1)
+        if len(raw) > LARGEST_BODY:
+            raise ParseError(f"The body is larger than {LARGEST_BODY // 1024} kB.")
+        try:
+            data = super().parse(io.BytesIO(raw), media_type, parser_context)
+        except RecursionError:
+            _too_deep()
+        if not isinstance(data, dict):
+            raise ParseError("Send a JSON object.")
+        _check_depth(data)
+        return data
+
+
+class OnlyJson(BaseContentNegotiation):
+    """Every answer is JSON: refusing a call over its Accept header helps nobody (RFC 9110, 12.4.1)."""
+
+    def select_parser(self, request: Request, parsers: Any) -> Any:
+        """The parser for the body's media type; None answers 415."""
+        content_type = (request.content_type or "").split(";")[0].strip().lower()
+        return next((parser for parser in parsers if parser.media_type == content_type), None)
+
+    def select_renderer(
+        self, request: Request, renderers: Any, format_suffix: str | None = None
+    ) -> tuple[BaseRenderer, str]:
+        """The first renderer."""
+        return renderers[0], renderers[0].media_type
+
+
+def _check_depth(data: Any) -> None:
+    """Walk level by level, so that the check itself needs no depth."""
+    level = [data]
+    for _ in range(DEEPEST):
+        level = [inner for outer in level for inner in _inner(outer)]
+        if not level:
+            return
+    _too_deep()
+
+
+def _inner(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
+def _too_deep() -> NoReturn:
+    raise ParseError(f"The body is nested deeper than {DEEPEST} levels.")

@@ -1,0 +1,1 @@
+"""The recurring parts of every page, by kind; `{% load parts %}` gives all of them."""

@@ -1,0 +1,115 @@
+"""Buttons, fields, choices and links between views."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django import template
+from django.forms import BaseForm, BoundField
+from django.utils.safestring import SafeString
+
+register = template.Library()
+Part = Mapping[str, Any]
+Context = dict[str, Any]
+
+
+@register.inclusion_tag("parts/button.html")
+def button(
+    label: str,
+    kind: str = "",
+    *,
+    icon: str = "",
+    key: str = "",
+    href: str = "",
+    name: str = "",
+    value: str = "",
+    type: str = "submit",
+    small: bool = False,
+    disabled: bool = False,
+    opens: str = "",
+) -> Context:
+    """A button, or a link when it has `href`; kind: primary, bad, quiet; `opens` is a dialog's id."""
+    return {
+        "label": label, "kind": kind, "icon_name": icon, "key": key, "href": href, "name": name, "value": value,
+        "type": "button" if opens else type, "small": small, "disabled": disabled, "opens": opens,
+    }  # fmt: skip
+
+
+@register.inclusion_tag("parts/field.html")
+def field(bound: BoundField, suffix: str = "", optional: bool | None = None, help: str = "") -> Context:
+    """Label, control, help and errors of one form field, tied together for readers."""
+    kind = _field_kind(bound)
+    said = [f"{bound.auto_id}-help"] if (help or bound.help_text) else []
+    said += [f"{bound.auto_id}-error"] if bound.errors else []
+    attrs: dict[str, Any] = {} if kind in ("check", "radios") else {"class": "input"}
+    if said:
+        attrs["aria-describedby"] = " ".join(said)
+    if bound.errors:
+        attrs["aria-invalid"] = "true"
+    return {
+        "bound": bound,
+        "control": bound.as_widget(attrs=attrs) if kind != "radios" else "",
+        "kind": kind,
+        "described": " ".join(said),
+        "suffix": suffix,
+        "help": help or bound.help_text,
+        "optional": (not bound.field.required) if optional is None else optional,
+    }
+
+
+def _field_kind(bound: BoundField) -> str:
+    """How a widget is laid out: a line with a control, a single check box, or a group of choices."""
+    kind = getattr(bound.field.widget, "input_type", "")
+    if bound.field.widget.use_fieldset:
+        return "radios"
+    return "check" if kind == "checkbox" else "line"
+
+
+@register.inclusion_tag("parts/error_summary.html")
+def error_summary(form: BaseForm, title: str = "Nothing was sent yet. Please look at this:") -> Context:
+    """Links to every field with an error; nothing when there is none."""
+    return {"form": form, "title": title, "fields": [bound for bound in form if bound.errors]}
+
+
+@register.inclusion_tag("parts/choices.html")
+def choice_cards(bound: BoundField, options: Sequence[Part], wide: bool = False, legend: str = "") -> Context:
+    """Radio cards for a field: options {value, title, text, figure, disabled}."""
+    return {
+        "bound": bound,
+        "options": options,
+        "chosen": str(bound.value() or ""),
+        "wide": wide,
+        "legend": legend,
+    }
+
+
+@register.inclusion_tag("parts/filter_bar.html")
+def filter_bar(form: BaseForm, placeholder: str = "Search", clear: str = "") -> Context:
+    """A GET form in one row; a field named `q` is the search box and has the key `/`."""
+    return {"fields": list(form), "placeholder": placeholder, "clear": clear}
+
+
+@register.filter
+def as_input(bound: BoundField, placeholder: str = "") -> SafeString:
+    """The control of a field with the input class, for layouts the `field` tag does not know."""
+    attrs: dict[str, Any] = {"class": "input"}
+    if placeholder:
+        attrs |= {"placeholder": placeholder, "data-key": "/", "data-key-label": placeholder}
+    return bound.as_widget(attrs=attrs)
+
+
+@register.inclusion_tag("parts/tabs.html")
+def tabs(items: Sequence[Part], label: str) -> Context:
+    """Links between views of one object: {label, href, count, current}."""
+    return {"items": items, "label": label}
+
+
+@register.inclusion_tag("parts/segments.html")
+def segments(items: Sequence[Part], label: str) -> Context:
+    """Links between ways to see one list: {label, href, icon, current}."""
+    return {"items": items, "label": label}
+
+
+@register.inclusion_tag("parts/steps.html")
+def steps(items: Sequence[Part]) -> Context:
+    """Steps of a wizard: {label, href, state} with state done, now or next."""
+    return {"items": items}

@@ -1,0 +1,86 @@
+"""Answers with their rules, what changes, what was and comes, what is missing."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django import template
+
+register = template.Library()
+Part = Mapping[str, Any]
+Context = dict[str, Any]
+
+VERDICTS = {
+    "good": "check",
+    "bad": "x",
+    "waiting": "triangle-alert",
+    "moving": "info",
+    "past": "info",
+    "ending": "sunset",
+}
+
+
+@register.inclusion_tag("parts/verdict.html")
+def verdict_strip(verdict: Part) -> Context:
+    """The answer in one sentence, then its rules, the deciding one first."""
+    rules = sorted(verdict.get("rules", ()), key=lambda rule: not rule.get("deciding", False))
+    return {"verdict": verdict, "rules": rules, "icon_name": VERDICTS.get(verdict["tone"], "info")}
+
+
+@register.inclusion_tag("parts/before_after.html")
+def before_after(rows: Sequence[Part], all_rows: bool = False) -> Context:
+    """What changes: {label, before, after}; rows that stay the same are left out unless `all_rows`."""
+    return {"rows": [row for row in rows if all_rows or row["before"] != row["after"]]}
+
+
+@register.inclusion_tag("parts/timeline.html")
+def timeline(entries: Sequence[Part], label: str = "What happened and what comes") -> Context:
+    """Past, now and future in this order; each {phase, title, at, who, why, evidence, tone}."""
+    return {"entries": entries, "label": label}
+
+
+@register.inclusion_tag("parts/checklist.html")
+def object_checklist(checklist: Part) -> Context:
+    """Created objects of one cluster with state and age; folded when all are true."""
+    items = checklist["items"]
+    all_true = all(item["tone"] == "good" for item in items)
+    return {
+        "checklist": checklist,
+        "all_true": all_true,
+        "failed": sum(item["tone"] == "bad" for item in items),
+        "true": sum(item["tone"] == "good" for item in items),
+    }
+
+
+@register.inclusion_tag("parts/waiting.html")
+def waiting_line(waiting: Part) -> Context:
+    """Why it waits: {what, since, place, expected, advice, action, kind}."""
+    tone = {"escalate": "bad", "never": "bad", "change": "waiting"}.get(
+        waiting.get("kind", "wait"), "waiting"
+    )
+    return {"waiting": waiting, "tone": tone}
+
+
+@register.inclusion_tag("parts/empty.html")
+def empty(title: str, text: str = "", action: Part | None = None, example: str = "") -> Context:
+    """What this is for, the first action {label, href, key}, one example."""
+    return {"title": title, "text": text, "action": action, "example": example}
+
+
+@register.inclusion_tag("parts/problem.html")
+def problem(
+    what: str, changed: str = "Nothing was changed.", todo: str = "", request_id: str = "", tone: str = "bad"
+) -> Context:
+    """What happened, whether anything changed, what to do, the request id."""
+    return {"what": what, "changed": changed, "todo": todo, "request_id": request_id, "tone": tone}
+
+
+@register.inclusion_tag("parts/message.html")
+def message(text: str, tone: str = "past") -> Context:
+    """One line in a tone, as flash messages show it."""
+    return {"text": text, "tone": tone, "icon_name": VERDICTS.get(tone, "info")}
+
+
+@register.filter
+def message_tone(level_tag: str) -> str:
+    """Tone of a Django message: success is good, warning is waiting, error is bad."""
+    return {"success": "good", "warning": "waiting", "error": "bad"}.get(level_tag, "moving")

@@ -1,0 +1,146 @@
+"""One shape for everything that was refused: problem+json for the API (RFC 9457), a page for people."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from django.core.exceptions import PermissionDenied, RequestDataTooBig
+from django.db import OperationalError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from rest_framework import exceptions
+from rest_framework.renderers import JSONRenderer
+from rest_framework.response import Response
+
+from accounts.refusals import Refused
+from accounts.visitors import STATUS
+from connectors.errors import ConnectorError, PermanentError
+from portal.filtering import BadQuery
+
+MEDIA_TYPE = "application/problem+json"
+TITLES = {
+    400: "The call cannot be understood",
+    401: "Sign in first",
+    403: "You may not do this",
+    404: "Not found",
+    405: "Not possible here",
+    406: "No such format",
+    409: "This does not fit what is there",
+    412: "It has changed since you looked",
+    415: "Send JSON",
+    422: "Some values cannot be taken",
+    428: "Say which version you saw",
+    429: "Too many calls",
+    502: "An outside system refused",
+    503: "An outside system does not answer",
+}
+
+
+def problem_response(error: Exception, context: Mapping[str, Any]) -> Response | None:
+    """DRF's exception handler: every refusal as problem+json; None leaves what nobody expected to Django."""
+    request = context["request"]
+    if isinstance(error, Refused):
+        errors = (
+            [{"pointer": f"/{error.field}", "code": error.code, "detail": error.message}]
+            if error.field
+            else []
+        )
+        return _respond(request, STATUS[error.sort], error.code, error.message, errors)
+    if isinstance(error, PermanentError):
+        return _respond(request, 502, "outside_system_refused", error.message, [])
+    if isinstance(error, ConnectorError):
+        return _respond(request, 503, "outside_system_away", error.message, [], {"Retry-After": "10"})
+    if isinstance(error, OperationalError):
+        detail = "The portal is too busy to do this now. Nothing was changed; try again in a moment."
+        return _respond(request, 503, "busy", detail, [], {"Retry-After": "2"})
+    if isinstance(error, Http404):
+        error = exceptions.NotFound()
+    if isinstance(error, RequestDataTooBig):
+        error = exceptions.ParseError("The body is larger than 256 kB.")
+    if isinstance(error, PermissionDenied):
+        error = exceptions.PermissionDenied()
+    if not isinstance(error, exceptions.APIException):
+        return None
+    return _from_drf(request, error)
+
+
+def _from_drf(request: Any, error: exceptions.APIException) -> Response:
+    status = 422 if isinstance(error, exceptions.ValidationError) else error.status_code
+    headers = {}
+    if wait := getattr(error, "wait", None):  # how many seconds, of exceptions.Throttled
+        headers["Retry-After"] = str(int(wait) + 1)
+    if isinstance(error, exceptions.AuthenticationFailed | exceptions.NotAuthenticated):
+        headers["WWW-Authenticate"] = 'Bearer realm="quartermaster"'
+    if isinstance(error, exceptions.ValidationError):
+        errors = list(_flat(error.get_full_details(), ""))
+        return _respond(request, status, "not_taken", "Look at the fields named in errors.", errors, headers)
+    if isinstance(error, BadQuery):
+        errors = list(_flat(error.errors, ""))
+        return _respond(request, status, "bad_query", str(error.detail), errors, headers)
+    detail = "There is no such thing, or it is not yours to see." if status == 404 else str(error.detail)
+    return _respond(request, status, str(error.get_codes()), detail, [], headers)
+
+
+def _flat(details: Any, pointer: str) -> Iterator[dict[str, str]]:
+    """DRF's nested error details as a list with a JSON pointer each (RFC 6901)."""
+    if (
+        isinstance(details, Mapping)
+        and {"message", "code"} == set(details)
+        and isinstance(details["message"], str)
+    ):
+        yield {"pointer": pointer, "code": str(details["code"]), "detail": str(details["message"])}
+    elif isinstance(details, Mapping):
+        for key, inner in details.items():
+            name = str(key).replace("~", "~0").replace("/", "~1")
+            yield from _flat(inner, pointer if key == "non_field_errors" else f"{pointer}/{name}")
+    else:
+        for inner in details:
+            yield from _flat(inner, pointer)
+
+
+def _respond(
+    request: Any,
+    status: int,
+    code: str,
+    detail: str,
+    errors: list[dict[str, str]],
+    headers: dict[str, str] | None = None,
+) -> Response:
+    body = {
+        "type": f"/api/problems#{code}",
+        "title": TITLES.get(status, "Not done"),
+        "status": status,
+        "code": code,
+        "detail": detail,
+        "instance": request.path,
+        "errors": errors,
+        "request_id": getattr(request, "request_id", ""),
+    }
+    # Also where the address itself answers with a page or with YAML.
+    request.accepted_renderer, request.accepted_media_type = JSONRenderer(), JSONRenderer.media_type
+    response = Response(body, status=status, headers=headers, content_type=MEDIA_TYPE)
+    response.refusal = {"detail": detail, "code": code, "fields": {e["pointer"]: e["detail"] for e in errors}}  # type: ignore[attr-defined]
+    inner = getattr(request, "_request", None)
+    # `_user`: asking for `user` would ask the database again, which may be what failed.
+    if inner is not None and getattr(request, "_user", None) is not None:
+        inner.api_user = request._user
+    return response
+
+
+def refused_page(request: HttpRequest, refusal: Refused) -> HttpResponse:
+    """The page that says what was refused, why, and that nothing was changed."""
+    status = STATUS[refusal.sort]
+    response = render(
+        request,
+        "errors/problem.html",
+        {"status": status, "title": TITLES[status], "detail": refusal.message},
+        status=status,
+    )
+    response.refusal = {"detail": refusal.message, "code": refusal.code}  # type: ignore[attr-defined]
+    return response
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """The page for a form that did not come from here, or from a session that has ended."""
+    detail = "The form is too old or came from another site. Go back, reload the page and send it again."
+    context = {"status": 403, "title": "The form was not accepted", "detail": detail}
+    return render(request, "errors/problem.html", context, status=403)

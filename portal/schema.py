@@ -1,0 +1,89 @@
+"""The API's description: what every operation takes and can answer, its problems among it."""
+
+from typing import Any
+
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework import serializers
+
+from portal.filtering import query_of
+from portal.problems import MEDIA_TYPE, TITLES
+
+ALWAYS = ("400", "401", "403", "404", "429", "503")
+CHANGING = ("409", "415", "422")
+GUARDED = ("412", "428")
+KEY = OpenApiParameter(
+    "Idempotency-Key", str, OpenApiParameter.HEADER, required=True, pattern=r"^[\x21-\x7e]{1,255}$",
+    description="New for each thing you want done; the same key and body again give the first answer again.",
+)  # fmt: skip
+IF_MATCH = OpenApiParameter(
+    "If-Match", str, OpenApiParameter.HEADER, required=True,
+    description="The ETag of the request as you saw it: 428 without it, 412 when it has changed since.",
+)  # fmt: skip
+
+
+class ProblemErrorSerializer(serializers.Serializer[Any]):
+    """One value that cannot be taken."""
+
+    pointer = serializers.CharField(help_text="JSON pointer (RFC 6901) to the value in the body.")
+    code = serializers.CharField()
+    detail = serializers.CharField()
+
+
+class ProblemSerializer(serializers.Serializer[Any]):
+    """Why a call was refused (RFC 9457)."""
+
+    type = serializers.CharField(help_text="Where the code is explained.")
+    title = serializers.CharField()
+    status = serializers.IntegerField()
+    code = serializers.CharField(help_text="For machines; see /api/problems.")
+    detail = serializers.CharField(help_text="For people: what was wrong and what to do.")
+    instance = serializers.CharField()
+    errors = ProblemErrorSerializer(many=True)  # type: ignore[assignment]
+    request_id = serializers.CharField()
+
+
+class ProblemAutoSchema(AutoSchema):
+    """Adds to each operation its parameters, its headers and every problem it can answer with.
+
+    A view says so with `asks` (action: serializer of the parameters), `keyed` (actions that need an
+    Idempotency-Key) and `guarded` (actions that need If-Match).
+    """
+
+    def get_override_parameters(self) -> list[Any]:
+        """The parameters behind the question mark, and the headers."""
+        query = query_of(self.view)
+        found: list[Any] = [query] if query().fields else []
+        found += [KEY] if self._is_among("keyed") else []
+        found += [IF_MATCH] if self._is_among("guarded") else []
+        return found
+
+    def get_tags(self) -> list[str]:
+        """The first part of the path, which is the kind of thing."""
+        parts = self.path.removeprefix("/api/v1/").strip("/").split("/")
+        return [parts[0] or "api"]
+
+    def _is_list_view(self, serializer: Any = None) -> bool:
+        """Only what takes a cursor answers with pages."""
+        return "cursor" in query_of(self.view)().fields
+
+    def _get_response_bodies(self, direction: Any = "response") -> dict[str, Any]:
+        bodies: dict[str, Any] = super()._get_response_bodies(direction)
+        for status in self._problems():
+            bodies[status] = self._get_response_for_code(  # type: ignore[no-untyped-call]
+                ProblemSerializer, status, media_types=[MEDIA_TYPE]
+            ) | {"description": TITLES[int(status)]}
+        return bodies
+
+    def _problems(self) -> list[str]:
+        found = [*ALWAYS]
+        if self.method != "GET":
+            found += CHANGING
+        if self._is_among("guarded"):
+            found += GUARDED
+        if self._is_among("outside"):
+            found.append("502")
+        return sorted(found)
+
+    def _is_among(self, name: str) -> bool:
+        return getattr(self.view, "action", None) in getattr(self.view, name, ())

@@ -1,0 +1,53 @@
+"""Home, health and the little things of the frame."""
+
+from django.db import DatabaseError, connection
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.views import safe_target
+from accounts.visitors import visitor
+from onboarding.parts import found_groups
+from portal.context import THEMES
+from portal.pages import home_board
+
+A_YEAR = 365 * 24 * 3600
+
+
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    """What I hold, what waits and why, what needs me, and asking again."""
+    user = visitor(request)
+    context = home_board.board(user, now=timezone.now())
+    if not context["has_team"] and not context["decides"]:
+        # Whoever has no team sees which of their groups could become one.
+        context |= found_groups(user, text="", chosen="")
+    return render(request, "portal/home.html", context)
+
+
+@require_safe
+def healthz(request: HttpRequest) -> HttpResponse:
+    """Alive: answers without asking anything else."""
+    return HttpResponse("ok\n", content_type="text/plain")
+
+
+@require_safe
+def readyz(request: HttpRequest) -> HttpResponse:
+    """Ready: the database answers; 503 while it does not."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DatabaseError as error:
+        return JsonResponse({"database": type(error).__name__}, status=503)
+    return JsonResponse({"database": "ok"})
+
+
+@require_POST
+def theme(request: HttpRequest) -> HttpResponse:
+    """Remember light, dark or system in a cookie, so that the next page is drawn in it at once."""
+    response = HttpResponseRedirect(safe_target(request, request.POST.get("next", "")))
+    chosen = request.POST.get("theme", "system")
+    if chosen in THEMES:
+        response.set_cookie("qm_theme", chosen, max_age=A_YEAR, samesite="Lax", httponly=True)
+    return response

@@ -1,0 +1,31 @@
+// Dialogs and menus. Browsers with command/commandfor open dialogs themselves; this serves the others,
+// closes a dialog on a click beside it, and closes an open menu on Escape or a click elsewhere.
+document.documentElement.classList.add("has-script");
+const native = "commandForElement" in HTMLButtonElement.prototype;
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("button[commandfor]");
+  if (button && !native) {
+    const dialog = document.getElementById(button.getAttribute("commandfor"));
+    if (button.getAttribute("command") === "show-modal") dialog?.showModal();
+    else dialog?.close();
+  }
+  if (event.target.matches("dialog.dialog")) event.target.close();
+  const opening = event.target.closest("details.menu--up:not([open]) > summary")?.parentElement;
+  if (opening) {
+    // Opened here and not by the browser a moment later: the next key already belongs to its first field.
+    event.preventDefault();
+    opening.open = true;
+    opening.querySelector("textarea, input:not([type=hidden])")?.focus();
+  }
+  for (const menu of document.querySelectorAll("details[data-menu][open]")) {
+    if (!menu.contains(event.target)) menu.open = false;
+  }
+});
+
+document.addEventListener("keydown", (event) => {
+  const menu = event.key === "Escape" && document.querySelector("details[data-menu][open]");
+  if (!menu) return;
+  menu.open = false;
+  menu.querySelector("summary").focus();
+});

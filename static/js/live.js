@@ -1,0 +1,37 @@
+// Keep what is on the page true. The server says only "changed request-17"; every element with
+// data-live~="request-17" then gets the event "refresh", on which its own hx-get fetches it again.
+const address = document.body.dataset.events;
+let source = null;
+// What changed between the writing of the page and the first listening counts as missed, too.
+let missed = true;
+
+const refresh = (element) => window.htmx?.trigger(element, "refresh");
+
+function changed(name) {
+  document.querySelectorAll(`[data-live~="${CSS.escape(name)}"]`).forEach(refresh);
+}
+
+function listen() {
+  if (source || document.hidden) return;
+  source = new EventSource(address);
+  source.addEventListener("open", () => {
+    // Whatever happened while nobody listened was not told: look once at everything.
+    if (missed) document.querySelectorAll("[data-live]").forEach(refresh);
+    missed = false;
+  });
+  source.addEventListener("error", () => { missed = true; });
+  source.addEventListener("message", ({ data }) => data.startsWith("changed ") && changed(data.slice(8).trim()));
+}
+
+function rest() {
+  source?.close();
+  source = null;
+  missed = true;
+}
+
+if (address && document.querySelector("[data-live]")) {
+  document.addEventListener("visibilitychange", () => (document.hidden ? rest() : listen()));
+  addEventListener("pagehide", rest);
+  addEventListener("pageshow", listen);
+  listen();
+}

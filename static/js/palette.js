@@ -1,0 +1,48 @@
+// The command palette: Ctrl K or ⌘ K opens <dialog id="palette">; arrows choose, Enter goes. htmx fetches the results.
+const palette = document.querySelector("#palette");
+const field = palette?.querySelector("[role=combobox]");
+const results = palette?.querySelector("[role=listbox]");
+const options = () => [...results.querySelectorAll("[role=option]")];
+
+function open() {
+  if (palette.open) return;
+  palette.showModal();
+  field.select();
+  if (!options().length) field.dispatchEvent(new Event("input", { bubbles: true }));
+}
+
+function choose(index) {
+  const all = options();
+  if (!all.length) return void field.removeAttribute("aria-activedescendant");
+  const at = (index + all.length) % all.length;
+  all.forEach((option, number) => {
+    option.id ||= `palette-${number}`;
+    option.setAttribute("aria-selected", String(number === at));
+  });
+  field.setAttribute("aria-activedescendant", all[at].id);
+  all[at].scrollIntoView({ block: "nearest" });
+}
+
+const chosen = () => options().findIndex((option) => option.getAttribute("aria-selected") === "true");
+const moves = { ArrowDown: () => choose(chosen() + 1), ArrowUp: () => choose(chosen() - 1), Enter: () => options()[chosen()]?.click() };
+
+if (palette) {
+  document.addEventListener("keydown", (event) => {
+    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+      event.preventDefault();
+      open();
+    }
+  });
+  document.addEventListener("click", (event) => {
+    if (!event.target.closest("[data-palette-open]")) return;
+    event.preventDefault();
+    open();
+  });
+  field.addEventListener("keydown", (event) => {
+    if (!moves[event.key]) return;
+    event.preventDefault();
+    moves[event.key]();
+  });
+  palette.querySelector("form").addEventListener("submit", (event) => event.preventDefault());
+  document.addEventListener("htmx:after:swap", () => palette.open && choose(0));
+}
