@@ -1,0 +1,1 @@
+"""Offline stand-ins for the systems the portal talks to."""

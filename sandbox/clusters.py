@@ -1,0 +1,66 @@
+"""The world's clusters as running ones: nodes, and who may call with which token."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from sandbox.credentials import Credentials
+from sandbox.entra.directory import Directory
+from sandbox.kubernetes import Cluster, Identity, NodeSpec
+from sandbox.world import ClusterSpec, NodeGroup
+
+ADMIN = "admin"
+PORTAL = "quartermaster"
+GPU_TAINT = ("sku", "gpu", "NoSchedule")
+
+
+def build(
+    spec: ClusterSpec, directory: Directory, credentials: Credentials, ca: str, state: dict[str, Any] | None
+) -> Cluster:
+    """Return a cluster, as it was left when there is a state; people's groups follow the directory."""
+    cluster = Cluster(spec.name, nodes=list(_nodes(spec)), state=state, ca=ca)
+
+    def admit() -> None:
+        cluster.tokens.clear()
+        cluster.tokens.update(_identities(spec, directory, credentials))
+
+    admit()
+    directory.watchers.append(admit)
+    return cluster
+
+
+def token(spec: ClusterSpec, user: str, credentials: Credentials) -> str:
+    """Return a user's token for a cluster."""
+    return credentials.secret(f"kubernetes/{spec.name}/{user}")
+
+
+def _identities(spec: ClusterSpec, directory: Directory, credentials: Credentials) -> dict[str, Identity]:
+    known = {
+        token(spec, ADMIN, credentials): Identity(ADMIN, ("system:masters",)),
+        token(spec, PORTAL, credentials): Identity(PORTAL),
+    }
+    for person in directory.people.values():
+        if directory.enabled[person.oid]:
+            groups = tuple(directory.groups_of(person.oid))
+            known[token(spec, person.mail, credentials)] = Identity(person.mail, groups, person.oid)
+    return known
+
+
+def _nodes(spec: ClusterSpec) -> Iterator[NodeSpec]:
+    for group in spec.node_groups:
+        for number in range(group.nodes):
+            yield _node(spec, group, number)
+
+
+def _node(spec: ClusterSpec, group: NodeGroup, number: int) -> NodeSpec:
+    labels = {"kubernetes.azure.com/agentpool": group.name, "topology.kubernetes.io/region": spec.region}
+    if group.accelerator:
+        labels["accelerator"] = group.accelerator
+    return NodeSpec(
+        name=f"aks-{group.name}-{spec.region}-vmss{number:06d}",
+        gpus=group.gpus,
+        cpu=str(group.cpu),
+        memory=f"{group.memory_mib}Mi",
+        instance_type=group.instance_type,
+        labels=labels,
+        taints=(GPU_TAINT,) if group.gpus else (),
+    )

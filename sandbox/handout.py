@@ -1,0 +1,57 @@
+"""What the sandbox writes down for its users: sandbox.json and kubeconfig files."""
+
+import base64
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from sandbox.clusters import ADMIN, PORTAL, token
+from sandbox.credentials import Credentials, write_private
+from sandbox.entra.directory import Directory
+from sandbox.world import ClusterSpec
+
+
+@dataclass(frozen=True)
+class Handout:
+    """Writes into one directory; every file holds secrets and is readable by its owner only."""
+
+    directory: Path
+    credentials: Credentials
+    ca: str
+
+    def cluster(self, spec: ClusterSpec, server: str, directory: Directory) -> dict[str, Any]:
+        """Write a cluster's kubeconfig files and return its part of sandbox.json."""
+        people = [person.mail for person in directory.people.values()]
+        return {
+            "server": server,
+            "kubeconfig": self._kubeconfig(spec, server, PORTAL, f"kubeconfig-{spec.name}.yaml"),
+            "admin_kubeconfig": self._kubeconfig(spec, server, ADMIN, f"kubeconfig-{spec.name}-admin.yaml"),
+            "tokens": {user: token(spec, user, self.credentials) for user in (PORTAL, ADMIN, *people)},
+        }
+
+    def summary(self, clusters: dict[str, Any], entra: dict[str, str]) -> None:
+        """Write sandbox.json."""
+        ca = str(self.directory / "ca.pem")
+        write_private(
+            self.directory / "sandbox.json",
+            json.dumps({"ca": ca, "kubernetes": clusters, "entra": entra}, indent=2) + "\n",
+        )
+
+    def _kubeconfig(self, spec: ClusterSpec, server: str, user: str, name: str) -> str:
+        authority = base64.b64encode(self.ca.encode()).decode()
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [
+                {"name": spec.name, "cluster": {"server": server, "certificate-authority-data": authority}}
+            ],
+            "users": [{"name": user, "user": {"token": token(spec, user, self.credentials)}}],
+            "contexts": [{"name": spec.name, "context": {"cluster": spec.name, "user": user}}],
+            "current-context": spec.name,
+        }
+        path = self.directory / name
+        write_private(path, yaml.safe_dump(config, sort_keys=False))
+        return str(path)

@@ -1,0 +1,146 @@
+"""What stands between a decoded body and the store: defaults, admission, validation, rights."""
+
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from sandbox.kubernetes import limitrange, ownership, quota, status, validation
+from sandbox.kubernetes.calls import Target
+from sandbox.kubernetes.clock import timestamp
+from sandbox.kubernetes.defaults import apply_defaults
+from sandbox.kubernetes.defaults_pods import admit_pod, qos_class
+from sandbox.kubernetes.identity import Identity
+from sandbox.kubernetes.kinds import RBAC_GROUP, Kind, by_kind
+from sandbox.kubernetes.ownership import Writer
+from sandbox.kubernetes.quantities import add
+from sandbox.kubernetes.rbac import MASTERS, Attributes, Authorizer
+from sandbox.kubernetes.status import Refusal
+from sandbox.kubernetes.store import Obj, Store
+
+
+def builtin(api_version: str, kind: str) -> Kind:
+    """A kind that is always served; LookupError for a slip of the pen."""
+    found = by_kind(api_version, kind)
+    if found is None:
+        raise LookupError(kind)
+    return found
+
+
+NAMESPACES = builtin("v1", "Namespace")
+QUOTAS = builtin("v1", "ResourceQuota")
+_LIMIT_RANGES = builtin("v1", "LimitRange")
+_BINDINGS = frozenset({"RoleBinding", "ClusterRoleBinding"})
+
+
+class Admission:
+    """The admission chain of one store, in the order of the API server."""
+
+    def __init__(self, store: Store, authorizer: Authorizer) -> None:
+        self._store = store
+        self._authorizer = authorizer
+
+    def check_namespace(self, kind: Kind, target: Target) -> None:
+        """Refuse new content in a namespace that is missing (404) or being deleted (403)."""
+        if not kind.namespaced:
+            return
+        namespace = self._store.get(NAMESPACES, "", target.namespace)
+        if namespace is None:
+            raise status.not_found(NAMESPACES, target.namespace)
+        if "deletionTimestamp" in namespace["metadata"]:
+            place = target.namespace
+            text = f"unable to create new content in namespace {place} because it is being terminated"
+            message = f"namespace {place} is being terminated"
+            cause = {"reason": "NamespaceTerminating", "message": message, "field": "metadata.namespace"}
+            raise status.forbidden(kind, target.name, text, [cause])
+
+    def defaulted(self, kind: Kind, obj: dict[str, Any], uid: str) -> dict[str, Any]:
+        """A copy of the object as it would be stored; refuses quantities that cannot be read."""
+        refusal = validation.check_quantities(kind, obj)
+        if refusal:
+            raise refusal
+        return apply_defaults(kind, obj, uid=uid)
+
+    def limited(self, kind: Kind, obj: dict[str, Any]) -> dict[str, Any]:
+        """A new pod with the defaults of its namespace's LimitRanges and its token; may change the object in place."""
+        if kind.kind == "Pod":
+            limitrange.fill_in(obj, self._ranges(obj))
+            admit_pod(obj, token_volume=f"kube-api-access-{secrets.token_hex(3)[:5]}")
+            obj["status"] = {**obj["status"], "qosClass": qos_class(obj["spec"])}
+        return obj
+
+    def _ranges(self, obj: Obj) -> list[dict[str, Any]]:
+        return [dict(item) for item in self._store.objects(_LIMIT_RANGES, obj["metadata"]["namespace"])]
+
+    def validated(self, kind: Kind, obj: dict[str, Any], live: Obj | None) -> None:
+        """Refuse what is invalid (422) or what a webhook denies (403)."""
+        check_update = validation.check_update
+        refusal = check_update(kind, obj, dict(live)) if live else validation.check_create(kind, obj)
+        if refusal:
+            raise refusal
+
+    def charged(self, kind: Kind, obj: dict[str, Any], live: Obj | None, *, dry_run: bool) -> None:
+        """Refuse what a LimitRange or a quota forbids (403); otherwise count it in the quota's status."""
+        namespace = obj["metadata"].get("namespace")
+        if not namespace:
+            return
+        if live is None and kind.kind in {"Pod", "PersistentVolumeClaim"}:
+            refusal = limitrange.refusal(kind, obj, self._ranges(obj))
+            if refusal:
+                raise refusal
+        quotas = [dict(item) for item in self._store.objects(QUOTAS, namespace)]
+        if not quotas:
+            return
+        refusal = quota.refusal(kind, obj, quotas, dict(live) if live else None)
+        if refusal:
+            raise refusal
+        if live is None and not dry_run:
+            for item in quotas:
+                self._count(item, kind, obj)
+
+    def _count(self, item: dict[str, Any], kind: Kind, obj: dict[str, Any]) -> None:
+        state = item.get("status") or {}
+        before = state.get("used")
+        if not before:
+            return
+        after = {key: value for key, value in quota.used(before, [(kind, obj)]).items() if value != "0"}
+        if not after:
+            return
+        total = {**before, **{key: add(before[key], value) for key, value in after.items()}}
+        changed = {**item, "status": {**state, "used": total}}
+        writer = Writer("kube-apiserver", "Update", "status")
+        claims = ownership.update(QUOTAS, item, changed, writer, timestamp())
+        self._store.put(QUOTAS, ownership.with_claims(changed, claims))
+
+    def check_rights(self, kind: Kind, obj: Obj, who: Identity) -> None:
+        """Refuse roles and bindings that would hand out more than the caller holds (403)."""
+        if kind.group != RBAC_GROUP or MASTERS in who.groups:
+            return
+        namespace = obj["metadata"].get("namespace", "")
+        if kind.kind in _BINDINGS:
+            rules = self._bound_rules(kind, obj["roleRef"], namespace, who)
+        elif self._may(who, "escalate", kind.plural, namespace, obj["metadata"]["name"]):
+            return
+        else:
+            rules = obj.get("rules") or ()
+        missing = self._authorizer.missing_rights(who, rules, namespace)
+        if missing:
+            raise self._escalation(kind, obj, who, missing)
+
+    def _bound_rules(self, kind: Kind, ref: Mapping[str, str], namespace: str, who: Identity) -> Any:
+        plural = "clusterroles" if ref.get("kind") == "ClusterRole" else "roles"
+        if self._may(who, "bind", plural, namespace, ref.get("name", "")):
+            return ()
+        rules = self._authorizer.rules_of(ref, namespace)
+        if rules is None:
+            raise status.not_found(kind, ref.get("name", ""))
+        return rules
+
+    def _may(self, who: Identity, verb: str, plural: str, namespace: str, name: str) -> bool:
+        what = Attributes(verb, RBAC_GROUP, plural, namespace=namespace, name=name)
+        return self._authorizer.allowed(who, what)[0]
+
+    @staticmethod
+    def _escalation(kind: Kind, obj: Obj, who: Identity, missing: str) -> Refusal:
+        groups = " ".join(f'"{group}"' for group in who.all_groups)
+        text = f'user "{who.user}" (groups=[{groups}]) is attempting to grant RBAC permissions not currently held:'
+        return status.forbidden(kind, obj["metadata"]["name"], f"{text}\n{missing}")

@@ -1,0 +1,89 @@
+"""One sandbox cluster: its state, its callers and the application that serves it."""
+
+import uuid
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from starlette.applications import Starlette
+
+from sandbox.kubernetes import app
+from sandbox.kubernetes.admission import Admission
+from sandbox.kubernetes.calls import Call
+from sandbox.kubernetes.clock import timestamp
+from sandbox.kubernetes.controllers import Controllers
+from sandbox.kubernetes.deletes import Deletes
+from sandbox.kubernetes.faults import Faults
+from sandbox.kubernetes.identity import Identity
+from sandbox.kubernetes.kinds import by_kind
+from sandbox.kubernetes.rbac import Authorizer
+from sandbox.kubernetes.seeds import NodeSpec, seeds
+from sandbox.kubernetes.store import Obj, Store
+from sandbox.kubernetes.writes import Writes
+
+
+class Cluster:
+    """A Kubernetes API server with Kueue, in memory; serve ``.app`` with any ASGI server.
+
+    ``tokens`` maps bearer tokens to identities (group ``system:masters`` may do everything, and may use
+    ``/sandbox/…``); ``state`` is what ``snapshot()`` once returned and replaces the seeds.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        nodes: Sequence[NodeSpec] = (),
+        tokens: Mapping[str, Identity] | None = None,
+        state: Mapping[str, Any] | None = None,
+        ca: str = "",
+    ) -> None:
+        self.name = name
+        self.tokens = dict(tokens or {})
+        self.faults = Faults()
+        self.requests: Counter[str] = Counter()
+        self.store = Store()
+        self.authorizer = Authorizer(self.store)
+        self.writes = Writes(self.store, Admission(self.store, self.authorizer), self.authorizer)
+        self.deletes = Deletes(self.store)
+        self.controllers = Controllers(self.store, self.deletes, ca)
+        if state is None:
+            self._seed(tuple(nodes))
+        else:
+            self.restore(state)
+        self.controllers.settle()
+        self.app: Starlette = app.build(self)
+
+    def _seed(self, nodes: tuple[NodeSpec, ...]) -> None:
+        now = timestamp()
+        for obj in seeds(nodes, now):
+            kind = by_kind(obj["apiVersion"], obj["kind"])
+            if kind:
+                metadata = {**obj["metadata"], "uid": str(uuid.uuid4()), "creationTimestamp": now}
+                self.store.put(kind, {**obj, "metadata": metadata})
+
+    def count(self, call: Call) -> None:
+        """Count a request on objects: dry runs count as neither read nor write."""
+        if call.method in {"GET", "HEAD"}:
+            self.requests["reads"] += 1
+        elif not call.dry_run:
+            self.requests["writes"] += 1
+
+    @property
+    def dirty(self) -> bool:
+        """Whether anything changed since the last snapshot() or restore()."""
+        return self.store.dirty
+
+    def snapshot(self) -> dict[str, Any]:
+        """All objects as JSON data; clears ``dirty``."""
+        self.store.dirty = False
+        return self.store.snapshot()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Replace all objects by a snapshot; watches from before then expire with 410."""
+        self.store.restore(state, _kind_of)
+        self.authorizer.reset()
+
+
+def _kind_of(obj: Obj) -> Any:
+    return by_kind(obj["apiVersion"], obj["kind"])

@@ -1,0 +1,194 @@
+"""The controllers that keep a cluster in order, run in the process after each write until nothing is left to do."""
+
+import asyncio
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from sandbox.kubernetes import ownership
+from sandbox.kubernetes.admission import builtin
+from sandbox.kubernetes.clock import timestamp
+from sandbox.kubernetes.deletes import Deletes
+from sandbox.kubernetes.kinds import KINDS, KUEUE_GROUP, Kind
+from sandbox.kubernetes.ownership import Writer
+from sandbox.kubernetes.queueing import Queues
+from sandbox.kubernetes.quotas import Quotas
+from sandbox.kubernetes.store import Change, Obj, Store
+from sandbox.kubernetes.terminating import Terminator
+
+MANAGER = "kube-controller-manager"
+TERMINATION_DELAY = 0.05
+# Looking for dependents costs a walk over everything; only these kinds ever have any here.
+_OWNERS = frozenset(
+    {("Job", "batch/v1"), ("Pod", "v1"), ("ConfigMap", "v1"), ("Workload", "kueue.x-k8s.io/v1beta2")}
+)
+_CA_NOTE = (
+    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "
+    "internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes "
+    "clusters."
+)
+
+
+SERVICE_ACCOUNT = builtin("v1", "ServiceAccount")
+CONFIG_MAP = builtin("v1", "ConfigMap")
+CLAIM = builtin("v1", "PersistentVolumeClaim")
+POD = builtin("v1", "Pod")
+
+
+class Controllers:
+    """All controllers of one store; ``settle()`` runs those that are due."""
+
+    def __init__(self, store: Store, deletes: Deletes, ca: str) -> None:
+        self._store = store
+        self._deletes = deletes
+        self._ca = ca
+        self._changes: list[Change] = []
+        self._terminator = Terminator(store, deletes)
+        self._quotas = Quotas(store)
+        self._queues = Queues(store, self._drop_finalizers)
+        self._timer: asyncio.TimerHandle | None = None
+        store.listen(self._changes.append)
+
+    def settle(self) -> None:
+        """Work through what changed; namespaces that terminate follow a moment later, as they do in a cluster."""
+        while self._changes:
+            changes, self._changes[:] = self._changes[:], []
+            for change in changes:
+                self._react(change)
+        if self._terminator.pending and self._timer is None:
+            self._schedule()
+
+    def _schedule(self) -> None:
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        self._timer = loop.call_later(TERMINATION_DELAY, self.terminate)
+
+    def terminate(self) -> None:
+        """Run namespace termination now."""
+        self._timer = None
+        self._terminator.run()
+        self.settle()
+
+    def _react(self, change: Change) -> None:
+        obj = change.after.obj
+        match change.resource:
+            case ("", "namespaces"):
+                self._namespace(change, obj)
+            case ("", "persistentvolumeclaims") if not change.removed:
+                self._release_claim(obj)
+        self._quotas.react(change)
+        if change.resource[0] == KUEUE_GROUP:
+            self._queues.react(change)
+        if change.removed:
+            self._collect(obj)
+        elif "deletionTimestamp" in obj["metadata"]:
+            self._finalize(change, obj)
+        if change.key[0]:
+            self._terminator.wake(change.key[0])
+
+    def _namespace(self, change: Change, obj: Obj) -> None:
+        if change.removed:
+            return
+        if "deletionTimestamp" in obj["metadata"]:
+            self._terminator.wake(change.key[1])
+        elif change.before is None:
+            self._furnish(change.key[1])
+
+    def _furnish(self, namespace: str) -> None:
+        self.born(SERVICE_ACCOUNT, namespace, "default", {})
+        metadata = {"annotations": {"kubernetes.io/description": _CA_NOTE}}
+        self.born(
+            CONFIG_MAP, namespace, "kube-root-ca.crt", {"metadata": metadata, "data": {"ca.crt": self._ca}}
+        )
+
+    def born(self, kind: Kind, namespace: str, name: str, obj: Mapping[str, Any]) -> None:
+        """Create an object as the controller manager would."""
+        if self._store.get(kind, namespace, name) is None:
+            self._store.put(kind, self._dressed(kind, namespace, name, obj))
+
+    @staticmethod
+    def _dressed(kind: Kind, namespace: str, name: str, obj: Mapping[str, Any]) -> dict[str, Any]:
+        now = timestamp()
+        whole = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {}, **obj}
+        claims = ownership.update(kind, ownership.unborn(kind), whole, Writer(MANAGER, "Update"), now)
+        metadata = {
+            **whole["metadata"],
+            "name": name,
+            "namespace": namespace,
+            "uid": new_uid(),
+            "creationTimestamp": now,
+        }
+        return ownership.with_claims({**whole, "metadata": metadata}, claims)
+
+    def _release_claim(self, obj: Obj) -> None:
+        metadata = obj["metadata"]
+        finalizers = metadata.get("finalizers") or []
+        if "deletionTimestamp" not in metadata or "kubernetes.io/pvc-protection" not in finalizers:
+            return
+        if not self._in_use(metadata["namespace"], metadata["name"]):
+            self._drop_finalizers(CLAIM, obj, {"kubernetes.io/pvc-protection"})
+
+    def _in_use(self, namespace: str, claim: str) -> bool:
+        for pod in self._store.objects(POD, namespace):
+            for volume in pod["spec"].get("volumes") or ():
+                if (volume.get("persistentVolumeClaim") or {}).get("claimName") == claim:
+                    return True
+        return False
+
+    def _drop_finalizers(self, kind: Kind, obj: Obj, dropped: set[str]) -> None:
+        metadata = obj["metadata"]
+        namespace, name = metadata.get("namespace", ""), metadata["name"]
+        if self._store.get(kind, namespace, name) is None:
+            return
+        rest = [name for name in metadata.get("finalizers") or [] if name not in dropped]
+        changed = {key: value for key, value in metadata.items() if key != "finalizers"}
+        if rest:
+            changed["finalizers"] = rest
+        self._store.put(kind, {**obj, "metadata": changed})
+        if not rest:
+            self._store.remove(kind, namespace, name)
+
+    def _dependents(self, owner: Obj) -> list[tuple[Kind, Obj]]:
+        uid, namespace = owner["metadata"]["uid"], owner["metadata"].get("namespace")
+        found = []
+        for kind in KINDS:
+            for obj in self._store.objects(kind, namespace):
+                owners = obj["metadata"].get("ownerReferences")
+                if owners and any(reference["uid"] == uid for reference in owners):
+                    found.append((kind, obj))
+        return found
+
+    def _collect(self, owner: Obj) -> None:
+        if (owner["kind"], owner["apiVersion"]) not in _OWNERS:
+            return
+        for kind, obj in self._dependents(owner):
+            metadata = obj["metadata"]
+            entry = self._store.entry(kind, metadata.get("namespace", ""), metadata["name"])
+            if entry:
+                self._deletes.remove(kind, entry, "Background")
+
+    def _finalize(self, change: Change, obj: Obj) -> None:
+        finalizers = set(obj["metadata"].get("finalizers") or ())
+        kind = next(kind for kind in KINDS if (kind.group, kind.plural) == change.resource)
+        if "orphan" in finalizers:
+            for dependent, child in self._dependents(obj):
+                self._disown(dependent, child, obj["metadata"]["uid"])
+            self._drop_finalizers(kind, obj, {"orphan"})
+        elif "foregroundDeletion" in finalizers:
+            self._collect(obj)
+            if not self._dependents(obj):
+                self._drop_finalizers(kind, obj, {"foregroundDeletion"})
+
+    def _disown(self, kind: Kind, obj: Obj, uid: str) -> None:
+        metadata = dict(obj["metadata"])
+        rest = [owner for owner in metadata.pop("ownerReferences") if owner["uid"] != uid]
+        if rest:
+            metadata["ownerReferences"] = rest
+        self._store.put(kind, {**obj, "metadata": metadata})
+
+
+def new_uid() -> str:
+    """A fresh object uid."""
+    return str(uuid.uuid4())

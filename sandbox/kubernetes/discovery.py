@@ -1,0 +1,113 @@
+"""What the server says it serves: versions, groups and resource lists, as a real server listed them."""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from sandbox.kubernetes.calls import Answer, Call, json_answer, page_not_found, text_answer
+from sandbox.kubernetes.seeds import DATA
+from sandbox.kubernetes.status import Refusal, method_not_allowed, no_such_resource
+
+_HEALTH = ("/healthz", "/livez", "/readyz")
+_AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+_CUSTOM = frozenset({"kueue.x-k8s.io"})
+
+
+@cache
+def _data() -> Mapping[str, Any]:
+    data: Mapping[str, Any] = json.loads((DATA / "discovery.json").read_text())
+    return data
+
+
+def answer(call: Call) -> Answer:
+    """The answer to a path that names no object; raises 404 and 405 as the API server does."""
+    path = call.path.rstrip("/") or "/"
+    body = _document(call, path)
+    if body is None:
+        return _missing(path)
+    if call.method not in {"GET", "HEAD"}:
+        raise method_not_allowed()
+    return body
+
+
+def _document(call: Call, path: str) -> Answer | None:
+    data = _data()
+    if path in _HEALTH:
+        return text_answer(200, "ok")
+    if path == "/version":
+        return json_answer(200, data["version"])
+    if path in {"/api", "/apis"}:
+        if call.headers.get("accept", "").startswith(_AGGREGATED):
+            found = json_answer(200, data["aggregated"][path])
+            return Answer(200, found.body, _AGGREGATED)
+        return json_answer(200, _with_address(call, data[path[1:]]))
+    groups = {f"/apis/{group['name']}": group for group in data["apis"]["groups"]}
+    if path in groups:
+        return json_answer(200, {"kind": "APIGroup", "apiVersion": "v1", **groups[path]})
+    resources = data["resources"].get(path) or _from_aggregated(path)
+    return json_answer(200, resources) if resources else None
+
+
+def _with_address(call: Call, body: Mapping[str, Any]) -> Mapping[str, Any]:
+    if "serverAddressByClientCIDRs" not in body:
+        return body
+    address = {"clientCIDR": "0.0.0.0/0", "serverAddress": call.headers.get("host", "")}
+    return {**body, "serverAddressByClientCIDRs": [address]}
+
+
+def _from_aggregated(path: str) -> dict[str, Any] | None:
+    group, _, version = path.removeprefix("/apis/").partition("/")
+    for item in _data()["aggregated"]["/apis"]["items"]:
+        for served in item["versions"]:
+            if (item["metadata"]["name"], served["version"]) == (group, version):
+                listed = [entry for resource in served["resources"] for entry in _resource(resource)]
+                head = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": f"{group}/{version}"}
+                return {**head, "resources": listed}
+    return None
+
+
+def _resource(resource: Mapping[str, Any]) -> list[dict[str, Any]]:
+    common = {"namespaced": resource["scope"] == "Namespaced"}
+    entry = {
+        "name": resource["resource"],
+        "singularName": resource["singularResource"],
+        **common,
+        "kind": resource["responseKind"]["kind"],
+        "verbs": resource["verbs"],
+    }
+    parts = [
+        {
+            "name": f"{resource['resource']}/{part['subresource']}",
+            "singularName": "",
+            **common,
+            "kind": part["responseKind"]["kind"],
+            "verbs": part["verbs"],
+        }
+        for part in resource.get("subresources") or ()
+    ]
+    return [entry, *parts]
+
+
+def _missing(path: str) -> Answer:
+    parts = path.split("/")[1:]
+    if is_builtin_group(parts):
+        raise no_such_resource()
+    return page_not_found()
+
+
+def is_builtin_group(parts: list[str]) -> bool:
+    """Whether path parts lie in a group that the server itself serves, not one of custom resources."""
+    if parts[0] == "api":
+        return len(parts) > 1 and parts[1] == "v1" and len(parts) > 2
+    if parts[0] != "apis" or len(parts) < 3:
+        return False
+    return parts[1] not in _CUSTOM and any(group["name"] == parts[1] for group in _data()["apis"]["groups"])
+
+
+def unknown_resource(path: str) -> Answer:
+    """The 404 for a plural nobody serves: a Status in builtin groups, plain text elsewhere."""
+    if is_builtin_group(path.split("/")[1:]):
+        refusal: Refusal = no_such_resource()
+        raise refusal
+    return page_not_found()

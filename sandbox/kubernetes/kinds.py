@@ -1,0 +1,144 @@
+"""The kinds the sandbox API server serves, with their names, scope and verbs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+STANDARD_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+NAMESPACE_VERBS = ("create", "delete", "get", "list", "patch", "update", "watch")
+
+KUEUE_GROUP = "kueue.x-k8s.io"
+RBAC_GROUP = "rbac.authorization.k8s.io"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One served kind; ``builtin`` is False for kinds a custom resource definition would bring."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    singular: str
+    namespaced: bool
+    short_names: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = STANDARD_VERBS
+    subresources: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    builtin: bool = True
+
+    @property
+    def api_version(self) -> str:
+        """The value of an object's apiVersion: ``v1`` or ``group/version``."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def qualified_plural(self) -> str:
+        """The plural as messages name it: ``pods`` or ``jobs.batch``."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def qualified_kind(self) -> str:
+        """The kind as messages of invalid objects name it: ``Pod`` or ``Job.batch``."""
+        return f"{self.kind}.{self.group}" if self.group else self.kind
+
+    @property
+    def gvk(self) -> str:
+        """Group, version and kind as messages name them: ``/v1, Kind=Pod`` or ``batch/v1, Kind=Job``."""
+        return f"{self.group}/{self.version}, Kind={self.kind}"
+
+
+_POD_SUBRESOURCES = (
+    *("attach", "binding", "ephemeralcontainers", "eviction", "exec", "log"),
+    *("portforward", "proxy", "resize", "status"),
+)
+
+
+def _core(
+    kind: str,
+    plural: str,
+    short: str = "",
+    *,
+    namespaced: bool = True,
+    sub: tuple[str, ...] = (),
+    verbs: tuple[str, ...] = STANDARD_VERBS,
+    categories: tuple[str, ...] = (),
+) -> Kind:
+    names = (short,) if short else ()
+    return Kind("", "v1", kind, plural, kind.lower(), namespaced, names, verbs, sub, categories)
+
+
+def _rbac(kind: str, *, namespaced: bool) -> Kind:
+    return Kind(RBAC_GROUP, "v1", kind, f"{kind.lower()}s", kind.lower(), namespaced)
+
+
+def _kueue(
+    kind: str, plural: str, short: tuple[str, ...], *, namespaced: bool = False, status: bool = True
+) -> Kind:
+    sub = ("status",) if status else ()
+    return Kind(
+        KUEUE_GROUP, "v1beta2", kind, plural, kind.lower(), namespaced, short, CUSTOM_VERBS, sub, (), False
+    )
+
+
+KINDS: tuple[Kind, ...] = (
+    _core("ConfigMap", "configmaps", "cm"),
+    _core("Endpoints", "endpoints", "ep"),
+    _core("Event", "events", "ev"),
+    _core("LimitRange", "limitranges", "limits"),
+    _core(
+        "Namespace", "namespaces", "ns", namespaced=False, verbs=NAMESPACE_VERBS, sub=("finalize", "status")
+    ),
+    _core("Node", "nodes", "no", namespaced=False, sub=("proxy", "status")),
+    _core("PersistentVolumeClaim", "persistentvolumeclaims", "pvc", sub=("status",)),
+    _core("Pod", "pods", "po", sub=_POD_SUBRESOURCES, categories=("all",)),
+    _core("ResourceQuota", "resourcequotas", "quota", sub=("status",)),
+    _core("Secret", "secrets"),
+    _core("Service", "services", "svc", sub=("proxy", "status"), categories=("all",)),
+    _core("ServiceAccount", "serviceaccounts", "sa", sub=("token",)),
+    _rbac("ClusterRole", namespaced=False),
+    _rbac("ClusterRoleBinding", namespaced=False),
+    _rbac("Role", namespaced=True),
+    _rbac("RoleBinding", namespaced=True),
+    Kind("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", "networkpolicy", True, ("netpol",)),
+    Kind("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", "priorityclass", False, ("pc",)),
+    Kind("batch", "v1", "Job", "jobs", "job", True, (), STANDARD_VERBS, ("status",), ("all",)),
+    Kind("storage.k8s.io", "v1", "StorageClass", "storageclasses", "storageclass", False, ("sc",)),
+    Kind("coordination.k8s.io", "v1", "Lease", "leases", "lease", True),
+    Kind(
+        "authorization.k8s.io",
+        "v1",
+        "SelfSubjectAccessReview",
+        "selfsubjectaccessreviews",
+        "selfsubjectaccessreview",
+        False,
+        (),
+        ("create",),
+    ),
+    _kueue("AdmissionCheck", "admissionchecks", ("ac",)),
+    _kueue("ClusterQueue", "clusterqueues", ("cq",)),
+    _kueue("Cohort", "cohorts", ("co",)),
+    _kueue("LocalQueue", "localqueues", ("queue", "queues", "lq"), namespaced=True),
+    _kueue("ResourceFlavor", "resourceflavors", ("flavor", "flavors", "rf"), status=False),
+    _kueue("Topology", "topologies", ("topo",), status=False),
+    _kueue("WorkloadPriorityClass", "workloadpriorityclasses", ("wpc",), status=False),
+    _kueue("Workload", "workloads", ("kwl", "kueueworkload", "kueueworkloads"), namespaced=True),
+)
+
+BY_RESOURCE: Mapping[tuple[str, str, str], Kind] = MappingProxyType(
+    {(kind.group, kind.version, kind.plural): kind for kind in KINDS}
+)
+BY_KIND: Mapping[tuple[str, str], Kind] = MappingProxyType(
+    {(kind.api_version, kind.kind): kind for kind in KINDS}
+)
+
+
+def by_resource(group: str, version: str, plural: str) -> Kind | None:
+    """Find the kind a URL names (group is empty for the core API), or None."""
+    return BY_RESOURCE.get((group, version, plural))
+
+
+def by_kind(api_version: str, kind: str) -> Kind | None:
+    """Find the kind a body names in apiVersion and kind, or None."""
+    return BY_KIND.get((api_version, kind))

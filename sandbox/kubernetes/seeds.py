@@ -1,0 +1,119 @@
+"""What a cluster is born with: system namespaces, bootstrap roles and bindings, nodes."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sandbox.kubernetes.kinds import RBAC_GROUP
+
+DATA = Path(__file__).parent / "data"
+SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system", "kueue-system")
+_BINDINGS = {
+    "cluster-admin": ("system:masters",),
+    "system:basic-user": ("system:authenticated",),
+    "system:public-info-viewer": ("system:authenticated", "system:unauthenticated"),
+    "system:service-account-issuer-discovery": ("system:authenticated",),
+    "system:discovery": ("system:authenticated",),
+}
+
+
+@dataclass(frozen=True)
+class NodeSpec:
+    """One node to be born with; memory and cpu are Kubernetes quantities, taints are (key, value, effect)."""
+
+    name: str
+    gpus: int = 0
+    cpu: str = "16"
+    memory: str = "64Gi"
+    instance_type: str = "Standard_D16s_v5"
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[tuple[str, str, str], ...] = ()
+
+
+def seeds(nodes: tuple[NodeSpec, ...], now: str) -> Iterator[dict[str, Any]]:
+    """Every object of a new cluster, without uid; namespaces come before what is in them."""
+    for name in SYSTEM_NAMESPACES:
+        yield _namespace(name)
+    roles = json.loads((DATA / "roles.json").read_text())
+    for name, rules in roles.items():
+        yield {**_rbac("ClusterRole", name), "rules": rules}
+    for name, groups in _BINDINGS.items():
+        yield {
+            **_rbac("ClusterRoleBinding", name),
+            "roleRef": _ref(name),
+            "subjects": [_group(g) for g in groups],
+        }
+    for spec in nodes:
+        yield node(spec, now)
+
+
+def _namespace(name: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}},
+        "spec": {"finalizers": ["kubernetes"]},
+        "status": {"phase": "Active"},
+    }
+
+
+def _rbac(kind: str, name: str) -> dict[str, Any]:
+    labels = {"kubernetes.io/bootstrapping": "rbac-defaults"}
+    return {"apiVersion": f"{RBAC_GROUP}/v1", "kind": kind, "metadata": {"name": name, "labels": labels}}
+
+
+def _ref(name: str) -> dict[str, str]:
+    return {"apiGroup": RBAC_GROUP, "kind": "ClusterRole", "name": name}
+
+
+def _group(name: str) -> dict[str, str]:
+    return {"kind": "Group", "apiGroup": RBAC_GROUP, "name": name}
+
+
+def node(spec: NodeSpec, now: str) -> dict[str, Any]:
+    """A healthy node as its agent would have registered it; ``now`` is an RFC 3339 time."""
+    labels = {
+        "kubernetes.io/arch": "amd64",
+        "kubernetes.io/hostname": spec.name,
+        "kubernetes.io/os": "linux",
+        "node.kubernetes.io/instance-type": spec.instance_type,
+        **spec.labels,
+    }
+    taints = [{"key": key, "value": value, "effect": effect} for key, value, effect in spec.taints]
+    room = {"cpu": spec.cpu, "ephemeral-storage": "2Ti", "memory": spec.memory, "pods": "110"}
+    if spec.gpus:
+        room["nvidia.com/gpu"] = str(spec.gpus)
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": spec.name, "labels": labels},
+        "spec": {"taints": taints} if taints else {},
+        "status": {
+            "capacity": room,
+            "allocatable": room,
+            "conditions": [_condition(*row, now=now) for row in _CONDITIONS],
+            "addresses": [{"type": "Hostname", "address": spec.name}],
+            "nodeInfo": {"architecture": "amd64", "kubeletVersion": "v1.36.2", "operatingSystem": "linux"},
+        },
+    }
+
+
+_CONDITIONS = (
+    ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+    ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+    ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+    ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
+)
+
+
+def _condition(kind: str, status: str, reason: str, message: str, *, now: str) -> dict[str, str]:
+    return {
+        "type": kind,
+        "status": status,
+        "lastHeartbeatTime": now,
+        "lastTransitionTime": now,
+        "reason": reason,
+        "message": message,
+    }
