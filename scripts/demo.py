@@ -1,0 +1,85 @@
+"""The whole product on one machine: `make demo`. Ctrl-C ends all of it."""
+
+import argparse
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import yaml
+
+from connectors.kubernetes import Cluster
+from scripts.demo_processes import ROOT, Demo, DemoFailed, is_free
+
+PEOPLE = (
+    ("Ada Okafor", "data scientist: brings teams on board, asks for GPUs"),
+    ("Priya Raman", "platform lead: decides 3 GPUs and more, runs the clusters"),
+    ("Elena Petrova", "engineering leadership: decides 8 GPUs and more"),
+    ("Mallory Finch", "data scientist of another team: sees nothing of Ada's"),
+    ("Sam Achebe", "auditor: sees everything, changes nothing"),
+)
+
+
+def main() -> int:
+    """Start everything, say who can sign in, and wait for Ctrl-C."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, default=8000)
+    parser.add_argument("--data", type=Path, default=ROOT / "var" / "demo")
+    options = parser.parse_args()
+    if not is_free(options.port):
+        sys.stderr.write(f"Port {options.port} is taken. Try: make demo PORT={options.port + 1}\n")
+        return 1
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    demo = Demo(options.data.resolve(), options.port)
+    try:
+        started = time.monotonic()
+        start(demo)
+        announce(demo, time.monotonic() - started)
+        while not stop.wait(1):
+            if demo.dead():
+                raise DemoFailed(f"{demo.dead()} has ended. Its log: {demo.log(demo.dead())}")
+    except DemoFailed as failure:
+        sys.stderr.write(f"{failure}\n")
+        return 1
+    finally:
+        demo.stop()
+    return 0
+
+
+def start(demo: Demo) -> None:
+    """Bring a demo up: sandbox, its clusters made ready, database, sample teams, then worker and web at once."""
+    demo.start_sandbox()
+    for cluster in demo.sandbox["kubernetes"].values():
+        prepare_cluster(cluster["admin_kubeconfig"])
+    demo.manage("migrate", "-v", "0")
+    demo.manage("seed_demo")
+    demo.start_worker()
+    demo.start_web()
+    demo.wait_ready()
+
+
+def prepare_cluster(admin_kubeconfig: str) -> None:
+    """What an administrator does once per cluster: apply the product's roles from deploy/kubernetes."""
+    client = Cluster.from_kubeconfig(admin_kubeconfig)
+    for path in sorted((ROOT / "deploy" / "kubernetes").glob("*.yaml")):
+        for manifest in yaml.safe_load_all(path.read_text()):
+            client.apply(manifest)
+    client.close()
+
+
+def announce(demo: Demo, seconds: float) -> None:
+    """Print where it is and who can sign in."""
+    lines = "\n".join(f"    {name:<16} {does}" for name, does in PEOPLE)
+    print(
+        f"\n  Quartermaster is ready after {seconds:.1f} s:  {demo.url}\n\n"
+        f"  Sign in as one of the sample people (no password):\n{lines}\n\n"
+        f"  Logs: {demo.data / 'logs'}   Ctrl-C ends everything; the data stays for next time.\n",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,47 @@
+"""The main job against a demo of its own, as real clients do it: `make demo-check`.
+
+People use forms, scripts use the API, and what became true is asked of the cluster, never of the portal's database.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from scripts.demo import start
+from scripts.demo_processes import Demo, DemoFailed, free_port
+from scripts.main_job import MainJob, StepFailed
+
+
+def main() -> int:
+    """Start a demo on a free port with data of its own, play every step, and end it; 0 when all went well."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--keep", type=Path, help="keep the demo's data and logs in this folder")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="quartermaster-check-") as folder:
+        demo = Demo((options.keep or Path(folder)).resolve(), free_port())
+        try:
+            timed("the demo starts", lambda: start(demo))
+            job = MainJob(demo)
+            for words, step in job.steps():
+                timed(words, step)
+        except (DemoFailed, StepFailed, LookupError) as failure:
+            print(f"main job: failed\n{failure}\n{demo.tails()}", flush=True)
+            return 1
+        finally:
+            demo.stop()
+    print("main job: ok", flush=True)
+    return 0
+
+
+def timed(words: str, step: Callable[[], str | None]) -> None:
+    """Play one step and print its words, what it found and its time."""
+    started = time.monotonic()
+    found = step()
+    print(f"{time.monotonic() - started:7.2f} s  {words}{f': {found}' if found else ''}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

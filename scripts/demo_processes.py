@@ -1,0 +1,192 @@
+"""The demo's processes: sandbox, web and worker, started in order, watched, and ended together."""
+
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import requests
+
+ROOT = Path(__file__).resolve().parent.parent
+PLATFORM_LEADS = "00000000-0000-4000-9000-000000000004"
+LEADERSHIP = "00000000-0000-4000-9000-000000000005"
+AUDITORS = "00000000-0000-4000-9000-000000000006"
+
+
+class DemoFailed(Exception):
+    """Something did not start; the message names it and its log."""
+
+
+def free_port() -> int:
+    """A loopback port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def is_free(port: int) -> bool:
+    """Whether a loopback port can be listened on."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+@dataclass
+class Demo:
+    """One demo: a folder for its data, a port for its web server, and its processes."""
+
+    data: Path
+    port: int
+    running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    @property
+    def url(self) -> str:
+        """Where the portal answers."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def sandbox(self) -> dict[str, Any]:
+        """What the sandbox wrote down: addresses, tokens and kubeconfig files."""
+        found: dict[str, Any] = json.loads((self.data / "sandbox" / "sandbox.json").read_text())
+        return found
+
+    def start_sandbox(self) -> None:
+        """Start the offline world and wait until it serves; its state of last time is there again."""
+        folder = self.data / "sandbox"
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        (folder / "sandbox.json").unlink(missing_ok=True)
+        self.start(
+            "sandbox", [sys.executable, "-m", "sandbox", "--data", str(folder), "--port-sign-in", "0"], {}
+        )
+        self.wait("sandbox", lambda: b"sandbox ready" in self.log("sandbox").read_bytes(), seconds=30)
+
+    def start_web(self) -> None:
+        """Start the web server; it answers some seconds later."""
+        (self.data / "static").mkdir(exist_ok=True)
+        command = ["gunicorn", "-k", "asgi", "-w", "1", "-b", f"127.0.0.1:{self.port}", "--graceful-timeout", "3",
+                   "--no-control-socket"]  # fmt: skip
+        self.start("web", [sys.executable, "-m", *command, "portal.asgi:application"], self.environment())
+
+    def start_worker(self, extra: Mapping[str, str] | None = None) -> None:
+        """Start the worker with its clock; it listens some seconds later."""
+        quiet = ["--without-mingle", "--without-gossip", "--without-heartbeat", "-l", "WARNING"]
+        command = ["celery", "-A", "portal.celery", "worker", "-B", "-c", "2", *quiet]
+        self.start("worker", [sys.executable, "-m", *command], self.environment() | dict(extra or {}))
+
+    def wait_ready(self) -> None:
+        """Wait until the web server answers and the worker listens, which start side by side."""
+        self.wait("web", lambda: requests.get(f"{self.url}/readyz", timeout=2).ok, seconds=30)
+        self.wait("worker", lambda: b'"worker ready"' in self.log("worker").read_bytes(), seconds=30)
+
+    def manage(self, *command: str) -> None:
+        """Run a management command to its end; raises DemoFailed with its last lines."""
+        done = subprocess.run(
+            [sys.executable, "manage.py", *command], cwd=ROOT, env=self.environment(), capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+        if done.returncode:
+            raise DemoFailed(f"manage.py {' '.join(command)} failed:\n{done.stderr[-2000:]}")
+
+    def environment(self) -> dict[str, str]:
+        """The portal's environment: its real connectors, pointed at the sandbox."""
+        entra = self.sandbox["entra"]
+        values = {
+            "SECRET_KEY": self._secret_key(),
+            "DEMO": "true",
+            "PUBLIC_URL": self.url,
+            "DATA_DIR": str(self.data),
+            "KUBECONFIG_DIR": str(self.data / "sandbox"),
+            "DATABASE_URL": f"sqlite://{self.data / 'portal.sqlite3'}",
+            "BROKER_URL": f"filesystem://{self.data / 'broker'}",
+            "CACHE_URL": f"file://{self.data / 'cache'}",
+            "ENTRA_AUTHORITY": entra["authority"],
+            "ENTRA_TENANT_ID": entra["tenant_id"],
+            "ENTRA_CLIENT_ID": entra["client_id"],
+            "ENTRA_CLIENT_SECRET": entra["client_secret"],
+            "GRAPH_URL": entra["graph"],
+            "SIGN_IN_ORIGIN": entra.get("sign_in", ""),
+            "CA_FILE": str(self.data / "sandbox" / "ca.pem"),
+            "SIGN_IN_RATE": "600/min",
+            "ROLE_GROUPS": json.dumps(
+                {
+                    PLATFORM_LEADS: "platform_lead",
+                    LEADERSHIP: "engineering_leadership",
+                    AUDITORS: "auditor",
+                }
+            ),
+        }
+        return os.environ | {f"QM_{name}": value for name, value in values.items()}
+
+    def start(self, name: str, command: list[str], env: Mapping[str, str]) -> None:
+        """Start a process of this demo with a log file of its name, in a group of its own."""
+        self.log(name).parent.mkdir(parents=True, exist_ok=True)
+        with self.log(name).open("wb") as log:
+            self.running[name] = subprocess.Popen(
+                command, cwd=ROOT, env=os.environ | dict(env), stdout=log, stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL, start_new_session=True,
+            )  # fmt: skip
+
+    def wait(self, name: str, ready: Any, *, seconds: float) -> None:
+        """Wait until a process is ready; raises DemoFailed when it ends or takes too long."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if self.running[name].poll() is not None:
+                break
+            with suppress(requests.RequestException, OSError):
+                if ready():
+                    return
+            time.sleep(0.05)
+        raise DemoFailed(
+            f"{name} did not start. Its log:\n{self.log(name).read_text(errors='replace')[-2000:]}"
+        )
+
+    def log(self, name: str) -> Path:
+        """A process's log file."""
+        return self.data / "logs" / f"{name}.log"
+
+    def tails(self) -> str:
+        """The last lines of every log, for when something failed."""
+        logs = sorted((self.data / "logs").glob("*.log"))
+        return "\n".join(f"--- {log.name}\n{log.read_text(errors='replace')[-1500:]}" for log in logs)
+
+    def dead(self) -> str:
+        """The name of a process that has ended by itself; empty while all run."""
+        return next((name for name, process in self.running.items() if process.poll() is not None), "")
+
+    def kill(self, name: str) -> None:
+        """End a process and its children at once, as a crash would."""
+        process = self.running.pop(name)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    def stop(self) -> None:
+        """End every process, newest first, and wait for them."""
+        for name in reversed(list(self.running)):
+            process = self.running.pop(name)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
+            try:
+                process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+    def _secret_key(self) -> str:
+        path = self.data / "secret-key"
+        if not path.exists():
+            path.write_text(secrets.token_urlsafe(48))
+            path.chmod(0o600)
+        return path.read_text()

@@ -1,0 +1,319 @@
+"""The main job, step by step: what people do in forms and scripts over the API, checked on the cluster."""
+
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import requests
+
+from connectors.kubernetes import Cluster
+from scripts.demo_processes import Demo
+from scripts.form_browser import FormBrowser
+
+CLUSTER = "training-eastus"
+CLIMATE, GENOMICS = (f"00000000-0000-4000-9000-{number:012d}" for number in (9, 10))
+KINDS = [
+    ("v1", "ResourceQuota"),
+    ("v1", "LimitRange"),
+    ("v1", "ServiceAccount"),
+    ("v1", "PersistentVolumeClaim"),
+    ("rbac.authorization.k8s.io/v1", "RoleBinding"),
+    ("networking.k8s.io/v1", "NetworkPolicy"),
+    ("kueue.x-k8s.io/v1beta2", "LocalQueue"),
+]
+QUEUE = ("kueue.x-k8s.io/v1beta2", "ClusterQueue")
+GPU = "nvidia.com/gpu"
+PROMISE_SECONDS = 5.0
+
+
+class StepFailed(Exception):
+    """A step did not end as it should."""
+
+
+def expect(holds: bool, message: str) -> None:
+    """Raise StepFailed with the message when something does not hold."""
+    if not holds:
+        raise StepFailed(message)
+
+
+class MainJob:
+    """The steps, with the people who play them and an administrator's eye on the cluster."""
+
+    def __init__(self, demo: Demo) -> None:
+        self.demo = demo
+        self.cluster = Cluster.from_kubeconfig(demo.sandbox["kubernetes"][CLUSTER]["admin_kubeconfig"])
+        self.people: dict[str, FormBrowser] = {}
+        self.tokens: dict[str, str] = {}
+        self.namespace = ""
+        self.sixteen = 0
+
+    def steps(self) -> Iterator[tuple[str, Callable[[], str | None]]]:
+        """Every step in order, in words."""
+        yield "Ada, Priya, Elena and Mallory sign in with Entra ID", self.sign_in
+        yield "Ada brings Climate on board in the wizard", self.onboard
+        yield "everything a team needs stands on the cluster", self.objects_stand
+        yield "each makes a token for scripts", self.make_tokens
+        yield "Genomics comes on board by one API call, sent twice", self.onboard_by_api
+        yield "two A100: the answer before sending is “automatic”", self.preview_small
+        yield "two A100, asked in the form, are on the cluster", self.ask_small
+        yield "sixteen: told before sending who decides, and why", self.preview_large
+        yield "sixteen wait for platform leads, nothing changes on the cluster", self.ask_large
+        yield "nobody decides their own request, strangers see nothing", self.refuse_wrong_people
+        yield "Priya approves twelve of sixteen on one screen", self.approve_less
+        yield "Elena approves; twelve more are on the cluster", self.approve_finally
+        yield "Ada gives four back; the quota goes down", self.give_back
+        yield "one A100 for a few seconds ends by itself; the quota goes down", self.expire
+        yield "the audit log is whole", self.audit
+
+    def sign_in(self) -> None:
+        """Through the sandbox's sign-in page, as a browser would."""
+        for name in ("Ada", "Priya", "Elena", "Mallory"):
+            browser = FormBrowser(self.demo.url, self.demo.sandbox["ca"])
+            browser.get("/requests/")
+            browser.press("Sign in")
+            page = browser.press(name)
+            expect(
+                page.status == 200 and page.url.endswith("/requests/"),
+                f"{name} is at {page.url}: {page.status}",
+            )
+            self.people[name] = browser
+
+    def onboard(self) -> str:
+        """Four steps of the wizard, then the page that ticks off what became true."""
+        ada = self.people["Ada"]
+        ada.get("/teams/new")
+        ada.press("Next", name="Climate", entra_group=CLIMATE, cost_centre="CC-4300")
+        ada.press("Next", project="forecast", environment="dev", cluster=CLUSTER)
+        ada.press("Review", size="none")
+        started = time.monotonic()
+        page = ada.press("Bring Climate on board")
+        expect("/teams/climate/onboarding" in page.url, f"The wizard ended at {page.url} ({page.status}).")
+        self.until("all objects are true", lambda: self.find_namespace() and self.objects() == 10)
+        seconds = time.monotonic() - started
+        expect(seconds < PROMISE_SECONDS, f"It took {seconds:.1f} s, promised are {PROMISE_SECONDS:.0f} s.")
+        return f"{self.namespace}, 10 objects, {seconds:.2f} s after the last click"
+
+    def objects_stand(self) -> str:
+        """The group may work, the queue selects this namespace only, GPUs are limited, nothing is open."""
+        binding = self.one(("rbac.authorization.k8s.io/v1", "RoleBinding"), "team-users")
+        expect(binding["subjects"][0]["name"] == CLIMATE, "The binding names another group.")
+        queue = self.queue()
+        selector = queue["spec"]["namespaceSelector"]["matchLabels"]
+        expect(selector == {"kubernetes.io/metadata.name": self.namespace}, f"The queue selects {selector}.")
+        expect(self.quota() == 0, "A team that asked for nothing has GPUs.")
+        expect(queue["status"]["conditions"][0]["status"] == "True", "The queue is not active.")
+        return "namespace, quota, limits, binding, policies, claim, queues"
+
+    def make_tokens(self) -> None:
+        """On the tokens page; the secret is shown once."""
+        for name, browser in self.people.items():
+            browser.get("/tokens/")
+            page = browser.press("Create", name="main job", scope="write", days="7")
+            start = page.text.find("qm_")
+            expect(start >= 0, f"{name} was shown no token ({page.status}).")
+            secret = page.text[start:].split("<")[0].split('"')[0].strip()
+            self.tokens[name] = secret
+            expect(
+                self.call(name, "GET", "/me/").status_code == 200,
+                "It does not work.",
+            )
+
+    def onboard_by_api(self) -> str:
+        """The same key gives the same answer and one team."""
+        body = {
+            "name": "Genomics", "entra_group": GENOMICS, "cost_centre": "CC-4400", "project": "variants",
+            "environment": "dev", "cluster": CLUSTER,
+        }  # fmt: skip
+        answers = [self.call("Ada", "POST", "/teams/", body, key="genomics-1") for _ in range(2)]
+        expect(
+            [a.status_code for a in answers] == [201, 201], f"{[(a.status_code, a.text) for a in answers]}"
+        )
+        expect(answers[0].json() == answers[1].json(), "The repetition was answered differently.")
+        self.until("Genomics stands", lambda: self.settled("genomics"))
+        return "two answers alike, one team"
+
+    def preview_small(self) -> str:
+        """Nothing is written by looking."""
+        answer = self.preview(2, days=7)
+        expect(answer["answer"]["outcome"] == "automatic", str(answer))
+        return f"{answer['answer']['sentence']} ${answer['answer']['usd']} in all"
+
+    def ask_small(self) -> str:
+        """By the form, as somebody without JavaScript sends it."""
+        ada = self.people["Ada"]
+        ada.get("/requests/new?team=climate")
+        until = (datetime.now(UTC) + timedelta(days=7)).strftime("%Y-%m-%dT%H:%M")
+        values = {"team": "climate", "flavor": f"{CLUSTER}/a100-80gb", "gpus": "2", "until": until}
+        ada.press("Check", **values, purpose="training")
+        started = time.monotonic()
+        page = ada.press("Ask for 2", **values, purpose="training")
+        expect("/requests/" in page.url and page.status == 200, f"It ended at {page.url} ({page.status}).")
+        self.until("the quota is 2", lambda: self.quota() == 2 and self.nominal() == 2)
+        return f"quota and queue say 2, {time.monotonic() - started:.2f} s after sending"
+
+    def preview_large(self) -> str:
+        """Who, why, and the nearest that would be automatic."""
+        answer = self.preview(16, days=3)
+        expect(answer["answer"]["route"] == ["platform_leads", "engineering_leadership"], str(answer))
+        nearest = answer["nearest_automatic"]
+        expect(nearest is not None and nearest["gpus"] == 2, f"The nearest automatic ask is {nearest}.")
+        failing = [rule["text"] for rule in answer["answer"]["rules"] if not rule["holds"]]
+        return f"{answer['answer']['sentence']} {failing[0]}; automatic with {nearest['gpus']}"
+
+    def ask_large(self) -> str:
+        """With a reason, because people decide."""
+        body = self.body(16, days=3) | {
+            "reason": "The yearly forecast has to be retrained before the review."
+        }
+        answer = self.call("Ada", "POST", "/requests/", body, key="sixteen-1")
+        expect(answer.status_code == 201 and answer.json()["state"] == "waiting", answer.text)
+        self.sixteen = answer.json()["id"]
+        expect(self.quota() == 2, "The quota moved before anybody decided.")
+        return f"request {self.sixteen}"
+
+    def refuse_wrong_people(self) -> str:
+        """Its requester, a stranger, and a platform lead with an own request."""
+        path = f"/requests/{self.sixteen}/"
+        etag = self.call("Ada", "GET", path).headers["ETag"]
+        own = self.call("Ada", "POST", f"{path}approve/", {}, etag=etag, key="own-1")
+        expect(own.status_code == 403 and own.json()["code"] == "self_approval", own.text)
+        body = self.body(3, days=1) | {"reason": "A platform lead needs three for a test."}
+        mine = self.call("Priya", "POST", "/requests/", body, key="priya-1")
+        expect(mine.status_code == 201, mine.text)
+        own_path = f"/requests/{mine.json()['id']}/"
+        etag = self.call("Priya", "GET", own_path).headers["ETag"]
+        refused = self.call("Priya", "POST", f"{own_path}approve/", {}, etag=etag, key="priya-2")
+        expect(refused.status_code == 403 and refused.json()["code"] == "self_approval", refused.text)
+        stranger = self.call("Mallory", "GET", path)
+        missing = self.call("Mallory", "GET", "/requests/999999/")
+        expect(
+            stranger.status_code == missing.status_code == 404,
+            f"{stranger.status_code} {missing.status_code}",
+        )
+        return "403, 403, 404"
+
+    def approve_less(self) -> str:
+        """In the form of the approval page."""
+        priya = self.people["Priya"]
+        page = priya.get(f"/approvals/{self.sixteen}/")
+        expect(page.status == 200, f"The approval page answers {page.status}.")
+        page = priya.press("Approve less", gpus="12", reason="Twelve fit beside the others.")
+        expect(page.status == 200, f"Approving less answers {page.status}: {page.text[:300]}")
+        found = self.call("Ada", "GET", f"/requests/{self.sixteen}/").json()
+        expect(found["state"] == "waiting", f"It is {found['state']}.")
+        expect(self.quota() == 2, "The quota moved before the last step.")
+        return "now engineering leadership decides"
+
+    def approve_finally(self) -> str:
+        """The last step grants."""
+        elena = self.people["Elena"]
+        elena.get(f"/approvals/{self.sixteen}/")
+        started = time.monotonic()
+        elena.press("Approve")
+        self.until("the quota is 14", lambda: self.quota() == 14 and self.nominal() == 14)
+        return f"quota 2 → 14, {time.monotonic() - started:.2f} s after the click"
+
+    def give_back(self) -> str:
+        """A part of it, early."""
+        found = self.call("Ada", "GET", "/allocations/?team=climate").json()["results"]
+        twelve = next(row for row in found if row["gpus"] == 12)
+        answer = self.call(
+            "Ada", "POST", f"/allocations/{twelve['id']}/give-back/", {"gpus": 4}, key="back-1"
+        )
+        expect(answer.status_code in (200, 201), answer.text)
+        self.until("the quota is 10", lambda: self.quota() == 10 and self.nominal() == 10)
+        return "quota 14 → 10"
+
+    def expire(self) -> str:
+        """By the clock alone."""
+        until = datetime.now(UTC) + timedelta(seconds=6)
+        body = self.body(1, days=0) | {"until": until.isoformat()}
+        answer = self.call("Ada", "POST", "/requests/", body, key="short-1")
+        expect(answer.status_code == 201 and answer.json()["state"] != "waiting", answer.text)
+        self.until("the quota is 11", lambda: self.quota() == 11)
+        self.until("the quota is 10 again", lambda: self.quota() == 10 and self.nominal() == 10)
+        late = (datetime.now(UTC) - until).total_seconds()
+        return f"quota 10 → 11 → 10, {late:.1f} s after its end"
+
+    def audit(self) -> str:
+        """The hash chain, checked by somebody who may."""
+        answer = self.call("Priya", "GET", "/events/verify/")
+        expect(answer.status_code == 200 and answer.json()["broken_at"] is None, answer.text)
+        return f"{answer.json()['checked']} events, unbroken"
+
+    def preview(self, gpus: int, *, days: int) -> dict[str, Any]:
+        """The API's answer to an ask that is not made."""
+        answer = self.call("Ada", "POST", "/requests/preview/", self.body(gpus, days=days))
+        expect(answer.status_code == 200, answer.text)
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def body(self, gpus: int, *, days: int) -> dict[str, Any]:
+        """An ask for A100s by Climate."""
+        until = datetime.now(UTC) + timedelta(days=days)
+        return {
+            "team": "climate", "flavor": f"{CLUSTER}/a100-80gb", "gpus": gpus, "until": until.isoformat(),
+            "purpose": "training",
+        }  # fmt: skip
+
+    def call(
+        self,
+        who: str,
+        method: str,
+        path: str,
+        body: dict[str, Any] | None = None,
+        *,
+        key: str = "",
+        etag: str = "",
+    ) -> requests.Response:
+        """One API call with a personal token."""
+        headers = {"Authorization": f"Bearer {self.tokens[who]}"}
+        headers |= {"Idempotency-Key": key} if key else {}
+        headers |= {"If-Match": etag} if etag else {}
+        return requests.request(
+            method, f"{self.demo.url}/api/v1{path}", json=body, headers=headers, timeout=15
+        )
+
+    def until(self, words: str, holds: Callable[[], object], *, seconds: float = 20) -> None:
+        """Wait until something holds on the cluster; raises StepFailed after so many seconds."""
+        deadline = time.monotonic() + seconds
+        while not holds():
+            expect(time.monotonic() < deadline, f"After {seconds:.0f} s it is still not so: {words}.")
+            time.sleep(0.05)
+
+    def settled(self, team: str) -> bool:
+        """Whether everything of a team is true, as the API says."""
+        rows = self.call("Ada", "GET", f"/tenancies/?team={team}").json()["results"]
+        return bool(rows) and all(row["is_settled"] for row in rows)
+
+    def find_namespace(self) -> bool:
+        """Remember Climate's namespace once it is there."""
+        found = self.cluster.list(("v1", "Namespace"), label_selector="quartermaster.io/team=climate")
+        self.namespace = found[0]["metadata"]["name"] if found else ""
+        return bool(found)
+
+    def objects(self) -> int:
+        """How many of a tenancy's objects stand."""
+        mine = "quartermaster.io/team=climate"
+        inside = sum(len(self.cluster.list(kind, self.namespace, label_selector=mine)) for kind in KINDS)
+        return 1 + inside + len(self.cluster.list(QUEUE, label_selector=mine))
+
+    def one(self, kind: tuple[str, str], name: str) -> dict[str, Any]:
+        """An object of Climate's namespace; raises StepFailed when it is missing."""
+        found = self.cluster.get(kind, name, self.namespace)
+        expect(found is not None, f"{kind[1]} {name} is missing.")
+        return found or {}
+
+    def queue(self) -> dict[str, Any]:
+        """Climate's ClusterQueue."""
+        return self.cluster.get(QUEUE, self.namespace) or {}
+
+    def quota(self) -> int:
+        """GPUs that the namespace's ResourceQuota allows."""
+        return int(self.one(("v1", "ResourceQuota"), "team-quota")["spec"]["hard"][f"requests.{GPU}"])
+
+    def nominal(self) -> int:
+        """GPUs that the ClusterQueue guarantees."""
+        flavors = self.queue()["spec"]["resourceGroups"][0]["flavors"]
+        return sum(int(r["nominalQuota"]) for f in flavors for r in f["resources"] if r["name"] == GPU)

@@ -1,0 +1,141 @@
+"""Writes the tables of docs/reference from the code they describe: `make reference`."""
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from pydantic_core import PydanticUndefined
+
+from scripts.packages import ROOT
+from tests.services import environment
+
+environment.fill()
+
+from accounts.roles import APP_ROLES, HOLDERS, Permission, Role  # noqa: E402 - settings first
+from approvals.policy import Ask, Rule, Standing, Thresholds, evaluate  # noqa: E402
+from audit.events import Kind  # noqa: E402
+from portal.env import Environment  # noqa: E402
+from scripts import reference_words as words  # noqa: E402
+
+FOLDER = ROOT / "docs" / "reference"
+WRITTEN = "<!-- Written by make reference. Change the code it comes from, not this file. -->"
+
+
+def settings() -> str:
+    """Every variable of the environment, from portal/env.py."""
+    rows = []
+    for name, field in Environment.model_fields.items():
+        default = "required" if field.is_required() else _value(field.get_default(call_default_factory=True))
+        rows.append((f"`QM_{name.upper()}`", default, words.SETTINGS[name]))
+    return _page(
+        "Settings",
+        words.ABOUT_SETTINGS,
+        _table(("variable", "default", "what it is"), rows),
+        _table(("variable", "default", "what it is"), words.OUTSIDE_SETTINGS),
+    )
+
+
+def roles() -> str:
+    """Roles, what they may do and where they come from, from accounts/roles.py."""
+    holds = [(role, [p for p in Permission if role in HOLDERS[p]]) for role in Role]
+    values = {role: value for value, role in APP_ROLES.items()}
+    return _page(
+        "Roles and permissions",
+        words.ABOUT_ROLES,
+        _table(
+            ("role", "app role in Entra ID", "value in `QM_ROLE_GROUPS`", "permissions"),
+            [(r.words, f"`{values[r]}`", f"`{r.value}`", ", ".join(f"`{p.value}`" for p in ps) or "none of its own")
+             for r, ps in holds],
+        ),
+        _table(
+            ("permission", "what it allows", "held by"),
+            [(f"`{p.value}`", words.PERMISSIONS[p.value], _names(role.words for role in Role if role in HOLDERS[p]))
+             for p in Permission],
+        ),
+    )  # fmt: skip
+
+
+def audit_events() -> str:
+    """Every kind of event, from audit/events.py."""
+    rows = [(f"`{kind.value}`", str(kind.label)) for kind in Kind]
+    return _page("Audit events", words.ABOUT_EVENTS, _table(("kind", "in words"), rows))
+
+
+def policy() -> str:
+    """The policy's rules and the thresholds of its first version, from approvals/policy.py."""
+    numbers = Thresholds()
+    thresholds = [
+        (f"`{field.name}`", _value(getattr(numbers, field.name)), words.THRESHOLDS[field.name])
+        for field in fields(Thresholds)
+    ]
+    return _page(
+        "Policy",
+        words.ABOUT_POLICY,
+        _table(("rule", "what it asks", "when it does not hold"), [_rule(rule) for rule in sample_rules()]),
+        words.ABOUT_THRESHOLDS,
+        _table(("threshold", "at first", "what it limits"), thresholds),
+    )
+
+
+def sample_rules() -> tuple[Rule, ...]:
+    """The rules of an ask for which every one holds, in the order in which they are judged."""
+    now = datetime(2026, 11, 2, tzinfo=UTC)
+    money = (Decimal(12_000), Decimal(12_000))
+    standing = Standing(
+        now=now, held_gpus=0, recent_automatic_gpus=0, free_gpus=8, total_gpus=8, price_per_gpu_hour=Decimal(1),
+        budget_left={now.date().replace(day=1): money},
+    )  # fmt: skip
+    ask = Ask(gpus=1, until=now + timedelta(days=1), environment="dev", flavor="a100")
+    return evaluate(ask, standing, Thresholds()).rules
+
+
+PAGES: Mapping[str, Callable[[], str]] = {
+    "settings.md": settings,
+    "roles.md": roles,
+    "audit-events.md": audit_events,
+    "policy.md": policy,
+}
+
+
+def main() -> int:
+    """Write every page."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name, write in PAGES.items():
+        (FOLDER / name).write_text(write())
+    return 0
+
+
+def _rule(rule: Rule) -> tuple[str, str, str]:
+    asks, otherwise = words.RULES[rule.code]
+    return f"`{rule.code}`", asks, otherwise
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(name.lower() for name in names)
+
+
+def _value(value: Any) -> str:
+    """A default as it would be written in the environment; `empty` for a text of nothing."""
+    if value is None or value in ("", PydanticUndefined):
+        return "empty"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    if isinstance(value, list | dict):
+        return "`" + str(value).replace("'", '"') + "`"
+    return f"`{', '.join(value)}`" if isinstance(value, tuple) else f"`{value}`"
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _page(title: str, *parts: str) -> str:
+    return "\n\n".join([WRITTEN, f"# {title}", *parts]) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

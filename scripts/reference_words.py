@@ -1,0 +1,106 @@
+"""What the names in docs/reference mean: the sentences that the code has no place for."""
+
+from collections.abc import Mapping
+
+ABOUT_SETTINGS = """\
+Everything that differs between installations comes from the environment. The portal reads it once, when it starts, and
+refuses to start when a required variable is missing or makes no sense.
+
+A secret may lie in a file instead: put files named like the variables in small letters (`qm_secret_key`) into a
+folder and name the folder in `QM_SECRETS_DIR`. Lists and objects are written as JSON. Rates are calls per `s`, `min`
+or `h`."""
+
+SETTINGS: Mapping[str, str] = {
+    "secret_key": "Signs sessions and forms: 50 or more random characters. Changing it signs everybody out.",
+    "debug": "Shows failures with their source. Never in production.",
+    "demo": "Serves the style guide, and static files without collecting them.",
+    "allowed_hosts": "Host names that the portal answers to, as a JSON list.",
+    "public_url": "The address people type. With `https://`, cookies are secure, plain HTTP is sent on and HSTS is on.",
+    "data_dir": "A folder for collected static files and the clock's schedule.",
+    "fleet_file": "A JSON file with clusters and flavors that are added or changed at each start; empty for none.",
+    "kubeconfig_dir": "The folder with the kubeconfig files of the fleet; a cluster names a file in it.",
+    "database_url": "`postgresql://user:password@host:5432/name`, or `sqlite:////path` for one machine.",
+    "broker_url": "`redis://host:6379/0`, or `filesystem:///path` for one machine.",
+    "cache_url": "`redis://host:6379/1`, or `file:///path` for one machine. Rate limits are counted here.",
+    "entra_authority": "`https://login.microsoftonline.com/` and the tenant id.",
+    "entra_tenant_id": "The tenant that people sign in from. Tokens of other tenants are refused.",
+    "entra_client_id": "The application's id.",
+    "entra_client_secret": "The application's secret.",
+    "sign_in_origin": "A second origin that the sign-in page is served from; empty with Entra ID.",
+    "graph_url": "Microsoft Graph.",
+    "ca_file": "A PEM file with the authorities to trust for Entra ID and Graph; empty means the public ones.",
+    "role_groups": 'Roles given by group: a JSON object from a group\'s object id to a role: `{"…": "auditor"}`.',
+    "session_hours": "How long a session lasts.",
+    "monthly_budget_usd": "The monthly budget in USD of a team that nobody has set one for.",
+    "sign_in_rate": "Sign-ins that one address may start in a minute; only the number counts.",
+    "write_rate": "API calls that change something, by person.",
+    "read_rate": "API calls that only read, by person.",
+}
+
+OUTSIDE_SETTINGS = (("`QM_SECRETS_DIR`", "empty", "A folder with one file for each secret."),)
+
+ABOUT_ROLES = """\
+Roles come from Entra ID alone: an app role in the token, or membership in a group that `QM_ROLE_GROUPS` names by its
+object id. They are read again at each sign-in,
+and groups about every five minutes in between. Who has no other role is a data scientist.
+
+Everybody may bring a team on board with a group they are a member of, ask for GPUs for their teams, give them back, and
+see what belongs to their teams. Nobody decides their own request, whatever their roles."""
+
+PERMISSIONS: Mapping[str, str] = {
+    "see_all_teams": "See every team's requests, holdings and budgets.",
+    "see_audit": "See every event of the audit log, and have the chain verified.",
+    "onboard_any_group": "Bring any group on board, and ask for GPUs for any team.",
+    "decide_as_platform": "Decide the platform leads' step of a request.",
+    "decide_as_leadership": "Decide engineering leadership's step of a request.",
+    "manage_clusters": "Add and change clusters and flavors, and have any tenancy looked at again.",
+    "manage_budgets": "Set budgets, and give back what any team holds.",
+}
+
+ABOUT_EVENTS = """\
+Each event has a number without gaps, a time, who did it, what it is about, details, the id of the call it came with,
+and a hash over all of it and over the event before. An event is written in the transaction of what it tells of, and
+never changed. [Verify the audit log](../how-to/verify-the-audit-log.md) says how to check the chain."""
+
+ABOUT_POLICY = """\
+Each request is held against the rules below, in the preview, when it is sent, and again at each approval. When every
+rule holds, the policy approves at once. Otherwise people decide: platform leads, and from a number of GPUs on
+engineering leadership after them. Two rules block: what breaks them can be approved by nobody."""
+
+RULES: Mapping[str, tuple[str, str]] = {
+    "exists": ("Has the cluster this many GPUs of this flavor at all?", "Not possible."),
+    "free": ("Are this many free now?", "Platform leads decide; they can approve only when enough are free."),
+    "budget": (
+        "Is the cost within what the budget has left, in each month that it touches?",
+        "Platform leads decide; they can approve only when the budget has been raised.",
+    ),
+    "days": (
+        "Is the end near enough?",
+        "Over `automatic_days` platform leads decide; over `longest_days` it is not possible.",
+    ),
+    "gpus": (
+        "Is the number small enough?",
+        "Platform leads decide; from `leadership_gpus` on, engineering leadership after them.",
+    ),
+    "money": ("Does it cost little enough in all?", "Platform leads decide."),
+    "window": (
+        "Is it small enough together with what the policy approved for the team in the last days?",
+        "Platform leads decide, so that ten small requests are one large one.",
+    ),
+    "environment": ("Is it for an environment where nobody is harmed?", "Platform leads decide."),
+}
+
+ABOUT_THRESHOLDS = """\
+The numbers below are those of the first version of the policy; every limit is inclusive. The version in force is on
+the page `/policy/` and at `/api/v1/policy/`. Each evaluation keeps the version that judged it."""
+
+THRESHOLDS: Mapping[str, str] = {
+    "automatic_gpus": "GPUs in one request.",
+    "automatic_days": "Days from now until the end.",
+    "automatic_usd": "USD for the whole time.",
+    "automatic_gpus_in_window": "GPUs that the policy approves for a team within the window, this request included.",
+    "window_days": "Days that the window looks back.",
+    "leadership_gpus": "From this many GPUs on, engineering leadership decides too.",
+    "automatic_environments": "Environments in which the policy approves.",
+    "longest_days": "No request ends later than this many days from now, whoever approves.",
+}
