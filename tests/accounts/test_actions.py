@@ -1,0 +1,200 @@
+"""Signing in takes over who somebody is, what they may do and where they belong; teams and tokens."""
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+from accounts.actions import (
+    MOST_TOKENS,
+    check_cost_centre,
+    create_team,
+    create_token,
+    revoke_token,
+    signed_in,
+    signed_out,
+    take_over,
+)
+from accounts.models import ApiToken, Membership, Team, User
+from accounts.refusals import BadInput, Conflict
+from accounts.roles import Role
+from audit.models import Event
+from connectors.entra import Claims
+from tests import factories
+from tests.factories import group_oid, oid
+from tests.scene import DAY, NOW
+
+pytestmark = pytest.mark.django_db
+VISION, NLP = str(group_oid(1)), str(group_oid(2))
+
+
+def claims(number: int = 1, **fields: Any) -> Claims:
+    usual: dict[str, Any] = {
+        "oid": str(oid(number)), "tid": str(factories.TENANT), "name": "Ada Okafor", "username": "ada@example.com",
+    }  # fmt: skip
+    return Claims(**(usual | fields))
+
+
+def sign_in(number: int = 1, groups: Iterable[str] = (), **fields: Any) -> User:
+    return take_over(claims(number, **fields), groups=groups, now=NOW)
+
+
+def parts(user: User) -> dict[str, str]:
+    rows = Membership.objects.filter(user=user)
+    return dict(rows.values_list("team__name", "part"))
+
+
+def test_the_first_sign_in_makes_the_account() -> None:
+    user = sign_in(groups=[VISION.upper(), NLP, NLP])
+    assert (str(user.oid), user.name, user.username) == (str(oid(1)), "Ada Okafor", "ada@example.com")
+    assert (user.groups, user.groups_known_at) == ([VISION, NLP], NOW)
+    assert user.roles == {Role.DATA_SCIENTIST}
+
+
+def test_the_next_sign_in_finds_the_same_account_under_its_new_name() -> None:
+    first = sign_in()
+    second = sign_in(name="Ada Okafor-Hill", username="ada.hill@example.com")
+    assert (second.pk, second.name) == (first.pk, "Ada Okafor-Hill")
+    assert sign_in(2, name="Ada Okafor-Hill").pk != first.pk
+
+
+def test_somebody_without_a_name_goes_by_their_address_or_id() -> None:
+    assert sign_in(name="").name == "ada@example.com"
+    assert sign_in(name="", username="").name == str(oid(1))
+
+
+def test_roles_follow_every_sign_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings.ENV, "role_groups", {str(group_oid(4)): "platform_lead"})
+    assert sign_in(roles=("Auditor",), groups=[str(group_oid(4))]).roles == {Role.AUDITOR, Role.PLATFORM_LEAD}
+    assert sign_in(roles=("Auditor",)).roles == {Role.AUDITOR}
+    assert sign_in(groups=["platform-leads"], name="platform_lead").roles == {Role.DATA_SCIENTIST}
+
+
+def test_who_signs_in_joins_and_leaves_teams_with_their_groups() -> None:
+    team, other = factories.team("Vision", entra_group=VISION), factories.team("Nlp", entra_group=NLP)
+    assert parts(sign_in(groups=[VISION])) == {"Vision": "member"}
+    since = Membership.objects.get(team=team).since
+    assert parts(sign_in(groups=[VISION, NLP])) == {"Vision": "member", "Nlp": "member"}
+    assert Membership.objects.get(team=team).since == since
+    assert parts(sign_in(groups=[NLP])) == {"Nlp": "member"}
+    assert sign_in(groups=[]).team_ids == frozenset()
+    assert not other.memberships.exists()
+
+
+def test_a_team_lead_joins_as_one() -> None:
+    factories.team("Vision", entra_group=VISION)
+    assert parts(sign_in(roles=("TeamLead",), groups=[VISION])) == {"Vision": "lead"}
+
+
+def make_team(by: User, **fields: Any) -> Team:
+    usual: dict[str, Any] = {
+        "name": "Vision", "slug": "vision", "entra_group": VISION, "entra_group_name": "vision-team",
+        "cost_centre": "CC-1", "project": "detection",
+    }  # fmt: skip
+    return create_team(**(usual | fields), by=by)[0]
+
+
+def test_who_signed_in_before_is_in_the_team_at_once() -> None:
+    ada, ben, tom = sign_in(1, [VISION]), sign_in(2, [VISION, NLP]), sign_in(3, [VISION])
+    stranger = sign_in(4, [NLP])
+    User.objects.filter(pk=tom.pk).update(is_active=False)
+    team = make_team(ada)
+    assert dict(team.memberships.values_list("user__oid", "part")) == {ada.oid: "lead", ben.oid: "member"}
+    assert (parts(stranger), ada.team_ids, team.projects.get().slug) == (
+        {},
+        frozenset({team.pk}),
+        "detection",
+    )
+    event = Event.objects.latest("seq")
+    assert (event.kind, event.team_id, event.actor_id) == ("team.created", team.pk, str(ada.oid))
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "field"),
+    [
+        ({"entra_group": NLP, "slug": "other"}, "name_taken", "name"),
+        ({"entra_group": NLP, "slug": "other", "name": "vISION"}, "name_taken", "name"),
+        ({"entra_group": NLP, "name": "Other"}, "name_taken", "name"),
+        ({"slug": "other", "name": "Other"}, "group_taken", "entra_group"),
+    ],
+)
+def test_a_taken_name_or_group_is_a_conflict(change: dict[str, str], code: str, field: str) -> None:
+    ada = sign_in()
+    make_team(ada)
+    with pytest.raises(Conflict) as refused:
+        make_team(ada, **change)
+    assert (refused.value.code, refused.value.field, Team.objects.count()) == (code, field, 1)
+
+
+@pytest.mark.parametrize("text", ["", " ", "-1", "1-", "a b", "a\nb", "x" * 21, "é", "a/b", "{{a}}"])
+def test_a_cost_centre_must_be_fit_for_a_label(text: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        check_cost_centre(text)
+    assert refused.value.field == "cost_centre"
+
+
+def test_a_cost_centre_is_taken_without_blanks() -> None:
+    assert check_cost_centre(" CC-4100 ") == "CC-4100"
+    assert check_cost_centre("x" * 20) == "x" * 20
+
+
+def test_a_token_is_shown_once_and_only_its_digest_is_kept() -> None:
+    ada = sign_in()
+    token, secret = create_token(user=ada, name="ci", scope="write", days=30, now=NOW)
+    stored = ApiToken.objects.values().get()
+    assert secret.startswith(f"qm_{token.prefix}_")
+    assert secret not in str(stored)
+    assert (stored["digest"], stored["expires_at"]) == (ApiToken.hash_of(secret), NOW + 30 * DAY)
+    event = Event.objects.latest("seq")
+    assert (event.kind, event.subject_id) == ("token.created", token.prefix)
+    assert secret not in str(event.body())
+
+
+@pytest.mark.parametrize("days", [0, -1, 366, 10**9])
+def test_a_token_lives_between_a_day_and_a_year(days: int) -> None:
+    with pytest.raises(BadInput):
+        create_token(user=sign_in(), name="ci", scope="read", days=days, now=NOW)
+
+
+def test_nobody_has_more_than_twenty_tokens() -> None:
+    ada = sign_in()
+    tokens = [
+        create_token(user=ada, name="ci", scope="read", days=365, now=NOW)[0] for _ in range(MOST_TOKENS)
+    ]
+    with pytest.raises(Conflict):
+        create_token(user=ada, name="ci", scope="read", days=365, now=NOW)
+    revoke_token(tokens[0], by=ada, now=NOW)
+    assert create_token(user=ada, name="ci", scope="read", days=365, now=NOW)
+
+
+def test_a_token_is_usable_until_it_ends_is_revoked_or_its_owner_goes() -> None:
+    ada = sign_in()
+    token, _ = create_token(user=ada, name="ci", scope="read", days=365, now=NOW)
+    usable = ApiToken.objects.usable
+    assert usable(NOW + 365 * DAY - timedelta(seconds=1)).exists()
+    assert not usable(NOW + 365 * DAY).exists()
+    User.objects.update(is_active=False)
+    assert not usable(NOW).exists()
+    User.objects.update(is_active=True)
+    revoke_token(token, by=ada, now=NOW)
+    revoke_token(token, by=ada, now=NOW + DAY)
+    assert not usable(NOW).exists()
+    assert ApiToken.objects.get().revoked_at == NOW
+    assert Event.objects.filter(kind="token.revoked").count() == 1
+
+
+def test_signing_in_and_out_is_noted() -> None:
+    ada = sign_in(roles=("Auditor",))
+    signed_in(ada)
+    signed_out(ada)
+    events = list(Event.objects.order_by("seq").values_list("kind", "actor_name", "details"))
+    assert events == [
+        ("person.signed_in", "Ada Okafor", {"roles": ["auditor"]}), ("person.signed_out", "Ada Okafor", {}),
+    ]  # fmt: skip
+
+
+def test_there_are_no_passwords() -> None:
+    with pytest.raises(TypeError, match="Entra ID"):
+        sign_in().set_password("secret")

@@ -1,0 +1,79 @@
+"""The page of personal tokens."""
+
+import re
+
+import pytest
+from django.test import Client
+
+from accounts.models import ApiToken, User
+from audit.events import Kind
+from audit.models import Event
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+NIGHTLY = {"name": "nightly", "scope": "read", "days": "30"}
+
+
+@pytest.fixture
+def ada(client: Client) -> User:
+    ada = factories.person("Ada")
+    client.force_login(ada)
+    return ada
+
+
+def test_the_secret_is_shown_once_and_works(client: Client, ada: User) -> None:
+    answer = client.post("/tokens/", NIGHTLY)
+    assert answer.status_code == 201
+    assert "no-store" in answer["Cache-Control"]
+    secret = re.search(r"qm_[0-9a-f]{8}_[\w-]{43}", answer.content.decode())
+    assert secret
+    later = client.get("/tokens/").content.decode()
+    assert secret[0] not in later
+    assert f"qm_{ApiToken.objects.get().prefix}…" in later
+    called = Client().get("/api/v1/teams/", headers={"Authorization": f"Bearer {secret[0]}"})
+    assert called.status_code == 200
+    assert secret[0] not in str(list(Event.objects.values()))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": ""},
+        {"days": "0"},
+        {"days": "366"},
+        {"days": "x"},
+        {"days": "３０"},
+        {"days": "30 "},
+        {"scope": "admin"},
+        {"scope": ""},
+    ],
+)
+def test_what_cannot_be_is_said_at_its_field(client: Client, ada: User, change: dict[str, str]) -> None:
+    answer = client.post("/tokens/", NIGHTLY | change)
+    assert answer.status_code == 422
+    assert b"No token was created." in answer.content
+    assert not ApiToken.objects.exists()
+    assert next(iter(change)) in Event.objects.get(kind=Kind.REFUSED).details["fields"]
+
+
+def test_a_field_that_is_not_asked_for_is_never_ignored(client: Client, ada: User) -> None:
+    assert client.post("/tokens/", NIGHTLY | {"user": "1"}).status_code == 422
+    assert not ApiToken.objects.exists()
+
+
+def test_a_revoked_token_is_dead_at_once(client: Client, ada: User) -> None:
+    client.post("/tokens/", NIGHTLY)
+    token = ApiToken.objects.get()
+    assert client.get(f"/tokens/{token.prefix}/revoke").status_code == 405
+    assert client.post(f"/tokens/{token.prefix}/revoke")["Location"] == "/tokens/"
+    assert "1 ended" in client.get("/tokens/").content.decode()
+    assert Event.objects.filter(kind=Kind.TOKEN_REVOKED).count() == 1
+
+
+def test_nobody_sees_or_revokes_anothers_token(client: Client, ada: User) -> None:
+    client.post("/tokens/", NIGHTLY)
+    token = ApiToken.objects.get()
+    client.force_login(factories.person("Mallory"))
+    assert token.prefix not in client.get("/tokens/").content.decode()
+    assert client.post(f"/tokens/{token.prefix}/revoke").status_code == 404
+    assert ApiToken.objects.get().revoked_at is None

@@ -1,0 +1,205 @@
+"""What teams hold: given back, ended on its date, and paid for what was held."""
+
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+
+import pytest
+from django.db import connection, transaction
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accounts.refusals import Conflict, NoRight, Refused
+from allocations import tasks
+from allocations.actions import expire, give_back, set_budget
+from allocations.models import Allocation, Budget, Hold
+from approvals.models import Request
+from audit.models import Event
+from provisioning.models import Tenancy
+from tests import factories
+from tests.scene import DAY, HOUR, NOW, Scene, books, ledger
+from tests.scene import scene as make
+
+NOVEMBER, DECEMBER = date(2026, 11, 1), date(2026, 12, 1)
+
+
+def held(scene: Scene, gpus: int = 2, *, days: float = 3) -> Allocation:
+    return Allocation.objects.get(reference=scene.ask(gpus, days=days).reference, ended_at=None)
+
+
+def desired_gpus(scene: Scene) -> int:
+    return Tenancy.objects.get(pk=scene.tenancy.pk).desired.gpus()
+
+
+def refusal(action: Callable[[], object]) -> Refused:
+    with pytest.raises(Refused) as refused, transaction.atomic():
+        action()
+    return refused.value
+
+
+def test_giving_all_back_frees_gpus_and_the_money_not_spent(scene: Scene) -> None:
+    allocation, at = held(scene), NOW + DAY
+    assert give_back(allocation.pk, gpus=None, by=scene.ada, now=at) is None
+    allocation.refresh_from_db()
+    assert (allocation.ended_at, allocation.end_reason, allocation.ended_by) == (at, "returned", "Ada Okafor")
+    assert (scene.allocated(), desired_gpus(scene)) == (0, 0)
+    assert books(scene.team) == ledger(scene.team) == {"2026-11": Decimal(48)}
+    event = Event.objects.get(kind="allocation.returned")
+    assert (event.details["returned"], event.details["freed_usd"]) == (2, "96.00")
+
+
+def test_giving_a_part_back_keeps_the_rest_until_its_date(scene: Scene) -> None:
+    allocation, at = held(scene), NOW + DAY
+    rest = give_back(allocation.pk, gpus=1, by=scene.ada, now=at)
+    assert rest is not None
+    allocation.refresh_from_db()
+    assert (allocation.end_reason, allocation.ended_at) == ("replaced", at)
+    assert (rest.gpus, rest.starts_at, rest.until, rest.reference) == (
+        1, at, NOW + 3 * DAY, allocation.reference,
+    )  # fmt: skip
+    assert (scene.allocated(), desired_gpus(scene)) == (1, 1)
+    assert books(scene.team) == ledger(scene.team) == {"2026-11": Decimal(96)}
+
+
+def test_giving_back_over_a_month_frees_each_months_money(scene: Scene) -> None:
+    allocation = held(scene, 1, days=12)
+    assert books(scene.team) == {"2026-11": Decimal(252), "2026-12": Decimal(36)}
+    give_back(allocation.pk, gpus=None, by=scene.ada, now=NOW + 2 * DAY)
+    assert books(scene.team) == ledger(scene.team) == {"2026-11": Decimal(48), "2026-12": Decimal(0)}
+
+
+@pytest.mark.parametrize("gpus", [0, -1, 3, 2**40])
+def test_nobody_gives_back_what_is_not_held(scene: Scene, gpus: int) -> None:
+    allocation = held(scene)
+    refused = refusal(lambda: give_back(allocation.pk, gpus=gpus, by=scene.ada, now=NOW))
+    assert isinstance(refused, Conflict)
+    assert (refused.code, refused.field, scene.allocated()) == ("not_held", "gpus", 2)
+
+
+def test_nothing_is_given_back_twice(scene: Scene) -> None:
+    allocation = held(scene)
+    give_back(allocation.pk, gpus=None, by=scene.ada, now=NOW + HOUR)
+    refused = refusal(lambda: give_back(allocation.pk, gpus=None, by=scene.ada, now=NOW + HOUR))
+    assert (refused.code, scene.allocated()) == ("not_held", 0)
+
+
+def test_members_and_platform_leads_give_back_and_nobody_else(scene: Scene) -> None:
+    allocation = held(scene)
+    for person in (scene.mallory, scene.elena):
+        with pytest.raises(NoRight):
+            give_back(allocation.pk, gpus=1, by=person, now=NOW + HOUR)
+    give_back(allocation.pk, gpus=None, by=scene.priya, now=NOW + HOUR)
+    assert scene.allocated() == 0
+
+
+@pytest.mark.parametrize("late", [timedelta(0), timedelta(seconds=30)])
+@pytest.mark.parametrize("gpus", [1, None])
+def test_what_has_reached_its_date_is_not_given_back_any_more(
+    scene: Scene, late: timedelta, gpus: int | None
+) -> None:
+    allocation = held(scene)
+    refused = refusal(lambda: give_back(allocation.pk, gpus=gpus, by=scene.ada, now=allocation.until + late))
+    assert (refused.code, scene.held_usd()) == ("not_held", Decimal(144))
+
+
+def test_it_ends_at_its_date_and_not_before(scene: Scene) -> None:
+    allocation = held(scene)
+    assert not expire(allocation.pk, now=allocation.until - timedelta(microseconds=1))
+    assert scene.allocated() == 2
+    assert expire(allocation.pk, now=allocation.until)
+    allocation.refresh_from_db()
+    assert (allocation.ended_at, allocation.end_reason) == (allocation.until, "expired")
+    assert (scene.allocated(), desired_gpus(scene)) == (0, 0)
+    assert books(scene.team) == ledger(scene.team) == {"2026-11": Decimal(144)}
+    assert Event.objects.latest("seq").kind == "allocation.expired"
+
+
+def test_what_ends_late_ended_on_its_date_and_only_once(scene: Scene) -> None:
+    allocation = held(scene)
+    assert expire(allocation.pk, now=allocation.until + 5 * DAY)
+    assert not expire(allocation.pk, now=allocation.until + 6 * DAY)
+    allocation.refresh_from_db()
+    assert allocation.ended_at == allocation.until
+    assert scene.allocated() == 0
+    assert Event.objects.filter(kind="allocation.expired").count() == 1
+
+
+def test_the_task_ends_what_is_due_and_leaves_the_rest(scene: Scene) -> None:
+    past = datetime.now(tz=NOW.tzinfo) - 5 * DAY
+    due = factories.request(scene.ada, scene.tenancy, scene.flavor, days=2, now=past)
+    ahead = factories.request(scene.ada, scene.tenancy, scene.flavor, days=10, now=past)
+    tasks.expire()
+    assert list(Allocation.objects.live().values_list("reference", flat=True)) == [ahead.reference]
+    assert Allocation.objects.get(reference=due.reference).end_reason == "expired"
+
+
+def test_a_platform_lead_sets_a_months_limit(scene: Scene) -> None:
+    budget = set_budget(scene.team, month=NOVEMBER, limit_usd=Decimal(500), by=scene.priya)
+    event = Event.objects.latest("seq")
+    assert (budget.limit_usd, budget.held_usd) == (Decimal(500), Decimal(0))
+    assert (event.kind, event.details) == (
+        "budget.set", {"month": "2026-11-01", "before": "12000.00", "limit_usd": "500"},
+    )  # fmt: skip
+
+
+def test_a_limit_is_never_set_below_what_is_held(scene: Scene) -> None:
+    held(scene)
+    refused = refusal(
+        lambda: set_budget(scene.team, month=NOVEMBER, limit_usd=Decimal("143.99"), by=scene.priya)
+    )
+    assert (refused.code, refused.field) == ("below_what_is_held", "limit_usd")
+    assert set_budget(scene.team, month=NOVEMBER, limit_usd=Decimal(144), by=scene.priya).left_usd == 0
+
+
+@pytest.mark.parametrize("who", ["ada", "elena", "mallory"])
+def test_nobody_else_sets_budgets(scene: Scene, who: str) -> None:
+    person = getattr(scene, who)
+    refused = refusal(lambda: set_budget(scene.team, month=NOVEMBER, limit_usd=Decimal(1), by=person))
+    assert isinstance(refused, NoRight)
+    assert not Budget.objects.exists()
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["ask", "back", "part", "expire"]), st.integers(1, 60), st.integers(1, 14)),
+    min_size=1, max_size=8,
+)  # fmt: skip
+
+
+@settings(max_examples=15)
+@given(steps=STEPS)
+@pytest.mark.django_db
+def test_whatever_happens_the_ledger_the_books_and_the_gpus_agree(steps: list[tuple[str, int, int]]) -> None:
+    with transaction.atomic():
+        story, now = make(), NOW
+        for what, hours, days in steps:
+            now += hours * HOUR
+            one_step(story, what, now, days)
+        live = Allocation.objects.live()
+        assert story.allocated() == sum(row.gpus for row in live) == desired_gpus(story)
+        assert books(story.team) == ledger(story.team)
+        spent = sum((row.usd_in_all for row in Allocation.objects.all()), Decimal(0))
+        # What waits for people has its money set aside too, as far as the budget has it.
+        spent += sum((row.usd for row in Request.objects.waiting() if held_for(row)), Decimal(0))
+        # Each part that was given back may round by a cent.
+        assert abs(story.held_usd() - spent) <= Decimal("0.01") * Allocation.objects.count()
+        assert all(row.usd for row in Hold.objects.all())
+        transaction.set_rollback(True)
+    assert connection.in_atomic_block
+
+
+def held_for(request: Request) -> bool:
+    """Whether money is set aside for a request."""
+    return Hold.objects.filter(reference=request.reference).exists()
+
+
+def one_step(story: Scene, what: str, now: datetime, days: int) -> None:
+    """Ask for two small GPUs, or do something with the first that is held."""
+    first = Allocation.objects.live().order_by("id").first()
+    if what == "ask":
+        factories.request(story.ada, story.tenancy, story.flavor, gpus=2, days=days / 3, now=now)
+    elif first is None:
+        return
+    elif what == "expire":
+        expire(first.pk, now=now)
+    elif first.until > now:
+        give_back(first.pk, gpus=1 if what == "part" else None, by=story.ada, now=now)

@@ -1,0 +1,125 @@
+"""What GPUs cost, to the cent, whatever the clock on the wall says."""
+
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allocations import money
+
+
+def utc(year: int, month: int, day: int, hour: int = 0) -> datetime:
+    return datetime(year, month, day, hour, tzinfo=UTC)
+
+
+NEW_YORK = ZoneInfo("America/New_York")
+MOMENTS = st.integers(0, 12 * 366 * 86_400_000_000).map(
+    lambda us: utc(2020, 1, 1) + timedelta(microseconds=us)
+)
+LENGTHS = st.timedeltas(timedelta(0), timedelta(days=400))
+PRICES = st.decimals("0.0001", 100, places=4)
+GPUS = st.integers(1, 500)
+
+
+@given(GPUS, PRICES, MOMENTS, LENGTHS)
+def test_the_months_add_up_to_the_cost_to_the_cent(
+    gpus: int, price: Decimal, start: datetime, length: timedelta
+) -> None:
+    whole = money.cost(gpus=gpus, price=price, start=start, end=start + length)
+    parts = money.by_month(gpus=gpus, price=price, start=start, end=start + length)
+    assert sum(parts.values(), Decimal(0)) == whole
+    assert all(part >= 0 for part in parts.values())
+    assert list(parts) == sorted(parts)
+    assert whole == whole.quantize(Decimal("0.01"))
+
+
+@given(GPUS, PRICES, MOMENTS, LENGTHS)
+def test_every_month_that_is_touched_has_a_part(
+    gpus: int, price: Decimal, start: datetime, length: timedelta
+) -> None:
+    parts = money.by_month(gpus=gpus, price=price, start=start, end=start + length)
+    if not length:
+        assert parts == {}
+        return
+    last = start + length - timedelta(microseconds=1)
+    months = (last.year - start.year) * 12 + last.month - start.month + 1
+    assert len(parts) == months
+    assert (next(iter(parts)), next(reversed(list(parts)))) == (money.month_of(start), money.month_of(last))
+
+
+@given(
+    MOMENTS,
+    LENGTHS,
+    st.integers(-14, 14),
+    st.sampled_from(["America/New_York", "Asia/Kolkata", "Europe/Berlin"]),
+)
+def test_a_moment_costs_the_same_in_whatever_zone_it_is_written(
+    start: datetime, length: timedelta, offset: int, zone: str
+) -> None:
+    end = start + length
+    here = money.by_month(gpus=3, price=Decimal("3.67"), start=start, end=end)
+    for where in (timezone(timedelta(hours=offset)), ZoneInfo(zone)):
+        there = {"start": start.astimezone(where), "end": end.astimezone(where)}
+        assert money.by_month(gpus=3, price=Decimal("3.67"), **there) == here
+        assert money.cost(gpus=3, price=Decimal("3.67"), **there) == sum(here.values(), Decimal(0))
+
+
+@pytest.mark.parametrize(("month", "day", "hours"), [(3, 8, 23), (11, 1, 25), (6, 1, 24)])
+def test_a_day_on_which_clocks_change_has_its_real_hours(month: int, day: int, hours: int) -> None:
+    start = datetime(2026, month, day, tzinfo=NEW_YORK)
+    end = datetime(2026, month, day + 1, tzinfo=NEW_YORK)
+    assert money.hours_between(start, end) == hours
+    assert money.gpu_hours(gpus=2, start=start, end=end) == 2 * hours
+
+
+@pytest.mark.parametrize(
+    ("year", "hours"), [(2027, 28 * 24), (2028, 29 * 24), (2100, 28 * 24), (2000, 29 * 24)]
+)
+def test_february_has_its_days(year: int, hours: int) -> None:
+    parts = money.by_month(gpus=1, price=Decimal(1), start=utc(year, 1, 31), end=utc(year, 3, 2))
+    assert parts == {
+        date(year, 1, 1): Decimal(24),
+        date(year, 2, 1): Decimal(hours),
+        date(year, 3, 1): Decimal(24),
+    }
+
+
+def test_a_part_ends_where_the_month_does() -> None:
+    span = {"start": utc(2026, 11, 20, 12), "end": utc(2027, 1, 2)}
+    assert money.by_month(gpus=2, price=Decimal("3.67"), **span) == {
+        date(2026, 11, 1): Decimal("1849.68"),
+        date(2026, 12, 1): Decimal("5460.96"),
+        date(2027, 1, 1): Decimal("176.16"),
+    }
+    assert money.cost(gpus=2, price=Decimal("3.67"), **span) == Decimal("7486.80")
+
+
+def test_until_the_first_moment_of_a_month_is_not_of_that_month() -> None:
+    parts = money.by_month(gpus=1, price=Decimal(1), start=utc(2026, 11, 30), end=utc(2026, 12, 1))
+    assert parts == {date(2026, 11, 1): Decimal(24)}
+
+
+def test_nothing_is_paid_for_no_time_or_less() -> None:
+    now = utc(2026, 11, 20)
+    for end in (now, now - timedelta(days=3)):
+        assert money.cost(gpus=5, price=Decimal(3), start=now, end=end) == 0
+        assert money.by_month(gpus=5, price=Decimal(3), start=now, end=end) == {}
+
+
+@pytest.mark.parametrize(("price", "usd"), [("0.0049", "0.00"), ("0.0050", "0.01"), ("0.0150", "0.02")])
+def test_half_a_cent_is_rounded_up(price: str, usd: str) -> None:
+    now = utc(2026, 11, 20)
+    span = {"start": now, "end": now + timedelta(hours=1)}
+    assert money.cost(gpus=1, price=Decimal(price), **span) == Decimal(usd)
+
+
+def test_a_day_is_twenty_four_hours() -> None:
+    assert money.per_day(gpus=2, price=Decimal("3.67")) == Decimal("176.16")
+
+
+def test_the_month_of_a_moment_is_the_one_in_utc() -> None:
+    assert money.month_of(datetime(2026, 11, 30, 22, tzinfo=NEW_YORK)) == date(2026, 12, 1)
+    assert money.month_of(utc(2026, 12, 1)) == date(2026, 12, 1)

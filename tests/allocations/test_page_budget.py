@@ -1,0 +1,60 @@
+"""A team's money by month: everybody of the team reads, platform leads set, nothing goes below what is set aside."""
+
+from decimal import Decimal
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from allocations.models import Budget
+from allocations.presenting import months_from
+from tests import factories
+from tests.scene import Scene
+
+URL = "/teams/vision/budget"
+
+
+@pytest.fixture
+def month() -> str:
+    """This month, as the form names it."""
+    return months_from(timezone.now())[0].isoformat()
+
+
+def test_a_member_reads_it_and_is_told_who_sets_it(client: Client, scene: Scene) -> None:
+    client.force_login(scene.ada)
+    said = client.get(URL).content.decode()
+    assert "Platform leads set the limit" in said
+    assert "Set the limit" not in said
+
+
+def test_a_platform_lead_sets_a_limit(client: Client, scene: Scene, month: str) -> None:
+    client.force_login(scene.priya)
+    assert client.post(URL, {"month": month, "limit_usd": "12345.67"}).status_code == 302
+    assert Budget.objects.get(team=scene.team).limit_usd == Decimal("12345.67")
+    assert "is $12,345.67" in client.get(URL).content.decode()
+
+
+def test_it_does_not_go_below_what_is_set_aside(client: Client, scene: Scene, month: str) -> None:
+    factories.allocation(scene.ada, scene.tenancy, scene.flavor, gpus=2)
+    month = Budget.objects.filter(held_usd__gt=0).first().month.isoformat()  # type: ignore[union-attr]
+    client.force_login(scene.priya)
+    response = client.post(URL, {"month": month, "limit_usd": "1"})
+    assert response.status_code == 409
+    assert "is set aside already" in response.content.decode()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"limit_usd": "-1"}, {"limit_usd": "NaN"}, {"limit_usd": "1e400"}, {"limit_usd": ""},
+              {"month": "2020-01-01"}, {"limit_usd": "1.001"}, {"team": "nlp"}],
+)  # fmt: skip
+def test_it_refuses_what_is_no_limit(client: Client, scene: Scene, month: str, wrong: dict[str, str]) -> None:
+    client.force_login(scene.priya)
+    response = client.post(URL, {"month": month, "limit_usd": "100"} | wrong)
+    assert response.status_code == 422
+    assert "The budget was not changed." in response.content.decode()
+
+
+def test_only_platform_leads_set_it(client: Client, scene: Scene, month: str) -> None:
+    for user, status in ((scene.ada, 403), (scene.elena, 403), (scene.mallory, 404)):
+        client.force_login(user)
+        assert client.post(URL, {"month": month, "limit_usd": "100"}).status_code == status

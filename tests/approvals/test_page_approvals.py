@@ -1,0 +1,257 @@
+"""Deciding on one screen: what it shows, the four actions, who may, and what happens when it changed meanwhile."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from accounts.models import User
+from approvals import actions, decisions
+from approvals.models import Request
+from tests import factories
+from tests.scene import Scene
+
+
+def ask(scene: Scene, gpus: int = 3, *, hours: float = 1, **changes: Any) -> Request:
+    """Ada asked some hours ago."""
+    now = timezone.now() - timedelta(hours=hours)
+    return factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=gpus, now=now, **changes)
+
+
+def decide(client: Client, request: Request, do: str, **values: Any) -> Any:
+    """Send one of the four actions for the version that is there now."""
+    sent = {"do": do, "version": Request.objects.get(pk=request.pk).version} | values
+    return client.post(f"/approvals/{request.pk}/", sent)
+
+
+def shown(client: Client, request: Request) -> str:
+    """What the screen says."""
+    response = client.get(f"/approvals/{request.pk}/")
+    assert response.status_code == 200
+    return str(response.content.decode())
+
+
+def signed_in(user: User) -> Client:
+    """Another browser."""
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def page(client: Client, scene: Scene) -> Client:
+    """Priya's browser."""
+    client.force_login(scene.priya)
+    return client
+
+
+def test_the_queue_holds_what_waits_for_this_person_longest_first(page: Client, scene: Scene) -> None:
+    new, old = ask(scene, hours=1), ask(scene, hours=30)
+    ask(scene, 1)
+    cells = [row["cells"] for row in page.get("/approvals/").context["rows"]]
+    assert [cell[0]["href"] for cell in cells] == [f"/approvals/{old.pk}/", f"/approvals/{new.pk}/"]
+    assert signed_in(scene.elena).get("/approvals/").context["rows"] == []
+
+
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [({"size": "large"}, 1), ({"size": "small"}, 1), ({"age": "day"}, 1), ({"team": "vision"}, 2)],
+)
+def test_the_queue_is_narrowed(page: Client, scene: Scene, query: dict[str, str], count: int) -> None:
+    ask(scene, hours=30)
+    ask(scene, 8)
+    assert len(page.get("/approvals/", query).context["rows"]) == count
+
+
+def test_an_empty_queue_says_what_it_is_for(page: Client, scene: Scene) -> None:
+    assert "Nothing waits for you" in page.get("/approvals/").content.decode()
+    ask(scene)
+    assert "Nothing here fits" in page.get("/approvals/", {"size": "large"}).content.decode()
+
+
+def test_the_screen_holds_everything_a_decision_needs(page: Client, scene: Scene) -> None:
+    ask(scene, 2, hours=4)
+    asked = ask(scene, 5, reason="Five for the long context, <b>no fewer</b>.")
+    rival = ask(scene, 4, hours=2)
+    said = shown(page, asked)
+    facts = (
+        "from 2 to 7",
+        "rules do not hold",
+        "automatic up to 2",
+        "2 GPUs",
+        "7 GPUs",
+        "Pool share",
+        "Cost a day",
+    )
+    use = (
+        "Asked before",
+        "not measured yet",
+        "stay free",
+        f'href="/approvals/{rival.pk}/"',
+        "of Vision",
+    )
+    for words in ("Ada Okafor (Vision) asks for 5 × A100", "&lt;b&gt;no fewer&lt;/b&gt;", *facts, *use):
+        assert words in said, words
+
+
+def test_approving_grants_and_leads_to_the_next(page: Client, scene: Scene) -> None:
+    first, second = ask(scene, hours=3), ask(scene, hours=2)
+    response = decide(page, first, "approve", reason="Fits the plan.")
+    assert (response.status_code, response["Location"]) == (302, f"/approvals/{second.pk}/")
+    assert Request.objects.get(pk=first.pk).state == "approved"
+    assert decide(page, second, "approve")["Location"] == f"/requests/{second.pk}/"
+
+
+def test_approving_less_starts_with_what_would_be_automatic(page: Client, scene: Scene) -> None:
+    asked = ask(scene, 5)
+    assert page.get(f"/approvals/{asked.pk}/").context["less"]["gpus"] == 2
+    decide(page, asked, "less", gpus="4")
+    assert Request.objects.get().approved_gpus == 4
+
+
+@pytest.mark.parametrize("gpus", ["0", "6", "1.5", "99999999999"])
+def test_nobody_approves_more_than_was_asked_or_none(page: Client, scene: Scene, gpus: str) -> None:
+    asked = ask(scene, 5)
+    assert decide(page, asked, "less", gpus=gpus).status_code == 422
+    assert Request.objects.get().state == "waiting"
+
+
+def test_rejecting_needs_a_reason_and_keeps_what_was_written(page: Client, scene: Scene) -> None:
+    asked = ask(scene)
+    response = decide(page, asked, "reject", reason=" ")
+    assert response.status_code == 422
+    assert "Say why" in response.content.decode()
+    assert decide(page, asked, "reject", reason="The pool is full.").status_code == 302
+    assert Request.objects.get().state == "rejected"
+
+
+def test_asking_hands_the_turn_to_the_requester(page: Client, scene: Scene) -> None:
+    asked = ask(scene)
+    decide(page, asked, "ask", reason="Would two do?")
+    assert Request.objects.get().turn == "requester"
+    assert "Would two do?" in shown(page, asked)
+
+
+def test_what_changed_meanwhile_is_said_and_nothing_is_decided(page: Client, scene: Scene) -> None:
+    asked = ask(scene)
+    decide(signed_in(scene.marcus), asked, "ask", reason="Would two do?")
+    response = decide(page, asked, "approve", version=1)
+    said = response.content.decode()
+    assert response.status_code == 412
+    assert "It changed while you looked" in said
+    assert "Marcus Weber asked just now: Would two do?" in said
+    assert Request.objects.get().state == "waiting"
+    assert 'name="version" value="2"' in said
+
+
+def test_a_request_that_was_withdrawn_meanwhile_is_not_decided(page: Client, scene: Scene) -> None:
+    asked = ask(scene)
+    actions.withdraw(asked.pk, by=scene.ada, now=timezone.now())
+    response = decide(page, asked, "approve", version=1)
+    assert response.status_code == 409
+    assert "already withdrawn" in response.content.decode()
+
+
+def test_nobody_decides_their_own_request(page: Client, scene: Scene) -> None:
+    factories.join(scene.team, scene.priya)
+    asked = factories.request(scene.priya, scene.tenancy, scene.flavor, gpus=3)
+    said = shown(page, asked)
+    assert "Nobody decides their own request." in said
+    assert "Approve less" not in said
+    response = decide(page, asked, "approve")
+    assert response.status_code == 403
+    assert Request.objects.get().state == "waiting"
+
+
+def test_eight_gpus_need_platform_leads_and_then_leadership(page: Client, scene: Scene) -> None:
+    asked, leader = ask(scene, 8), signed_in(scene.elena)
+    assert "This step is for platform leads." in shown(leader, asked)
+    assert decide(leader, asked, "approve").status_code == 403
+    decide(page, asked, "approve")
+    assert Request.objects.get().state == "waiting"
+    said = shown(page, asked)
+    assert "Platform leads: Priya Raman approved" in said
+    assert "This step is for engineering leadership." in said
+    decide(leader, asked, "approve")
+    assert Request.objects.get().state == "approved"
+
+
+def test_a_stranger_and_a_member_decide_nothing(scene: Scene) -> None:
+    asked = ask(scene)
+    assert signed_in(scene.mallory).get(f"/approvals/{asked.pk}/").status_code == 404
+    assert decide(signed_in(scene.mallory), asked, "approve").status_code == 404
+    ben = factories.person("Ben Ruiz", teams=[scene.team])
+    assert decide(signed_in(ben), asked, "approve").status_code == 403
+    assert Request.objects.get().state == "waiting"
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"do": "burn"}, {"version": "x"}, {"version": ""}, {"state": "approved"}, {"version": "-1"}]
+)
+def test_a_form_that_the_page_did_not_make_is_refused(
+    page: Client, scene: Scene, wrong: dict[str, str]
+) -> None:
+    asked = ask(scene)
+    sent = {"do": "approve", "version": "1", "reason": ""} | wrong
+    assert page.post(f"/approvals/{asked.pk}/", sent).status_code == 422
+    assert Request.objects.get().state == "waiting"
+
+
+def test_looking_never_decides(page: Client, scene: Scene) -> None:
+    asked = ask(scene)
+    page.get(f"/approvals/{asked.pk}/", {"do": "approve", "version": "1"})
+    page.head(f"/approvals/{asked.pk}/")
+    assert Request.objects.get().state == "waiting"
+
+
+def test_a_request_whose_end_has_passed_can_still_be_rejected(page: Client, scene: Scene) -> None:
+    asked = ask(scene, hours=48, days=1)
+    assert "Reject" in shown(page, asked)
+    assert decide(page, asked, "approve").status_code == 409
+    assert decide(page, asked, "reject", reason="Too late now.").status_code == 302
+
+
+def test_a_decided_request_shows_how_it_was_judged(page: Client, scene: Scene) -> None:
+    asked = ask(scene)
+    decisions.reject(asked.pk, by=scene.marcus, expected_version=1, reason="No.", now=timezone.now())
+    said = shown(page, asked)
+    assert "It is already rejected." in said
+    assert "Platform leads decide." in said
+
+
+def test_the_queue_takes_as_many_queries_for_fifty_as_for_five(page: Client, scene: Scene) -> None:
+    counts = []
+    for number in (5, 45):
+        for _ in range(number):
+            ask(scene, days=2)
+        for address in ("/approvals/", f"/approvals/{Request.objects.latest('pk').pk}/"):
+            with CaptureQueriesContext(connection) as seen:
+                page.get(address)
+            counts.append(len(seen))
+    assert counts[:2] == counts[2:]
+    assert max(counts) <= 12, counts
+
+
+@pytest.mark.parametrize("values", [{}, {"gpus": ""}])
+def test_approving_less_without_a_number_never_approves_all(
+    page: Client, scene: Scene, values: dict[str, str]
+) -> None:
+    request = ask(scene, 5)
+    answer = decide(page, request, "less", **values)
+    assert answer.status_code == 422
+    assert answer.context["form"].errors == {"gpus": ["Say how many."]}
+    assert Request.objects.get(pk=request.pk).state == "waiting"
+
+
+def test_who_else_waits_is_shown_only_to_who_may_see_it(page: Client, scene: Scene) -> None:
+    request = ask(scene)
+    speech = factories.team("Speech", by=scene.mallory)
+    factories.join(speech, scene.mallory)
+    place = factories.tenancy(speech, scene.flavor.cluster)
+    factories.request(scene.mallory, place, scene.flavor, gpus=4, now=timezone.now())
+    assert "Speech" in shown(page, request)
+    assert "Speech" not in shown(signed_in(scene.ada), request)

@@ -1,0 +1,47 @@
+"""The policy page says the numbers that decide, and judges its examples by the same function."""
+
+from django.test import Client
+from django.utils import timezone
+
+from approvals.models import PolicyVersion
+from approvals.policy_page import context
+from tests.scene import Scene
+
+
+def test_everybody_reads_the_numbers_in_force(client: Client, scene: Scene) -> None:
+    client.force_login(scene.mallory)
+    said = client.get("/policy/").content.decode()
+    for words in (
+        "Policy 1",
+        "up to 2",
+        "up to 14 days",
+        "up to $1,500 in all",
+        "8 GPUs and more",
+        "Over 90 days",
+    ):
+        assert words in said
+
+
+def test_the_examples_have_every_answer(scene: Scene) -> None:
+    rows = context(timezone.now())["rows"]
+    answers = {row["cells"][2]["word"] for row in rows}
+    assert answers == {
+        "Automatic",
+        "Platform leads",
+        "Platform leads, then engineering leadership",
+        "Not possible",
+    }
+
+
+def test_a_new_version_changes_page_and_examples(client: Client, scene: Scene) -> None:
+    old = PolicyVersion.objects.get()
+    PolicyVersion.objects.create(
+        number=2,
+        thresholds=old.thresholds | {"automatic_gpus": 4},
+        active_from=timezone.now(),
+        why="More room.",
+    )
+    client.force_login(scene.ada)
+    response = client.get("/policy/")
+    assert "Policy 2" in response.content.decode()
+    assert {"label": "GPUs in one ask", "text": "up to 4"} in response.context["rules"]

@@ -1,0 +1,183 @@
+"""One request: what it says in every state, what happened and comes, and what its requester can do."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from allocations.actions import expire, give_back
+from allocations.models import Allocation
+from approvals import decisions
+from approvals.models import Request
+from tests import factories
+from tests.scene import Scene
+
+
+def ask(scene: Scene, gpus: int = 3, **changes: Any) -> Request:
+    """Ada asks; three GPUs need a person, one does not."""
+    return factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=gpus, **changes)
+
+
+def shown(client: Client, request: Request) -> str:
+    """What the page says."""
+    response = client.get(f"/requests/{request.pk}/")
+    assert response.status_code == 200
+    return str(response.content.decode())
+
+
+@pytest.fixture
+def page(client: Client, scene: Scene) -> Client:
+    """Ada's browser."""
+    client.force_login(scene.ada)
+    return client
+
+
+def test_a_waiting_request_says_for_whom_since_when_and_what_can_be_done(page: Client, scene: Scene) -> None:
+    said = shown(page, ask(scene))
+    what = ("Vision asks for 3 × A100", "Waits for platform leads", "Since", "first")
+    for words in (
+        *what,
+        "Nothing to do; the answer appears here by itself.",
+        "Next decision due",
+        "Withdraw",
+        "Should be decided by",
+    ):
+        assert words in said
+    assert "Pending" not in said
+
+
+def test_large_requests_name_both_seats(page: Client, scene: Scene) -> None:
+    said = shown(page, ask(scene, 8))
+    assert "Waits for platform leads, then engineering leadership" in said
+    assert "Then engineering leadership decide" in said
+
+
+def test_it_says_how_many_are_before_it(page: Client, scene: Scene) -> None:
+    ask(scene, now=timezone.now() - timedelta(hours=1))
+    assert "1 before it" in shown(page, ask(scene))
+
+
+def test_it_says_what_is_being_set_up_and_what_runs(page: Client, scene: Scene) -> None:
+    asked = ask(scene, 2)
+    assert "2 × A100 are being set up" in shown(page, asked)
+    factories.make_true(scene.tenancy, at=timezone.now() + timedelta(seconds=1))
+    said = shown(page, asked)
+    assert "Running" in said
+    assert "then they go back by themselves" in said
+    assert "Cost so far" in said
+    assert "Give back" in said
+
+
+def test_it_says_that_the_cluster_refused(page: Client, scene: Scene) -> None:
+    asked = ask(scene, 1)
+    factories.make_true(scene.tenancy, failed="ResourceQuota", message="exceeded quota")
+    said = shown(page, asked)
+    assert "could not be set up" in said
+    assert "exceeded quota" in said
+
+
+def test_it_says_when_it_ends_soon_and_that_it_ended(page: Client, scene: Scene) -> None:
+    asked = ask(scene, 1, days=4, now=timezone.now() - timedelta(days=3, hours=12))
+    factories.make_true(scene.tenancy)
+    assert "Ending soon" in shown(page, asked)
+    Allocation.objects.filter(reference=asked.reference).update(until=timezone.now() - timedelta(seconds=1))
+    expire(Allocation.objects.get(reference=asked.reference).pk, now=timezone.now())
+    said = shown(page, asked)
+    assert "went back. Ask again" in said
+    assert "The end date came." in said
+
+
+def test_what_was_given_back_stands_in_the_story(page: Client, scene: Scene) -> None:
+    asked = ask(scene, 2)
+    held = Allocation.objects.get(reference=asked.reference)
+    give_back(held.pk, gpus=1, by=scene.ada, now=timezone.now())
+    assert "Gave back 1 × A100" in shown(page, asked)
+
+
+def test_a_rejection_says_who_and_why(page: Client, scene: Scene) -> None:
+    asked = ask(scene)
+    decisions.reject(
+        asked.pk, by=scene.priya, expected_version=1, reason="The pool is full.", now=timezone.now()
+    )
+    said = shown(page, asked)
+    assert "Priya Raman rejected it: The pool is full." in said
+    assert "Ask again" in said
+
+
+def test_withdrawing_takes_it_back_once(page: Client, scene: Scene) -> None:
+    asked = ask(scene)
+    assert page.post(f"/requests/{asked.pk}/withdraw").status_code == 302
+    assert Request.objects.get().state == "withdrawn"
+    assert "took it back before it was decided" in shown(page, asked)
+    again = page.post(f"/requests/{asked.pk}/withdraw")
+    assert again.status_code == 409
+    assert "The request is already withdrawn." in again.content.decode()
+
+
+def test_only_who_asked_withdraws(client: Client, scene: Scene) -> None:
+    asked = ask(scene)
+    client.force_login(scene.priya)
+    response = client.post(f"/requests/{asked.pk}/withdraw")
+    assert response.status_code == 403
+    assert "Who asked can withdraw." in response.content.decode()
+
+
+def test_a_question_is_answered_on_the_page(page: Client, scene: Scene) -> None:
+    asked = ask(scene)
+    decisions.ask_back(
+        asked.pk, by=scene.priya, expected_version=1, question="Would two do?", now=timezone.now()
+    )
+    said = shown(page, asked)
+    assert "Waits for an answer from you" in said
+    assert "Would two do?" in said
+    empty = page.post(f"/requests/{asked.pk}/answer", {"reason": " "})
+    assert (empty.status_code, "Write something first." in empty.content.decode()) == (422, True)
+    assert page.post(f"/requests/{asked.pk}/answer", {"reason": "No, three."}).status_code == 302
+    assert "Waits for platform leads" in shown(page, asked)
+
+
+@pytest.mark.parametrize("path", ["", "withdraw", "answer"])
+def test_a_strangers_request_looks_like_a_missing_one(client: Client, scene: Scene, path: str) -> None:
+    asked = ask(scene)
+    client.force_login(scene.mallory)
+    for pk in (asked.pk, 4_000_000_000_000_000_000):
+        address = f"/requests/{pk}/{path}"
+        response = client.post(address, {"reason": "x"}) if path else client.get(address)
+        assert response.status_code == 404
+
+
+def test_what_people_write_stays_text(page: Client, scene: Scene) -> None:
+    said = shown(page, ask(scene, reason="<script>alert(1)</script> & more than ten letters"))
+    assert "<script>alert(1)" not in said
+    assert "&lt;script&gt;alert(1)" in said
+
+
+def test_it_shows_the_same_as_an_api_call_and_can_be_asked_again(page: Client, scene: Scene) -> None:
+    asked = ask(scene, reason="It's for the detector's evaluation.")
+    response = page.get(f"/requests/{asked.pk}/")
+    assert "/api/v1/requests" in response.context["curl"]
+    assert '"flavor": "training/a100"' in response.context["curl"]
+    assert "It'\\''s for" in response.context["curl"]
+    decisions.reject(asked.pk, by=scene.priya, expected_version=1, reason="No.", now=timezone.now())
+    again = page.get(page.get(f"/requests/{asked.pk}/").context["again"])
+    assert "Ask for 3 × A100" in again.content.decode()
+
+
+def test_it_takes_a_dozen_queries_at_most_however_long_its_story(page: Client, scene: Scene) -> None:
+    asked = ask(scene)
+    address = f"/requests/{asked.pk}/"
+    counts = []
+    for number in range(3):
+        with CaptureQueriesContext(connection) as seen:
+            page.get(address)
+        counts.append(len(seen))
+        version = Request.objects.get(pk=asked.pk).version
+        decisions.ask_back(
+            asked.pk, by=scene.priya, expected_version=version, question=f"{number}?", now=timezone.now()
+        )
+        page.post(f"{address}answer", {"reason": "Yes."})
+    assert max(counts) == min(counts) <= 12

@@ -1,0 +1,255 @@
+"""Asking on the page: starting points, the answer, what is refused at the field, and sending it twice."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from accounts.models import User
+from accounts.roles import Role
+from approvals import decisions
+from approvals.models import Request
+from audit.models import Event
+from fleet.models import Flavor
+from provisioning.models import Tenancy
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+NEW, PREVIEW = "/requests/new", "/requests/preview"
+
+
+@pytest.fixture
+def place() -> Tenancy:
+    """Vision on training-eastus."""
+    return factories.tenancy(factories.team("Vision"), factories.cluster("training-eastus"))
+
+
+@pytest.fixture
+def a100(place: Tenancy) -> Flavor:
+    """24 A100 there."""
+    return factories.flavor(place.cluster, "a100")
+
+
+@pytest.fixture
+def ada(place: Tenancy, a100: Flavor) -> User:
+    """A member of Vision."""
+    return factories.person("Ada Okafor", teams=[place.team])
+
+
+@pytest.fixture
+def page(client: Client, ada: User) -> Client:
+    """Ada's browser."""
+    client.force_login(ada)
+    return client
+
+
+def values(**changes: Any) -> dict[str, Any]:
+    """The form as Ada fills it in."""
+    until = timezone.now() + timedelta(days=3)
+    usual = {
+        "team": "vision", "flavor": "training-eastus/a100", "gpus": "2", "until": until.strftime("%Y-%m-%dT%H:%M"),
+        "purpose": "training", "reason": "", "token": "one",
+    }  # fmt: skip
+    return {key: value for key, value in (usual | changes).items() if value is not None}
+
+
+def text(response: Any) -> str:
+    """What the page says."""
+    return str(response.content.decode())
+
+
+def test_it_starts_from_what_exists_with_prices(page: Client) -> None:
+    shown = text(page.get(NEW))
+    for title in ("1 × A100 · today", "2 × A100 · 1 week", "8 × A100 · 3 days"):
+        assert title in shown
+    assert "Automatic. Yours in about 5 seconds." in shown
+    assert "Ask for 1 × A100" in shown
+
+
+def test_it_offers_what_was_asked_for_last(page: Client, ada: User, place: Tenancy, a100: Flavor) -> None:
+    factories.request(ada, place, a100, gpus=2, days=3)
+    response = page.get(NEW)
+    assert "as last time" in text(response)
+    assert "Ask for 2 × A100" in text(response)
+
+
+def test_it_says_so_to_whoever_is_in_no_team(client: Client) -> None:
+    client.force_login(factories.person("Noor Haddad"))
+    assert "You are in no team that can ask yet" in text(client.get(NEW))
+
+
+def test_a_link_fills_the_form(page: Client) -> None:
+    shown = text(page.get(NEW, {"gpus": "5", "purpose": "notebook"}))
+    assert 'value="5"' in shown
+    assert "Platform leads decide." in shown
+    assert "Automatic if you ask for 2." in shown
+
+
+def test_a_small_ask_is_granted_at_once(page: Client, ada: User) -> None:
+    response = page.post(NEW, values())
+    asked = Request.objects.get()
+    assert (response.status_code, response["Location"]) == (302, f"/requests/{asked.pk}/")
+    assert (asked.state, asked.requester, asked.gpus) == ("approved", ada, 2)
+
+
+def test_sending_it_twice_asks_once(page: Client) -> None:
+    sent = values()
+    first, second = page.post(NEW, sent), page.post(NEW, sent)
+    assert first["Location"] == second["Location"]
+    assert Request.objects.count() == 1
+
+
+def test_the_same_form_with_other_values_is_refused_and_can_be_sent_again(page: Client) -> None:
+    page.post(NEW, values())
+    response = page.post(NEW, values(gpus="1"))
+    assert response.status_code == 409
+    assert "This form was sent already" in text(response)
+    assert 'name="token" value="one"' not in text(response)
+    assert Request.objects.count() == 1
+
+
+@pytest.mark.parametrize("gpus", ["0", "-1", "1.5", "NaN", str(10**20), "8 ", "８", "", "1e1", "+2", "two"])
+def test_it_refuses_a_number_of_gpus_that_is_none(page: Client, gpus: str) -> None:
+    response = page.post(NEW, values(gpus=gpus))
+    assert response.status_code == 422
+    assert 'href="#id_gpus"' in text(response)
+    assert f'value="{gpus}"' in text(response) or not gpus
+    assert not Request.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("until", "said"),
+    [
+        ("2020-01-01T00:00", "The end must lie in the future."),
+        ("9999-12-31T23:59", "The end lies too far ahead"),
+        ("2026-13-01T00:00", "Write a day and a time"),
+        ("2026-11-28T18:00Z", "Write a day and a time"),
+        ("tomorrow", "Write a day and a time"),
+        ("", "This field is required."),
+    ],
+)
+def test_it_refuses_an_end_without_sense(page: Client, until: str, said: str) -> None:
+    response = page.post(NEW, values(until=until))
+    assert response.status_code == 422
+    assert said in text(response)
+    assert 'href="#id_until"' in text(response)
+    assert not Request.objects.exists()
+
+
+def test_anothers_team_looks_like_one_that_does_not_exist(page: Client) -> None:
+    factories.tenancy(factories.team("Speech"), factories.cluster("other"))
+    answers = [page.post(NEW, values(team=team)) for team in ("speech", "nobody")]
+    assert [answer.status_code for answer in answers] == [422, 422]
+    assert all("Team: Choose one of your teams." in text(answer) for answer in answers)
+
+
+def test_a_kind_of_gpu_elsewhere_looks_like_one_that_does_not_exist(page: Client) -> None:
+    factories.flavor(factories.cluster("other"), "secret")
+    for flavor in ("other/secret", "other/none"):
+        answer = page.post(NEW, values(flavor=flavor))
+        assert answer.status_code == 422
+        assert "Choose a kind of GPU that is offered where the team is." in text(answer)
+        assert "secret 80 GB" not in text(answer)
+
+
+def test_it_refuses_fields_that_nobody_asked_for(page: Client) -> None:
+    response = page.post(NEW, values(state="approved"))
+    assert response.status_code == 422
+    assert "There is no field “state” here." in text(response)
+
+
+def test_a_reason_is_asked_for_only_when_a_person_decides(page: Client) -> None:
+    assert 'name="reason"' not in text(page.post(PREVIEW, values()))
+    assert 'name="reason"' in text(page.post(PREVIEW, values(gpus="3")))
+
+
+def test_a_person_is_not_asked_without_a_reason(page: Client) -> None:
+    response = page.post(NEW, values(gpus="3", reason="because"))
+    assert response.status_code == 422
+    assert "Say in a sentence what it is for." in text(response)
+    assert ">because</textarea>" in text(response).replace("\n", "")
+    assert Event.objects.filter(kind="refused").count() == 1
+
+
+def test_what_changed_after_the_answer_is_answered_again_first(page: Client) -> None:
+    response = page.post(NEW, values(answered="vision training-eastus/a100 1 2026-11-28T18:00"))
+    assert response.status_code == 422
+    assert "You changed it after this answer." in text(response)
+    assert not Request.objects.exists()
+
+
+def test_the_preview_says_what_is_stored_when_it_is_sent(page: Client) -> None:
+    sent = values(gpus="4", reason="Fine-tune the detector on the new tiles.")
+    shown = page.post(PREVIEW, sent).context["answer"]["verdict"]
+    page.post(NEW, sent)
+    stored = Request.objects.get().evaluations.get().answer
+    assert shown["sentence"] == stored["sentence"]
+    assert [rule["number"] for rule in shown["rules"]] == [rule["limit"] for rule in stored["rules"]]
+    assert [rule["mark"] == "ok" for rule in shown["rules"]] == [rule["holds"] for rule in stored["rules"]]
+
+
+def test_the_preview_writes_nothing_and_is_no_refusal(page: Client) -> None:
+    before = Event.objects.count()
+    for sent in (values(), values(gpus="9" * 5), values(gpus="x")):
+        assert page.post(PREVIEW, sent).status_code == 200
+    assert (Request.objects.count(), Event.objects.count()) == (0, before)
+
+
+def test_without_script_the_form_is_checked_before_it_is_sent(page: Client) -> None:
+    response = page.post(NEW, values(gpus="16", check="1"))
+    assert response.status_code == 200
+    assert "Platform leads, then engineering leadership decide." in text(response)
+    assert "Ask for 16 × A100" in text(response)
+    assert not Request.objects.exists()
+
+
+def test_a_quick_choice_sets_the_end(page: Client) -> None:
+    response = page.post(NEW, values(quick="14"))
+    until = response.context["form"].cleaned_data["until"]
+    assert timedelta(days=13, hours=23) <= until - timezone.now() <= timedelta(days=14)
+
+
+def test_what_is_impossible_cannot_be_sent(page: Client) -> None:
+    shown = text(page.post(PREVIEW, values(gpus="25")))
+    assert "Not possible as it stands" in shown
+    assert "disabled" in shown
+    assert page.post(NEW, values(gpus="25", reason="As many as there are.")).status_code == 422
+
+
+def test_it_says_what_changes_and_what_it_costs(
+    page: Client, ada: User, place: Tenancy, a100: Flavor
+) -> None:
+    factories.request(ada, place, a100, gpus=2, days=3)
+    answer = page.post(PREVIEW, values(gpus="1")).context["answer"]
+    rows = {row["label"]: (row["before"], row["after"]) for row in answer["changes"]}
+    assert rows["Quota, A100"] == ("2 GPUs", "3 GPUs")
+    assert rows["Cost a day"] == ("$176", "$264")
+    assert answer["per_day"] == "$88"
+
+
+def test_the_usual_time_needs_five_samples(page: Client, ada: User, place: Tenancy, a100: Flavor) -> None:
+    lead = factories.person("Priya Raman", Role.PLATFORM_LEAD)
+    now = timezone.now()
+    for number in range(5):
+        said = page.post(PREVIEW, values(gpus="3")).context["answer"]["verdict"]["detail"]
+        assert said == ""
+        asked = factories.request(ada, place, a100, gpus=3, days=1, now=now - timedelta(days=9 - number))
+        at = asked.created_at + timedelta(hours=3)
+        decisions.approve(asked.pk, by=lead, expected_version=1, now=at)
+    said = page.post(PREVIEW, values(gpus="3")).context["answer"]["verdict"]["detail"]
+    assert said == "Usually 3 h."
+
+
+def test_it_asks_the_database_as_often_for_many_kinds_as_for_few(
+    page: Client, place: Tenancy, django_assert_max_num_queries: Any, ada: User, a100: Flavor
+) -> None:
+    factories.request(ada, place, a100, gpus=1)
+    with django_assert_max_num_queries(12) as few:
+        page.get(NEW)
+    for number in range(20):
+        factories.flavor(place.cluster, f"kind-{number}")
+    with django_assert_max_num_queries(12) as many:
+        page.get(NEW)
+    assert len(few) == len(many)

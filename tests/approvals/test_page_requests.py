@@ -1,0 +1,126 @@
+"""The list of requests: whose, which, in pages, and in a fixed number of queries."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from approvals.models import Request
+from tests import factories
+from tests.scene import Scene
+
+URL = "/requests/"
+
+
+def rows(response: Any) -> list[str]:
+    """The first cell of every line."""
+    return [row["cells"][0]["href"] for row in response.context["rows"]]
+
+
+def ask(scene: Scene, number: int = 1) -> list[Request]:
+    """So many small asks of Ada, a minute apart, oldest first."""
+    now = timezone.now()
+    moments = [now - timedelta(minutes=number - n) for n in range(number)]
+    place = (scene.ada, scene.tenancy, scene.flavor)
+    return [factories.request(*place, gpus=3, days=1, now=moment) for moment in moments]
+
+
+def queries(client: Client, url: str) -> int:
+    """How many queries a page takes."""
+    with CaptureQueriesContext(connection) as seen:
+        assert client.get(url).status_code == 200
+    return len(seen)
+
+
+def test_it_says_what_requests_are_for_when_there_are_none(client: Client, scene: Scene) -> None:
+    client.force_login(scene.ada)
+    shown = client.get(URL).content.decode()
+    assert "No requests yet" in shown
+    assert "Ask for GPUs" in shown
+
+
+def test_it_shows_a_request_with_its_state_and_whom_it_waits_for(client: Client, scene: Scene) -> None:
+    asked = ask(scene)[0]
+    client.force_login(scene.ada)
+    shown = client.get(URL).content.decode()
+    for words in (f"/requests/{asked.pk}/", "Waiting for approval", "platform leads", "Vision", "Ada Okafor"):
+        assert words in shown
+
+
+def test_a_stranger_sees_nothing_of_it(client: Client, scene: Scene) -> None:
+    ask(scene)
+    client.force_login(scene.mallory)
+    response = client.get(URL)
+    assert rows(response) == []
+    assert "Vision" not in response.content.decode()
+
+
+def test_a_platform_lead_sees_every_team(client: Client, scene: Scene) -> None:
+    ask(scene, 2)
+    client.force_login(scene.priya)
+    assert len(rows(client.get(URL))) == 2
+
+
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [({"whose": "mine"}, 0), ({"state": "waiting"}, 1), ({"state": "held"}, 1), ({"state": "ended"}, 0),
+     ({"team": "vision"}, 2), ({"team": "nobody"}, 2), ({"state": "rejected"}, 0)],
+)  # fmt: skip
+def test_it_is_narrowed_by_whose_team_and_state(
+    client: Client, scene: Scene, query: dict[str, str], count: int
+) -> None:
+    ask(scene)
+    factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=1)
+    client.force_login(scene.priya)
+    response = client.get(URL, query)
+    assert len(rows(response)) == count
+    assert count or "No request fits" in response.content.decode()
+
+
+def test_pages_follow_each_other_without_repeating_or_losing_a_row(client: Client, scene: Scene) -> None:
+    asked = ask(scene, 60)
+    client.force_login(scene.ada)
+    seen: list[str] = []
+    address = URL
+    while address:
+        response = client.get(address)
+        seen += rows(response)
+        older = response.context["page"].older
+        address = f"{URL}{older}" if older else ""
+    assert seen == [f"/requests/{each.pk}/" for each in reversed(asked)]
+
+
+def test_a_newer_row_does_not_move_the_page(client: Client, scene: Scene) -> None:
+    ask(scene, 30)
+    client.force_login(scene.ada)
+    first = client.get(URL)
+    second_address = f"{URL}{first.context['page'].older}"
+    before = rows(client.get(second_address))
+    ask(scene)
+    second = client.get(second_address)
+    assert rows(second) == before
+    back = client.get(f"{URL}{second.context['page'].newer}")
+    assert rows(back) == rows(first)
+
+
+@pytest.mark.parametrize(
+    "cursor", ["x", "2026-13-01T00:00:00+00:00_1", "2026-11-21T08:00:00_1", "_1", "\x00"]
+)
+def test_a_cursor_that_nobody_gave_out_leads_to_the_first_page(
+    client: Client, scene: Scene, cursor: str
+) -> None:
+    ask(scene)
+    client.force_login(scene.ada)
+    assert len(rows(client.get(URL, {"before": cursor}))) == 1
+
+
+def test_it_takes_as_many_queries_for_fifty_as_for_five(client: Client, scene: Scene) -> None:
+    client.force_login(scene.priya)
+    ask(scene, 5)
+    few = queries(client, URL)
+    ask(scene, 45)
+    assert queries(client, URL) == few <= 12

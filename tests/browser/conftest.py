@@ -1,0 +1,87 @@
+"""A real browser against a live server: signed in, in light and dark, on a desk and on a phone, with axe at hand."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.sessions.backends.db import SessionStore
+from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
+from pytest_django.live_server_helper import LiveServer
+
+from accounts.models import User
+from accounts.views import BACKEND
+from tests.scene import Scene
+from tests.scene import scene as make
+
+AXE = Path(__file__).parents[1] / "assets" / "axe.min.js"
+DESK: ViewportSize = {"width": 1280, "height": 800}
+PHONE: ViewportSize = {"width": 390, "height": 844}
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+ARGUMENTS = ["--no-sandbox", "--disable-background-networking", "--disable-component-update"]
+SIZES = {"desk": DESK, "phone": PHONE}
+
+Open = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One Chromium for a module: while it lives, Playwright's loop runs in this thread and nobody else's can."""
+    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
+        # Django would take every query for one made from async code.
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+        chromium = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=ARGUMENTS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def scene(transactional_db: None) -> Scene:
+    """A team on a cluster with the people around it, saved where the live server sees it."""
+    return make()
+
+
+@pytest.fixture
+def open_page(browser: Browser, live_server: LiveServer) -> Iterator[Open]:
+    """Opens a page as somebody: `open_page(user, path, size="phone", theme="dark", script=False)`."""
+    contexts = []
+
+    def show(user: User, path: str, *, size: str = "desk", theme: str = "light", script: bool = True) -> Page:
+        context = browser.new_context(
+            viewport=SIZES[size], color_scheme="dark" if theme == "dark" else "light",
+            java_script_enabled=script, reduced_motion="reduce", base_url=live_server.url,
+        )  # fmt: skip
+        contexts.append(context)
+        context.add_cookies([{"name": "qm_session", "value": session_of(user), "url": live_server.url}])
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        page.goto(path)
+        return page
+
+    yield show
+    for context in contexts:
+        context.close()
+
+
+def session_of(user: User) -> str:
+    """A session key of somebody who has signed in."""
+    session = SessionStore()
+    session[SESSION_KEY] = str(user.pk)
+    session[BACKEND_SESSION_KEY] = BACKEND
+    session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+    session.create()
+    return str(session.session_key)
+
+
+def violations(page: Page) -> list[str]:
+    """What axe finds wrong on the page, a line each."""
+    page.evaluate(AXE.read_text())
+    found: dict[str, Any] = page.evaluate(f"axe.run({{runOnly: {json.dumps(RULES)}}})")
+    return [f"{v['id']}: {v['nodes'][0]['html'][:160]}" for v in found["violations"]]
+
+
+def overflow(page: Page) -> int:
+    """By how many pixels the page is wider than the screen."""
+    return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))

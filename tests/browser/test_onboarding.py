@@ -1,0 +1,134 @@
+"""Bringing a team on board in a real browser, with script and without."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from accounts.models import User
+from onboarding.models import Onboarding
+from sandbox.world import person_id
+from tests import factories
+from tests.browser.conftest import Open, overflow, violations
+from tests.directory import directory, entra_server
+from tests.sandbox.entra.running import Running
+
+__all__ = ["directory", "entra_server"]
+LOOKS = [(size, theme) for size in ("desk", "phone") for theme in ("light", "dark")]
+GENOMICS = str(factories.group_oid(10))
+
+pytestmark = pytest.mark.usefixtures("directory")
+
+
+@pytest.fixture
+def ada(transactional_db: None) -> User:
+    """Somebody in a group that has no team, and two clusters."""
+    training = factories.cluster("training", title="Training East US")
+    factories.flavor(training, "a100")
+    factories.flavor(training, "h100", product="H100", price_per_gpu_hour="6.98")
+    factories.cluster("away", title="Away West Europe", reachable=False, message="connection refused")
+    return factories.person("Ada Okafor", oid=person_id(1), groups=[GENOMICS])
+
+
+def who(page: Page) -> None:
+    """The first step."""
+    page.get_by_label("Team’s name").fill("Genomics")
+    page.get_by_label("genomics-team").check()
+    page.get_by_label("Cost centre").fill("CC-4711")
+    page.get_by_role("button", name="Next: where").click()
+
+
+def where(page: Page) -> None:
+    """The second step."""
+    page.get_by_label("Training East US").check()
+    page.get_by_role("button", name="Next: start").click()
+
+
+def start(page: Page) -> None:
+    """The third step."""
+    page.get_by_label("2 × A100").check()
+    page.get_by_role("button", name="Next: review").click()
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["with-script", "without-script"])
+def test_four_steps_lead_to_the_list_of_objects(open_page: Open, ada: User, script: bool) -> None:
+    page = open_page(ada, "/teams/new", script=script)
+    who(page)
+    where(page)
+    start(page)
+    expect(page.get_by_text("Genomics gets a space on Training East US with 2 × A100")).to_be_visible()
+    expect(page.get_by_text("Automatic. Yours in about 5 seconds.")).to_be_visible()
+    page.get_by_role("button", name="Bring Genomics on board").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Bringing Genomics on board")
+    expect(page.get_by_text("0 of 10 objects true")).to_be_visible()
+    assert Onboarding.objects.get().team.name == "Genomics"
+
+
+def test_a_group_is_searched_without_script(open_page: Open, ada: User) -> None:
+    page = open_page(ada, "/teams/new", script=False)
+    page.get_by_label("Team’s name").fill("Speech")
+    page.get_by_label("Search a group by name").fill("speech")
+    page.get_by_role("button", name="Search", exact=True).click()
+    expect(page.get_by_text("You are not a member of it.")).to_be_visible()
+    expect(page.get_by_label("Team’s name")).to_have_value("Speech")
+
+
+def test_fields_are_checked_while_they_are_typed(open_page: Open, ada: User) -> None:
+    factories.team("Vision")
+    page = open_page(ada, "/teams/new")
+    page.get_by_label("Team’s name").fill("Vision")
+    expect(page.get_by_text("There is a team of this name already. Choose another.")).to_be_visible()
+    page.get_by_label("Team’s name").fill("Genomics")
+    expect(page.get_by_text("Free. Its address is /teams/genomics/.")).to_be_visible()
+    page.get_by_label("Search a group by name").fill("clim")
+    expect(page.get_by_label("climate-team")).to_be_visible()
+    who_else = page.get_by_label("genomics-team")
+    expect(who_else).to_have_count(0)
+
+
+def test_the_answer_follows_what_is_chosen(open_page: Open, ada: User) -> None:
+    page = open_page(ada, "/teams/new")
+    who(page)
+    where(page)
+    expect(page.get_by_label("GPUs", exact=True)).to_be_hidden()
+    page.get_by_label("Exactly").check()
+    page.get_by_label("GPUs", exact=True).fill("16")
+    expect(page.get_by_text("Platform leads, then engineering leadership decide.")).to_be_visible()
+    page.get_by_label("No GPUs yet").check()
+    expect(page.get_by_text("The space, and no GPUs yet")).to_be_visible()
+    expect(page.get_by_label("Why")).to_be_hidden()
+
+
+def test_what_is_wrong_is_said_at_its_field_and_nothing_is_lost(open_page: Open, ada: User) -> None:
+    page = open_page(ada, "/teams/new")
+    page.get_by_label("Team’s name").fill("Genomics")
+    page.get_by_label("Cost centre").fill("CC 4711")
+    page.get_by_role("button", name="Next: where").click()
+    expect(page.get_by_role("alert")).to_contain_text("Cost centre: Use up to 20 letters")
+    expect(page.get_by_role("alert")).to_contain_text("Choose the group")
+    expect(page.get_by_label("Team’s name")).to_have_value("Genomics")
+
+
+@pytest.mark.parametrize(("size", "theme"), LOOKS)
+def test_everybody_can_use_every_step(open_page: Open, ada: User, size: str, theme: str) -> None:
+    page = open_page(ada, "/teams/new", size=size, theme=theme)
+    for step in (who, where, start):
+        assert violations(page) == []
+        assert overflow(page) <= 0
+        step(page)
+    expect(page).to_have_url(re.compile("step=review"))
+    assert violations(page) == []
+    page.get_by_role("button", name="Bring Genomics on board").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Bringing Genomics on board")
+    assert violations(page) == []
+    assert overflow(page) <= 0
+
+
+def test_the_progress_page_finds_out_by_itself(open_page: Open, ada: User, directory: Running) -> None:
+    page = open_page(ada, "/teams/new")
+    for step in (who, where, start):
+        step(page)
+    page.get_by_role("button", name="Bring Genomics on board").click()
+    expect(page.get_by_text("0 of 10 objects true")).to_be_visible()
+    factories.make_true(Onboarding.objects.get().tenancy)
+    expect(page.get_by_text("10 objects, all true after")).to_be_visible()

@@ -1,0 +1,159 @@
+"""Locks are taken in one order, so that no two actions can wait for each other.
+
+The order: request, budgets, cluster, flavor, tenancy, audit chain. Each test holds one row, lets an action run into
+it, and sees that the action holds nothing that comes later.
+"""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import date, timedelta
+
+import psycopg
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from accounts.directory import graph
+from accounts.models import User
+from accounts.roles import Role
+from allocations import actions as allocations
+from allocations.models import Allocation, Budget
+from approvals import decisions
+from fleet.models import Flavor
+from onboarding.actions import Enrolment, onboard
+from provisioning.models import Tenancy
+from tests import factories
+from tests.sandbox.entra.running import Running
+from tests.services.process import wait_until
+
+CLIMATE = "00000000-0000-4000-9000-000000000009"
+BLOCKED = """
+SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+"""
+
+
+class Place:
+    """A team that holds two GPUs and has one request waiting."""
+
+    def __init__(self) -> None:
+        self.team = factories.team()
+        self.flavor: Flavor = factories.flavor()
+        self.tenancy: Tenancy = factories.tenancy(self.team, self.flavor.cluster)
+        self.member: User = factories.person(teams=[self.team])
+        self.lead: User = factories.person("", Role.PLATFORM_LEAD)
+        self.allocation: Allocation = factories.allocation(self.member, self.tenancy, self.flavor, gpus=2)
+        self.waiting = factories.request(self.member, self.tenancy, self.flavor, gpus=4)
+
+    def submit(self) -> None:
+        """Ask for one more, which the policy grants."""
+        factories.request(self.member, self.tenancy, self.flavor)
+
+    def approve(self) -> None:
+        """Grant what waits."""
+        version = self.waiting.version
+        decisions.approve(self.waiting.pk, by=self.lead, expected_version=version, now=timezone.now())
+
+    def give_back_all(self) -> None:
+        """Give both back."""
+        allocations.give_back(self.allocation.pk, gpus=None, by=self.member, now=timezone.now())
+
+    def give_back_part(self) -> None:
+        """Give one back, which writes a row for the other."""
+        allocations.give_back(self.allocation.pk, gpus=1, by=self.member, now=timezone.now())
+
+    def expire(self) -> None:
+        """End what is held."""
+        allocations.expire(self.allocation.pk, now=self.allocation.until + timedelta(seconds=1))
+
+
+ACTIONS = [Place.submit, Place.approve, Place.give_back_all, Place.give_back_part, Place.expire]
+
+
+@contextmanager
+def raw() -> Iterator[psycopg.Connection]:
+    """A connection of the test's own; what it locks is let go at the end."""
+    base = connection.settings_dict
+    with psycopg.connect(
+        host=base["HOST"], port=base["PORT"], user=base["USER"], dbname=base["NAME"]
+    ) as opened:
+        yield opened
+        opened.rollback()
+
+
+def run(action: Callable[[], None]) -> None:
+    """The action in a thread, with a connection of the thread's own."""
+    try:
+        action()
+    finally:
+        connection.close()
+
+
+@contextmanager
+def run_into(action: Callable[[], None], lock: str) -> Iterator[psycopg.Connection]:
+    """Let an action run into a locked row; yields a connection to look around with while it waits."""
+    with ThreadPoolExecutor(1) as threads:
+        with raw() as holder, raw() as looking:
+            holder.execute(lock.encode())
+            looking.autocommit = True
+            running: Future[None] = threads.submit(run, action)
+
+            def is_blocked() -> bool:
+                assert not running.done(), running.result()
+                return looking.execute(BLOCKED).fetchone() == (1,)
+
+            wait_until(is_blocked, what="the action to run into the lock", seconds=7)
+            yield looking
+        running.result(timeout=10)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("action", ACTIONS)
+def test_the_flavor_is_locked_before_the_tenancy(action: Callable[[Place], None]) -> None:
+    place = Place()
+    lock = f"SELECT 1 FROM fleet_flavor WHERE id = {place.flavor.pk} FOR UPDATE"
+    with run_into(lambda: action(place), lock) as looking:
+        free = "SELECT id FROM provisioning_tenancy WHERE id = %s FOR NO KEY UPDATE NOWAIT"
+        assert looking.execute(free, [place.tenancy.pk]).fetchone() == (place.tenancy.pk,)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("action", ACTIONS)
+def test_every_month_of_the_team_is_locked_before_the_flavor(action: Callable[[Place], None]) -> None:
+    # Money set aside in an earlier month is let go in the same transaction that takes some in a later one.
+    place = Place()
+    budget = Budget.objects.create(team=place.team, month=date(2026, 1, 1), limit_usd=1000)
+    lock = f"SELECT 1 FROM allocations_budget WHERE id = {budget.pk} FOR UPDATE"
+    with run_into(lambda: action(place), lock) as looking:
+        free = "SELECT id FROM fleet_flavor WHERE id = %s FOR NO KEY UPDATE NOWAIT"
+        assert looking.execute(free, [place.flavor.pk]).fetchone() == (place.flavor.pk,)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("action", ACTIONS)
+def test_the_tenancy_is_locked_before_the_audit_chain(action: Callable[[Place], None]) -> None:
+    place = Place()
+    lock = f"SELECT 1 FROM provisioning_tenancy WHERE id = {place.tenancy.pk} FOR UPDATE"
+    with run_into(lambda: action(place), lock) as looking:
+        assert looking.execute("SELECT id FROM audit_head FOR UPDATE NOWAIT").fetchone() == (1,)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_onboarding_locks_the_cluster_before_the_audit_chain(directory: Running) -> None:
+    # Changing a cluster locks its row, then the chain; a new tenancy locks the row that it refers to.
+    cluster, lead = factories.cluster(), factories.person("", Role.PLATFORM_LEAD)
+    enrolment = Enrolment(
+        name="Climate", entra_group=CLIMATE, cost_centre="CC-1", project="models", environment="dev",
+        cluster=cluster,
+    )  # fmt: skip
+    lock = f"SELECT 1 FROM fleet_cluster WHERE id = {cluster.pk} FOR UPDATE"
+    with run_into(lambda: enrol(enrolment, lead), lock) as looking:
+        # The chain's head may not be there yet: a table lock also meets the writer of its first row.
+        looking.autocommit = False
+        looking.execute("LOCK TABLE audit_head IN SHARE ROW EXCLUSIVE MODE NOWAIT")
+        looking.rollback()
+
+
+def enrol(enrolment: Enrolment, by: User) -> None:
+    """Bring a team on board."""
+    onboard(enrolment, by=by, graph=graph(), now=timezone.now())

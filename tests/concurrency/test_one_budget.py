@@ -1,0 +1,59 @@
+"""Sixty-four people who want the last of one budget at the same moment get exactly what it pays for."""
+
+import logging
+import time
+from collections import Counter
+from datetime import timedelta
+
+import requests
+from django.db.models import Sum
+from django.utils import timezone
+
+from allocations import money
+from allocations.models import Allocation, Budget
+from approvals.models import PolicyVersion, Request
+from approvals.states import State
+from tests import factories
+from tests.concurrency.books import wrong_in_the_books
+from tests.faults.calling import Caller, at_once, caller
+from tests.faults.running import Portal
+
+logger = logging.getLogger(__name__)
+SUBMITTERS = 64
+PAID_FOR = 20
+WIDE = {
+    "automatic_gpus": 9999, "automatic_days": 90, "automatic_usd": "9999999", "automatic_gpus_in_window": 9999,
+    "window_days": 7, "leadership_gpus": 9999, "automatic_environments": ["dev", "test"], "longest_days": 90,
+}  # fmt: skip
+
+
+def test_sixty_four_submitters_spend_one_budget_to_the_last_ask_and_not_a_cent_more(web: Portal) -> None:
+    now = timezone.now()
+    PolicyVersion.objects.create(number=2, thresholds=WIDE, active_from=now, why="Money alone decides.")
+    team = factories.team()
+    flavor = factories.flavor(gpus_total=SUBMITTERS)
+    factories.tenancy(team, flavor.cluster)
+    until = now.replace(microsecond=0) + timedelta(hours=10)
+    # The price falls by a cent a second while they ask, so the half ask of a remainder never becomes a whole one.
+    one = money.by_month(gpus=1, price=flavor.price_per_gpu_hour, start=now, end=until)
+    for month, usd in one.items():
+        Budget.objects.create(team=team, month=month, limit_usd=usd * PAID_FOR + usd / 2)
+    callers = [caller(factories.person(teams=[team]), web.url) for _ in range(SUBMITTERS)]
+    body = {
+        "team": team.slug, "flavor": f"{flavor.cluster.name}/{flavor.name}", "gpus": 1, "until": until.isoformat(),
+        "purpose": "training", "reason": "Whoever comes first gets the last of the month.",
+    }  # fmt: skip
+
+    def ask(who: Caller) -> requests.Response:
+        return who.post("requests/", body)
+
+    started = time.monotonic()
+    answers = at_once([lambda who=who: ask(who) for who in callers])  # type: ignore[misc]
+    took = time.monotonic() - started
+    states = Counter(answer.json().get("state") for answer in answers)
+    logger.info("%s in %.1f s: %s", Counter(a.status_code for a in answers), took, states)
+    assert Counter(answer.status_code for answer in answers) == {201: SUBMITTERS}
+    assert states == {State.APPROVED: PAID_FOR, State.WAITING: SUBMITTERS - PAID_FOR}
+    assert Request.objects.count() == SUBMITTERS
+    assert Allocation.objects.live().aggregate(gpus=Sum("gpus"))["gpus"] == PAID_FOR
+    assert wrong_in_the_books() == []

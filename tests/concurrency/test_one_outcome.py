@@ -1,0 +1,60 @@
+"""A request that is approved, rejected and withdrawn at the same moment has one outcome."""
+
+from datetime import timedelta
+
+from django.utils import timezone
+
+from accounts.roles import Role
+from approvals.models import Request
+from approvals.states import State
+from tests import factories
+from tests.concurrency.books import wrong_in_the_books
+from tests.faults.calling import Caller, at_once, caller
+from tests.faults.running import Portal
+
+ROUNDS = 8
+OUTCOMES = {"approve": State.APPROVED, "reject": State.REJECTED, "withdraw": State.WITHDRAWN}
+
+
+def test_approving_rejecting_and_withdrawing_at_once_has_one_outcome(web: Portal) -> None:
+    team, flavor = factories.team(), factories.flavor(gpus_total=100)
+    factories.tenancy(team, flavor.cluster)
+    asker = caller(factories.person(teams=[team]), web.url)
+    approver, rejecter = (caller(factories.person("", Role.PLATFORM_LEAD), web.url) for _ in range(2))
+    body = {
+        "team": team.slug, "flavor": f"{flavor.cluster.name}/{flavor.name}", "gpus": 4,
+        "until": (timezone.now() + timedelta(days=1)).isoformat(), "purpose": "training",
+        "reason": "Three people change their minds at once.",
+    }  # fmt: skip
+    seen: set[str] = set()
+    for _ in range(ROUNDS):
+        made = asker.post("requests/", body).json()
+        assert made["state"] == State.WAITING, made
+        seen.add(one_outcome(made["id"], asker=asker, approver=approver, rejecter=rejecter))
+    assert wrong_in_the_books() == []
+    assert seen <= set(OUTCOMES)
+
+
+def one_outcome(number: int, *, asker: Caller, approver: Caller, rejecter: Caller) -> str:
+    """Let the three loose on one request; the name of the one that took effect."""
+    path = f"requests/{number}"
+    etag = approver.get(f"{path}/").headers["ETag"]
+    answers = dict(
+        zip(
+            OUTCOMES,
+            at_once(
+                [
+                    lambda: approver.post(f"{path}/approve/", {}, seen=etag),
+                    lambda: rejecter.post(f"{path}/reject/", {"reason": "Not this week."}, seen=etag),
+                    lambda: asker.post(f"{path}/withdraw/", {}),
+                ]
+            ),
+            strict=True,
+        )
+    )
+    won = [name for name, answer in answers.items() if answer.ok]
+    said = {name: (answer.status_code, answer.text[:200]) for name, answer in answers.items()}
+    assert len(won) == 1, said
+    assert {answer.status_code for answer in answers.values() if not answer.ok} <= {403, 409, 412}, said
+    assert Request.objects.get(pk=number).state == OUTCOMES[won[0]], said
+    return won[0]

@@ -1,0 +1,224 @@
+"""Reading people and groups over TLS, with everything that can go wrong on the way."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connectors.errors import PermanentError, TemporaryError
+from connectors.graph import GRAPH_SCOPE, Graph, Group, Person, seconds
+from sandbox.world import ARCHIVES, archive_id, group_id, person_id
+from tests.sandbox.entra.running import Running, running
+
+ADA, BEN, CHLOE, PRIYA, ELENA = (person_id(number) for number in (1, 2, 3, 4, 6))
+NOOR, TOM = person_id(9), person_id(10)
+NOBODY = "99999999-9999-4999-8999-999999999999"
+
+
+@pytest.fixture
+def graph(world: Running) -> Graph:
+    entra = world.entra()
+    return Graph(
+        lambda: entra.app_token(GRAPH_SCOPE),
+        world.graph_url,
+        str(world.ca),
+        lambda: entra.app_token(GRAPH_SCOPE, fresh=True),
+    )
+
+
+@pytest.fixture(scope="module")
+def small_pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with running(tmp_path_factory.mktemp("pages"), page_size=2) as server:
+        yield server
+
+
+def test_groups_of_a_person_include_nested_ones(graph: Graph) -> None:
+    assert graph.groups_of(BEN) == {group_id(number) for number in (1, 7, 8, 9, 11)}
+
+
+def test_an_overage_is_answered_in_full(graph: Graph) -> None:
+    assert len(graph.groups_of(NOOR)) == ARCHIVES + 1
+
+
+def test_nobody_has_no_groups(graph: Graph) -> None:
+    assert graph.groups_of(NOBODY) == set()
+
+
+def test_it_sees_removal_from_a_group_at_once(world: Running, graph: Graph) -> None:
+    assert group_id(8) in graph.groups_of(BEN)
+    world.admin("DELETE", f"/v1.0/groups/{group_id(8)}/members/{BEN}/$ref")
+    assert graph.groups_of(BEN).isdisjoint({group_id(7), group_id(8)})
+    world.admin("POST", f"/v1.0/groups/{group_id(7)}/members/$ref", **{"@odata.id": f"x/{BEN}"})
+    assert group_id(7) in graph.groups_of(BEN)
+
+
+@pytest.mark.parametrize(
+    ("groups", "answer"),
+    [
+        ([group_id(7)], True),
+        ([group_id(3)], False),
+        ([], False),
+        ([NOBODY, group_id(9)], True),
+        ([*(archive_id(number) for number in range(1, 60)), group_id(8)], True),
+    ],
+)
+def test_is_member_knows_nested_groups_and_many(graph: Graph, groups: list[str], answer: bool) -> None:
+    assert graph.is_member(BEN, groups) is answer
+
+
+def test_nobody_is_no_member(graph: Graph) -> None:
+    assert not graph.is_member(NOBODY, [group_id(1)])
+
+
+def test_it_finds_groups_by_the_start_of_a_word(graph: Graph) -> None:
+    assert graph.find_groups("visi") == [Group(group_id(1), "vision-team", "Computer vision")]
+    assert [group.name for group in graph.find_groups("Robotics")] == ["robotics-interns", "robotics-team"]
+    assert len(graph.find_groups("team", limit=3)) == 3
+
+
+@pytest.mark.parametrize(
+    "text", ["", "  ", "zzz", 'a"b', "\\", '" OR displayName:"x', "a&$top=0", "{{", "é\r\n"]
+)
+def test_odd_searches_find_nothing_and_break_nothing(graph: Graph, text: str) -> None:
+    assert graph.find_groups(text) == []
+
+
+def test_it_reads_a_group(graph: Graph) -> None:
+    assert graph.group(group_id(2)) == Group(group_id(2), "nlp-team", "Natural language processing")
+    assert graph.group(NOBODY) is None
+
+
+@pytest.mark.parametrize("oid", ["x", "..", "a/b", "%2e%2e"])
+def test_a_group_id_cannot_reach_another_address(graph: Graph, oid: str) -> None:
+    try:
+        assert graph.group(oid) is None
+    except PermanentError as error:
+        assert error.code == "bad_request"  # noqa: PT017
+
+
+def test_it_reads_a_person_blocked_or_not(graph: Graph) -> None:
+    assert graph.person(ADA) == Person(ADA, "Ada Okafor", "ada@example.com", True)
+    assert graph.person(TOM) == Person(TOM, "Tom Baker", "tom@example.com", False)
+    assert graph.person(NOBODY) is None
+
+
+def test_it_sees_an_account_that_was_blocked(world: Running, graph: Graph) -> None:
+    world.admin("PATCH", f"/v1.0/users/{ADA}", accountEnabled=False)
+    person = graph.person(ADA)
+    assert person is not None
+    assert not person.enabled
+
+
+def test_members_include_those_of_nested_groups_and_the_blocked(graph: Graph) -> None:
+    assert [person.oid for person in graph.members(group_id(7))] == [ADA, BEN]
+    assert {person.oid: person.enabled for person in graph.members(group_id(1))}[TOM] is False
+    assert list(graph.members(NOBODY)) == []
+
+
+def test_members_come_page_by_page(small_pages: Running) -> None:
+    token = small_pages.token(kind="graph")
+    asked = Graph(lambda: token, small_pages.graph_url, str(small_pages.ca))
+    # The client asks for pages of a hundred; the server's own size shows without $top.
+    link = f"/groups/{group_id(1)}/transitiveMembers/microsoft.graph.user"
+    headers = {"Authorization": f"Bearer {token}"}
+    with small_pages.client() as client:
+        first = client.get(f"/v1.0{link}", headers=headers).json()
+        second = client.get(first["@odata.nextLink"], headers=headers).json()
+    assert [len(first["value"]), len(second["value"])] == [2, 2]
+    assert "@odata.nextLink" not in second
+    assert [row["id"] for row in first["value"] + second["value"]] == [
+        p.oid for p in asked.members(group_id(1))
+    ]
+
+
+def test_members_follow_every_page(world: Running, graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("connectors.graph.PAGE", 1)
+    assert [person.oid for person in graph.members(group_id(9))] == [ADA, BEN, CHLOE]
+
+
+def test_the_manager_chain_goes_to_the_top(graph: Graph) -> None:
+    assert [person.oid for person in graph.manager_chain(ADA)] == [CHLOE, PRIYA, ELENA]
+    assert graph.manager_chain(ADA)[0].email == "chloe@example.com"
+    assert graph.manager_chain(ELENA) == []
+    assert graph.manager_chain(NOBODY) == []
+
+
+@pytest.mark.parametrize(("status", "retry_after"), [(429, 17), (503, 2), (500, None), (504, None)])
+def test_failures_that_pass_say_when_to_come_back(
+    world: Running, graph: Graph, status: int, retry_after: int | None
+) -> None:
+    world.admin("POST", "/sandbox/faults", path="^/v1.0/", status=status, retry_after=retry_after)
+    with pytest.raises(TemporaryError, match=str(status)) as failed:
+        graph.groups_of(ADA)
+    assert failed.value.retry_after == retry_after
+
+
+def test_a_refusal_is_permanent(world: Running) -> None:
+    token = world.token(kind="graph", claims={"roles": ["Presence.Read.All"]})
+    with pytest.raises(PermanentError, match="Insufficient privileges") as refused:
+        Graph(lambda: token, world.graph_url, str(world.ca)).person(ADA)
+    assert refused.value.code == "forbidden"
+
+
+def test_an_old_token_is_renewed_once(world: Running) -> None:
+    asked: list[str] = []
+
+    def renew() -> str:
+        asked.append("again")
+        return world.token(kind="graph")
+
+    old = world.token(kind="graph", claims={"exp": 1})
+    graph = Graph(lambda: old, world.graph_url, str(world.ca), renew)
+    assert graph.person(ADA)
+    assert asked == ["again"]
+
+
+def test_a_token_that_stays_refused_is_permanent(world: Running) -> None:
+    old = world.token(kind="graph", claims={"exp": 1})
+    with pytest.raises(PermanentError, match="expired") as refused:
+        Graph(lambda: old, world.graph_url, str(world.ca)).person(ADA)
+    assert refused.value.code == "unauthorized"
+
+
+def test_silence_ends_at_the_deadline(world: Running, graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph.person(ADA)
+    monkeypatch.setattr("connectors.graph.TIMEOUT", (1.0, 0.2))
+    world.admin("POST", "/sandbox/faults", path="^/v1.0/", hang=True)
+    with pytest.raises(TemporaryError, match="ReadTimeout"):
+        graph.person(ADA)
+
+
+def test_an_unreachable_graph_is_worth_another_try(world: Running) -> None:
+    with pytest.raises(TemporaryError, match="ConnectionError"):
+        Graph(lambda: "x", "https://localhost:1/v1.0", str(world.ca)).person(ADA)
+
+
+def test_the_environments_ca_bundle_and_proxy_do_not_disturb(
+    world: Running, graph: Graph, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "none.pem"))
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:1")
+    assert graph.person(ADA)
+
+
+def test_a_next_page_elsewhere_gets_no_token(graph: Graph) -> None:
+    with pytest.raises(PermanentError, match="another server"):
+        graph._within("https://evil.example/v1.0/groups")
+
+
+@pytest.mark.parametrize(
+    ("header", "answer"),
+    [(None, None), ("", None), ("7", 7.0), ("-3", 0.0), ("soon", None), ("1.5", 1.5), ("inf", None)],
+)
+def test_retry_after_is_read_as_seconds(header: Any, answer: float | None) -> None:
+    assert seconds(header) == answer
+
+
+def test_retry_after_is_read_as_a_date() -> None:
+    later = datetime.now(UTC) + timedelta(seconds=90)
+    answer = seconds(format_datetime(later, usegmt=True))
+    assert answer is not None
+    assert 60 < answer <= 90

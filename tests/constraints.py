@@ -1,0 +1,236 @@
+"""An attack on every constraint of the database, past every action: by `update()` and `bulk_create()`.
+
+Run as a module, it migrates an empty SQLite database, attacks it, and prints what came through as JSON.
+"""
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+if __name__ == "__main__":
+    import django
+
+    from tests.services import environment
+
+    environment.fill()
+    os.environ["QM_DATABASE_URL"] = f"sqlite:///{tempfile.mkdtemp()}/db.sqlite3"
+    os.environ["QM_BROKER_URL"] = f"filesystem://{tempfile.mkdtemp()}"
+    os.environ["DJANGO_SETTINGS_MODULE"] = "portal.settings"
+    django.setup()
+
+from django.apps import apps
+from django.db import DatabaseError, connection, models, transaction
+from django.db.models import F
+
+from accounts.models import ApiToken, Idempotency, Membership, Project, RoleHeld, Team, User
+from allocations.models import Allocation, Budget
+from approvals.models import Decision, PolicyVersion, Request, Step
+from audit.models import Event, Head
+from fleet.models import Cluster, Flavor
+from onboarding.models import Onboarding
+from provisioning.models import Tenancy
+from tests import factories
+from tests.scene import DAY, NOW, Scene, scene
+
+if TYPE_CHECKING:
+    from django.db.models.query import QuerySet
+
+PACKAGES = ("audit", "accounts", "fleet", "provisioning", "allocations", "approvals", "onboarding")
+
+
+@dataclass(frozen=True)
+class World:
+    """Rows that keep every rule, with a second of each kind to collide with the first."""
+
+    scene: Scene
+    approved: Request
+    waiting: Request
+    other_team: Team
+    other_place: Tenancy
+    allocation: Allocation
+    other_allocation: Allocation
+
+
+def world() -> World:
+    """Two teams on one cluster, with something asked, held, decided and noted."""
+    made = scene()
+    approved, again = made.ask(2), made.ask(1)
+    other_team = factories.team("Speech", by=made.mallory)
+    place = factories.tenancy(other_team, made.flavor.cluster)
+    ApiToken.objects.create(
+        user=made.ada, name="one", prefix="a", digest="a", scope="read", expires_at=NOW + 9999 * DAY
+    )
+    ApiToken.objects.create(
+        user=made.ada, name="two", prefix="b", digest="b", scope="read", expires_at=NOW + 9999 * DAY
+    )
+    Idempotency.objects.create(user=made.ada, route="r", key="k", body_hash="h")
+    Onboarding.objects.create(
+        team=made.team, tenancy=made.tenancy, request=approved, by=made.ada, submitted_at=NOW
+    )
+    Onboarding.objects.create(team=other_team, tenancy=place, request=again, by=made.ada, submitted_at=NOW)
+    held = [Allocation.objects.get(reference=request.reference) for request in (approved, again)]
+    return World(made, approved, made.ask(8), other_team, place, held[0], held[1])
+
+
+def only(row: models.Model) -> "QuerySet[Any]":
+    """The queryset of one row."""
+    return type(row)._default_manager.filter(pk=row.pk)
+
+
+def add(row: models.Model) -> None:
+    """Insert past `save()`."""
+    type(row)._default_manager.bulk_create([row])
+
+
+def vote(w: World, by: User, **fields: Any) -> Decision:
+    """A decision on what waits, written by nobody's action."""
+    usual = {"content_version": 1, "verdict": "approve", "gpus": 8, "at": NOW}
+    return Decision(request=w.waiting, requester=w.scene.ada, by=by, **(usual | fields))
+
+
+def event(**fields: Any) -> Event:
+    """An event past the chain."""
+    usual = {"seq": 99_999, "at": NOW, "kind": "refused", "actor_kind": "person", "actor_name": "x"}
+    return Event(**(usual | fields))
+
+
+def twice(w: World) -> None:
+    """Two votes of one person on one version."""
+    add(vote(w, w.scene.priya))
+    add(vote(w, w.scene.priya, verdict="reject", gpus=None))
+
+
+Attack = Callable[[World], Any]
+NAMED: Mapping[str, Attack] = {
+    "an_event_is_of_a_known_kind": lambda w: add(event(kind="whatever")),
+    "events_are_numbered_from_one": lambda w: add(event(seq=0)),
+    "there_is_one_head": lambda w: add(Head(id=2)),
+    "one_account_per_person": lambda w: only(w.scene.mallory).update(tid=w.scene.ada.tid, oid=w.scene.ada.oid),
+    "a_role_is_held_once": lambda w: add(RoleHeld(user=w.scene.ada, role="data_scientist")),
+    "a_known_role_is_held": lambda w: RoleHeld.objects.filter(user=w.scene.ada).update(role="owner"),
+    "team_names_are_unique": lambda w: only(w.other_team).update(name="vISION"),
+    "a_team_slug_is_a_dns_label": lambda w: only(w.other_team).update(slug="Speech_team"),
+    "a_team_names_a_project_once": lambda w: add(Project(team=w.scene.team, slug="main")),
+    "a_project_slug_is_a_dns_label": lambda w: Project.objects.filter(team=w.scene.team).update(slug="-x"),
+    "a_person_is_in_a_team_once": lambda w: add(Membership(team=w.scene.team, user=w.scene.ada)),
+    "a_known_part": lambda w: Membership.objects.update(part="owner"),
+    "a_known_scope": lambda w: ApiToken.objects.update(scope="admin"),
+    "a_token_ends_after_it_starts": lambda w: ApiToken.objects.update(expires_at=F("created_at")),
+    "one_row_per_idempotency_key": lambda w: add(Idempotency(user=w.scene.ada, route="r", key="k", body_hash="x")),
+    "a_cluster_name_is_a_dns_label": lambda w: Cluster.objects.update(name="a.b"),
+    "borrowing_is_at_most_as_much_again": lambda w: Cluster.objects.update(borrow_percent=101),
+    "a_flavor_is_on_a_cluster_once": lambda w: only(factories.flavor(w.scene.flavor.cluster)).update(name="a100"),
+    "a_flavor_name_is_a_dns_label": lambda w: Flavor.objects.update(name="A100"),
+    "allocated_gpus_are_not_negative": lambda w: Flavor.objects.update(allocated=F("allocated") - 4),
+    "a_gpu_hour_has_a_price": lambda w: Flavor.objects.update(price_per_gpu_hour=0),
+    "a_node_has_a_gpu": lambda w: Flavor.objects.update(gpus_per_node=0),
+    "a_team_is_on_a_cluster_once": lambda w: only(w.other_place).update(team=w.scene.team),
+    "a_namespace_has_one_tenancy": lambda w: only(w.other_place).update(namespace=w.scene.tenancy.namespace),
+    "nothing_unwanted_was_observed": lambda w: only(w.other_place).update(observed_generation=F("generation") + 1),
+    "a_tenancy_has_a_known_environment": lambda w: only(w.other_place).update(environment="prod"),
+    "a_request_is_granted_once": lambda w: only(w.other_allocation).update(reference=w.allocation.reference),
+    "an_allocation_holds_a_gpu": lambda w: only(w.allocation).update(gpus=0),
+    "an_allocation_ends_after_it_starts": lambda w: only(w.allocation).update(until=F("starts_at")),
+    "an_end_has_a_reason": lambda w: only(w.allocation).update(ended_at=NOW),
+    "a_team_has_one_budget_a_month": lambda w: add(
+        Budget(team=w.scene.team, month=NOW.date().replace(day=1), limit_usd=1)
+    ),
+    "a_budget_is_never_overspent": lambda w: Budget.objects.update(held_usd=F("limit_usd") + 1),
+    "a_budget_holds_no_less_than_nothing": lambda w: Budget.objects.update(held_usd=-1),
+    "a_request_asks_for_a_gpu": lambda w: only(w.waiting).update(gpus=0),
+    "a_request_ends_after_it_is_made": lambda w: only(w.waiting).update(until=F("created_at")),
+    "a_request_is_in_a_known_state": lambda w: only(w.waiting).update(state="active"),
+    "an_approval_says_how_many": lambda w: only(w.waiting).update(state="approved", decided_at=NOW),
+    "nobody_is_given_more_than_was_asked": lambda w: only(w.approved).update(approved_gpus=F("gpus") + 1),
+    "a_step_has_its_place": lambda w: add(Step(request=w.waiting, version=1, position=0, seat="platform_leads")),
+    "a_step_is_opened_before_it_is_done": lambda w: Step.objects.filter(opened_at=None).update(done_at=NOW),
+    "nobody_decides_their_own_request": lambda w: add(vote(w, w.scene.ada)),
+    "one_vote_per_person": twice,
+    "an_approving_vote_says_how_many": lambda w: add(vote(w, w.scene.priya, gpus=None)),
+}  # fmt: skip
+UNIQUE: Mapping[str, Attack] = {
+    "accounts.User.oid": lambda w: only(w.scene.mallory).update(oid=w.scene.ada.oid, tid=factories.oid(5)),
+    "accounts.Team.slug": lambda w: only(w.other_team).update(slug=w.scene.team.slug),
+    "accounts.Team.entra_group": lambda w: only(w.other_team).update(entra_group=w.scene.team.entra_group),
+    "accounts.ApiToken.prefix": lambda w: ApiToken.objects.filter(prefix="b").update(prefix="a"),
+    "accounts.ApiToken.digest": lambda w: ApiToken.objects.filter(prefix="b").update(digest="a"),
+    "fleet.Cluster.name": lambda w: only(factories.cluster()).update(name=w.scene.flavor.cluster.name),
+    "approvals.PolicyVersion.number": lambda w: add(
+        PolicyVersion(number=1, thresholds={}, active_from=NOW + timedelta(days=1), why="x")
+    ),
+    "onboarding.Onboarding.team": lambda w: Onboarding.objects.filter(team=w.other_team).update(team=w.scene.team),
+    "onboarding.Onboarding.tenancy": lambda w: Onboarding.objects.filter(team=w.other_team).update(
+        tenancy=w.scene.tenancy
+    ),
+    "onboarding.Onboarding.request": lambda w: Onboarding.objects.filter(team=w.other_team).update(
+        request=w.approved
+    ),
+}  # fmt: skip
+# Further ways around a rule that has more than one side.
+ALSO: Mapping[str, Attack] = {
+    "a reason without an end": lambda w: only(w.allocation).update(end_reason="expired"),
+    "an approval of none": lambda w: only(w.approved).update(approved_gpus=0),
+    "an approval that takes its number back": lambda w: only(w.approved).update(approved_gpus=None),
+    "a rejection that gives": lambda w: only(w.approved).update(state="rejected"),
+    "an approval without a moment": lambda w: only(w.approved).update(decided_at=None),
+    "a rejection of one's own request": lambda w: add(vote(w, w.scene.ada, verdict="reject", gpus=None)),
+    "an approving vote for none": lambda w: add(vote(w, w.scene.priya, gpus=0)),
+    "an event changed": lambda w: Event.objects.filter(seq=1).update(actor_name="somebody else"),
+    "all events changed": lambda w: Event.objects.update(details={}),
+    "an event deleted": lambda w: Event.objects.filter(seq=1).delete(),
+    "an event deleted past the model": lambda w: Event.objects.all()._raw_delete("default"),
+}
+ATTACKS: Mapping[str, Attack] = {**NAMED, **UNIQUE, **ALSO}
+
+
+def named_constraints() -> set[str]:
+    """The constraints that models declare."""
+    return {constraint.name for model in product_models() for constraint in model._meta.constraints}
+
+
+def unique_fields() -> set[str]:
+    """The fields that are unique by themselves, but for keys."""
+    return {
+        f"{model._meta.label}.{field.name}"
+        for model in product_models()
+        for field in model._meta.fields
+        if field.unique and not field.primary_key
+    }
+
+
+def product_models() -> Iterator[type[models.Model]]:
+    """Every model of the product."""
+    return (model for model in apps.get_models() if model._meta.app_label in PACKAGES)
+
+
+def refusal(name: str, w: World) -> str:
+    """What the database says to an attack; empty when it lets it through."""
+    try:
+        with transaction.atomic():
+            ATTACKS[name](w)
+            # Some rules are only held at the end of a transaction.
+            connection.check_constraints()
+    except DatabaseError as error:
+        return str(error) or type(error).__name__
+    return ""
+
+
+def main() -> None:
+    """Attack a fresh SQLite database and print what it answered to each."""
+    from django.core.management import call_command
+
+    call_command("migrate", verbosity=0)
+    with transaction.atomic():
+        made = world()
+        answers = {name: refusal(name, made) for name in ATTACKS}
+        transaction.set_rollback(True)
+    json.dump({"vendor": connection.vendor, "answers": answers}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""HTTPS requests as they are written, without the connector's manners."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+import urllib3
+
+APPLY = "application/apply-patch+yaml"
+
+
+class Raw:
+    """One caller of one server."""
+
+    def __init__(self, pool: urllib3.PoolManager, server: str, token: str) -> None:
+        self._pool = pool
+        self._server = server
+        self._token = token
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        content_type: str = "application/json",
+    ) -> tuple[int, Any]:
+        """Status and body; the body is parsed where it is JSON."""
+        headers = {"content-type": content_type, "authorization": self._token, "user-agent": "contract/1"}
+        url = f"{self._server}{path}" + (f"?{urlencode(query)}" if query else "")
+        data = None if body is None else json.dumps(body).encode()
+        answer = self._pool.request(method, url, body=data, headers=headers, timeout=10.0)
+        text = answer.data.decode()
+        try:
+            return answer.status, json.loads(text)
+        except ValueError:
+            return answer.status, text
+
+    def apply(self, path: str, body: Any, *, manager: str = "quartermaster", **query: str) -> tuple[int, Any]:
+        """A server-side apply with these query options."""
+        asked = {**query, **({"fieldManager": manager} if manager else {})}
+        return self.send("PATCH", path, body, query=asked, content_type=APPLY)
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+    """Wait for a condition; AssertionError when it does not come true in time."""
+
+    deadline = time.monotonic() + seconds
+    pause = threading.Event()
+    while not condition():
+        assert time.monotonic() < deadline, "the condition did not come true in time"
+        pause.wait(0.05)

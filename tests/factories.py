@@ -1,0 +1,142 @@
+"""Builders for rows that tests start from: each makes one thing that is whole, and takes what should differ."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from decimal import Decimal
+from itertools import count
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+
+from accounts.models import Membership, Project, RoleHeld, Team, User
+from accounts.roles import Role
+from allocations.actions import refresh
+from allocations.models import Allocation
+from approvals.actions import Wanted, submit
+from approvals.models import Request
+from fleet.models import Cluster, Flavor
+from provisioning.actions import create_tenancy
+from provisioning.manifests import tenancy_objects
+from provisioning.models import Tenancy
+
+TENANT = UUID("11111111-1111-4111-8111-111111111111")
+_numbers = count(1)
+
+
+def oid(number: int) -> UUID:
+    """An object id as the sandbox numbers its people."""
+    return UUID(f"00000000-0000-4000-8000-{number:012d}")
+
+
+def group_oid(number: int) -> UUID:
+    """An object id as the sandbox numbers its groups."""
+    return UUID(f"00000000-0000-4000-9000-{number:012d}")
+
+
+def person(name: str = "", *roles: Role, teams: Iterable[Team] = (), **fields: Any) -> User:
+    """Somebody who has signed in, with these roles, in these teams."""
+    number = next(_numbers)
+    name = name or f"Person {number}"
+    defaults = {"tid": TENANT, "oid": oid(10_000 + number), "username": f"person{number}@example.com"}
+    user = User.objects.create(**(defaults | {"name": name} | fields))
+    RoleHeld.objects.bulk_create(RoleHeld(user=user, role=role) for role in roles or (Role.DATA_SCIENTIST,))
+    for team in teams:
+        join(team, user)
+    return user
+
+
+def join(team: Team, user: User, *, lead: bool = False) -> Membership:
+    """Make somebody a member of a team."""
+    user.__dict__.pop("teams", None)
+    part = Membership.Part.LEAD if lead else Membership.Part.MEMBER
+    return Membership.objects.create(team=team, user=user, part=part)
+
+
+def team(name: str = "", *, by: User | None = None, **fields: Any) -> Team:
+    """A team with one project; nobody is in it yet."""
+    number = next(_numbers)
+    name = name or f"Team {number}"
+    slug = name.lower().replace(" ", "-")
+    defaults = {
+        "slug": slug, "entra_group": group_oid(10_000 + number), "entra_group_name": f"{slug}-team",
+        "cost_centre": f"CC-{number}", "created_by": by or person(),
+    }  # fmt: skip
+    made = Team.objects.create(**(defaults | {"name": name} | fields))
+    Project.objects.create(team=made, slug="main")
+    return made
+
+
+def cluster(name: str = "", **fields: Any) -> Cluster:
+    """A cluster that answers."""
+    name = name or f"cluster-{next(_numbers)}"
+    now = timezone.now()
+    defaults = {
+        "title": name.capitalize(), "region": "eastus", "purpose": Cluster.Purpose.TRAINING, "reachable": True,
+        "version": "v1.36.2", "last_contact_at": now, "looked_at": now,
+    }  # fmt: skip
+    return Cluster.objects.create(**(defaults | {"name": name} | fields))
+
+
+def flavor(on: Cluster | None = None, name: str = "", **fields: Any) -> Flavor:
+    """24 A100 at $3.67 unless told otherwise."""
+    name = name or f"a100-{next(_numbers)}"
+    defaults = {
+        "product": "A100", "memory_gb": 80, "gpus_per_node": 8, "price_per_gpu_hour": Decimal("3.67"), "gpus_total": 24,
+        "gpus_seen_at": timezone.now(), "node_labels": {"accelerator": name},
+        "node_taints": [{"key": "sku", "value": "gpu", "effect": "NoSchedule"}],
+    }  # fmt: skip
+    return Flavor.objects.create(**(defaults | {"cluster": on or cluster(), "name": name} | fields))
+
+
+def tenancy(of: Team | None = None, on: Cluster | None = None, *, environment: str = "dev") -> Tenancy:
+    """A team's place on a cluster, wanted and not yet looked at."""
+    of, now = of or team(), timezone.now()
+    project = Project.objects.filter(team=of).first() or Project.objects.create(team=of, slug="main")
+    made = create_tenancy(team=of, cluster=on or cluster(), project=project, environment=environment, now=now)
+    refresh(made, actor=of.created_by.as_actor(), now=now)
+    return Tenancy.objects.get(pk=made.pk)
+
+
+def make_true(of: Tenancy, *, failed: str = "", message: str = "", at: datetime | None = None) -> Tenancy:
+    """What a worker leaves after a pass: every object true, or one kind `failed` and those after it waiting."""
+    now = at or timezone.now()
+    seen, state = [], "true"
+    for manifest in tenancy_objects(Tenancy.objects.get(pk=of.pk).desired):
+        meta = manifest["metadata"]
+        hit = manifest["kind"] == failed and state == "true"
+        seen.append(
+            {"kind": manifest["kind"], "name": meta["name"], "namespace": meta.get("namespace", ""),
+             "state": "failed" if hit else state, "since": now.isoformat(), "message": message if hit else ""}
+        )  # fmt: skip
+        state = "waiting" if hit else state
+    ready = {
+        "type": "Ready", "status": "False" if failed else "True", "reason": "Refused" if failed else "AllObjectsTrue",
+        "message": message or "Every object stands as wanted.", "since": now.isoformat(),
+    }  # fmt: skip
+    row = Tenancy.objects.get(pk=of.pk)
+    row.objects_seen, row.conditions, row.is_true, row.last_looked_at = seen, [ready], not failed, now
+    if not failed:
+        row.observed_generation, row.true_since = row.generation, now
+    row.save()
+    return row
+
+
+def request(
+    by: User, at: Tenancy, of: Flavor, *, gpus: int = 1, days: float = 3, purpose: str = "training",
+    reason: str = "Fine-tune the detector on the November data.", now: datetime | None = None,
+) -> Request:  # fmt: skip
+    """An ask through the action itself: a small one is approved and issued at once."""
+    now = now or timezone.now()
+    wanted = Wanted(
+        tenancy=Tenancy.objects.select_related("team", "cluster").get(pk=at.pk),
+        flavor=Flavor.objects.select_related("cluster").get(pk=of.pk),
+        gpus=gpus, until=now + timedelta(days=days), purpose=purpose, reason=reason,
+    )  # fmt: skip
+    return submit(wanted, by=by, now=now)
+
+
+def allocation(by: User, at: Tenancy, of: Flavor, *, gpus: int = 1, days: float = 3) -> Allocation:
+    """What an ask that the policy approves at once gives."""
+    asked = request(by, at, of, gpus=gpus, days=days)
+    return Allocation.objects.get(reference=asked.reference, ended_at=None)

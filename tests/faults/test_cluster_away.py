@@ -1,0 +1,75 @@
+"""A cluster that does not answer holds up nobody but its own tenancies."""
+
+import logging
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from provisioning.models import Tenancy
+from tests.faults.running import Portal, environment
+from tests.faults.tenancies import are_true, cluster_of, wanted
+from tests.faults.world import World, served
+from tests.services.process import wait_until
+
+logger = logging.getLogger(__name__)
+AWAY, WELL = 16, 6
+
+
+@pytest.fixture
+def away(tmp_path: Path) -> Iterator[World]:
+    """A second cluster, to freeze."""
+    with served("dev-eastus", tmp_path / "away") as running:
+        yield running
+
+
+def both(portal: Portal, world: World, away: World, folder: Path) -> None:
+    """Give the portal the kubeconfig files of both clusters."""
+    for each in (world, away):
+        (folder / each.kubeconfig).write_bytes((each.folder / each.kubeconfig).read_bytes())
+    portal.environment = environment(folder, kubeconfigs=folder)
+
+
+def test_tenancies_of_other_clusters_converge_while_one_cluster_hangs(
+    portal: Portal, world: World, away: World, tmp_path: Path
+) -> None:
+    both(portal, world, away, tmp_path)
+    frozen, well = cluster_of(away), cluster_of(world)
+    waiting = wanted(away, AWAY, on=frozen)
+    away.freeze()
+    portal.worker(wait=True)
+    rows = Tenancy.objects.filter(cluster=frozen)
+    wait_until(
+        lambda: rows.filter(is_true=False, last_looked_at__isnull=False).exists(), what="the first to fail"
+    )
+    asked = time.monotonic()
+    wanted_now = wanted(world, WELL, on=well)
+    wait_until(lambda: are_true(wanted_now), what="the others to be true", seconds=60)
+    took = time.monotonic() - asked
+    logger.info("%d true %.1f s after they were wanted, beside %d on a cluster that hangs", WELL, took, AWAY)
+    assert took <= 10
+    away.thaw()
+    back = time.monotonic()
+    wait_until(lambda: are_true(waiting), what="the cluster's own", seconds=90)
+    logger.info("%d true %.1f s after their cluster came back", AWAY, time.monotonic() - back)
+
+
+def test_a_cluster_that_is_gone_says_so_and_is_found_again(
+    portal: Portal, world: World, away: World, tmp_path: Path
+) -> None:
+    both(portal, world, away, tmp_path)
+    gone = cluster_of(away)
+    [tenancy] = wanted(away, 1, on=gone)
+    away.popen.kill()
+    away.popen.wait()
+    portal.worker()
+    row = Tenancy.objects.filter(pk=tenancy.pk)
+    wait_until(lambda: row.filter(is_true=False, last_looked_at__isnull=False).exists(), what="it to fail")
+    assert row.get().ready["reason"] == "WillTryAgain"
+    with served(away.name, away.folder) as back:
+        since = time.monotonic()
+        both(portal, world, back, tmp_path)  # it has another port now
+        wait_until(lambda: are_true([tenancy]), what="the tenancy to be true", seconds=60)
+        logger.info("true %.1f s after its cluster came back", time.monotonic() - since)
+        assert back.missing(tenancy) == []

@@ -1,0 +1,118 @@
+"""Redis is a doorbell: emptying it, killing it and freezing it lose nothing."""
+
+import logging
+import signal
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+
+import requests
+from django.utils import timezone
+
+from approvals.models import Request
+from portal import celery_app
+from provisioning.models import Tenancy
+from provisioning.tasks import reconcile_tenancy
+from tests import factories
+from tests.faults.calling import caller
+from tests.faults.running import Portal
+from tests.faults.tenancies import are_true, wanted
+from tests.faults.world import World
+from tests.services.process import wait_until
+from tests.services.redis import Redis
+
+logger = logging.getLogger(__name__)
+QUEUED = 12
+ASKS = 6
+
+
+def queue(tenancies: list[Tenancy], redis: Redis) -> None:
+    """Ring for each on this Redis."""
+    with celery_app.connection_for_write(redis.url()) as broker:
+        for tenancy in tenancies:
+            reconcile_tenancy.apply_async(args=[tenancy.pk], connection=broker)
+
+
+def waiting(redis: Redis) -> int:
+    """How many messages nobody has taken."""
+    with redis.client() as client:
+        return int(client.llen("celery"))
+
+
+def timed(call: Callable[[], requests.Response]) -> float:
+    """Make a call that must succeed; how many seconds it took."""
+    started = time.monotonic()
+    answer = call()
+    assert answer.ok, answer.text
+    return round(time.monotonic() - started, 2)
+
+
+def test_flushing_redis_with_work_queued_loses_nothing(apart: Portal, world: World, own_redis: Redis) -> None:
+    tenancies = wanted(world, QUEUED)
+    queue(tenancies, own_redis)
+    assert waiting(own_redis) == QUEUED
+    own_redis.flush()
+    assert waiting(own_redis) == 0
+    started = time.monotonic()
+    apart.worker()
+    wait_until(lambda: are_true(tenancies), what="all to be true", seconds=60)
+    logger.info("%d true %.1f s after the worker's start", QUEUED, time.monotonic() - started)
+    assert [world.missing(t) for t in tenancies] == [[]] * QUEUED
+
+
+def test_killing_redis_with_work_queued_loses_nothing_and_needs_no_restart_of_the_worker(
+    apart: Portal, world: World, own_redis: Redis
+) -> None:
+    worker = apart.worker(wait=True)
+    worker.signal(signal.SIGSTOP)
+    tenancies = wanted(world, QUEUED)
+    queue(tenancies, own_redis)
+    # One went to the connection on which the stopped worker waits, and is as lost as the others.
+    assert waiting(own_redis) >= QUEUED - 1
+    own_redis.kill()
+    worker.signal(signal.SIGCONT)
+    own_redis.start()
+    assert waiting(own_redis) == 0
+    back = time.monotonic()
+    wait_until(lambda: are_true(tenancies), what="all to be true", seconds=60)
+    took = time.monotonic() - back
+    logger.info("%d true %.1f s after Redis came back", QUEUED, took)
+    assert not worker.has_ended
+    assert took <= 10, worker.log[-3000:]
+
+
+def test_a_frozen_redis_delays_no_submit_and_no_page_and_loses_nothing(
+    apart: Portal, world: World, own_redis: Redis
+) -> None:
+    tenancies = wanted(world, ASKS)
+    worker, _ = apart.worker(wait=True), apart.web(workers=2)
+    wait_until(lambda: are_true(tenancies), what="all to be true")
+    members = [caller(factories.person(teams=[t.team]), apart.url) for t in tenancies]
+    bodies = [
+        {
+            "team": t.team.slug, "flavor": f"{world.name}/a100-80gb", "gpus": 1, "purpose": "notebook",
+            "until": (timezone.now() + timedelta(days=1)).isoformat(),
+        }
+        for t in tenancies
+    ]  # fmt: skip
+    usual = max(timed(partial(who.get, "me/")) for who in members[:3])
+    own_redis.freeze()
+    seconds = {}
+    for who, body in zip(members, bodies, strict=True):
+        seconds[f"submit {body['team']}"] = timed(partial(who.post, "requests/", body))
+        seconds[f"read {body['team']}"] = timed(partial(who.get, "me/"))
+    logger.info("with Redis frozen: %s", seconds)
+    own_redis.thaw()
+    back = time.monotonic()
+    wait_until(lambda: are_true(tenancies), what="all to be true", seconds=60)
+    took = time.monotonic() - back
+    logger.info("%d true %.1f s after Redis thawed", ASKS, took)
+    assert not worker.has_ended
+    assert Request.objects.count() == ASKS
+    assert [world.missing(t) for t in tenancies] == [[]] * ASKS
+    # Each web process may learn once, within its cache's time limit of a second, that Redis is away.
+    slow = {name: each for name, each in seconds.items() if each > 1}
+    assert len(slow) <= 2, slow
+    assert max(seconds.values()) < 2 + 2 * usual, seconds
+    assert took <= 10, worker.log[-3000:]

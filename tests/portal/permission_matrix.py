@@ -1,0 +1,164 @@
+"""Calls every address by every method as everybody, for one's own things, another team's and missing ones."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from http.cookies import SimpleCookie
+from typing import Any
+
+from django.db import transaction
+from django.test import Client
+from django.urls import URLPattern, get_resolver
+from django.utils import timezone
+
+from accounts.models import ApiToken
+from tests.calling import token_of
+from tests.world import World
+
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+ROLES = (
+    "anonymous",
+    "outsider",
+    "member",
+    "team_lead",
+    "platform_lead",
+    "leadership",
+    "auditor",
+    "read_token",
+)
+# Whoever sees no team but their own: for them another team's thing and a missing one are the same.
+BOUND = ("anonymous", "outsider", "member", "team_lead")
+OBJECTS = ("own", "other", "missing")
+MISSING = {
+    "pk": "999999999",
+    "slug": "nobody",
+    "name": "nowhere",
+    "prefix": "ffffffff",
+    "flavor": "none",
+    "month": "2026-11",
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One call's answer; `body` is without what names the call itself."""
+
+    status: int
+    body: str
+
+
+class Prober:
+    """Everybody's clients in one world; every call is undone."""
+
+    def __init__(self, here: World) -> None:
+        self.here = here
+        self.tokens = {role: token_of(user) for role, user in here.people.items()}
+        self.tokens["read_token"] = token_of(here.people["platform_lead"], ApiToken.Scope.READ)
+        self.pages = {role: Client(raise_request_exception=False) for role in ROLES}
+        for role, user in here.people.items():
+            self.pages[role].force_login(user)
+        self.sessions = {
+            role: client.cookies.output(header="").strip() for role, client in self.pages.items()
+        }
+        self.api = Client(raise_request_exception=False)
+
+    def call(self, route: str, method: str, role: str, thing: str) -> Cell:
+        """The answer to one call."""
+        path = "/" + self.path(route, role, thing)
+        is_api = route.startswith("api/")
+        headers = {"Idempotency-Key": "matrix", "If-Match": '"1"'} if is_api else {}
+        if (is_api or role == "read_token") and role in self.tokens:
+            headers["Authorization"] = f"Bearer {self.tokens[role]}"
+        client = self.api if is_api else self.pages[role]
+        # Signing out is undone too, in the database and in the browser.
+        client.cookies = SimpleCookie("" if is_api else self.sessions[role])
+        with transaction.atomic():
+            answer = client.generic(
+                method, path, self.body(route), "application/json" if is_api else FORM, headers=headers
+            )
+            transaction.set_rollback(True)
+        return Cell(answer.status_code, plain(answer) if is_api else "")
+
+    def path(self, route: str, role: str, thing: str) -> str:
+        """The route with the names of a thing in it."""
+        values = MISSING | ({} if thing == "missing" else self.names(route, role, thing))
+        for name, value in values.items():
+            for kind in ("int", "slug", "str"):
+                route = route.replace(f"<{kind}:{name}>", value)
+        return "api/nothing" if route == NO_ADDRESS else route
+
+    def names(self, route: str, role: str, thing: str) -> dict[str, str]:
+        """What identifies a thing, by parameter."""
+        side = self.here.own if thing == "own" else self.here.other
+        found = {"slug": side.team.slug}
+        if "requests/" in route or "approvals/" in route:
+            found["pk"] = str(side.waiting.pk)
+        elif "tenancies/" in route:
+            found["pk"] = str(side.tenancy.pk)
+        elif "allocations/" in route:
+            found["pk"] = str(side.allocation.pk)
+        elif thing == "own":
+            found |= {"pk": str(self.here.flavor.pk), "flavor": self.here.flavor.name}
+        if thing == "own":
+            found["name"] = self.here.cluster.name
+        mine = self.tokens.get(role, "").split("_")
+        found["prefix"] = mine[1] if thing == "own" and len(mine) > 1 else side.token.prefix
+        return found
+
+    def body(self, route: str) -> str:
+        """A body that the address takes as far as it can be known without the caller."""
+        ask = {
+            "team": "vision", "flavor": "training-eastus/a100", "gpus": 1, "purpose": "training",
+            "until": (timezone.now() + timedelta(days=1)).isoformat(),
+        }  # fmt: skip
+        bodies: dict[str, Any] = {
+            "api/v1/requests/": ask,
+            "api/v1/requests/preview/": ask,
+            "api/v1/requests/<int:pk>/reject/": {"reason": "Use the T4s."},
+            "api/v1/requests/<int:pk>/ask/": {"reason": "Why four?"},
+            "api/v1/requests/<int:pk>/answer/": {"reason": "Two runs."},
+            "api/v1/teams/<slug:slug>/budgets/<str:month>/": {"limit_usd": "20000.00"},
+            "api/v1/tokens/": {"name": "x", "scope": "read", "days": 1},
+            "api/v1/clusters/": {"name": "new", "title": "New", "region": "x", "purpose": "training"},
+            "api/v1/flavors/": {
+                "cluster": "training-eastus", "name": "new", "product": "L4", "memory_gb": 24, "gpus_per_node": 1,
+                "price_per_gpu_hour": "1.00",
+            },
+        }  # fmt: skip
+        return json.dumps(bodies.get(route, {})) if route.startswith("api/") else ""
+
+
+NO_ADDRESS = "api/(none)"
+FORM = "application/x-www-form-urlencoded"
+
+
+def plain(answer: Any) -> str:
+    """A problem without its address and id; nothing of other answers."""
+    if answer.headers.get("Content-Type") != "application/problem+json":
+        return ""
+    kept = {key: value for key, value in answer.json().items() if key not in ("instance", "request_id")}
+    return json.dumps(kept, sort_keys=True)
+
+
+def routes() -> list[str]:
+    """Every address that the resolver knows."""
+    return sorted(_walk(get_resolver().url_patterns, ""))
+
+
+def _walk(patterns: Any, before: str) -> Iterator[str]:
+    for pattern in patterns:
+        route = before + (
+            str(pattern.pattern) or ("(none)" if before == "api/" and pattern.name != "api-root" else "")
+        )
+        if isinstance(pattern, URLPattern):
+            yield route
+        else:
+            yield from _walk(pattern.url_patterns, route)
+
+
+def things(route: str) -> tuple[str, ...]:
+    """What the route can be called for."""
+    if "<" not in route:
+        return ("own",)
+    return OBJECTS if any(name in route for name in ("slug:slug", "int:pk", "prefix")) else ("own", "missing")

@@ -1,0 +1,102 @@
+"""The audit log's page: whose events, narrowed, paged, and the chain checked."""
+
+import pytest
+from django.db import connection, transaction
+from django.test import Client
+
+from accounts.roles import Role
+from audit.events import Kind
+from audit.log import record, refuse
+from audit.models import Event
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+def text(client: Client, path: str) -> str:
+    """A page that is there."""
+    answer = client.get(path)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def happen(number: int, **fields: object) -> None:
+    """Budgets set by Elena."""
+    actor = factories.person("Elena Petrova").as_actor()
+    with transaction.atomic():
+        for _ in range(number):
+            record(Kind.BUDGET_SET, actor=actor, **fields)  # type: ignore[arg-type]
+
+
+def test_members_see_what_happened_in_their_teams_alone(client: Client) -> None:
+    vision, speech = factories.team("Vision"), factories.team("Speech")
+    happen(1, team_id=vision.pk, limit_usd="100")
+    happen(1, team_id=speech.pk, limit_usd="999")
+    happen(1, limit_usd="555")
+    client.force_login(factories.person("Ada", teams=[vision]))
+    page = text(client, "/audit/")
+    assert "limit usd 100" in page
+    assert "limit usd 999" not in page
+    assert "limit usd 555" not in page
+    assert f"/audit/?team={speech.slug}" not in page
+    assert "limit usd 999" not in text(client, f"/audit/?team={speech.slug}")
+
+
+def test_an_auditor_sees_everything_and_narrows_it(client: Client) -> None:
+    vision = factories.team("Vision")
+    happen(1, team_id=vision.pk, limit_usd="100")
+    refuse(actor=factories.person("Mallory Finch").as_actor(), reason="Not yours.", where="teams/new")
+    client.force_login(factories.person("Sam", Role.AUDITOR))
+    assert "Not yours." in text(client, "/audit/")
+    assert "Not yours." in text(client, "/audit/?outcome=refused")
+    assert "limit usd" not in text(client, "/audit/?outcome=refused")
+    assert "Not yours." not in text(client, "/audit/?kind=budget.set")
+    assert "limit usd" not in text(client, "/audit/?q=mallory")
+    assert "Not yours." not in text(client, "/audit/?team=vision")
+    assert "Nothing like that happened." in text(client, "/audit/?q=nobody-of-this-name")
+
+
+def test_pages_follow_a_cursor_without_gaps(client: Client) -> None:
+    happen(120)
+    client.force_login(factories.person("Sam", Role.AUDITOR))
+    seen: list[int] = []
+    path = "/audit/?kind=budget.set"
+    while path:
+        answer = client.get(path)
+        seen += [int(row["cells"][0]["sub"].split()[1]) for row in answer.context["rows"]]
+        path = f"/audit/{answer.context['next']}" if answer.context["next"] else ""
+        assert not path or "kind=budget.set" in path
+    assert seen == list(range(120, 0, -1))
+
+
+@pytest.mark.parametrize(
+    "query", ["before=x", "before=-1", "before=²", "before=" + "9" * 40, "kind=nothing", "team=%00"]
+)
+def test_nonsense_in_the_address_breaks_nothing(client: Client, query: str) -> None:
+    client.force_login(factories.person("Sam", Role.AUDITOR))
+    assert client.get(f"/audit/?{query}").status_code == 200
+
+
+def test_the_chain_is_checked_by_post_and_holds(client: Client) -> None:
+    happen(3)
+    client.force_login(factories.person("Sam", Role.AUDITOR))
+    assert client.get("/audit/check").status_code == 405
+    assert client.post("/audit/check")["Location"] == "/audit/"
+    assert "The chain holds: 3 events, unbroken." in text(client, "/audit/")
+
+
+def test_a_broken_chain_names_the_event(client: Client) -> None:
+    happen(3)
+    with connection.cursor() as cursor:
+        cursor.execute("SET session_replication_role = replica")  # past the trigger, as a superuser could
+        cursor.execute("UPDATE audit_event SET actor_name = 'Somebody else' WHERE seq = 2")
+        cursor.execute("SET session_replication_role = DEFAULT")
+    client.force_login(factories.person("Sam", Role.AUDITOR))
+    client.post("/audit/check")
+    assert "The chain is broken at event 2" in text(client, "/audit/")
+
+
+def test_others_may_not_check_it(client: Client) -> None:
+    client.force_login(factories.person("Ada"))
+    assert client.post("/audit/check").status_code == 403
+    assert Event.objects.filter(kind=Kind.REFUSED).exists()

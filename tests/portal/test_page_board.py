@@ -1,0 +1,212 @@
+"""Home, teams and a team's page: what they show to whom, and that more rows cost no more queries."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from accounts.models import Team, User
+from accounts.roles import Role
+from fleet.models import Cluster, Flavor
+from provisioning.models import Tenancy
+from tests import factories
+from tests.sandbox.entra.running import Running
+
+pytestmark = pytest.mark.django_db
+MOST_QUERIES = 12
+PAGES = (
+    "/",
+    "/teams/",
+    "/teams/vision/",
+    "/clusters/",
+    "/clusters/training/",
+    "/audit/",
+    "/palette?q=team",
+    "/tokens/",
+)
+
+
+@pytest.fixture
+def vision() -> Team:
+    return factories.team("Vision")
+
+
+@pytest.fixture
+def ada(client: Client, vision: Team) -> User:
+    ada = factories.person("Ada Okafor", teams=[vision])
+    client.force_login(ada)
+    return ada
+
+
+@pytest.fixture
+def place(vision: Team) -> Tenancy:
+    return factories.make_true(
+        factories.tenancy(vision, factories.cluster("training", title="Training East US"))
+    )
+
+
+@pytest.fixture
+def a100(place: Tenancy) -> Flavor:
+    return factories.flavor(place.cluster, "a100", gpus_total=1000)
+
+
+def queries(client: Client, path: str) -> int:
+    """How many queries a page takes."""
+    with CaptureQueriesContext(connection) as seen:
+        assert client.get(path).status_code == 200
+    return len(seen)
+
+
+def text(client: Client, path: str) -> str:
+    """A page that is there."""
+    answer = client.get(path)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_a_team_shows_what_it_holds_and_what_ends_next(
+    client: Client, ada: User, place: Tenancy, a100: Flavor
+) -> None:
+    held = factories.allocation(ada, place, a100, gpus=2, days=2)
+    factories.make_true(place)
+    page = text(client, "/teams/vision/")
+    assert "2 × A100 80 GB" in page
+    assert "Ending soon" in page
+    assert "$176" in page
+    assert f'href="/allocations/{held.pk}/give-back"' in page
+    assert "10 objects, all true" in page
+    assert "Ada Okafor" in page
+    assert f"tenancy-{place.pk}" in page or f"team-{place.team_id}" in page
+
+
+def test_a_team_without_anything_says_so(client: Client, ada: User) -> None:
+    page = text(client, "/teams/vision/")
+    assert "No GPUs now." in page
+    assert "On no cluster yet." in page
+    assert "Nothing was asked for yet." in page
+
+
+def test_a_failed_place_says_why_and_can_be_tried_again(client: Client, ada: User, place: Tenancy) -> None:
+    factories.make_true(place, failed="ResourceQuota", message="The cluster answers 403.")
+    page = text(client, "/teams/vision/")
+    assert "The cluster answers 403." in page
+    assert f'action="/tenancies/{place.pk}/look-again"' in page
+
+
+def test_a_cluster_that_is_away_does_not_take_the_page_with_it(
+    client: Client, ada: User, place: Tenancy
+) -> None:
+    Cluster.objects.update(reachable=False, message="connection refused")
+    assert "Training East US does not answer: connection refused" in text(client, "/teams/vision/")
+
+
+def test_a_strangers_team_looks_like_a_missing_one(client: Client, ada: User) -> None:
+    factories.team("Speech")
+    assert client.get("/teams/speech/").status_code == client.get("/teams/nothing/").status_code == 404
+    assert "Speech" not in text(client, "/teams/")
+
+
+def test_who_sees_all_teams_gives_nothing_back(
+    client: Client, ada: User, place: Tenancy, a100: Flavor
+) -> None:
+    factories.allocation(ada, place, a100)
+    client.force_login(factories.person("Sam", Role.AUDITOR))
+    page = text(client, "/teams/vision/")
+    assert "1 × A100" in page
+    assert "give-back" not in page
+    assert "look-again" not in page
+
+
+def test_names_are_never_markup(client: Client, ada: User, vision: Team) -> None:
+    Team.objects.update(name="<img src=x onerror=alert(1)>")
+    for path in ("/teams/vision/", "/teams/", "/"):
+        assert "<img src=x" not in text(client, path)
+
+
+def test_teams_are_found_by_name_or_cost_centre(client: Client, ada: User, vision: Team) -> None:
+    assert "Vision" in text(client, f"/teams/?q={vision.cost_centre}")
+    page = text(client, "/teams/?q=<b>")
+    assert "No team is called “&lt;b&gt;”" in page
+
+
+def test_home_says_why_it_waits_and_for_whom(client: Client, ada: User, place: Tenancy, a100: Flavor) -> None:
+    asked = factories.request(ada, place, a100, gpus=16)
+    page = text(client, "/")
+    assert "16 × A100 for Vision waits for platform leads to decide" in page
+    assert f"/requests/{asked.pk}/" in page
+    assert "flavor=training%2Fa100" in page  # asking again is one click away
+
+
+def test_home_shows_what_is_held_and_ends(client: Client, ada: User, place: Tenancy, a100: Flavor) -> None:
+    factories.allocation(ada, place, a100, gpus=2, days=1)
+    page = text(client, "/")
+    assert "What you hold" in page
+    assert "Ending soon" in page
+
+
+def test_home_offers_the_first_ask_to_a_team_that_holds_nothing(client: Client, ada: User) -> None:
+    assert "Your team holds no GPUs yet" in text(client, "/")
+
+
+def test_home_offers_the_groups_of_somebody_without_a_team(client: Client, directory: Running) -> None:
+    client.force_login(factories.person("Mallory", oid=factories.oid(8)))
+    page = text(client, "/")
+    assert "Bring your team on board" in page
+    assert f'href="/teams/new?group={factories.group_oid(3)}"' in page
+
+
+def test_home_needs_no_directory(client: Client) -> None:
+    client.force_login(factories.person("Mallory"))
+    assert "Bring your team on board" in text(client, "/")
+
+
+def test_home_tells_a_lead_what_to_decide_oldest_first(
+    client: Client, ada: User, place: Tenancy, a100: Flavor
+) -> None:
+    factories.request(ada, place, a100, gpus=4)
+    factories.request(ada, place, a100, gpus=5, now=timezone.now() - timedelta(hours=3))
+    client.force_login(factories.person("Priya", Role.PLATFORM_LEAD))
+    page = text(client, "/")
+    assert page.index("5 × A100") < page.index("4 × A100")
+    assert "asked" in page
+    assert "3 h ago" in page
+
+
+def test_home_tells_only_whom_it_concerns_that_a_cluster_is_away(
+    client: Client, ada: User, place: Tenancy
+) -> None:
+    factories.cluster("elsewhere", title="Elsewhere", reachable=False, message="connection refused")
+    assert "Elsewhere does not answer" not in text(client, "/")
+    Cluster.objects.update(reachable=False)
+    assert "Training East US does not answer" in text(client, "/")
+    client.force_login(factories.person("Priya", Role.PLATFORM_LEAD))
+    assert "Elsewhere does not answer" in text(client, "/")
+
+
+def test_fifty_rows_cost_no_more_queries_than_five(
+    client: Client, ada: User, place: Tenancy, a100: Flavor
+) -> None:
+    priya = factories.person("Priya", Role.PLATFORM_LEAD, teams=[place.team])
+    client.force_login(priya)
+    fill(place, a100, priya, 5)
+    few = {path: queries(client, path) for path in PAGES}
+    fill(place, a100, priya, 45)
+    many = {path: queries(client, path) for path in PAGES}
+    assert few == many
+    assert max(many.values()) <= MOST_QUERIES, many
+
+
+def fill(place: Tenancy, a100: Flavor, priya: User, number: int) -> None:
+    """More of everything: teams, members, flavors, tenancies, requests that wait and that hold."""
+    for _ in range(number):
+        team = factories.team()
+        asker = factories.person(teams=[place.team, team])
+        factories.tenancy(team, place.cluster)
+        factories.flavor(place.cluster)
+        factories.request(asker, place, a100, gpus=4)
+        factories.request(priya, place, a100, gpus=3)
+        factories.request(asker, place, a100, gpus=1)
+    factories.make_true(place)

@@ -1,0 +1,93 @@
+"""The little pages of the frame: alive, ready, the gallery, and the page that says what was refused."""
+
+from typing import Any
+
+import pytest
+from django.core.handlers.wsgi import WSGIRequest
+from django.db import OperationalError, connection
+from django.test import Client, RequestFactory
+
+from accounts.refusals import BadInput, Conflict, NoRight, Refused, Stale
+from portal.problems import refused_page
+from tests import factories
+
+
+def refuse_to_connect(*args: object) -> None:
+    """What the database says when it is down, or asked when it must not be."""
+    raise OperationalError("connection refused at db.internal:5432")
+
+
+def test_alive_is_answered_without_a_database() -> None:
+    with connection.execute_wrapper(refuse_to_connect):
+        answer = Client().get("/healthz")
+    assert (answer.status_code, answer.content) == (200, b"ok\n")
+    assert answer["Content-Type"] == "text/plain"
+
+
+@pytest.mark.django_db
+def test_ready_is_answered_while_the_database_answers() -> None:
+    answer = Client().get("/readyz")
+    assert (answer.status_code, answer.json()) == (200, {"database": "ok"})
+
+
+@pytest.mark.django_db
+def test_not_ready_while_the_database_is_down_and_says_no_more_than_that() -> None:
+    with connection.execute_wrapper(refuse_to_connect):
+        answer = Client().get("/readyz")
+    assert (answer.status_code, answer.json()) == (503, {"database": "OperationalError"})
+    assert Client().get("/readyz").status_code == 200
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("debug", "demo", "status"), [(False, False, 404), (True, False, 200), (False, True, 200)]
+)
+def test_the_gallery_is_missing_in_production(
+    client: Client, settings: Any, debug: bool, demo: bool, status: int
+) -> None:
+    client.force_login(factories.person("Ada Okafor"))
+    settings.DEBUG, settings.DEMO = debug, demo
+    assert client.get("/styleguide").status_code == status
+
+
+@pytest.fixture
+def call() -> WSGIRequest:
+    """A call of nobody, with an id."""
+    request = RequestFactory().post("/somewhere")
+    request.request_id = "f00d" * 8  # type: ignore[attr-defined]
+    return request
+
+
+@pytest.mark.parametrize(
+    ("refusal", "status", "title"),
+    [
+        (BadInput("Write a number.", code="bad"), 422, "Some values cannot be taken"),
+        (NoRight("Leads only.", code="no_right"), 403, "You may not do this"),
+        (Conflict("It is taken.", code="taken"), 409, "This does not fit what is there"),
+        (Stale("Look again.", code="stale"), 412, "It has changed since you looked"),
+    ],
+)
+def test_a_refusal_has_a_page_that_says_what_and_that_nothing_was_changed(
+    call: WSGIRequest, refusal: Refused, status: int, title: str
+) -> None:
+    answer = refused_page(call, refusal)
+    page = answer.content.decode()
+    assert answer.status_code == status
+    assert all(words in page for words in (title, refusal.message, "Nothing was changed.", "f00d" * 8))
+    assert answer.refusal == {"detail": refusal.message, "code": refusal.code}  # type: ignore[attr-defined]
+
+
+def test_a_refusal_is_written_as_text_and_never_as_markup(call: WSGIRequest) -> None:
+    page = refused_page(call, Conflict("<script>alert(1)</script>", code="taken")).content.decode()
+    assert "&lt;script&gt;" in page
+    assert "<script>alert" not in page
+
+
+@pytest.mark.django_db
+def test_a_form_from_elsewhere_gets_the_page_of_refusals() -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(factories.person("Ada Okafor"))
+    answer = client.post("/theme", {"theme": "dark"})
+    assert answer.status_code == 403
+    assert "The form was not accepted" in answer.content.decode()
+    assert "qm_theme" not in answer.cookies

@@ -1,0 +1,112 @@
+"""A sandbox cluster served in a thread, prepared as an administrator would, and ways to meddle with it."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from connectors.kubernetes import Ref, path, ref_of
+from sandbox.kubernetes import Cluster, Identity, NodeSpec
+from sandbox.serving import Served, listen, port_of
+from tests.recordings.calling import call
+from tests.serving import serving
+
+DEPLOY = Path(__file__).parents[2] / "deploy" / "kubernetes"
+TAINT = ("sku", "gpu", "NoSchedule")
+PORTAL = "quartermaster"
+ADMIN = "admin"
+NODES = (
+    *(
+        NodeSpec(f"a100-{n}", gpus=8, labels={"accelerator": "nvidia-a100"}, taints=(TAINT,))
+        for n in range(3)
+    ),
+    *(
+        NodeSpec(f"h100-{n}", gpus=8, labels={"accelerator": "nvidia-h100"}, taints=(TAINT,))
+        for n in range(2)
+    ),
+    NodeSpec("cpu-0"),
+)
+
+
+@dataclass
+class Kubernetes:
+    """A served cluster: the portal reaches it over HTTP, the test past it."""
+
+    cluster: Cluster
+    port: int
+
+    def kubeconfig(self, folder: Path, token: str = PORTAL) -> str:
+        """Write a kubeconfig with this token into a folder and return its name."""
+        name = f"kubeconfig-{self.port}-{token}.yaml"
+        named = {"cluster": "it", "user": "it"}
+        config = {
+            "apiVersion": "v1", "kind": "Config", "current-context": "it",
+            "clusters": [{"name": "it", "cluster": {"server": f"http://127.0.0.1:{self.port}"}}],
+            "users": [{"name": "it", "user": {"token": token}}],
+            "contexts": [{"name": "it", "context": named}],
+        }  # fmt: skip
+        (folder / name).write_text(yaml.safe_dump(config))
+        return name
+
+    @property
+    def writes(self) -> int:
+        """Writes since the test began, the test's own included."""
+        return self.cluster.requests["writes"]
+
+    def fail(self, where: str = "", method: str = "", times: int = 100, **fault: Any) -> None:
+        """Make the next requests that match fail (see sandbox.kubernetes.faults)."""
+        self.cluster.faults.add({"match": {"path_regex": where, "method": method}, "times": times, **fault})
+
+    def get(self, ref: Ref, name: str, namespace: str | None = None) -> dict[str, Any] | None:
+        """An object as an administrator sees it."""
+        answer = self._send("GET", path(ref, namespace, name))
+        found: dict[str, Any] = answer[1]
+        return None if answer[0] == 404 else found
+
+    def create(self, manifest: Mapping[str, Any]) -> None:
+        """Create an object as an administrator."""
+        self.write("POST", path(ref_of(manifest), manifest["metadata"].get("namespace")), manifest)
+
+    def patch(
+        self, ref: Ref, name: str, namespace: str | None, body: Any, manager: str = "kubectl-edit"
+    ) -> None:
+        """Change an object by hand, as another field manager."""
+        self.write("PATCH", f"{path(ref, namespace, name)}?fieldManager={manager}", body)
+
+    def delete(self, ref: Ref, name: str, namespace: str | None = None) -> None:
+        """Delete an object as an administrator."""
+        self.write("DELETE", path(ref, namespace, name))
+
+    def names(self, ref: Ref) -> set[str]:
+        """The names of all objects of a kind."""
+        return {item["metadata"]["name"] for item in self._send("GET", path(ref))[1]["items"]}
+
+    def write(self, method: str, where: str, body: Any = None) -> None:
+        """Any write to any path as an administrator."""
+        status, answer = self._send(method, where, body)
+        assert status < 400, answer
+
+    def _send(self, method: str, where: str, body: Any = None) -> tuple[int, Any]:
+        kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+        headers = {"authorization": f"Bearer {ADMIN}", "content-type": kind, "accept": "application/json"}
+        content = b"" if body is None else json.dumps(body).encode()
+        answer = call(self.cluster.app, method, where, {}, headers, content)
+        return answer.status, answer.json()
+
+
+@contextmanager
+def served() -> Iterator[Kubernetes]:
+    """A cluster of 24 A100 and 16 H100 on a free port, with the roles of deploy/kubernetes applied."""
+    tokens = {ADMIN: Identity(ADMIN, ("system:masters",)), PORTAL: Identity(PORTAL)}
+    cluster = Cluster("training", nodes=NODES, tokens=tokens)
+    bound = listen(0)
+    with serving(Served(cluster.app, bound, None)):
+        kubernetes = Kubernetes(cluster, port_of(bound))
+        for file in sorted(DEPLOY.glob("*.yaml")):
+            for manifest in yaml.safe_load_all(file.read_text()):
+                kubernetes.create(manifest)
+        yield kubernetes

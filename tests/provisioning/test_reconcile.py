@@ -1,0 +1,373 @@
+"""A tenancy becomes true, stays true, and what stands in the way is said."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+from allocations.actions import refresh
+from audit.models import Event
+from connectors import kubernetes as connector
+from fleet.models import Cluster
+from provisioning import lease, reconcile
+from provisioning.delivery import client_for, kubeconfig_path
+from provisioning.manifests import tenancy_objects
+from provisioning.models import Tenancy
+from provisioning.plan import Key, first_difference
+from tests import factories
+from tests.provisioning.conftest import Place
+
+QUOTA, QUEUE = ("v1", "ResourceQuota"), ("kueue.x-k8s.io/v1beta2", "ClusterQueue")
+NAMESPACE, LIMITS = ("v1", "Namespace"), ("v1", "LimitRange")
+WEBHOOK_DOWN = (
+    '{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Internal error occurred: failed '
+    'calling webhook \\"mclusterqueue.kb.io\\": failed to call webhook: Post \\"https://kueue-webhook-service.'
+    'kueue-system.svc:443/mutate\\": dial tcp 10.0.0.1:443: connect: connection refused","reason":"InternalError",'
+    '"code":500}'
+)
+
+
+def missing(place: Place) -> list[str]:
+    """What of the ten objects does not stand on the cluster as wanted."""
+    wrong = []
+    for manifest in tenancy_objects(place.row.desired):
+        key = Key.of(manifest)
+        found = place.kubernetes.get(key.ref, key.name, key.namespace or None)
+        difference = "is missing" if found is None else first_difference(manifest, found)
+        wrong += [f"{key.kind} {key.name} {difference}"] if difference else []
+    return wrong
+
+
+def versions(place: Place) -> dict[Key, str]:
+    keys = [Key.of(manifest) for manifest in tenancy_objects(place.row.desired)]
+    found = {key: place.kubernetes.get(key.ref, key.name, key.namespace or None) for key in keys}
+    return {key: live["metadata"]["resourceVersion"] for key, live in found.items() if live}
+
+
+def newest_event(place: Place) -> Event:
+    return Event.objects.about("tenancy", place.tenancy.pk).latest("seq")
+
+
+def test_ten_objects_become_true_and_a_second_pass_writes_nothing(place: Place) -> None:
+    assert place.reconcile() == 10
+    row = place.row
+    assert missing(place) == []
+    assert (row.is_settled, row.true_since, row.last_looked_at) == (True, place.time, place.time)
+    assert (row.lease_until, row.attempts, row.next_look_at) == (None, 0, place.time + timedelta(seconds=60))
+    assert row.conditions == [
+        {"type": "Ready", "status": "True", "reason": "AllObjectsTrue",
+         "message": "Every object stands as wanted.", "since": place.time.isoformat()}
+    ]  # fmt: skip
+    assert place.states() == ["true"] * 10
+    event = newest_event(place)
+    assert (event.kind, event.details) == ("tenancy.converged", {"generation": 1, "writes": 10})
+    written = place.kubernetes.writes
+    assert place.reconcile() == 0
+    assert place.kubernetes.writes == written == 10
+    assert newest_event(place).seq == event.seq
+
+
+def test_more_gpus_write_the_quota_and_the_queue_alone(place: Place) -> None:
+    place.reconcile()
+    before = versions(place)
+    factories.request(place.ada, place.row, place.a100, gpus=2)
+    assert (place.row.is_settled, place.reconcile()) == (False, 2)
+    after = versions(place)
+    assert {key.kind for key in after if after[key] != before[key]} == {"ResourceQuota", "ClusterQueue"}
+    quota = place.kubernetes.get(QUOTA, "team-quota", place.tenancy.namespace)
+    assert quota is not None
+    assert quota["spec"]["hard"]["requests.nvidia.com/gpu"] == "2"
+    assert (place.row.is_settled, place.reconcile()) == (True, 0)
+
+
+def test_a_flavor_taken_off_the_cluster_leaves_the_queue(place: Place) -> None:
+    place.reconcile()
+    place.h100.delete()
+    refresh(place.row, actor=place.ada.as_actor(), now=place.time)
+    assert place.reconcile() == 1
+    queue = place.kubernetes.get(QUEUE, place.tenancy.namespace)
+    assert queue is not None
+    [group] = queue["spec"]["resourceGroups"]
+    assert [flavor["name"] for flavor in group["flavors"]] == ["quartermaster-cpu", "a100"]
+
+
+def test_what_somebody_changed_by_hand_is_put_right(place: Place) -> None:
+    place.reconcile()
+    place.kubernetes.patch(
+        QUOTA, "team-quota", place.tenancy.namespace, {"spec": {"hard": {"requests.nvidia.com/gpu": "64"}}}
+    )
+    assert missing(place) == [
+        "ResourceQuota team-quota .spec.hard.requests.nvidia.com/gpu is '64', should be '0'"
+    ]
+    assert place.reconcile() == 1
+    assert missing(place) == []
+    assert (newest_event(place).kind, newest_event(place).details["writes"]) == ("tenancy.drift_repaired", 1)
+    assert place.reconcile() == 0
+
+
+def test_what_somebody_deleted_is_made_again(place: Place) -> None:
+    place.reconcile()
+    place.kubernetes.delete(LIMITS, "team-defaults", place.tenancy.namespace)
+    place.kubernetes.delete(QUEUE, place.tenancy.namespace)
+    assert len(missing(place)) == 2
+    while missing(place):
+        place.later(seconds=61)
+        assert place.reconcile() is not None
+    assert place.row.is_settled
+
+
+def test_what_others_add_is_left_alone(place: Place) -> None:
+    place.reconcile()
+    place.kubernetes.patch(
+        NAMESPACE, place.tenancy.namespace, None, {"metadata": {"annotations": {"backup": "daily"}}}
+    )
+    assert place.reconcile() == 0
+
+
+@pytest.mark.parametrize("marks", [{}, {"app.kubernetes.io/managed-by": "Helm"}])
+def test_a_namespace_that_is_not_ours_is_said_and_not_touched(place: Place, marks: dict[str, str]) -> None:
+    name = place.tenancy.namespace
+    place.kubernetes.create(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": marks}}
+    )
+    before, written = place.kubernetes.get(NAMESPACE, name), place.kubernetes.writes
+    assert place.reconcile() == 0
+    assert place.kubernetes.get(NAMESPACE, name) == before
+    assert place.kubernetes.writes == written
+    assert place.row.ready["reason"] == "Refused"
+    assert place.row.ready["message"] == f"Namespace {name} exists and is not ours; it was not touched."
+    assert place.states() == ["failed"] + ["waiting"] * 9
+    assert newest_event(place).kind == "tenancy.failed"
+
+
+def test_another_tenancys_queue_is_not_taken_over(place: Place) -> None:
+    marks = {"app.kubernetes.io/managed-by": "quartermaster", "quartermaster.io/tenancy": "999999"}
+    queue = {
+        "apiVersion": QUEUE[0], "kind": QUEUE[1], "metadata": {"name": place.tenancy.namespace, "labels": marks},
+        "spec": {"namespaceSelector": {}},
+    }  # fmt: skip
+    place.kubernetes.create(queue)
+    assert place.reconcile() == 8
+    assert "exists and is not ours" in place.row.ready["message"]
+    assert place.states() == ["true"] * 8 + ["failed", "waiting"]
+
+
+def test_a_namespace_on_its_way_out_is_waited_for(place: Place) -> None:
+    place.reconcile()
+    claim = {"metadata": {"finalizers": ["example.com/hold"]}}
+    place.kubernetes.patch(("v1", "PersistentVolumeClaim"), "datasets", place.tenancy.namespace, claim)
+    place.kubernetes.delete(NAMESPACE, place.tenancy.namespace)
+    place.later(seconds=61)
+    assert place.reconcile() == 0
+    assert place.row.ready["reason"] == "WillTryAgain"
+    assert place.row.ready["message"] == f"Namespace {place.tenancy.namespace} is being deleted."
+
+
+FAULTS: dict[str, tuple[dict[str, Any], str, str, float, float]] = {
+    "refused": ({"status": 403}, "Refused", "403 Forbidden", 300, 300),
+    "not known": ({"status": 401}, "Refused", "401 Unauthorized", 300, 300),
+    "busy": ({"status": 429, "retry_after": 17}, "WillTryAgain", "429", 17, 17),
+    "busy for a moment": ({"status": 429, "retry_after": 1}, "WillTryAgain", "429", 1.4, 2.6),
+    "down": ({"status": 503}, "WillTryAgain", "503 ServiceUnavailable", 1.4, 2.6),
+    "webhook down": (
+        {"status": 500, "body": WEBHOOK_DOWN}, "WillTryAgain", "failed calling webhook", 1.4, 2.6
+    ),
+    "hanging": ({"hang": 0.6}, "WillTryAgain", "timed out", 1.4, 2.6),
+    "cut": ({"drop_after": 5}, "WillTryAgain", "", 1.4, 2.6),
+    "no JSON": ({"status": 502, "body": "<html>Bad gateway</html>"}, "WillTryAgain", "Bad gateway", 1.4, 2.6),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_failure_is_said_and_tried_again_in_its_time(
+    place: Place, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault, reason, words, soonest, latest = FAULTS[name]
+    monkeypatch.setattr(connector, "TIMEOUT", (1.0, 0.3))
+    place.kubernetes.fail(times=1, **fault)
+    assert place.reconcile() == 0
+    row = place.row
+    wait = (row.next_look_at - place.time).total_seconds()
+    assert (row.ready["status"], row.ready["reason"]) == ("False", reason)
+    assert words in row.ready["message"]
+    assert soonest <= wait <= latest
+    assert (row.lease_until, row.is_true, row.attempts) == (None, False, 1)
+    assert newest_event(place).kind == "tenancy.failed"
+
+
+def test_each_failure_in_a_row_waits_longer_and_at_most_about_a_minute(place: Place) -> None:
+    waits = []
+    for _ in range(9):
+        place.kubernetes.fail(times=1, status=503)
+        place.reconcile()
+        waits.append((place.row.next_look_at - place.time).total_seconds())
+        place.later(minutes=5)
+    steps = [2, 4, 8, 16, 32, 60, 60, 60, 60]
+    assert all(0.7 * step <= wait <= 1.3 * step for step, wait in zip(steps, waits, strict=True))
+
+
+def test_kueue_being_down_holds_up_the_rest_and_costs_no_write_twice(place: Place) -> None:
+    place.kubernetes.fail("clusterqueues", "PATCH", status=500, body=WEBHOOK_DOWN, times=1)
+    assert place.reconcile() == 8
+    assert place.states() == ["true"] * 8 + ["failed", "waiting"]
+    assert "failed calling webhook" in place.row.objects_seen[8]["message"]
+    place.later(seconds=5)
+    assert place.reconcile() == 2
+    assert place.row.is_settled
+
+
+def test_a_write_whose_answer_was_lost_is_found_done(place: Place) -> None:
+    place.kubernetes.fail("resourcequotas", "PATCH", drop_after=10, times=1)
+    assert place.reconcile() == 1
+    place.later(seconds=5)
+    assert place.reconcile() == 8
+    assert (missing(place), place.kubernetes.writes) == ([], 10)
+
+
+def test_a_failure_keeps_its_time_and_is_told_once(place: Place) -> None:
+    began = place.time.isoformat()
+    for _ in range(3):
+        place.kubernetes.fail(times=1, status=403)
+        place.reconcile()
+        place.later(minutes=6)
+    assert place.row.ready["since"] == began
+    assert {line["since"] for line in place.row.objects_seen} == {began}
+    assert Event.objects.filter(kind="tenancy.failed").count() == 1
+    place.reconcile()
+    assert place.row.ready["since"] == place.time.isoformat()
+
+
+def test_an_object_keeps_the_time_since_when_it_is_true(place: Place) -> None:
+    place.reconcile()
+    began = place.time
+    place.later(minutes=2)
+    factories.request(place.ada, place.row, place.a100, gpus=1)
+    place.reconcile()
+    assert {line["since"] for line in place.row.objects_seen} == {began.isoformat()}
+    assert (place.row.true_since, place.row.ready["since"]) == (place.time, began.isoformat())
+
+
+def test_a_failure_after_success_does_not_forget_what_was_true(place: Place) -> None:
+    place.reconcile()
+    place.kubernetes.fail("resourcequotas", "GET", status=503, times=1)
+    place.later(minutes=1)
+    place.reconcile()
+    row = place.row
+    assert (row.observed_generation, row.is_true, row.is_settled) == (1, False, False)
+    assert place.reconcile() == 0
+    assert place.row.is_settled
+
+
+class Stealing:
+    """A clock that lets another worker take the lease when it is read for the n-th time."""
+
+    def __init__(self, place: Place, at: int) -> None:
+        self.place, self.left = place, at
+
+    def __call__(self) -> Any:
+        self.left -= 1
+        if self.left == 0:
+            Tenancy.objects.filter(pk=self.place.tenancy.pk).update(lease_until=None)
+            assert lease.take(self.place.tenancy.pk, now=self.place.time) is not None
+        return self.place.time
+
+
+@pytest.mark.parametrize(("at", "written"), [(2, 0), (4, 1), (12, 5)])
+def test_a_worker_whose_lease_was_taken_writes_no_more_and_says_nothing(
+    place: Place, at: int, written: int
+) -> None:
+    assert reconcile.reconcile(place.tenancy.pk, now=Stealing(place, at)) == written
+    row = place.row
+    assert place.kubernetes.writes == written
+    assert (row.lease_no, row.conditions, row.objects_seen, row.is_true) == (2, [], [], False)
+    assert not Event.objects.filter(kind__startswith="tenancy.", actor_kind="portal").exists()
+
+
+def test_a_stale_workers_status_is_refused(place: Place) -> None:
+    place.reconcile()
+    before = place.row
+    place.later(minutes=1)
+    # Ten objects are kept, and the eleventh reading after taking the lease is for the status.
+    assert reconcile.reconcile(place.tenancy.pk, now=Stealing(place, 12)) == 0
+    row = place.row
+    assert (row.last_looked_at, row.lease_no) == (before.last_looked_at, before.lease_no + 2)
+    assert row.lease_until is not None
+
+
+def test_only_the_newest_lease_writes(place: Place) -> None:
+    first = lease.take(place.tenancy.pk, now=place.time)
+    assert first is not None
+    assert lease.take(place.tenancy.pk, now=place.time + timedelta(seconds=4)) is None
+    assert place.reconcile() is None
+    second = lease.take(place.tenancy.pk, now=place.time + timedelta(seconds=5))
+    assert second is not None
+    assert second.number == first.number + 1
+    assert (first.renew(now=place.time), first.write(is_true=True)) == (False, False)
+    assert second.renew(now=place.time)
+    assert not place.row.is_true
+
+
+def test_a_lease_that_ends_without_a_status_is_tried_later_each_time(place: Place) -> None:
+    waits = []
+    for _ in range(9):
+        assert lease.take(place.tenancy.pk, now=place.time) is not None
+        waits.append((place.row.next_look_at - place.time).total_seconds())
+        place.later(minutes=10)
+    assert waits == [5, 5, 10, 20, 40, 80, 160, 300, 300]
+
+
+def test_a_change_during_the_pass_is_looked_at_at_once(place: Place) -> None:
+    readings = 0
+
+    def now() -> Any:
+        nonlocal readings
+        readings += 1
+        if readings == 5:
+            factories.request(place.ada, place.row, place.a100, gpus=2)
+        return place.time
+
+    assert reconcile.reconcile(place.tenancy.pk, now=now) == 10
+    row = place.row
+    assert (row.generation, row.observed_generation, row.is_settled) == (2, 1, False)
+    assert row.next_look_at == place.time
+    assert place.reconcile() == 2
+    assert place.row.is_settled
+
+
+def test_nothing_wanted_yet_is_nothing_done(place: Place) -> None:
+    Tenancy.objects.filter(pk=place.tenancy.pk).update(generation=0)
+    assert place.reconcile() == 0
+    row = place.row
+    assert (row.lease_until, row.conditions, row.ready["status"]) == (None, [], "Unknown")
+    assert place.kubernetes.cluster.requests == {}
+
+
+def test_a_bug_of_ours_is_said_too(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+    Tenancy.objects.filter(pk=place.tenancy.pk).update(spec={})
+    assert place.reconcile() == 0
+    assert place.row.ready["message"] == "The portal failed (KeyError). Its operators were told."
+    assert place.row.ready["reason"] == "Refused"
+
+
+def test_a_missing_kubeconfig_is_said(place: Place) -> None:
+    Cluster.objects.update(kubeconfig="gone.yaml")
+    place.reconcile()
+    assert place.row.ready["message"] == "The kubeconfig gone.yaml is not there."
+    assert place.kubernetes.cluster.requests == {}
+
+
+@pytest.mark.parametrize("name", ["../secret.yaml", "/etc/passwd", "a/../../b"])
+def test_a_kubeconfig_lies_in_its_folder_only(place: Place, name: str) -> None:
+    assert kubeconfig_path(name).parent == settings.ENV.kubeconfig_dir
+
+
+def test_the_portal_has_no_more_rights_than_it_needs(place: Place) -> None:
+    client = client_for(place.cluster)
+    may = {
+        ("create", NAMESPACE): True, ("patch", QUOTA): True, ("patch", QUEUE): True, ("delete", LIMITS): True,
+        ("delete", NAMESPACE): False, ("delete", ("v1", "PersistentVolumeClaim")): False,
+        ("create", ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding")): False,
+        ("create", ("v1", "Pod")): False, ("patch", ("v1", "Node")): False,
+    }  # fmt: skip
+    assert {key: client.can_i(*key) for key in may} == may

@@ -1,0 +1,57 @@
+"""A cluster as other code embeds it."""
+
+import json
+
+from sandbox.kubernetes import Cluster, Identity, NodeSpec
+from tests.recordings.calling import Reply, call
+
+TOKENS = {"admin": Identity("admin", ("system:masters",))}
+HEADERS = {"authorization": "Bearer admin", "content-type": "application/json"}
+
+
+def send(cluster: Cluster, method: str, path: str, body: object = None) -> Reply:
+    content = b"" if body is None else json.dumps(body).encode()
+    return call(cluster.app, method, path, {}, HEADERS, content)
+
+
+def test_it_is_born_with_its_nodes_and_namespaces() -> None:
+    cluster = Cluster(
+        "dev", nodes=[NodeSpec("gpu-0", gpus=8, taints=(("sku", "gpu", "NoSchedule"),))], tokens=TOKENS
+    )
+    node = send(cluster, "GET", "/api/v1/nodes/gpu-0").json()
+    assert node["status"]["allocatable"]["nvidia.com/gpu"] == "8"
+    assert node["spec"]["taints"] == [{"key": "sku", "value": "gpu", "effect": "NoSchedule"}]
+    assert send(cluster, "GET", "/api/v1/namespaces/kueue-system").status == 200
+
+
+def test_it_is_dirty_until_its_snapshot_was_taken() -> None:
+    cluster = Cluster("dev", tokens=TOKENS)
+    cluster.snapshot()
+    assert not cluster.dirty
+    send(cluster, "POST", "/api/v1/namespaces", {"metadata": {"name": "a"}})
+    assert cluster.dirty
+
+
+def test_a_snapshot_brings_everything_back() -> None:
+    cluster = Cluster("dev", tokens=TOKENS)
+    send(cluster, "POST", "/api/v1/namespaces", {"metadata": {"name": "a"}})
+    state = json.loads(json.dumps(cluster.snapshot()))
+    again = Cluster("dev", tokens=TOKENS, state=state)
+    path = "/api/v1/namespaces/a"
+    assert send(again, "GET", path).json() == send(cluster, "GET", path).json()
+    assert not again.dirty
+
+
+def test_a_read_makes_nothing_dirty() -> None:
+    cluster = Cluster("dev", tokens=TOKENS)
+    cluster.snapshot()
+    send(cluster, "GET", "/api/v1/namespaces")
+    assert not cluster.dirty
+
+
+def test_a_namespace_that_ends_is_gone_after_its_content() -> None:
+    cluster = Cluster("dev", tokens=TOKENS)
+    send(cluster, "POST", "/api/v1/namespaces", {"metadata": {"name": "a"}})
+    assert send(cluster, "DELETE", "/api/v1/namespaces/a").json()["status"]["phase"] == "Terminating"
+    cluster.controllers.terminate()
+    assert send(cluster, "GET", "/api/v1/namespaces/a").status == 404

@@ -1,0 +1,56 @@
+"""The sample world holds together."""
+
+from sandbox import world
+from sandbox.entra.directory import Directory
+from sandbox.world import group_id, person_id
+
+
+def test_every_reference_leads_somewhere() -> None:
+    sample = world.sample()
+    people = {person.oid for person in sample.people}
+    groups = {group.oid for group in sample.groups}
+    assert len(people) == len(sample.people)
+    assert {person.manager for person in sample.people if person.manager} <= people
+    assert {group for person in sample.people for group in person.groups} <= groups
+    assert {role for person in sample.people for role in person.roles} == set(sample.app_roles)
+
+
+def test_the_directory_is_as_described() -> None:
+    directory = Directory(world.sample())
+    names = {oid: person.name.split()[0] for oid, person in directory.people.items()}
+    chain = [names[person.oid] for person in directory.managers_of(directory.people[person_id(1)])]
+    assert chain == ["Chloe", "Priya", "Elena"]
+    assert [names[person.oid] for person in directory.people_of(group_id(4))] == ["Priya", "Marcus"]
+    assert [names[person.oid] for person in directory.people_of(group_id(7))] == ["Ada", "Ben"]
+    assert not directory.enabled[person_id(10)]
+    assert len(directory.groups_of(person_id(9))) > 200
+
+
+def test_clusters_have_the_gpus_of_the_demo() -> None:
+    found = {
+        (cluster.name, group.accelerator): group.nodes * group.gpus
+        for cluster in world.sample().clusters
+        for group in cluster.node_groups
+        if group.gpus
+    }
+    assert found == {
+        ("training-eastus", "nvidia-a100"): 24,
+        ("training-eastus", "nvidia-h100"): 16,
+        ("dev-eastus", "nvidia-t4"): 16,
+        ("dev-eastus", "nvidia-a10"): 8,
+    }
+
+
+def test_a_circle_of_managers_ends() -> None:
+    first = world.Person("a", "A", "a@x", "", manager="b")
+    second = world.Person("b", "B", "b@x", "", manager="a")
+    directory = Directory(world.World((first, second), (), ()))
+    assert [person.oid for person in directory.managers_of(first)] == ["b"]
+
+
+def test_a_circle_of_groups_ends() -> None:
+    person = world.Person("p", "P", "p@x", "", groups=("a",))
+    groups = (world.Group("a", "A", groups=("b",)), world.Group("b", "B", groups=("a",)))
+    directory = Directory(world.World((person,), groups, ()))
+    assert directory.groups_of("p") == ["a", "b"]
+    assert directory.people_of("b") == [person]

@@ -1,0 +1,45 @@
+"""Applications of the sandbox served while a test runs, from a thread of their own."""
+
+import asyncio
+import gc
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sandbox.serving import Served, serve
+
+DEADLINE = 20.0
+
+
+@contextmanager
+def serving(*served: Served) -> Iterator[None]:
+    """Serve until the block ends; every port answers when it begins."""
+    started, loops = threading.Event(), list[tuple[asyncio.AbstractEventLoop, asyncio.Event]]()
+
+    async def run() -> None:
+        ready, stop = asyncio.Event(), asyncio.Event()
+        loops.append((asyncio.get_running_loop(), stop))
+        running = asyncio.create_task(serve(served, ready, stop))
+        await ready.wait()
+        started.set()
+        await running
+
+    thread = threading.Thread(target=asyncio.run, args=(run(),), daemon=True)
+    thread.start()
+    assert started.wait(DEADLINE)
+    try:
+        yield
+    finally:
+        loop, stop = loops[0]
+        loop.call_soon_threadsafe(stop.set)
+        thread.join(DEADLINE)
+        _bury(thread)
+
+
+def _bury(thread: threading.Thread) -> None:
+    """Collect what asyncio's TLS leaves of connections that clients kept open: it would warn in a later test."""
+    assert not thread.is_alive()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()

@@ -1,0 +1,73 @@
+"""Two teams that know nothing of each other, somebody of every role, and something of every kind in both teams."""
+
+from dataclasses import dataclass, field
+
+from accounts.models import ApiToken, Team, User
+from accounts.roles import Role
+from allocations.models import Allocation
+from approvals.models import Request
+from fleet.models import Cluster, Flavor
+from onboarding.models import Onboarding
+from provisioning.models import Tenancy
+from tests import factories
+
+
+@dataclass(frozen=True)
+class Side:
+    """One team with its place, a waiting request, a granted one, and what is held under that."""
+
+    team: Team
+    asker: User
+    tenancy: Tenancy
+    waiting: Request
+    granted: Request
+    allocation: Allocation
+    token: ApiToken
+
+
+@dataclass(frozen=True)
+class World:
+    """`own` is the side that the members belong to."""
+
+    own: Side
+    other: Side
+    cluster: Cluster
+    flavor: Flavor
+    people: dict[str, User] = field(default_factory=dict)
+
+
+def world() -> World:
+    """A new world."""
+    cluster = factories.cluster("training-eastus")
+    flavor = factories.flavor(cluster, "a100", gpus_total=64)
+    vision, speech = factories.team("Vision"), factories.team("Speech")
+    people = {
+        "outsider": factories.person("Mallory Finch", teams=[factories.team("Robotics")]),
+        "member": factories.person("Ada Okafor", teams=[vision]),
+        "team_lead": factories.person("Chloe Lindqvist", Role.TEAM_LEAD),
+        "platform_lead": factories.person("Priya Raman", Role.PLATFORM_LEAD),
+        "leadership": factories.person("Elena Petrova", Role.ENGINEERING_LEADERSHIP),
+        "auditor": factories.person("Sam Achebe", Role.AUDITOR),
+    }
+    factories.join(vision, people["team_lead"], lead=True)
+    return World(
+        own=side(vision, cluster, flavor), other=side(speech, cluster, flavor), cluster=cluster, flavor=flavor,
+        people=people,
+    )  # fmt: skip
+
+
+def side(team: Team, cluster: Cluster, flavor: Flavor) -> Side:
+    """Everything of one team; its asker is a member of nothing else."""
+    asker = factories.person(f"Asker of {team.name}", teams=[team])
+    tenancy = factories.tenancy(team, cluster)
+    granted = factories.request(asker, tenancy, flavor, gpus=1)
+    waiting = factories.request(asker, tenancy, flavor, gpus=4, days=2)
+    Onboarding.objects.create(
+        team=team, tenancy=tenancy, request=granted, by=asker, submitted_at=granted.created_at
+    )
+    token = ApiToken.objects.create(
+        user=asker, name="theirs", prefix=f"{team.pk:08x}", digest=f"{team.pk:064x}", scope="read",
+        expires_at=granted.until,
+    )  # fmt: skip
+    allocation = Allocation.objects.get(reference=granted.reference, ended_at=None)
+    return Side(team, asker, Tenancy.objects.get(pk=tenancy.pk), waiting, granted, allocation, token)
