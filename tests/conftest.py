@@ -1,6 +1,7 @@
 """What every test can count on: a database and a Redis of its process's own, and nothing left in them."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from django.conf import settings
@@ -16,6 +17,17 @@ from tests.services.redis import Redis
 # How long an example takes says something of the machine, and nothing of the code.
 hypothesis_settings.register_profile("quartermaster", deadline=None)
 hypothesis_settings.load_profile("quartermaster")
+
+# Tests of several processes against the clock: on a busy machine one is late now and then. It is played once more, and
+# the summary counts it as a rerun.
+AGAINST_THE_CLOCK = [Path(__file__).parent / name for name in ("browser", "faults")]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give the tests against the clock a second try."""
+    for item in items:
+        if any(place in item.path.parents for place in AGAINST_THE_CLOCK):
+            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends.db import SessionStore
-from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import User
@@ -73,6 +73,12 @@ def session_of(user: User) -> str:
     session[HASH_SESSION_KEY] = user.get_session_auth_hash()
     session.create()
     return str(session.session_key)
+
+
+def arrives(page: Page, heading: str) -> None:
+    """Waits for the page with this heading, and for its scripts: a key pressed before those is heard by nobody."""
+    expect(page.get_by_role("heading", level=1)).to_have_text(heading)
+    page.wait_for_load_state("load")
 
 
 def violations(page: Page) -> list[str]:

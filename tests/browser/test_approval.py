@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from approvals.models import Request
 from tests import factories
-from tests.browser.conftest import Open, overflow, violations
+from tests.browser.conftest import Open, arrives, overflow, violations
 from tests.scene import Scene
 
 LOOKS = [(size, theme) for size in ("desk", "phone") for theme in ("light", "dark")]
@@ -64,15 +64,15 @@ def test_it_is_decided_by_keyboard_alone(open_page: Open, scene: Scene) -> None:
     first, second = ask(scene, 3, hours=2), ask(scene, 4, hours=1)
     page = open_page(scene.priya, "/approvals/")
     page.keyboard.press("j")
-    expect(page.get_by_role("heading", level=1)).to_have_text("3 × A100 for Vision")
+    arrives(page, "3 × A100 for Vision")
     page.keyboard.press("j")
-    expect(page.get_by_role("heading", level=1)).to_have_text("4 × A100 for Vision")
+    arrives(page, "4 × A100 for Vision")
     page.keyboard.press("k")
-    expect(page.get_by_role("heading", level=1)).to_have_text("3 × A100 for Vision")
+    arrives(page, "3 × A100 for Vision")
     page.keyboard.press("a")
     page.keyboard.type("Fits the plan.")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", level=1)).to_have_text("4 × A100 for Vision")
+    arrives(page, "4 × A100 for Vision")
     expect(page.get_by_text("Approved: 3 × A100 for Vision.")).to_be_visible()
     page.keyboard.press("r")
     page.get_by_label("Why, and what would be possible").fill("The pool is full until Monday.")
