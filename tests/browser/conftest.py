@@ -82,7 +82,8 @@ def arrives(page: Page, heading: str) -> None:
 
 
 def violations(page: Page) -> list[str]:
-    """What axe finds wrong on the page, a line each."""
+    """What axe finds wrong on the page, a line each, once all of it is there."""
+    page.wait_for_load_state("load")
     page.evaluate(AXE.read_text())
     found: dict[str, Any] = page.evaluate(f"axe.run({{runOnly: {json.dumps(RULES)}}})")
     return [f"{v['id']}: {v['nodes'][0]['html'][:160]}" for v in found["violations"]]
