@@ -11,6 +11,7 @@ COPY approvals approvals
 COPY allocations allocations
 COPY provisioning provisioning
 COPY fleet fleet
+COPY notices notices
 COPY accounts accounts
 COPY connectors connectors
 COPY audit audit

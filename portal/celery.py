@@ -13,7 +13,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 folder_broker.register()
 app = Celery("quartermaster")
 app.config_from_object("portal.celery_config")
-app.autodiscover_tasks(["provisioning", "allocations", "approvals", "accounts"])
+app.autodiscover_tasks(["provisioning", "allocations", "approvals", "notices", "accounts"])
 
 
 @worker_ready.connect

@@ -1,6 +1,7 @@
 """What happens by the clock: one table. Every entry is a query over the database, safe to run twice, late or never."""
 
 SCHEDULE = {
+    "send notices": {"task": "notices.tasks.deliver", "schedule": 5.0, "options": {"expires": 10}},
     "sweep tenancies": {"task": "provisioning.tasks.sweep", "schedule": 2.0, "options": {"expires": 10}},
     "expire allocations": {"task": "allocations.tasks.expire", "schedule": 2.0, "options": {"expires": 10}},
     "lapse requests": {"task": "approvals.tasks.lapse", "schedule": 30.0, "options": {"expires": 60}},

@@ -32,6 +32,7 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "audit",
     "accounts",
+    "notices",
     "fleet",
     "provisioning",
     "allocations",

@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LAYERS = ["portal", "onboarding", "approvals", "allocations", "provisioning", "fleet", "accounts"]
+LAYERS = ["portal", "onboarding", "approvals", "allocations", "provisioning", "fleet", "notices", "accounts"]
 PRODUCT = [*LAYERS, "connectors", "audit"]
 PACKAGES = [*PRODUCT, "sandbox"]
 

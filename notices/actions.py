@@ -1,0 +1,80 @@
+"""Telling: rows in the caller's transaction, sent after it by a worker, in whatever way each person wants."""
+
+import re
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.db import connection, transaction
+
+from accounts.models import User
+from notices.doorbell import ring_on_commit
+from notices.kinds import NoticeKind, Pace, Way
+from notices.message import Message
+from notices.models import A_PATH, Channel, Delivery, Notice, Preference
+
+A_LINK = re.compile(A_PATH)
+
+
+def tell(
+    kind: NoticeKind, *, to: Iterable[User], subject: tuple[str, int], link: str, message: Message, now: datetime
+) -> None:  # fmt: skip
+    """Tell people, each once and as soon as they want to know; who switched the kind off is not told.
+
+    `subject` is what it is about, such as ("request", 17); `link` the path of a page, such as "/requests/17/".
+    Three queries however many people; nothing is sent unless the caller's transaction commits.
+    Raises TransactionManagementError outside a transaction, ValueError for a link that is no path.
+    """
+    people = {person.pk: person for person in to if person.is_active}
+    _check(link)
+    chosen = dict(
+        Preference.objects.filter(kind=kind, person__in=people).values_list("person_id", "pace")
+        if people
+        else []
+    )
+    paces = {pk: Pace(chosen.get(pk, kind.default)) for pk in people}
+    _write(
+        [
+            _notice(kind, subject, link, message, now, person_id=pk, pace=pace)
+            for pk, pace in paces.items()
+            if pace is not Pace.NONE
+        ]
+    )
+
+
+def tell_channels(
+    kind: NoticeKind, *, subject: tuple[str, int], link: str, message: Message, now: datetime
+) -> None:  # fmt: skip
+    """Tell every channel that is switched on and subscribed to this kind; promises and errors as for `tell`."""
+    _check(link)
+    channels = [channel for channel in Channel.objects.filter(enabled=True) if kind in channel.kinds]
+    _write([_notice(kind, subject, link, message, now, channel=channel) for channel in channels])
+
+
+def _check(link: str) -> None:
+    if not connection.in_atomic_block:
+        raise transaction.TransactionManagementError("A notice needs the transaction it tells of.")
+    if not A_LINK.match(link):
+        raise ValueError(f"A notice leads to a page of the portal, not to {link[:80]!r}.")
+
+
+def _notice(
+    kind: NoticeKind, subject: tuple[str, int], link: str, message: Message, now: datetime, *,
+    person_id: int | None = None, channel: Channel | None = None, pace: Pace = Pace.AT_ONCE,
+) -> Notice:  # fmt: skip
+    return Notice(
+        kind=kind, subject_type=subject[0], subject_id=subject[1], link=link, message=message.tidy().as_json(), at=now,
+        person_id=person_id, channel=channel, pace=pace,
+    )  # fmt: skip
+
+
+def _write(notices: list[Notice]) -> None:
+    """Store notices, and a delivery for each that does not wait for its person's daily mail."""
+    made = Notice.objects.bulk_create(notices)
+    deliveries = [
+        Delivery(notice=notice, way=notice.channel.way if notice.channel else Way.EMAIL, next_at=notice.at)
+        for notice in made
+        if notice.pace == Pace.AT_ONCE
+    ]
+    if deliveries:
+        Delivery.objects.bulk_create(deliveries)
+        ring_on_commit()

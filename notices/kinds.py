@@ -1,0 +1,91 @@
+"""What people are told about, how soon, and by which way: pure, one table."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+
+class NoticeKind(StrEnum):
+    """What a notice is about; the value is stored for ever."""
+
+    REQUEST_WAITING = "request_waiting"
+    REQUEST_DECIDED = "request_decided"
+    REQUEST_ASKED_BACK = "request_asked_back"
+    REQUEST_ANSWERED = "request_answered"
+    REQUEST_COMMENTED = "request_commented"
+    REQUEST_REMINDER = "request_reminder"
+    REQUEST_ESCALATED = "request_escalated"
+    REQUEST_LAPSED = "request_lapsed"
+    REQUEST_OFFERED_AGAIN = "request_offered_again"
+    TASK_ASSIGNED = "task_assigned"
+    TASK_DONE = "task_done"
+    ALLOCATION_ENDING = "allocation_ending"
+    BUDGET_SOFT = "budget_soft"
+    POLICY_ACTIVATED = "policy_activated"
+    TEST = "test"
+
+    @property
+    def words(self) -> str:
+        """The kind as the page of preferences says it."""
+        return WORDS[self]
+
+    @property
+    def default(self) -> "Pace":
+        """How soon somebody is told who has chosen nothing."""
+        return Pace.DIGEST if self in DIGESTED else Pace.AT_ONCE
+
+
+class Pace(StrEnum):
+    """How soon a person wants to be told."""
+
+    AT_ONCE = "at_once"
+    DIGEST = "digest"
+    NONE = "none"
+
+    @property
+    def words(self) -> str:
+        """The pace as a choice."""
+        return {"at_once": "At once", "digest": "In the daily mail", "none": "Not at all"}[self.value]
+
+
+class Way(StrEnum):
+    """How a message goes out."""
+
+    EMAIL = "email"
+    TEAMS = "teams"
+    SLACK = "slack"
+
+    @property
+    def words(self) -> str:
+        """The way by its name."""
+        return {"email": "E-mail", "teams": "Teams", "slack": "Slack"}[self.value]
+
+
+WORDS: Mapping[NoticeKind, str] = {
+    NoticeKind.REQUEST_WAITING: "A request waits for your decision",
+    NoticeKind.REQUEST_DECIDED: "Your request was decided",
+    NoticeKind.REQUEST_ASKED_BACK: "Somebody asks about your request",
+    NoticeKind.REQUEST_ANSWERED: "Your question was answered",
+    NoticeKind.REQUEST_COMMENTED: "Somebody commented on a request you take part in",
+    NoticeKind.REQUEST_REMINDER: "A decision of yours is late",
+    NoticeKind.REQUEST_ESCALATED: "A request was passed on to you",
+    NoticeKind.REQUEST_LAPSED: "Your request lapsed, because nobody decided in time",
+    NoticeKind.REQUEST_OFFERED_AGAIN: "What you asked for has become free",
+    NoticeKind.TASK_ASSIGNED: "Work was assigned to you",
+    NoticeKind.TASK_DONE: "Work for your request was done",
+    NoticeKind.ALLOCATION_ENDING: "GPUs of your team end soon",
+    NoticeKind.BUDGET_SOFT: "Your team's budget is nearly used up",
+    NoticeKind.POLICY_ACTIVATED: "A new policy is in force",
+    NoticeKind.TEST: "A test",
+}
+DIGESTED = frozenset(
+    {
+        NoticeKind.REQUEST_COMMENTED,
+        NoticeKind.TASK_DONE,
+        NoticeKind.ALLOCATION_ENDING,
+        NoticeKind.BUDGET_SOFT,
+        NoticeKind.POLICY_ACTIVATED,
+    }
+)
+# A test goes out because somebody pressed a button: there is nothing to choose.
+CHOOSABLE = tuple(kind for kind in NoticeKind if kind is not NoticeKind.TEST)
+USUAL_HOUR = 8

@@ -1,0 +1,209 @@
+"""What people and channels are told, what they want to be told, and how far each message has come."""
+
+from datetime import datetime
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Lower
+
+from notices.kinds import USUAL_HOUR, NoticeKind, Pace, Way
+from notices.message import Message
+
+KINDS = [(kind.value, kind.words) for kind in NoticeKind]
+PACES = [(pace.value, pace.words) for pace in Pace]
+WAYS = [(way.value, way.words) for way in Way]
+# As plain texts: a migration that names them outlives the words of today.
+ALL_KINDS, ALL_PACES, ALL_WAYS = ([value for value, _ in known] for known in (KINDS, PACES, WAYS))
+AT_ONCE, DIGEST = Pace.AT_ONCE.value, Pace.DIGEST.value
+A_PATH = r"^/([^/\\]|$)"
+
+
+class Channel(models.Model):
+    """A place in Teams or Slack that is told; its address is a secret of which only host and end are shown."""
+
+    name = models.CharField(max_length=60)
+    way = models.CharField(max_length=10, choices=WAYS[1:])
+    url = models.CharField(max_length=2000)
+    kinds = models.JSONField(default=list)
+    enabled = models.BooleanField(default=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(Lower("name"), name="channel_names_are_unique"),
+            models.CheckConstraint(condition=Q(way__in=ALL_WAYS[1:]), name="a_known_kind_of_channel"),
+            models.CheckConstraint(condition=Q(url__startswith="https://"), name="a_channel_is_told_over_tls"),
+        ]  # fmt: skip
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def address(self) -> str:
+        """The host and the last four characters of the address, which is all that anybody sees of it."""
+        return f"{urlsplit(self.url).hostname} …{self.url[-4:]}"
+
+
+class Preference(models.Model):
+    """How soon a person wants to be told about one kind; without a row the kind's default holds."""
+
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="notice_preferences")
+    kind = models.CharField(max_length=30, choices=KINDS)
+    pace = models.CharField(max_length=10, choices=PACES)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["person", "kind"], name="one_preference_per_kind"),
+            models.CheckConstraint(condition=Q(kind__in=ALL_KINDS), name="a_preference_is_of_a_known_kind"),
+            models.CheckConstraint(condition=Q(pace__in=ALL_PACES), name="a_known_pace"),
+        ]  # fmt: skip
+
+    def __str__(self) -> str:
+        return f"{self.person_id} {self.kind} {self.pace}"
+
+
+class DigestHour(models.Model):
+    """The hour (UTC) at which a person gets the daily mail."""
+
+    person = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, related_name="digest_hour")
+    hour = models.PositiveSmallIntegerField(default=USUAL_HOUR)
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=Q(hour__lte=23), name="a_day_has_24_hours")]
+
+    def __str__(self) -> str:
+        return f"{self.hour}:00 UTC"
+
+
+class Digest(models.Model):
+    """One person's daily mail."""
+
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="digests")
+    day = models.DateField()
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["person", "day"], name="one_digest_per_person_and_day")
+        ]
+
+    def __str__(self) -> str:
+        return f"digest of {self.day}"
+
+
+class NoticeQuerySet(models.QuerySet["Notice"]):
+    """Ways to look at notices."""
+
+    def for_digest(self, before: datetime) -> "NoticeQuerySet":
+        """Those that wait for their person's next daily mail."""
+        return self.filter(pace=DIGEST, digest=None, at__lte=before)
+
+
+class Notice(models.Model):
+    """One thing that one person or one channel is told; its text was fixed when it happened."""
+
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, null=True, related_name="notices")
+    channel = models.ForeignKey(Channel, models.CASCADE, null=True, related_name="notices")
+    kind = models.CharField(max_length=30, choices=KINDS)
+    subject_type = models.CharField(max_length=30)
+    subject_id = models.BigIntegerField()
+    link = models.CharField(max_length=300)
+    message = models.JSONField()
+    pace = models.CharField(max_length=10, choices=PACES[:2])
+    digest = models.ForeignKey(Digest, models.CASCADE, null=True, related_name="notices")
+    at = models.DateTimeField()
+
+    objects = NoticeQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["at", "id"]
+        indexes = [
+            models.Index(
+                fields=["person", "at"], condition=Q(pace=DIGEST, digest=None), name="notice_for_digest"
+            ),
+            models.Index(fields=["at"], name="notice_by_age"),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(person=None, channel__isnull=False) | Q(person__isnull=False, channel=None),
+                name="a_notice_is_for_a_person_or_a_channel",
+            ),
+            models.CheckConstraint(condition=Q(kind__in=ALL_KINDS), name="a_notice_is_of_a_known_kind"),
+            models.CheckConstraint(condition=Q(pace__in=[AT_ONCE, DIGEST]), name="a_notice_is_to_be_sent"),
+            models.CheckConstraint(
+                condition=Q(digest=None) | Q(pace=DIGEST), name="a_digest_holds_what_may_wait"
+            ),
+            models.CheckConstraint(condition=Q(link__regex=A_PATH), name="a_notice_leads_into_the_portal"),
+        ]  # fmt: skip
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.subject_type} {self.subject_id}"
+
+    @property
+    def said(self) -> Message:
+        """What it says."""
+        return Message.from_json(self.message)
+
+
+class DeliveryQuerySet(models.QuerySet["Delivery"]):
+    """Ways to look at deliveries."""
+
+    def due(self, now: datetime) -> "DeliveryQuerySet":
+        """Those to be tried now; one that is being tried comes due again when its worker must have died."""
+        return self.filter(state=Delivery.State.WAITING, next_at__lte=now)
+
+    def parked(self) -> "DeliveryQuerySet":
+        """Those that were given up until somebody sends them again."""
+        return self.filter(state=Delivery.State.PARKED)
+
+
+class Delivery(models.Model):
+    """A message on its way: one notice, or one daily mail, by one way."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "Waiting"
+        SENT = "sent", "Sent"
+        PARKED = "parked", "Given up"
+
+    notice = models.ForeignKey(Notice, models.CASCADE, null=True, related_name="deliveries")
+    digest = models.ForeignKey(Digest, models.CASCADE, null=True, related_name="deliveries")
+    way = models.CharField(max_length=10, choices=WAYS)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    next_at = models.DateTimeField()
+    last_error = models.CharField(max_length=300, blank=True)
+    sent_at = models.DateTimeField(null=True)
+
+    objects = DeliveryQuerySet.as_manager()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["next_at"], condition=Q(state="waiting"), name="delivery_is_due"),
+            models.Index(fields=["-id"], condition=Q(state="parked"), name="delivery_is_parked"),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(notice=None, digest__isnull=False) | Q(notice__isnull=False, digest=None),
+                name="a_delivery_carries_one_thing",
+            ),
+            models.UniqueConstraint(fields=["notice", "way"], name="a_notice_goes_each_way_once"),
+            models.UniqueConstraint(fields=["digest", "way"], name="a_digest_goes_each_way_once"),
+            models.CheckConstraint(condition=Q(way__in=ALL_WAYS), name="a_known_way"),
+            models.CheckConstraint(
+                condition=Q(state="waiting", sent_at=None)
+                | Q(state="sent", sent_at__isnull=False)
+                | (Q(state="parked", sent_at=None) & ~Q(last_error="")),
+                name="a_delivery_is_on_its_way_sent_or_parked",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.stable_id} by {self.way}"
+
+    @property
+    def stable_id(self) -> str:
+        """The same at every attempt, so that a receiver can drop a message that came twice."""
+        return f"notice-{self.notice_id}" if self.notice_id else f"digest-{self.digest_id}"
