@@ -6,24 +6,33 @@ Locks are taken in one order: budgets, then the flavor, then the tenancy, then t
 from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from django.db import transaction
 from django.db.models import Sum
 
 from accounts.models import Team, User
-from accounts.refusals import Conflict, NoRight
+from accounts.refusals import BadInput, Conflict, NoRight
 from accounts.roles import Permission
 from allocations import budgets, money
 from allocations.desired_state import Kind as FlavorKind
 from allocations.desired_state import Place, desired
 from allocations.models import Allocation, Budget
+from allocations.words import hours
 from audit.actors import PORTAL, Actor
 from audit.events import Kind
 from audit.log import record
 from fleet.models import Flavor
 from provisioning.actions import publish
 from provisioning.models import Tenancy
+
+
+class Limits(TypedDict, total=False):
+    """What can be set of a month; what is not named stays. No `gpu_hours_limit` (None): as many as the money buys."""
+
+    limit_usd: Decimal
+    gpu_hours_limit: Decimal | None
+    soft_percent: int
 
 
 @transaction.atomic
@@ -73,7 +82,7 @@ def give_back(allocation_id: int, *, gpus: int | None, by: User, now: datetime) 
     allocation.flavor.put_back(amount)
     freed = _settle(allocation.reference, now=now, why="given back")
     refresh(allocation.tenancy, actor=by.as_actor(), now=now)
-    _tell(Kind.ALLOCATION_RETURNED, allocation, by.as_actor(), returned=amount, freed_usd=str(freed))
+    _tell(Kind.ALLOCATION_RETURNED, allocation, by.as_actor(), returned=amount, freed_usd=str(freed.usd))
     return rest
 
 
@@ -91,22 +100,40 @@ def expire(allocation_id: int, *, now: datetime) -> bool:
 
 
 @transaction.atomic
-def set_budget(team: Team, *, month: date, limit_usd: Decimal, by: User) -> Budget:
-    """Set a month's limit; raises NoRight for others than platform leads, Conflict below what is set aside."""
+def set_budget(team: Team, *, month: date, by: User, **limits: Unpack[Limits]) -> Budget:
+    """Set a month's limits; raises NoRight for others than platform leads, Conflict below what is set aside."""
     if not by.may(Permission.MANAGE_BUDGETS):
         raise NoRight("Platform leads set budgets.", code="not_a_platform_lead")
     budget = budgets.budgets_of(team, [month], lock=True)[month]
-    if limit_usd < budget.held_usd:
+    before = {f"{name}_before": _plain(getattr(budget, name)) for name in limits}
+    for name, value in limits.items():
+        setattr(budget, name, value)
+    if not 1 <= budget.soft_percent <= 100:
+        raise BadInput("The soft stage is 1 to 100 percent.", code="no_such_percentage", field="soft_percent")
+    _above_what_is_held(budget)
+    budget.save(update_fields=list(limits))
+    record(Kind.BUDGET_SET, actor=by.as_actor(), subject=("team", team.pk), team_id=team.pk, month=str(month),
+           **before, **{name: _plain(getattr(budget, name)) for name in limits})  # fmt: skip
+    return budget
+
+
+def _above_what_is_held(budget: Budget) -> None:
+    if budget.limit_usd < budget.held_usd:
         raise Conflict(
             f"${budget.held_usd:,.2f} of this month is set aside already; the limit cannot be lower.",
             code="below_what_is_held",
             field="limit_usd",
         )
-    before, budget.limit_usd = budget.limit_usd, limit_usd
-    budget.save(update_fields=["limit_usd"])
-    record(Kind.BUDGET_SET, actor=by.as_actor(), subject=("team", team.pk), team_id=team.pk, month=str(month),
-           before=str(before), limit_usd=str(limit_usd))  # fmt: skip
-    return budget
+    if budget.gpu_hours_limit is not None and budget.gpu_hours_limit < budget.held_gpu_hours:
+        raise Conflict(
+            f"{hours(budget.held_gpu_hours)} of this month are set aside already; the limit cannot be lower.",
+            code="below_what_is_held",
+            field="gpu_hours_limit",
+        )
+
+
+def _plain(value: Decimal | int | None) -> str:
+    return "none" if value is None else str(value)
 
 
 def refresh(tenancy: Tenancy, *, actor: Actor, now: datetime) -> int:
@@ -166,15 +193,18 @@ def _rest_of(allocation: Allocation, *, gpus: int, now: datetime) -> Allocation:
     )
 
 
-def _settle(reference: str, *, now: datetime, why: str) -> Decimal:
-    """Let go of the money that what is and was held under a reference will not need."""
-    needed: dict[date, Decimal] = {}
+def _settle(reference: str, *, now: datetime, why: str) -> money.Amount:
+    """Let go of what the holdings of a reference, past and present, will not need."""
+    needed: dict[date, money.Amount] = {}
     for row in Allocation.objects.filter(reference=reference):
-        end = row.ended_at or row.until
-        for month, usd in money.by_month(
-            gpus=row.gpus, price=row.price_per_gpu_hour, start=row.starts_at, end=end
-        ).items():
-            needed[month] = needed.get(month, Decimal(0)) + usd
+        parts = money.by_month(
+            gpus=row.gpus,
+            usd_per_hour=row.gpus * row.price_per_gpu_hour,
+            start=row.starts_at,
+            end=row.ended_at or row.until,
+        )
+        for month, part in parts.items():
+            needed[month] = needed.get(month, money.NOTHING).plus(part)
     return budgets.settle(reference=reference, parts=needed, now=now, why=why)
 
 

@@ -20,7 +20,7 @@ from accounts.models import Team
 from accounts.replay import Answer, answer_once
 from accounts.strict import Choice, Gpus, Money, PageQuery, StrictSerializer, Text
 from allocations import actions
-from allocations.budgets import last_limit
+from allocations.budgets import fresh
 from allocations.models import Allocation, Budget
 from allocations.money import month_of
 
@@ -138,7 +138,7 @@ class BudgetEndpoint(Endpoint):
         rows = list(Budget.objects.filter(team=team).order_by("-month")[:SHOWN_MONTHS])
         month = month_of(timezone.now())
         if month not in {row.month for row in rows}:
-            rows.append(Budget(team=team, month=month, limit_usd=last_limit(team)))
+            rows.append(fresh(team, month))
         rows.sort(key=lambda row: row.month, reverse=True)
         return Response(BudgetsSerializer({"results": rows}).data)
 

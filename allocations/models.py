@@ -91,13 +91,34 @@ class Allocation(models.Model):
         )
 
 
+class BudgetQuerySet(models.QuerySet["Budget"]):
+    """Ways to look at budgets."""
+
+    def close(self) -> "BudgetQuerySet":
+        """Those that have reached the soft stage of either limit."""
+        money_is = Q(held_usd__gt=0, held_usd__gte=F("limit_usd") * F("soft_percent") / 100)
+        hours_are = Q(
+            held_gpu_hours__gt=0, held_gpu_hours__gte=F("gpu_hours_limit") * F("soft_percent") / 100
+        )
+        return self.filter(money_is | hours_are)
+
+
 class Budget(models.Model):
-    """A team's money for one calendar month; `held_usd` never passes `limit_usd`, whoever writes."""
+    """A team's money and GPU-hours for one calendar month; what is held never passes a limit, whoever writes.
+
+    From `soft_percent` of either limit on a budget is close; that is told once, at `soft_told_at`.
+    """
 
     team = models.ForeignKey(Team, models.PROTECT, related_name="budgets")
     month = models.DateField()
     limit_usd = models.DecimalField(max_digits=12, decimal_places=2)
     held_usd = models.DecimalField(max_digits=12, decimal_places=2, default=Decimal(0))
+    gpu_hours_limit = models.DecimalField(max_digits=12, decimal_places=2, null=True)
+    held_gpu_hours = models.DecimalField(max_digits=12, decimal_places=2, default=Decimal(0))
+    soft_percent = models.PositiveSmallIntegerField(default=80)
+    soft_told_at = models.DateTimeField(null=True)
+
+    objects = BudgetQuerySet.as_manager()
 
     class Meta:
         ordering = ["month"]
@@ -107,6 +128,15 @@ class Budget(models.Model):
                 condition=Q(held_usd__lte=F("limit_usd")), name="a_budget_is_never_overspent"
             ),
             models.CheckConstraint(condition=Q(held_usd__gte=0), name="a_budget_holds_no_less_than_nothing"),
+            models.CheckConstraint(
+                condition=Q(gpu_hours_limit=None) | Q(held_gpu_hours__lte=F("gpu_hours_limit")),
+                name="gpu_hours_are_never_overspent",
+            ),
+            models.CheckConstraint(condition=Q(held_gpu_hours__gte=0), name="no_gpu_hours_below_nothing"),
+            models.CheckConstraint(
+                condition=Q(soft_percent__gte=1, soft_percent__lte=100),
+                name="a_soft_stage_is_1_to_100_percent",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -117,6 +147,19 @@ class Budget(models.Model):
         """USD of the month that nothing has a claim on."""
         return self.limit_usd - self.held_usd
 
+    @property
+    def left_gpu_hours(self) -> Decimal | None:
+        """GPU-hours of the month that nothing has a claim on; None where they have no limit."""
+        return None if self.gpu_hours_limit is None else self.gpu_hours_limit - self.held_gpu_hours
+
+    @property
+    def is_close(self) -> bool:
+        """Whether the soft stage of either limit is reached; a month of which nothing is held is not close."""
+        pairs = [(self.held_usd, self.limit_usd)]
+        if self.gpu_hours_limit is not None:
+            pairs.append((self.held_gpu_hours, self.gpu_hours_limit))
+        return any(held > 0 and held * 100 >= limit * self.soft_percent for held, limit in pairs)
+
 
 class Hold(models.Model):
     """The ledger: what one request has set aside in one month. Rows are added, never changed; a release is negative."""
@@ -124,6 +167,7 @@ class Hold(models.Model):
     budget = models.ForeignKey(Budget, models.PROTECT, related_name="holds")
     reference = models.CharField(max_length=40, db_index=True)
     usd = models.DecimalField(max_digits=12, decimal_places=2)
+    gpu_hours = models.DecimalField(max_digits=12, decimal_places=2, default=Decimal(0))
     at = models.DateTimeField()
     why = models.CharField(max_length=60)
 

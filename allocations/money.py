@@ -1,11 +1,39 @@
-"""What GPUs cost: GPU-hours times price, split by calendar month in UTC. Pure."""
+"""What holding something costs, in USD and GPU-hours, split by calendar month in UTC. Pure."""
 
-from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import ROUND_HALF_UP, Decimal
+from typing import NamedTuple
 
 CENT = Decimal("0.01")
 HOUR = Decimal(3600)
+
+
+class Amount(NamedTuple):
+    """USD and GPU-hours, which are set aside and let go together."""
+
+    usd: Decimal = Decimal(0)
+    gpu_hours: Decimal = Decimal(0)
+
+    def plus(self, other: "Amount") -> "Amount":
+        """Both together."""
+        return Amount(self.usd + other.usd, self.gpu_hours + other.gpu_hours)
+
+    def minus(self, other: "Amount") -> "Amount":
+        """What is left without the other; below zero where the other is more."""
+        return Amount(self.usd - other.usd, self.gpu_hours - other.gpu_hours)
+
+
+NOTHING = Amount()
+
+
+class Left(NamedTuple):
+    """What a budget has left of its limits; None hours where GPU-hours have no limit."""
+
+    usd: Decimal
+    usd_limit: Decimal
+    gpu_hours: Decimal | None = None
+    gpu_hours_limit: Decimal | None = None
+    soft_percent: int = 80
 
 
 def hours_between(start: datetime, end: datetime) -> Decimal:
@@ -20,9 +48,14 @@ def gpu_hours(*, gpus: int, start: datetime, end: datetime) -> Decimal:
     return (gpus * hours_between(start, end)).quantize(CENT, ROUND_HALF_UP)
 
 
+def cost_of(*, usd_per_hour: Decimal, start: datetime, end: datetime) -> Decimal:
+    """USD for what costs `usd_per_hour` as a whole, from start to end, rounded to cents (half up)."""
+    return (usd_per_hour * hours_between(start, end)).quantize(CENT, ROUND_HALF_UP)
+
+
 def cost(*, gpus: int, price: Decimal, start: datetime, end: datetime) -> Decimal:
     """USD for holding `gpus` at `price` USD per GPU-hour from start to end, rounded to cents (half up)."""
-    return (gpus * price * hours_between(start, end)).quantize(CENT, ROUND_HALF_UP)
+    return cost_of(usd_per_hour=gpus * price, start=start, end=end)
 
 
 def per_day(*, gpus: int, price: Decimal) -> Decimal:
@@ -30,17 +63,22 @@ def per_day(*, gpus: int, price: Decimal) -> Decimal:
     return (gpus * price * 24).quantize(CENT, ROUND_HALF_UP)
 
 
-def by_month(*, gpus: int, price: Decimal, start: datetime, end: datetime) -> Mapping[date, Decimal]:
-    """The cost by first day of the month (UTC), oldest first; the parts add up to `cost` to the cent."""
+def by_month(*, gpus: int, usd_per_hour: Decimal, start: datetime, end: datetime) -> dict[date, Amount]:
+    """The amounts by first day of the month (UTC), oldest first, for `gpus` that cost `usd_per_hour` all together.
+
+    The parts add up to `cost_of` to the cent and to `gpu_hours` to the hundredth.
+    """
     start, end = start.astimezone(UTC), end.astimezone(UTC)
-    parts: dict[date, Decimal] = {}
-    spent = Decimal(0)
-    at = start
+    parts: dict[date, Amount] = {}
+    spent, at = NOTHING, start
     while at < end:
         until = min(_next_month(at), end)
         # Each part is the difference of two rounded totals, so rounding never adds or loses a cent.
-        total = cost(gpus=gpus, price=price, start=start, end=until)
-        parts[date(at.year, at.month, 1)] = total - spent
+        total = Amount(
+            cost_of(usd_per_hour=usd_per_hour, start=start, end=until),
+            gpu_hours(gpus=gpus, start=start, end=until),
+        )
+        parts[month_of(at)] = total.minus(spent)
         spent, at = total, until
     return parts
 

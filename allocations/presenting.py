@@ -52,6 +52,11 @@ def by_month(team: Team, months: Sequence[date]) -> list[Part]:
     """Set aside and limit of each month, oldest first."""
     left = budgets.left_by_month(team, list(months))
     return [
-        {"label": f"{month:%B %Y}", "held": limit - rest, "limit": limit, "note": f"{usd(rest)} left"}
-        for month, (rest, limit) in left.items()
+        {
+            "label": f"{month:%B %Y}",
+            "held": row.usd_limit - row.usd,
+            "limit": row.usd_limit,
+            "note": f"{usd(row.usd)} left",
+        }
+        for month, row in left.items()
     ]

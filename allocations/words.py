@@ -49,3 +49,10 @@ def gpus(count: int, product: str = "GPU") -> str:
 def share(part: int, whole: int) -> str:
     """ "17 %"; a whole of nothing has no shares."""
     return "–" if not whole else f"{round(100 * part / whole)} %"
+
+
+def hours(amount: Decimal) -> str:
+    """GPU-hours to two places where there are some: "1 GPU-hour", "1,200 GPU-hours", "2.5 GPU-hours"."""
+    whole = amount == amount.to_integral_value()
+    text = f"{amount:,.0f}" if whole else f"{amount:,.2f}".rstrip("0")
+    return f"{text} GPU-hour" if amount == 1 else f"{text} GPU-hours"

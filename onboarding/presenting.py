@@ -121,12 +121,12 @@ def _size(kind: Flavor, gpus: int, days: int, now: datetime) -> dict[str, Any]:
 def judge_start(start: Start, *, environment: str, now: datetime) -> Judged:
     """What the policy says to the first ask of a team that holds nothing and has a fresh budget; writes nothing."""
     policy, thresholds = policy_in_force(now)
-    months = money.by_month(gpus=1, price=Decimal(1), start=now, end=start.until)
+    months = money.by_month(gpus=1, usd_per_hour=Decimal(1), start=now, end=start.until)
     fresh = Decimal(settings.ENV.monthly_budget_usd)
     standing = Standing(
         now=now, held_gpus=0, recent_automatic_gpus=0, free_gpus=start.flavor.free,
         total_gpus=start.flavor.gpus_total, price_per_gpu_hour=start.flavor.price_per_gpu_hour,
-        budget_left=dict.fromkeys(months, (fresh, fresh)),
+        budget_left=dict.fromkeys(months, money.Left(fresh, fresh)),
     )  # fmt: skip
     ask = Ask(gpus=start.gpus, until=start.until, environment=environment, flavor=start.flavor.name)
     return Judged(

@@ -15,6 +15,7 @@ from tests.services import environment
 environment.fill()
 
 from accounts.roles import APP_ROLES, HOLDERS, Permission, Role  # noqa: E402 - settings first
+from allocations.money import Left  # noqa: E402
 from approvals.policy import Ask, Rule, Standing, Thresholds, evaluate  # noqa: E402
 from audit.events import Kind  # noqa: E402
 from portal.env import Environment  # noqa: E402
@@ -83,10 +84,10 @@ def policy() -> str:
 def sample_rules() -> tuple[Rule, ...]:
     """The rules of an ask for which every one holds, in the order in which they are judged."""
     now = datetime(2026, 11, 2, tzinfo=UTC)
-    money = (Decimal(12_000), Decimal(12_000))
+    left = Left(Decimal(12_000), Decimal(12_000))
     standing = Standing(
         now=now, held_gpus=0, recent_automatic_gpus=0, free_gpus=8, total_gpus=8, price_per_gpu_hour=Decimal(1),
-        budget_left={now.date().replace(day=1): money},
+        budget_left={now.date().replace(day=1): left},
     )  # fmt: skip
     ask = Ask(gpus=1, until=now + timedelta(days=1), environment="dev", flavor="a100")
     return evaluate(ask, standing, Thresholds()).rules

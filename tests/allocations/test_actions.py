@@ -138,7 +138,7 @@ def test_a_platform_lead_sets_a_months_limit(scene: Scene) -> None:
     event = Event.objects.latest("seq")
     assert (budget.limit_usd, budget.held_usd) == (Decimal(500), Decimal(0))
     assert (event.kind, event.details) == (
-        "budget.set", {"month": "2026-11-01", "before": "12000.00", "limit_usd": "500"},
+        "budget.set", {"month": "2026-11-01", "limit_usd_before": "12000.00", "limit_usd": "500"},
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
+from functools import reduce
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allocations import money
+from allocations.money import Amount
 
 
 def utc(year: int, month: int, day: int, hour: int = 0) -> datetime:
@@ -25,22 +27,24 @@ GPUS = st.integers(1, 500)
 
 
 @given(GPUS, PRICES, MOMENTS, LENGTHS)
-def test_the_months_add_up_to_the_cost_to_the_cent(
+def test_the_months_add_up_to_the_cost_to_the_cent_and_to_the_gpu_hours_to_the_hundredth(
     gpus: int, price: Decimal, start: datetime, length: timedelta
 ) -> None:
-    whole = money.cost(gpus=gpus, price=price, start=start, end=start + length)
-    parts = money.by_month(gpus=gpus, price=price, start=start, end=start + length)
-    assert sum(parts.values(), Decimal(0)) == whole
-    assert all(part >= 0 for part in parts.values())
+    span = {"start": start, "end": start + length}
+    parts = money.by_month(gpus=gpus, usd_per_hour=gpus * price, **span)
+    whole = reduce(Amount.plus, parts.values(), money.NOTHING)
+    assert whole == (money.cost(gpus=gpus, price=price, **span), money.gpu_hours(gpus=gpus, **span))
+    assert whole.usd == money.cost_of(usd_per_hour=gpus * price, **span)
+    assert all(part.usd >= 0 and part.gpu_hours >= 0 for part in parts.values())
     assert list(parts) == sorted(parts)
-    assert whole == whole.quantize(Decimal("0.01"))
+    assert all(number == number.quantize(Decimal("0.01")) for number in whole)
 
 
 @given(GPUS, PRICES, MOMENTS, LENGTHS)
 def test_every_month_that_is_touched_has_a_part(
     gpus: int, price: Decimal, start: datetime, length: timedelta
 ) -> None:
-    parts = money.by_month(gpus=gpus, price=price, start=start, end=start + length)
+    parts = money.by_month(gpus=gpus, usd_per_hour=price, start=start, end=start + length)
     if not length:
         assert parts == {}
         return
@@ -60,11 +64,12 @@ def test_a_moment_costs_the_same_in_whatever_zone_it_is_written(
     start: datetime, length: timedelta, offset: int, zone: str
 ) -> None:
     end = start + length
-    here = money.by_month(gpus=3, price=Decimal("3.67"), start=start, end=end)
+    here = money.by_month(gpus=3, usd_per_hour=Decimal("11.01"), start=start, end=end)
+    whole = sum((part.usd for part in here.values()), Decimal(0))
     for where in (timezone(timedelta(hours=offset)), ZoneInfo(zone)):
         there = {"start": start.astimezone(where), "end": end.astimezone(where)}
-        assert money.by_month(gpus=3, price=Decimal("3.67"), **there) == here
-        assert money.cost(gpus=3, price=Decimal("3.67"), **there) == sum(here.values(), Decimal(0))
+        assert money.by_month(gpus=3, usd_per_hour=Decimal("11.01"), **there) == here
+        assert money.cost(gpus=3, price=Decimal("3.67"), **there) == whole
 
 
 @pytest.mark.parametrize(("month", "day", "hours"), [(3, 8, 23), (11, 1, 25), (6, 1, 24)])
@@ -79,34 +84,41 @@ def test_a_day_on_which_clocks_change_has_its_real_hours(month: int, day: int, h
     ("year", "hours"), [(2027, 28 * 24), (2028, 29 * 24), (2100, 28 * 24), (2000, 29 * 24)]
 )
 def test_february_has_its_days(year: int, hours: int) -> None:
-    parts = money.by_month(gpus=1, price=Decimal(1), start=utc(year, 1, 31), end=utc(year, 3, 2))
-    assert parts == {
-        date(year, 1, 1): Decimal(24),
-        date(year, 2, 1): Decimal(hours),
-        date(year, 3, 1): Decimal(24),
+    parts = money.by_month(gpus=1, usd_per_hour=Decimal(1), start=utc(year, 1, 31), end=utc(year, 3, 2))
+    assert {month.month: part for month, part in parts.items()} == {
+        1: (24, 24),
+        2: (hours, hours),
+        3: (24, 24),
     }
 
 
 def test_a_part_ends_where_the_month_does() -> None:
     span = {"start": utc(2026, 11, 20, 12), "end": utc(2027, 1, 2)}
-    assert money.by_month(gpus=2, price=Decimal("3.67"), **span) == {
-        date(2026, 11, 1): Decimal("1849.68"),
-        date(2026, 12, 1): Decimal("5460.96"),
-        date(2027, 1, 1): Decimal("176.16"),
+    assert money.by_month(gpus=2, usd_per_hour=Decimal("7.34"), **span) == {
+        date(2026, 11, 1): (Decimal("1849.68"), 504),
+        date(2026, 12, 1): (Decimal("5460.96"), 1488),
+        date(2027, 1, 1): (Decimal("176.16"), 48),
     }
     assert money.cost(gpus=2, price=Decimal("3.67"), **span) == Decimal("7486.80")
 
 
 def test_until_the_first_moment_of_a_month_is_not_of_that_month() -> None:
-    parts = money.by_month(gpus=1, price=Decimal(1), start=utc(2026, 11, 30), end=utc(2026, 12, 1))
-    assert parts == {date(2026, 11, 1): Decimal(24)}
+    parts = money.by_month(gpus=1, usd_per_hour=Decimal(1), start=utc(2026, 11, 30), end=utc(2026, 12, 1))
+    assert parts == {date(2026, 11, 1): (24, 24)}
+
+
+def test_what_has_no_gpus_has_its_price_all_the_same() -> None:
+    span = {"start": utc(2026, 11, 30), "end": utc(2026, 12, 2)}
+    assert money.by_month(gpus=0, usd_per_hour=Decimal("0.25"), **span) == {
+        date(2026, 11, 1): (6, 0), date(2026, 12, 1): (6, 0),
+    }  # fmt: skip
 
 
 def test_nothing_is_paid_for_no_time_or_less() -> None:
     now = utc(2026, 11, 20)
     for end in (now, now - timedelta(days=3)):
         assert money.cost(gpus=5, price=Decimal(3), start=now, end=end) == 0
-        assert money.by_month(gpus=5, price=Decimal(3), start=now, end=end) == {}
+        assert money.by_month(gpus=5, usd_per_hour=Decimal(3), start=now, end=end) == {}
 
 
 @pytest.mark.parametrize(("price", "usd"), [("0.0049", "0.00"), ("0.0050", "0.01"), ("0.0150", "0.02")])

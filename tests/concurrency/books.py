@@ -32,11 +32,15 @@ def _flavors() -> list[str]:
 def _budgets() -> list[str]:
     found = []
     for budget in Budget.objects.all():
-        ledger = budget.holds.aggregate(usd=Sum("usd"))["usd"] or Decimal(0)
-        if budget.held_usd != ledger:
-            found.append(f"{budget}: holds {budget.held_usd}, its ledger says {ledger}")
-        if budget.held_usd > budget.limit_usd:
-            found.append(f"{budget}: {budget.held_usd} of {budget.limit_usd}")
+        ledger = budget.holds.aggregate(
+            usd=Sum("usd", default=Decimal(0)), hours=Sum("gpu_hours", default=Decimal(0))
+        )
+        if (budget.held_usd, budget.held_gpu_hours) != (ledger["usd"], ledger["hours"]):
+            found.append(
+                f"{budget}: holds {budget.held_usd}, {budget.held_gpu_hours} h, its ledger says {ledger}"
+            )
+        if budget.left_usd < 0 or (budget.left_gpu_hours or 0) < 0:
+            found.append(f"{budget}: {budget.left_usd} and {budget.left_gpu_hours} h left")
     return found
 
 

@@ -35,9 +35,9 @@ def test_sixty_four_submitters_spend_one_budget_to_the_last_ask_and_not_a_cent_m
     factories.tenancy(team, flavor.cluster)
     until = now.replace(microsecond=0) + timedelta(hours=10)
     # The price falls by a cent a second while they ask, so the half ask of a remainder never becomes a whole one.
-    one = money.by_month(gpus=1, price=flavor.price_per_gpu_hour, start=now, end=until)
-    for month, usd in one.items():
-        Budget.objects.create(team=team, month=month, limit_usd=usd * PAID_FOR + usd / 2)
+    one = money.by_month(gpus=1, usd_per_hour=flavor.price_per_gpu_hour, start=now, end=until)
+    for month, part in one.items():
+        Budget.objects.create(team=team, month=month, limit_usd=part.usd * PAID_FOR + part.usd / 2)
     callers = [caller(factories.person(teams=[team]), web.url) for _ in range(SUBMITTERS)]
     body = {
         "team": team.slug, "flavor": f"{flavor.cluster.name}/{flavor.name}", "gpus": 1, "until": until.isoformat(),
