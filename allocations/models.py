@@ -176,3 +176,33 @@ class Hold(models.Model):
 
     def __str__(self) -> str:
         return f"{self.reference} {self.usd}"
+
+
+class UseDay(models.Model):
+    """How much of what a tenancy holds of a flavor its workloads reserved on one day (UTC), look by look.
+
+    `used_sum` of `held_sum` GPUs: each of the `samples` looks adds what was held and, of that, what was in use.
+    """
+
+    tenancy = models.ForeignKey(Tenancy, models.CASCADE, related_name="use_days")
+    flavor = models.ForeignKey(Flavor, models.CASCADE, related_name="+")
+    day = models.DateField()
+    samples = models.PositiveIntegerField(default=1)
+    held_sum = models.PositiveBigIntegerField()
+    used_sum = models.PositiveBigIntegerField()
+    last_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["day"]
+        constraints = [
+            models.UniqueConstraint(fields=["tenancy", "flavor", "day"], name="a_day_of_use_is_counted_once"),
+            models.CheckConstraint(
+                condition=Q(used_sum__lte=F("held_sum")), name="no_more_is_used_than_is_held"
+            ),
+            models.CheckConstraint(
+                condition=Q(samples__gte=1, held_sum__gte=F("samples")), name="a_sample_is_of_what_is_held"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.tenancy_id} {self.flavor_id} {self.day}: {self.used_sum} of {self.held_sum}"

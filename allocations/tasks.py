@@ -1,9 +1,9 @@
-"""When holdings end: a query over dates, not a timer."""
+"""What happens to holdings by the clock: queries over dates, not timers."""
 
 from celery import shared_task
 from django.utils import timezone
 
-from allocations import actions
+from allocations import actions, use
 from allocations.models import Allocation
 
 
@@ -13,3 +13,10 @@ def expire() -> None:
     now = timezone.now()
     for allocation_id in Allocation.objects.over(now).order_by("until").values_list("pk", flat=True):
         actions.expire(allocation_id, now=now)
+
+
+@shared_task(name="allocations.tasks.sample_use")
+def sample_use() -> None:
+    """Count every look at a queue that was not counted yet, each in a transaction of its own."""
+    for tenancy_id in use.due():
+        use.sample(tenancy_id)

@@ -4,6 +4,7 @@ SCHEDULE = {
     "send notices": {"task": "notices.tasks.deliver", "schedule": 5.0, "options": {"expires": 10}},
     "sweep tenancies": {"task": "provisioning.tasks.sweep", "schedule": 2.0, "options": {"expires": 10}},
     "expire allocations": {"task": "allocations.tasks.expire", "schedule": 2.0, "options": {"expires": 10}},
+    "sample use": {"task": "allocations.tasks.sample_use", "schedule": 60.0, "options": {"expires": 60}},
     "lapse requests": {"task": "approvals.tasks.lapse", "schedule": 30.0, "options": {"expires": 60}},
     "look at clusters": {
         "task": "provisioning.tasks.look_at_clusters",

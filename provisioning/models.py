@@ -48,6 +48,9 @@ class Tenancy(models.Model):
     objects_seen = models.JSONField(default=list)
     last_looked_at = models.DateTimeField(null=True)
     true_since = models.DateTimeField(null=True)
+    # GPUs by flavor that workloads reserved when the queue was last read; null until it has said anything.
+    used = models.JSONField(null=True)
+    used_at = models.DateTimeField(null=True)
 
     next_look_at = models.DateTimeField(db_index=True)
     attempts = models.PositiveSmallIntegerField(default=0)

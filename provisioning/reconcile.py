@@ -5,7 +5,7 @@ No database transaction is open while a cluster is called, and nothing is writte
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from secrets import SystemRandom
@@ -20,6 +20,7 @@ from provisioning.manifests import TENANCY_LABEL, Manifest, tenancy_objects
 from provisioning.models import Tenancy
 from provisioning.plan import Key, Step, Verb, first_difference, plan
 from provisioning.status import Seen, write_status
+from provisioning.usage import gpus_used
 
 logger = logging.getLogger(__name__)
 
@@ -105,11 +106,18 @@ def _run(run: Pass) -> None:
     if pause:
         raise _no_answer(run, retry_after=pause)
     client = client_for(run.tenancy.cluster)
-    for step in plan(desired, observe(client, desired, run.tenancy.pk)):
+    live = observe(client, desired, run.tenancy.pk)
+    for step in plan(desired, live):
         run.step(client, step)
     breaker.has_answered(run.tenancy.cluster_id)
     write_status(run.tenancy, run.held, seen=run.seen, error=None, writes=run.writes, now=run.now(),
-                 next_look_at=run.now() + AGAIN_WHEN_TRUE)  # fmt: skip
+                 next_look_at=run.now() + AGAIN_WHEN_TRUE, used=_used(live))  # fmt: skip
+
+
+def _used(live: Mapping[Key, Manifest]) -> dict[str, int] | None:
+    """What the tenancy's queue says is in use; None before there is one."""
+    queue = next((found for key, found in live.items() if key.kind == "ClusterQueue"), None)
+    return None if queue is None else gpus_used(queue)
 
 
 def _said(run: Pass, error: ConnectorError, *, seconds: float) -> ConnectorError:

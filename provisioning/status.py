@@ -1,6 +1,6 @@
 """What a pass saw, as conditions and a line per object; written once per pass under the lease's number."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -53,8 +53,11 @@ def write_status(
     writes: int,
     now: datetime,
     next_look_at: datetime,
+    used: Mapping[str, int] | None = None,
 ) -> bool:
     """End a pass: record the generation that was read, release the lease, and tell the audit log of a change.
+
+    `used` is what the queue said of its use in this pass, None where it was not read or says nothing.
 
     Returns False, and changes nothing, when the lease is no longer the newest.
     """
@@ -67,6 +70,8 @@ def write_status(
         "next_look_at": next_look_at,
         "lease_until": None,
     }
+    if used is not None:
+        fields |= {"used": dict(used), "used_at": now}
     if error is None:
         fields |= {"observed_generation": tenancy.generation, "attempts": 0}
         if not tenancy.is_settled:

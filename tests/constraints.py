@@ -28,7 +28,7 @@ from django.db import DatabaseError, connection, models, transaction
 from django.db.models import F
 
 from accounts.models import ApiToken, Idempotency, Membership, Project, RoleHeld, Team, User
-from allocations.models import Allocation, Budget
+from allocations.models import Allocation, Budget, UseDay
 from approvals.models import Decision, PolicyVersion, Request, Step
 from audit.models import Event, Head
 from fleet.models import Cluster, Flavor
@@ -85,6 +85,12 @@ def only(row: models.Model) -> "QuerySet[Any]":
 def add(row: models.Model) -> None:
     """Insert past `save()`."""
     type(row)._default_manager.bulk_create([row])
+
+
+def day_of_use(w: World, **fields: Any) -> UseDay:
+    """One look at two GPUs, both in use."""
+    usual = {"day": NOW.date(), "samples": 1, "held_sum": 2, "used_sum": 2, "last_at": NOW}
+    return UseDay(tenancy=w.scene.tenancy, flavor=w.scene.flavor, **(usual | fields))
 
 
 def vote(w: World, by: User, **fields: Any) -> Decision:
@@ -145,6 +151,9 @@ NAMED: Mapping[str, Attack] = {
     "gpu_hours_are_never_overspent": lambda w: Budget.objects.update(gpu_hours_limit=F("held_gpu_hours") - 1),
     "no_gpu_hours_below_nothing": lambda w: Budget.objects.update(held_gpu_hours=-1),
     "a_soft_stage_is_1_to_100_percent": lambda w: Budget.objects.update(soft_percent=101),
+    "a_day_of_use_is_counted_once": lambda w: [add(day_of_use(w)) for _ in range(2)],
+    "no_more_is_used_than_is_held": lambda w: add(day_of_use(w, used_sum=3)),
+    "a_sample_is_of_what_is_held": lambda w: add(day_of_use(w, samples=3)),
     "a_request_asks_for_a_gpu": lambda w: only(w.waiting).update(gpus=0),
     "a_request_ends_after_it_is_made": lambda w: only(w.waiting).update(until=F("created_at")),
     "a_request_is_in_a_known_state": lambda w: only(w.waiting).update(state="active"),

@@ -7,7 +7,8 @@
 
 A token whose groups hold ``system:masters`` may do everything and may use the switches of the sandbox:
 ``POST /sandbox/faults`` (see ``faults.Fault``), ``DELETE /sandbox/faults``, ``GET /sandbox/stats``
-(``{"writes": n, "reads": n}``) and ``POST /sandbox/compact`` (older watches and continue tokens expire).
+(``{"writes": n, "reads": n}``), ``POST /sandbox/workloads {namespace, flavor, gpus}`` (so many are in use there) and
+``POST /sandbox/compact`` (older watches and continue tokens expire).
 """
 
 from sandbox.kubernetes.cluster import Cluster

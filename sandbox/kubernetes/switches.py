@@ -1,9 +1,10 @@
-"""The switches of the sandbox itself, for administrators only: faults, counters, compaction."""
+"""The switches of the sandbox itself, for administrators only: faults, use, counters, compaction."""
 
 import json
 from typing import TYPE_CHECKING
 
 from sandbox.kubernetes.calls import Answer, Call, json_answer, page_not_found
+from sandbox.kubernetes.occupying import occupy
 from sandbox.kubernetes.rbac import MASTERS
 from sandbox.kubernetes.status import Refusal, bad_request
 
@@ -26,6 +27,10 @@ def handle(cluster: "Cluster", call: Call) -> Answer:
         case ("DELETE", "/sandbox/faults"):
             cluster.faults.clear()
             return json_answer(200, {})
+        case ("POST", "/sandbox/workloads"):
+            answer = occupy(cluster.store, call)
+            cluster.controllers.settle()
+            return answer
         case ("POST", "/sandbox/compact"):
             cluster.store.compact()
             return json_answer(200, {"oldest": cluster.store.oldest})

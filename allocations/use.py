@@ -1,0 +1,83 @@
+"""How much of what is held is really used: samples of what each look at a cluster saw, added up by day."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal
+
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef, Sum
+
+from allocations.models import Allocation, UseDay
+from provisioning.models import Tenancy
+
+DAYS = 14
+AT_MOST_EVERY = timedelta(minutes=1)
+TENTH = Decimal("0.1")
+Place = tuple[int, int]
+
+
+def measured(tenancy_id: int, flavor_id: int, *, now: datetime, days: int = DAYS) -> Decimal | None:
+    """Percent, to a tenth, of the tenancy's GPUs of a flavor that workloads reserved on the last `days` days.
+
+    The mean over every look and GPU held, today included; None when nothing was measured.
+    """
+    return measured_many([(tenancy_id, flavor_id)], now=now, days=days).get((tenancy_id, flavor_id))
+
+
+def measured_many(places: Iterable[Place], *, now: datetime, days: int = DAYS) -> dict[Place, Decimal]:
+    """`measured` by (tenancy id, flavor id) in one query; what was not measured is not in it."""
+    wanted = set(places)
+    since = now.astimezone(UTC).date() - timedelta(days=days)
+    rows = (
+        UseDay.objects.filter(
+            tenancy__in={tenancy for tenancy, _ in wanted}, flavor__in={flavor for _, flavor in wanted}, day__gt=since
+        )
+        .order_by()
+        .values_list("tenancy_id", "flavor_id")
+        .annotate(used=Sum("used_sum"), held=Sum("held_sum"))
+    )  # fmt: skip
+    return {
+        (tenancy, flavor): (Decimal(100 * used) / held).quantize(TENTH, ROUND_HALF_UP)
+        for tenancy, flavor, used, held in rows
+        if (tenancy, flavor) in wanted
+    }
+
+
+def due() -> list[int]:
+    """The tenancies whose queue was read since their last sample, oldest reading first."""
+    counted = UseDay.objects.filter(tenancy=OuterRef("pk"), last_at__gt=OuterRef("used_at") - AT_MOST_EVERY)
+    held = Allocation.objects.live().filter(tenancy=OuterRef("pk"))
+    rows = Tenancy.objects.filter(Exists(held), ~Exists(counted), used_at__isnull=False)
+    return list(rows.order_by("used_at").values_list("pk", flat=True))
+
+
+@transaction.atomic
+def sample(tenancy_id: int) -> bool:
+    """Add what the newest look saw to the day it was made on; False when that look was counted or is too near.
+
+    A look is counted once, and at most one a minute. No audit event: nothing was decided, and there are 1,440 a day.
+    """
+    # Locked, so that two workers count one look once.
+    tenancy = Tenancy.objects.select_for_update(no_key=True).order_by().get(pk=tenancy_id)
+    if tenancy.used is None or tenancy.used_at is None:
+        return False
+    at = tenancy.used_at
+    if UseDay.objects.filter(tenancy=tenancy, last_at__gt=at - AT_MOST_EVERY).exists():
+        return False
+    held = Allocation.objects.live().filter(tenancy=tenancy, starts_at__lte=at, until__gt=at)
+    rows = held.order_by().values_list("flavor_id", "flavor__name").annotate(gpus=Sum("gpus"))
+    for flavor_id, name, gpus in rows:
+        _add(tenancy.pk, flavor_id, at=at, held=gpus, used=min(int(tenancy.used.get(name, 0)), gpus))
+    return bool(rows)
+
+
+def _add(tenancy_id: int, flavor_id: int, *, at: datetime, held: int, used: int) -> None:
+    day = UseDay.objects.filter(tenancy=tenancy_id, flavor=flavor_id, day=at.astimezone(UTC).date())
+    counted = day.update(
+        samples=F("samples") + 1, held_sum=F("held_sum") + held, used_sum=F("used_sum") + used, last_at=at
+    )
+    if not counted:
+        UseDay.objects.create(
+            tenancy_id=tenancy_id, flavor_id=flavor_id, day=at.astimezone(UTC).date(), held_sum=held, used_sum=used,
+            last_at=at,
+        )  # fmt: skip

@@ -1,0 +1,32 @@
+"""What workloads use of a tenancy's queue, as Kueue reports it. Pure."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from provisioning.manifests import CPU_FLAVOR, GPU
+
+WHOLE = re.compile(r"[0-9]{1,9}", re.ASCII)
+
+
+def gpus_used(cluster_queue: Mapping[str, Any]) -> dict[str, int] | None:
+    """GPUs of each flavor that admitted workloads reserve, borrowed ones included; None when the queue says nothing.
+
+    Kueue v1beta2 writes `status.flavorsUsage[].resources[].total`.
+    """
+    flavors = (cluster_queue.get("status") or {}).get("flavorsUsage")
+    if flavors is None:
+        return None
+    return {
+        flavor["name"]: sum(
+            _count(one.get("total")) for one in flavor.get("resources") or () if one.get("name") == GPU
+        )
+        for flavor in flavors
+        if flavor.get("name") not in (None, CPU_FLAVOR)
+    }
+
+
+def _count(total: object) -> int:
+    """GPUs are whole; a quantity in any other notation is none that anybody could have reserved."""
+    text = str(total)
+    return int(text) if WHOLE.fullmatch(text) else 0
