@@ -10,9 +10,9 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from accounts.models import ApiToken, Membership, Project, RoleHeld, Team, User
-from accounts.refusals import BadInput, Conflict
-from accounts.roles import Role, roles_from
+from accounts.models import ApiToken, GroupHeld, Membership, Project, RoleHeld, Team, User
+from accounts.refusals import BadInput, Conflict, NoRight
+from accounts.roles import Permission, Role, roles_from
 from audit.actors import Actor
 from audit.events import Kind
 from audit.log import record
@@ -53,10 +53,10 @@ def take_over(claims: Claims, *, groups: Iterable[str], now: datetime) -> User:
             "name": claims.name or claims.username or claims.oid,
             "username": claims.username,
             "email": claims.email,
-            "groups": known,
             "groups_known_at": now,
         },
     )
+    hold_groups(user, known)
     wanted = roles_from(app_roles=claims.roles, groups=known, role_groups=settings.ENV.role_groups)
     user.roles_held.exclude(role__in=wanted).delete()
     for role in wanted:
@@ -116,9 +116,9 @@ def create_team(
         ) from error
     team.refresh_from_db()
     first = Project.objects.create(team=team, slug=project)
-    for user in User.objects.filter(is_active=True):
-        if str(team.entra_group) in user.groups:
-            _join(team, user, lead=user.pk == by.pk or Role.TEAM_LEAD in user.roles)
+    there = GroupHeld.objects.filter(group=team.entra_group).values("user")
+    for user in User.objects.filter(is_active=True, pk__in=there).prefetch_related("roles_held"):
+        _join(team, user, lead=user.pk == by.pk or Role.TEAM_LEAD in user.roles)
     record(
         Kind.TEAM_CREATED, actor=by.as_actor(), subject=("team", team.pk), team_id=team.pk,
         name=name, entra_group=entra_group, cost_centre=cost_centre,
@@ -156,6 +156,39 @@ def revoke_token(token: ApiToken, *, by: User | Actor, now: datetime) -> None:
     if ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now):
         actor = by if isinstance(by, Actor) else by.as_actor()
         record(Kind.TOKEN_REVOKED, actor=actor, subject=("token", token.prefix), name=token.name)
+
+
+def hold_groups(user: User, groups: Iterable[str], *, only: bool = True) -> None:
+    """Make the groups that are kept of a person these object ids; with `only` False, add these to them."""
+    wanted = {UUID(group) for group in groups}
+    held = set(user.groups_held.values_list("group", flat=True))
+    if only and held - wanted:
+        user.groups_held.filter(group__in=held - wanted).delete()
+    rows = [GroupHeld(user=user, group=group) for group in sorted(wanted - held)]
+    GroupHeld.objects.bulk_create(rows, ignore_conflicts=True)
+    user.__dict__.pop("groups", None)
+
+
+@transaction.atomic
+def set_tier(team: Team, tier: str, *, by: User, now: datetime) -> None:
+    """Set how far a team is trusted by the policy; setting what is set changes nothing.
+
+    Raises NoRight for everybody but platform leads, BadInput for what is no tier.
+    """
+    if not by.may(Permission.MANAGE_TIERS):
+        raise NoRight("Only platform leads set a team's tier.", code="not_a_platform_lead")
+    if tier not in Team.Tier.values:
+        words = ", ".join(Team.Tier.values)
+        raise BadInput(f"Choose one of: {words}.", code="unknown_tier", field="tier")
+    locked = Team.objects.select_for_update(no_key=True).get(pk=team.pk)
+    before, team.tier = locked.tier, tier
+    if before == tier:
+        return
+    Team.objects.filter(pk=team.pk).update(tier=tier)
+    record(
+        Kind.TIER_SET, actor=by.as_actor(), subject=("team", team.pk), team_id=team.pk, name=team.name,
+        before=before, after=tier, at=now,
+    )  # fmt: skip
 
 
 def join_teams(user: User, groups: list[str], *, lead: bool) -> None:

@@ -47,18 +47,21 @@ class BearerAuthentication(BaseAuthentication):
 
 
 class SignedInWithScope(BasePermission):
-    """Signed in; and a read token reads only."""
+    """Signed in; a read token reads only, and a token that asks decides nothing."""
 
     message = "This token reads only. Create one that may write."
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
-        """Whether the method is within the token's scope."""
+        """Whether the call is within the token's scope; an endpoint names the actions that `decides`."""
         if not request.user.is_authenticated:
             return False
         token = request.auth
-        if isinstance(token, ApiToken) and request.method not in SAFE_METHODS:
-            return token.scope == ApiToken.Scope.WRITE
-        return True
+        if not isinstance(token, ApiToken) or request.method in SAFE_METHODS:
+            return True
+        if token.scope == ApiToken.Scope.ASK:
+            self.message = "This token asks and never decides. Create one that may decide."
+            return getattr(view, "action", None) not in getattr(view, "decides", frozenset())
+        return token.scope == ApiToken.Scope.WRITE
 
 
 class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
@@ -95,6 +98,7 @@ def _by_entra(secret: str) -> tuple[User, str]:
     except PermanentError as error:
         raise AuthenticationFailed("This token is not one of ours or has expired.") from error
     user = User.objects.prefetch_related("roles_held").filter(oid=claims.oid, is_active=True).first()
-    if user is None or claims.app_only:
+    # Without a role, the directory has blocked the account since the token was made.
+    if user is None or claims.app_only or not user.roles:
         raise AuthenticationFailed("Sign in to the portal once before you use its API.")
     return user, "entra"

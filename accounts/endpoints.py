@@ -7,7 +7,7 @@ from rest_framework.exceptions import NotAuthenticated
 from rest_framework.serializers import Serializer
 from rest_framework.viewsets import GenericViewSet
 
-from accounts.models import User
+from accounts.models import ApiToken, User
 
 
 class Endpoint(GenericViewSet[Any]):
@@ -15,13 +15,15 @@ class Endpoint(GenericViewSet[Any]):
 
     `asks` names the parameters that an action takes in its address; they are checked before the action runs and
     stand in `asked`. `keyed` actions need an Idempotency-Key, `guarded` ones If-Match, `outside` ones may fail
-    because an outside system did. `ordering` is the order of a paged list, one field.
+    because an outside system did, `decides` names those that a token which only asks may not do. `ordering` is the
+    order of a paged list, one field.
     """
 
     asks: ClassVar[Mapping[str, type[Serializer[Any]]]] = {}
     keyed: ClassVar[frozenset[str]] = frozenset()
     guarded: ClassVar[frozenset[str]] = frozenset()
     outside: ClassVar[frozenset[str]] = frozenset()
+    decides: ClassVar[frozenset[str]] = frozenset()
     ordering: ClassVar[str] = "id"
     asked: Mapping[str, Any]
 
@@ -31,6 +33,11 @@ class Endpoint(GenericViewSet[Any]):
         if not isinstance(self.request.user, User):
             raise NotAuthenticated
         return self.request.user
+
+    @property
+    def token(self) -> ApiToken | None:
+        """The personal token that the call came with; None for an Entra token."""
+        return self.request.auth if isinstance(self.request.auth, ApiToken) else None
 
     def body(self, serializer: type[Serializer[Any]], *, partial: bool = False) -> dict[str, Any]:
         """The checked values of the body; raises ValidationError naming the fields at fault."""

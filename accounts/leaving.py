@@ -1,28 +1,43 @@
 """Keeping rights what the directory says between sign-ins: groups followed, and leavers' access ended."""
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import SESSION_KEY
 from django.contrib.sessions.models import Session
 from django.db import transaction
+from django.db.models import F, Q, QuerySet
 
-from accounts.actions import join_teams, object_ids, revoke_token
+from accounts.actions import hold_groups, join_teams, object_ids, revoke_token
 from accounts.models import RoleHeld, User
-from accounts.roles import Role
+from accounts.roles import DECIDING, HOLDERS, Role
 from audit.actors import PORTAL
 from audit.events import Kind
 from audit.log import record
-from connectors.graph import Graph
+from connectors.errors import PermanentError
+from connectors.graph import Absence, Graph
 
 KNOWN_FOR = timedelta(minutes=4)
+DECIDERS_KNOWN_FOR = timedelta(minutes=2)
+MANAGERS_KNOWN_FOR = timedelta(hours=1)
+DECIDERS = frozenset(role.value for permission in DECIDING for role in HOLDERS[permission])
 
 
 def due(now: datetime, *, most: int) -> list[User]:
-    """People with rights here of whom the directory has not been asked for a while, the longest ago first."""
-    people = User.objects.filter(roles_held__isnull=False, groups_known_at__lte=now - KNOWN_FOR).distinct()
-    return list(people.order_by("groups_known_at", "pk")[:most])
+    """People with rights here of whom the directory has not been asked for a while, the most overdue first.
+
+    Who decides is asked about more often; nobody waits longer because of them than the order of deadlines makes them.
+    """
+    deciders = RoleHeld.objects.filter(role__in=DECIDERS).values("user")
+    others = RoleHeld.objects.exclude(user__in=deciders).values("user")
+    found = [
+        *((user, DECIDERS_KNOWN_FOR) for user in _overdue(deciders, now - DECIDERS_KNOWN_FOR)[:most]),
+        *((user, KNOWN_FOR) for user in _overdue(others, now - KNOWN_FOR)[:most]),
+    ]
+    found.sort(key=lambda pair: _deadline(*pair))
+    return [user for user, _ in found[:most]]
 
 
 def follow(user: User, *, graph: Graph, now: datetime) -> None:
@@ -30,8 +45,47 @@ def follow(user: User, *, graph: Graph, now: datetime) -> None:
     found = graph.person(str(user.oid))
     if found is None or not found.enabled:
         end_access(user.pk, now=now)
-    else:
-        take_groups(user.pk, groups=graph.groups_of(str(user.oid)), now=now)
+        return
+    take_groups(user.pk, groups=graph.groups_of(str(user.oid)), now=now)
+    if user.managers_known_at is None or user.managers_known_at <= now - MANAGERS_KNOWN_FOR:
+        follow_managers(user, graph=graph, now=now)
+
+
+def follow_managers(user: User, *, graph: Graph, now: datetime) -> None:
+    """Keep who is above a person, nearest first, without blocked accounts; raises ConnectorError.
+
+    Where reading managers was not granted, there are none.
+    """
+    try:
+        chain = [person for person in graph.manager_chain(str(user.oid)) if person.enabled]
+    except PermanentError as error:
+        if error.code != "forbidden":
+            raise
+        chain = []
+    above = [person for person in chain if object_ids([person.oid]) and person.oid != str(user.oid)]
+    User.objects.filter(pk=user.pk).update(
+        managers=object_ids_in_order(person.oid for person in above),
+        manager_names={person.oid.lower(): {"name": person.name, "email": person.email} for person in above},
+        managers_known_at=now,
+    )
+
+
+def object_ids_in_order(oids: Iterable[str]) -> list[str]:
+    """These object ids in small letters, each once."""
+    return list(dict.fromkeys(known for oid in oids for known in object_ids([oid])))
+
+
+def follow_absences(users: Iterable[User], *, graph: Graph, now: datetime) -> None:
+    """Keep who of these people is out of office, asked for all of them at once; raises ConnectorError."""
+    by_oid = {str(user.oid): user.pk for user in users}
+    for oid, absence in graph.away(by_oid, now=now).items():
+        take_absence(by_oid[oid], absence, now=now)
+
+
+def take_absence(user_id: int, absence: Absence, *, now: datetime) -> None:
+    """Keep what is known of one person's absence."""
+    until = absence.until if absence.is_away else None
+    User.objects.filter(pk=user_id).update(is_away=absence.is_away, away_until=until, away_known_at=now)
 
 
 @transaction.atomic
@@ -42,10 +96,11 @@ def take_groups(user_id: int, *, groups: Iterable[str], now: datetime) -> None:
     """
     user = User.objects.select_for_update(no_key=True).get(pk=user_id)
     before, known = set(user.groups), object_ids(groups)
-    user.groups, user.groups_known_at = known, now
-    user.save(update_fields=["groups", "groups_known_at"])
+    user.groups_known_at = now
+    user.save(update_fields=["groups_known_at"])
     if before == set(known):
         return
+    hold_groups(user, known)
     by_group = settings.ENV.role_groups
     wanted = {by_group[oid] for oid in known if oid in by_group}
     lost = {by_group[oid] for oid in before if oid in by_group} - wanted
@@ -67,8 +122,9 @@ def end_access(user_id: int, *, now: datetime) -> None:
     Signing in again, once the directory lets them, gives teams and roles back, but no token.
     """
     user = User.objects.select_for_update(no_key=True).get(pk=user_id)
-    user.groups, user.groups_known_at = [], now
-    user.save(update_fields=["groups", "groups_known_at"])
+    user.groups_known_at = now
+    user.save(update_fields=["groups_known_at"])
+    hold_groups(user, [])
     user.memberships.all().delete()
     user.roles_held.all().delete()
     for session in Session.objects.filter(expire_date__gt=now):
@@ -77,3 +133,16 @@ def end_access(user_id: int, *, now: datetime) -> None:
     for token in user.tokens.filter(revoked_at=None):
         revoke_token(token, by=PORTAL, now=now)
     record(Kind.MEMBERS_SYNCED, actor=PORTAL, subject=("person", user.pk), name=user.name, account="blocked")
+
+
+def _overdue(having_roles: QuerySet[RoleHeld, Any], before: datetime) -> QuerySet[User]:
+    """People of these roles last asked about before a moment, or never, the longest ago first."""
+    people = User.objects.filter(
+        Q(groups_known_at=None) | Q(groups_known_at__lte=before), pk__in=having_roles
+    )
+    return people.order_by(F("groups_known_at").asc(nulls_first=True), "pk")
+
+
+def _deadline(user: User, known_for: timedelta) -> datetime:
+    """When this person should have been asked about; before everybody else where they never were."""
+    return user.groups_known_at + known_for if user.groups_known_at else datetime.min.replace(tzinfo=UTC)

@@ -1,6 +1,7 @@
 """Who: people as Entra ID knows them, and the roles they hold."""
 
 import uuid
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -10,7 +11,12 @@ from django.db import models
 from accounts.roles import HOLDERS, Permission, Role
 from audit.actors import Actor
 
-__all__ = ["ApiToken", "Idempotency", "Membership", "Project", "RoleHeld", "Team", "User"]
+__all__ = [
+    "ApiToken", "Contact", "Delegation", "GroupHeld", "Idempotency", "Membership", "Project", "RoleHeld", "Team",
+    "User",
+]  # fmt: skip
+# Who was said to be away this long ago, and not since, is not passed over for it.
+AWAY_KNOWN_FOR = timedelta(hours=1)
 
 
 class UserManager(BaseUserManager["User"]):
@@ -30,8 +36,13 @@ class User(AbstractBaseUser):
     username = models.CharField(max_length=200)
     email = models.CharField(max_length=254, blank=True)
     is_active = models.BooleanField(default=True)
-    groups = models.JSONField(default=list)
     groups_known_at = models.DateTimeField(null=True)
+    managers = models.JSONField(default=list)
+    managers_known_at = models.DateTimeField(null=True)
+    manager_names = models.JSONField(default=dict)
+    is_away = models.BooleanField(default=False)
+    away_until = models.DateTimeField(null=True)
+    away_known_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     USERNAME_FIELD = "oid"
@@ -39,7 +50,13 @@ class User(AbstractBaseUser):
     objects = UserManager()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["tid", "oid"], name="one_account_per_person")]
+        constraints = [
+            models.UniqueConstraint(fields=["tid", "oid"], name="one_account_per_person"),
+            models.CheckConstraint(
+                condition=models.Q(is_away=True) | models.Q(away_until=None),
+                name="only_who_is_away_comes_back",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -48,6 +65,11 @@ class User(AbstractBaseUser):
     def roles(self) -> frozenset[Role]:
         """The roles held now, read once per object."""
         return frozenset(Role(held.role) for held in self.roles_held.all())
+
+    @cached_property
+    def groups(self) -> list[str]:
+        """The object ids of the Entra groups this person is in, nested ones too, sorted; read once per object."""
+        return sorted(str(held.group) for held in self.groups_held.all())
 
     @cached_property
     def teams(self) -> tuple["Team", ...]:
@@ -62,6 +84,17 @@ class User(AbstractBaseUser):
     def may(self, permission: Permission) -> bool:
         """Whether one of the roles held gives this permission."""
         return self.is_active and bool(HOLDERS[permission] & self.roles)
+
+    def is_out(self, now: datetime) -> bool:
+        """Whether this person is out of office, as far as is known: who cannot be known about is at work."""
+        known = self.away_known_at is not None and self.away_known_at > now - AWAY_KNOWN_FOR
+        return known and self.is_away and (self.away_until is None or now < self.away_until)
+
+    def read_again(self) -> None:
+        """Forget what was read of this person, rights included; what is asked for next comes from the database."""
+        self.refresh_from_db()
+        for name in ("roles", "groups", "teams"):
+            self.__dict__.pop(name, None)
 
     @property
     def role_words(self) -> str:
@@ -102,5 +135,20 @@ class RoleHeld(models.Model):
         return f"{self.user_id} {self.role}"
 
 
+class GroupHeld(models.Model):
+    """An Entra group that a person was in, directly or through another, when the directory was last asked."""
+
+    user = models.ForeignKey(User, models.CASCADE, related_name="groups_held")
+    group = models.UUIDField(db_index=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "group"], name="a_group_is_held_once")]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} {self.group}"
+
+
+from accounts.contact import Contact  # noqa: E402
+from accounts.stand_ins import Delegation  # noqa: E402
 from accounts.teams import Membership, Project, Team  # noqa: E402
 from accounts.tokens import ApiToken, Idempotency  # noqa: E402

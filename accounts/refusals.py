@@ -4,12 +4,13 @@ from enum import StrEnum
 
 
 class Sort(StrEnum):
-    """What sort of refusal; pages and API turn it into 422, 403, 409 and 412."""
+    """What sort of refusal; pages and API turn it into 422, 403, 409, 412 and 503."""
 
     INPUT = "input"
     RIGHTS = "rights"
     CONFLICT = "conflict"
     STALE = "stale"
+    AWAY = "away"
 
 
 class Refused(Exception):
@@ -45,3 +46,9 @@ class Stale(Refused):
     """The object has changed since the person looked at it."""
 
     sort = Sort.STALE
+
+
+class Away(Refused):
+    """It would need an outside system that does not answer now; the same may be asked again later."""
+
+    sort = Sort.AWAY

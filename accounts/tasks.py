@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from accounts import leaving
 from accounts.directory import graph
-from accounts.models import Idempotency
-from connectors.errors import PermanentError, TemporaryError
+from accounts.models import Contact, Idempotency, User
+from connectors.errors import ConnectorError, PermanentError, TemporaryError
 
 logger = logging.getLogger(__name__)
 MOST_AT_ONCE = 100
@@ -28,16 +28,38 @@ def forget_old_answers() -> None:
 
 @shared_task(name="accounts.tasks.follow_directory")
 def follow_directory() -> None:
-    """Follow the people who are due; one who cannot be asked about stops no other, a directory away stops all."""
-    now = timezone.now()
+    """Follow the people who are due."""
+    follow_due(timezone.now())
+
+
+def follow_due(now: datetime) -> None:
+    """Follow who is due; one who cannot be asked about stops no other, a directory away stops all."""
+    followed, refused = [], ""
     for user in leaving.due(now, most=MOST_AT_ONCE):
         try:
             leaving.follow(user, graph=graph(), now=now)
         except TemporaryError as error:
             logger.warning("the directory does not answer", extra={"error": error.message})
+            Contact.objects.failed(now, error.message)
             return
         except PermanentError as error:
             logger.warning("the directory refuses", extra={"person": user.pk, "error": error.message})
+            refused = error.message
+        else:
+            followed.append(user)
+    if followed:
+        Contact.objects.answered(now)
+        _follow_absences(followed, now)
+    elif refused:
+        Contact.objects.failed(now, refused)
+
+
+def _follow_absences(users: list[User], now: datetime) -> None:
+    """Who is out of office; that nobody says so is no reason to stop."""
+    try:
+        leaving.follow_absences(users, graph=graph(), now=now)
+    except ConnectorError as error:
+        logger.warning("nobody says who is out of office", extra={"error": error.message})
 
 
 def forget(now: datetime, *, batch: int = BATCH) -> int:

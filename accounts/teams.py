@@ -39,11 +39,17 @@ class TeamQuerySet(TeamScopedQuerySet["Team"]):
 class Team(models.Model):
     """People with one Entra group and one cost centre: the tenant."""
 
+    class Tier(models.TextChoices):
+        STANDARD = "standard", "Standard"
+        TRUSTED = "trusted", "Trusted"
+        RESTRICTED = "restricted", "Restricted"
+
     name = models.CharField(max_length=60)
     slug = models.SlugField(max_length=40, unique=True)
     entra_group = models.UUIDField(unique=True)
     entra_group_name = models.CharField(max_length=256)
     cost_centre = models.CharField(max_length=20)
+    tier = models.CharField(max_length=10, choices=Tier.choices, default=Tier.STANDARD)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -56,6 +62,9 @@ class Team(models.Model):
             models.CheckConstraint(
                 condition=models.Q(slug__regex=r"^[a-z]([a-z0-9-]*[a-z0-9])?$"),
                 name="a_team_slug_is_a_dns_label",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(tier__in=["standard", "trusted", "restricted"]), name="a_known_tier"
             ),
         ]
 

@@ -21,7 +21,8 @@ class ApiToken(models.Model):
 
     class Scope(models.TextChoices):
         READ = "read", "Read"
-        WRITE = "write", "Read and write"
+        ASK = "ask", "Read and ask, never decide"
+        WRITE = "write", "Read, ask and decide"
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="tokens")
     name = models.CharField(max_length=60)
@@ -38,7 +39,9 @@ class ApiToken(models.Model):
     class Meta:
         ordering = ["-created_at", "-id"]
         constraints = [
-            models.CheckConstraint(condition=models.Q(scope__in=["read", "write"]), name="a_known_scope"),
+            models.CheckConstraint(
+                condition=models.Q(scope__in=["read", "ask", "write"]), name="a_known_scope"
+            ),
             models.CheckConstraint(
                 condition=models.Q(expires_at__gt=models.F("created_at")), name="a_token_ends_after_it_starts"
             ),

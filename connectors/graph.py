@@ -8,6 +8,7 @@ from email.utils import parsedate_to_datetime
 from math import isfinite
 from typing import Any
 from urllib.parse import quote
+from zoneinfo import ZoneInfo
 
 import requests
 
@@ -18,8 +19,11 @@ TIMEOUT = (3.0, 10.0)
 EVENTUAL = {"ConsistencyLevel": "eventual"}
 PERSON = "id,displayName,mail,userPrincipalName,accountEnabled"
 MOST_CHECKED = 20
+MOST_PRESENCES = 650
 PAGE = 100
 TEMPORARY = frozenset({408, 423, 429, 500, 502, 503, 504, 509})
+UNKNOWN = frozenset({"forbidden", "bad_request"})
+OUT_OF_OFFICE = "outofoffice"
 CODES = {400: "bad_request", 401: "unauthorized", 403: "forbidden", 404: "not_found"}
 
 Row = dict[str, Any]
@@ -58,6 +62,14 @@ class BoundedSession(requests.Session):
             kwargs["timeout"] = TIMEOUT
         kwargs["allow_redirects"] = False
         return super().request(*args, **kwargs)
+
+
+@dataclass(frozen=True)
+class Absence:
+    """Whether somebody is out of office; `until` None when they are not, or when nobody said until when."""
+
+    is_away: bool
+    until: datetime | None = None
 
 
 class Graph:
@@ -144,6 +156,57 @@ class Graph:
             chain.append(_person(answer))
         return chain
 
+    def away(self, oids: Iterable[str], *, now: datetime) -> dict[str, Absence]:
+        """Return who is out of office and who is not; whoever is left out of the answer is not known about.
+
+        Presence is asked first. Mailboxes are asked for an end, and where presence knows nothing. A permission
+        that was not granted (Presence.Read.All, MailboxSettings.Read) makes things unknown, and is no error.
+        """
+        asked = list(dict.fromkeys(oids))
+        seen = self._presences(asked)
+        found: dict[str, Absence] = {}
+        mailboxes = True
+        for oid in asked:
+            if seen.get(oid) is False:
+                found[oid] = Absence(is_away=False)
+                continue
+            reply = None
+            if mailboxes:
+                try:
+                    reply = self._automatic_replies(oid, now=now)
+                except PermanentError as error:
+                    if error.code not in UNKNOWN:
+                        raise
+                    # What is forbidden for one mailbox is forbidden for all of them.
+                    mailboxes = error.code != "forbidden"
+            if oid in seen:
+                found[oid] = Absence(is_away=True, until=reply.until if reply else None)
+            elif reply:
+                found[oid] = reply
+        return found
+
+    def _presences(self, oids: list[str]) -> dict[str, bool]:
+        """Who is out of office by their presence; without those whose presence is unknown."""
+        found: dict[str, bool] = {}
+        for start in range(0, len(oids), MOST_PRESENCES):
+            body = {"ids": oids[start : start + MOST_PRESENCES]}
+            try:
+                answer = self._call("POST", "/communications/getPresencesByUserId", json=body)
+            except PermanentError as error:
+                if error.code not in UNKNOWN:
+                    raise
+                return found
+            for row in answer["value"] if answer else ():
+                if (out := _is_out(row)) is not None:
+                    found[str(row["id"])] = out
+        return found
+
+    def _automatic_replies(self, oid: str, *, now: datetime) -> Absence | None:
+        """What somebody's automatic replies say; None for who has no mailbox."""
+        path = f"/users/{quote(oid, safe='')}/mailboxSettings/automaticRepliesSetting"
+        answer = self._call("GET", path, headers={"Prefer": 'outlook.timezone="UTC"'})
+        return _absence(answer, now=now) if answer else None
+
     def _within(self, link: str) -> str:
         """Refuse pages elsewhere: they would be given our token."""
         if not link.startswith(f"{self._base}/"):
@@ -205,3 +268,32 @@ def _person(row: Row) -> Person:
     email = row.get("mail") or row.get("userPrincipalName") or ""
     enabled = row.get("accountEnabled") is not False
     return Person(str(row["id"]), str(row.get("displayName") or ""), str(email), enabled)
+
+
+def _is_out(row: Row) -> bool | None:
+    """Whether a presence says out of office; None where it knows nothing, as of people without Teams."""
+    # Graph's own documentation writes the words with small and with capital letters.
+    words = {str(row.get(name) or "").casefold() for name in ("availability", "activity")}
+    if OUT_OF_OFFICE in words or (row.get("outOfOfficeSettings") or {}).get("isOutOfOffice") is True:
+        return True
+    return None if "presenceunknown" in words else False
+
+
+def _absence(row: Row, *, now: datetime) -> Absence:
+    status = row.get("status")
+    if status == "alwaysEnabled":
+        return Absence(is_away=True)
+    if status != "scheduled":
+        return Absence(is_away=False)
+    start, end = (_moment(row.get(name)) for name in ("scheduledStartDateTime", "scheduledEndDateTime"))
+    is_away = (start is None or start <= now) and (end is None or now < end)
+    return Absence(is_away, end if is_away else None)
+
+
+def _moment(given: Any) -> datetime | None:
+    """A dateTimeTimeZone; None when it is absent or in a zone that only Windows has a name for."""
+    with suppress(AttributeError, KeyError, OSError, ValueError):
+        zone = given.get("timeZone") or "UTC"
+        read = datetime.fromisoformat(str(given["dateTime"]))
+        return read if read.tzinfo else read.replace(tzinfo=ZoneInfo(zone)).astimezone(UTC)
+    return None

@@ -6,12 +6,13 @@ from datetime import datetime
 
 from django.db import transaction
 
-from accounts.actions import create_team
+from accounts.actions import create_team, hold_groups
 from accounts.models import Team, User
 from accounts.refusals import BadInput, Conflict
 from accounts.roles import Permission
 from allocations.actions import refresh
-from approvals.actions import Wanted, submit
+from approvals.actions import submit
+from approvals.wanted import Wanted
 from connectors.graph import Graph, Group
 from fleet.models import Cluster, Flavor
 from onboarding.models import Onboarding
@@ -127,8 +128,7 @@ def enrol(enrolment: Enrolment, *, brought: Brought, by: User, now: datetime) ->
             "This cluster takes no teams now. Choose another.", code="cluster_off", field="cluster"
         )
     if brought.is_news:
-        by.groups = sorted({*by.groups, group.oid})
-        by.save(update_fields=["groups"])
+        hold_groups(by, [group.oid], only=False)
     team, first = create_team(
         name=enrolment.name.strip(), slug=slug, entra_group=group.oid, entra_group_name=group.name,
         cost_centre=enrolment.cost_centre, project=project, by=by,

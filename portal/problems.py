@@ -11,7 +11,7 @@ from rest_framework import exceptions
 from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 
-from accounts.refusals import Refused
+from accounts.refusals import Refused, Sort
 from accounts.visitors import STATUS
 from connectors.errors import ConnectorError, PermanentError
 from portal.filtering import BadQuery
@@ -44,7 +44,8 @@ def problem_response(error: Exception, context: Mapping[str, Any]) -> Response |
             if error.field
             else []
         )
-        return _respond(request, STATUS[error.sort], error.code, error.message, errors)
+        later = {"Retry-After": "30"} if error.sort is Sort.AWAY else None
+        return _respond(request, STATUS[error.sort], error.code, error.message, errors, later)
     if isinstance(error, PermanentError):
         return _respond(request, 502, "outside_system_refused", error.message, [])
     if isinstance(error, ConnectorError):

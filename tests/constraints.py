@@ -27,7 +27,18 @@ from django.apps import apps
 from django.db import DatabaseError, connection, models, transaction
 from django.db.models import F
 
-from accounts.models import ApiToken, Idempotency, Membership, Project, RoleHeld, Team, User
+from accounts.models import (
+    ApiToken,
+    Contact,
+    Delegation,
+    GroupHeld,
+    Idempotency,
+    Membership,
+    Project,
+    RoleHeld,
+    Team,
+    User,
+)
 from allocations.models import Allocation, Budget, UseDay
 from approvals.models import Decision, PolicyVersion, Request, Step
 from audit.models import Event, Head
@@ -82,9 +93,9 @@ def only(row: models.Model) -> "QuerySet[Any]":
     return type(row)._default_manager.filter(pk=row.pk)
 
 
-def add(row: models.Model) -> None:
+def add(*rows: models.Model) -> None:
     """Insert past `save()`."""
-    type(row)._default_manager.bulk_create([row])
+    type(rows[0])._default_manager.bulk_create(rows)
 
 
 def day_of_use(w: World, **fields: Any) -> UseDay:
@@ -97,6 +108,18 @@ def vote(w: World, by: User, **fields: Any) -> Decision:
     """A decision on what waits, written by nobody's action."""
     usual = {"content_version": 1, "verdict": "approve", "gpus": 8, "at": NOW}
     return Decision(request=w.waiting, requester=w.scene.ada, by=by, **(usual | fields))
+
+
+def stand_in(w: World, **fields: Any) -> Delegation:
+    """Marcus for Priya for two days, written by nobody's action."""
+    usual = {"giver": w.scene.priya, "to": w.scene.marcus, "starts_at": NOW, "until": NOW + 2 * DAY}
+    return Delegation(**(usual | fields))
+
+
+def move_over_another(w: World) -> None:
+    """Two stand-ins one after the other, of which the first is made longer."""
+    add(stand_in(w), stand_in(w, starts_at=NOW + 3 * DAY, until=NOW + 4 * DAY))
+    Delegation.objects.filter(starts_at=NOW).update(until=NOW + 5 * DAY)
 
 
 def event(**fields: Any) -> Event:
@@ -119,6 +142,13 @@ NAMED: Mapping[str, Attack] = {
     "one_account_per_person": lambda w: only(w.scene.mallory).update(tid=w.scene.ada.tid, oid=w.scene.ada.oid),
     "a_role_is_held_once": lambda w: add(RoleHeld(user=w.scene.ada, role="data_scientist")),
     "a_known_role_is_held": lambda w: RoleHeld.objects.filter(user=w.scene.ada).update(role="owner"),
+    "only_who_is_away_comes_back": lambda w: only(w.scene.ada).update(away_until=NOW),
+    "a_group_is_held_once": lambda w: add(*(GroupHeld(user=w.scene.ada, group=factories.group_oid(1)) for _ in "ab")),
+    "there_is_one_directory": lambda w: add(Contact(pk=2)),
+    "nobody_stands_in_for_themselves": lambda w: add(stand_in(w, to=w.scene.priya)),
+    "a_stand_in_ends_after_it_starts": lambda w: add(stand_in(w, until=NOW)),
+    "a_stand_in_lasts_90_days_at_most": lambda w: add(stand_in(w, until=NOW + 91 * DAY)),
+    "a_known_tier": lambda w: only(w.other_team).update(tier="gold"),
     "team_names_are_unique": lambda w: only(w.other_team).update(name="vISION"),
     "a_team_slug_is_a_dns_label": lambda w: only(w.other_team).update(slug="Speech_team"),
     "a_team_names_a_project_once": lambda w: add(Project(team=w.scene.team, slug="main")),
@@ -185,6 +215,12 @@ UNIQUE: Mapping[str, Attack] = {
 }  # fmt: skip
 # Further ways around a rule that has more than one side.
 ALSO: Mapping[str, Attack] = {
+    "two stand-ins at one time": lambda w: [add(stand_in(w)), add(stand_in(w, starts_at=NOW + DAY))],
+    "a stand-in moved over another": lambda w: [
+        add(stand_in(w)),
+        add(stand_in(w, starts_at=NOW + 3 * DAY, until=NOW + 4 * DAY)),
+        Delegation.objects.filter(starts_at=NOW).update(until=NOW + 5 * DAY),
+    ],
     "a reason without an end": lambda w: only(w.allocation).update(end_reason="expired"),
     "an approval of none": lambda w: only(w.approved).update(approved_gpus=0),
     "an approval that takes its number back": lambda w: only(w.approved).update(approved_gpus=None),

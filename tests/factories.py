@@ -1,7 +1,7 @@
 """Builders for rows that tests start from: each makes one thing that is whole, and takes what should differ."""
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import count
 from typing import Any
@@ -9,12 +9,13 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from accounts.models import Membership, Project, RoleHeld, Team, User
+from accounts.models import GroupHeld, Membership, Project, RoleHeld, Team, User
 from accounts.roles import Role
 from allocations.actions import refresh
 from allocations.models import Allocation
-from approvals.actions import Wanted, submit
+from approvals.actions import submit
 from approvals.models import Request
+from approvals.wanted import Wanted
 from fleet.models import Cluster, Flavor
 from provisioning.actions import create_tenancy
 from provisioning.manifests import tenancy_objects
@@ -34,12 +35,22 @@ def group_oid(number: int) -> UUID:
     return UUID(f"00000000-0000-4000-9000-{number:012d}")
 
 
-def person(name: str = "", *roles: Role, teams: Iterable[Team] = (), **fields: Any) -> User:
-    """Somebody who has signed in, with these roles, in these teams."""
+# Later than every moment that a test passes in: the directory is never asked about these people by itself.
+CONFIRMED = datetime(2100, 1, 1, tzinfo=UTC)
+
+
+def person(
+    name: str = "", *roles: Role, teams: Iterable[Team] = (), groups: Iterable[object] = (), **fields: Any
+) -> User:
+    """Somebody who has signed in, with these roles, in these teams and Entra groups, confirmed for ever."""
     number = next(_numbers)
     name = name or f"Person {number}"
-    defaults = {"tid": TENANT, "oid": oid(10_000 + number), "username": f"person{number}@example.com"}
+    defaults = {
+        "tid": TENANT, "oid": oid(10_000 + number), "username": f"person{number}@example.com",
+        "groups_known_at": CONFIRMED, "managers_known_at": CONFIRMED,
+    }  # fmt: skip
     user = User.objects.create(**(defaults | {"name": name} | fields))
+    GroupHeld.objects.bulk_create(GroupHeld(user=user, group=str(group)) for group in groups)
     RoleHeld.objects.bulk_create(RoleHeld(user=user, role=role) for role in roles or (Role.DATA_SCIENTIST,))
     for team in teams:
         join(team, user)

@@ -15,6 +15,7 @@ from sandbox.entra.authorize import AuthorizeEndpoint, Codes
 from sandbox.entra.callers import Callers
 from sandbox.entra.directory import Directory
 from sandbox.entra.discovery import Metadata
+from sandbox.entra.graph_absence import Absences
 from sandbox.entra.graph_groups import Groups
 from sandbox.entra.graph_people import People
 from sandbox.entra.keys import SigningKey
@@ -114,12 +115,16 @@ class EntraSandbox:
         url = f"{self.base}/v1.0"
         people = People(self.directory, self.callers, url, self.page_size)
         groups = Groups(self.directory, self.callers, url, self.page_size)
+        absences = Absences(self.directory, self.callers, url)
         return [
             Route("/users", people.many),
             Route("/users/{id}", people.one, methods=["GET"]),
             Route("/users/{id}", people.change, methods=["PATCH"]),
             Route("/users/{id}/manager", people.manager),
-            Route("/users/{id}/presence", people.presence),
+            Route("/users/{id}/presence", absences.presence),
+            Route("/users/{id}/mailboxSettings", absences.set_replies, methods=["PATCH"]),
+            Route("/users/{id}/mailboxSettings/automaticRepliesSetting", absences.replies),
+            Route("/communications/getPresencesByUserId", absences.presences, methods=["POST"]),
             Route("/users/{id}/getMemberObjects", people.member_objects, methods=["POST"]),
             Route("/users/{id}/checkMemberGroups", people.check_groups, methods=["POST"]),
             Route("/users/{id}/transitiveMemberOf/microsoft.graph.group", people.groups),
@@ -138,6 +143,7 @@ class EntraSandbox:
             Route("/sandbox/tokens", switches.mint, methods=["POST"]),
             Route("/sandbox/next-id-token", switches.bend_next, methods=["POST"]),
             Route("/sandbox/application", switches.set_application, methods=["PATCH"]),
+            Route("/sandbox/away", switches.set_away, methods=["POST"]),
         ]
 
 

@@ -2,9 +2,22 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from sandbox.world import Group, Person, World
+
+
+@dataclass(frozen=True)
+class Away:
+    """Somebody's automatic replies: from `start` to `end`, or always while both are None."""
+
+    start: datetime | None = None
+    end: datetime | None = None
+
+    def now(self, at: datetime) -> bool:
+        """Tell whether the replies are sent at this moment."""
+        return (self.start is None or self.start <= at) and (self.end is None or at < self.end)
 
 
 @dataclass
@@ -18,6 +31,7 @@ class Directory:
     groups: dict[str, Group] = field(init=False)
     enabled: dict[str, bool] = field(init=False)
     members: dict[str, list[str]] = field(init=False)
+    away: dict[str, Away] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.people = {person.oid: person for person in self.world.people}
@@ -33,6 +47,10 @@ class Directory:
         return {
             "enabled": dict(self.enabled),
             "members": {key: list(row) for key, row in self.members.items()},
+            "away": {
+                oid: [moment.isoformat() if moment else None for moment in (row.start, row.end)]
+                for oid, row in self.away.items()
+            },
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -42,6 +60,11 @@ class Directory:
         for oid, members in state["members"].items():
             if oid in self.groups:
                 self.members[oid] = [member for member in members if member in known]
+        self.away = {
+            oid: Away(*(datetime.fromisoformat(moment) if moment else None for moment in row))
+            for oid, row in state.get("away", {}).items()
+            if oid in self.people
+        }
 
     def find_person(self, key: str) -> Person | None:
         """Return the person with this object id or user principal name."""
@@ -86,6 +109,18 @@ class Directory:
         """Allow or forbid a person to sign in."""
         self.enabled[oid] = enabled
         self._changed()
+
+    def set_away(self, oid: str, away: Away | None) -> None:
+        """Turn somebody's automatic replies on, or off with None."""
+        if away is None:
+            self.away.pop(oid, None)
+        else:
+            self.away[oid] = away
+        self._changed()
+
+    def is_away(self, oid: str) -> bool:
+        """Tell whether somebody is out of office now."""
+        return oid in self.away and self.away[oid].now(datetime.now(UTC))
 
     def add_member(self, group: str, oid: str) -> bool:
         """Put somebody into a group; False when already there."""

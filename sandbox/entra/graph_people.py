@@ -1,4 +1,4 @@
-"""Graph's users: reading, searching, managers, memberships and presence."""
+"""Graph's users: reading, searching, managers and memberships."""
 
 import re
 from dataclasses import dataclass
@@ -84,14 +84,6 @@ class People:
             raise GraphRefusal(400, "Request_BadRequest", "Invalid value specified for property 'groupIds'.")
         mine = self.directory.groups_of(self._person(request).oid)
         return JSONResponse({"value": [oid for oid in mine if oid in asked]})
-
-    async def presence(self, request: Request) -> Response:
-        """GET /users/{id}/presence: everybody in the sandbox is at work."""
-        self.callers.need_permission(request, "Presence.Read.All")
-        person = self._person(request)
-        away = {"message": None, "isOutOfOffice": False}
-        state = {"availability": "Available", "activity": "Available", "outOfOfficeSettings": away}
-        return JSONResponse({"id": person.oid, **state})
 
     async def change(self, request: Request) -> Response:
         """PATCH /users/{id} with accountEnabled, by the administrator only."""

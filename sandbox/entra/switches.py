@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from starlette.requests import Request
@@ -9,6 +10,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sandbox.entra.callers import Callers
+from sandbox.entra.directory import Away
 from sandbox.entra.errors import Refusal
 from sandbox.entra.graph_rows import body_of
 from sandbox.entra.refusals import GraphRefusal, graph_error, missing
@@ -121,6 +123,21 @@ class Switches:
         if version not in (1, 2):
             raise GraphRefusal(400, "BadRequest", "requestedAccessTokenVersion is 1 or 2.")
         self.issuer.api_version = version
+        return Response(status_code=204)
+
+    async def set_away(self, request: Request) -> Response:
+        """POST /sandbox/away {person, until?: ISO 8601 with zone}, or {person, back: true}."""
+        self.callers.need_admin(request)
+        body = await body_of(request)
+        person = self.issuer.directory.find_person(str(body.get("person")))
+        if person is None:
+            raise missing(str(body.get("person")))
+        try:
+            until = datetime.fromisoformat(body["until"]).astimezone(UTC) if body.get("until") else None
+        except (TypeError, ValueError) as error:
+            raise GraphRefusal(400, "BadRequest", "until is a moment with its zone.") from error
+        start = datetime.now(UTC) if until else None
+        self.issuer.directory.set_away(person.oid, None if body.get("back") else Away(start, until))
         return Response(status_code=204)
 
     def _claims(self, body: dict[str, Any]) -> dict[str, Any]:

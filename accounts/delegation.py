@@ -1,0 +1,88 @@
+"""What changes about stand-ins, and whose seats somebody may sit in now."""
+
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from accounts import people
+from accounts.models import Delegation, User
+from accounts.refusals import BadInput, Conflict, NoRight
+from accounts.stand_ins import LONGEST
+from audit.events import Kind
+from audit.log import record
+
+FURTHEST = timedelta(days=365)
+# A form writes minutes, and "from now on" is a moment old when it arrives.
+JUST_NOW = timedelta(minutes=5)
+LONGEST_WHY = 200
+
+
+def givers_for(user: User, now: datetime) -> list[User]:
+    """Whose seats this person may sit in now: one step, so nobody lends on what was lent to them.
+
+    Who lends has to be active still; whether the seat is theirs is to be asked of their own rights.
+    """
+    given = Delegation.objects.in_force(now).filter(to=user).values("giver")
+    return list(people.present().filter(pk__in=given).prefetch_related("roles_held").order_by("name", "pk"))
+
+
+@transaction.atomic
+def delegate(
+    *, giver: User, to: User, starts_at: datetime, until: datetime, why: str, now: datetime
+) -> Delegation:
+    """Let somebody decide in the giver's place from one moment until another, at most 90 days.
+
+    Raises NoRight when the giver decides nothing, BadInput for dates and people that cannot be, Conflict when the
+    giver has a stand-in for a part of this time.
+    """
+    if not people.decides(giver):
+        raise NoRight("You decide nothing, so there is no seat to lend.", code="nothing_to_lend")
+    starts_at = now if now - JUST_NOW <= starts_at < now else starts_at
+    _check_dates(starts_at, until, now)
+    # One lock for all that this giver does: two of their calls at once are taken one after the other.
+    User.objects.select_for_update(no_key=True).get(pk=giver.pk)
+    if to.pk == giver.pk:
+        raise BadInput("Name somebody else.", code="not_oneself", field="to")
+    if not people.present().filter(pk=to.pk).exists():
+        raise BadInput(
+            "This person has no account here, or it is disabled.", code="no_such_person", field="to"
+        )
+    if giver.delegations_given.filter(ended_at=None, starts_at__lt=until, until__gt=starts_at).exists():
+        raise Conflict(
+            "You have a stand-in for a part of this time. End that first, or choose other dates.",
+            code="stand_in_already", field="starts_at",
+        )  # fmt: skip
+    made = Delegation.objects.create(
+        giver=giver, to=to, starts_at=starts_at, until=until, why=why.strip()[:LONGEST_WHY]
+    )
+    record(
+        Kind.DELEGATED, actor=giver.as_actor(), subject=("delegation", made.pk), to=to.name, to_oid=to.oid,
+        starts_at=starts_at, until=until, why=made.why,
+    )  # fmt: skip
+    return made
+
+
+@transaction.atomic
+def end_delegation(delegation: Delegation, *, by: User, now: datetime) -> None:
+    """Give the seat back at once; ending what has ended changes nothing. Either of the two may.
+
+    Raises NoRight for everybody else.
+    """
+    if by.pk not in (delegation.giver_id, delegation.to_id):
+        raise NoRight("Only the two people concerned end this.", code="not_yours")
+    if Delegation.objects.open(now).filter(pk=delegation.pk).update(ended_at=now):
+        record(
+            Kind.DELEGATION_ENDED, actor=by.as_actor(), subject=("delegation", delegation.pk),
+            giver=delegation.giver.name, to=delegation.to.name,
+        )  # fmt: skip
+
+
+def _check_dates(starts_at: datetime, until: datetime, now: datetime) -> None:
+    if starts_at < now:
+        raise BadInput("This lies in the past. Begin now or later.", code="in_the_past", field="starts_at")
+    if until <= starts_at:
+        raise BadInput("The end has to come after the start.", code="ends_before_it_starts", field="until")
+    if until - starts_at > LONGEST:
+        raise BadInput(f"A stand-in lasts {LONGEST.days} days at most.", code="too_long", field="until")
+    if starts_at - now > FURTHEST:
+        raise BadInput("This lies more than a year ahead.", code="too_far_ahead", field="starts_at")

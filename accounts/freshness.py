@@ -1,0 +1,72 @@
+"""Deciding needs rights that the directory confirmed a moment ago; reading goes on with what was known."""
+
+from datetime import datetime, timedelta
+
+import structlog
+from django.utils import timezone
+
+from accounts import leaving
+from accounts.directory import graph
+from accounts.models import Contact, User
+from accounts.refusals import Away, NoRight
+from connectors.errors import ConnectorError
+
+logger = structlog.get_logger(__name__)
+CONFIRMED_FOR = timedelta(minutes=5)
+# A person who decides ten requests in a row is asked about once, and a directory that is away is not waited for
+# ten times.
+JUST_ASKED = timedelta(seconds=15)
+
+
+def renew(user: User, *, now: datetime) -> None:
+    """Ask the directory about this person and make their rights what it says; outside of any transaction.
+
+    Never raises for a directory that is away: the last known rights stay, and `check` tells whether they are enough.
+    """
+    if user.groups_known_at is not None and user.groups_known_at > now - JUST_ASKED:
+        return
+    if Contact.objects.failing().filter(failed_at__gt=now - JUST_ASKED).exists():
+        return
+    try:
+        leaving.follow(user, graph=graph(), now=now)
+    except ConnectorError as error:
+        logger.warning("the directory does not answer", error=error.message)
+        Contact.objects.failed(now, error.message)
+    else:
+        Contact.objects.answered(now)
+    user.read_again()
+
+
+def check(user: User, *, now: datetime) -> None:
+    """Refuse to go on for somebody whose rights were not confirmed within five minutes; inside the transaction.
+
+    Raises Away `directory_away`, and NoRight `account_disabled` for somebody whom the directory has blocked.
+    """
+    known, role = (
+        User.objects.filter(pk=user.pk, is_active=True)
+        .values_list("groups_known_at", "roles_held__role")
+        .first()
+    ) or (None, None)
+    if known is None or known < now - CONFIRMED_FOR:
+        raise Away(
+            "Nothing was changed: Entra ID does not answer, so it cannot be confirmed that you may decide. "
+            "Try again in a few minutes.",
+            code="directory_away",
+        )
+    if role is None:
+        raise NoRight("This account is disabled. Ask your administrator.", code="account_disabled")
+
+
+def notice(now: datetime) -> str:
+    """What people who decide are told while the directory does not answer; empty while it does."""
+    contact = Contact.objects.failing().first()
+    if contact is None:
+        return ""
+    since = contact.answered_at or contact.failing_since or now
+    said = f"Entra ID has not answered since {_moment(since, now)}."
+    return f"{said} Reading goes on with what was known; decisions wait."
+
+
+def _moment(at: datetime, now: datetime) -> str:
+    local, today = timezone.localtime(at), timezone.localtime(now)
+    return f"{local:%H:%M}" if local.date() == today.date() else f"{local:%a} {local.day} {local:%b, %H:%M}"

@@ -1,0 +1,47 @@
+"""Finding people: by what their roles give, by group, by object id, and who decides."""
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from accounts.actions import object_ids
+from accounts.models import GroupHeld, RoleHeld, User
+from accounts.roles import DECIDING, HOLDERS, Permission
+
+
+def present() -> QuerySet[User]:
+    """Everybody whose account is active here and in the directory, as last looked at."""
+    return User.objects.filter(is_active=True, pk__in=RoleHeld.objects.values("user"))
+
+
+def holding(permission: Permission) -> QuerySet[User]:
+    """Active people whose roles give this permission."""
+    roles = [role.value for role in HOLDERS[permission]]
+    return User.objects.filter(is_active=True, pk__in=RoleHeld.objects.filter(role__in=roles).values("user"))
+
+
+def in_group(oid: str | UUID) -> QuerySet[User]:
+    """Active people who were in this Entra group, nested or not, at the last look; nobody for what is no id."""
+    known = object_ids([str(oid)])
+    return present().filter(pk__in=GroupHeld.objects.filter(group__in=known).values("user"))
+
+
+def of_oids(oids: Iterable[str | UUID]) -> list[User]:
+    """The active people with these object ids, in this order; who never signed in is left out."""
+    wanted = list(dict.fromkeys(oid for given in oids for oid in object_ids([str(given)])))
+    found = {str(user.oid): user for user in present().filter(oid__in=wanted)}
+    return [found[oid] for oid in wanted if oid in found]
+
+
+def reports_of(user: User) -> QuerySet[User]:
+    """Active people in whose chain of managers this person is."""
+    # Object ids are of one length, so one cannot be found inside another.
+    return present().filter(managers__icontains=str(user.oid))
+
+
+def decides(user: User) -> bool:
+    """Whether a seat may be this person's to sit in: by a role, or as somebody's manager."""
+    return any(user.may(permission) for permission in DECIDING) or (
+        user.is_active and reports_of(user).exists()
+    )
