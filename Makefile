@@ -2,9 +2,10 @@ SHELL := /bin/bash
 PORT ?= 8000
 PYTHON ?= python3
 PYTEST_ARGS ?=
+ONLY ?=
 export PYTHON
 
-.PHONY: help demo demo-check test check api-description reference screenshots
+.PHONY: help demo demo-check test check bench api-description reference screenshots
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -25,6 +26,11 @@ test: ## every test, on a PostgreSQL, a Redis and a Chromium of its own
 check: ## style, types, architecture, templates, migrations, API description, security, budgets
 	@scripts/venv.sh dev
 	@exec .venv/bin/python -m scripts.check
+
+bench: ## how fast it is, as ratios against peers and floors of the same run (ONLY=B5 for one)
+	@scripts/venv.sh dev
+	@scripts/services.sh
+	@exec .venv/bin/python -m bench --only "$(ONLY)"
 
 api-description: ## write docs/reference/openapi.yaml anew from the code
 	@scripts/venv.sh dev

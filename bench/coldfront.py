@@ -1,0 +1,98 @@
+"""The standing peer: ColdFront from PyPI in an environment of its own, on the run's PostgreSQL."""
+
+import json
+import os
+import secrets
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.calls import Page
+from bench.rig import CACHE, Rig, program, serving, settle
+
+VERSION = "1.1.10"
+PACKAGES = [f"coldfront=={VERSION}", "gunicorn==27.0.1", "psycopg2-binary==2.9.13"]
+ENVIRONMENT = CACHE / f"coldfront-{VERSION}"
+SEED = Path(__file__).parent / "coldfront_seed.py"
+
+
+@dataclass(frozen=True)
+class ColdFront:
+    """A ColdFront that answers, with somebody signed in who may review requests."""
+
+    port: int
+    cookie: str
+
+    def queue(self, *, waiting: int) -> Page:
+        """Its list of allocation requests, which counts only with every one of them on it.
+
+        Its session cookie is for HTTPS alone, so it is sent by hand: without it every page is a small sign-in page.
+        """
+        return Page(
+            self.port,
+            "/allocation/request-list",
+            {"Cookie": self.cookie},
+            lambda body: body.count('value="auto-approve"') == waiting,
+        )
+
+
+@contextmanager
+def started(rig: Rig, *, requests: int, waiting: int) -> Iterator[ColdFront]:
+    """ColdFront with so many allocations until the block ends; raises RuntimeError when it cannot be set up."""
+    install()
+    folder = rig.folder / "coldfront"
+    (folder / "static").mkdir(parents=True)
+    rig.postgres.execute("CREATE DATABASE coldfront")
+    variables = {
+        "DB_URL": f"psql://quartermaster:x@127.0.0.1:{rig.postgres.port}/coldfront",
+        "SECRET_KEY": secrets.token_urlsafe(32),
+        "DEBUG": "False",
+        "ALLOWED_HOSTS": "127.0.0.1,localhost",
+        "STATIC_ROOT": str(folder / "static"),
+        "PLUGIN_API": "True",
+        "SEED_REQUESTS": str(requests),
+        "SEED_WAITING": str(waiting),
+    }
+    _manage(folder, variables, "initial_setup", "-f")
+    _manage(folder, variables, "load_test_data")
+    _manage(folder, variables, "collectstatic", "--noinput")
+    said = _manage(folder, variables, "shell", words=SEED.read_text())
+    settle(rig, "coldfront")
+    session = json.loads(said.splitlines()[-1])
+    command = [program("gunicorn", ENVIRONMENT), "coldfront.config.wsgi"]
+    with serving("ColdFront", rig, command, _clean(variables)) as port:
+        yield ColdFront(port, f"{session['name']}={session['key']}")
+
+
+def install() -> None:
+    """Put its packages into the cache folder, once; raises RuntimeError with pip's last words."""
+    stamp = ENVIRONMENT / ".installed"
+    if stamp.exists() and stamp.read_text() == "\n".join(PACKAGES):
+        return
+    print(f"bench: installing ColdFront {VERSION} into {ENVIRONMENT}", flush=True)
+    ENVIRONMENT.mkdir(parents=True, exist_ok=True)
+    _run([sys.executable, "-m", "venv", "--clear", str(ENVIRONMENT)], CACHE, {})
+    pip = [str(ENVIRONMENT / "bin" / "pip"), "install", "-q", "--disable-pip-version-check", "--no-input"]
+    _run([*pip, *PACKAGES], CACHE, {})
+    stamp.write_text("\n".join(PACKAGES))
+
+
+def _manage(folder: Path, variables: Mapping[str, str], *command: str, words: str = "yes\n" * 9) -> str:
+    return _run([program("coldfront", ENVIRONMENT), *command], folder, _clean(variables), words)
+
+
+def _clean(variables: Mapping[str, str]) -> dict[str, str]:
+    # The portal's settings module must not become ColdFront's.
+    return {**variables, "DJANGO_SETTINGS_MODULE": "coldfront.config.settings"}
+
+
+def _run(command: list[str], folder: Path, variables: Mapping[str, str], words: str = "") -> str:
+    done = subprocess.run(
+        command, cwd=folder, env=os.environ | dict(variables), input=words, capture_output=True, text=True, check=False
+    )  # fmt: skip
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command[:3])} failed:\n{(done.stdout + done.stderr)[-2000:]}")
+    return done.stdout

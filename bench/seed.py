@@ -1,0 +1,153 @@
+"""The rows that the benchmarks stand on, in bulk: the only place that knows how the portal's tables look."""
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from itertools import islice
+from uuid import UUID
+
+from django.db.models import Model
+
+from accounts.models import Membership, Project, RoleHeld, Team, User
+from accounts.roles import Role
+from allocations.models import Allocation
+from approvals.models import Decision, Request, Step
+from approvals.policy import Seat
+from approvals.states import State
+from fleet.models import Cluster, Flavor
+from provisioning.models import Tenancy
+
+PEOPLE, TEAMS, CLUSTERS = 2_000, 1_000, 4
+BATCH = 2_000
+TENANT = UUID("11111111-1111-4111-8111-111111111111")
+PRICE = Decimal("3.67")
+REASON = "Retrain the detector on the November data before the review; run {} of the series."
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Who and where: people in teams, teams on clusters, and the platform lead who looks at it all."""
+
+    lead: User
+    people: Sequence[User]
+    tenancies: Sequence[Tenancy]
+    flavors: Sequence[Flavor]
+
+
+def crowd(now: datetime) -> Crowd:
+    """2,000 people in 1,000 teams of two, each team with a place on one of four clusters."""
+    people = User.objects.bulk_create(_person(number) for number in range(PEOPLE))
+    lead = User.objects.create(tid=TENANT, oid=UUID(int=PEOPLE + 1), name="Priya Raman", username="priya")
+    roles = [RoleHeld(user=user, role=Role.DATA_SCIENTIST) for user in people]
+    RoleHeld.objects.bulk_create([*roles, RoleHeld(user=lead, role=Role.PLATFORM_LEAD)])
+    teams = Team.objects.bulk_create(_team(number, lead) for number in range(TEAMS))
+    projects = Project.objects.bulk_create(Project(team=team, slug="main") for team in teams)
+    Membership.objects.bulk_create(
+        Membership(team=teams[number % TEAMS], user=user, part="member") for number, user in enumerate(people)
+    )
+    clusters = Cluster.objects.bulk_create(_cluster(number, now) for number in range(CLUSTERS))
+    flavors = Flavor.objects.bulk_create(_flavor(cluster, now) for cluster in clusters)
+    tenancies = Tenancy.objects.bulk_create(
+        Tenancy(
+            team=team, cluster=clusters[number % CLUSTERS], project=projects[number], environment="dev",
+            namespace=f"{team.slug}-main", next_look_at=now + DAY,
+        )
+        for number, team in enumerate(teams)
+    )  # fmt: skip
+    return Crowd(lead, people, tenancies, flavors)
+
+
+def requests(among: Crowd, *, count: int, waiting: int, now: datetime) -> None:
+    """So many requests of the last 400 days, the newest `waiting` of them undecided, the others with all they left."""
+    dice = random.Random(1)  # the same rows in every run
+    apart = 400 * DAY / count
+    rows = [
+        _request(among, number, dice, at=now - (count - number) * apart, is_open=number >= count - waiting)
+        for number in range(count)
+    ]
+    _store(Request, rows)
+    _store(Step, [step for row in rows for step in _steps(row)])
+    decided = [row for row in rows if row.decided_at]
+    steps = {step.request_id: step for step in Step.objects.filter(position=1, done_at__isnull=False)}
+    _store(Decision, [_decision(row, steps[row.pk], among.lead) for row in decided])
+    _store(Allocation, [_allocation(row) for row in decided if row.approved_gpus])
+
+
+def _request(among: Crowd, number: int, dice: random.Random, *, at: datetime, is_open: bool) -> Request:
+    place = dice.randrange(TEAMS)
+    gpus, days = dice.choice((3, 4, 4, 5, 6, 8, 16)), dice.randint(1, 30)
+    is_approved = not is_open and dice.random() < 0.8
+    decided_at = None if is_open else at + dice.randint(1, 60) * HOUR
+    state = State.WAITING if is_open else State.APPROVED if is_approved else State.REJECTED
+    return Request(
+        team_id=among.tenancies[place].team_id, tenancy=among.tenancies[place],
+        requester=among.people[place], flavor=among.flavors[place % CLUSTERS], gpus=gpus,
+        until=(decided_at or at) + days * DAY, purpose=dice.choice(Request.Purpose.values),
+        reason=REASON.format(number), state=state, usd=PRICE * gpus * days * 24,
+        approved_gpus=gpus if is_approved else None, created_at=at, updated_at=decided_at or at,
+        decided_at=decided_at,
+    )  # fmt: skip
+
+
+def _steps(row: Request) -> Iterator[Step]:
+    seats = [Seat.PLATFORM_LEADS, Seat.ENGINEERING_LEADERSHIP][: 2 if row.gpus >= 8 else 1]
+    for position, seat in enumerate(seats, 1):
+        opened = row.created_at if position == 1 else row.decided_at
+        yield Step(
+            request=row, version=1, position=position, seat=seat, opened_at=opened, done_at=row.decided_at
+        )
+
+
+def _decision(row: Request, step: Step, lead: User) -> Decision:
+    assert row.decided_at is not None
+    return Decision(
+        request=row, requester_id=row.requester_id, by=lead, step=step, content_version=1, at=row.decided_at,
+        verdict="approve" if row.approved_gpus else "reject", gpus=row.approved_gpus, usd=row.usd,
+        reason="" if row.approved_gpus else "The cluster is reserved for the release that week.",
+    )  # fmt: skip
+
+
+def _allocation(row: Request) -> Allocation:
+    assert row.decided_at is not None
+    assert row.approved_gpus is not None
+    return Allocation(
+        team_id=row.team_id, tenancy_id=row.tenancy_id, flavor_id=row.flavor_id, reference=row.reference,
+        gpus=row.approved_gpus, price_per_gpu_hour=PRICE, starts_at=row.decided_at, until=row.until,
+        ended_at=row.until, end_reason=Allocation.End.EXPIRED, ended_by="portal",
+    )  # fmt: skip
+
+
+def _store(model: type[Model], rows: Sequence[Model]) -> None:
+    left = iter(rows)
+    while batch := list(islice(left, BATCH)):
+        model._default_manager.bulk_create(batch)
+
+
+def _person(number: int) -> User:
+    name = f"Person {number}"
+    return User(tid=TENANT, oid=UUID(int=number + 1), name=name, username=f"person{number}@example.com")
+
+
+def _team(number: int, lead: User) -> Team:
+    slug = f"team-{number}"
+    return Team(
+        name=f"Team {number}", slug=slug, entra_group=UUID(int=number + 1), entra_group_name=slug,
+        cost_centre=f"CC-{number}", created_by=lead,
+    )  # fmt: skip
+
+
+def _cluster(number: int, now: datetime) -> Cluster:
+    return Cluster(
+        name=f"cluster-{number}", title=f"Cluster {number}", region="eastus", purpose=Cluster.Purpose.TRAINING,
+        reachable=True, version="v1.36.2", last_contact_at=now, looked_at=now,
+    )  # fmt: skip
+
+
+def _flavor(cluster: Cluster, now: datetime) -> Flavor:
+    return Flavor(
+        cluster=cluster, name="a100", product="A100", memory_gb=80, gpus_per_node=8, price_per_gpu_hour=PRICE,
+        gpus_total=2_000, gpus_seen_at=now,
+    )  # fmt: skip
