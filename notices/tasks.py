@@ -1,8 +1,35 @@
 """When messages go out. Every task may run twice, late or never."""
 
+from datetime import timedelta
+
 from celery import shared_task
+from django.utils import timezone
+
+from notices import delivery, digest
+from notices.models import Delivery, Digest, Notice
+from notices.outside import outside
+
+KEPT = timedelta(days=90)
+MOST_FORGOTTEN = 5000
 
 
 @shared_task(name="notices.tasks.deliver")
 def deliver() -> None:
-    """Send what is due."""
+    """Write the daily mails whose hour has come, then send what is due: a lost ring and a dead worker end here."""
+    digest.collect(now=timezone.now())
+    delivery.deliver_due(now=timezone.now, outside=outside())
+
+
+@shared_task(name="notices.tasks.forget")
+def forget() -> None:
+    """Delete notices that were told 90 days ago or more; what has not left yet is kept."""
+    before = timezone.now() - KEPT
+    old = Notice.objects.filter(at__lt=before)
+    unsent = Delivery.objects.exclude(state=Delivery.State.SENT)
+    told = old.exclude(deliveries__in=unsent).exclude(digest__deliveries__in=unsent).exclude(
+        pace="digest", digest=None
+    )  # fmt: skip
+    Notice.objects.filter(
+        pk__in=list(told.order_by("at").values_list("pk", flat=True)[:MOST_FORGOTTEN])
+    ).delete()
+    Digest.objects.filter(at__lt=before, notices=None).delete()

@@ -4,6 +4,11 @@ SCHEDULE = {
     "send notices": {"task": "notices.tasks.deliver", "schedule": 5.0, "options": {"expires": 10}},
     "sweep tenancies": {"task": "provisioning.tasks.sweep", "schedule": 2.0, "options": {"expires": 10}},
     "expire allocations": {"task": "allocations.tasks.expire", "schedule": 2.0, "options": {"expires": 10}},
+    "tell of budgets that are close": {
+        "task": "allocations.tasks.tell_close",
+        "schedule": 30.0,
+        "options": {"expires": 60},
+    },
     "sample use": {"task": "allocations.tasks.sample_use", "schedule": 60.0, "options": {"expires": 60}},
     "lapse requests": {"task": "approvals.tasks.lapse", "schedule": 30.0, "options": {"expires": 60}},
     "look at clusters": {
@@ -15,6 +20,11 @@ SCHEDULE = {
         "task": "accounts.tasks.follow_directory",
         "schedule": 30.0,
         "options": {"expires": 60},
+    },
+    "forget old notices": {
+        "task": "notices.tasks.forget",
+        "schedule": 3600.0,
+        "options": {"expires": 3600},
     },
     "forget old answers": {
         "task": "accounts.tasks.forget_old_answers",

@@ -1,10 +1,10 @@
 """Every value the portal takes from its environment, typed and checked when it starts."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
@@ -35,11 +35,25 @@ class Environment(BaseSettings):
     ca_file: Path | None = None
     role_groups: dict[str, str] = Field(default_factory=dict)
 
+    mail_host: str = ""
+    mail_port: int = Field(default=587, ge=1, le=65535)
+    mail_username: str = ""
+    mail_password: SecretStr = SecretStr("")
+    mail_from: str = "Quartermaster <quartermaster@localhost>"
+    mail_tls: Literal["starttls", "tls", "none"] = "starttls"
+    webhook_hosts_allowed: list[str] = Field(default_factory=list)
+
     session_hours: int = 8
     monthly_budget_usd: int = 12_000
     sign_in_rate: str = "30/min"
     write_rate: str = "120/min"
     read_rate: str = "1200/min"
+
+    @model_validator(mode="after")
+    def _mail_passwords_travel_encrypted(self) -> Self:
+        if self.mail_password.get_secret_value() and self.mail_tls == "none":
+            raise ValueError("QM_MAIL_PASSWORD is sent over TLS only: QM_MAIL_TLS must be starttls or tls.")
+        return self
 
 
 def read(secrets_dir: str | None) -> Environment:

@@ -11,6 +11,8 @@ from sandbox.certificates import Certificates
 from sandbox.credentials import Credentials
 from sandbox.entra import EntraSandbox
 from sandbox.handout import Handout
+from sandbox.notices.post import Post
+from sandbox.notices.smtp import MailServer, serve_mail
 from sandbox.saving import Part
 from sandbox.serving import Served, listen, port_of, serve
 from sandbox.world import World
@@ -44,6 +46,10 @@ def _parser() -> argparse.ArgumentParser:
         type=int,
         help="serve the sign-in page here without TLS as well, for browsers that do not know the CA; 0: free",
     )
+    parser.add_argument("--port-smtp", type=int, default=0, help="port of the mail server; 0: free")
+    parser.add_argument(
+        "--port-inbox", type=int, default=0, help="port of the inbox, plain HTTP for browsers; 0: free"
+    )
     parser.add_argument("--world", type=Path, help="JSON file with people, groups and clusters")
     return parser
 
@@ -54,8 +60,9 @@ async def _run(options: argparse.Namespace) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     data = options.data.resolve()
     shown = certificates.ensure(data)
-    served, parts = _build(options, data, shown)
+    served, parts, post = _build(options, data, shown)
     async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(serve_mail(MailServer(post.sandbox.inbox), post.smtp, stop))
         tasks.create_task(serve(served, ready, stop))
         tasks.create_task(saving.keep_saving(data, parts, stop))
         await ready.wait()
@@ -67,13 +74,15 @@ async def _run(options: argparse.Namespace) -> None:
 
 def _build(
     options: argparse.Namespace, data: Path, shown: Certificates
-) -> tuple[list[Served], dict[str, Part]]:
+) -> tuple[list[Served], dict[str, Part], Post]:
     contents = world.load(options.world) if options.world else world.sample()
     credentials = Credentials.open(data / "credentials.json")
     ca = shown.ca.read_text(encoding="ascii")
     handout = Handout(data, credentials, ca)
     entra, served = _entra(options, data, shown, contents, credentials)
-    parts: dict[str, Part] = {"entra": entra}
+    post = Post.open(data, shown, credentials, smtp=options.port_smtp, inbox=options.port_inbox)
+    served += post.served
+    parts: dict[str, Part] = {"entra": entra, "notices": post.sandbox.inbox}
     described = {}
     for number, spec in enumerate(contents.clusters):
         name = f"kubernetes-{spec.name}"
@@ -83,8 +92,8 @@ def _build(
         served.append(Served(cluster.app, socket, shown))
         parts[name] = cluster
         described[spec.name] = handout.cluster(spec, server, entra.directory)
-    handout.summary(described, entra.describe())
-    return served, parts
+    handout.summary(described, entra.describe(), post.described)
+    return served, parts, post
 
 
 def _entra(

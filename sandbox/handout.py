@@ -32,12 +32,13 @@ class Handout:
             "tokens": {user: token(spec, user, self.credentials) for user in (PORTAL, ADMIN, *people)},
         }
 
-    def summary(self, clusters: dict[str, Any], entra: dict[str, str]) -> None:
+    def summary(self, clusters: dict[str, Any], entra: dict[str, str], notices: dict[str, str]) -> None:
         """Write sandbox.json."""
         ca = str(self.directory / "ca.pem")
         write_private(
             self.directory / "sandbox.json",
-            json.dumps({"ca": ca, "kubernetes": clusters, "entra": entra}, indent=2) + "\n",
+            json.dumps({"ca": ca, "kubernetes": clusters, "entra": entra, "notices": notices}, indent=2)
+            + "\n",
         )
 
     def _kubeconfig(self, spec: ClusterSpec, server: str, user: str, name: str) -> str:

@@ -73,9 +73,12 @@ def prepare_cluster(admin_kubeconfig: str) -> None:
 def announce(demo: Demo, seconds: float) -> None:
     """Print where it is and who can sign in."""
     lines = "\n".join(f"    {name:<16} {does}" for name, does in PEOPLE)
+    post = demo.sandbox["notices"]
     print(
         f"\n  Quartermaster is ready after {seconds:.1f} s:  {demo.url}\n\n"
         f"  Sign in as one of the sample people (no password):\n{lines}\n\n"
+        f"  Mail and cards arrive at:  {post['inbox']}\n"
+        f"  Channels to try (Settings, Channels):\n    Teams  {post['teams']}\n    Slack  {post['slack']}\n\n"
         f"  Logs: {demo.data / 'logs'}   Ctrl-C ends everything; the data stays for next time.\n",
         flush=True,
     )

@@ -102,7 +102,7 @@ class Demo:
 
     def environment(self) -> dict[str, str]:
         """The portal's environment: its real connectors, pointed at the sandbox."""
-        entra = self.sandbox["entra"]
+        entra, notices = self.sandbox["entra"], self.sandbox["notices"]
         values = {
             "SECRET_KEY": self._secret_key(),
             "DEMO": "true",
@@ -120,6 +120,11 @@ class Demo:
             "SIGN_IN_ORIGIN": entra.get("sign_in", ""),
             "CA_FILE": str(self.data / "sandbox" / "ca.pem"),
             "SIGN_IN_RATE": "600/min",
+            "MAIL_HOST": notices["smtp_host"],
+            "MAIL_PORT": notices["smtp_port"],
+            "MAIL_TLS": "none",
+            "MAIL_FROM": "Quartermaster <quartermaster@example.com>",
+            "WEBHOOK_HOSTS_ALLOWED": json.dumps([notices["webhook_host"]]),
             "ROLE_GROUPS": json.dumps(
                 {
                     PLATFORM_LEADS: "platform_lead",

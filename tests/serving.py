@@ -4,8 +4,9 @@ import asyncio
 import gc
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from sandbox.serving import Served, serve
 
@@ -13,17 +14,21 @@ DEADLINE = 20.0
 
 
 @contextmanager
-def serving(*served: Served) -> Iterator[None]:
-    """Serve until the block ends; every port answers when it begins."""
+def serving(
+    *served: Served, beside: Callable[[asyncio.Event], Coroutine[Any, Any, None]] | None = None
+) -> Iterator[None]:
+    """Serve until the block ends, and run `beside` until then; every port answers when it begins."""
     started, loops = threading.Event(), list[tuple[asyncio.AbstractEventLoop, asyncio.Event]]()
 
     async def run() -> None:
         ready, stop = asyncio.Event(), asyncio.Event()
         loops.append((asyncio.get_running_loop(), stop))
-        running = asyncio.create_task(serve(served, ready, stop))
+        running = [asyncio.create_task(serve(served, ready, stop))]
+        if beside is not None:
+            running.append(asyncio.create_task(beside(stop)))
         await ready.wait()
         started.set()
-        await running
+        await asyncio.gather(*running)
 
     thread = threading.Thread(target=asyncio.run, args=(run(),), daemon=True)
     thread.start()

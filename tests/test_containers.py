@@ -13,7 +13,9 @@ COMPOSE = (ROOT / "docker-compose.yml").read_text()
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE)["services"]
 PORTAL = {"web", "worker", "beat", "migrate"}
-MAY_HAVE_A_DEFAULT = {"QM_LISTEN", "QM_FLEET_FILE"}
+MAY_HAVE_A_DEFAULT = {"QM_LISTEN", "QM_FLEET_FILE", "QM_WEBHOOK_HOSTS_ALLOWED"} | {
+    f"QM_MAIL_{name}" for name in ("HOST", "PORT", "TLS", "USERNAME", "PASSWORD", "FROM")
+}
 
 
 def variables() -> dict[str, str]:

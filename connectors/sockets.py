@@ -1,0 +1,72 @@
+"""What mail and webhooks share: which addresses may be called, trust, and a deadline for a whole exchange."""
+
+import ipaddress
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from connectors.errors import TemporaryError
+
+# Azure's host service: a public number that only ever leads to the machine underneath.
+AZURE_HOST = ipaddress.ip_address("168.63.129.16")
+NAT64 = ipaddress.ip_network("64:ff9b::/96")
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+def resolve(host: str, port: int) -> list[str]:
+    """Every address of a host, in the resolver's order; raises TemporaryError when it has none."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise TemporaryError(f"{host} cannot be found.") from error
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+def is_public(text: str) -> bool:
+    """Whether an address leads to the internet at large: not to this machine, its network or its provider."""
+    address = _inner(ipaddress.ip_address(text.partition("%")[0]))
+    return address.is_global and not address.is_multicast and address != AZURE_HOST
+
+
+def is_link_local(text: str) -> bool:
+    """Whether an address is one of those where clouds hand out credentials, which nothing may ever call."""
+    address = _inner(ipaddress.ip_address(text.partition("%")[0]))
+    return address.is_link_local or address == AZURE_HOST or address == ipaddress.ip_address("fd00:ec2::254")
+
+
+def trust(ca_file: str | None) -> ssl.SSLContext:
+    """A context that trusts the system's authorities, and those of a PEM file too when there is one."""
+    context = ssl.create_default_context()
+    if ca_file:
+        context.load_verify_locations(ca_file)
+    return context
+
+
+@contextmanager
+def cut_off_after(seconds: float, current: Callable[[], socket.socket | None]) -> Iterator[None]:
+    """Shut the current socket down when the block takes longer: what it waits for then fails as an OSError."""
+
+    def cut() -> None:
+        if (open_socket := current()) is not None:
+            with suppress(OSError):
+                # Past TLS: a polite goodbye could wait as long as the rest.
+                socket.socket.shutdown(open_socket, socket.SHUT_RDWR)
+
+    timer = threading.Timer(seconds, cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _inner(address: Address) -> Address:
+    """The IPv4 address inside an IPv6 one that only wraps it."""
+    if isinstance(address, ipaddress.IPv6Address):
+        if address in NAT64:
+            return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+        return address.ipv4_mapped or address.sixtofour or address
+    return address

@@ -1,0 +1,21 @@
+"""When to try again: pure."""
+
+from datetime import timedelta
+
+FIRST = timedelta(seconds=30)
+FACTOR = 3
+LONGEST = timedelta(hours=1)
+LONGEST_ASKED = timedelta(hours=6)
+MOST_ATTEMPTS = 8
+
+
+def wait_after(attempts: int, *, retry_after: float | None, jitter: float) -> timedelta:
+    """How long to wait after so many attempts: three times longer each time, up to an hour.
+
+    `jitter` in [0, 1) takes up to half of it away, so that what failed together does not come back together. A
+    receiver that asks for more time (`retry_after` in seconds) gets it, up to six hours.
+    """
+    # Beyond this many the wait is the longest anyway.
+    plain = min(FIRST * int(FACTOR ** min(max(attempts - 1, 0), 10)), LONGEST)
+    asked = min(timedelta(seconds=retry_after or 0), LONGEST_ASKED)
+    return max(plain * (1 - jitter / 2), asked)

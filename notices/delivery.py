@@ -1,0 +1,166 @@
+"""Sending what is due: claim by conditional update, send with no transaction open, then write down how it went.
+
+A claim books the next try two minutes ahead, which no attempt outlasts: while a worker lives nobody else sends the
+same message, and when it dies before it could write the message is sent again, under the same id.
+"""
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import structlog
+from django.db.models import F
+
+from connectors.errors import ConnectorError, PermanentError, TemporaryError
+from connectors.mail import Letter, ServerAway
+from notices import cards, rendering
+from notices.backoff import MOST_ATTEMPTS, wait_after
+from notices.kinds import NoticeKind, Way
+from notices.models import Delivery, Notice
+from notices.outside import Outside
+from notices.rendering import Entry
+
+logger = structlog.get_logger(__name__)
+LEASE = timedelta(minutes=2)
+LONGEST_PASS_SECONDS = 20
+MOST_IN_A_PASS = 200
+SETTINGS_PATH = "/settings/notices/"
+WORKER_DIED = "Each worker that sent it ended before it could say how it went."
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The right to send one delivery; `attempt` counts from 1."""
+
+    delivery: Delivery
+    attempt: int
+
+
+def deliver_due(
+    *, now: Callable[[], datetime], outside: Outside, jitter: Callable[[], float] = random.random
+) -> int:
+    """Send what is due, for some twenty seconds at most; returns how many messages left."""
+    due = Delivery.objects.due(now()).order_by("next_at", "id")
+    if outside.mail is None:
+        due = due.exclude(way=Way.EMAIL)
+    sent, started = 0, time.monotonic()
+    for pk in list(due.values_list("pk", flat=True)[:MOST_IN_A_PASS]):
+        if time.monotonic() - started > LONGEST_PASS_SECONDS:
+            break
+        claim = take(pk, now=now())
+        if claim is not None:
+            sent += attempt(claim, now=now, outside=outside, jitter=jitter)
+    return sent
+
+
+def take(pk: int, *, now: datetime) -> Claim | None:
+    """Claim a delivery that is due; None when somebody else has, or when it was tried often enough."""
+    found = _whole().due(now).filter(pk=pk).first()
+    if found is None:
+        return None
+    mine = Delivery.objects.due(now).filter(pk=pk, attempts=found.attempts)
+    if found.attempts >= MOST_ATTEMPTS:
+        mine.update(state=Delivery.State.PARKED, last_error=found.last_error or WORKER_DIED)
+        return None
+    taken = mine.update(attempts=F("attempts") + 1, next_at=now + LEASE)
+    return Claim(found, found.attempts + 1) if taken else None
+
+
+def attempt(
+    claim: Claim, *, now: Callable[[], datetime], outside: Outside, jitter: Callable[[], float]
+) -> bool:
+    """Send what was claimed and write down how it went; True when it left."""
+    try:
+        send(claim.delivery, now=now(), outside=outside)
+    except PermanentError as error:
+        _park(claim, error.message)
+    except Exception as error:
+        if not isinstance(error, ConnectorError):
+            # A mistake of ours: it counts as an attempt like any other, and stops nothing else.
+            logger.exception("notice not sent", delivery=claim.delivery.pk)
+        _later(claim, error, now=now(), jitter=jitter())
+    else:
+        Delivery.objects.filter(pk=claim.delivery.pk, state=Delivery.State.WAITING).update(
+            state=Delivery.State.SENT, sent_at=now(), last_error=""
+        )
+        return True
+    return False
+
+
+def send(delivery: Delivery, *, now: datetime, outside: Outside) -> None:
+    """Hand one message to the outside; raises ConnectorError when it was not taken."""
+    notice = delivery.notice
+    channel = notice.channel if notice else None
+    if notice is None or channel is None:
+        _mail(delivery, now=now, outside=outside)
+        return
+    if not channel.enabled and notice.kind != NoticeKind.TEST:
+        raise PermanentError("The channel is switched off.")
+    body = (cards.teams if channel.way == Way.TEAMS else cards.slack)(_entry(notice, outside))
+    outside.webhooks.post(channel.url, body, stable_id=delivery.stable_id)
+
+
+def _mail(delivery: Delivery, *, now: datetime, outside: Outside) -> None:
+    if outside.mail is None:
+        raise ServerAway("No mail server is configured.")
+    settings_url = outside.public_url + SETTINGS_PATH
+    if delivery.digest:
+        person = delivery.digest.person
+        entries = [_entry(notice, outside) for notice in delivery.digest.notices.all()]
+        page = rendering.digest(entries, day=delivery.digest.day, settings_url=settings_url)
+    else:
+        notice: Any = delivery.notice
+        person = notice.person
+        page = rendering.mail(_entry(notice, outside), settings_url=settings_url)
+    if not person.is_active:
+        raise PermanentError("This account is blocked.")
+    if not person.email:
+        raise PermanentError("The directory has no e-mail address of this person.")
+    message_id = f"{delivery.stable_id}@{outside.host}"
+    outside.mail.send(Letter(person.email, page.subject, page.text, page.html, message_id), now=now)
+
+
+def _entry(notice: Notice, outside: Outside) -> Entry:
+    return Entry(notice.said, outside.public_url + notice.link)
+
+
+def _whole() -> Any:
+    return Delivery.objects.select_related("notice__person", "notice__channel", "digest__person")
+
+
+def _park(claim: Claim, why: str) -> None:
+    _still_mine(claim).update(state=Delivery.State.PARKED, last_error=_short(why))
+
+
+def _later(claim: Claim, error: Exception, *, now: datetime, jitter: float) -> None:
+    """Book the next try, or park it after the last; what waits for the same receiver waits as long, uncounted."""
+    why = (
+        error.message
+        if isinstance(error, ConnectorError)
+        else f"A fault of the portal: {type(error).__name__}."
+    )
+    if claim.attempt >= MOST_ATTEMPTS:
+        _park(claim, why)
+        return
+    asked = error.retry_after if isinstance(error, TemporaryError) else None
+    next_at = now + wait_after(claim.attempt, retry_after=asked, jitter=jitter)
+    _still_mine(claim).update(next_at=next_at, last_error=_short(why))
+    notice = claim.delivery.notice
+    if isinstance(error, ServerAway):
+        Delivery.objects.due(next_at).filter(way=Way.EMAIL).exclude(pk=claim.delivery.pk).update(
+            next_at=next_at
+        )
+    elif isinstance(error, TemporaryError) and notice and notice.channel_id:
+        same = Delivery.objects.due(next_at).filter(notice__channel=notice.channel_id)
+        same.exclude(pk=claim.delivery.pk).update(next_at=next_at)
+
+
+def _still_mine(claim: Claim) -> Any:
+    return Delivery.objects.filter(pk=claim.delivery.pk, state=Delivery.State.WAITING, attempts=claim.attempt)
+
+
+def _short(text: str) -> str:
+    return text[:300]

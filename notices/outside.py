@@ -1,0 +1,42 @@
+"""The mail server and the webhooks as the settings describe them."""
+
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from connectors.mail import Mail, Security
+from connectors.webhooks import Webhooks
+
+
+@dataclass(frozen=True)
+class Outside:
+    """How messages leave: `mail` is None while no mail server is configured, and mails then wait."""
+
+    mail: Mail | None
+    webhooks: Webhooks
+    public_url: str
+
+    @property
+    def host(self) -> str:
+        """The portal's host name, for the identifiers of messages."""
+        return self.public_url.partition("://")[2].partition("/")[0].partition(":")[0]
+
+
+def outside() -> Outside:
+    """The ways out of this installation."""
+    env = settings.ENV
+    ca_file = str(env.ca_file) if env.ca_file else None
+    mail = Mail(
+        host=env.mail_host, port=env.mail_port, sender=env.mail_from, security=Security(env.mail_tls),
+        username=env.mail_username, password=env.mail_password.get_secret_value(), ca_file=ca_file,
+    )  # fmt: skip
+    return Outside(
+        mail=mail if env.mail_host else None,
+        webhooks=Webhooks(allowed=frozenset(env.webhook_hosts_allowed), ca_file=ca_file),
+        public_url=settings.PUBLIC_URL,
+    )
+
+
+def mail_is_configured() -> bool:
+    """Whether mails go out at all."""
+    return bool(settings.ENV.mail_host)
