@@ -13,12 +13,12 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request as Call
 from rest_framework.response import Response
 
+from accounts import freshness
 from accounts.endpoints import Endpoint
 from accounts.models import Team
 from accounts.replay import Answer, answer_once
 from accounts.strict import PageQuery
 from approvals import actions, decisions
-from approvals.actions import Wanted
 from approvals.models import Evaluation, Request
 from approvals.presenting import flavor_key
 from approvals.preview import preview_of
@@ -32,15 +32,15 @@ from approvals.serializers import (
     PolicySerializer,
     PreviewSerializer,
     ReasonSerializer,
+    RejectSerializer,
     RequestQuery,
     RequestSerializer,
     RequestShortSerializer,
-    no_such_flavor,
 )
 from approvals.standing import policy_in_force
 from approvals.versions import etag_of, is_known, seen_version
+from approvals.wanted import Wanted, resolve
 from fleet.models import Flavor
-from provisioning.models import Tenancy
 
 ETAG = OpenApiParameter(
     "ETag", str, OpenApiParameter.HEADER, response=[200], description="Send it as If-Match."
@@ -131,11 +131,11 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
         vote = self.body(ApproveSerializer)
         return self._decide(decisions.approve, **vote)
 
-    @extend_schema(request=ReasonSerializer, responses=RequestSerializer)
+    @extend_schema(request=RejectSerializer, responses=RequestSerializer)
     @action(detail=True, methods=["post"])
     def reject(self, call: Call, pk: int) -> Response:
         """Reject it, with a reason."""
-        return self._decide(decisions.reject, reason=self.body(ReasonSerializer)["reason"])
+        return self._decide(decisions.reject, **self.body(RejectSerializer))
 
     @extend_schema(request=ReasonSerializer, responses=RequestSerializer)
     @action(detail=True, methods=["post"])
@@ -145,6 +145,7 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
 
     def _decide(self, decide: Callable[..., Request], **said: Any) -> Response:
         version = seen_version(self.request)
+        freshness.renew(self.caller, now=timezone.now())
         return self._change(
             lambda found: decide(found, by=self.caller, expected_version=version, now=timezone.now(), **said)
         )
@@ -155,16 +156,16 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
         return answer_once(self.request, lambda: Answer(self._full(change(found).pk)))
 
     def _wanted(self) -> Wanted:
-        """The ask in the body; raises Http404 for a team that is not there to see, BadInput for a wrong flavor."""
+        """The ask in the body; raises Http404 for a team that is not there to see, BadInput for a wrong spec."""
         said = self.body(AskSerializer)
-        team = get_object_or_404(Team.objects.visible_to(self.request.user), slug=said.pop("team"))
-        cluster, _, name = said.pop("flavor").partition("/")
-        places = Tenancy.objects.select_related("team", "cluster", "project")
-        tenancy = places.filter(team=team, cluster__name=cluster).first()
-        flavor = Flavor.objects.select_related("cluster").filter(cluster__name=cluster, name=name).first()
-        if tenancy is None or flavor is None:
-            raise no_such_flavor()
-        return Wanted(tenancy=tenancy, flavor=flavor, **said)
+        team = get_object_or_404(Team.objects.visible_to(self.request.user), slug=said["team"])
+        return resolve(
+            said.get("offering", "gpus"),
+            said["spec"],
+            team=team,
+            until=said["until"],
+            reason=said.get("reason", ""),
+        )
 
     def _submit(self, wanted: Wanted) -> Answer:
         request = actions.submit(wanted, by=self.caller, now=timezone.now())
@@ -173,7 +174,7 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
     def _full(self, pk: int) -> dict[str, Any]:
         judged = Evaluation.objects.select_related("policy")
         rows = listed(Request.objects.all()).select_related("tenancy__project").prefetch_related(
-            "steps", "decisions__by", "decisions__step", Prefetch("evaluations", queryset=judged)
+            "steps", "decisions__by", "decisions__seat_of", "decisions__step", Prefetch("evaluations", queryset=judged)
         )  # fmt: skip
         return self.shown(rows.get(pk=pk), RequestSerializer)
 
@@ -189,7 +190,11 @@ class ApprovalEndpoint(mixins.ListModelMixin, Endpoint):
     def get_queryset(self) -> QuerySet[Request]:
         """Oldest first; never one's own."""
         user = self.request.user
-        return listed(Request.objects.awaiting(user)) if user.is_authenticated else Request.objects.none()
+        return (
+            listed(Request.objects.awaiting(user, timezone.now()))
+            if user.is_authenticated
+            else Request.objects.none()
+        )
 
 
 class PolicyEndpoint(Endpoint):

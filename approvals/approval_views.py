@@ -8,6 +8,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts import freshness
 from accounts.models import User
 from accounts.refusals import Refused, Sort
 from accounts.visitors import add_refusal, visitor, with_refusal
@@ -42,6 +43,7 @@ def approval(request: HttpRequest, pk: int) -> HttpResponse:
     if request.method != "POST":
         return _screen(request, pk, DecisionForm())
     asked = _find(visitor(request), pk)
+    freshness.renew(visitor(request), now=timezone.now())
     form, status, changed = DecisionForm(request.POST), 422, []
     if form.is_valid():
         try:
@@ -66,11 +68,18 @@ def decide(asked: Request, form: DecisionForm, *, by: User) -> Request:
     said, now = form.cleaned_data, timezone.now()
     version, reason = said["version"], said["reason"]
     if said["do"] == "reject":
-        return decisions.reject(asked.pk, by=by, expected_version=version, reason=reason, now=now)
+        return decisions.reject(
+            asked.pk,
+            by=by,
+            expected_version=version,
+            reason=reason,
+            because=said["because"] or "other",
+            now=now,
+        )
     if said["do"] == "ask":
         return decisions.ask_back(asked.pk, by=by, expected_version=version, question=reason, now=now)
-    count = said["gpus"] if said["do"] == "less" else None
-    return decisions.approve(asked.pk, by=by, expected_version=version, gpus=count, reason=reason, now=now)
+    count = said["count"] if said["do"] == "less" else None
+    return decisions.approve(asked.pk, by=by, expected_version=version, count=count, reason=reason, now=now)
 
 
 def _screen(
@@ -78,7 +87,7 @@ def _screen(
 ) -> HttpResponse:
     viewer, now = visitor(request), timezone.now()
     asked = _find(viewer, pk)
-    waiting, in_all = listing.queue_beside(viewer)
+    waiting, in_all = listing.queue_beside(viewer, now)
     request.awaiting = in_all  # type: ignore[attr-defined]  # the frame shows it too
     context = deciding.context(asked, viewer=viewer, queue=waiting, now=now)
     context |= {
@@ -98,9 +107,11 @@ def _find(viewer: User, pk: int) -> Request:
 
 def _onwards(viewer: User, pk: int) -> str:
     """The next that waits for this person, else what was just decided."""
-    following = Request.objects.awaiting(viewer).exclude(pk=pk).order_by("created_at", "id").first()
+    following = (
+        Request.objects.awaiting(viewer, timezone.now()).exclude(pk=pk).order_by("created_at", "id").first()
+    )
     return reverse("approval", args=[following.pk]) if following else reverse("request", args=[pk])
 
 
 def _name(asked: Request) -> str:
-    return f"{asked.gpus} × {asked.flavor.product} for {asked.team.name}"
+    return f"{asked.name()} for {asked.team.name}"

@@ -1,32 +1,35 @@
 """The page for asking: where it starts from, and the answer beside the form."""
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
+from decimal import Decimal
 from typing import Any
 
 from accounts.fields import INPUT
 from accounts.models import User
 from accounts.refusals import Refused
 from allocations import money
-from allocations.words import gpus, usd
-from approvals.actions import Judged, Wanted, judge
+from allocations.words import gpus, moment, usd
+from approvals.actions import Judged, judge
 from approvals.forms import AskForm, Offers
 from approvals.models import Request
 from approvals.policy import Outcome, duration
 from approvals.presenting import (
     ask_link,
     changes,
+    cost_per_day,
     cost_per_day_at,
     flavor_key,
     nearest_words,
-    seats_words,
     usual_wait,
     usual_words,
     verdict,
 )  # fmt: skip
 from approvals.standing import answer_of
+from approvals.wanted import Wanted
 from fleet.models import Flavor
 from provisioning.models import Tenancy
 
@@ -93,6 +96,7 @@ def recent_asks(user: User, offers: Offers, now: datetime) -> list[Request]:
     rows = Request.objects.of_member(user).filter(
         tenancy__in=[tenancy.pk for tenancy in offers.tenancies],
         flavor__in=[flavor.pk for flavor in offers.flavors],
+        offering="gpus",
         created_at__gte=now - RECENT,
     )
     return list(rows.select_related("team")[:MOST_RECENT])
@@ -118,12 +122,12 @@ def values_from(query: Mapping[str, str], points: list[Part]) -> dict[str, str]:
     return usual | given
 
 
-def answer_context(form: AskForm, *, now: datetime) -> Part:
+def answer_context(form: AskForm, *, person: User, now: datetime) -> Part:
     """The right-hand side: the answer when the form makes sense, else what it still lacks."""
     if not form.is_answerable:
         return {"answer": None, "lacks": list(_lacks(form))}
     try:
-        judged = judge(form.wanted, now=now)
+        judged = judge(form.wanted, person=person, now=now)
     except Refused as refusal:
         return {"answer": None, "lacks": [refusal.message]}
     return {"answer": answer(form.wanted, judged, now=now), "lacks": []}
@@ -133,9 +137,7 @@ def answer(wanted: Wanted, judged: Judged, *, now: datetime) -> Part:
     """Verdict, price and what would change, of one ask."""
     stored = answer_of(judged.answer)
     people = judged.answer.outcome is Outcome.PEOPLE
-    flavor = wanted.flavor
-    # A tenth of an hour: who multiplies it again comes to the price beside it.
-    hours = f"{judged.answer.gpu_hours / wanted.gpus:.1f}".removesuffix(".0")
+    days = f"{duration(wanted.until - now)}"
     return {
         "verdict": verdict(
             stored,
@@ -144,34 +146,43 @@ def answer(wanted: Wanted, judged: Judged, *, now: datetime) -> Part:
         ),
         "total": usd(judged.answer.usd),
         "per_day": usd(judged.answer.usd_per_day),
-        "formula": f"{wanted.gpus} × {usd(flavor.price_per_gpu_hour)} × {hours} h",
+        "formula": f"{wanted.size.formula} × {days}",
         "changes": changes(
-            tenancy=wanted.tenancy, flavor=flavor, more=wanted.gpus, held=judged.standing.held_gpus,
-            per_day=cost_per_day_at(wanted.tenancy),
+            flavor=wanted.flavor, more=wanted.gpus, usd_per_hour=judged.ask.usd_per_hour,
+            held=judged.standing.held_gpus, per_day=_per_day(wanted),
         ),
         "people": people,
-        "seats": seats_words(stored["route"]) if people else "",
+        "seats": ", then ".join(step.words for step in judged.answer.route) if people else "",
         "possible": judged.answer.outcome is not Outcome.IMPOSSIBLE,
-        "button": f"Ask for {gpus(wanted.gpus, flavor.product)}",
+        "button": f"Ask for {wanted.name}",
+        "after": wanted.offering.after,
         "about": about(wanted),
     }  # fmt: skip
 
 
+def _per_day(wanted: Wanted) -> Decimal:
+    if wanted.tenancy is not None and hasattr(wanted.tenancy, "usd_per_hour"):
+        return cost_per_day_at(wanted.tenancy)
+    return cost_per_day(wanted.team.pk)
+
+
 def about(wanted: Wanted) -> str:
     """What an answer was about; a form sent with another one is shown the new answer first."""
-    parts = (wanted.tenancy.team.slug, flavor_key(wanted.flavor), wanted.gpus, wanted.until.strftime(INPUT))
-    return " ".join(map(str, parts))
+    said = sorted(wanted.spec.model_dump(mode="json").items())
+    parts = (wanted.team.slug, wanted.offering.key, said, wanted.until.strftime(INPUT))
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
 
 def _hint(wanted: Wanted, judged: Judged, *, now: datetime) -> Part | None:
-    nearest = judged.nearest
-    if nearest is None:
-        return None
+    nearest, later = judged.nearest, judged.later
+    words = [nearest_words(judged.ask, nearest, now=now)] if nearest else []
+    words += [f"As it is, automatic from {moment(later, now)}."] if later else []
+    if nearest is None or wanted.flavor is None:
+        return {"text": " ".join(words)} if words else None
     link = ask_link(
-        team=wanted.tenancy.team.slug, flavor=wanted.flavor, count=nearest.gpus, until=nearest.until,
-        purpose=wanted.purpose,
+        team=wanted.team.slug, flavor=wanted.flavor, count=nearest.count, until=nearest.until, purpose=wanted.purpose,
     )  # fmt: skip
-    return {"text": nearest_words(judged.ask, nearest, now=now), "label": "Use that", "href": link}
+    return {"text": " ".join(words), "label": "Use that", "href": link}
 
 
 def _lacks(form: AskForm) -> Iterator[str]:

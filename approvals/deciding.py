@@ -12,12 +12,13 @@ from accounts.models import Team, User
 from allocations import money
 from allocations.models import Allocation
 from allocations.totals import total
-from allocations.words import ago, gpus, moment, share, usd
-from approvals.actions import Judged, Wanted, judge
-from approvals.decisions import asked_for, may_decide
+from allocations.words import ago, gpus, moment, usd
+from approvals.actions import Judged, judge
+from approvals.decisions import asked_for, may_decide, wanted_of
 from approvals.listing import steps_of
 from approvals.models import Decision, Request, Step
 from approvals.policy import Ask
+from approvals import presenting
 from approvals.presenting import nearest_words, person, verdict
 from approvals.standing import answer_of
 from approvals.states import State
@@ -30,7 +31,7 @@ def context(request: Request, *, viewer: User, queue: Sequence[Request], now: da
     """Everything the screen needs, of a request from `with_all()` and the queue beside it."""
     steps = steps_of(request)
     decisions = list(request.decisions.all())
-    refusal = may_decide(request, viewer)
+    refusal = may_decide(request, viewer, now=now)
     count = asked_for(request)
     judged = (
         _judge(request, count, now=now) if request.until > now and request.state == State.WAITING else None
@@ -40,11 +41,11 @@ def context(request: Request, *, viewer: User, queue: Sequence[Request], now: da
     return {
         "asked": request,
         "count": count,
-        "name": gpus(count, request.flavor.product),
+        "name": request.name(count),
         "sentence": sentence(request, count, held, judged.answer.usd if judged else request.usd, now=now),
         "verdict": _verdict(request, judged),
-        "changes": changes(request, count, judged, holdings, now=now) if judged else [],
-        "use": use(request, held, holdings),
+        "changes": changes(request, judged, holdings, now=now) if judged else [],
+        "use": use(request, held, holdings, judged.standing.use_percent if judged else None),
         "rivals": rivals(request, count, viewer=viewer, now=now),
         "seats": seats(steps, decisions, request),
         "talk": [d for d in decisions if d.verdict in (Decision.Verdict.ASK, Decision.Verdict.ANSWER)],
@@ -60,48 +61,52 @@ def context(request: Request, *, viewer: User, queue: Sequence[Request], now: da
 
 def sentence(request: Request, count: int, held: int, cost: Decimal, *, now: datetime) -> str:
     """Who asks for what, where, until when, from what to what, and what it costs."""
+    gained = request.gpus // request.count * count
+    change = f": from {held} to {held + gained}" if request.flavor_id else ""
+    where = f" in {request.place}" if request.place else ""
     return (
-        f"{request.requester.name} ({request.team.name}) asks for {gpus(count, request.flavor.product)} in "
-        f"{request.flavor.cluster.name} until {moment(request.until, now)}: from {held} to {held + count}, "
-        f"for {usd(cost)}."
+        f"{request.requester.name} ({request.team.name}) asks for {request.name(count)}{where} until "
+        f"{moment(request.until, now)}{change}, for {usd(cost)}."
     )
 
 
-def changes(request: Request, count: int, judged: Judged, holdings: Part, *, now: datetime) -> list[Part]:
-    """Before → after of the grant: quota, share of the pool, free, cost a day, end."""
-    flavor, held = request.flavor, judged.standing.held_gpus
+def changes(request: Request, judged: Judged, holdings: Part, *, now: datetime) -> list[Part]:
+    """Before → after of the grant: quota, share of the pool, cost a day, end."""
     per_day = money.per_day(gpus=1, price=holdings["usd_per_hour"] or Decimal(0))
+    rows = presenting.changes(
+        flavor=request.flavor, more=judged.ask.gpus, usd_per_hour=judged.ask.usd_per_hour,
+        held=judged.standing.held_gpus, per_day=per_day,
+    )  # fmt: skip
     last = holdings["last_end"]
-    return [
-        {"label": f"Quota, {flavor.product}", "before": gpus(held), "after": gpus(held + count)},
-        {"label": "Pool share", "before": share(held, flavor.gpus_total),
-         "after": share(held + count, flavor.gpus_total)},
-        {"label": "Cost a day", "before": usd(per_day), "after": usd(per_day + judged.answer.usd_per_day)},
-        {"label": "Last end", "before": moment(last, now) if last else "",
-         "after": moment(max(request.until, last) if last else request.until, now)},
-    ]  # fmt: skip
+    after = moment(max(request.until, last) if last else request.until, now)
+    return [*rows, {"label": "Last end", "before": moment(last, now) if last else "", "after": after}]
 
 
-def use(request: Request, held: int, holdings: Part) -> list[Part]:
+def use(request: Request, held: int, holdings: Part, percent: Decimal | None) -> list[Part]:
     """What the team does with what it has: held, and what became of what it asked for before."""
     asked, granted, rejected = (holdings[key] or 0 for key in ("asked", "granted", "rejected"))
     return [
         {
             "label": "Holds",
-            "text": f"{held} × {request.flavor.product}, {gpus(holdings['live'] or 0)} in all",
+            "text": f"{gpus(held, request.flavor.product)}, {gpus(holdings['live'] or 0)} in all"
+            if request.flavor
+            else gpus(holdings["live"] or 0),
         },
         {
             "label": "Asked before",
             "text": f"{asked}: {granted} granted, {rejected} rejected",
         },
         {"label": "Given back", "text": f"{holdings['back']} early, {holdings['expired']} at the end"},
-        {"label": "Measured use", "text": "not measured yet"},
+        {"label": "Measured use", "text": f"{percent:.0f} %" if percent is not None else "not measured yet"},
     ]
 
 
 def rivals(request: Request, count: int, *, viewer: User, now: datetime) -> Part:
     """Who is hurt: what is free afterwards, and who else, of those the viewer may see, waits for the same GPUs."""
     flavor = request.flavor
+    if flavor is None:
+        return {"after": 0, "words": "", "rows": [], "more": False}
+    count = request.gpus // request.count * count
     others = (
         Request.objects.visible_to(viewer)
         .filter(state=State.WAITING, flavor=flavor)
@@ -135,13 +140,18 @@ def seats(steps: Sequence[Step], decisions: Sequence[Decision], request: Request
 
 def less(judged: Judged | None, count: int, *, now: datetime) -> Part:
     """What "approve less" starts with: the nearest automatic amount, else what is free, always below the ask."""
-    if judged is None or count < 2:
-        return {"gpus": max(count - 1, 1), "words": "", "possible": count > 1}
+    if judged is None or count < 2 or not judged.wanted.spec.counted:
+        return {"count": max(count - 1, 1), "words": "", "possible": False}
+    unit = judged.wanted.offering.unit
+    said = {"possible": True, "unit": "GPUs" if unit == "GPU" else f"{unit}s"}
     nearest: Ask | None = judged.nearest
-    if nearest is not None and nearest.gpus < count:
-        return {"gpus": nearest.gpus, "words": nearest_words(judged.ask, nearest, now=now), "possible": True}
-    free = min(judged.standing.free_gpus, count - 1)
-    return {"gpus": max(free, 1), "words": f"{judged.standing.free_gpus} are free now.", "possible": True}
+    if nearest is not None and nearest.count < count:
+        return said | {"count": nearest.count, "words": nearest_words(judged.ask, nearest, now=now)}
+    free = judged.standing.free_gpus
+    if free is None:
+        return said | {"count": count - 1, "words": ""}
+    fits = min(free // max(judged.ask.gpus_each, 1), count - 1)
+    return said | {"count": max(fits, 1), "words": f"{free} are free now."}
 
 
 def beside(request: Request, queue: Sequence[Request], *, now: datetime) -> Part:
@@ -164,7 +174,7 @@ def _in_line(other: Request, shown: Request, *, now: datetime) -> Part:
         "href": reverse("approval", args=[other.pk]),
         "current": other.pk == shown.pk,
         "team": other.team.name,
-        "what": gpus(other.gpus, other.flavor.product),
+        "what": other.name(),
         "since": ago(other.created_at, now).removesuffix(" ago"),
     }
 
@@ -208,15 +218,9 @@ def _holdings(request: Request) -> Part:
 
 
 def _judge(request: Request, count: int, *, now: datetime) -> Judged:
-    request.tenancy.team = request.team  # they are the same, and one of them is read already
-    wanted = Wanted(
-        tenancy=request.tenancy,
-        flavor=request.flavor,
-        gpus=count,
-        until=request.until,
-        purpose=request.purpose,
-    )
-    return judge(wanted, now=now, own=request.reference)
+    if request.tenancy is not None:
+        request.tenancy.team = request.team  # they are the same, and one of them is read already
+    return judge(wanted_of(request, count), person=request.requester, now=now, own=request.reference)
 
 
 def _verdict(request: Request, judged: Judged | None) -> Part:

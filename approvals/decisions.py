@@ -6,12 +6,16 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
+from accounts import freshness
+from accounts.delegation import givers_for
 from accounts.models import User
 from accounts.refusals import BadInput, Conflict, NoRight, Stale
-from approvals.actions import Judged, Wanted, close, grant, judge, lock_money_and_gpus, move, save_evaluation
-from approvals.models import RIGHT_OF, Decision, Request, Step
-from approvals.policy import Seat
+from approvals.actions import Judged, close, grant, judge, locked, move, save_evaluation
+from approvals.models import Decision, Request, Step
+from approvals.routing import open_next, pause
+from approvals.seats import sits
 from approvals.states import State
+from approvals.wanted import Wanted, priced
 from audit.events import Kind
 from audit.log import record
 
@@ -22,78 +26,109 @@ def approve(
     *,
     by: User,
     expected_version: int,
-    gpus: int | None = None,
+    count: int | None = None,
     reason: str = "",
     now: datetime,
 ) -> Request:
-    """Approve the open step, for fewer GPUs if `gpus` says so; the last step grants.
+    """Approve the open step, for fewer units if `count` says so; its quorum closes it, and the last step grants.
 
     Raises NoRight, Stale, BadInput, or Conflict when money or GPUs are gone by now.
     """
-    request, step = _locked(request_id, by=by, expected_version=expected_version)
+    request, step, seat_of = _locked(request_id, by=by, expected_version=expected_version, now=now)
     asked = asked_for(request)
-    wanted = asked if gpus is None else gpus
+    wanted = asked if count is None else count
     if not 1 <= wanted <= asked:
-        raise BadInput(f"Approve between 1 and {asked} GPUs.", code="out_of_range", field="gpus")
-    judged = _judge_again(request, gpus=wanted, now=now)
-    _vote(request, step, by=by, verdict=Decision.Verdict.APPROVE, gpus=wanted, usd=judged.answer.usd,
-          reason=reason, now=now)  # fmt: skip
-    Step.objects.filter(pk=step.pk).update(done_at=now)
-    following = _open_next(request, step, judged, now=now)
-    if following is None:
-        grant(request, judged, gpus=wanted, actor=by.as_actor(), now=now)
+        raise BadInput(
+            f"Approve between 1 and {asked}.", code="out_of_range", field=request.asked.counted or "count"
+        )
+    judged = _judge_again(request, count=wanted, now=now)
+    _vote(request, step, by=by, seat_of=seat_of, verdict=Decision.Verdict.APPROVE, count=wanted,
+          usd=judged.answer.usd, reason=reason, now=now)  # fmt: skip
+    if not _has_quorum(step):
+        move(request, now=now)
+        kind = Kind.REQUEST_STEP_DONE
     else:
-        move(request, now=now, turn=Request.Turn.APPROVER)
-    kind = Kind.REQUEST_APPROVED if following is None else Kind.REQUEST_STEP_DONE
-    _tell(kind, request, by, gpus=wanted, asked=request.gpus, seat=step.seat, reason=reason)
+        Step.objects.filter(pk=step.pk).update(done_at=now)
+        following = open_next(request, step, judged.answer, now=now)
+        kind = Kind.REQUEST_STEP_DONE if following else Kind.REQUEST_APPROVED
+        if following is None:
+            grant(request, judged, count=wanted, actor=by.as_actor(), now=now)
+        else:
+            move(request, now=now, turn=Request.Turn.APPROVER)
+    _tell(kind, request, by, count=wanted, asked=request.count, seat=step.seat, reason=reason,
+          stands_in_for=seat_of.name if seat_of != by else "")  # fmt: skip
     return request
 
 
 @transaction.atomic
-def reject(request_id: int, *, by: User, expected_version: int, reason: str, now: datetime) -> Request:
-    """Reject a request, which needs a reason; its money is let go."""
-    request, step = _locked(request_id, by=by, expected_version=expected_version)
+def reject(
+    request_id: int, *, by: User, expected_version: int, reason: str, because: str = "other", now: datetime
+) -> Request:  # fmt: skip
+    """Reject a request, which needs a reason; its money is let go.
+
+    `because` is one of Decision.Because; what is rejected for capacity is offered again when there is some.
+    """
+    request, step, seat_of = _locked(request_id, by=by, expected_version=expected_version, now=now)
     if not reason.strip():
         raise BadInput(
             "Say why, so that they know what would be possible.", code="reason_needed", field="reason"
         )
-    _vote(request, step, by=by, verdict=Decision.Verdict.REJECT, reason=reason, now=now)
+    if because not in Decision.Because.values:
+        raise BadInput("Choose one of the reasons.", code="unknown_reason", field="because")
+    _vote(request, step, by=by, seat_of=seat_of, verdict=Decision.Verdict.REJECT, reason=reason, because=because,
+          now=now)  # fmt: skip
     Step.objects.filter(pk=step.pk).update(done_at=now)
     close(request, State.REJECTED, now=now)
-    _tell(Kind.REQUEST_REJECTED, request, by, reason=reason, seat=step.seat)
+    _tell(Kind.REQUEST_REJECTED, request, by, reason=reason, because=because, seat=step.seat)
     return request
 
 
 @transaction.atomic
 def ask_back(request_id: int, *, by: User, expected_version: int, question: str, now: datetime) -> Request:
-    """Ask the requester something, which hands them the turn; the request keeps waiting."""
-    request, step = _locked(request_id, by=by, expected_version=expected_version)
+    """Ask the requester something, which hands them the turn; the request keeps waiting and its clock stands still."""
+    request, step, seat_of = _locked(request_id, by=by, expected_version=expected_version, now=now)
     if not question.strip():
         raise BadInput("Write the question.", code="required", field="reason")
     Decision.objects.create(
-        request=request, requester_id=request.requester_id, by=by, step=step,
+        request=request, requester_id=request.requester_id, by=by, seat_of=seat_of, step=step,
         content_version=request.content_version, verdict=Decision.Verdict.ASK, reason=question.strip(), at=now,
     )  # fmt: skip
+    pause(step, now=now)
     move(request, now=now, turn=Request.Turn.REQUESTER)
     _tell(Kind.REQUEST_ASKED_BACK, request, by, question=question)
     return request
 
 
-def may_decide(request: Request, user: User) -> str:
+def may_decide(request: Request, user: User, *, now: datetime) -> str:
     """Why this person may not decide the request now; empty when they may."""
     if request.state != State.WAITING:
         return f"It is already {State(request.state).words.lower()}."
     if request.requester_id == user.pk:
         return "Nobody decides their own request."
     step = open_step(request)
-    if step is None or not user.may(RIGHT_OF[Seat(step.seat)]):
+    seat_of = seat_for(user, step, request, now=now) if step else None
+    if seat_of is None:
         return f"This step is for {step.words if step else 'nobody'}."
     voted = any(
-        decision.by_id == user.pk and decision.verdict in Decision.VOTES
+        user.pk in (decision.by_id, decision.seat_of_id) and decision.verdict in Decision.VOTES
         for decision in request.decisions.all()
         if decision.content_version == request.content_version
     )
     return "You have decided a step of it already; somebody else takes this one." if voted else ""
+
+
+def seat_for(user: User, step: Step, request: Request, *, now: datetime) -> User | None:
+    """In whose seat a person may decide a step: their own, or that of somebody they stand in for; None for nobody's.
+
+    The requester's seat is nobody's, whoever stands in for them.
+    """
+    seats = [step.seat, step.escalate_to] if step.escalated_at else [step.seat]
+    if step.stand_in_id == user.pk or any(sits(user, seat) for seat in seats):
+        return user
+    for giver in givers_for(user, now):
+        if giver.pk != request.requester_id and any(sits(giver, seat) for seat in seats):
+            return giver
+    return None
 
 
 def open_step(request: Request) -> Step | None:
@@ -103,7 +138,8 @@ def open_step(request: Request) -> Step | None:
     return min(steps, key=lambda step: step.position, default=None)
 
 
-def _locked(request_id: int, *, by: User, expected_version: int) -> tuple[Request, Step]:
+def _locked(request_id: int, *, by: User, expected_version: int, now: datetime) -> tuple[Request, Step, User]:
+    """The request, its open step and whose seat the person decides in; their rights are those of this moment."""
     request = (
         Request.objects.select_for_update(of=("self",), no_key=True)
         .select_related("team", "requester", "flavor__cluster", "tenancy__team", "tenancy__cluster")
@@ -116,62 +152,68 @@ def _locked(request_id: int, *, by: User, expected_version: int) -> tuple[Reques
         raise Conflict(
             f"The request is already {State(request.state).words.lower()}.", code="already_decided"
         )
-    if not by.may(RIGHT_OF[Seat(step.seat)]):
+    freshness.check(by, now=now)
+    person = User.objects.get(pk=by.pk)
+    seat_of = seat_for(person, step, request, now=now)
+    if seat_of is None:
         raise NoRight(f"This step is for {step.words}.", code="not_an_approver")
     if request.version != expected_version:
         raise Stale(
             "The request has changed since you looked at it. Look again before you decide.", code="stale"
         )
-    return request, step
+    return request, step, seat_of
 
 
 def asked_for(request: Request) -> int:
-    """How many GPUs are asked for now: what the steps before have left of it."""
+    """How many units are asked for now: what the steps before have left of it."""
     given = [
-        decision.gpus
+        decision.count
         for decision in request.decisions.all()
         if decision.content_version == request.content_version
         and decision.verdict == Decision.Verdict.APPROVE
     ]
-    return given[-1] if given and given[-1] is not None else request.gpus
+    return given[-1] if given and given[-1] is not None else request.count
 
 
-def _judge_again(request: Request, *, gpus: int, now: datetime) -> Judged:
+def wanted_of(request: Request, count: int | None = None) -> Wanted:
+    """A request as an ask again, for as many units as `count` says."""
+    said = request.asked.fewer(count or request.count)
+    offering = request.of
+    spec = offering.spec.model_construct(**said)
+    return priced(
+        team=request.team, offering=offering, spec=spec, until=request.until, reason=request.reason,
+        tenancy=request.tenancy, flavor=request.flavor, cluster=request.flavor.cluster if request.flavor else None,
+    )  # fmt: skip
+
+
+def _judge_again(request: Request, *, count: int, now: datetime) -> Judged:
     if request.until <= now:
         raise Conflict(
             "The end that was asked for has passed. Reject it or ask for a later one.", code="too_late"
         )
-    flavor = lock_money_and_gpus(tenancy=request.tenancy, flavor=request.flavor, until=request.until, now=now)
-    wanted = Wanted(
-        tenancy=request.tenancy, flavor=flavor, gpus=gpus, until=request.until, purpose=request.purpose
-    )
-    judged = judge(wanted, now=now, own=request.reference)
+    wanted = locked(wanted_of(request, count), now=now)
+    judged = judge(wanted, person=request.requester, now=now, own=request.reference)
     for rule in judged.answer.rules:
-        if rule.code in ("exists", "free", "budget") and not rule.holds:
+        if rule.code in ("exists", "free", "budget", "budget_hours") and not rule.holds:
             raise Conflict(f"Not possible now: {rule.text}, {rule.limit}.", code=f"not_enough_{rule.code}")
     save_evaluation(request, judged, now=now)
     return judged
 
 
-def _open_next(request: Request, step: Step, judged: Judged, *, now: datetime) -> Step | None:
-    """Open the next step that the ask, as it now is, still needs; steps it no longer needs are dropped."""
-    later = request.steps.filter(version=request.content_version, position__gt=step.position)
-    later.exclude(seat__in=judged.answer.route).delete()
-    following = later.order_by("position").first()
-    if following is not None:
-        Step.objects.filter(pk=following.pk).update(opened_at=now)
-    return following
+def _has_quorum(step: Step) -> bool:
+    """Whether enough people have approved the step."""
+    return step.decisions.filter(verdict=Decision.Verdict.APPROVE).count() >= step.quorum
 
 
 def _vote(
-    request: Request, step: Step, *, by: User, verdict: str, now: datetime, reason: str, gpus: int | None = None,
-    usd: Decimal = Decimal(0),
+    request: Request, step: Step, *, by: User, seat_of: User, verdict: str, now: datetime, reason: str,
+    count: int | None = None, usd: Decimal = Decimal(0), because: str = "",
 ) -> None:  # fmt: skip
     try:
         with transaction.atomic():
             Decision.objects.create(
-                request=request, requester_id=request.requester_id, by=by, step=step,
-                content_version=request.content_version, verdict=verdict, gpus=gpus, usd=usd,
+                request=request, requester_id=request.requester_id, by=by, seat_of=seat_of, step=step,
+                content_version=request.content_version, verdict=verdict, count=count, usd=usd, because=because,
                 reason=reason.strip(), at=now,
             )  # fmt: skip
     except IntegrityError as error:

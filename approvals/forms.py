@@ -9,9 +9,10 @@ from django import forms
 from accounts.fields import MomentField, StrictForm, WholeNumberField
 from accounts.models import Team, User
 from allocations.words import usd
-from approvals.actions import MOST_GPUS, Wanted
-from approvals.models import Request
+from approvals.actions import MOST_GPUS
+from approvals.models import Decision, Request
 from approvals.presenting import flavor_key, with_cost
+from approvals.wanted import Wanted
 from fleet.models import Flavor
 from provisioning.models import Tenancy
 
@@ -115,7 +116,7 @@ class AskForm(StrictForm):
         flavor = self.offers.flavor(said["flavor"])
         tenancy = self.offers.tenancy(said["team"], flavor) if flavor else None
         assert flavor is not None and tenancy is not None  # noqa: S101, PT018 - both are among the choices
-        return Wanted(
+        return Wanted.of_gpus(
             tenancy=tenancy, flavor=flavor, gpus=said["gpus"], until=said["until"], purpose=said["purpose"],
             reason=said.get("reason", ""),
         )  # fmt: skip
@@ -139,14 +140,15 @@ class DecisionForm(StrictForm):
 
     do = forms.ChoiceField(choices=VERDICTS, widget=forms.HiddenInput)
     version = forms.IntegerField(min_value=1, max_value=2_000_000_000, widget=forms.HiddenInput)
-    gpus = WholeNumberField(label="GPUs", most=MOST_GPUS, of="GPUs", required=False)
+    count = WholeNumberField(label="How many", most=65_536, of="units", required=False)
+    because = forms.ChoiceField(label="Because", choices=Decision.Because.choices, required=False)
     reason = forms.CharField(label="Reason", required=False, max_length=LONGEST_TEXT)
 
     def clean(self) -> dict[str, Any]:
         """Raises ValidationError for "less" without a number, which must never be taken for all of it."""
         said = super().clean()
-        if said.get("do") == "less" and said.get("gpus") is None and "gpus" not in self.errors:
-            self.add_error("gpus", "Say how many.")
+        if said.get("do") == "less" and said.get("count") is None and "count" not in self.errors:
+            self.add_error("count", "Say how many.")
         return said
 
 

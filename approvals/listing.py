@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from accounts.models import Team, User
 from accounts.visitors import visitor
-from allocations.words import ago, gpus, moment, usd
+from allocations.words import ago, moment, usd
 from approvals.forms import QueueFilter, RequestFilter
 from approvals.models import Request, RequestQuerySet, Step
 from approvals.presenting import state_of
@@ -49,7 +49,7 @@ def filtered(request: HttpRequest) -> tuple[RequestFilter, RequestQuerySet]:
 
 def queue(user: User, form: QueueFilter, *, now: datetime) -> list[Request]:
     """What waits for this person and the filter leaves, longest first, at most fifty."""
-    rows = with_all(Request.objects.awaiting(user).order_by("created_at", "id"))
+    rows = with_all(Request.objects.awaiting(user, now).order_by("created_at", "id"))
     if form.is_valid():
         said = form.cleaned_data
         if said["team"]:
@@ -61,9 +61,13 @@ def queue(user: User, form: QueueFilter, *, now: datetime) -> list[Request]:
     return list(rows[:MOST_IN_QUEUE])
 
 
-def queue_beside(user: User) -> tuple[list[Request], int]:
+def queue_beside(user: User, now: datetime) -> tuple[list[Request], int]:
     """What waits for this person, longest first, at most fifty, and how many wait in all; in one query."""
-    rows = Request.objects.awaiting(user).order_by("created_at", "id").select_related("team", "flavor")
+    rows = (
+        Request.objects.awaiting(user, now)
+        .order_by("created_at", "id")
+        .select_related("team", "flavor__cluster")
+    )
     shown = list(rows.annotate(in_all=Window(Count("pk")))[:MOST_IN_QUEUE])
     return shown, getattr(shown[0], "in_all", 0) if shown else 0
 
@@ -79,8 +83,8 @@ def row(request: Request, *, now: datetime) -> Part:
     return {
         "cells": [
             {
-                "text": gpus(request.approved_gpus or request.gpus, request.flavor.product),
-                "sub": f"{request.flavor.cluster.name}, request {request.pk}",
+                "text": request.given_name,
+                "sub": f"{request.place}, request {request.pk}" if request.place else f"request {request.pk}",
                 "href": reverse("request", args=[request.pk]),
             },
             {"text": request.team.name, "sub": request.requester.name},
@@ -97,14 +101,14 @@ def queue_row(request: Request, *, now: datetime) -> Part:
     return {
         "cells": [
             {
-                "text": gpus(request.gpus, request.flavor.product),
-                "sub": f"request {request.pk}, for {request.get_purpose_display().lower()}",
+                "text": request.name(),
+                "sub": f"request {request.pk}, {request.of.name}",
                 "href": reverse("approval", args=[request.pk]),
             },
             {"text": request.team.name, "sub": request.requester.name},
             {
-                "text": request.flavor.cluster.name,
-                "sub": f"{request.flavor.free} of {request.flavor.gpus_total} free now",
+                "text": request.place or "–",
+                "sub": f"{flavor.free} of {flavor.gpus_total} free now" if (flavor := request.flavor) else "",
             },
             moment(request.until, now),
             {"text": usd(request.usd)},

@@ -1,5 +1,6 @@
 """What was asked, how the policy judged it, and who decided."""
 
+from datetime import datetime
 from decimal import Decimal
 
 from django.conf import settings
@@ -7,35 +8,24 @@ from django.db import models
 from django.db.models import Exists, F, OuterRef, Q, Subquery, Value
 from django.db.models.functions import Cast, Concat
 
-from accounts.models import Team
-from accounts.roles import Permission
+from accounts.delegation import givers_for
+from accounts.models import Team, User
 from accounts.teams import TeamScopedQuerySet
 from allocations.models import Allocation
-from approvals.policy import Outcome, Seat
+from approvals.catalogue import OFFERINGS, Offering, title
+from approvals.offers import OfferingSetting, Task
+from approvals.policy import Outcome
+from approvals.policy_versions import PolicyDraft, PolicyVersion
+from approvals.seats import seats_of
+from approvals.spec import Spec
 from approvals.states import STORED, State
 from fleet.models import Flavor
 from provisioning.models import Tenancy
 
-SEATS = [(seat.value, seat.words) for seat in Seat]
-RIGHT_OF = {
-    Seat.PLATFORM_LEADS: Permission.DECIDE_AS_PLATFORM,
-    Seat.ENGINEERING_LEADERSHIP: Permission.DECIDE_AS_LEADERSHIP,
-}
-
-
-class PolicyVersion(models.Model):
-    """The thresholds in force from a moment on; never changed, only followed by a newer version."""
-
-    number = models.PositiveIntegerField(unique=True)
-    thresholds = models.JSONField()
-    active_from = models.DateTimeField()
-    why = models.CharField(max_length=200)
-
-    class Meta:
-        ordering = ["-number"]
-
-    def __str__(self) -> str:
-        return f"Policy {self.number}"
+__all__ = [
+    "Comment", "Decision", "Evaluation", "OfferingSetting", "PolicyDraft", "PolicyVersion", "Request", "Revision",
+    "Step", "Task",
+]  # fmt: skip
 
 
 class RequestQuerySet(TeamScopedQuerySet["Request"]):
@@ -50,31 +40,29 @@ class RequestQuerySet(TeamScopedQuerySet["Request"]):
         reference = Concat(Value("request-"), Cast(OuterRef("pk"), models.CharField()))
         held = Allocation.objects.live().filter(reference=reference)
         return self.annotate(
-            held_gpus=Subquery(held.values("gpus")[:1]), held_until=Subquery(held.values("until")[:1])
-        )
+            held_gpus=Subquery(held.values("gpus")[:1]), held_until=Subquery(held.values("until")[:1]),
+            task_state=Subquery(Task.objects.filter(request=OuterRef("pk")).values("state")[:1]),
+        )  # fmt: skip
 
-    def awaiting(self, user: "settings.AUTH_USER_MODEL") -> "RequestQuerySet":  # type: ignore[name-defined]
-        """Waiting for a decision that this person has the right to make: not their own, not one they voted on."""
-        seats = [seat for seat, right in RIGHT_OF.items() if user.may(right)]
-        open_step = Step.objects.filter(
-            request=OuterRef("pk"), version=OuterRef("content_version"), done_at=None
-        )
+    def awaiting(self, user: User, now: datetime) -> "RequestQuerySet":
+        """Waiting for a decision that this person may make: not their own, not one they have a vote on."""
         voted = Decision.objects.filter(
-            request=OuterRef("pk"),
-            content_version=OuterRef("content_version"),
-            by=user,
+            Q(by=user) | Q(seat_of=user), request=OuterRef("pk"), content_version=OuterRef("content_version"),
             verdict__in=Decision.VOTES,
-        )
-        return (
-            self.waiting()
-            .exclude(requester=user)
-            .annotate(seat_open=Subquery(open_step.order_by("position").values("seat")[:1]))
-            .filter(~Exists(voted), seat_open__in=seats)
-        )
+        )  # fmt: skip
+        seats = seats_of(user, givers_for(user, now))
+        open_step = Step.objects.open().filter(
+            Q(seat__in=seats) | Q(escalated_at__isnull=False, escalate_to__in=seats) | Q(stand_in=user),
+            request=OuterRef("pk"), version=OuterRef("content_version"),
+        )  # fmt: skip
+        return self.waiting().exclude(requester=user).filter(Exists(open_step), ~Exists(voted))
 
 
 class Request(models.Model):
-    """One ask for GPUs, by a person for a team. `version` counts every change and is the ETag."""
+    """One ask for an offering, by a person for a team. `version` counts every change and is the ETag.
+
+    `count` says how many units of the offering, `gpus` how many GPUs that is; `content_version` counts what was asked.
+    """
 
     class Purpose(models.TextChoices):
         TRAINING = "training", "Training"
@@ -87,9 +75,12 @@ class Request(models.Model):
         REQUESTER = "requester", "requester"
 
     team = models.ForeignKey(Team, models.PROTECT, related_name="requests")
-    tenancy = models.ForeignKey(Tenancy, models.PROTECT, related_name="requests")
+    tenancy = models.ForeignKey(Tenancy, models.PROTECT, null=True, related_name="requests")
     requester = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="requests")
-    flavor = models.ForeignKey(Flavor, models.PROTECT, related_name="+")
+    offering = models.CharField(max_length=20, choices=[(o.key, o.name) for o in OFFERINGS.values()])
+    spec = models.JSONField()
+    flavor = models.ForeignKey(Flavor, models.PROTECT, null=True, related_name="+")
+    count = models.PositiveIntegerField()
     gpus = models.PositiveIntegerField()
     until = models.DateTimeField()
     purpose = models.CharField(max_length=12, choices=Purpose.choices)
@@ -102,10 +93,12 @@ class Request(models.Model):
     content_version = models.PositiveIntegerField(default=1)
     version = models.PositiveIntegerField(default=1)
     usd = models.DecimalField(max_digits=12, decimal_places=2)
-    approved_gpus = models.PositiveIntegerField(null=True)
+    approved_count = models.PositiveIntegerField(null=True)
     created_at = models.DateTimeField(db_index=True)
     updated_at = models.DateTimeField()
     decided_at = models.DateTimeField(null=True)
+    lapses_at = models.DateTimeField()
+    offered_again_at = models.DateTimeField(null=True)
 
     objects = RequestQuerySet.as_manager()
 
@@ -117,7 +110,14 @@ class Request(models.Model):
             models.Index(fields=["created_at"], condition=Q(state="waiting"), name="request_waiting"),
         ]
         constraints = [
-            models.CheckConstraint(condition=Q(gpus__gte=1), name="a_request_asks_for_a_gpu"),
+            models.CheckConstraint(condition=Q(count__gte=1), name="a_request_asks_for_something"),
+            models.CheckConstraint(
+                condition=Q(flavor=None) | Q(gpus__gte=1, tenancy__isnull=False),
+                name="a_request_for_gpus_says_how_many_and_where",
+            ),
+            models.CheckConstraint(
+                condition=Q(offering__in=list(OFFERINGS)), name="a_request_is_for_a_known_offering"
+            ),
             models.CheckConstraint(
                 condition=Q(until__gt=F("created_at")), name="a_request_ends_after_it_is_made"
             ),
@@ -125,12 +125,12 @@ class Request(models.Model):
                 condition=Q(state__in=[s.value for s in STORED]), name="a_request_is_in_a_known_state"
             ),
             models.CheckConstraint(
-                condition=Q(state="approved", approved_gpus__isnull=False, decided_at__isnull=False)
-                | (~Q(state="approved") & Q(approved_gpus=None)),
+                condition=Q(state="approved", approved_count__isnull=False, decided_at__isnull=False)
+                | (~Q(state="approved") & Q(approved_count=None)),
                 name="an_approval_says_how_many",
             ),
             models.CheckConstraint(
-                condition=Q(approved_gpus=None) | Q(approved_gpus__lte=F("gpus"), approved_gpus__gte=1),
+                condition=Q(approved_count=None) | Q(approved_count__lte=F("count"), approved_count__gte=1),
                 name="nobody_is_given_more_than_was_asked",
             ),
         ]
@@ -142,6 +142,71 @@ class Request(models.Model):
     def reference(self) -> str:
         """What its money and its allocation are kept under."""
         return f"request-{self.pk}"
+
+    @property
+    def of(self) -> Offering:
+        """What of the catalogue it is for."""
+        return OFFERINGS[self.offering]
+
+    @property
+    def asked(self) -> Spec:
+        """The spec as a value."""
+        return self.of.spec.model_validate(self.spec)
+
+    def name(self, count: int | None = None) -> str:
+        """What is asked for, or as many of it as `count` says: "2 × A100"."""
+        product = self.flavor.product if self.flavor is not None else ""
+        return title(self.of, self.asked, product=product, count=count or self.count)
+
+    @property
+    def given_name(self) -> str:
+        """What was granted, or is asked for while nothing is granted."""
+        return self.name(self.approved_count)
+
+    @property
+    def place(self) -> str:
+        """Where: the cluster, or the region of what is on none."""
+        if self.flavor is not None:
+            return self.flavor.cluster.name
+        return str(self.spec.get("cluster") or self.spec.get("region") or "")
+
+
+class Revision(models.Model):
+    """What was asked in one version of a request; append-only, so that a change can be shown beside what it was."""
+
+    request = models.ForeignKey(Request, models.PROTECT, related_name="revisions")
+    number = models.PositiveIntegerField()
+    spec = models.JSONField()
+    count = models.PositiveIntegerField()
+    until = models.DateTimeField()
+    reason = models.TextField(blank=True)
+    usd = models.DecimalField(max_digits=12, decimal_places=2)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [
+            models.UniqueConstraint(fields=["request", "number"], name="a_version_is_written_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.request_id} version {self.number}"
+
+
+class Comment(models.Model):
+    """Something said about a request by somebody who sees it; append-only."""
+
+    request = models.ForeignKey(Request, models.PROTECT, related_name="comments")
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    text = models.TextField(max_length=2000)
+    at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["at", "id"]
+
+    def __str__(self) -> str:
+        return f"{self.request_id} comment"
 
 
 class Evaluation(models.Model):
@@ -163,23 +228,63 @@ class Evaluation(models.Model):
         return f"{self.request_id} {self.outcome}"
 
 
+class StepQuerySet(models.QuerySet["Step"]):
+    """Ways to look at steps."""
+
+    def open(self) -> "StepQuerySet":
+        """Waiting for somebody's decision now."""
+        return self.filter(opened_at__isnull=False, done_at=None)
+
+
 class Step(models.Model):
-    """One seat that must decide, in its order, for one version of what is asked."""
+    """One seat that must decide, in its order, for one version of what is asked.
+
+    While the requester has the turn `paused_at` is set and the three moments stand still.
+    """
 
     request = models.ForeignKey(Request, models.PROTECT, related_name="steps")
     version = models.PositiveIntegerField()
     position = models.PositiveSmallIntegerField()
-    seat = models.CharField(max_length=30, choices=SEATS)
+    seat = models.CharField(max_length=60)
+    label = models.CharField(max_length=120)
+    quorum = models.PositiveSmallIntegerField(default=1)
+    plan = models.JSONField()  # hours until the reminder, the target and the escalation
+    escalate_to = models.CharField(max_length=60)
     opened_at = models.DateTimeField(null=True)
     done_at = models.DateTimeField(null=True)
+    paused_at = models.DateTimeField(null=True)
+    remind_at = models.DateTimeField(null=True)
+    due_at = models.DateTimeField(null=True)
+    escalate_at = models.DateTimeField(null=True)
+    reminded_at = models.DateTimeField(null=True)
+    escalated_at = models.DateTimeField(null=True)
+    stand_in = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="stands_in_for"
+    )
+
+    objects = StepQuerySet.as_manager()
 
     class Meta:
         ordering = ["request_id", "version", "position"]
+        indexes = [
+            models.Index(
+                fields=["remind_at"],
+                condition=Q(done_at=None, opened_at__isnull=False),
+                name="step_next_reminder",
+            ),
+            models.Index(fields=["request", "seat"], condition=Q(done_at=None), name="step_open_of_seat"),
+        ]
         constraints = [
             models.UniqueConstraint(fields=["request", "version", "position"], name="a_step_has_its_place"),
             models.CheckConstraint(
                 condition=Q(done_at=None) | Q(opened_at__isnull=False),
                 name="a_step_is_opened_before_it_is_done",
+            ),
+            models.CheckConstraint(condition=Q(quorum__gte=1), name="somebody_decides_a_step"),
+            models.CheckConstraint(
+                condition=Q(opened_at=None)
+                | Q(remind_at__isnull=False, due_at__isnull=False, escalate_at__isnull=False),
+                name="an_open_step_has_its_moments",
             ),
         ]
 
@@ -189,11 +294,14 @@ class Step(models.Model):
     @property
     def words(self) -> str:
         """Who decides, in words."""
-        return Seat(self.seat).words
+        return self.label
 
 
 class Decision(models.Model):
-    """One verdict by a person or, without `by`, by the policy; append-only."""
+    """One verdict by a person or, without `by`, by the policy; append-only.
+
+    `seat_of` is whose seat the person sat in: their own, or that of somebody they stand in for.
+    """
 
     class Verdict(models.TextChoices):
         APPROVE = "approve", "approved"
@@ -201,16 +309,24 @@ class Decision(models.Model):
         ASK = "ask", "asked"
         ANSWER = "answer", "answered"
 
+    class Because(models.TextChoices):
+        CAPACITY = "capacity", "Too few are free"
+        BUDGET = "budget", "The money is not there"
+        SMALLER = "smaller", "A smaller ask would do"
+        OTHER = "other", "Something else"
+
     VOTES = (Verdict.APPROVE, Verdict.REJECT)
 
     request = models.ForeignKey(Request, models.PROTECT, related_name="decisions")
     requester = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
     by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="decisions")
+    seat_of = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
     step = models.ForeignKey(Step, models.PROTECT, null=True, related_name="decisions")
     content_version = models.PositiveIntegerField()
     verdict = models.CharField(max_length=10, choices=Verdict.choices)
-    gpus = models.PositiveIntegerField(null=True)
+    count = models.PositiveIntegerField(null=True)
     usd = models.DecimalField(max_digits=12, decimal_places=2, default=Decimal(0))
+    because = models.CharField(max_length=12, choices=Because.choices, blank=True)
     reason = models.TextField(blank=True, max_length=2000)
     at = models.DateTimeField()
 
@@ -221,13 +337,22 @@ class Decision(models.Model):
                 condition=~Q(by=F("requester")) | Q(verdict="answer") | Q(by=None),
                 name="nobody_decides_their_own_request",
             ),
+            models.CheckConstraint(
+                condition=~Q(seat_of=F("requester")) | Q(seat_of=None),
+                name="nobody_stands_in_for_the_requester",
+            ),
+            models.UniqueConstraint(
+                fields=["request", "content_version", "step", "seat_of"],
+                condition=Q(verdict__in=["approve", "reject"]),
+                name="one_vote_per_seat",
+            ),
             models.UniqueConstraint(
                 fields=["request", "content_version", "by"],
                 condition=Q(verdict__in=["approve", "reject"]),
                 name="one_vote_per_person",
             ),
             models.CheckConstraint(
-                condition=~Q(verdict="approve") | Q(gpus__isnull=False, gpus__gte=1),
+                condition=~Q(verdict="approve") | Q(count__isnull=False, count__gte=1),
                 name="an_approving_vote_says_how_many",
             ),
         ]

@@ -1,15 +1,35 @@
-"""What is decided at once, and by whom the rest: pure. Preview, verdict and what-if are this one function.
+"""What is decided at once, and by whom the rest: pure. Preview, verdict, what-if and simulator are this one function.
 
-A rule compares one number with one limit. All hold: the policy approves. One does not: people decide.
+All rules hold: the policy approves. One does not: the people of the first route that takes the ask decide.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 
 from allocations import money
+from allocations.money import Amount
+from approvals.document import Policy, StepPlan
+from approvals.rules import Ask, Coming, Rule, Standing, applied, duration
+
+__all__ = [
+    "Ask",
+    "Coming",
+    "Evaluation",
+    "Outcome",
+    "Rule",
+    "Standing",
+    "duration",
+    "evaluate",
+    "later_automatic",
+    "nearest_automatic",
+]
+
+DAY = timedelta(days=1)
+# Rules that time alone may mend: what is taken now comes back, what was asked lately falls out of the windows.
+MENDED_BY_TIME = frozenset({"free", "after", "window", "window_person"})
 
 
 class Outcome(StrEnum):
@@ -20,238 +40,127 @@ class Outcome(StrEnum):
     IMPOSSIBLE = "impossible"
 
 
-class Seat(StrEnum):
-    """Who decides a step; the value is stored in the route."""
-
-    PLATFORM_LEADS = "platform_leads"
-    ENGINEERING_LEADERSHIP = "engineering_leadership"
-
-    @property
-    def words(self) -> str:
-        """As pages say it: 'platform leads'."""
-        return self.value.replace("_", " ")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Thresholds:
-    """The numbers of a policy version; every limit is inclusive."""
-
-    automatic_gpus: int = 2
-    automatic_days: int = 14
-    automatic_usd: Decimal = Decimal(1500)
-    automatic_gpus_in_window: int = 6
-    window_days: int = 7
-    leadership_gpus: int = 8
-    automatic_environments: tuple[str, ...] = ("dev", "test")
-    longest_days: int = 90
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ask:
-    """What is asked for: GPUs of a flavor from `now` until a moment, in an environment."""
-
-    gpus: int
-    until: datetime
-    environment: str
-    flavor: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Standing:
-    """Everything the policy may look at, gathered beforehand."""
-
-    now: datetime
-    held_gpus: int
-    recent_automatic_gpus: int
-    free_gpus: int
-    total_gpus: int
-    price_per_gpu_hour: Decimal
-    budget_left: Mapping[date, tuple[Decimal, Decimal]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rule:
-    """One rule's result; `text` has the number and `limit` what it was held against."""
-
-    code: str
-    holds: bool
-    text: str
-    limit: str
-    blocks: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Evaluation:
     """The answer with every rule, the deciding ones first, and who decides in which order."""
 
     outcome: Outcome
     rules: tuple[Rule, ...]
-    route: tuple[Seat, ...]
+    route: tuple[StepPlan, ...]
     usd: Decimal
     usd_per_day: Decimal
     gpu_hours: Decimal
+    at_once: str
 
     @property
     def sentence(self) -> str:
-        """The answer in one sentence, the same on page, API and mail."""
+        """The answer in one sentence, the same on page, API, mail and card."""
         if self.outcome is Outcome.AUTOMATIC:
-            return "Automatic. Yours in about 5 seconds."
+            return f"Automatic. {self.at_once}"
         if self.outcome is Outcome.IMPOSSIBLE:
             return "Not possible as it stands: " + next(rule.text for rule in self.rules if rule.blocks) + "."
-        who = ", then ".join(seat.words for seat in self.route)
-        return f"{who[0].upper()}{who[1:]} decide."
+        who = ", then ".join(step.words for step in self.route)
+        decides = "decides" if len(self.route) == 1 and self.route[0].by == "managers" else "decide"
+        return f"{who[0].upper()}{who[1:]} {decides}."
 
 
-def evaluate(ask: Ask, standing: Standing, thresholds: Thresholds) -> Evaluation:
+def evaluate(ask: Ask, standing: Standing, policy: Policy) -> Evaluation:
     """Judge an ask; the same arguments always give the same answer."""
-    span = {"gpus": ask.gpus, "price": standing.price_per_gpu_hour, "start": standing.now, "end": ask.until}
-    usd = money.cost(**span)  # type: ignore[arg-type]
-    rules = (
-        _exists(ask, standing),
-        _free(ask, standing),
-        *_budget(ask, standing),
-        _days(ask, standing, thresholds),
-        _gpus(ask, thresholds),
-        _money(usd, thresholds),
-        _window(ask, standing, thresholds),
-        _environment(ask, thresholds),
+    kind = (ask.offering, ask.environment, ask.flavor, ask.tier)
+    hourly, gpus = ask.usd_per_hour, ask.gpus
+    parts = money.by_month(gpus=gpus, usd_per_hour=hourly, start=standing.now, end=ask.until)
+    total = Amount(
+        sum((part.usd for part in parts.values()), Decimal(0)),
+        sum((part.gpu_hours for part in parts.values()), Decimal(0)),
     )
-    route = _route(ask, rules, thresholds)
-    if any(rule.blocks for rule in rules):
-        outcome = Outcome.IMPOSSIBLE
-    else:
-        outcome = Outcome.PEOPLE if route else Outcome.AUTOMATIC
+    rules = list(applied(ask, standing, policy.thresholds_for(*kind), parts, total))
+    blocked = any(rule.blocks for rule in rules)
+    fails = any(not rule.holds for rule in rules)
+    if fails:
+        rules.sort(key=lambda rule: (not rule.blocks, rule.holds))
     return Evaluation(
-        outcome=outcome,
-        rules=tuple(sorted(rules, key=lambda rule: (not rule.blocks, rule.holds))),
-        route=route,
-        usd=usd,
-        usd_per_day=money.per_day(gpus=ask.gpus, price=standing.price_per_gpu_hour),
-        gpu_hours=money.gpu_hours(gpus=ask.gpus, start=standing.now, end=ask.until),
+        outcome=Outcome.IMPOSSIBLE if blocked else Outcome.PEOPLE if fails else Outcome.AUTOMATIC,
+        rules=tuple(rules),
+        route=_route(kind, gpus, total.usd, policy) if fails else (),
+        usd=total.usd,
+        usd_per_day=money.per_day(gpus=1, price=hourly),
+        gpu_hours=total.gpu_hours,
+        at_once="A platform lead carries it out." if ask.by_person else "Yours in about 5 seconds.",
     )
 
 
-def nearest_automatic(ask: Ask, standing: Standing, thresholds: Thresholds) -> Ask | None:
-    """The closest ask that the policy would approve at once: most GPUs first, then the longest whole days.
+def _route(kind: tuple[str, str, str, str], gpus: int, usd: Decimal, policy: Policy) -> tuple[StepPlan, ...]:
+    return next((route.steps for route in policy.routes if route.takes(kind, gpus, usd)), ())
 
-    None when the ask is automatic already, or when not even one GPU for one day would be.
+
+def nearest_automatic(ask: Ask, standing: Standing, policy: Policy) -> Ask | None:
+    """The closest ask that the policy would approve at once: most units first, then the longest whole days.
+
+    None when the ask is automatic already, or when not even one unit for one day would be.
     """
-    if evaluate(ask, standing, thresholds).outcome is Outcome.AUTOMATIC:
+    here = evaluate(ask, standing, policy)
+    if here.outcome is Outcome.AUTOMATIC or any(rule.code == "gate" for rule in here.rules):
         return None
-    most = min(ask.gpus, thresholds.automatic_gpus, max(standing.free_gpus, 0))
-    for gpus in range(most, 0, -1):
-        for until in _shorter(ask.until, standing.now):
-            nearer = replace(ask, gpus=gpus, until=until)
-            if evaluate(nearer, standing, thresholds).outcome is Outcome.AUTOMATIC:
-                return nearer
+    most = _fits(ask, standing, policy)
+    # Fewer never breaks a rule, so the largest number that holds for one day is found by halving, and so is the time.
+    count = _largest(most, lambda n: _is_automatic(_with(ask, standing, count=n, days=1), standing, policy))
+    if count == 0:
+        return None
+    whole = replace(ask, count=count)
+    if _is_automatic(whole, standing, policy):
+        return whole
+    days = _largest(
+        (ask.until - standing.now).days,
+        lambda n: _is_automatic(_with(ask, standing, count=count, days=n), standing, policy),
+    )
+    return _with(ask, standing, count=count, days=max(days, 1))
+
+
+def later_automatic(ask: Ask, standing: Standing, policy: Policy) -> datetime | None:
+    """The first moment from which the very same ask, for the same time, would be approved at once; None if unknown.
+
+    Only what is known to come is counted: allocations that end, and asks that fall out of the windows.
+    """
+    failing = {rule.code for rule in evaluate(ask, standing, policy).rules if not rule.holds}
+    if not failing or failing - MENDED_BY_TIME:
+        return None
+    length, then = ask.until - standing.now, standing
+    for event in standing.coming:
+        then = _after(then, event)
+        if _is_automatic(replace(ask, until=event.at + length), then, policy):
+            return event.at
     return None
 
 
-def _shorter(until: datetime, now: datetime) -> list[datetime]:
-    """`until`, then whole days before it down to one day from now; at most 400 steps."""
-    days = min((until - now).days, 400)
-    return [until, *(now + timedelta(days=n) for n in range(days, 0, -1) if now + timedelta(days=n) < until)]
+def _after(standing: Standing, event: Coming) -> Standing:
+    free = None if standing.free_gpus is None else standing.free_gpus + event.free
+    return replace(
+        standing, now=event.at, free_gpus=free, held_gpus=standing.held_gpus,
+        recent_team_gpus=standing.recent_team_gpus - event.team,
+        recent_person_gpus=standing.recent_person_gpus - event.person,
+    )  # fmt: skip
 
 
-def _exists(ask: Ask, standing: Standing) -> Rule:
-    fits = ask.gpus <= standing.total_gpus
-    return Rule(
-        code="exists",
-        holds=fits,
-        blocks=not fits,
-        text=f"{ask.gpus} of {standing.total_gpus} there are",
-        limit=f"the cluster has {standing.total_gpus}",
-    )
+def _fits(ask: Ask, standing: Standing, policy: Policy) -> int:
+    limits = policy.thresholds_for(ask.offering, ask.environment, ask.flavor, ask.tier)
+    if not ask.gpus_each:
+        return ask.count
+    free = ask.gpus if standing.free_gpus is None else max(standing.free_gpus, 0)
+    return min(ask.count, limits.automatic_gpus // ask.gpus_each, free // ask.gpus_each)
 
 
-def _free(ask: Ask, standing: Standing) -> Rule:
-    return Rule(
-        code="free",
-        holds=ask.gpus <= standing.free_gpus,
-        text=f"{standing.free_gpus} free now",
-        limit=f"{ask.gpus} needed of {standing.total_gpus}",
-    )
+def _with(ask: Ask, standing: Standing, *, count: int, days: int) -> Ask:
+    return replace(ask, count=count, until=min(ask.until, standing.now + days * DAY))
 
 
-def _budget(ask: Ask, standing: Standing) -> list[Rule]:
-    parts = money.by_month(
-        gpus=ask.gpus, price=standing.price_per_gpu_hour, start=standing.now, end=ask.until
-    )
-    rules = []
-    for month, usd in parts.items():
-        left, limit = standing.budget_left.get(month, (Decimal(0), Decimal(0)))
-        rules.append(
-            Rule(
-                code="budget",
-                holds=usd <= left,
-                text=f"${usd:,.0f} of ${left:,.0f} left in {month:%b}",
-                limit=f"budget ${limit:,.0f}",
-            )
-        )
-    return rules
+def _is_automatic(ask: Ask, standing: Standing, policy: Policy) -> bool:
+    return evaluate(ask, standing, policy).outcome is Outcome.AUTOMATIC
 
 
-def _days(ask: Ask, standing: Standing, thresholds: Thresholds) -> Rule:
-    length = ask.until - standing.now
-    too_long = length > timedelta(days=thresholds.longest_days)
-    return Rule(
-        code="days",
-        holds=length <= timedelta(days=thresholds.automatic_days),
-        blocks=too_long,
-        text=duration(length),
-        limit=f"never over {thresholds.longest_days} days"
-        if too_long
-        else f"automatic up to {thresholds.automatic_days} days",
-    )
-
-
-def _gpus(ask: Ask, thresholds: Thresholds) -> Rule:
-    return Rule(
-        code="gpus",
-        holds=ask.gpus <= thresholds.automatic_gpus,
-        text=f"{ask.gpus} GPU{'s' if ask.gpus != 1 else ''}",
-        limit=f"automatic up to {thresholds.automatic_gpus}",
-    )
-
-
-def _money(usd: Decimal, thresholds: Thresholds) -> Rule:
-    return Rule(
-        code="money",
-        holds=usd <= thresholds.automatic_usd,
-        text=f"${usd:,.0f} in all",
-        limit=f"automatic up to ${thresholds.automatic_usd:,.0f}",
-    )
-
-
-def _window(ask: Ask, standing: Standing, thresholds: Thresholds) -> Rule:
-    total = standing.recent_automatic_gpus + ask.gpus
-    return Rule(
-        code="window",
-        holds=total <= thresholds.automatic_gpus_in_window,
-        text=f"{total} GPU{'s' if total != 1 else ''} within {thresholds.window_days} days",
-        limit=f"automatic up to {thresholds.automatic_gpus_in_window}",
-    )
-
-
-def _environment(ask: Ask, thresholds: Thresholds) -> Rule:
-    return Rule(
-        code="environment",
-        holds=ask.environment in thresholds.automatic_environments,
-        text=f"{ask.environment} environment",
-        limit="automatic in " + ", ".join(thresholds.automatic_environments),
-    )
-
-
-def _route(ask: Ask, rules: tuple[Rule, ...], thresholds: Thresholds) -> tuple[Seat, ...]:
-    if ask.gpus >= thresholds.leadership_gpus:
-        return (Seat.PLATFORM_LEADS, Seat.ENGINEERING_LEADERSHIP)
-    return () if all(rule.holds for rule in rules) else (Seat.PLATFORM_LEADS,)
-
-
-def duration(length: timedelta) -> str:
-    """ "3 hours", "14 days", "14 days 1 h": hours begun count, so that nothing over a limit reads like the limit."""
-    hours = max(-(-int(length.total_seconds()) // 3600), 1)
-    if hours < 48:
-        return f"{hours} hour{'s' if hours > 1 else ''}"
-    days, rest = divmod(hours, 24)
-    return f"{days} days {rest} h" if rest else f"{days} days"
+def _largest(most: int, holds: Callable[[int], bool]) -> int:
+    """The largest number from 1 to `most` that holds, when every smaller one does; 0 when not even 1 does."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle - 1)
+    return low

@@ -6,7 +6,8 @@ from typing import Any
 
 from allocations import money
 from allocations.words import gpus, usd
-from approvals.policy import Ask, Outcome, Standing, Thresholds, duration, evaluate
+from approvals.document import Policy, Route, Thresholds
+from approvals.policy import Ask, Outcome, Standing, duration, evaluate
 from approvals.standing import policy_in_force
 
 Part = dict[str, Any]
@@ -24,58 +25,85 @@ PRICE = Decimal("3.67")
 
 def context(now: datetime) -> Part:
     """Version, rules, who decides what, and examples."""
-    version, thresholds = policy_in_force(now)
+    version, policy = policy_in_force(now)
     return {
         "version": version,
-        "rules": rules(thresholds),
-        "deciders": deciders(thresholds),
+        "rules": rules(policy.thresholds),
+        "deciders": deciders(policy),
         "columns": ["Ask", "Environment", "Answer", {"label": "In all", "kind": "number"}, "Because"],
-        "rows": [example(*each, thresholds=thresholds, now=now) for each in EXAMPLES],
+        "rows": [example(*each, policy=policy, now=now) for each in EXAMPLES],
         "price": usd(PRICE),
     }
 
 
-def rules(thresholds: Thresholds) -> list[Part]:
+def rules(numbers: Thresholds) -> list[Part]:
     """What must hold for an ask to be automatic, each with its number."""
-    return [
-        {"label": "GPUs in one ask", "text": f"up to {thresholds.automatic_gpus}"},
-        {"label": "Time", "text": f"up to {thresholds.automatic_days} days"},
-        {"label": "Money", "text": f"up to {usd(thresholds.automatic_usd)} in all"},
-        {"label": f"Within {thresholds.window_days} days",
-         "text": f"up to {gpus(thresholds.automatic_gpus_in_window)} of a team were automatic"},
-        {"label": "Environment", "text": " or ".join(thresholds.automatic_environments)},
-        {"label": "Budget", "text": "enough is left in every month it touches"},
-        {"label": "Free", "text": "enough of that kind are free now"},
-    ]  # fmt: skip
-
-
-def deciders(thresholds: Thresholds) -> list[Part]:
-    """Who decides what, from the policy alone up to nobody."""
-    large = thresholds.leadership_gpus
-    return [
-        {"label": "Every rule holds", "text": "the policy, at once"},
-        {"label": "One does not", "text": "platform leads"},
-        {"label": f"{gpus(large)} and more", "text": "platform leads, then engineering leadership"},
-        {"label": f"Over {thresholds.longest_days} days", "text": "nobody"},
-        {"label": "More than there are", "text": "nobody"},
+    most_hours, most_person = numbers.automatic_gpu_hours, numbers.window_gpus_person
+    person = f", {gpus(most_person)} of a person" if most_person is not None else ""
+    unmeasured = "counts as used" if numbers.automatic_when_unmeasured else "people decide"
+    lines = [
+        ("GPUs in one ask", f"up to {numbers.automatic_gpus}"),
+        ("GPU-hours in one ask", f"up to {most_hours:,}" if most_hours is not None else "any number"),
+        ("Time", f"up to {numbers.automatic_days} days"),
+        ("Money", f"up to {usd(numbers.automatic_usd)} in all"),
+        (
+            f"Within {numbers.window_days} days",
+            f"up to {gpus(numbers.window_gpus_team)} of a team{person} were automatic",
+        ),
+        ("Environment", " or ".join(numbers.automatic_environments) or "none"),
+        ("Undone", f"within {numbers.reversible_minutes} minutes"),
+        (
+            "Use of what is held",
+            f"at least {numbers.least_use_percent} %; where it is not measured, it {unmeasured}",
+        ),
+        ("Budget", "enough is left in every month it touches"),
+        ("Free", "enough of that kind are free now" + _kept(numbers)),
     ]
+    return [{"label": label, "text": text} for label, text in lines]
 
 
-def example(count: int, days: int, environment: str, *, thresholds: Thresholds, now: datetime) -> Part:
+def _kept(numbers: Thresholds) -> str:
+    return f", and {numbers.keep_free_gpus} stay free" if numbers.keep_free_gpus else ""
+
+
+def deciders(policy: Policy) -> list[Part]:
+    """Who decides what, from the policy alone up to nobody."""
+    lines = [("Every rule holds", "the policy, at once")]
+    for route in reversed(policy.routes):
+        lines.append((_reached(route), ", then ".join(step.words for step in route.steps)))
+    lines += [
+        (f"Over {policy.thresholds.longest_days} days", "nobody"),
+        ("More than there are", "nobody"),
+        ("Nobody decides", f"it lapses after {policy.lapse_days} days"),
+    ]
+    return [{"label": label, "text": text} for label, text in lines]
+
+
+def _reached(route: Route) -> str:
+    sizes = [f"{gpus(route.gpus_from)} and more"] if route.gpus_from is not None else []
+    sizes += [f"{usd(route.usd_from)} and more"] if route.usd_from is not None else []
+    where = route.where
+    kinds = [*where.offerings, *where.environments, *where.flavors, *where.tiers]
+    said = " or ".join(sizes) or "One rule does not hold"
+    return f"{said} ({', '.join(kinds)})" if kinds else said
+
+
+def example(count: int, days: int, environment: str, *, policy: Policy, now: datetime) -> Part:
     """One ask for A100 by a team with an untouched budget, judged."""
     until = now + timedelta(days=days)
-    months = money.by_month(gpus=1, price=PRICE, start=now, end=until)
+    months = money.by_month(gpus=1, usd_per_hour=PRICE, start=now, end=until)
+    whole = Decimal(12_000)
     standing = Standing(
-        now=now, held_gpus=0, recent_automatic_gpus=0, free_gpus=24, total_gpus=24, price_per_gpu_hour=PRICE,
-        budget_left={month: (Decimal(12_000), Decimal(12_000)) for month in months},
+        now=now, free_gpus=24, total_gpus=24,
+        budget={month: money.Left(whole, whole) for month in months},
     )  # fmt: skip
-    ask = Ask(gpus=count, until=until, environment=environment, flavor="a100")
-    answer = evaluate(ask, standing, thresholds)
+    ask = Ask(count=count, until=until, environment=environment, flavor="a100", usd_per_hour_each=PRICE)
+    answer = evaluate(ask, standing, policy)
     tone = {Outcome.AUTOMATIC: "good", Outcome.PEOPLE: "waiting", Outcome.IMPOSSIBLE: "bad"}[answer.outcome]
     words = {
         Outcome.AUTOMATIC: "Automatic",
         Outcome.IMPOSSIBLE: "Not possible",
-        Outcome.PEOPLE: ", then ".join(seat.words for seat in answer.route).capitalize(),
+        Outcome.PEOPLE: ", then ".join(step.words for step in answer.route).capitalize(),
     }
     failed = [f"{rule.text}, {rule.limit}" for rule in answer.rules if not rule.holds]
     name = f"{gpus(count, 'A100')}, {duration(until - now)}"

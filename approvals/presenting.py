@@ -16,8 +16,9 @@ from allocations import money
 from allocations.models import Allocation
 from allocations.totals import total
 from allocations.words import gpus, moment, share, span, usd
-from approvals.models import Request, Step
-from approvals.policy import Ask, Outcome, Seat
+from approvals.models import Request, Step, Task
+from approvals.document import seat_words
+from approvals.policy import Ask, Outcome
 from approvals.states import Holding, State, shown
 from fleet.models import Flavor
 from provisioning.models import Tenancy, TenancyQuerySet
@@ -36,16 +37,17 @@ def state_of(request: Request, *, now: datetime) -> State:
 def holding_of(request: Request) -> Holding | None:
     """What is held under a request from `with_holding()`; None when nothing is."""
     until: datetime | None = getattr(request, "held_until", None)
+    if request.flavor_id is None and request.state == State.APPROVED:
+        until = request.until
     if until is None or request.decided_at is None:
         return None
-    tenancy = request.tenancy
-    was_true = tenancy.true_since is not None and tenancy.true_since >= request.decided_at
-    return Holding(
-        since=request.decided_at,
-        until=until,
-        is_set_up=was_true or tenancy.is_settled,
-        failed=tenancy.ready["reason"] == "Refused",
-    )
+    task: str | None = getattr(request, "task_state", None)
+    is_set_up, failed = task in (None, Task.State.DONE), task == Task.State.FAILED
+    if (tenancy := request.tenancy) is not None and (request.flavor_id or request.offering == "namespace"):
+        was_true = tenancy.true_since is not None and tenancy.true_since >= request.decided_at
+        is_set_up = is_set_up and (was_true or tenancy.is_settled)
+        failed = failed or tenancy.ready["reason"] == "Refused"
+    return Holding(since=request.decided_at, until=until, is_set_up=is_set_up, failed=failed)
 
 
 def person(user: User, role: str = "") -> Part:
@@ -92,17 +94,19 @@ def usual_words(wait: timedelta | None) -> str:
     return "" if wait is None else f"Usually {span(wait)}."
 
 
-def changes(*, tenancy: Tenancy, flavor: Flavor, more: int, held: int, per_day: Decimal) -> list[Part]:
+def changes(
+    *, flavor: Flavor | None, more: int, usd_per_hour: Decimal, held: int, per_day: Decimal
+) -> list[Part]:
     """Before → after of a grant: quota, share of the pool and the team's cost a day (`per_day` is what it is now)."""
-    added = money.per_day(gpus=more, price=flavor.price_per_gpu_hour)
+    added = money.per_day(gpus=1, price=usd_per_hour)
+    cost = {"label": "Cost a day", "before": usd(per_day), "after": usd(per_day + added)}
+    if flavor is None:
+        return [cost]
+    total = flavor.gpus_total
     return [
         {"label": f"Quota, {flavor.product}", "before": gpus(held), "after": gpus(held + more)},
-        {
-            "label": "Pool share",
-            "before": share(held, flavor.gpus_total),
-            "after": share(held + more, flavor.gpus_total),
-        },
-        {"label": "Cost a day", "before": usd(per_day), "after": usd(per_day + added)},
+        {"label": "Pool share", "before": share(held, total), "after": share(held + more, total)},
+        cost,
     ]
 
 
@@ -144,14 +148,14 @@ def flavor_key(flavor: Flavor) -> str:
 
 def nearest_words(ask: Ask, nearest: Ask, *, now: datetime) -> str:
     """ "Automatic if you ask for 2 until Fri 28 Nov, 18:00": only what differs from the ask."""
-    parts = [f"for {nearest.gpus}"] if nearest.gpus != ask.gpus else []
+    parts = [f"for {nearest.count:,}"] if nearest.count != ask.count else []
     parts += [f"until {moment(nearest.until, now)}"] if nearest.until != ask.until else []
     return f"Automatic if you ask {' '.join(parts)}."
 
 
 def seats_words(seats: Iterable[str]) -> str:
     """ "platform leads, then engineering leadership"."""
-    return ", then ".join(Seat(seat).words for seat in seats)
+    return ", then ".join(seat_words(seat) for seat in seats)
 
 
 def _sentence(text: str) -> str:

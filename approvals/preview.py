@@ -5,9 +5,10 @@ from typing import Any
 
 from accounts.models import User
 from allocations import money
-from approvals.actions import Wanted, check, judge
+from approvals.actions import check, judge
 from approvals.presenting import cost_per_day, usual_wait
 from approvals.standing import answer_of
+from approvals.wanted import Wanted
 
 
 def preview_of(wanted: Wanted, *, by: User, now: datetime) -> dict[str, Any]:
@@ -16,28 +17,34 @@ def preview_of(wanted: Wanted, *, by: User, now: datetime) -> dict[str, Any]:
     Raises Refused for what no policy could make sense of, like `submit`.
     """
     check(wanted, by=by, now=now)
-    judged = judge(wanted, now=now)
+    judged = judge(wanted, person=by, now=now)
     answer, held = answer_of(judged.answer), judged.standing.held_gpus
     nearest, wait = judged.nearest, usual_wait(answer["route"])
-    per_day = cost_per_day(wanted.tenancy.team_id)
+    per_day, later = cost_per_day(wanted.team.pk), judged.later
     parts = money.by_month(
-        gpus=wanted.gpus, price=judged.standing.price_per_gpu_hour, start=now, end=wanted.until
+        gpus=wanted.gpus, usd_per_hour=judged.ask.usd_per_hour, start=now, end=wanted.until
     )
-    left = judged.standing.budget_left
+    left = judged.standing.budget
     return {
-        "policy": judged.policy.number,
+        "policy": judged.version.number,
+        "offering": wanted.offering.key,
+        "name": wanted.name,
+        "formula": wanted.size.formula,
+        "reversible_minutes": wanted.offering.reversible_minutes,
+        "after_approval": list(wanted.offering.after),
         "answer": answer,
-        "nearest_automatic": {"gpus": nearest.gpus, "until": nearest.until} if nearest else None,
+        "nearest_automatic": {"count": nearest.count, "until": nearest.until} if nearest else None,
+        "automatic_from": later,
         "quota": {"before": held, "after": held + wanted.gpus},
         "usd_per_day": {"before": str(per_day), "after": str(per_day + judged.answer.usd_per_day)},
         "budget": [
             {
                 "month": f"{month:%Y-%m}",
-                "limit_usd": str(left[month][1]),
-                "left_before": str(left[month][0]),
-                "left_after": str(left[month][0] - usd),
+                "limit_usd": str(left[month].usd_limit),
+                "left_before": str(left[month].usd),
+                "left_after": str(left[month].usd - part.usd),
             }
-            for month, usd in parts.items()
+            for month, part in parts.items()
         ],
         "usual_seconds": int(wait.total_seconds()) if wait is not None and answer["route"] else None,
     }

@@ -47,7 +47,7 @@ def request_new(request: HttpRequest) -> HttpResponse:
 def request_preview(request: HttpRequest) -> HttpResponse:
     """The answer to the form as it stands; writes nothing."""
     form = AskForm(_data(request), offers=Offers.of(visitor(request)))
-    context = asking.answer_context(form, now=timezone.now())
+    context = asking.answer_context(form, person=visitor(request), now=timezone.now())
     context |= {"form": form, "is_preview": True, "quick": "quick" in request.POST}
     return render(request, "approvals/preview.html", context)
 
@@ -78,7 +78,7 @@ def _data(request: HttpRequest) -> QueryDict:
 def _page(
     request: HttpRequest, form: AskForm, points: list[dict[str, Any]], *, status: int = 200
 ) -> HttpResponse:
-    context = asking.answer_context(form, now=timezone.now())
+    context = asking.answer_context(form, person=visitor(request), now=timezone.now())
     chosen = {name: form.data.get(name, "") for name in ("team", "flavor", "gpus", "until")}
     for point in points:
         point["current"] = chosen.items() <= point["values"].items()

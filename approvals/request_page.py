@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from accounts.models import User
 from accounts.roles import Permission
+from allocations import money
 from allocations.models import Allocation
 from allocations.words import ahead, gpus, moment, usd
 from approvals import timeline
@@ -19,15 +20,14 @@ from approvals.listing import steps_of, with_all
 from approvals.models import Decision, Evaluation, Request, Step
 from approvals.presenting import (
     ask_link,
-    flavor_key,
     person,
-    seats_words,
     state_of,
     usual_wait,
     usual_words,
     verdict,
 )
 from approvals.states import State
+from provisioning.models import Tenancy
 
 Part = dict[str, Any]
 TALK = (Decision.Verdict.ASK, Decision.Verdict.ANSWER)
@@ -44,7 +44,7 @@ def context(request: Request, *, viewer: User, now: datetime) -> Part:
     held = next((a for a in allocations if a.ended_at is None), None)
     return {
         "asked": request,
-        "name": gpus(request.approved_gpus or request.gpus, request.flavor.product),
+        "name": request.given_name,
         "state": {"tone": state.tone, "word": state.words},
         "sentence": sentence(request, state, decisions, now=now),
         "waiting": waiting_line(request, steps, decisions, viewer=viewer, now=now)
@@ -81,24 +81,24 @@ def find(requests: Any, pk: int) -> Request | None:
 
 def sentence(request: Request, state: State, decisions: Sequence[Decision], *, now: datetime) -> str:
     """What it is, since when, where, until when, and what comes; never a bare state."""
-    what = gpus(request.approved_gpus or request.gpus, request.flavor.product)
-    where, until = (
-        request.flavor.cluster.name,
-        moment(getattr(request, "held_until", None) or request.until, now),
-    )
-    held = gpus(getattr(request, "held_gpus", None) or 0, request.flavor.product)
+    what, until = request.given_name, moment(getattr(request, "held_until", None) or request.until, now)
+    where = f" in {request.place}" if request.place else ""
+    held = request.given_name
+    if request.flavor is not None and request.offering in ("gpus", "training"):
+        held = gpus(getattr(request, "held_gpus", None) or 0, request.flavor.product)
+    by_hand = "A platform lead carries it out." if request.of.by_person else "Usually a few seconds."
     last = next((d for d in reversed(decisions) if d.verdict == Decision.Verdict.REJECT), None)
     who = last.by.name if last and last.by else "The policy"
     words = {
-        State.WAITING: f"{request.team.name} asks for {what} in {where} until {until}, for {usd(request.usd)}.",
-        State.SETTING_UP: f"{held} are being set up in {where}. Usually a few seconds.",
-        State.ACTIVE: f"{held} in {where} are {request.team.name}’s until {until}, then they go back by themselves.",
-        State.ENDING_SOON: f"{held} in {where} go back on {until}. Ask again to go on after that.",
-        State.ENDED: f"{what} in {where} went back. Ask again whenever you need them.",
+        State.WAITING: f"{request.team.name} asks for {what}{where} until {until}, for {usd(request.usd)}.",
+        State.SETTING_UP: f"{held}: being set up{where}. {by_hand}",
+        State.ACTIVE: f"{held}{where}: {request.team.name}’s until {until}, then back by itself.",
+        State.ENDING_SOON: f"{held}{where}: back on {until}. Ask again to go on after that.",
+        State.ENDED: f"{what}{where} went back. Ask again whenever you need it.",
         State.REJECTED: f"{who} rejected it: {last.reason if last else ''}",
         State.WITHDRAWN: f"{request.requester.name} took it back before it was decided.",
         State.LAPSED: "Nobody decided in time. Ask again, and say why it matters.",
-        State.FAILED: f"{what} are granted but could not be set up in {where}. Platform leads see it.",
+        State.FAILED: f"{what}: granted, but could not be set up{where}. Platform leads see it.",
     }
     return words[state]
 
@@ -126,9 +126,9 @@ def waiting_line(
     place = ahead.exclude(request=request.pk).count() + 1
     return {
         "kind": "wait",
-        "what": f"Waits for {seats_words(s.seat for s in steps if s.done_at is None)}",
+        "what": f"Waits for {', then '.join(s.words for s in steps if s.done_at is None)}",
         "since": step.opened_at,
-        "due": step.opened_at + timeline.TARGET if step.opened_at else None,
+        "due": step.due_at,
         "place": "first" if place == 1 else f"{place - 1} before it",
         "expected": usual_words(usual_wait([s.seat for s in steps if s.done_at is None])).removesuffix("."),
     }
@@ -139,38 +139,53 @@ def figures(
 ) -> list[Part]:
     """GPUs, money and time in large."""
     held = next((a for a in allocations if a.ended_at is None), None)
-    given = request.approved_gpus
-    note = (
-        f"of {request.gpus} asked" if given and given < request.gpus else f"in {request.flavor.cluster.name}"
-    )
-    per_day = held.usd_per_day if held else request.gpus * request.flavor.price_per_gpu_hour * 24
+    given, flavor = request.approved_count, request.flavor
+    place = f"in {request.place}" if request.place else ""
+    note = f"of {request.count} asked" if given and given < request.count else place
+    hours = money.hours_between(request.created_at, request.until)
+    per_day = held.usd_per_day if held else (request.usd / hours * 24 if hours else Decimal(0))
     cost = _figure("Cost", usd(request.usd), "", f"if granted as asked, {usd(per_day)} a day")
     if allocations:
         so_far = sum((a.usd_so_far(now) for a in allocations), Decimal(0))
         in_all = sum((a.usd_in_all for a in allocations), Decimal(0))
         then = f"{usd(in_all)} by the end, {usd(per_day)} a day"
         cost = _figure("Cost so far" if held else "Cost", usd(so_far), "", then if held else "in all")
-    count = held.gpus if held else given or request.gpus
-    return [_figure("GPUs", str(count), request.flavor.product, note), cost, _end(request, held, now)]
+    if flavor is None:
+        unit = request.of.unit
+        many = given or request.count
+        first = _figure(request.of.name, f"{many:,}", unit if many == 1 else f"{unit}s", note)
+        return [first, cost, _end(request, held, now)]
+    count = held.gpus if held else request.gpus // request.count * (given or request.count)
+    return [_figure("GPUs", str(count), flavor.product, note), cost, _end(request, held, now)]
 
 
 def facts(request: Request, evaluation: Evaluation) -> list[Part]:
     """Who, where, for what, under which numbers."""
-    tenancy = request.tenancy
-    return [
+    tenancy, cluster = request.tenancy, request.flavor.cluster if request.flavor else None
+    team = reverse("team", args=[request.team.slug])
+    rows: list[Part] = [
         {"label": "Request", "copyable": str(request.pk)},
         {"label": "Asked by", "person": person(request.requester)},
         {"label": "Asked", "at": request.created_at},
-        {"label": "Team", "text": request.team.name, "href": reverse("team", args=[request.team.slug])},
-        {"label": "Cluster", "text": request.flavor.cluster.name,
-         "href": reverse("cluster", args=[request.flavor.cluster.name])},
-        {"label": "Made for it", "text": "Every object, one by one", "href": reverse("team", args=[request.team.slug])},
-        {"label": "Namespace", "copyable": tenancy.namespace},
-        {"label": "Environment", "text": tenancy.get_environment_display()},
+        {"label": "Team", "text": request.team.name, "href": team},
+        {"label": "Offering", "text": request.of.name},
+        *([{"label": "Cluster", "text": cluster.name, "href": reverse("cluster", args=[cluster.name])}] if cluster else []),
+        *_of_place(tenancy, team),
         {"label": "For", "text": request.get_purpose_display()},
         {"label": "Until", "at": request.until},
         {"label": "Judged by", "text": str(evaluation.policy), "href": reverse("policy")},
     ]  # fmt: skip
+    return rows
+
+
+def _of_place(tenancy: Tenancy | None, team: str) -> list[Part]:
+    if tenancy is None:
+        return []
+    return [
+        {"label": "Made for it", "text": "Every object, one by one", "href": team},
+        {"label": "Namespace", "copyable": tenancy.namespace},
+        {"label": "Environment", "text": tenancy.get_environment_display()},
+    ]
 
 
 def line(decision: Decision) -> Part:
@@ -183,10 +198,9 @@ def curl(request: Request) -> str:
     """The API call that asks for the same."""
     body = {
         "team": request.team.slug,
-        "flavor": flavor_key(request.flavor),
-        "gpus": request.gpus,
+        "offering": request.offering,
+        "spec": request.spec,
         "until": request.until.isoformat().replace("+00:00", "Z"),
-        "purpose": request.purpose,
         "reason": request.reason,
     }
     said = json.dumps(body, indent=2, ensure_ascii=False).replace("'", "'\\''")
@@ -212,11 +226,13 @@ def _may(request: Request, state: State, held: Allocation | None, viewer: User) 
 
 
 def _again(request: Request, now: datetime) -> str:
+    if request.flavor is None or request.offering != "gpus":
+        return ""
     until = (now + (request.until - request.created_at)).replace(second=0, microsecond=0)
     return ask_link(
         team=request.team.slug,
         flavor=request.flavor,
-        count=request.gpus,
+        count=request.count,
         until=until,
         purpose=request.purpose,
     )

@@ -13,7 +13,8 @@ from accounts.strict import Choice, Gpus, Moment, PageQuery, StrictSerializer, T
 from allocations.api import AllocationSerializer
 from allocations.models import Allocation
 from approvals.decisions import may_decide
-from approvals.models import SEATS, Decision, Evaluation, PolicyVersion, Request, Step
+from approvals.catalogue import OFFERINGS
+from approvals.models import Decision, Evaluation, PolicyVersion, Request, Step
 from approvals.policy import Outcome
 from approvals.presenting import state_of
 from approvals.states import STORED, State
@@ -33,12 +34,22 @@ class RuleSerializer(serializers.Serializer[Any]):
     blocks = serializers.BooleanField()
 
 
+class PlannedStepSerializer(serializers.Serializer[Any]):
+    """Somebody who would decide; times in hours."""
+
+    seat = serializers.CharField()
+    words = serializers.CharField()
+    quorum = serializers.IntegerField()
+    target_hours = serializers.IntegerField()
+
+
 class AnswerSerializer(serializers.Serializer[Any]):
     """The policy's answer, as it is stored; money is USD."""
 
     outcome = serializers.ChoiceField(choices=[outcome.value for outcome in Outcome])
     sentence = serializers.CharField()
-    route = serializers.ListField(child=serializers.ChoiceField(choices=SEATS))
+    route = serializers.ListField(child=serializers.CharField())
+    steps = PlannedStepSerializer(many=True)
     rules = RuleSerializer(many=True)
     usd = serializers.CharField()
     usd_per_day = serializers.CharField()
@@ -58,9 +69,18 @@ class StepSerializer(serializers.Serializer[Step]):
     """One seat that decides."""
 
     position = serializers.IntegerField()
-    seat = serializers.ChoiceField(choices=SEATS)
+    seat = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
+    quorum = serializers.IntegerField()
     opened_at = serializers.DateTimeField(allow_null=True)
     done_at = serializers.DateTimeField(allow_null=True)
+    paused_at = serializers.DateTimeField(allow_null=True)
+    remind_at = serializers.DateTimeField(allow_null=True)
+    due_at = serializers.DateTimeField(allow_null=True)
+    escalate_at = serializers.DateTimeField(allow_null=True)
+    reminded_at = serializers.DateTimeField(allow_null=True)
+    escalated_at = serializers.DateTimeField(allow_null=True)
+    escalate_to = serializers.CharField()
 
 
 class DecisionSerializer(serializers.Serializer[Decision]):
@@ -69,10 +89,17 @@ class DecisionSerializer(serializers.Serializer[Decision]):
     by = PersonSerializer(allow_null=True)
     seat = serializers.SerializerMethodField()
     verdict = serializers.ChoiceField(choices=Decision.Verdict.choices)
-    gpus = serializers.IntegerField(allow_null=True)
+    count = serializers.IntegerField(allow_null=True)
+    because = serializers.CharField()
+    stands_in_for = serializers.SerializerMethodField()
     usd = serializers.DecimalField(max_digits=12, decimal_places=2)
     reason = serializers.CharField()
     at = serializers.DateTimeField()
+
+    def get_stands_in_for(self, decision: Decision) -> str:
+        """Whose seat it was, when it was not the person's own; else empty."""
+        other = decision.seat_of_id is not None and decision.seat_of_id != decision.by_id
+        return decision.seat_of.name if other and decision.seat_of else ""
 
     def get_seat(self, decision: Decision) -> str | None:
         """The seat it was made in; null for the policy and for an answer."""
@@ -85,10 +112,15 @@ class RequestShortSerializer(serializers.Serializer[Request]):
     id = serializers.IntegerField()
     team = TeamNameSerializer()
     requester = PersonSerializer()
-    cluster = serializers.CharField(source="flavor.cluster.name")
-    flavor = serializers.CharField(source="flavor.name")
-    gpus = serializers.IntegerField()
-    approved_gpus = serializers.IntegerField(allow_null=True)
+    offering = serializers.ChoiceField(choices=[(o.key, o.name) for o in OFFERINGS.values()])
+    spec = serializers.DictField()
+    name = serializers.CharField(help_text="What is asked for, in a few words.")
+    place = serializers.CharField(help_text="The cluster or region; empty where it has none.")
+    count = serializers.IntegerField(help_text="How many units of the offering.")
+    approved_count = serializers.IntegerField(allow_null=True)
+    cluster = serializers.CharField(source="flavor.cluster.name", default=None, allow_null=True)
+    flavor = serializers.CharField(source="flavor.name", default=None, allow_null=True)
+    gpus = serializers.IntegerField(help_text="GPUs in all; 0 for what has none.")
     until = serializers.DateTimeField()
     purpose = serializers.ChoiceField(choices=Request.Purpose.choices)
     reason = serializers.CharField()
@@ -100,6 +132,7 @@ class RequestShortSerializer(serializers.Serializer[Request]):
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
     decided_at = serializers.DateTimeField(allow_null=True)
+    lapses_at = serializers.DateTimeField()
 
     def get_stage(self, request: Request) -> State:
         """The state that people see."""
@@ -109,7 +142,7 @@ class RequestShortSerializer(serializers.Serializer[Request]):
 class RequestSerializer(RequestShortSerializer):
     """A request with its evaluations, steps, decisions, place and what is held under it."""
 
-    tenancy = TenancyShortSerializer()
+    tenancy = TenancyShortSerializer(allow_null=True)
     evaluations = EvaluationSerializer(many=True)
     steps = StepSerializer(many=True)
     decisions = DecisionSerializer(many=True)
@@ -126,7 +159,7 @@ class RequestSerializer(RequestShortSerializer):
     def get_why_not_decide(self, request: Request) -> str:
         """Why the caller may not decide it now; empty when they may."""
         user: User = self.context["request"].user
-        return may_decide(request, user)
+        return may_decide(request, user, now=timezone.now())
 
 
 class RequestQuery(PageQuery):
@@ -142,13 +175,19 @@ class RequestQuery(PageQuery):
 
 
 class AskSerializer(StrictSerializer):
-    """What is asked for."""
+    """What is asked for: an offering with its spec, or in short GPUs with `flavor`, `gpus` and `purpose`."""
 
     team = Text(max_length=40)
-    flavor = Text(max_length=81, help_text="Cluster and flavor, such as training-eastus/a100.")
-    gpus = Gpus()
+    offering = Choice(choices=list(OFFERINGS), required=False, help_text="gpus when left out.")
+    spec = serializers.DictField(
+        required=False, help_text="The fields of the offering; see /api/v1/offerings/."
+    )
+    flavor = Text(
+        max_length=81, required=False, help_text="Cluster and flavor, such as training-eastus/a100."
+    )
+    gpus = Gpus(required=False)
+    purpose = Choice(choices=Request.Purpose.choices, required=False)
     until = Moment()
-    purpose = Choice(choices=Request.Purpose.choices)
     reason = Text(required=False, allow_blank=True, help_text="Needed when people decide.")
 
     def validate_flavor(self, value: str) -> str:
@@ -158,12 +197,31 @@ class AskSerializer(StrictSerializer):
             raise serializers.ValidationError("Write it as cluster/flavor.", code="bad_flavor")
         return value
 
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Either the short form or a spec."""
+        short = [name for name in ("flavor", "gpus", "purpose") if name in attrs]
+        if "spec" in attrs and short:
+            raise serializers.ValidationError({short[0]: "Say it inside spec, or leave spec out."})
+        if "spec" not in attrs:
+            missing = [name for name in ("flavor", "gpus") if name not in attrs]
+            if missing:
+                raise serializers.ValidationError({missing[0]: "This is needed."})
+            attrs["spec"] = {name: attrs.pop(name) for name in short}
+        return attrs
+
 
 class ApproveSerializer(StrictSerializer):
     """A vote for it."""
 
-    gpus = Gpus(required=False, help_text="Fewer than were asked for.")
+    count = Gpus(required=False, help_text="Fewer units than were asked for.")
     reason = Text(required=False, allow_blank=True)
+
+
+class RejectSerializer(StrictSerializer):
+    """A vote against it."""
+
+    reason = Text()
+    because = Choice(choices=Decision.Because.choices, required=False)
 
 
 class ReasonSerializer(StrictSerializer):
@@ -179,7 +237,7 @@ class NothingSerializer(StrictSerializer):
 class NearestSerializer(serializers.Serializer[Any]):
     """The nearest ask that the policy would approve at once."""
 
-    gpus = serializers.IntegerField()
+    count = serializers.IntegerField()
     until = serializers.DateTimeField()
 
 
@@ -210,8 +268,16 @@ class PreviewSerializer(serializers.Serializer[Any]):
     """What would happen: nothing was stored."""
 
     policy = serializers.IntegerField()
+    offering = serializers.CharField()
+    name = serializers.CharField()
+    formula = serializers.CharField(help_text="How the price comes about.")
+    reversible_minutes = serializers.IntegerField(allow_null=True)
+    after_approval = serializers.ListField(child=serializers.CharField())
     answer = AnswerSerializer()
     nearest_automatic = NearestSerializer(allow_null=True)
+    automatic_from = serializers.DateTimeField(
+        allow_null=True, help_text="From when the same ask would be automatic, as far as is known."
+    )
     quota = CountChangeSerializer()
     usd_per_day = CostChangeSerializer()
     budget = MonthSerializer(many=True)
@@ -221,12 +287,12 @@ class PreviewSerializer(serializers.Serializer[Any]):
 
 
 class PolicySerializer(serializers.Serializer[PolicyVersion]):
-    """A version of the policy; every limit is inclusive."""
+    """A version of the policy; every limit is inclusive, all times are hours or days as named."""
 
     number = serializers.IntegerField()
     active_from = serializers.DateTimeField()
     why = serializers.CharField()
-    thresholds = serializers.DictField()
+    document = serializers.DictField()
 
 
 class OptionSerializer(serializers.Serializer[Any]):
@@ -248,10 +314,3 @@ class FlavorOptionQuery(StrictSerializer):
     """For whom."""
 
     team = Text(max_length=40)
-
-
-def no_such_flavor() -> BadInput:
-    """The refusal for a kind of GPU that is not where the team is."""
-    return BadInput(
-        "The team has no place on a cluster with this kind of GPU.", code="not_there", field="flavor"
-    )

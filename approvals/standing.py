@@ -3,89 +3,148 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from datetime import datetime, timedelta
-from decimal import Decimal
+from functools import lru_cache
+from itertools import groupby
 from typing import Any
 
-from django.db.models import OuterRef, Sum
+from django.db.models import OuterRef, Subquery, Sum
+from pydantic import TypeAdapter
 
-from allocations import budgets, money
+from accounts.models import Team, User
+from allocations import budgets, money, use
 from allocations.models import Allocation
 from allocations.totals import total
+from approvals.document import Policy, Thresholds, policy_from
 from approvals.models import Decision, PolicyVersion
-from approvals.policy import Ask, Evaluation, Standing, Thresholds
-from fleet.models import Flavor
-from provisioning.models import Tenancy
+from approvals.policy import Ask, Coming, Evaluation, Standing, evaluate
+from approvals.wanted import Wanted
+
+ASK: TypeAdapter[Ask] = TypeAdapter(Ask)
+STANDING: TypeAdapter[Standing] = TypeAdapter(Standing)
+# What is known to come is looked at this far ahead; the money of those months is gathered with the rest.
+HORIZON = timedelta(days=60)
+MOMENT = timedelta(seconds=1)
 
 
-def policy_in_force(now: datetime) -> tuple[PolicyVersion, Thresholds]:
-    """The newest policy whose time has come, and its numbers."""
+def policy_in_force(now: datetime) -> tuple[PolicyVersion, Policy]:
+    """The newest policy whose time has come, and what it says."""
     version = PolicyVersion.objects.filter(active_from__lte=now).order_by("-number").first()
     if version is None:
         raise PolicyVersion.DoesNotExist("No policy is in force: run the migrations.")
-    return version, thresholds_from(version.thresholds)
+    return version, policy_of(version)
 
 
-def thresholds_from(stored: Mapping[str, Any]) -> Thresholds:
-    """The thresholds that were stored as JSON."""
-    values = dict(stored)
-    values["automatic_usd"] = Decimal(values["automatic_usd"])
-    values["automatic_environments"] = tuple(values["automatic_environments"])
-    return Thresholds(**values)
+def policy_of(version: PolicyVersion) -> Policy:
+    """What a version says; read once per process, as versions never change."""
+    return _read(json.dumps(version.document, sort_keys=True))
 
 
-def gather(
-    *,
-    tenancy: Tenancy,
-    flavor: Flavor,
-    until: datetime,
-    thresholds: Thresholds,
-    now: datetime,
-    own: str = "",
-) -> Standing:
-    """What the team holds and may spend, what is free and what it costs; writes nothing.
+@lru_cache(maxsize=32)
+def _read(document: str) -> Policy:
+    return policy_from(json.loads(document))
+
+
+def gather(wanted: Wanted, *, person: User, policy: Policy, now: datetime, own: str = "") -> Standing:
+    """What the team holds and may spend, what is free and what was asked lately; writes nothing.
 
     `own` is the reference of the request being judged: what it has set aside already counts as left.
     """
-    months = sorted(money.by_month(gpus=1, price=Decimal(1), start=now, end=until))
-    held, recent = _gpus(tenancy, flavor, since=now - timedelta(days=thresholds.window_days))
+    limits = _limits(wanted, policy)
+    months = sorted(money.by_month(gpus=1, usd_per_hour=wanted.size.usd_per_hour_each, start=now,
+                                   end=max(wanted.until, now) + HORIZON))  # fmt: skip
+    flavor, tenancy = wanted.flavor, wanted.tenancy
+    held = recent_team = recent_person = 0
+    if wanted.gpus and limits is not None:
+        since = now - timedelta(days=limits.window_days)
+        held, recent_team, recent_person = _gpus(wanted, person, since=since)
+    in_use = None
+    if held and flavor is not None and tenancy is not None:
+        in_use = use.measured(tenancy.pk, flavor.pk, now=now)
     return Standing(
-        now=now,
-        held_gpus=held,
-        recent_automatic_gpus=recent,
-        free_gpus=flavor.free,
-        total_gpus=flavor.gpus_total,
-        price_per_gpu_hour=flavor.price_per_gpu_hour,
-        budget_left=budgets.left_by_month(tenancy.team, months, own=own),
+        now=now, held_gpus=held, recent_team_gpus=recent_team, recent_person_gpus=recent_person,
+        free_gpus=flavor.free if flavor else None, total_gpus=flavor.gpus_total if flavor else None,
+        use_percent=in_use, budget=budgets.left_by_month(wanted.team, months, own=own),
+    )  # fmt: skip
+
+
+def coming(wanted: Wanted, *, person: User, policy: Policy, now: datetime) -> tuple[Coming, ...]:
+    """What changes by itself within sixty days: GPUs of the flavor that come back, asks that leave the windows."""
+    window = timedelta(days=_limits(wanted, policy).window_days)
+    events: list[Coming] = []
+    if wanted.flavor is not None:
+        ends = Allocation.objects.live().filter(flavor=wanted.flavor, until__gt=now, until__lte=now + HORIZON)
+        events += [Coming(at, free=gpus) for at, gpus in ends.values_list("until", "gpus")]
+    for given, seen in ((_given_to_team(wanted.team), "team"), (_given_to(person), "person")):
+        for at, gpus in given.filter(at__gte=now - window).values_list("at", "request__gpus"):
+            events.append(Coming(at + window + MOMENT, **{seen: gpus}))
+    events.sort(key=lambda event: event.at)
+    return tuple(
+        Coming(at, *(sum(each) for each in zip(*(event[1:] for event in together), strict=True)))
+        for at, together in groupby(events, key=lambda event: event.at)
     )
 
 
-def _gpus(tenancy: Tenancy, flavor: Flavor, *, since: datetime) -> tuple[int, int]:
-    """GPUs that the tenancy holds of this flavor, and that the policy alone gave to the team since a moment.
+def given_lately(person: User, *, since: datetime) -> int:
+    """GPUs that the policy alone gave to this person's asks since a moment."""
+    return int(_given_to(person).filter(at__gte=since).aggregate(gpus=Sum("request__gpus"))["gpus"] or 0)
+
+
+def _limits(wanted: Wanted, policy: Policy) -> Thresholds:
+    ask = wanted.ask()
+    return policy.thresholds_for(ask.offering, ask.environment, ask.flavor, ask.tier)
+
+
+def _given_to_team(team: Team) -> Any:
+    return Decision.objects.filter(request__team=team, by=None, verdict=Decision.Verdict.APPROVE)
+
+
+def _given_to(person: User) -> Any:
+    return Decision.objects.filter(request__requester=person, by=None, verdict=Decision.Verdict.APPROVE)
+
+
+def _gpus(wanted: Wanted, person: User, *, since: datetime) -> tuple[int, int, int]:
+    """GPUs the team holds of this flavor here, and those the policy alone gave to the team and the person lately.
 
     The latter on any cluster and of any kind: ten small asks are one large one.
     """
-    held = Allocation.objects.live().filter(tenancy=OuterRef("pk"), flavor=flavor)
-    given = Decision.objects.filter(
-        request__team=OuterRef("team"), by=None, verdict=Decision.Verdict.APPROVE, at__gte=since
+    held = Allocation.objects.live().filter(team=OuterRef("pk"), tenancy=wanted.tenancy, flavor=wanted.flavor)
+    given = Decision.objects.filter(by=None, verdict=Decision.Verdict.APPROVE, at__gte=since)
+    of_team = given.filter(request__team=OuterRef("pk"))
+    of_person = (
+        given.filter(request__requester=person).order_by().values("by").annotate(all=Sum("request__gpus"))
     )
     row = (
-        Tenancy.objects.filter(pk=tenancy.pk)
-        .values_list(total(held, Sum("gpus"), by="tenancy"), total(given, Sum("gpus"), by="request__team"))
+        Team.objects.order_by()
+        .filter(pk=wanted.team.pk)
+        .values_list(
+            total(held, Sum("gpus"), by="team"),
+            total(of_team, Sum("request__gpus"), by="request__team"),
+            Subquery(of_person.values("all")[:1]),
+        )
         .get()
     )
-    return int(row[0] or 0), int(row[1] or 0)
+    return int(row[0] or 0), int(row[1] or 0), int(row[2] or 0)
 
 
 def inputs_of(ask: Ask, standing: Standing, version: PolicyVersion) -> tuple[dict[str, Any], str]:
     """What an evaluation looked at, as JSON, and its SHA-256."""
     plain = {
         "policy": version.number,
-        "ask": {key: _plain(value) for key, value in asdict(ask).items()},
-        "standing": {key: _plain(value) for key, value in asdict(standing).items()},
+        "ask": ASK.dump_python(ask, mode="json"),
+        "standing": STANDING.dump_python(standing, mode="json"),
     }
-    return plain, hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+    return plain, hash_of(plain)
+
+
+def hash_of(inputs: Mapping[str, Any]) -> str:
+    """The SHA-256 of stored inputs."""
+    return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
+
+
+def derive(inputs: Mapping[str, Any], policy: Policy) -> Evaluation:
+    """The answer that a policy gives to stored inputs: the same as was stored, for the policy that gave it."""
+    return evaluate(ASK.validate_python(inputs["ask"]), STANDING.validate_python(inputs["standing"]), policy)
 
 
 def answer_of(evaluation: Evaluation) -> dict[str, Any]:
@@ -93,19 +152,22 @@ def answer_of(evaluation: Evaluation) -> dict[str, Any]:
     return {
         "outcome": evaluation.outcome.value,
         "sentence": evaluation.sentence,
-        "route": [seat.value for seat in evaluation.route],
-        "rules": [asdict(rule) for rule in evaluation.rules],
+        "route": [step.by for step in evaluation.route],
+        "steps": [
+            {"seat": step.by, "words": step.words, "quorum": step.quorum, "target_hours": step.target_hours}
+            for step in evaluation.route
+        ],
+        "rules": [
+            {
+                "code": rule.code,
+                "holds": rule.holds,
+                "text": rule.text,
+                "limit": rule.limit,
+                "blocks": rule.blocks,
+            }
+            for rule in evaluation.rules
+        ],
         "usd": str(evaluation.usd),
         "usd_per_day": str(evaluation.usd_per_day),
         "gpu_hours": str(evaluation.gpu_hours),
     }
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, Decimal):
-        return str(value)
-    if isinstance(value, Mapping):
-        return {str(key): [str(part) for part in pair] for key, pair in value.items()}
-    return value

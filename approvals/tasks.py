@@ -9,9 +9,12 @@ from approvals.models import Request
 
 @shared_task(name="approvals.tasks.lapse")
 def lapse() -> None:
-    """End every request whose end has come while it waited, each in a transaction of its own."""
+    """End every request that nobody decided in time, each in a transaction of its own."""
     now = timezone.now()
     for request_id in (
-        Request.objects.waiting().filter(until__lte=now).order_by("until").values_list("pk", flat=True)
+        Request.objects.waiting()
+        .filter(lapses_at__lte=now)
+        .order_by("lapses_at")
+        .values_list("pk", flat=True)
     ):
         actions.lapse(request_id, now=now)

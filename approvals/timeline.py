@@ -1,17 +1,16 @@
 """What happened to a request and what comes: entries for the timeline, oldest first, the future last."""
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from allocations.models import Allocation
 from allocations.words import gpus, usd
-from approvals.models import Decision, Evaluation, Request, Step
+from approvals.document import seat_words
+from approvals.models import Decision, Evaluation, Request, Step, Task
 from approvals.states import State
 
 Part = dict[str, Any]
-# People who wait should be told within a working day.
-TARGET = timedelta(days=1)
 
 
 def entries(
@@ -32,7 +31,7 @@ def entries(
 
 
 def _asked(request: Request, evaluation: Evaluation) -> Part:
-    what = f"Asked for {gpus(request.gpus, request.flavor.product)}"
+    what = f"Asked for {request.name()}"
     why = f"{request.requester.name} asked; {evaluation.policy} answered: {evaluation.answer['sentence']}"
     return _past(what, request.created_at, why=why, tone="moving")
 
@@ -41,7 +40,7 @@ def _decided(decision: Decision) -> Part:
     verdict = Decision.Verdict(decision.verdict)
     title = "Asked back" if verdict is Decision.Verdict.ASK else str(verdict.label).capitalize()
     if verdict is Decision.Verdict.APPROVE and decision.step is not None:
-        title = f"Approved {gpus(decision.gpus or 0)} as {decision.step.words}"
+        title = f"Approved {decision.count} of {decision.request.count} as {decision.step.words}"
     tones = {Decision.Verdict.APPROVE: "good", Decision.Verdict.REJECT: "bad"}
     who = decision.by.name if decision.by else "The policy"
     return _past(title, decision.at, who=who, why=decision.reason, tone=tones.get(verdict, "waiting"))
@@ -49,9 +48,11 @@ def _decided(decision: Decision) -> Part:
 
 def _held(request: Request, allocations: Sequence[Allocation]) -> Iterator[Part]:
     """What was held: set up, given back in part or whole, ended."""
-    tenancy = request.tenancy
+    tenancy, flavor = request.tenancy, request.flavor
+    if tenancy is None or flavor is None:
+        return
     if allocations and tenancy.true_since and request.decided_at and tenancy.true_since >= request.decided_at:
-        where = f"on {request.flavor.cluster.name}"
+        where = f"on {flavor.cluster.name}"
         yield _past(f"Set up {where}", tenancy.true_since, why="Every object stands as wanted.", tone="good")
     for allocation in allocations:
         if allocation.ended_at is None:
@@ -60,22 +61,22 @@ def _held(request: Request, allocations: Sequence[Allocation]) -> Iterator[Part]
         if allocation.end_reason == Allocation.End.EXPIRED:
             yield _past("Ended", allocation.ended_at, why="The end date came.", tone="past")
         else:
-            back = gpus(allocation.gpus - rest, request.flavor.product)
+            back = gpus(allocation.gpus - rest, flavor.product)
             yield _past(f"Gave back {back}", allocation.ended_at, who=allocation.ended_by, tone="ending")
 
 
 def _coming(
     request: Request, state: State, steps: Sequence[Step], held_until: datetime | None
 ) -> Iterator[Part]:
+    on = f" on {request.place}" if request.place else ""
     if state is State.WAITING:
         yield from _steps(request, steps)
+        yield _future("Lapses, if nobody has decided", request.lapses_at)
         yield _future(f"Ends, when approved; {usd(request.usd)} at most", request.until)
     elif state is State.SETTING_UP:
-        yield _now(
-            f"Setting up on {request.flavor.cluster.name}", why="Usually a few seconds.", tone="moving"
-        )
+        yield _now(f"Setting up{on}", why=_task_words(request) or "Usually a few seconds.", tone="moving")
     elif state is State.FAILED:
-        yield _now("Could not be set up", why=request.tenancy.ready["message"], tone="bad")
+        yield _now("Could not be set up", why=_failure(request), tone="bad")
     elif state is State.ACTIVE:
         yield _now("Running", tone="good")
     elif state is State.ENDING_SOON:
@@ -99,7 +100,32 @@ def _steps(request: Request, steps: Sequence[Step]) -> Iterator[Part]:
         else:
             title = f"{step.words[:1].upper()}{step.words[1:]} decide"
             yield _now(title, tone="waiting") | {"at": ""}
-            yield _future("Should be decided by", step.opened_at + TARGET)
+            yield from _clock(step)
+
+
+def _clock(step: Step) -> Iterator[Part]:
+    """What happens by itself while a step waits, with its dates."""
+    if step.reminded_at is None and step.remind_at:
+        yield _future(f"{step.words[:1].upper()}{step.words[1:]} are reminded", step.remind_at)
+    if step.due_at:
+        yield _future("Should be decided by", step.due_at)
+    if step.escalated_at is None and step.escalate_at and step.escalate_to != step.seat:
+        yield _future(f"Then {seat_words(step.escalate_to)} may decide it, too", step.escalate_at)
+
+
+def _task_words(request: Request) -> str:
+    """Who carries it out, where a person does."""
+    task = getattr(request, "task", None)
+    if task is None:
+        return ""
+    return f"{task.assignee.name} carries it out." if task.assignee else "A platform lead takes it from here."
+
+
+def _failure(request: Request) -> str:
+    task = getattr(request, "task", None)
+    if task is not None and task.state == Task.State.FAILED:
+        return str(task.note)
+    return str(request.tenancy.ready["message"]) if request.tenancy else ""
 
 
 def _past(title: str, at: datetime | None, *, who: str = "", why: str = "", tone: str = "past") -> Part:

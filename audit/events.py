@@ -23,6 +23,7 @@ class Kind(models.TextChoices):
     FLAVOR_ADDED = "flavor.added", "added the flavor"
     FLAVOR_CHANGED = "flavor.changed", "changed the flavor"
     BUDGET_SET = "budget.set", "set the budget"
+    BUDGET_SOFT_REACHED = "budget.soft_reached", "saw a budget come close to its limit"
     REQUEST_SUBMITTED = "request.submitted", "asked"
     REQUEST_EDITED = "request.edited", "changed the request"
     REQUEST_APPROVED = "request.approved", "approved"

@@ -139,7 +139,7 @@ def enrol(enrolment: Enrolment, *, brought: Brought, by: User, now: datetime) ->
     refresh(Tenancy.objects.select_for_update(no_key=True).get(pk=tenancy.pk), actor=by.as_actor(), now=now)
     request = None
     if enrolment.start is not None:
-        wanted = Wanted(
+        wanted = Wanted.of_gpus(
             tenancy=tenancy, flavor=enrolment.start.flavor, gpus=enrolment.start.gpus, until=enrolment.start.until,
             purpose=enrolment.start.purpose, reason=enrolment.start.reason,
         )  # fmt: skip

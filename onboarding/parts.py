@@ -44,7 +44,9 @@ def preview(request: HttpRequest) -> HttpResponse:
     if draft is None or cluster is None:
         return render(request, "onboarding/answer.html", {})
     form = StartForm(request.POST, cluster=cluster)
-    return render(request, "onboarding/answer.html", answer_to(form, draft, now=timezone.now()))
+    return render(
+        request, "onboarding/answer.html", answer_to(form, draft, person=visitor(request), now=timezone.now())
+    )
 
 
 def found_groups(user: User, *, text: str, chosen: str) -> dict[str, Any]:

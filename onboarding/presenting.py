@@ -8,13 +8,15 @@ from typing import Any
 
 from django.conf import settings
 
+from accounts.models import Team, User
 from accounts.refusals import Refused
 from accounts.visitors import add_refusal
 from allocations import money
 from approvals.actions import Judged, check_answer
-from approvals.policy import Ask, Standing, evaluate
+from approvals.policy import Standing, evaluate
 from approvals.presenting import nearest_words, verdict
-from approvals.standing import answer_of, policy_in_force
+from approvals.standing import answer_of, given_lately, policy_in_force
+from approvals.wanted import Wanted
 from connectors.errors import ConnectorError
 from connectors.graph import Graph
 from fleet.models import Cluster, Environment, Flavor
@@ -22,6 +24,7 @@ from onboarding.actions import Start
 from onboarding.forms import StartForm
 from onboarding.journey import STEPS, Draft, cluster_of, start_of
 from provisioning.manifests import tenancy_objects
+from provisioning.models import Tenancy
 from provisioning.naming import namespace_of, slug_of
 from provisioning.spec import TenancySpec
 from provisioning.words import plain
@@ -118,24 +121,26 @@ def _size(kind: Flavor, gpus: int, days: int, now: datetime) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def judge_start(start: Start, *, environment: str, now: datetime) -> Judged:
+def judge_start(start: Start, *, environment: str, person: User, now: datetime) -> Judged:
     """What the policy says to the first ask of a team that holds nothing and has a fresh budget; writes nothing."""
-    policy, thresholds = policy_in_force(now)
+    version, policy = policy_in_force(now)
+    place = Tenancy(team=Team(), cluster=start.flavor.cluster, environment=environment)
+    wanted = Wanted.of_gpus(
+        tenancy=place, flavor=start.flavor, gpus=start.gpus, until=start.until, purpose=start.purpose
+    )
+    ask = wanted.ask()
+    limits = policy.thresholds_for(ask.offering, ask.environment, ask.flavor, ask.tier)
     months = money.by_month(gpus=1, usd_per_hour=Decimal(1), start=now, end=start.until)
     fresh = Decimal(settings.ENV.monthly_budget_usd)
     standing = Standing(
-        now=now, held_gpus=0, recent_automatic_gpus=0, free_gpus=start.flavor.free,
-        total_gpus=start.flavor.gpus_total, price_per_gpu_hour=start.flavor.price_per_gpu_hour,
-        budget_left=dict.fromkeys(months, money.Left(fresh, fresh)),
+        now=now, free_gpus=start.flavor.free, total_gpus=start.flavor.gpus_total,
+        recent_person_gpus=given_lately(person, since=now - timedelta(days=limits.window_days)),
+        budget=dict.fromkeys(months, money.Left(fresh, fresh)),
     )  # fmt: skip
-    ask = Ask(gpus=start.gpus, until=start.until, environment=environment, flavor=start.flavor.name)
     return Judged(
-        ask=ask,
-        standing=standing,
-        answer=evaluate(ask, standing, thresholds),
-        policy=policy,
-        thresholds=thresholds,
-    )
+        wanted=wanted, person=person, ask=ask, standing=standing, answer=evaluate(ask, standing, policy),
+        version=version, policy=policy,
+    )  # fmt: skip
 
 
 def planned_objects(draft: Draft, *, team: str, project: str) -> list[dict[str, str]]:
@@ -152,14 +157,14 @@ def planned_objects(draft: Draft, *, team: str, project: str) -> list[dict[str, 
     ]
 
 
-def answer_to(form: StartForm, draft: Draft, *, now: datetime) -> dict[str, Any]:
+def answer_to(form: StartForm, draft: Draft, *, person: User, now: datetime) -> dict[str, Any]:
     """The answer part for a start form as it stands: the policy's verdict, what changes, what to shorten."""
     if not form.is_valid():
         return {"incomplete": True}
     start = start_of(form.cleaned_data, now=now)
     if start is None:
         return {"nothing": True}
-    judged = judge_start(start, environment=draft.values.get("environment", "dev"), now=now)
+    judged = judge_start(start, environment=draft.values.get("environment", "dev"), person=person, now=now)
     nearest = judged.nearest
     hint = {"text": nearest_words(judged.ask, nearest, now=now)} if nearest else None
     return {
@@ -168,21 +173,22 @@ def answer_to(form: StartForm, draft: Draft, *, now: datetime) -> dict[str, Any]
     }  # fmt: skip
 
 
-def takes(form: StartForm, draft: Draft, *, now: datetime) -> bool:
+def takes(form: StartForm, draft: Draft, *, person: User, now: datetime) -> bool:
     """Whether the first ask can be sent; what speaks against it is put at its field."""
     start = start_of(form.cleaned_data, now=now)
     if start is None:
         return True
     try:
         check_answer(
-            judge_start(start, environment=draft.values["environment"], now=now).answer, reason=start.reason
+            judge_start(start, environment=draft.values["environment"], person=person, now=now).answer,
+            reason=start.reason,
         )
     except Refused as refusal:
         add_refusal(form, refusal)
     return not form.errors
 
 
-def review(draft: Draft, *, people: People, now: datetime) -> dict[str, Any]:
+def review(draft: Draft, *, people: People, person: User, now: datetime) -> dict[str, Any]:
     """Everything that sending the draft will do, before it does."""
     values = draft.values
     team, project = slug_of(values["name"]), slug_of(values["project"])
@@ -194,7 +200,7 @@ def review(draft: Draft, *, people: People, now: datetime) -> dict[str, Any]:
         "environment": Environment(values["environment"]).label,
         "namespace": namespace_of(team=team, project=project),
         "objects": planned_objects(draft, team=team, project=project),
-        **(_briefly(answer_to(form, draft, now=now)) if form else {"incomplete": True}),
+        **(_briefly(answer_to(form, draft, person=person, now=now)) if form else {"incomplete": True}),
     }  # fmt: skip
 
 

@@ -82,12 +82,16 @@ def _start(request: HttpRequest, draft: Draft) -> HttpResponse:
     sizes = presenting.sizes(cluster, now=now)
     initial = {"size": sizes[1]["value"] if len(sizes) > 2 else "none", **draft.values}
     form = StartForm(sent(request), initial=initial, cluster=cluster)
-    if form.is_valid() and presenting.takes(form, draft, now=now):
+    if form.is_valid() and presenting.takes(form, draft, person=visitor(request), now=now):
         values = {name: str(request.POST.get(name, "")) for name in form.fields}
         return _keep(request, draft, "start", values)
     shown = form if form.is_bound else StartForm(initial, cluster=cluster)
     return _step(
-        request, draft, "start", form, {"sizes": sizes, **presenting.answer_to(shown, draft, now=now)}
+        request,
+        draft,
+        "start",
+        form,
+        {"sizes": sizes, **presenting.answer_to(shown, draft, person=visitor(request), now=now)},
     )
 
 
@@ -109,7 +113,7 @@ def _review(request: HttpRequest, draft: Draft) -> HttpResponse:
                 503,
                 {"detail": f"The directory does not answer: {error.message}", "code": "directory"},
             )
-    context = presenting.review(draft, people=presenting.people_of(draft.values["entra_group"], graph()),
+    context = presenting.review(draft, person=visitor(request), people=presenting.people_of(draft.values["entra_group"], graph()),
                                 now=timezone.now())  # fmt: skip
     context |= {"refused": refused, "draft": draft, "steps": presenting.steps(draft, "review")}
     response = render(request, "onboarding/review.html", context, status=status)

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils import timezone
 
 from accounts.models import User
 from accounts.roles import Permission
@@ -54,7 +55,7 @@ def rail(user: User, path: str, *, waiting: int | None = None) -> list[dict[str,
     places = [HOME, REQUESTS, TEAMS, CLUSTERS]
     if user.may(Permission.DECIDE_AS_PLATFORM) or user.may(Permission.DECIDE_AS_LEADERSHIP):
         places.append(APPROVALS)
-        waiting = Request.objects.awaiting(user).count() if waiting is None else waiting
+        waiting = Request.objects.awaiting(user, timezone.now()).count() if waiting is None else waiting
     places += [POLICY, AUDIT]
     return [
         {

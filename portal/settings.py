@@ -181,7 +181,6 @@ SPECTACULAR_SETTINGS = {
         "ObjectState": "provisioning.api.OBJECT_STATES",
         "Purpose": "approvals.models.Request.Purpose",
         "ClusterPurpose": "fleet.models.Cluster.Purpose",
-        "Seat": "approvals.models.SEATS",
     },
 }
 RATES = {"read": ENV.read_rate, "write": ENV.write_rate, "sign-in": ENV.sign_in_rate}

@@ -188,7 +188,7 @@ NAMED: Mapping[str, Attack] = {
     "a_request_ends_after_it_is_made": lambda w: only(w.waiting).update(until=F("created_at")),
     "a_request_is_in_a_known_state": lambda w: only(w.waiting).update(state="active"),
     "an_approval_says_how_many": lambda w: only(w.waiting).update(state="approved", decided_at=NOW),
-    "nobody_is_given_more_than_was_asked": lambda w: only(w.approved).update(approved_gpus=F("gpus") + 1),
+    "nobody_is_given_more_than_was_asked": lambda w: only(w.approved).update(approved_count=F("count") + 1),
     "a_step_has_its_place": lambda w: add(Step(request=w.waiting, version=1, position=0, seat="platform_leads")),
     "a_step_is_opened_before_it_is_done": lambda w: Step.objects.filter(opened_at=None).update(done_at=NOW),
     "nobody_decides_their_own_request": lambda w: add(vote(w, w.scene.ada)),
@@ -215,15 +215,11 @@ UNIQUE: Mapping[str, Attack] = {
 }  # fmt: skip
 # Further ways around a rule that has more than one side.
 ALSO: Mapping[str, Attack] = {
-    "two stand-ins at one time": lambda w: [add(stand_in(w)), add(stand_in(w, starts_at=NOW + DAY))],
-    "a stand-in moved over another": lambda w: [
-        add(stand_in(w)),
-        add(stand_in(w, starts_at=NOW + 3 * DAY, until=NOW + 4 * DAY)),
-        Delegation.objects.filter(starts_at=NOW).update(until=NOW + 5 * DAY),
-    ],
+    "two stand-ins at one time": lambda w: add(stand_in(w), stand_in(w, starts_at=NOW + DAY)),
+    "a stand-in moved over another": move_over_another,
     "a reason without an end": lambda w: only(w.allocation).update(end_reason="expired"),
-    "an approval of none": lambda w: only(w.approved).update(approved_gpus=0),
-    "an approval that takes its number back": lambda w: only(w.approved).update(approved_gpus=None),
+    "an approval of none": lambda w: only(w.approved).update(approved_count=0),
+    "an approval that takes its number back": lambda w: only(w.approved).update(approved_count=None),
     "a rejection that gives": lambda w: only(w.approved).update(state="rejected"),
     "an approval without a moment": lambda w: only(w.approved).update(decided_at=None),
     "a rejection of one's own request": lambda w: add(vote(w, w.scene.ada, verdict="reject", gpus=None)),

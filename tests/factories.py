@@ -139,7 +139,7 @@ def request(
 ) -> Request:  # fmt: skip
     """An ask through the action itself: a small one is approved and issued at once."""
     now = now or timezone.now()
-    wanted = Wanted(
+    wanted = Wanted.of_gpus(
         tenancy=Tenancy.objects.select_related("team", "cluster").get(pk=at.pk),
         flavor=Flavor.objects.select_related("cluster").get(pk=of.pk),
         gpus=gpus, until=now + timedelta(days=days), purpose=purpose, reason=reason,

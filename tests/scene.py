@@ -7,8 +7,9 @@ from decimal import Decimal
 from accounts.models import Team, User
 from accounts.roles import Role
 from allocations.models import Budget, Hold
-from approvals.actions import Wanted, submit
+from approvals.actions import submit
 from approvals.models import Request
+from approvals.wanted import Wanted
 from fleet.models import Flavor
 from provisioning.models import Tenancy
 from tests import factories
@@ -35,7 +36,7 @@ class Scene:
         self, gpus: int = 1, *, days: float = 3, reason: str = REASON, purpose: str = "training"
     ) -> Wanted:
         """An ask of the team for its cluster's GPUs."""
-        return Wanted(
+        return Wanted.of_gpus(
             tenancy=self.tenancy, flavor=Flavor.objects.select_related("cluster").get(pk=self.flavor.pk), gpus=gpus,
             until=NOW + timedelta(days=days), purpose=purpose, reason=reason,
         )  # fmt: skip

@@ -10,10 +10,8 @@ from accounts.models import User
 from accounts.roles import Permission
 from allocations.models import Allocation
 from approvals.models import Request
-from approvals.policy import Seat
 from approvals.presenting import ask_link
 from approvals.states import State
-from approvals.timeline import TARGET
 from fleet.models import Cluster
 from portal.pages.team_board import holding
 from provisioning.models import Tenancy
@@ -50,11 +48,11 @@ def board(user: User, *, now: datetime) -> Part:
 
 def to_decide(user: User, *, now: datetime) -> list[Part]:
     """The oldest requests that wait for this person, with their age."""
-    rows = Request.objects.awaiting(user).select_related("team", "flavor__cluster", "requester")
+    rows = Request.objects.awaiting(user, now).select_related("team", "flavor__cluster", "requester")
     return [
         {
             "href": reverse("approval", args=[row.pk]),
-            "title": f"{row.gpus} × {row.flavor.product} for {row.team.name}",
+            "title": f"{row.name()} for {row.team.name}",
             "by": row.requester.name, "since": row.created_at, "usd": row.usd,
         }
         for row in rows.order_by("created_at")[:MOST_TO_DECIDE]
@@ -63,7 +61,7 @@ def to_decide(user: User, *, now: datetime) -> list[Part]:
 
 def waiting(row: Request) -> Part:
     """Why a request of one's own waits, as a waiting line; `row` comes with its steps."""
-    what = f"{row.gpus} × {row.flavor.product} for {row.team.name}"
+    what = f"{row.name()} for {row.team.name}"
     href = reverse("request", args=[row.pk])
     if row.turn == Request.Turn.REQUESTER:
         return {
@@ -71,27 +69,27 @@ def waiting(row: Request) -> Part:
             "advice": "It waits until you answer.", "action": {"label": "Answer", "href": href},
         }  # fmt: skip
     steps = [step for step in row.steps.all() if step.version == row.content_version and step.done_at is None]
-    who = Seat(steps[0].seat).words if steps else "somebody"
+    who = steps[0].words if steps else "somebody"
     return {
         "kind": "wait", "what": f"{what} waits for {who} to decide", "since": row.created_at,
-        "due": steps[0].opened_at + TARGET if steps and steps[0].opened_at else None,
+        "due": steps[0].due_at if steps else None,
         "action": {"label": "Open", "href": href},
     }  # fmt: skip
 
 
 def again(own: Sequence[Request], *, now: datetime) -> list[Part]:
     """The last different asks, ready to be made again for as long."""
-    found: dict[tuple[int, int, int], Part] = {}
+    found: dict[tuple[int | None, int, int | None], Part] = {}
     for row in own:
         length = row.until - row.created_at
         key = (row.flavor_id, row.gpus, row.tenancy_id)
-        if key in found or not row.flavor.is_offered or len(found) == MOST_AGAIN:
+        if row.flavor is None or key in found or not row.flavor.is_offered or len(found) == MOST_AGAIN:
             continue
         days = max(round(length.total_seconds() / 86400), 1)
         found[key] = {
-            "title": f"{row.gpus} × {row.flavor.product}", "figure": "1 day" if days == 1 else f"{days} days",
+            "title": row.name(), "figure": "1 day" if days == 1 else f"{days} days",
             "text": f"{row.team.name} · {row.flavor.cluster.title} · {row.flavor.free} free now",
-            "href": ask_link(team=row.team.slug, flavor=row.flavor, count=row.gpus, until=now + length,
+            "href": ask_link(team=row.team.slug, flavor=row.flavor, count=row.count, until=now + length,
                              purpose=row.purpose),
         }  # fmt: skip
     return list(found.values())

@@ -129,13 +129,12 @@ def person(row: Membership) -> Part:
 def ask_line(row: Request, *, now: datetime) -> Part:
     """A request as cells of a table."""
     state = state_of(row, now=now)
-    name = {"text": f"{row.gpus} × {row.flavor.product}", "href": reverse("request", args=[row.pk]),
-            "sub": row.flavor.cluster.title}  # fmt: skip
+    name = {"text": row.name(), "href": reverse("request", args=[row.pk]), "sub": row.place}
     return {"cells": [name, row.requester.name, {"tone": state.tone, "word": state.words}, row.created_at]}
 
 
 def _products(held: Sequence[Allocation], asked: Sequence[Request]) -> dict[str, str]:
-    flavors = [*(row.flavor for row in held), *(row.flavor for row in asked)]
+    flavors = [*(row.flavor for row in held), *(row.flavor for row in asked if row.flavor)]
     return {flavor.name: flavor.product for flavor in flavors}
 
 

@@ -48,7 +48,7 @@ def test_a_small_ask_is_approved_issued_and_desired_at_once(scene: Scene) -> Non
     [decision] = request.decisions.all()
     allocation = Allocation.objects.get()
     tenancy = Tenancy.objects.get(pk=scene.tenancy.pk)
-    assert (request.state, request.approved_gpus, request.usd, request.decided_at) == (
+    assert (request.state, request.approved_count, request.usd, request.decided_at) == (
         "approved",
         2,
         USD(144),
@@ -70,7 +70,7 @@ def test_a_small_ask_is_approved_issued_and_desired_at_once(scene: Scene) -> Non
 def test_an_ask_for_people_opens_the_first_step_and_sets_the_money_aside(scene: Scene) -> None:
     before = newest()
     request = scene.ask(8, days=5)
-    assert (request.state, request.turn, request.approved_gpus) == ("waiting", "approver", None)
+    assert (request.state, request.turn, request.approved_count) == ("waiting", "approver", None)
     assert [(step.position, step.seat, step.opened_at) for step in request.steps.order_by("position")] == [
         (0, "platform_leads", NOW), (1, "engineering_leadership", None),
     ]  # fmt: skip

@@ -38,7 +38,7 @@ def test_a_lead_approves_what_they_saw(here: World, priya: Caller) -> None:
     )
     assert answer.status_code == 200, answer.content
     body = answer.json()
-    assert (body["state"], body["approved_gpus"]) == ("approved", 3)
+    assert (body["state"], body["approved_count"]) == ("approved", 3)
     assert body["decisions"][-1]["by"]["name"] == "Priya Raman"
     assert body["decisions"][-1]["seat"] == "platform_leads"
 

@@ -45,7 +45,7 @@ def test_a_small_ask_is_stored_and_approved_at_once(here: World, ada: Caller) ->
     answer = ada.post("requests/", ask(here))
     assert answer.status_code == 201, answer.content
     body = answer.json()
-    assert (body["state"], body["stage"], body["approved_gpus"]) == ("approved", "setting_up", 1)
+    assert (body["state"], body["stage"], body["approved_count"]) == ("approved", "setting_up", 1)
     assert answer["Location"] == f"/api/v1/requests/{body['id']}/"
     assert body["decisions"][0]["by"] is None
     assert body["evaluations"][0]["answer"]["outcome"] == "automatic"

@@ -41,7 +41,7 @@ def test_a_platform_lead_approves_and_it_is_issued(scene: Scene) -> None:
     request = scene.ask(5)
     approved = approve(request.pk, by=scene.priya, expected_version=1, reason=" Fine. ", now=LATER)
     allocation = Allocation.objects.get()
-    assert (approved.state, approved.approved_gpus, approved.decided_at) == ("approved", 5, LATER)
+    assert (approved.state, approved.approved_count, approved.decided_at) == ("approved", 5, LATER)
     assert (allocation.gpus, allocation.starts_at, allocation.until) == (5, LATER, NOW + 3 * DAY)
     assert votes(request) == [("Priya Raman", "approve", 5)]
     assert request.decisions.get().reason == "Fine."
@@ -74,7 +74,7 @@ def test_leadership_does_not_decide_the_platform_leads_step(scene: Scene) -> Non
 def test_approving_fewer_than_eight_spares_leadership(scene: Scene) -> None:
     request = scene.ask(8)
     approved = approve(request.pk, by=scene.priya, expected_version=1, gpus=7, now=NOW)
-    assert (approved.state, approved.gpus, approved.approved_gpus) == ("approved", 8, 7)
+    assert (approved.state, approved.gpus, approved.approved_count) == ("approved", 8, 7)
     assert [step.seat for step in request.steps.all()] == ["platform_leads"]
     assert scene.allocated() == 7
     assert books(scene.team) == ledger(scene.team) == {"2026-11": Decimal(504)}
@@ -86,7 +86,7 @@ def test_what_the_first_step_left_is_what_the_second_decides_on(scene: Scene) ->
     too_many = refusal(lambda: approve(request.pk, by=scene.elena, expected_version=2, gpus=10, now=NOW))
     assert (too_many.code, too_many.message) == ("out_of_range", "Approve between 1 and 9 GPUs.")
     approved = approve(request.pk, by=scene.elena, expected_version=2, now=NOW)
-    assert (approved.approved_gpus, scene.allocated(), scene.held_usd()) == (9, 9, Decimal(648))
+    assert (approved.approved_count, scene.allocated(), scene.held_usd()) == (9, 9, Decimal(648))
 
 
 @pytest.mark.parametrize("gpus", [0, -1, 6])
@@ -105,7 +105,7 @@ def test_a_rejection_needs_a_reason_and_lets_the_money_go(scene: Scene) -> None:
         )
         assert (refused.code, refused.field) == ("reason_needed", "reason")
     rejected = reject(request.pk, by=scene.priya, expected_version=1, reason="Use the T4s.", now=NOW)
-    assert (rejected.state, rejected.decided_at, rejected.approved_gpus) == ("rejected", NOW, None)
+    assert (rejected.state, rejected.decided_at, rejected.approved_count) == ("rejected", NOW, None)
     assert votes(request) == [("Priya Raman", "reject", None)]
     assert (scene.held_usd(), scene.allocated()) == (Decimal(0), 0)
     assert Event.objects.latest("seq").kind == "request.rejected"
@@ -206,7 +206,7 @@ def test_gpus_that_are_gone_by_now_are_a_conflict(scene: Scene) -> None:
         "not_enough_free", "Not possible now: 4 free now, 5 needed of 24.",
     )  # fmt: skip
     assert (fresh(request).state, votes(request), request.evaluations.count()) == ("waiting", [], 1)
-    assert approve(request.pk, by=scene.priya, expected_version=1, gpus=4, now=NOW).approved_gpus == 4
+    assert approve(request.pk, by=scene.priya, expected_version=1, gpus=4, now=NOW).approved_count == 4
 
 
 def test_money_that_is_not_there_is_a_conflict_until_it_is(scene: Scene) -> None:

@@ -110,7 +110,7 @@ def test_approving_less_starts_with_what_would_be_automatic(page: Client, scene:
     asked = ask(scene, 5)
     assert page.get(f"/approvals/{asked.pk}/").context["less"]["gpus"] == 2
     decide(page, asked, "less", gpus="4")
-    assert Request.objects.get().approved_gpus == 4
+    assert Request.objects.get().approved_count == 4
 
 
 @pytest.mark.parametrize("gpus", ["0", "6", "1.5", "99999999999"])

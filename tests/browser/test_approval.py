@@ -90,7 +90,7 @@ def test_less_is_approved_with_what_fits(open_page: Open, scene: Scene, size: st
     expect(page.get_by_label("GPUs instead of 5")).to_have_value("2")
     page.get_by_role("button", name="Approve less", exact=True).click()
     expect(page.get_by_text("of 5 asked")).to_be_visible()
-    assert Request.objects.get().approved_gpus == 2
+    assert Request.objects.get().approved_count == 2
 
 
 def test_a_question_goes_there_and_back(open_page: Open, scene: Scene) -> None:

@@ -66,7 +66,7 @@ def test_one_action_makes_team_place_and_first_gpus(flavor: Flavor) -> None:
     made = bring(ada, start=start(flavor))
     assert made.request is not None
     assert (made.team.slug, made.team.entra_group_name, made.by) == ("climate", "climate-team", ada)
-    assert (made.request.state, made.request.approved_gpus) == ("approved", 2)
+    assert (made.request.state, made.request.approved_count) == ("approved", 2)
     assert made.tenancy.namespace.startswith("qm-climate-models-")
     assert made.tenancy.desired.gpus() == 2
     assert made.tenancy.desired.entra_group == group_id(9)

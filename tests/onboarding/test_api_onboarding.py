@@ -51,7 +51,7 @@ def test_one_call_stores_team_tenancy_and_first_request(ada: Caller) -> None:
     said = answer.json()
     assert answer["Location"] == "/api/v1/teams/climate/"
     assert (said["team"]["slug"], said["team"]["projects"]) == ("climate", ["models"])
-    assert said["request"]["approved_gpus"] == 2
+    assert said["request"]["approved_count"] == 2
     assert said["tenancy"]["ready"]["reason"] == "NotLookedYet"
     assert said["tenancy"]["generation"] == 2
     assert said["tenancy"]["quotas"] == [{"name": "a100", "gpus": 2, "borrow": 0}]

@@ -12,7 +12,8 @@ from accounts.directory import graph
 from accounts.models import Team, User
 from allocations.actions import set_budget
 from allocations.money import month_of
-from approvals.actions import Wanted, submit
+from approvals.actions import submit
+from approvals.wanted import Wanted
 from connectors.entra import Claims
 from fleet.models import Cluster, Flavor
 from onboarding.actions import Enrolment, Start, onboard
@@ -101,7 +102,7 @@ def _teams() -> None:
     for team, limit in ((vision.team, 40_000), (Team.objects.get(name="Speech"), 6_000)):
         set_budget(team, month=month_of(now), limit_usd=Decimal(limit), by=priya)
     a100.refresh_from_db()
-    wanted = Wanted(
+    wanted = Wanted.of_gpus(
         tenancy=vision.tenancy, flavor=a100, gpus=6, until=now + timedelta(days=5), purpose="training",
         reason="Retrain the detector on the new street scenes before the review on Friday.",
     )  # fmt: skip

@@ -1,0 +1,111 @@
+"""What follows an approval: GPUs issued, a namespace made, or a task that a person carries out."""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from accounts.models import User
+from accounts.refusals import BadInput, Conflict, NoRight, Stale
+from accounts.roles import Permission
+from accounts.teams import Project
+from allocations import actions as allocations
+from approvals.models import Request, Task
+from approvals.spec import NamespaceSpec
+from audit.actors import Actor
+from audit.events import Kind
+from audit.log import record
+from provisioning.actions import create_tenancy
+from provisioning.models import Tenancy
+
+
+def carry_out(request: Request, *, gpus: int, actor: Actor, now: datetime) -> None:
+    """Begin what an approved, locked request asked for, as the last step of the approval; raises Conflict."""
+    if request.of.by_person:
+        Task.objects.create(request=request, created_at=now)
+    spec = request.asked
+    if isinstance(spec, NamespaceSpec):
+        _make_namespace(request, spec, actor=actor, now=now)
+    elif request.flavor is not None and request.tenancy is not None:
+        allocations.issue(
+            tenancy=request.tenancy, flavor=request.flavor, gpus=gpus, reference=request.reference,
+            until=request.until, actor=actor, now=now,
+        )  # fmt: skip
+
+
+def _make_namespace(request: Request, spec: NamespaceSpec, *, actor: Actor, now: datetime) -> None:
+    from fleet.models import Cluster
+
+    cluster = Cluster.objects.select_for_update(no_key=True).get(name=spec.cluster)
+    if not cluster.enabled:
+        raise Conflict(
+            "This cluster takes no teams now. Choose another.", code="cluster_off", field="cluster"
+        )
+    project, _ = Project.objects.get_or_create(team=request.team, slug=spec.project)
+    made = create_tenancy(
+        team=request.team, cluster=cluster, project=project, environment=spec.environment, now=now
+    )
+    locked = Tenancy.objects.select_for_update(no_key=True).get(pk=made.pk)
+    allocations.refresh(locked, actor=actor, now=now)
+    Request.objects.filter(pk=request.pk).update(tenancy=locked)
+    request.tenancy = locked
+
+
+@transaction.atomic
+def take(task_id: int, *, to: User | None, by: User, now: datetime) -> Task:
+    """Give a task to somebody (None: to nobody again); raises NoRight, Conflict once it is over.
+
+    Platform leads take and give tasks, to people who may carry them out.
+    """
+    task = _locked(task_id, by=by)
+    if to is not None and not to.may(Permission.DECIDE_AS_PLATFORM):
+        raise BadInput(
+            "Platform leads carry tasks out: choose one of them.", code="not_a_platform_lead", field="to"
+        )
+    task.assignee = to
+    task.state = Task.State.TAKEN if to else Task.State.OPEN
+    task.taken_at = now if to else None
+    return _save(task, Kind.TASK_ASSIGNED, by, to=to.name if to else "")
+
+
+@transaction.atomic
+def finish(
+    task_id: int, *, by: User, note: str, failed: bool = False, expected_version: int | None = None, now: datetime
+) -> Task:  # fmt: skip
+    """Mark a task done, or impossible; both with a word about it. It becomes the person's who says so.
+
+    Raises NoRight, Stale, BadInput without a note, Conflict once it is over.
+    """
+    task = _locked(task_id, by=by)
+    if expected_version is not None and task.version != expected_version:
+        raise Stale("The task has changed since you looked at it. Look again.", code="stale")
+    if not note.strip():
+        raise BadInput("Say in a sentence what was done, or why it cannot be.", code="required", field="note")
+    task.state = Task.State.FAILED if failed else Task.State.DONE
+    task.assignee, task.note, task.done_at = by, note.strip(), now
+    return _save(task, Kind.TASK_FAILED if failed else Kind.TASK_DONE, by, note=task.note)
+
+
+def _locked(task_id: int, *, by: User) -> Task:
+    if not by.may(Permission.DECIDE_AS_PLATFORM):
+        raise NoRight("Platform leads carry tasks out.", code="not_a_platform_lead")
+    task = (
+        Task.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("request__team", "request__requester", "request__flavor__cluster")
+        .get(pk=task_id)
+    )
+    if task.state in (Task.State.DONE, Task.State.FAILED):
+        raise Conflict(f"The task is over: {task.get_state_display().lower()}.", code="task_over")
+    return task
+
+
+def _save(task: Task, kind: Kind, by: User, **details: str) -> Task:
+    task.version += 1
+    task.save()
+    record(
+        kind,
+        actor=by.as_actor(),
+        subject=("request", task.request_id),
+        team_id=task.request.team_id,
+        **details,
+    )
+    return task

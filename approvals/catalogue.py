@@ -1,0 +1,194 @@
+"""The service catalogue: what may be asked for, at which gate, and what follows. Pure; platform leads change the rest.
+
+The eight offerings of the platform's charter and capacity reservations, with their default gates.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import StrEnum
+
+from approvals import spec
+
+
+class Gate(StrEnum):
+    """Whether the policy may approve an offering at once, or people always decide."""
+
+    SELF_SERVICE = "self_service"
+    APPROVAL = "approval"
+
+    @property
+    def words(self) -> str:
+        """As pages say it."""
+        return {"self_service": "the policy, when every rule holds", "approval": "always people"}[self.value]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offering:
+    """Something that may be asked for. `reversible_minutes` is how soon it is undone, None when it is not."""
+
+    key: str
+    name: str
+    line: str
+    spec: type[spec.Spec]
+    unit: str
+    gate: Gate
+    reversible_minutes: int | None
+    by_person: bool = False
+    after: tuple[str, ...] = ()
+    prices: Mapping[str, Decimal] = field(default_factory=dict)  # USD per unit and hour to start with
+
+    @property
+    def on_cluster(self) -> bool:
+        """Whether it takes GPUs of a cluster's pool."""
+        return "flavor" in self.spec.model_fields
+
+
+# Azure's list prices of November 2026 in USD per hour; platform leads set their own on the catalogue page.
+VM_PRICES = {
+    "Standard_NC4as_T4_v3": Decimal("0.526"),
+    "Standard_NC24ads_A100_v4": Decimal("3.673"),
+    "Standard_NC96ads_A100_v4": Decimal("14.692"),
+    "Standard_NC40ads_H100_v5": Decimal("6.98"),
+    "Standard_ND96amsr_A100_v4": Decimal("32.77"),
+    "Standard_ND96isr_H100_v5": Decimal("98.32"),
+}
+VM_GPUS = {
+    "Standard_NC4as_T4_v3": 1,
+    "Standard_NC24ads_A100_v4": 1,
+    "Standard_NC96ads_A100_v4": 4,
+    "Standard_NC40ads_H100_v5": 1,
+    "Standard_ND96amsr_A100_v4": 8,
+    "Standard_ND96isr_H100_v5": 8,
+}
+# USD per million tokens, an upper estimate: all of the ceiling, all of it answers.
+TOKEN_PRICES = {
+    "gpt-4o": Decimal("10.00"),
+    "gpt-4o-mini": Decimal("0.60"),
+    "text-embedding-3-large": Decimal("0.13"),
+}
+# USD per GiB and hour of premium storage; 730 hours are a month.
+VOLUME_PRICES = {"ReadWriteOnce": Decimal("0.000164"), "ReadWriteMany": Decimal("0.000219")}
+REGIONS = (
+    "eastus",
+    "eastus2",
+    "southcentralus",
+    "westus3",
+    "westeurope",
+    "northeurope",
+    "swedencentral",
+    "uksouth",
+)
+
+GRANTED = "The quota and the queue on the cluster go up within seconds."
+BACK = "On its end date it goes back by itself."
+PERSON = "A platform lead takes the task, carries it out and marks it done here."
+
+OFFERINGS: Mapping[str, Offering] = {
+    offering.key: offering
+    for offering in (
+        Offering(
+            key="gpus", name="GPUs", line="A few GPUs for a while, for anything.", spec=spec.GpuSpec, unit="GPU",
+            gate=Gate.SELF_SERVICE, reversible_minutes=1, after=(GRANTED, BACK),
+        ),
+        Offering(
+            key="notebook", name="Notebook", line="A notebook server with its own GPUs.", spec=spec.NotebookSpec,
+            unit="GPU", gate=Gate.SELF_SERVICE, reversible_minutes=5, by_person=True, after=(GRANTED, PERSON, BACK),
+        ),
+        Offering(
+            key="volume", name="Dataset volume", line="Storage for datasets, beside the team’s namespace.",
+            spec=spec.VolumeSpec, unit="GiB", gate=Gate.SELF_SERVICE, reversible_minutes=10, by_person=True,
+            after=(PERSON, "Before the end date you are asked to keep it or let it go."), prices=VOLUME_PRICES,
+        ),
+        Offering(
+            key="namespace", name="Dev/test namespace", line="A place for the team on another cluster.",
+            spec=spec.NamespaceSpec, unit="namespace", gate=Gate.SELF_SERVICE, reversible_minutes=5,
+            after=("Namespace, quota, network policies and queue are made within seconds.",),
+        ),
+        Offering(
+            key="training", name="Large training", line="Eight GPUs or more for one training.",
+            spec=spec.TrainingSpec, unit="GPU", gate=Gate.APPROVAL, reversible_minutes=1, after=(GRANTED, BACK),
+        ),
+        Offering(
+            key="endpoint", name="Production inference endpoint", line="A model that answers production requests.",
+            spec=spec.EndpointSpec, unit="replica", gate=Gate.APPROVAL, reversible_minutes=60, by_person=True,
+            after=(GRANTED, PERSON, BACK),
+        ),
+        Offering(
+            key="openai", name="Azure OpenAI endpoint", line="A deployment of a hosted model for the team.",
+            spec=spec.OpenAiSpec, unit="thousand tokens a minute", gate=Gate.APPROVAL, reversible_minutes=60,
+            by_person=True, after=(PERSON,), prices=TOKEN_PRICES,
+        ),
+        Offering(
+            key="reservation", name="Capacity reservation", line="Azure capacity that is kept for you, and paid.",
+            spec=spec.ReservationSpec, unit="instance", gate=Gate.APPROVAL, reversible_minutes=None, by_person=True,
+            after=(PERSON, "It costs the same whether it is used or not."), prices=VM_PRICES,
+        ),
+        Offering(
+            key="cluster", name="New cluster", line="A cluster of its own, for what the present ones cannot take.",
+            spec=spec.ClusterSpec, unit="node", gate=Gate.APPROVAL, reversible_minutes=None, by_person=True,
+            after=(PERSON, "Then it appears under Clusters."), prices=VM_PRICES,
+        ),
+    )
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Size:
+    """How much of an offering a spec is: units, GPUs and USD an hour of each, and how that comes about."""
+
+    count: int
+    gpus_each: int
+    usd_per_hour_each: Decimal
+    formula: str
+
+
+def size_of(
+    offering: Offering, said: spec.Spec, *, price: Decimal | None, prices: Mapping[str, Decimal]
+) -> Size:
+    """The size of a clean spec; `price` is the flavor's in USD per GPU-hour, `prices` what the offering charges.
+
+    Raises KeyError naming what has no price.
+    """
+    count, each, gpus_each, how = said.count, Decimal(0), 0, "costs nothing"
+    match said:
+        case spec.GpuSpec() | spec.NotebookSpec():
+            each, gpus_each = price or Decimal(0), 1
+            how = f"{count} × ${each:,.2f} per GPU-hour"
+        case spec.EndpointSpec():
+            gpus_each = said.gpus_per_replica
+            each = gpus_each * (price or Decimal(0))
+            how = f"{count} × {gpus_each} GPUs × ${price:,.2f} per GPU-hour"
+        case spec.VolumeSpec():
+            each = prices[said.access]
+            how = f"{count:,} GiB × ${each * 730:,.2f} per GiB and month of 730 hours"
+        case spec.OpenAiSpec():
+            each = prices[said.model] * 60 / 1000
+            how = f"at most {count:,}k tokens a minute × ${prices[said.model]:,.2f} per million tokens, all used"
+        case spec.ReservationSpec() | spec.ClusterSpec():
+            each, gpus_each = prices[said.vm_size], VM_GPUS.get(said.vm_size, 0)
+            how = f"{count} × {said.vm_size} × ${each:,.2f} an hour, used or not"
+    return Size(count=count, gpus_each=gpus_each, usd_per_hour_each=each, formula=how)
+
+
+def title(offering: Offering, said: spec.Spec, *, product: str = "", count: int | None = None) -> str:
+    """What is asked for in a few words: "2 × A100", "500 GiB volume corpus". `product` names the flavor's GPU."""
+    number = said.count if count is None else count
+    match said:
+        case spec.GpuSpec():
+            return f"{number} × {product}"
+        case spec.NotebookSpec():
+            return f"Notebook with {number} × {product}"
+        case spec.EndpointSpec():
+            return f"Endpoint of {number} × {said.gpus_per_replica} {product} for {said.model}"
+        case spec.VolumeSpec():
+            return f"{number:,} GiB volume {said.name}"
+        case spec.NamespaceSpec():
+            return f"{'Test' if said.environment == 'test' else 'Development'} namespace for {said.project}"
+        case spec.OpenAiSpec():
+            return f"{said.model} with {number:,}k tokens a minute"
+        case spec.ReservationSpec():
+            return f"{number} × {said.vm_size} reserved"
+        case spec.ClusterSpec():
+            return f"Cluster of {number} × {said.vm_size}"
+    return offering.name

@@ -1,0 +1,301 @@
+"""The policy as a document: thresholds, where they differ, and who decides. Pure; read from and written to YAML.
+
+`read` refuses what is unknown, contradictory or too large, and says where.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from decimal import Decimal
+from functools import cached_property
+from typing import Any, Literal
+
+import yaml
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+CLOSED = ConfigDict(extra="forbid")
+LARGEST = 64_000
+PLATFORM_LEADS, ENGINEERING_LEADERSHIP, MANAGERS = "platform_leads", "engineering_leadership", "managers"
+
+
+class PolicyRefused(ValueError):
+    """A document that is no policy; `problems` are (place in the document, what is wrong) pairs."""
+
+    def __init__(self, *problems: tuple[str, str]) -> None:
+        super().__init__("; ".join(f"{place}: {what}" if place else what for place, what in problems))
+        self.problems = problems
+
+
+@dataclass(frozen=True, kw_only=True)
+class Thresholds:
+    """The numbers an ask is held against; every limit is inclusive, None is no limit."""
+
+    __pydantic_config__ = CLOSED
+
+    automatic_gpus: int = 2
+    automatic_gpu_hours: int | None = 700
+    automatic_usd: Decimal = Decimal(1500)
+    automatic_days: int = 14
+    longest_days: int = 90
+    window_days: int = 7
+    window_gpus_team: int = 6
+    window_gpus_person: int | None = 6
+    automatic_environments: tuple[Literal["dev", "test", "production"], ...] = ("dev", "test")
+    automatic_beyond_soft_budget: bool = True
+    least_use_percent: int = 50
+    automatic_when_unmeasured: bool = True
+    keep_free_gpus: int = 0
+    reversible_minutes: int = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Where:
+    """Which asks something is about; what is empty says nothing, what is said must all be so."""
+
+    __pydantic_config__ = CLOSED
+
+    offerings: tuple[str, ...] = ()
+    environments: tuple[str, ...] = ()
+    flavors: tuple[str, ...] = ()
+    tiers: tuple[str, ...] = ()
+
+    def matches(self, offering: str, environment: str, flavor: str, tier: str) -> bool:
+        """Whether an ask of this kind is meant."""
+        return (
+            (not self.offerings or offering in self.offerings)
+            and (not self.environments or environment in self.environments)
+            and (not self.flavors or flavor in self.flavors)
+            and (not self.tiers or tier in self.tiers)
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Override:
+    """Thresholds that differ for some asks; later ones win."""
+
+    __pydantic_config__ = CLOSED
+
+    where: Where
+    set: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepPlan:
+    """Who decides one step, how many of them, and what happens when they are silent; all times in hours.
+
+    `by` is platform_leads, engineering_leadership, managers (the requester's manager), or group:<object id>.
+    """
+
+    __pydantic_config__ = CLOSED
+
+    by: str
+    name: str = ""
+    level: int = 1
+    quorum: int = 1
+    target_hours: int = 24
+    remind_hours: int = 8
+    escalate_hours: int = 48
+    escalate_to: str = ENGINEERING_LEADERSHIP
+
+    @property
+    def words(self) -> str:
+        """Who decides, as pages say it."""
+        if self.by == MANAGERS:
+            return "your manager" if self.level == 1 else f"your manager, level {self.level}"
+        return self.name or seat_words(self.by)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Route:
+    """The steps of the asks it is for: all that match `where` and reach one of the sizes, if sizes are given."""
+
+    __pydantic_config__ = CLOSED
+
+    name: str
+    where: Where = Where()
+    gpus_from: int | None = None
+    usd_from: Decimal | None = None
+    steps: tuple[StepPlan, ...] = ()
+
+    def takes(self, where: tuple[str, str, str, str], gpus: int, usd: Decimal) -> bool:
+        """Whether an ask goes this way."""
+        if not self.where.matches(*where):
+            return False
+        if self.gpus_from is None and self.usd_from is None:
+            return True
+        large = self.gpus_from is not None and gpus >= self.gpus_from
+        return large or (self.usd_from is not None and usd >= self.usd_from)
+
+
+LEADS = StepPlan(by=PLATFORM_LEADS)
+LEADERSHIP = StepPlan(by=ENGINEERING_LEADERSHIP, target_hours=48, remind_hours=24, escalate_hours=96)
+FIRST_ROUTES = (
+    Route(name="large", gpus_from=8, usd_from=Decimal(25_000), steps=(LEADS, LEADERSHIP)),
+    Route(name="ordinary", steps=(LEADS,)),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    """Everything that judges a request."""
+
+    __pydantic_config__ = CLOSED
+
+    thresholds: Thresholds = Thresholds()
+    overrides: tuple[Override, ...] = ()
+    routes: tuple[Route, ...] = FIRST_ROUTES
+    lapse_days: int = 14
+
+    @cached_property
+    def _known(self) -> dict[tuple[str, str, str, str], Thresholds]:
+        return {}
+
+    def thresholds_for(self, offering: str, environment: str, flavor: str, tier: str) -> Thresholds:
+        """The thresholds that hold for asks of this kind, worked out once for each."""
+        kind = (offering, environment, flavor, tier)
+        found = self._known.get(kind)
+        if found is None:
+            found = self.thresholds
+            for override in self.overrides:
+                if override.where.matches(*kind):
+                    found = replace(found, **override.set)
+            self._known[kind] = found
+        return found
+
+
+def seat_words(seat: str) -> str:
+    """A seat as pages say it: "platform leads"."""
+    return "a named group" if seat.startswith("group:") else seat.replace("_", " ")
+
+
+_POLICY: TypeAdapter[Policy] = TypeAdapter(Policy)
+_THRESHOLDS: TypeAdapter[Thresholds] = TypeAdapter(Thresholds)
+NAMES = frozenset(each.name for each in fields(Thresholds))
+
+
+def policy_from(stored: Mapping[str, Any]) -> Policy:
+    """The policy of a JSON document; raises PolicyRefused naming every place that is wrong."""
+    try:
+        policy = _POLICY.validate_python(dict(stored))
+    except ValidationError as error:
+        raise PolicyRefused(*_places(error)) from error
+    overrides, problems = [], []
+    for at, override in enumerate(policy.overrides):
+        unknown = sorted(set(override.set) - NAMES)
+        if unknown:
+            problems.append((f"overrides.{at}.set.{unknown[0]}", "There is no such threshold."))
+            continue
+        try:
+            whole = _THRESHOLDS.validate_python(plain_thresholds(policy.thresholds) | dict(override.set))
+            overrides.append(replace(override, set={key: getattr(whole, key) for key in override.set}))
+        except ValidationError as error:
+            problems += [(f"overrides.{at}.set.{place}", what) for place, what in _places(error)]
+    if problems:
+        raise PolicyRefused(*problems)
+    policy = replace(policy, overrides=tuple(overrides))
+    if contradictions := tuple(contradictions_in(policy)):
+        raise PolicyRefused(*contradictions)
+    return policy
+
+
+def to_json(policy: Policy) -> dict[str, Any]:
+    """The document as JSON; `policy_from` gives the same policy back."""
+    said: dict[str, Any] = _POLICY.dump_python(policy, mode="json")
+    return said
+
+
+def plain_thresholds(thresholds: Thresholds) -> dict[str, Any]:
+    """Thresholds as JSON."""
+    plain: dict[str, Any] = _THRESHOLDS.dump_python(thresholds, mode="json")
+    return plain
+
+
+def read(text: str) -> Policy:
+    """The policy of a YAML text; raises PolicyRefused. Aliases are refused: they make small texts large."""
+    if len(text.encode()) > LARGEST:
+        raise PolicyRefused(("", "The file is larger than 64 kB."))
+    try:
+        if any(isinstance(token, yaml.AliasToken | yaml.AnchorToken) for token in yaml.scan(text)):
+            raise PolicyRefused(("", "Anchors and aliases are not taken: write the values out."))
+        said = yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"line {mark.line + 1}" if mark else ""
+        raise PolicyRefused((where, "This is not YAML that can be read.")) from error
+    if not isinstance(said, dict):
+        raise PolicyRefused(("", "A policy is a mapping with thresholds, overrides and routes."))
+    return policy_from({str(key): value for key, value in said.items()})
+
+
+def write(policy: Policy) -> str:
+    """The policy as YAML with its keys in the order of this module; the same policy gives the same text."""
+    return yaml.safe_dump(to_json(policy), sort_keys=False, allow_unicode=True, width=100)
+
+
+def contradictions_in(policy: Policy) -> Iterator[tuple[str, str]]:
+    """Thresholds and routes that cannot all be meant."""
+    yield from _of_thresholds("thresholds", policy.thresholds)
+    for at, override in enumerate(policy.overrides):
+        yield from _of_thresholds(f"overrides.{at}.set", replace(policy.thresholds, **override.set))
+    if not policy.routes or not _takes_all(policy.routes[-1]):
+        yield "routes", "The last route must take every ask: no sizes, no where."
+    for at, route in enumerate(policy.routes):
+        if not route.steps:
+            yield f"routes.{at}.steps", "Somebody must decide: name at least one step."
+        if at < len(policy.routes) - 1 and _takes_all(route):
+            yield f"routes.{at}", "Takes every ask, so the routes after it are never used."
+        for number, step in enumerate(route.steps):
+            yield from _of_step(f"routes.{at}.steps.{number}", step)
+    if not 1 <= policy.lapse_days <= 400:
+        yield "lapse_days", "Write 1 to 400 days."
+
+
+def _takes_all(route: Route) -> bool:
+    return route.where == Where() and route.gpus_from is None and route.usd_from is None
+
+
+def _of_thresholds(place: str, numbers: Thresholds) -> Iterator[tuple[str, str]]:
+    for each in fields(Thresholds):
+        value = getattr(numbers, each.name)
+        if isinstance(value, int | Decimal) and not isinstance(value, bool) and not 0 <= value <= 10**9:
+            yield f"{place}.{each.name}", "Write a number from 0 to 1,000,000,000."
+    if numbers.automatic_days > numbers.longest_days:
+        yield f"{place}.automatic_days", f"Longer than what is possible at all ({numbers.longest_days} days)."
+    if numbers.automatic_gpus > numbers.window_gpus_team:
+        yield (
+            f"{place}.window_gpus_team",
+            f"One ask may have {numbers.automatic_gpus} GPUs, more than all of a team's together.",
+        )
+    if numbers.window_days < 1 or numbers.longest_days < 1:
+        yield f"{place}.window_days", "Write at least one day."
+    if numbers.least_use_percent > 100:
+        yield f"{place}.least_use_percent", "Write a percentage from 0 to 100."
+
+
+def _of_step(place: str, step: StepPlan) -> Iterator[tuple[str, str]]:
+    known = (PLATFORM_LEADS, ENGINEERING_LEADERSHIP, MANAGERS)
+    if step.by not in known and not _is_group(step.by):
+        yield f"{place}.by", f"Write {', '.join(known)} or group: with an object id."
+    if step.escalate_to not in known[:2] and not _is_group(step.escalate_to):
+        yield f"{place}.escalate_to", f"Write {', '.join(known[:2])} or group: with an object id."
+    if not 1 <= step.quorum <= 9 or not 1 <= step.level <= 9:
+        yield f"{place}.quorum", "Write 1 to 9."
+    if step.by == MANAGERS and step.quorum != 1:
+        yield f"{place}.quorum", "A manager is one person."
+    if not 0 < step.remind_hours < step.escalate_hours <= 9_600 or not 0 < step.target_hours <= 9_600:
+        yield f"{place}.remind_hours", "The reminder comes before the escalation, both after the start."
+
+
+def _is_group(by: str) -> bool:
+    oid = by.removeprefix("group:")
+    return by.startswith("group:") and len(oid) == 36 and all(c in "0123456789abcdef-" for c in oid)
+
+
+def _places(error: ValidationError) -> list[tuple[str, str]]:
+    words = {
+        "unexpected_keyword_argument": "There is no such key.",
+        "extra_forbidden": "There is no such key.",
+    }
+    return [
+        (".".join(str(part) for part in problem["loc"]), words.get(problem["type"], problem["msg"]))
+        for problem in error.errors(include_url=False, include_context=False, include_input=False)
+    ][:50]

@@ -1,0 +1,76 @@
+"""Opening, pausing and going on with the steps of a route; their moments are dates, and a sweep looks at them."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from django.db.models import F
+
+from accounts import people
+from accounts.models import User
+from approvals.document import LEADS, MANAGERS, StepPlan
+from approvals.models import Request, Step
+from approvals.policy import Evaluation
+
+MOMENTS = ("remind_at", "due_at", "escalate_at")
+
+
+def open_route(request: Request, answer: Evaluation, *, now: datetime) -> list[Step]:
+    """Write the steps of a waiting request's version, the first of them open."""
+    steps = []
+    for position, plan in enumerate(answer.route):
+        seat, label = seat_of(plan, request.requester)
+        step = Step(
+            request=request, version=request.content_version, position=position, seat=seat, label=label,
+            quorum=plan.quorum, escalate_to=plan.escalate_to,
+            plan={"remind": plan.remind_hours, "target": plan.target_hours, "escalate": plan.escalate_hours},
+        )  # fmt: skip
+        if position == 0:
+            start(step, now=now)
+        step.save()
+        steps.append(step)
+    return steps
+
+
+def seat_of(plan: StepPlan, requester: User) -> tuple[str, str]:
+    """The seat of a planned step and its words; platform leads take the place of a manager nobody knows of."""
+    if plan.by != MANAGERS:
+        return plan.by, plan.words
+    chain: Sequence[str] = requester.managers
+    if len(chain) < plan.level:
+        return LEADS.by, f"{LEADS.words} (no manager is known)"
+    oid = str(chain[plan.level - 1])
+    known = people.of_oids([oid])
+    return f"person:{oid}", f"{known[0].name}, manager" if known else "the requester’s manager"
+
+
+def start(step: Step, *, now: datetime) -> None:
+    """Open a step: from now on its time runs. The caller saves it."""
+    step.opened_at = now
+    step.remind_at = now + timedelta(hours=step.plan["remind"])
+    step.due_at = now + timedelta(hours=step.plan["target"])
+    step.escalate_at = now + timedelta(hours=step.plan["escalate"])
+
+
+def pause(step: Step, *, now: datetime) -> None:
+    """Stop the clock of an open step while the requester has the turn."""
+    Step.objects.filter(pk=step.pk, paused_at=None).update(paused_at=now)
+
+
+def go_on(request: Request, *, now: datetime) -> None:
+    """Let the clock of a paused step run again: its moments move by as long as it stood still."""
+    for step in request.steps.filter(version=request.content_version, paused_at__isnull=False):
+        stood = now - (step.paused_at or now)
+        moved = {name: F(name) + stood for name in MOMENTS}
+        Step.objects.filter(pk=step.pk).update(paused_at=None, **moved)
+
+
+def open_next(request: Request, step: Step, answer: Evaluation, *, now: datetime) -> Step | None:
+    """Open the step after a decided one that the ask, as it now is, still needs; those it needs no longer are dropped."""
+    needed = {seat_of(plan, request.requester)[0] for plan in answer.route}
+    later = request.steps.filter(version=request.content_version, position__gt=step.position)
+    later.exclude(seat__in=needed).delete()
+    following = later.order_by("position").first()
+    if following is not None:
+        start(following, now=now)
+        following.save()
+    return following

@@ -1,0 +1,235 @@
+"""The rules a policy knows: each compares one number with one limit, and says both in words. Pure.
+
+A rule keeps its numbers; its words are made when somebody reads them, so that judging thousands of asks stays cheap.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from allocations.money import Amount, Left
+
+if TYPE_CHECKING:
+    from approvals.document import Thresholds
+
+NO_BUDGET = Left(Decimal(0), Decimal(0), None, None, 100)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ask:
+    """What is asked for from `now` until a moment: `count` units of an offering, each with GPUs and USD an hour.
+
+    `environment` and `flavor` are "" for what has none; `reversible_minutes` is None for what cannot be undone.
+    """
+
+    count: int
+    until: datetime
+    usd_per_hour_each: Decimal
+    gpus_each: int = 1
+    offering: str = "gpus"
+    name: str = "GPUs"
+    environment: str = ""
+    flavor: str = ""
+    tier: str = "standard"
+    reversible_minutes: int | None = 1
+    decided_by_people: bool = False
+    by_person: bool = False
+
+    @property
+    def gpus(self) -> int:
+        """GPUs in all."""
+        return self.count * self.gpus_each
+
+    @property
+    def usd_per_hour(self) -> Decimal:
+        """USD an hour of all of it."""
+        return self.count * self.usd_per_hour_each
+
+
+class Coming(NamedTuple):
+    """What changes by itself at a moment: GPUs that come back, and GPUs that fall out of the windows."""
+
+    at: datetime
+    free: int = 0
+    team: int = 0
+    person: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Standing:
+    """Everything the policy may look at, gathered beforehand.
+
+    `free_gpus` and `total_gpus` are None for what takes no GPUs of a pool, `use_percent` where nothing was measured.
+    """
+
+    now: datetime
+    held_gpus: int = 0
+    recent_team_gpus: int = 0
+    recent_person_gpus: int = 0
+    free_gpus: int | None = None
+    total_gpus: int | None = None
+    use_percent: Decimal | None = None
+    budget: Mapping[date, Left]
+    coming: tuple[Coming, ...] = ()
+
+
+class Rule(NamedTuple):
+    """One rule's result: what was held against what; `blocks` when nobody may approve it."""
+
+    code: str
+    holds: bool
+    value: Any
+    bound: Any
+    blocks: bool = False
+
+    @property
+    def text(self) -> str:
+        """The number, in words."""
+        return WORDS[self.code][0](self.value, self.bound)
+
+    @property
+    def limit(self) -> str:
+        """What it was held against, in words."""
+        return WORDS[self.code][1](self.value, self.bound)
+
+
+def applied(
+    ask: Ask, standing: Standing, limits: "Thresholds", parts: Mapping[date, Amount], total: Amount
+) -> Iterator[Rule]:
+    """Every rule that says something about an ask; `parts` is its cost by month and `total` in all."""
+    if ask.gpus:
+        yield from _pool(ask, standing, limits)
+    yield from _budget(standing, limits, parts)
+    length = ask.until - standing.now
+    too_long = length > timedelta(days=limits.longest_days)
+    yield Rule(
+        "days", length <= timedelta(days=limits.automatic_days), length,
+        (limits.automatic_days, limits.longest_days, too_long), too_long,
+    )  # fmt: skip
+    if ask.gpus:
+        yield from _gpus(ask, standing, limits, total)
+    yield Rule("money", total.usd <= limits.automatic_usd, total.usd, limits.automatic_usd)
+    if ask.environment:
+        allowed = limits.automatic_environments
+        yield Rule("environment", ask.environment in allowed, ask.environment, allowed)
+    undone, most = ask.reversible_minutes, limits.reversible_minutes
+    yield Rule("reversible", undone is not None and undone <= most, undone, most)
+    if ask.decided_by_people:
+        yield Rule("gate", False, ask.name, None)
+
+
+def _pool(ask: Ask, standing: Standing, limits: "Thresholds") -> Iterator[Rule]:
+    total, free = standing.total_gpus, standing.free_gpus
+    if total is None or free is None:
+        return
+    fits = ask.gpus <= total
+    yield Rule("exists", fits, ask.gpus, total, not fits)
+    yield Rule("free", ask.gpus <= free, free, (ask.gpus, total))
+    if limits.keep_free_gpus:
+        yield Rule("after", free - ask.gpus >= limits.keep_free_gpus, free - ask.gpus, limits.keep_free_gpus)
+
+
+def _budget(standing: Standing, limits: "Thresholds", parts: Mapping[date, Amount]) -> Iterator[Rule]:
+    for month, part in parts.items():
+        left = standing.budget.get(month, NO_BUDGET)
+        yield Rule("budget", part.usd <= left.usd, (part.usd, left.usd, month), left.usd_limit)
+        if part.gpu_hours and left.gpu_hours is not None:
+            enough = part.gpu_hours <= left.gpu_hours
+            yield Rule("budget_hours", enough, (part.gpu_hours, left.gpu_hours, month), left.gpu_hours_limit)
+        if part.usd and left.usd_limit:
+            used = 100 * (left.usd_limit - left.usd + part.usd) / left.usd_limit
+            close = used > left.soft_percent
+            yield Rule(
+                "budget_soft",
+                not close or limits.automatic_beyond_soft_budget,
+                (used, month),
+                left.soft_percent,
+            )
+
+
+def _gpus(ask: Ask, standing: Standing, limits: "Thresholds", total: Amount) -> Iterator[Rule]:
+    yield Rule("gpus", ask.gpus <= limits.automatic_gpus, ask.gpus, limits.automatic_gpus)
+    if (most_hours := limits.automatic_gpu_hours) is not None:
+        yield Rule("gpu_hours", total.gpu_hours <= most_hours, total.gpu_hours, most_hours)
+    team = standing.recent_team_gpus + ask.gpus
+    yield Rule("window", team <= limits.window_gpus_team, (team, limits.window_days), limits.window_gpus_team)
+    if (most := limits.window_gpus_person) is not None:
+        person = standing.recent_person_gpus + ask.gpus
+        yield Rule("window_person", person <= most, (person, limits.window_days), most)
+    if standing.held_gpus and limits.least_use_percent:
+        use, least = standing.use_percent, limits.least_use_percent
+        holds = limits.automatic_when_unmeasured if use is None else use >= least
+        yield Rule("use", holds, (use, standing.held_gpus), (least, limits.automatic_when_unmeasured))
+
+
+def count_of(number: int) -> str:
+    """ "1 GPU", "4 GPUs"."""
+    return f"{number:,} GPU{'s' if number != 1 else ''}"
+
+
+def duration(length: timedelta) -> str:
+    """ "3 hours", "14 days", "14 days 1 h": hours begun count, so that nothing over a limit reads like the limit."""
+    hours = max(-(-int(length.total_seconds()) // 3600), 1)
+    if hours < 48:
+        return f"{hours} hour{'s' if hours > 1 else ''}"
+    days, rest = divmod(hours, 24)
+    return f"{days} days {rest} h" if rest else f"{days} days"
+
+
+def _days_limit(_: Any, bound: Any) -> str:
+    automatic, longest, too_long = bound
+    return f"never over {longest} days" if too_long else f"automatic up to {automatic} days"
+
+
+def _use_text(value: Any, _: Any) -> str:
+    use, held = value
+    return (
+        f"use of the {count_of(held)} held is not measured yet"
+        if use is None
+        else f"{use:.0f} % of {held} in use"
+    )
+
+
+def _use_limit(value: Any, bound: Any) -> str:
+    least, counts = bound
+    if value[0] is None:
+        return "counts as used" if counts else "people decide without it"
+    return f"more is automatic from {least} %"
+
+
+Words = Callable[[Any, Any], str]
+WORDS: Mapping[str, tuple[Words, Words]] = {
+    "exists": (lambda v, b: f"{v} of {b} there are", lambda v, b: f"the cluster has {b}"),
+    "free": (lambda v, b: f"{v} free now", lambda v, b: f"{b[0]} needed of {b[1]}"),
+    "after": (lambda v, b: f"{max(v, 0)} stay free", lambda v, b: f"automatic while {b} stay free"),
+    "budget": (
+        lambda v, b: f"${v[0]:,.0f} of ${v[1]:,.0f} left in {v[2]:%b}", lambda v, b: f"budget ${b:,.0f}",
+    ),
+    "budget_hours": (
+        lambda v, b: f"{v[0]:,.0f} of {v[1]:,.0f} GPU-hours left in {v[2]:%b}",
+        lambda v, b: f"budget {b:,.0f} GPU-hours",
+    ),
+    "budget_soft": (
+        lambda v, b: f"{v[0]:.0f} % of {v[1]:%b}’s budget set aside then", lambda v, b: f"close from {b} %",
+    ),
+    "days": (lambda v, b: duration(v), _days_limit),
+    "gpus": (lambda v, b: count_of(v), lambda v, b: f"automatic up to {b}"),
+    "gpu_hours": (lambda v, b: f"{v:,.0f} GPU-hours", lambda v, b: f"automatic up to {b:,}"),
+    "money": (lambda v, b: f"${v:,.0f} in all", lambda v, b: f"automatic up to ${b:,.0f}"),
+    "window": (
+        lambda v, b: f"{count_of(v[0])} within {v[1]} days", lambda v, b: f"automatic up to {b} of a team",
+    ),
+    "window_person": (
+        lambda v, b: f"{count_of(v[0])} of yours within {v[1]} days",
+        lambda v, b: f"automatic up to {b} of a person",
+    ),
+    "use": (_use_text, _use_limit),
+    "environment": (lambda v, b: f"{v} environment", lambda v, b: "automatic in " + (", ".join(b) or "none")),
+    "reversible": (
+        lambda v, b: "cannot be undone" if v is None else f"undone in {v} min",
+        lambda v, b: f"automatic up to {b} min",
+    ),
+    "gate": (lambda v, b: v, lambda v, b: "people always decide this"),
+}  # fmt: skip

@@ -1,0 +1,189 @@
+"""An ask with everything it names looked up: the place, the kind of GPU, the price, the gate."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from pydantic import ValidationError
+
+from accounts.models import Team
+from accounts.refusals import BadInput, Conflict
+from approvals.catalogue import OFFERINGS, Gate, Offering, Size, size_of, title
+from approvals.offers import OfferingSetting
+from approvals.rules import Ask
+from approvals.spec import GpuSpec, NamespaceSpec, Spec
+from fleet.models import Cluster, Flavor
+from provisioning.models import Tenancy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What a form or an API call asks for; `tenancy` and `flavor` are None where the offering needs none.
+
+    Everything in it was found by `resolve` or was at hand, and may be seen by who asks.
+    """
+
+    team: Team
+    offering: Offering
+    spec: Spec
+    size: Size
+    setting: OfferingSetting
+    until: datetime
+    reason: str = ""
+    tenancy: Tenancy | None = None
+    flavor: Flavor | None = None
+    cluster: Cluster | None = None
+
+    @classmethod
+    def of_gpus(
+        cls, *, tenancy: Tenancy, flavor: Flavor, gpus: int, until: datetime, purpose: str, reason: str = "",
+        offering: str = "gpus",
+    ) -> "Wanted":  # fmt: skip
+        """GPUs of a kind for a team where it is; `gpus` may be a number that `check_sense` refuses."""
+        spec = GpuSpec.model_construct(
+            flavor=f"{flavor.cluster.name}/{flavor.name}", gpus=gpus, purpose=purpose
+        )
+        return priced(
+            team=tenancy.team, offering=OFFERINGS[offering], spec=spec, until=until, reason=reason, tenancy=tenancy,
+            flavor=flavor, cluster=flavor.cluster,
+        )  # fmt: skip
+
+    @property
+    def count(self) -> int:
+        """How many units."""
+        return self.size.count
+
+    @property
+    def gpus(self) -> int:
+        """GPUs in all."""
+        return self.size.count * self.size.gpus_each
+
+    @property
+    def purpose(self) -> str:
+        """What it is for, as requests are listed by."""
+        said = getattr(self.spec, "purpose", "")
+        usual = {"notebook": "notebook", "endpoint": "inference", "training": "training"}
+        return usual.get(self.offering.key) or (said if self.offering.on_cluster else "") or "other"
+
+    @property
+    def name(self) -> str:
+        """In a few words: "2 × A100"."""
+        return title(self.offering, self.spec, product=self.flavor.product if self.flavor else "")
+
+    def ask(self) -> Ask:
+        """As the policy sees it."""
+        environment = self.tenancy.environment if self.tenancy else getattr(self.spec, "environment", "")
+        return Ask(
+            count=self.size.count, gpus_each=self.size.gpus_each, usd_per_hour_each=self.size.usd_per_hour_each,
+            until=self.until, offering=self.offering.key, name=self.offering.name,
+            environment="production" if self.offering.key == "endpoint" else environment,
+            flavor=self.flavor.name if self.flavor else "", tier=self.team.tier,
+            reversible_minutes=self.offering.reversible_minutes, by_person=self.offering.by_person,
+            decided_by_people=self.setting.gate == Gate.APPROVAL,
+        )  # fmt: skip
+
+    def of(self, count: int) -> "Wanted":
+        """The same for another number of units."""
+        spec = type(self.spec).model_construct(**self.spec.fewer(count))
+        return replace(self, spec=spec, size=replace(self.size, count=count))
+
+    def on(self, flavor: Flavor) -> "Wanted":
+        """The same with the flavor as it is now, under a lock."""
+        return replace(self, flavor=flavor, cluster=flavor.cluster)
+
+
+def resolve(key: str, said: Mapping[str, Any], *, team: Team, until: datetime, reason: str = "") -> Wanted:
+    """Look up what a spec names; raises BadInput at the field that is wrong, Conflict for what is not offered now."""
+    offering = OFFERINGS.get(key)
+    if offering is None:
+        raise BadInput(f"Choose one of: {', '.join(OFFERINGS)}.", code="unknown_offering", field="offering")
+    spec = _typed(offering, said)
+    flavor = _flavor(str(getattr(spec, "flavor", ""))) if offering.on_cluster else None
+    name = getattr(spec, "cluster", "")
+    cluster = flavor.cluster if flavor else _cluster(name) if name else None
+    tenancy = None
+    if cluster is not None:
+        places = Tenancy.objects.select_related("team", "cluster", "project")
+        tenancy = places.filter(team=team, cluster=cluster).first()
+        _check_place(offering, spec, tenancy, team)
+    return priced(
+        team=team, offering=offering, spec=spec, until=until, reason=reason, tenancy=tenancy, flavor=flavor,
+        cluster=cluster,
+    )  # fmt: skip
+
+
+def setting_of(offering: Offering) -> OfferingSetting:
+    """How it is offered here; as in the catalogue when nobody has changed it."""
+    place = list(OFFERINGS).index(offering.key)
+    return OfferingSetting.objects.filter(key=offering.key).first() or OfferingSetting(
+        key=offering.key, gate=offering.gate, position=place
+    )
+
+
+def prices_of(offering: Offering, setting: OfferingSetting) -> dict[str, Decimal]:
+    """USD per unit and hour, this installation's before the catalogue's."""
+    own = {name: Decimal(str(price)) for name, price in setting.prices.items()}
+    return {**offering.prices, **own}
+
+
+def priced(*, offering: Offering, spec: Spec, flavor: Flavor | None, **rest: Any) -> Wanted:
+    """An ask with its price and its gate as they are now; raises BadInput for what has no price."""
+    setting = setting_of(offering)
+    try:
+        size = size_of(
+            offering, spec, price=flavor.price_per_gpu_hour if flavor else None, prices=prices_of(offering, setting)
+        )  # fmt: skip
+    except KeyError as missing:
+        raise BadInput(
+            f"There is no price for {missing.args[0]}, so nobody could say what it costs. Choose another.",
+            code="no_price", field=next((n for n in ("vm_size", "model", "access") if hasattr(spec, n)), "offering"),
+        ) from missing  # fmt: skip
+    return Wanted(offering=offering, spec=spec, flavor=flavor, size=size, setting=setting, **rest)
+
+
+def _typed(offering: Offering, said: Mapping[str, Any]) -> Spec:
+    try:
+        return offering.spec.model_validate(dict(said))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        field = str(first["loc"][0]) if first["loc"] else "spec"
+        words = {
+            "extra_forbidden": f"{offering.name} has no such field.",
+            "missing": "This is needed.",
+            "string_pattern_mismatch": "Choose one of the list.",
+        }
+        raise BadInput(
+            words.get(first["type"], f"{first['msg']}."), code=str(first["type"]), field=field
+        ) from error
+
+
+def _flavor(key: str) -> Flavor:
+    cluster, _, name = key.partition("/")
+    found = Flavor.objects.select_related("cluster").filter(cluster__name=cluster, name=name).first()
+    if found is None:
+        raise _not_there()
+    return found
+
+
+def _cluster(name: str) -> Cluster:
+    found = Cluster.objects.filter(name=name, enabled=True).first()
+    if found is None:
+        raise BadInput("Choose a cluster that takes teams.", code="no_such_cluster", field="cluster")
+    return found
+
+
+def _check_place(offering: Offering, spec: Spec, tenancy: Tenancy | None, team: Team) -> None:
+    if isinstance(spec, NamespaceSpec):
+        if tenancy is not None:
+            raise Conflict(
+                f"{team.name} is on {tenancy.cluster.name} already.", code="already_there", field="cluster"
+            )
+    elif tenancy is None:
+        raise _not_there("flavor" if offering.on_cluster else "cluster")
+
+
+def _not_there(field: str = "flavor") -> BadInput:
+    what = "kind of GPU" if field == "flavor" else "name"
+    return BadInput(f"The team has no place on a cluster with this {what}.", code="not_there", field=field)
