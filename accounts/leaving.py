@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from math import ceil
 from typing import Any
 
 from django.conf import settings
@@ -19,6 +20,8 @@ from audit.log import record
 from connectors.errors import PermanentError
 from connectors.graph import Absence, Graph
 
+# How often the clock asks for a round, and for how long an answer is good before it is asked for again.
+EVERY = timedelta(seconds=30)
 KNOWN_FOR = timedelta(minutes=4)
 DECIDERS_KNOWN_FOR = timedelta(minutes=2)
 MANAGERS_KNOWN_FOR = timedelta(hours=1)
@@ -33,8 +36,9 @@ def due(now: datetime, *, most: int) -> list[User]:
     deciders = RoleHeld.objects.filter(role__in=DECIDERS).values("user")
     others = RoleHeld.objects.exclude(user__in=deciders).values("user")
     found = [
-        *((user, DECIDERS_KNOWN_FOR) for user in _overdue(deciders, now - DECIDERS_KNOWN_FOR)[:most]),
-        *((user, KNOWN_FOR) for user in _overdue(others, now - KNOWN_FOR)[:most]),
+        (user, known_for)
+        for having_roles, known_for in ((deciders, DECIDERS_KNOWN_FOR), (others, KNOWN_FOR))
+        for user in _turn(having_roles, known_for, now, most=most)
     ]
     found.sort(key=lambda pair: _deadline(*pair))
     return [user for user, _ in found[:most]]
@@ -135,12 +139,18 @@ def end_access(user_id: int, *, now: datetime) -> None:
     record(Kind.MEMBERS_SYNCED, actor=PORTAL, subject=("person", user.pk), name=user.name, account="blocked")
 
 
-def _overdue(having_roles: QuerySet[RoleHeld, Any], before: datetime) -> QuerySet[User]:
-    """People of these roles last asked about before a moment, or never, the longest ago first."""
-    people = User.objects.filter(
-        Q(groups_known_at=None) | Q(groups_known_at__lte=before), pk__in=having_roles
-    )
-    return people.order_by(F("groups_known_at").asc(nulls_first=True), "pk")
+def _turn(
+    having_roles: QuerySet[RoleHeld, Any], known_for: timedelta, now: datetime, *, most: int
+) -> list[User]:
+    """People of these roles who are overdue, and early ones up to this round's even share of all of them.
+
+    A thousand who signed in during one minute would all be due at one moment otherwise, and most of them late.
+    """
+    people = User.objects.filter(pk__in=having_roles)
+    share = ceil(people.count() * EVERY / known_for)
+    asked = people.filter(Q(groups_known_at=None) | Q(groups_known_at__lte=now - EVERY))
+    oldest = asked.order_by(F("groups_known_at").asc(nulls_first=True), "pk")[:most]
+    return [user for place, user in enumerate(oldest) if place < share or _deadline(user, known_for) <= now]
 
 
 def _deadline(user: User, known_for: timedelta) -> datetime:

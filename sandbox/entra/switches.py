@@ -136,8 +136,7 @@ class Switches:
             until = datetime.fromisoformat(body["until"]).astimezone(UTC) if body.get("until") else None
         except (TypeError, ValueError) as error:
             raise GraphRefusal(400, "BadRequest", "until is a moment with its zone.") from error
-        start = datetime.now(UTC) if until else None
-        self.issuer.directory.set_away(person.oid, None if body.get("back") else Away(start, until))
+        self.issuer.directory.set_away(person.oid, None if body.get("back") else Away(end=until))
         return Response(status_code=204)
 
     def _claims(self, body: dict[str, Any]) -> dict[str, Any]:

@@ -13,12 +13,13 @@ from accounts.actions import (
     create_team,
     create_token,
     revoke_token,
+    set_tier,
     signed_in,
     signed_out,
     take_over,
 )
 from accounts.models import ApiToken, Membership, Team, User
-from accounts.refusals import BadInput, Conflict
+from accounts.refusals import BadInput, Conflict, NoRight
 from accounts.roles import Role
 from audit.models import Event
 from connectors.entra import Claims
@@ -183,6 +184,39 @@ def test_a_token_is_usable_until_it_ends_is_revoked_or_its_owner_goes() -> None:
     assert not usable(NOW).exists()
     assert ApiToken.objects.get().revoked_at == NOW
     assert Event.objects.filter(kind="token.revoked").count() == 1
+
+
+def test_platform_leads_set_a_teams_tier_and_it_is_noted_once() -> None:
+    lead, team = factories.person("Priya", Role.PLATFORM_LEAD), factories.team("Vision")
+    assert team.tier == "standard"
+    set_tier(team, "trusted", by=lead, now=NOW)
+    set_tier(team, "trusted", by=lead, now=NOW)
+    assert Team.objects.get(pk=team.pk).tier == "trusted"
+    event = Event.objects.get(kind="team.tier_set")
+    assert (event.team_id, event.details["before"], event.details["after"]) == (
+        team.pk,
+        "standard",
+        "trusted",
+    )
+
+
+@pytest.mark.parametrize(
+    "role", [Role.DATA_SCIENTIST, Role.TEAM_LEAD, Role.ENGINEERING_LEADERSHIP, Role.AUDITOR]
+)
+def test_nobody_else_sets_a_tier(role: Role) -> None:
+    by = factories.person("Ada", role)
+    team = factories.team("Vision", by=by)
+    factories.join(team, by, lead=True)
+    with pytest.raises(NoRight):
+        set_tier(team, "trusted", by=by, now=NOW)
+    assert Team.objects.get(pk=team.pk).tier == "standard"
+
+
+@pytest.mark.parametrize("tier", ["gold", "", "Trusted", " trusted"])
+def test_a_tier_that_is_none_is_refused(tier: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        set_tier(factories.team(), tier, by=factories.person("Priya", Role.PLATFORM_LEAD), now=NOW)
+    assert refused.value.field == "tier"
 
 
 def test_signing_in_and_out_is_noted() -> None:

@@ -1,19 +1,25 @@
 """Between sign-ins: who is blocked or leaves a group loses what it gave, without being asked to sign in again."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.contrib.sessions.models import Session
 from django.test import Client
 from django.utils import timezone
 
+from accounts import leaving
 from accounts.actions import create_token
-from accounts.models import ApiToken, User
+from accounts.directory import graph
+from accounts.models import ApiToken, Contact, RoleHeld, User
+from accounts.people import in_group
 from accounts.roles import Role
-from accounts.tasks import follow_directory
+from accounts.tasks import MOST_AT_ONCE, follow_directory, follow_due
 from audit.events import Kind
 from audit.models import Event
-from sandbox.world import group_id, person_id
+from connectors.errors import PermanentError
+from connectors.graph import Graph, Person
+from sandbox.world import ARCHIVES, archive_id, group_id, person_id
 from tests import factories
 from tests.sandbox.entra.running import Running
 
@@ -22,9 +28,9 @@ NOW = timezone.now()
 AGO = NOW - timedelta(minutes=5)
 
 
-def known(number: int, name: str, groups: list[str], *roles: Role) -> User:
+def known(number: int, name: str, groups: list[str], *roles: Role, **fields: Any) -> User:
     """Somebody of the directory who signed in five minutes ago."""
-    return factories.person(name, *roles, oid=person_id(number), groups=groups, groups_known_at=AGO)
+    return factories.person(name, *roles, oid=person_id(number), groups=groups, groups_known_at=AGO, **fields)
 
 
 def test_a_blocked_account_loses_session_token_teams_and_roles(client: Client, directory: Running) -> None:
@@ -79,3 +85,117 @@ def test_a_second_look_at_what_is_the_same_writes_no_event(directory: Running) -
     User.objects.update(groups_known_at=AGO)
     follow_directory()
     assert Event.objects.count() == count
+
+
+def test_the_managers_are_kept_nearest_first_without_blocked_ones_and_asked_for_once_an_hour(
+    directory: Running,
+) -> None:
+    ada = known(1, "Ada Okafor", [], managers_known_at=None)
+    directory.sandbox.directory.set_enabled(person_id(4), False)
+    follow_due(NOW)
+    ada.refresh_from_db()
+    assert ada.managers == [person_id(3), person_id(6)]
+    assert ada.manager_names[person_id(3)] == {"name": "Chloe Lindqvist", "email": "chloe@example.com"}
+    directory.sandbox.directory.set_enabled(person_id(4), True)
+    follow_due(NOW + timedelta(minutes=59))
+    ada.refresh_from_db()
+    assert len(ada.managers) == 2
+    follow_due(NOW + timedelta(minutes=64))
+    ada.refresh_from_db()
+    assert ada.managers == [person_id(number) for number in (3, 4, 6)]
+
+
+def test_managers_that_may_not_be_read_are_none_and_stop_nothing(directory: Running) -> None:
+    class NoManagers(Graph):
+        def manager_chain(self, oid: str) -> list[Person]:
+            raise PermanentError("Graph answered 403", code="forbidden")
+
+    ada = known(1, "Ada Okafor", [], managers=[person_id(3)], managers_known_at=None)
+    leaving.follow(ada, graph=as_another(NoManagers), now=NOW)
+    ada.refresh_from_db()
+    assert (ada.managers, ada.groups_known_at, group_id(1) in ada.groups) == ([], NOW, True)
+
+
+def test_who_is_out_of_office_is_kept_until_the_moment_they_named(directory: Running) -> None:
+    ada, ben = known(1, "Ada Okafor", []), known(2, "Ben Ruiz", [])
+    until = NOW.replace(microsecond=0) + timedelta(minutes=30)
+    directory.admin("POST", "/sandbox/away", person=person_id(1), until=until.isoformat())
+    follow_due(NOW)
+    ada.refresh_from_db()
+    ben.refresh_from_db()
+    assert (ada.is_away, ada.away_until, ada.away_known_at) == (True, until, NOW)
+    assert (ben.is_away, ben.away_until, ben.away_known_at) == (False, None, NOW)
+    assert [ada.is_out(moment) for moment in (NOW, until - timedelta(seconds=1), until)] == [
+        True,
+        True,
+        False,
+    ]
+    directory.admin("POST", "/sandbox/away", person=person_id(1), back=True)
+    follow_due(NOW + timedelta(minutes=5))
+    ada.refresh_from_db()
+    assert (ada.is_away, ada.away_until) == (False, None)
+
+
+def test_an_absence_that_nobody_confirms_is_not_believed_for_ever(directory: Running) -> None:
+    ada = known(1, "Ada Okafor", [])
+    directory.admin("POST", "/sandbox/away", person=person_id(1))
+    follow_due(NOW)
+    directory.admin("POST", "/sandbox/faults", path="getPresences|mailbox", status=403)
+    follow_due(NOW + timedelta(minutes=30))
+    ada.refresh_from_db()
+    assert (ada.is_away, ada.away_known_at, ada.groups_known_at) == (True, NOW, NOW + timedelta(minutes=30))
+    assert [ada.is_out(NOW + timedelta(minutes=minute)) for minute in (59, 60)] == [True, False]
+
+
+def test_presence_that_does_not_answer_stops_no_rights_from_being_followed(directory: Running) -> None:
+    known(5, "Marcus Weber", [])
+    directory.admin("POST", "/sandbox/faults", path="getPresences", status=503)
+    follow_due(NOW)
+    assert Role.PLATFORM_LEAD in User.objects.get().roles
+    assert not Contact.objects.failing().exists()
+
+
+def test_nine_hundred_are_looked_at_within_five_minutes_and_deciders_more_often(db: None) -> None:
+    roles = [Role.PLATFORM_LEAD] * 20 + [Role.DATA_SCIENTIST] * 880
+    users = User.objects.bulk_create(
+        User(tid=factories.TENANT, name=str(number), username=str(number), groups_known_at=NOW)
+        for number in range(len(roles))
+    )
+    RoleHeld.objects.bulk_create(
+        RoleHeld(user=user, role=role) for user, role in zip(users, roles, strict=True)
+    )
+    longest = {Role.PLATFORM_LEAD: timedelta(0), Role.DATA_SCIENTIST: timedelta(0)}
+    by_user = {user.pk: role for user, role in zip(users, roles, strict=True)}
+    for run in range(1, 31):
+        now = NOW + run * timedelta(seconds=30)
+        looked = leaving.due(now, most=MOST_AT_ONCE)
+        for user in looked:
+            assert user.groups_known_at is not None
+            longest[by_user[user.pk]] = max(longest[by_user[user.pk]], now - user.groups_known_at)
+        User.objects.filter(pk__in=[user.pk for user in looked]).update(groups_known_at=now)
+    waiting = User.objects.order_by("groups_known_at").first()
+    assert waiting is not None
+    assert waiting.groups_known_at is not None
+    assert now - waiting.groups_known_at <= timedelta(minutes=5)
+    assert longest[Role.DATA_SCIENTIST] <= timedelta(minutes=5)
+    assert longest[Role.PLATFORM_LEAD] <= timedelta(minutes=3, seconds=30)
+
+
+def test_who_was_never_asked_about_comes_first(db: None) -> None:
+    known(1, "Ada Okafor", [])
+    never = factories.person("Never", groups_known_at=None)
+    assert leaving.due(NOW, most=1) == [never]
+
+
+def test_the_groups_of_somebody_with_too_many_for_a_token_are_all_known(directory: Running) -> None:
+    noor = known(9, "Noor Haddad", [])
+    follow_due(NOW)
+    noor.read_again()
+    assert len(noor.groups) == ARCHIVES + 1
+    assert list(in_group(archive_id(7))) == [noor]
+
+
+def as_another(kind: type[Graph]) -> Graph:
+    """The portal's own Graph with some answers changed."""
+    made = graph()
+    return kind(made._token, made._base, str(made._session.verify))

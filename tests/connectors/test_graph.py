@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 
 from connectors.errors import PermanentError, TemporaryError
-from connectors.graph import GRAPH_SCOPE, Graph, Group, Person, seconds
+from connectors.graph import GRAPH_SCOPE, Absence, Graph, Group, Person, _absence, _is_out, seconds
 from sandbox.world import ARCHIVES, archive_id, group_id, person_id
 from tests.sandbox.entra.running import Running, running
 
 ADA, BEN, CHLOE, PRIYA, ELENA = (person_id(number) for number in (1, 2, 3, 4, 6))
 NOOR, TOM = person_id(9), person_id(10)
 NOBODY = "99999999-9999-4999-8999-999999999999"
+# The sandbox's presence goes by the clock on the wall.
+NOW, HOUR = datetime.now(UTC).replace(microsecond=0), timedelta(hours=1)
 
 
 @pytest.fixture
@@ -144,6 +146,123 @@ def test_the_manager_chain_goes_to_the_top(graph: Graph) -> None:
     assert graph.manager_chain(ADA)[0].email == "chloe@example.com"
     assert graph.manager_chain(ELENA) == []
     assert graph.manager_chain(NOBODY) == []
+
+
+def set_away(
+    world: Running, person: str, *, since: timedelta | None = None, until: timedelta | None = None
+) -> None:
+    """Somebody's automatic replies, always on unless a start or an end from now is given."""
+    setting: dict[str, Any] = {"status": "scheduled" if since or until else "alwaysEnabled"}
+    for name, delta in (("scheduledStartDateTime", since), ("scheduledEndDateTime", until)):
+        at = NOW + (delta or timedelta(0))
+        setting[name] = {"dateTime": f"{at:%Y-%m-%dT%H:%M:%S}.0000000", "timeZone": "UTC"}
+    world.admin("PATCH", f"/v1.0/users/{person}/mailboxSettings", automaticRepliesSetting=setting)
+
+
+def test_who_is_out_of_office_is_known_with_the_end(world: Running, graph: Graph) -> None:
+    set_away(world, BEN)
+    set_away(world, CHLOE, since=-HOUR, until=3 * HOUR)
+    set_away(world, PRIYA, since=HOUR, until=3 * HOUR)
+    found = graph.away([ADA, BEN, CHLOE, PRIYA, BEN], now=NOW)
+    assert found == {
+        ADA: Absence(False), BEN: Absence(True), CHLOE: Absence(True, NOW + 3 * HOUR), PRIYA: Absence(False),
+    }  # fmt: skip
+
+
+def test_nobody_is_not_known_about(graph: Graph) -> None:
+    assert graph.away([NOBODY], now=NOW) == {}
+    assert graph.away([], now=NOW) == {}
+
+
+def test_without_presence_the_mailboxes_tell(world: Running, graph: Graph) -> None:
+    world.admin("POST", "/sandbox/faults", path="getPresencesByUserId", status=403)
+    set_away(world, BEN, since=-HOUR, until=HOUR)
+    set_away(world, CHLOE, since=HOUR, until=2 * HOUR)
+    set_away(world, PRIYA)
+    assert graph.away([ADA, BEN, CHLOE, PRIYA], now=NOW) == {
+        ADA: Absence(False), BEN: Absence(True, NOW + HOUR), CHLOE: Absence(False), PRIYA: Absence(True),
+    }  # fmt: skip
+    assert graph.away([CHLOE], now=NOW + HOUR) == {CHLOE: Absence(True, NOW + 2 * HOUR)}
+    assert graph.away([CHLOE], now=NOW + 2 * HOUR) == {CHLOE: Absence(False)}
+
+
+def test_without_mailboxes_presence_tells_and_one_refusal_is_enough(world: Running, graph: Graph) -> None:
+    for person in (BEN, CHLOE):
+        set_away(world, person, since=-HOUR, until=HOUR)
+    # A second question to a mailbox would be answered, and the end would show.
+    world.admin("POST", "/sandbox/faults", path="mailboxSettings", status=403, times=1)
+    assert graph.away([ADA, BEN, CHLOE], now=NOW) == {
+        ADA: Absence(False), BEN: Absence(True), CHLOE: Absence(True),
+    }  # fmt: skip
+
+
+def test_without_any_permission_nothing_is_known_and_nothing_fails(world: Running, graph: Graph) -> None:
+    set_away(world, BEN)
+    world.admin("POST", "/sandbox/faults", path="getPresencesByUserId|mailboxSettings", status=403)
+    assert graph.away([ADA, BEN], now=NOW) == {}
+
+
+def test_the_permission_itself_is_asked_for(world: Running) -> None:
+    token = world.token(kind="graph", claims={"roles": ["User.Read.All"]})
+    assert Graph(lambda: token, world.graph_url, str(world.ca)).away([ADA], now=NOW) == {}
+
+
+def test_absences_are_worth_another_try_when_graph_is_busy(world: Running, graph: Graph) -> None:
+    world.admin("POST", "/sandbox/faults", path="getPresencesByUserId", status=429, retry_after=3)
+    with pytest.raises(TemporaryError) as failed:
+        graph.away([ADA], now=NOW)
+    assert failed.value.retry_after == 3
+
+
+def test_many_are_asked_about_in_several_calls(
+    world: Running, graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("connectors.graph.MOST_PRESENCES", 2)
+    assert set(graph.away([ADA, BEN, CHLOE, PRIYA, ELENA], now=NOW)) == {ADA, BEN, CHLOE, PRIYA, ELENA}
+
+
+@pytest.mark.parametrize(
+    ("row", "answer"),
+    [
+        ({"availability": "Away", "activity": "Away"}, False),
+        ({"availability": "outOfOffice", "activity": "outOfOffice"}, True),
+        ({"availability": "Offline", "activity": "OutOfOffice", "outOfOfficeSettings": None}, True),
+        (
+            {
+                "availability": "Busy",
+                "activity": "InAMeeting",
+                "outOfOfficeSettings": {"isOutOfOffice": True},
+            },
+            True,
+        ),
+        ({"availability": "PresenceUnknown", "activity": "PresenceUnknown"}, None),
+        ({"availability": "presenceUnknown", "outOfOfficeSettings": {"isOutOfOffice": True}}, True),
+    ],
+)
+def test_presence_is_read_in_both_spellings(row: dict[str, Any], answer: bool | None) -> None:
+    assert _is_out(row) is answer
+
+
+@pytest.mark.parametrize(
+    ("end", "until"),
+    [
+        (
+            {"dateTime": "2026-11-28T18:00:00.0000000", "timeZone": "UTC"},
+            datetime(2026, 11, 28, 18, tzinfo=UTC),
+        ),
+        (
+            {"dateTime": "2026-11-28T18:00:00", "timeZone": "Europe/Berlin"},
+            datetime(2026, 11, 28, 17, tzinfo=UTC),
+        ),
+        ({"dateTime": "2026-11-28T18:00:00", "timeZone": "Pacific Standard Time"}, None),
+        ({"dateTime": "soon", "timeZone": "UTC"}, None),
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_an_end_that_cannot_be_read_is_no_end(end: object, until: datetime | None) -> None:
+    row = {"status": "scheduled", "scheduledEndDateTime": end}
+    assert _absence(row, now=datetime(2026, 11, 20, tzinfo=UTC)) == Absence(True, until)
 
 
 @pytest.mark.parametrize(("status", "retry_after"), [(429, 17), (503, 2), (500, None), (504, None)])

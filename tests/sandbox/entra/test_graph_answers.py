@@ -1,5 +1,6 @@
 """Graph's own shapes: selections, searches, refusals."""
 
+import json
 from typing import Any
 
 import httpx
@@ -115,6 +116,58 @@ def test_at_most_twenty_groups_are_checked_at_once(world: Running) -> None:
 
 def test_everybody_is_at_work(world: Running) -> None:
     assert get(world, f"/users/{ADA}/presence").json()["outOfOfficeSettings"]["isOutOfOffice"] is False
+
+
+def test_presence_and_automatic_replies_have_graphs_shape(world: Running) -> None:
+    world.admin("POST", "/sandbox/away", person="ada@example.com", until="2099-11-28T18:00:00+01:00")
+    presence = get(world, f"/users/{ADA}/presence").json()
+    assert {"id", "availability", "activity", "outOfOfficeSettings", "statusMessage"} < set(presence)
+    assert (presence["activity"], presence["outOfOfficeSettings"]["isOutOfOffice"]) == ("OutOfOffice", True)
+    reply = get(world, f"/users/{ADA}/mailboxSettings/automaticRepliesSetting").json()
+    end = {"dateTime": "2099-11-28T17:00:00.0000000", "timeZone": "UTC"}
+    assert (reply["status"], reply["scheduledEndDateTime"]) == ("scheduled", end)
+    world.admin("POST", "/sandbox/away", person=ADA)
+    assert (
+        get(world, f"/users/{ADA}/mailboxSettings/automaticRepliesSetting").json()["status"]
+        == "alwaysEnabled"
+    )
+    world.admin("POST", "/sandbox/away", person=ADA, back=True)
+    assert get(world, f"/users/{ADA}/mailboxSettings/automaticRepliesSetting").json()["status"] == "disabled"
+
+
+@pytest.mark.parametrize("ids", [[], ["x"], [ADA] * 651, ADA, None])
+def test_presences_are_asked_for_by_up_to_650_ids(world: Running, ids: object) -> None:
+    headers = {"Authorization": f"Bearer {world.token(kind='graph')}"}
+    with world.client() as client:
+        answer = client.post("/v1.0/communications/getPresencesByUserId", headers=headers, json={"ids": ids})
+    assert error_of(answer) == (400, "BadRequest")
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [
+        ({"status": "sometimes"}, (400, "BadRequest")),
+        ({"status": "scheduled"}, (400, "BadRequest")),
+        (None, (400, "BadRequest")),
+    ],
+)
+def test_automatic_replies_that_cannot_be_are_refused(
+    world: Running, setting: object, expected: tuple[int, str]
+) -> None:
+    headers = {"Authorization": f"Bearer {world.sandbox.admin_secret}"}
+    with world.client() as client:
+        path = f"/v1.0/users/{ADA}/mailboxSettings"
+        answer = client.patch(path, headers=headers, json={"automaticRepliesSetting": setting})
+    assert error_of(answer) == expected
+
+
+def test_who_is_away_is_still_away_after_a_restart(world: Running) -> None:
+    world.admin("POST", "/sandbox/away", person=ADA, until="2099-11-28T18:00:00+00:00")
+    state = json.loads(json.dumps(world.sandbox.snapshot()))
+    world.admin("POST", "/sandbox/away", person=ADA, back=True)
+    assert not world.sandbox.directory.is_away(ADA)
+    world.sandbox.restore(state)
+    assert world.sandbox.directory.is_away(ADA)
 
 
 def test_changes_make_the_state_worth_saving(world: Running) -> None:
