@@ -29,6 +29,7 @@ class Permission(StrEnum):
     DECIDE_AS_LEADERSHIP = "decide_as_leadership"
     MANAGE_CLUSTERS = "manage_clusters"
     MANAGE_BUDGETS = "manage_budgets"
+    MANAGE_NOTICES = "manage_notices"
     MANAGE_TIERS = "manage_tiers"
 
 
@@ -40,6 +41,7 @@ HOLDERS: Mapping[Permission, frozenset[Role]] = {
     Permission.DECIDE_AS_LEADERSHIP: frozenset({Role.ENGINEERING_LEADERSHIP}),
     Permission.MANAGE_CLUSTERS: frozenset({Role.PLATFORM_LEAD}),
     Permission.MANAGE_BUDGETS: frozenset({Role.PLATFORM_LEAD}),
+    Permission.MANAGE_NOTICES: frozenset({Role.PLATFORM_LEAD}),
     Permission.MANAGE_TIERS: frozenset({Role.PLATFORM_LEAD}),
 }
 DECIDING = (Permission.DECIDE_AS_PLATFORM, Permission.DECIDE_AS_LEADERSHIP)

@@ -62,6 +62,7 @@ PERMISSIONS: Mapping[str, str] = {
     "decide_as_leadership": "Decide engineering leadership's step of a request.",
     "manage_clusters": "Add and change clusters and flavors, and have any tenancy looked at again.",
     "manage_budgets": "Set budgets, and give back what any team holds.",
+    "manage_notices": "Set up the channels that are told, and send again what could not be sent.",
 }
 
 ABOUT_EVENTS = """\
