@@ -74,8 +74,9 @@ def evaluate(ask: Ask, standing: Standing, policy: Policy) -> Evaluation:
         sum((part.gpu_hours for part in parts.values()), Decimal(0)),
     )
     rules = list(applied(ask, standing, policy.thresholds_for(*kind), parts, total))
-    blocked = any(rule.blocks for rule in rules)
-    fails = any(not rule.holds for rule in rules)
+    fails = blocked = False
+    for rule in rules:
+        fails, blocked = fails or not rule.holds, blocked or rule.blocks
     if fails:
         rules.sort(key=lambda rule: (not rule.blocks, rule.holds))
     return Evaluation(

@@ -99,8 +99,9 @@ def applied(
     ask: Ask, standing: Standing, limits: "Thresholds", parts: Mapping[date, Amount], total: Amount
 ) -> Iterator[Rule]:
     """Every rule that says something about an ask; `parts` is its cost by month and `total` in all."""
-    if ask.gpus:
-        yield from _pool(ask, standing, limits)
+    gpus = ask.gpus
+    if gpus:
+        yield from _pool(gpus, standing, limits)
     yield from _budget(standing, limits, parts)
     length = ask.until - standing.now
     too_long = length > timedelta(days=limits.longest_days)
@@ -108,8 +109,8 @@ def applied(
         "days", length <= timedelta(days=limits.automatic_days), length,
         (limits.automatic_days, limits.longest_days, too_long), too_long,
     )  # fmt: skip
-    if ask.gpus:
-        yield from _gpus(ask, standing, limits, total)
+    if gpus:
+        yield from _gpus(gpus, standing, limits, total)
     yield Rule("money", total.usd <= limits.automatic_usd, total.usd, limits.automatic_usd)
     if ask.environment:
         allowed = limits.automatic_environments
@@ -120,15 +121,15 @@ def applied(
         yield Rule("gate", False, ask.name, None)
 
 
-def _pool(ask: Ask, standing: Standing, limits: "Thresholds") -> Iterator[Rule]:
+def _pool(gpus: int, standing: Standing, limits: "Thresholds") -> Iterator[Rule]:
     total, free = standing.total_gpus, standing.free_gpus
     if total is None or free is None:
         return
-    fits = ask.gpus <= total
-    yield Rule("exists", fits, ask.gpus, total, not fits)
-    yield Rule("free", ask.gpus <= free, free, (ask.gpus, total))
+    fits = gpus <= total
+    yield Rule("exists", fits, gpus, total, not fits)
+    yield Rule("free", gpus <= free, free, (gpus, total))
     if limits.keep_free_gpus:
-        yield Rule("after", free - ask.gpus >= limits.keep_free_gpus, free - ask.gpus, limits.keep_free_gpus)
+        yield Rule("after", free - gpus >= limits.keep_free_gpus, free - gpus, limits.keep_free_gpus)
 
 
 def _budget(standing: Standing, limits: "Thresholds", parts: Mapping[date, Amount]) -> Iterator[Rule]:
@@ -149,14 +150,14 @@ def _budget(standing: Standing, limits: "Thresholds", parts: Mapping[date, Amoun
             )
 
 
-def _gpus(ask: Ask, standing: Standing, limits: "Thresholds", total: Amount) -> Iterator[Rule]:
-    yield Rule("gpus", ask.gpus <= limits.automatic_gpus, ask.gpus, limits.automatic_gpus)
+def _gpus(gpus: int, standing: Standing, limits: "Thresholds", total: Amount) -> Iterator[Rule]:
+    yield Rule("gpus", gpus <= limits.automatic_gpus, gpus, limits.automatic_gpus)
     if (most_hours := limits.automatic_gpu_hours) is not None:
         yield Rule("gpu_hours", total.gpu_hours <= most_hours, total.gpu_hours, most_hours)
-    team = standing.recent_team_gpus + ask.gpus
+    team = standing.recent_team_gpus + gpus
     yield Rule("window", team <= limits.window_gpus_team, (team, limits.window_days), limits.window_gpus_team)
     if (most := limits.window_gpus_person) is not None:
-        person = standing.recent_person_gpus + ask.gpus
+        person = standing.recent_person_gpus + gpus
         yield Rule("window_person", person <= most, (person, limits.window_days), most)
     if standing.held_gpus and limits.least_use_percent:
         use, least = standing.use_percent, limits.least_use_percent
