@@ -25,7 +25,7 @@ def measure(on: rig.Rig) -> Measured:
     among = seed.crowd(now)
     seed.requests(among, count=REQUESTS, waiting=WAITING, now=now)
     rig.settle(on)
-    if (found := Request.objects.awaiting(among.lead).count()) != WAITING:
+    if (found := Request.objects.awaiting(among.lead, now).count()) != WAITING:
         raise RuntimeError(f"{found} requests wait instead of {WAITING}: bench/seed.py no longer fits.")
     client = signed_in(among.lead)
     with rig.portal(on) as port, coldfront.started(on, requests=REQUESTS, waiting=WAITING) as peer:

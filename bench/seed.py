@@ -13,8 +13,9 @@ from django.db.models import Model
 from accounts.models import Membership, Project, RoleHeld, Team, User
 from accounts.roles import Role
 from allocations.models import Allocation
-from approvals.models import Decision, Request, Step
-from approvals.policy import Seat
+from approvals.document import LEADERSHIP, LEADS
+from approvals.models import Decision, Request, Revision, Step
+from approvals.routing import start
 from approvals.states import State
 from fleet.models import Cluster, Flavor
 from provisioning.models import Tenancy
@@ -69,53 +70,65 @@ def requests(among: Crowd, *, count: int, waiting: int, now: datetime) -> None:
         for number in range(count)
     ]
     _store(Request, rows)
+    _store(Revision, [_revision(row) for row in rows])
     _store(Step, [step for row in rows for step in _steps(row)])
     decided = [row for row in rows if row.decided_at]
-    steps = {step.request_id: step for step in Step.objects.filter(position=1, done_at__isnull=False)}
+    steps = {step.request_id: step for step in Step.objects.filter(position=0, done_at__isnull=False)}
     _store(Decision, [_decision(row, steps[row.pk], among.lead) for row in decided])
-    _store(Allocation, [_allocation(row) for row in decided if row.approved_gpus])
+    _store(Allocation, [_allocation(row) for row in decided if row.approved_count])
 
 
 def _request(among: Crowd, number: int, dice: random.Random, *, at: datetime, is_open: bool) -> Request:
     place = dice.randrange(TEAMS)
+    flavor, purpose = among.flavors[place % CLUSTERS], dice.choice(Request.Purpose.values)
     gpus, days = dice.choice((3, 4, 4, 5, 6, 8, 16)), dice.randint(1, 30)
     is_approved = not is_open and dice.random() < 0.8
     decided_at = None if is_open else at + dice.randint(1, 60) * HOUR
     state = State.WAITING if is_open else State.APPROVED if is_approved else State.REJECTED
     return Request(
         team_id=among.tenancies[place].team_id, tenancy=among.tenancies[place],
-        requester=among.people[place], flavor=among.flavors[place % CLUSTERS], gpus=gpus,
-        until=(decided_at or at) + days * DAY, purpose=dice.choice(Request.Purpose.values),
-        reason=REASON.format(number), state=state, usd=PRICE * gpus * days * 24,
-        approved_gpus=gpus if is_approved else None, created_at=at, updated_at=decided_at or at,
-        decided_at=decided_at,
+        requester=among.people[place], flavor=flavor, count=gpus, gpus=gpus, offering="gpus",
+        spec={"flavor": f"{flavor.cluster.name}/{flavor.name}", "gpus": gpus, "purpose": purpose},
+        until=(decided_at or at) + days * DAY, purpose=purpose, reason=REASON.format(number), state=state,
+        usd=PRICE * gpus * days * 24, approved_count=gpus if is_approved else None, created_at=at,
+        updated_at=decided_at or at, decided_at=decided_at, lapses_at=at + 14 * DAY,
+    )  # fmt: skip
+
+
+def _revision(row: Request) -> Revision:
+    return Revision(
+        request=row, number=1, spec=row.spec, count=row.count, until=row.until, reason=row.reason, usd=row.usd,
+        by_id=row.requester_id, at=row.created_at,
     )  # fmt: skip
 
 
 def _steps(row: Request) -> Iterator[Step]:
-    seats = [Seat.PLATFORM_LEADS, Seat.ENGINEERING_LEADERSHIP][: 2 if row.gpus >= 8 else 1]
-    for position, seat in enumerate(seats, 1):
-        opened = row.created_at if position == 1 else row.decided_at
-        yield Step(
-            request=row, version=1, position=position, seat=seat, opened_at=opened, done_at=row.decided_at
-        )
+    for position, plan in enumerate([LEADS, LEADERSHIP][: 2 if row.gpus >= 8 else 1]):
+        step = Step(
+            request=row, version=1, position=position, seat=plan.by, label=plan.words, escalate_to=plan.escalate_to,
+            plan={"remind": plan.remind_hours, "target": plan.target_hours, "escalate": plan.escalate_hours},
+            done_at=row.decided_at,
+        )  # fmt: skip
+        if position == 0 or row.decided_at:
+            start(step, now=row.created_at)
+        yield step
 
 
 def _decision(row: Request, step: Step, lead: User) -> Decision:
     assert row.decided_at is not None
     return Decision(
-        request=row, requester_id=row.requester_id, by=lead, step=step, content_version=1, at=row.decided_at,
-        verdict="approve" if row.approved_gpus else "reject", gpus=row.approved_gpus, usd=row.usd,
-        reason="" if row.approved_gpus else "The cluster is reserved for the release that week.",
+        request=row, requester_id=row.requester_id, by=lead, seat_of=lead, step=step, content_version=1,
+        verdict="approve" if row.approved_count else "reject", count=row.approved_count, usd=row.usd,
+        reason="" if row.approved_count else "The cluster is reserved for the release that week.", at=row.decided_at,
     )  # fmt: skip
 
 
 def _allocation(row: Request) -> Allocation:
     assert row.decided_at is not None
-    assert row.approved_gpus is not None
+    assert row.approved_count is not None
     return Allocation(
         team_id=row.team_id, tenancy_id=row.tenancy_id, flavor_id=row.flavor_id, reference=row.reference,
-        gpus=row.approved_gpus, price_per_gpu_hour=PRICE, starts_at=row.decided_at, until=row.until,
+        gpus=row.approved_count, price_per_gpu_hour=PRICE, starts_at=row.decided_at, until=row.until,
         ended_at=row.until, end_reason=Allocation.End.EXPIRED, ended_by="portal",
     )  # fmt: skip
 
