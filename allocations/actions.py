@@ -9,7 +9,8 @@ from decimal import Decimal
 from typing import Any, TypedDict, Unpack
 
 from django.db import transaction
-from django.db.models import Sum
+from django.db.models import QuerySet, Sum
+from django.urls import reverse
 
 from accounts.models import Team, User
 from accounts.refusals import BadInput, Conflict, NoRight
@@ -18,11 +19,14 @@ from allocations import budgets, money
 from allocations.desired_state import Kind as FlavorKind
 from allocations.desired_state import Place, desired
 from allocations.models import Allocation, Budget
+from allocations.told import close_message
 from allocations.words import hours
 from audit.actors import PORTAL, Actor
 from audit.events import Kind
 from audit.log import record
 from fleet.models import Flavor
+from notices.actions import tell
+from notices.kinds import NoticeKind
 from provisioning.actions import publish
 from provisioning.models import Tenancy
 
@@ -59,6 +63,8 @@ def issue(*, tenancy: Tenancy, flavor: Flavor, gpus: int, reference: str, until:
     )
     refresh(locked, actor=actor, now=now)
     _tell(Kind.ALLOCATION_ISSUED, allocation, actor, until=until.isoformat())
+    # Only what this reference has set aside: those budgets are locked already.
+    tell_close(Budget.objects.filter(holds__reference=reference).distinct(), now=now)
     return allocation
 
 
@@ -115,6 +121,34 @@ def set_budget(team: Team, *, month: date, by: User, **limits: Unpack[Limits]) -
     record(Kind.BUDGET_SET, actor=by.as_actor(), subject=("team", team.pk), team_id=team.pk, month=str(month),
            **before, **{name: _plain(getattr(budget, name)) for name in limits})  # fmt: skip
     return budget
+
+
+@transaction.atomic
+def tell_close(rows: QuerySet[Budget], *, now: datetime) -> int:
+    """Tell members and audit log of each of these budgets that has reached its soft stage, once a month's budget.
+
+    Returns how many were told of. Months that are over are not told of any more.
+    """
+    told = 0
+    close = Budget.objects.to_tell(now).filter(pk__in=rows.values("pk"))
+    for budget in close.select_related("team").order_by("team", "month"):
+        # The mark is the guard: whoever sets it tells.
+        if Budget.objects.filter(pk=budget.pk, soft_told_at=None).update(soft_told_at=now):
+            _tell_close(budget, now=now)
+            told += 1
+    return told
+
+
+def _tell_close(budget: Budget, *, now: datetime) -> None:
+    team = budget.team
+    tell(
+        NoticeKind.BUDGET_SOFT, to=User.objects.filter(memberships__team=team), subject=("team", team.pk),
+        link=reverse("team-budget", args=[team.slug]), message=close_message(budget), now=now,
+    )  # fmt: skip
+    numbers = ("held_usd", "limit_usd", "held_gpu_hours", "gpu_hours_limit", "soft_percent")
+    record(Kind.BUDGET_SOFT_REACHED, actor=PORTAL, subject=("team", team.pk), team_id=team.pk,
+           month=f"{budget.month:%B %Y}", percent=budget.percent_held,
+           **{name: _plain(getattr(budget, name)) for name in numbers})  # fmt: skip
 
 
 def _above_what_is_held(budget: Budget) -> None:

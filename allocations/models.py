@@ -102,6 +102,10 @@ class BudgetQuerySet(models.QuerySet["Budget"]):
         )
         return self.filter(money_is | hours_are)
 
+    def to_tell(self, now: datetime) -> "BudgetQuerySet":
+        """Those that are close, of this month or a later one, of which nobody was told."""
+        return self.close().filter(soft_told_at=None, month__gte=money.month_of(now))
+
 
 class Budget(models.Model):
     """A team's money and GPU-hours for one calendar month; what is held never passes a limit, whoever writes.
@@ -155,10 +159,18 @@ class Budget(models.Model):
     @property
     def is_close(self) -> bool:
         """Whether the soft stage of either limit is reached; a month of which nothing is held is not close."""
+        return any(held > 0 and held * 100 >= limit * self.soft_percent for held, limit in self._shares())
+
+    @property
+    def percent_held(self) -> int:
+        """What is set aside of that limit of which more is, rounded down; never above 100."""
+        return max((int(100 * held / limit) if limit else 100 * (held > 0)) for held, limit in self._shares())
+
+    def _shares(self) -> list[tuple[Decimal, Decimal]]:
         pairs = [(self.held_usd, self.limit_usd)]
-        if self.gpu_hours_limit is not None:
-            pairs.append((self.held_gpu_hours, self.gpu_hours_limit))
-        return any(held > 0 and held * 100 >= limit * self.soft_percent for held, limit in pairs)
+        return (
+            pairs if self.gpu_hours_limit is None else [*pairs, (self.held_gpu_hours, self.gpu_hours_limit)]
+        )
 
 
 class Hold(models.Model):

@@ -72,7 +72,7 @@ def by_month(*, gpus: int, usd_per_hour: Decimal, start: datetime, end: datetime
     parts: dict[date, Amount] = {}
     spent, at = NOTHING, start
     while at < end:
-        until = min(_next_month(at), end)
+        until = min(next_month(at), end)
         # Each part is the difference of two rounded totals, so rounding never adds or loses a cent.
         total = Amount(
             cost_of(usd_per_hour=usd_per_hour, start=start, end=until),
@@ -89,6 +89,8 @@ def month_of(moment: datetime) -> date:
     return date(moment.year, moment.month, 1)
 
 
-def _next_month(moment: datetime) -> datetime:
+def next_month(moment: datetime) -> datetime:
+    """The first moment of the month (UTC) after the one in which the moment lies."""
+    moment = moment.astimezone(UTC)
     year, month = (moment.year + 1, 1) if moment.month == 12 else (moment.year, moment.month + 1)
     return datetime(year, month, 1, tzinfo=UTC)

@@ -3,6 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 
+from allocations.pacing import Course
+
 
 def usd(amount: Decimal) -> str:
     """USD, cents only below $10 and only when there are some: "$1,233", "$3.67"."""
@@ -15,6 +17,11 @@ def moment(at: datetime, now: datetime) -> str:
     at = at.astimezone(UTC)
     year = "" if at.year == now.astimezone(UTC).year else f" {at.year}"
     return f"{at:%a} {at.day} {at:%b}{year}, {at:%H:%M}"
+
+
+def day(at: datetime, now: datetime) -> str:
+    """ "Tue 24 Nov" in UTC, with the year when it is not this year's."""
+    return moment(at, now).partition(",")[0]
 
 
 def span(length: timedelta) -> str:
@@ -56,3 +63,11 @@ def hours(amount: Decimal) -> str:
     whole = amount == amount.to_integral_value()
     text = f"{amount:,.0f}" if whole else f"{amount:,.2f}".rstrip("0")
     return f"{text} GPU-hour" if amount == 1 else f"{text} GPU-hours"
+
+
+def pace_words(course: Course, *, now: datetime, unit: str = "USD") -> str:
+    """Where the month leads: "At this pace the month ends at $8,100 of $12,000." or when it is used up."""
+    show, what = (usd, "the budget") if unit == "USD" else (hours, "the allowance of GPU-hours")
+    if course.used_up is not None:
+        return f"At this pace {what} is used up on {day(course.used_up, now)}."
+    return f"At this pace the month ends at {show(course.at_pace)} of {show(course.limit)}."

@@ -14,6 +14,7 @@ SENTENCES: Mapping[str, str] = {
     Kind.TENANCY_FAILED: "Could not be set up",
     Kind.DRIFT_REPAIRED: "A change from elsewhere was put right",
     Kind.TEAM_CREATED: "Team created",
+    Kind.BUDGET_SOFT_REACHED: "{percent} % of the budget of {month} set aside",
 }
 
 
@@ -21,6 +22,6 @@ def sentence(event: Event, *, products: Mapping[str, str] | None = None) -> tupl
     """What happened without who did it, and who did it; `products` puts the names people use for flavors."""
     if event.kind not in SENTENCES:
         return f"{event.actor_name} {event.words}", ""
-    details = {"gpus": "", "flavor": "GPUs", "returned": "", **event.details}
+    details = {"gpus": "", "flavor": "GPUs", "returned": "", "percent": "", "month": "", **event.details}
     details["flavor"] = (products or {}).get(details["flavor"], details["flavor"])
     return SENTENCES[event.kind].format_map(details), event.actor_name
