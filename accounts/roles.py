@@ -31,6 +31,9 @@ class Permission(StrEnum):
     MANAGE_BUDGETS = "manage_budgets"
     MANAGE_NOTICES = "manage_notices"
     MANAGE_TIERS = "manage_tiers"
+    SEE_POLICY_DRAFTS = "see_policy_drafts"
+    MANAGE_POLICY = "manage_policy"
+    ACTIVATE_POLICY = "activate_policy"
 
 
 HOLDERS: Mapping[Permission, frozenset[Role]] = {
@@ -43,6 +46,9 @@ HOLDERS: Mapping[Permission, frozenset[Role]] = {
     Permission.MANAGE_BUDGETS: frozenset({Role.PLATFORM_LEAD}),
     Permission.MANAGE_NOTICES: frozenset({Role.PLATFORM_LEAD}),
     Permission.MANAGE_TIERS: frozenset({Role.PLATFORM_LEAD}),
+    Permission.SEE_POLICY_DRAFTS: frozenset({Role.PLATFORM_LEAD, Role.ENGINEERING_LEADERSHIP, Role.AUDITOR}),
+    Permission.MANAGE_POLICY: frozenset({Role.PLATFORM_LEAD}),
+    Permission.ACTIVATE_POLICY: frozenset({Role.PLATFORM_LEAD, Role.ENGINEERING_LEADERSHIP}),
 }
 DECIDING = (Permission.DECIDE_AS_PLATFORM, Permission.DECIDE_AS_LEADERSHIP)
 
