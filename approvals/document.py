@@ -12,17 +12,12 @@ from typing import Any, Literal
 import yaml
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from approvals.yaml_text import PolicyRefused, parse, unfit
+
 CLOSED = ConfigDict(extra="forbid")
-LARGEST = 64_000
+MOST = 10**9
+LONGEST_NAME = 120
 PLATFORM_LEADS, ENGINEERING_LEADERSHIP, MANAGERS = "platform_leads", "engineering_leadership", "managers"
-
-
-class PolicyRefused(ValueError):
-    """A document that is no policy; `problems` are (place in the document, what is wrong) pairs."""
-
-    def __init__(self, *problems: tuple[str, str]) -> None:
-        super().__init__("; ".join(f"{place}: {what}" if place else what for place, what in problems))
-        self.problems = problems
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,10 +165,13 @@ def seat_words(seat: str) -> str:
 _POLICY: TypeAdapter[Policy] = TypeAdapter(Policy)
 _THRESHOLDS: TypeAdapter[Thresholds] = TypeAdapter(Thresholds)
 NAMES = frozenset(each.name for each in fields(Thresholds))
+FLAGS = frozenset(each.name for each in fields(Thresholds) if each.type == "bool" or each.type is bool)
 
 
 def policy_from(stored: Mapping[str, Any]) -> Policy:
     """The policy of a JSON document; raises PolicyRefused naming every place that is wrong."""
+    if harmful := tuple(unfit("", stored, flags=FLAGS)):
+        raise PolicyRefused(*harmful)
     try:
         policy = _POLICY.validate_python(dict(stored))
     except ValidationError as error:
@@ -211,16 +209,7 @@ def plain_thresholds(thresholds: Thresholds) -> dict[str, Any]:
 
 def read(text: str) -> Policy:
     """The policy of a YAML text; raises PolicyRefused. Aliases are refused: they make small texts large."""
-    if len(text.encode()) > LARGEST:
-        raise PolicyRefused(("", "The file is larger than 64 kB."))
-    try:
-        if any(isinstance(token, yaml.AliasToken | yaml.AnchorToken) for token in yaml.scan(text)):
-            raise PolicyRefused(("", "Anchors and aliases are not taken: write the values out."))
-        said = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"line {mark.line + 1}" if mark else ""
-        raise PolicyRefused((where, "This is not YAML that can be read.")) from error
+    said = parse(text)
     if not isinstance(said, dict):
         raise PolicyRefused(("", "A policy is a mapping with thresholds, overrides and routes."))
     return policy_from({str(key): value for key, value in said.items()})
@@ -241,6 +230,9 @@ def contradictions_in(policy: Policy) -> Iterator[tuple[str, str]]:
     for at, route in enumerate(policy.routes):
         if not route.steps:
             yield f"routes.{at}.steps", "Somebody must decide: name at least one step."
+        if len(route.name) > LONGEST_NAME:
+            yield f"routes.{at}.name", f"At most {LONGEST_NAME} characters."
+        yield from _of_sizes(f"routes.{at}", route)
         if at < len(policy.routes) - 1 and _takes_all(route):
             yield f"routes.{at}", "Takes every ask, so the routes after it are never used."
         for number, step in enumerate(route.steps):
@@ -256,8 +248,11 @@ def _takes_all(route: Route) -> bool:
 def _of_thresholds(place: str, numbers: Thresholds) -> Iterator[tuple[str, str]]:
     for each in fields(Thresholds):
         value = getattr(numbers, each.name)
-        if isinstance(value, int | Decimal) and not isinstance(value, bool) and not 0 <= value <= 10**9:
-            yield f"{place}.{each.name}", "Write a number from 0 to 1,000,000,000."
+        if isinstance(value, int | Decimal) and not isinstance(value, bool) and not _is_bearable(value):
+            yield (
+                f"{place}.{each.name}",
+                "Write a number from 0 to 1,000,000,000, with at most four decimal places.",
+            )
     if numbers.automatic_days > numbers.longest_days:
         yield f"{place}.automatic_days", f"Longer than what is possible at all ({numbers.longest_days} days)."
     if numbers.automatic_gpus > numbers.window_gpus_team:
@@ -271,7 +266,24 @@ def _of_thresholds(place: str, numbers: Thresholds) -> Iterator[tuple[str, str]]
         yield f"{place}.least_use_percent", "Write a percentage from 0 to 100."
 
 
+def _of_sizes(place: str, route: Route) -> Iterator[tuple[str, str]]:
+    for name, value in (("gpus_from", route.gpus_from), ("usd_from", route.usd_from)):
+        if value is not None and not _is_bearable(value):
+            yield (
+                f"{place}.{name}",
+                "Write a number from 0 to 1,000,000,000, with at most four decimal places.",
+            )
+
+
+def _is_bearable(value: int | Decimal) -> bool:
+    # Looked at first: 1e999999999 is a short text, and a gigabyte once it is written out.
+    digits = value.as_tuple().exponent if isinstance(value, Decimal) else 0
+    return isinstance(digits, int) and -4 <= digits <= 9 and 0 <= value <= MOST
+
+
 def _of_step(place: str, step: StepPlan) -> Iterator[tuple[str, str]]:
+    if len(step.name) > LONGEST_NAME:
+        yield f"{place}.name", f"At most {LONGEST_NAME} characters."
     known = (PLATFORM_LEADS, ENGINEERING_LEADERSHIP, MANAGERS)
     if step.by not in known and not _is_group(step.by):
         yield f"{place}.by", f"Write {', '.join(known)} or group: with an object id."
@@ -290,12 +302,31 @@ def _is_group(by: str) -> bool:
     return by.startswith("group:") and len(oid) == 36 and all(c in "0123456789abcdef-" for c in oid)
 
 
+# What pydantic found, as people say it.
+WORDS_OF = {
+    "unexpected_keyword_argument": "There is no such key.",
+    "extra_forbidden": "There is no such key.",
+    "missing": "This is missing.",
+    "literal_error": "Choose dev, test or production.",
+    "int_parsing": "Write a whole number.",
+    "int_parsing_size": "Write a smaller number.",
+    "int_type": "Write a whole number.",
+    "int_from_float": "Write a whole number.",
+    "decimal_parsing": "Write an amount in USD.",
+    "decimal_type": "Write an amount in USD.",
+    "finite_number": "Write a number.",
+    "bool_parsing": "Write true or false.",
+    "bool_type": "Write true or false.",
+    "string_type": "Write a text.",
+    "tuple_type": "Write a list.",
+    "dict_type": "Write keys with values.",
+    "mapping_type": "Write keys with values.",
+    "dataclass_type": "Write keys with values.",
+}
+
+
 def _places(error: ValidationError) -> list[tuple[str, str]]:
-    words = {
-        "unexpected_keyword_argument": "There is no such key.",
-        "extra_forbidden": "There is no such key.",
-    }
     return [
-        (".".join(str(part) for part in problem["loc"]), words.get(problem["type"], problem["msg"]))
+        (".".join(str(part) for part in problem["loc"]), WORDS_OF.get(problem["type"], problem["msg"]))
         for problem in error.errors(include_url=False, include_context=False, include_input=False)
     ][:50]
