@@ -1,14 +1,10 @@
-"""What teams hold, and the money that is set aside for it."""
+"""What teams hold."""
 
-import re
-from datetime import date
 from typing import Any
 
 from django.db.models import QuerySet
-from django.http import Http404
-from django.shortcuts import get_object_or_404
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -16,16 +12,10 @@ from rest_framework.response import Response
 
 from accounts.api import TeamNameSerializer
 from accounts.endpoints import Endpoint
-from accounts.models import Team
 from accounts.replay import Answer, answer_once
-from accounts.strict import Choice, Gpus, Money, PageQuery, StrictSerializer, Text
+from accounts.strict import Choice, Gpus, PageQuery, StrictSerializer, Text
 from allocations import actions
-from allocations.budgets import fresh
-from allocations.models import Allocation, Budget
-from allocations.money import month_of
-
-MONTH = re.compile(r"(20[0-9]{2})-(0[1-9]|1[0-2])")
-SHOWN_MONTHS = 36
+from allocations.models import Allocation
 
 
 class AllocationSerializer(serializers.Serializer[Allocation]):
@@ -69,27 +59,6 @@ class GivenBackSerializer(serializers.Serializer[Any]):
     rest = AllocationSerializer(allow_null=True)
 
 
-class BudgetSerializer(serializers.Serializer[Budget]):
-    """A team's money for one calendar month (UTC), in USD."""
-
-    month = serializers.DateField(format="%Y-%m", help_text="Such as 2026-11.")
-    limit_usd = serializers.DecimalField(max_digits=12, decimal_places=2)
-    held_usd = serializers.DecimalField(max_digits=12, decimal_places=2)
-    left_usd = serializers.DecimalField(max_digits=12, decimal_places=2)
-
-
-class BudgetsSerializer(serializers.Serializer[Any]):
-    """The months of the last three years, newest first; the current one always stands among them."""
-
-    results = BudgetSerializer(many=True)
-
-
-class LimitSerializer(StrictSerializer):
-    """A month's limit."""
-
-    limit_usd = Money()
-
-
 class AllocationEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint):
     """What the caller's teams hold."""
 
@@ -123,38 +92,3 @@ class AllocationEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpo
     def _return(self, held: Allocation, gpus: int | None) -> Answer:
         rest = actions.give_back(held.pk, gpus=gpus, by=self.caller, now=timezone.now())
         return Answer({"rest": self.shown(rest, AllocationSerializer) if rest else None})
-
-
-class BudgetEndpoint(Endpoint):
-    """A team's budgets."""
-
-    queryset = Budget.objects.none()
-    serializer_class = BudgetSerializer
-
-    @extend_schema(operation_id="teams_budgets_list", responses=BudgetsSerializer)
-    def list(self, request: Request, slug: str) -> Response:
-        """The team's money, month by month."""
-        team = self._team(slug)
-        rows = list(Budget.objects.filter(team=team).order_by("-month")[:SHOWN_MONTHS])
-        month = month_of(timezone.now())
-        if month not in {row.month for row in rows}:
-            rows.append(fresh(team, month))
-        rows.sort(key=lambda row: row.month, reverse=True)
-        return Response(BudgetsSerializer({"results": rows}).data)
-
-    @extend_schema(
-        operation_id="teams_budgets_update", request=LimitSerializer, responses=BudgetSerializer,
-        parameters=[OpenApiParameter("month", str, OpenApiParameter.PATH, pattern=MONTH.pattern)],
-    )  # fmt: skip
-    def update(self, request: Request, slug: str, month: str) -> Response:
-        """Set a month's limit (platform leads)."""
-        team, parts = self._team(slug), MONTH.fullmatch(month)
-        if parts is None:
-            raise Http404
-        limit = self.body(LimitSerializer)["limit_usd"]
-        first = date(int(parts[1]), int(parts[2]), 1)
-        budget = actions.set_budget(team, month=first, limit_usd=limit, by=self.caller)
-        return Response(self.shown(budget, BudgetSerializer))
-
-    def _team(self, slug: str) -> Team:
-        return get_object_or_404(Team.objects.visible_to(self.request.user), slug=slug)

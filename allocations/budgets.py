@@ -36,7 +36,9 @@ def budgets_of(team: Team, months: list[date], *, lock: bool = False) -> dict[da
     if missing:
         like = usual(team)
         # Somebody else may make the same month now: theirs then stands.
-        Budget.objects.bulk_create((_fresh(team, month, like) for month in missing), ignore_conflicts=True)
+        Budget.objects.bulk_create(
+            (begin(team, month, like=like) for month in missing), ignore_conflicts=True
+        )
     rows = Budget.objects.filter(team=team, month__in=months).order_by("month")
     return {row.month: row for row in (rows.select_for_update(no_key=True) if lock else rows)}
 
@@ -58,10 +60,11 @@ def usual(team: Team) -> Budget:
 
 def fresh(team: Team, month: date) -> Budget:
     """A month as it would begin, not saved."""
-    return _fresh(team, month, usual(team))
+    return begin(team, month, like=usual(team))
 
 
-def _fresh(team: Team, month: date, like: Budget) -> Budget:
+def begin(team: Team, month: date, *, like: Budget) -> Budget:
+    """A month with the limits of another one, of which nothing is set aside; not saved."""
     return Budget(
         team=team,
         month=month,
@@ -89,7 +92,7 @@ def left_by_month(team: Team, months: Iterable[date], own: str = "") -> dict[dat
     return {
         month: _left(row, Amount(row.own_usd or Decimal(0), row.own_hours or Decimal(0)))
         if (row := known.get(month))
-        else _left(_fresh(team, month, like), NOTHING)
+        else _left(begin(team, month, like=like), NOTHING)
         for month in months
     }
 

@@ -6,6 +6,7 @@ from typing import Any
 from django import forms
 
 from accounts.fields import StrictForm, WholeNumberField
+from allocations.actions import Limits
 
 MOST_GPUS = 9_999
 
@@ -17,18 +18,34 @@ class GiveBackForm(StrictForm):
     token = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)
 
 
-class BudgetForm(StrictForm):
-    """A team's limit for one month in USD."""
-
-    month = forms.ChoiceField(label="Month", error_messages={"invalid_choice": "Choose one of these months."})
-    limit_usd = forms.DecimalField(
-        label="Limit", min_value=0, max_value=9_999_999_999, decimal_places=2, max_digits=12,
+def amount_field(label: str, *, of: str, **options: Any) -> forms.DecimalField:
+    """A number to two places, 0 or more."""
+    return forms.DecimalField(
+        label=label, min_value=0, max_value=9_999_999_999, decimal_places=2, max_digits=12,
         error_messages={
-            "invalid": "Write an amount in USD, like 12000 or 12000.50.",
-            "max_value": "No budget is that large.",
+            "invalid": f"Write {of}, like 12000 or 12000.50.",
+            "max_value": "No limit is that large.",
             "min_value": "A limit is 0 or more.",
         },
+        **options,
     )  # fmt: skip
+
+
+class BudgetForm(StrictForm):
+    """A team's limits for one month; a field that is not sent leaves its limit as it is."""
+
+    month = forms.ChoiceField(
+        label="Month",
+        error_messages={"invalid_choice": "Choose one of these months."},
+        widget=forms.HiddenInput,
+    )
+    limit_usd = amount_field("Money", of="an amount in USD")
+    gpu_hours_limit = amount_field(
+        "GPU-hours", of="GPU-hours", required=False, help_text="Empty: as many as the money buys."
+    )
+    soft_percent = WholeNumberField(
+        label="Close from", most=100, of="percent", required=False, help_text="From there on, people decide."
+    )
 
     def __init__(
         self, data: Any = None, *, months: list[date], initial: dict[str, Any] | None = None
@@ -37,3 +54,14 @@ class BudgetForm(StrictForm):
         field = self.fields["month"]
         assert isinstance(field, forms.ChoiceField)  # noqa: S101 - told to the type checker
         field.choices = [(month.isoformat(), f"{month:%B %Y}") for month in months]
+
+    @property
+    def limits(self) -> Limits:
+        """What was sent, for `set_budget`; an empty number of GPU-hours is none, an empty percentage the old one."""
+        said = self.cleaned_data
+        found = Limits(limit_usd=said["limit_usd"])
+        if "gpu_hours_limit" in self.data:
+            found["gpu_hours_limit"] = said["gpu_hours_limit"]
+        if said["soft_percent"] is not None:
+            found["soft_percent"] = said["soft_percent"]
+        return found

@@ -1,19 +1,16 @@
-"""What giving back does, and a team's money by month, as pages show them."""
+"""What giving back does, as its page shows it."""
 
-from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 from django.db.models import F, Sum
 
-from accounts.models import Team
-from allocations import budgets, money
+from allocations import money
 from allocations.models import Allocation
 from allocations.words import gpus, moment, usd
 
 Part = dict[str, Any]
-MONTHS_AHEAD = 3
 
 
 def effect(allocation: Allocation, count: int, *, now: datetime) -> Part:
@@ -39,24 +36,3 @@ def effect(allocation: Allocation, count: int, *, now: datetime) -> Part:
         "rest": gpus(allocation.gpus - count, allocation.flavor.product) if count < allocation.gpus else "",
         "button": f"Give back {gpus(count, allocation.flavor.product)}",
     }
-
-
-def months_from(now: datetime) -> list[date]:
-    """This month and those after it that a limit can be set for."""
-    first = money.month_of(now)
-    index = first.year * 12 + first.month - 1
-    return [date((index + n) // 12, (index + n) % 12 + 1, 1) for n in range(MONTHS_AHEAD)]
-
-
-def by_month(team: Team, months: Sequence[date]) -> list[Part]:
-    """Set aside and limit of each month, oldest first."""
-    left = budgets.left_by_month(team, list(months))
-    return [
-        {
-            "label": f"{month:%B %Y}",
-            "held": row.usd_limit - row.usd,
-            "limit": row.usd_limit,
-            "note": f"{usd(row.usd)} left",
-        }
-        for month, row in left.items()
-    ]

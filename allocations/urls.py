@@ -7,4 +7,5 @@ from allocations import views
 urlpatterns = [
     path("allocations/<int:pk>/give-back", views.give_back, name="give-back"),
     path("teams/<slug:slug>/budget", views.budget, name="team-budget"),
+    path("teams/<slug:slug>/budget/<str:month>", views.ledger, name="team-ledger"),
 ]

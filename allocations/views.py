@@ -1,23 +1,26 @@
 """Giving GPUs back before their end, and a team's money by month."""
 
+from collections.abc import Sequence
 from datetime import date
+from typing import Any
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.idempotency import new_key, once
 from accounts.models import Team
 from accounts.refusals import Refused
 from accounts.roles import Permission
 from accounts.visitors import add_refusal, sent, visitor, with_refusal
-from allocations import actions, presenting
+from allocations import actions, months, presenting
 from allocations.forms import BudgetForm, GiveBackForm
 from allocations.models import Allocation
+from allocations.words import limits_words
 
 RELATED = ("team", "tenancy__cluster", "flavor__cluster")
 
@@ -46,27 +49,67 @@ def budget(request: HttpRequest, slug: str) -> HttpResponse:
     """A team's money by month; platform leads set the limits."""
     user, now = visitor(request), timezone.now()
     team = get_object_or_404(Team.objects.visible_to(user), slug=slug)
-    months = presenting.months_from(now)
-    form, status = BudgetForm(sent(request), months=months), 200
+    all_months = months.months_from(now)
+    form, status = (
+        BudgetForm(sent(request), months=all_months, initial=_limits_now(request, team, all_months)),
+        200,
+    )
     if request.method == "POST":
         status = 422
         if form.is_valid():
             try:
-                said = form.cleaned_data
-                month = date.fromisoformat(said["month"])
-                actions.set_budget(team, month=month, limit_usd=said["limit_usd"], by=user)
-                messages.success(request, f"The limit for {month:%B %Y} is ${said['limit_usd']:,.2f}.")
+                month = date.fromisoformat(form.cleaned_data["month"])
+                row = actions.set_budget(team, month=month, by=user, **form.limits)
+                words = limits_words(row.limit_usd, row.gpu_hours_limit, row.soft_percent)
+                messages.success(request, f"The limit for {month:%B %Y} is {words}.")
                 return HttpResponseRedirect(reverse("team-budget", args=[slug]))
             except Refused as refusal:
                 status = add_refusal(form, refusal)
     context = {
         "team": team,
         "form": form,
-        "months": presenting.by_month(team, months),
+        "months": months.months_of(team, now=now),
+        "now": months.this_month(team, now=now),
+        "chosen": _chosen(request, all_months),
         "may_set": user.may(Permission.MANAGE_BUDGETS),
     }
     response = render(request, "allocations/budget.html", context, status=status)
     return with_refusal(response, form) if status != 200 else response
+
+
+@never_cache
+@require_safe
+def ledger(request: HttpRequest, slug: str, month: str) -> HttpResponse:
+    """A month of a team, hold by hold."""
+    team = get_object_or_404(Team.objects.visible_to(visitor(request)), slug=slug)
+    first = months.month_named(month)
+    if first is None:
+        raise Http404
+    budget = months.budget_of(team, first)
+    context = {
+        "team": team,
+        "budget": budget,
+        "columns": months.COLUMNS,
+        "hours_note": "no limit" if budget.gpu_hours_limit is None else f"of {budget.gpu_hours_limit:,.0f}",
+        "ledger": months.ledger_of(budget, request.GET.dict()),
+    }
+    return render(request, "allocations/ledger.html", context)
+
+
+def _chosen(request: HttpRequest, known: Sequence[date]) -> date:
+    """The month whose limits the form is about: the one sent, else the one in the address, else the current one."""
+    said = request.POST.get("month", "")[:7] or request.GET.get("month", "")
+    month = months.month_named(said)
+    return month if month in known else known[0]
+
+
+def _limits_now(request: HttpRequest, team: Team, known: Sequence[date]) -> dict[str, Any]:
+    month = _chosen(request, known)
+    row = months.budget_of(team, month)
+    return {
+        "month": month.isoformat(), "limit_usd": row.limit_usd, "gpu_hours_limit": row.gpu_hours_limit,
+        "soft_percent": row.soft_percent,
+    }  # fmt: skip
 
 
 def _return(request: HttpRequest, allocation: Allocation, form: GiveBackForm) -> str:

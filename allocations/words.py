@@ -71,3 +71,9 @@ def pace_words(course: Course, *, now: datetime, unit: str = "USD") -> str:
     if course.used_up is not None:
         return f"At this pace {what} is used up on {day(course.used_up, now)}."
     return f"At this pace the month ends at {show(course.at_pace)} of {show(course.limit)}."
+
+
+def limits_words(limit_usd: Decimal, gpu_hours_limit: Decimal | None, soft_percent: int) -> str:
+    """A month's limits: "$12,000.00 and 500 GPU-hours, close from 80 % on"."""
+    more = "" if gpu_hours_limit is None else f" and {hours(gpu_hours_limit)}"
+    return f"${limit_usd:,.2f}{more}, close from {soft_percent} % on"

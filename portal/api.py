@@ -17,7 +17,8 @@ from rest_framework.routers import SimpleRouter
 from rest_framework.views import APIView
 
 from accounts.api import MeEndpoint, TokenEndpoint
-from allocations.api import AllocationEndpoint, BudgetEndpoint
+from allocations.api import AllocationEndpoint
+from allocations.api_budgets import BudgetEndpoint, LedgerEndpoint
 from approvals.api import ApprovalEndpoint, FlavorOptionEndpoint, PolicyEndpoint, RequestEndpoint
 from fleet.api import ClusterEndpoint, FlavorEndpoint
 from onboarding.api import GroupEndpoint, TeamEndpoint
@@ -49,6 +50,7 @@ router.register("tokens", TokenEndpoint, basename="token")
 nested = [
     path("teams/<slug:slug>/budgets/", BudgetEndpoint.as_view({"get": "list"}), name="budgets"),
     path("teams/<slug:slug>/budgets/<str:month>/", BudgetEndpoint.as_view({"put": "update"}), name="budget"),
+    path("teams/<slug:slug>/budgets/<str:month>/ledger/", LedgerEndpoint.as_view({"get": "list"}), name="ledger"),
     path("teams/<slug:slug>/onboarding/", TeamEndpoint.as_view({"get": "onboarding"}), name="onboarding"),
 ]
 

@@ -6,14 +6,12 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.conf import settings
-from django.db.models import OuterRef, Subquery
 from django.urls import reverse
 
 from accounts.models import Membership, Team, User
 from accounts.roles import Permission
-from allocations import money
-from allocations.models import Allocation, Budget
+from allocations.models import Allocation
+from allocations.months import this_month
 from approvals.models import Request
 from approvals.presenting import state_of
 from audit.events import Kind
@@ -43,16 +41,9 @@ class Holding:
     word: str
 
 
-def find(slug: str, user: User, *, now: datetime) -> Team | None:
-    """The team with `held_usd` and `limit_usd` of this month's budget, if the person may see it."""
-    month = Budget.objects.filter(team=OuterRef("pk"), month=money.month_of(now))
-    newest = Budget.objects.filter(team=OuterRef("pk")).order_by("-month")
-    rows = Team.objects.visible_to(user).annotate(
-        held_usd=Subquery(month.values("held_usd")[:1]),
-        limit_usd=Subquery(month.values("limit_usd")[:1]),
-        last_limit_usd=Subquery(newest.values("limit_usd")[:1]),
-    )
-    return rows.filter(slug=slug).first()
+def find(slug: str, user: User) -> Team | None:
+    """The team, if the person may see it."""
+    return Team.objects.visible_to(user).filter(slug=slug).first()
 
 
 def board(team: Team, *, by: User, now: datetime) -> Part:
@@ -77,9 +68,9 @@ def board(team: Team, *, by: User, now: datetime) -> Part:
 
 
 def figures(team: Team, held: Sequence[Allocation], *, now: datetime) -> Part:
-    """Held, ends next, cost a day, and what this month has set aside of its budget."""
+    """Held, ends next, cost a day, what this month has set aside of its budget, and where it leads."""
     first = min(held, key=lambda row: row.until, default=None)
-    limit = getattr(team, "limit_usd", None) or getattr(team, "last_limit_usd", None)
+    month = this_month(team, now=now)
     return {
         "gpus": sum(row.gpus for row in held),
         "kinds": " + ".join(_kinds(held)),
@@ -87,8 +78,8 @@ def figures(team: Team, held: Sequence[Allocation], *, now: datetime) -> Part:
         "ends_what": f"{first.gpus} × {first.flavor.product}" if first else "",
         "ends_tone": "ending" if first and first.until - now < ENDS_SOON else "",
         "usd_per_day": sum((row.usd_per_day for row in held), Decimal(0)),
-        "month": f"{now:%B}", "spent": getattr(team, "held_usd", None) or Decimal(0),
-        "limit": limit if limit is not None else Decimal(settings.ENV.monthly_budget_usd),
+        "month": f"{now:%B}", "spent": month["budget"].held_usd, "limit": month["budget"].limit_usd,
+        "close": month["close"], "says": month["says"],
     }  # fmt: skip
 
 

@@ -44,7 +44,7 @@ def teams(request: HttpRequest) -> HttpResponse:
 def team(request: HttpRequest, slug: str) -> HttpResponse:
     """What a team holds, where it is, who is in it, what it asked for and what comes next."""
     user, now = visitor(request), timezone.now()
-    found = team_board.find(slug, user, now=now)
+    found = team_board.find(slug, user)
     if found is None:
         raise Http404
     return render(request, "portal/team.html", team_board.board(found, by=user, now=now))

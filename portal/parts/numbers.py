@@ -45,15 +45,20 @@ def capacity_bar(capacity: Part, thin: bool = False) -> Context:
 
 @register.inclusion_tag("parts/meter.html")
 def budget_meter(
-    spent: Decimal | float, total: Decimal | float, label: str = "Budget", note: object = ""
+    spent: Decimal | float,
+    total: Decimal | float,
+    label: str = "Budget",
+    note: object = "",
+    soft: int = 80,
+    unit: str = "",
 ) -> Context:
-    """USD spent of a budget; amber from 80 %, red from 100 %."""
+    """USD, or another `unit`, spent of a budget; amber from `soft` percent, red from 100 %."""
     share = drawing.percent(float(spent), float(total))
-    tone = "bad" if share >= 100 else "waiting" if share >= 80 else ""
+    tone = "bad" if share >= 100 else "waiting" if share >= soft else ""
     return {
         "label": label,
-        "spent": formats.dollars(spent),
-        "total": formats.dollars(total),
+        "spent": formats.number(spent) if unit else formats.dollars(spent),
+        "total": f"{formats.number(total)} {unit}" if unit else formats.dollars(total),
         "share": round(share),
         "width": min(share, 100),
         "tone": tone,

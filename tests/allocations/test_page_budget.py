@@ -1,5 +1,6 @@
 """A team's money by month: everybody of the team reads, platform leads set, nothing goes below what is set aside."""
 
+from datetime import date
 from decimal import Decimal
 
 import pytest
@@ -7,7 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from allocations.models import Budget
-from allocations.presenting import months_from
+from allocations.months import months_from
 from tests import factories
 from tests.scene import Scene
 
@@ -23,8 +24,8 @@ def month() -> str:
 def test_a_member_reads_it_and_is_told_who_sets_it(client: Client, scene: Scene) -> None:
     client.force_login(scene.ada)
     said = client.get(URL).content.decode()
-    assert "Platform leads set the limit" in said
-    assert "Set the limit" not in said
+    assert "Platform leads set the limits" in said
+    assert "Set the limits" not in said
 
 
 def test_a_platform_lead_sets_a_limit(client: Client, scene: Scene, month: str) -> None:
@@ -43,8 +44,41 @@ def test_it_does_not_go_below_what_is_set_aside(client: Client, scene: Scene, mo
     assert "is set aside already" in response.content.decode()
 
 
+def test_hours_and_the_soft_stage_are_set_with_it_and_none_is_a_limit_too(
+    client: Client, scene: Scene, month: str
+) -> None:
+    client.force_login(scene.priya)
+    sent = {"month": month, "limit_usd": "900", "gpu_hours_limit": "500.5", "soft_percent": "60"}
+    said = client.post(URL, sent, follow=True).content.decode()
+    assert "is $900.00 and 500.5 GPU-hours, close from 60 % on." in said
+    assert 'value="500.50"' in client.get(f"{URL}?month={month[:7]}").content.decode()
+    client.post(URL, {"month": month, "limit_usd": "800", "gpu_hours_limit": "", "soft_percent": ""})
+    row = Budget.objects.get(team=scene.team)
+    assert (row.limit_usd, row.gpu_hours_limit, row.soft_percent) == (800, None, 60)
+
+
+def test_what_is_not_sent_stays(client: Client, scene: Scene, month: str) -> None:
+    client.force_login(scene.priya)
+    client.post(URL, {"month": month, "limit_usd": "900", "gpu_hours_limit": "50", "soft_percent": "60"})
+    client.post(URL, {"month": month, "limit_usd": "800"})
+    row = Budget.objects.get(team=scene.team)
+    assert (row.limit_usd, row.gpu_hours_limit, row.soft_percent) == (800, 50, 60)
+
+
+def test_it_says_where_the_month_leads_and_that_it_is_close(client: Client, scene: Scene, month: str) -> None:
+    this = date.fromisoformat(month)
+    Budget.objects.create(team=scene.team, month=this, limit_usd=100, held_usd=80, gpu_hours_limit=50)
+    client.force_login(scene.ada)
+    for page in (URL, "/teams/vision/"):
+        said = client.get(page).content.decode()
+        assert "At this pace the month ends at $0 of $100." in said
+        assert "At this pace the month ends at 0 GPU-hours of 50 GPU-hours." in said
+        assert f"80 % of {this:%B} is set aside. From 80 % on, people decide what goes on top." in said
+
+
 @pytest.mark.parametrize(
-    "wrong", [{"limit_usd": "-1"}, {"limit_usd": "NaN"}, {"limit_usd": "1e400"}, {"limit_usd": ""},
+    "wrong", [{"gpu_hours_limit": "-1"}, {"gpu_hours_limit": "x"}, {"soft_percent": "0"}, {"soft_percent": "101"},
+              {"limit_usd": "-1"}, {"limit_usd": "NaN"}, {"limit_usd": "1e400"}, {"limit_usd": ""},
               {"month": "2020-01-01"}, {"limit_usd": "1.001"}, {"team": "nlp"}],
 )  # fmt: skip
 def test_it_refuses_what_is_no_limit(client: Client, scene: Scene, month: str, wrong: dict[str, str]) -> None:

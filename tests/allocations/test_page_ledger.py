@@ -1,0 +1,84 @@
+"""A month's ledger as a page: every line once, with the way to its request."""
+
+import re
+from decimal import Decimal
+
+import pytest
+from django.test import Client
+
+from allocations.models import Budget, Hold
+from tests.scene import NOW, Scene
+
+URL = "/teams/vision/budget/2026-11"
+
+
+@pytest.fixture
+def budget(scene: Scene) -> Budget:
+    """November, of which nothing is set aside."""
+    return Budget.objects.create(team=scene.team, month=NOW.date().replace(day=1), limit_usd=1000)
+
+
+def line(budget: Budget, number: int, *, reference: str = "") -> Hold:
+    usd = Decimal(number)
+    return Hold(budget=budget, reference=reference or f"volume-{number}", usd=usd, at=NOW, why="set aside")
+
+
+def test_a_line_leads_to_its_request_and_a_release_has_a_minus(
+    client: Client, scene: Scene, budget: Budget
+) -> None:
+    request = scene.ask(2, days=3)
+    Hold.objects.create(
+        budget=budget,
+        reference="volume-3",
+        usd=Decimal("-1234.5"),
+        gpu_hours=Decimal(-8),
+        at=NOW,
+        why="given back",
+    )
+    client.force_login(scene.ada)
+    said = client.get(URL).content.decode()
+    assert f'href="/requests/{request.pk}/"' in said or f'href="/requests/{request.pk}"' in said
+    for text in ("−1,234.50", "−8.00", "+144.00", "volume-3", "Given back", "Set aside"):
+        assert text in said
+
+
+def test_an_empty_month_says_so(client: Client, scene: Scene) -> None:
+    client.force_login(scene.ada)
+    assert (
+        "Nothing was set aside in this month." in client.get("/teams/vision/budget/2027-01").content.decode()
+    )
+    assert not Budget.objects.exists()
+
+
+def test_pages_follow_each_other_both_ways(client: Client, scene: Scene, budget: Budget) -> None:
+    Hold.objects.bulk_create(line(budget, number) for number in range(120))
+    client.force_login(scene.ada)
+    there, link = [], ""
+    for _ in range(3):
+        said = client.get(URL + link).content.decode()
+        there.append(re.findall(r"volume-\d+", said))
+        link = next(iter(re.findall(r'href="(\?before=\d+)"', said)), "")
+    assert [len(page) for page in there] == [50, 50, 20]
+    assert [name for page in there for name in page] == [
+        f"volume-{number}" for number in reversed(range(120))
+    ]
+    assert link == ""
+    back = re.findall(r'href="(\?after=\d+)"', said)
+    assert re.findall(r"volume-\d+", client.get(URL + back[0]).content.decode()) == there[1]
+
+
+@pytest.mark.parametrize("cursor", ["?before=x", "?after=-1", "?before=", "?before=" + "9" * 30])
+def test_a_cursor_that_nobody_gave_out_is_the_first_page(
+    client: Client, scene: Scene, budget: Budget, cursor: str
+) -> None:
+    Hold.objects.bulk_create([line(budget, 1)])
+    client.force_login(scene.ada)
+    assert "volume-1" in client.get(URL + cursor).content.decode()
+
+
+def test_a_month_that_is_none_and_a_strangers_team_are_not_there(client: Client, scene: Scene) -> None:
+    client.force_login(scene.ada)
+    for month in ("2026-13", "1999-01", "x", "2026-1"):
+        assert client.get(f"/teams/vision/budget/{month}").status_code == 404
+    client.force_login(scene.mallory)
+    assert client.get(URL).status_code == 404
