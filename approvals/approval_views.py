@@ -29,8 +29,8 @@ def approvals(request: HttpRequest) -> HttpResponse:
     context = {
         "filter": form,
         "is_filtered": any(request.GET.get(name) for name in form.fields),
-        "columns": listing.QUEUE_COLUMNS,
-        "rows": [listing.queue_row(each, now=now) for each in rows],
+        "columns": listing.heads(listing.QUEUE_COLUMNS),
+        "rows": [listing.choosable(each, now=now) for each in rows],
         "first": reverse("approval", args=[rows[0].pk]) if rows else "",
     }
     return render(request, "approvals/approvals.html", context)

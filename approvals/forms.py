@@ -1,5 +1,6 @@
 """The forms of asking and deciding; what they may say is decided by the actions."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,8 @@ from accounts.fields import MomentField, StrictForm, WholeNumberField
 from accounts.models import Team, User
 from allocations.words import usd
 from approvals.actions import MOST_GPUS
+from approvals.bulk import Chosen
+from approvals.catalogue import OFFERINGS
 from approvals.models import Decision, Request
 from approvals.presenting import flavor_key, with_cost
 from approvals.wanted import Wanted
@@ -17,6 +20,7 @@ from fleet.models import Flavor
 from provisioning.models import Tenancy
 
 LONGEST_TEXT = 2000
+SEEN = re.compile(r"([0-9]{1,9}):([0-9]{1,9})")
 
 
 @dataclass(frozen=True)
@@ -178,6 +182,9 @@ class QueueFilter(RequestFilter):
 
     whose = None  # type: ignore[assignment]
     state = None  # type: ignore[assignment]
+    offering = forms.ChoiceField(
+        label="For", required=False, choices=[("", "Any offering"), *((o.key, o.name) for o in OFFERINGS.values())]
+    )
     size = forms.ChoiceField(
         label="Size",
         required=False,
@@ -188,3 +195,31 @@ class QueueFilter(RequestFilter):
         required=False,
         choices=[("", "Any age"), ("day", "Older than a day"), ("week", "Older than a week")],
     )
+
+
+class ManyForm(StrictForm):
+    """One verdict on several requests, each in the version that the page showed: `seen` is "17:3" for each."""
+
+    also = StrictForm.also | {"seen"}
+
+    do = forms.ChoiceField(choices=[("approve", "Approve"), ("reject", "Reject")], widget=forms.HiddenInput)
+    because = forms.ChoiceField(label="Because", choices=Decision.Because.choices, required=False)
+    reason = forms.CharField(label="Note for all of them", required=False, max_length=LONGEST_TEXT)
+
+    def pairs(self) -> list[tuple[int, int]]:
+        """Each request with the version that was seen."""
+        given = self.data.getlist("seen") if hasattr(self.data, "getlist") else []
+        found = [SEEN.fullmatch(each) for each in given]
+        return [(int(each[1]), int(each[2])) for each in found if each]
+
+    def numbers(self) -> list[int]:
+        """The requests."""
+        return [pk for pk, _ in self.pairs()]
+
+    def chosen(self) -> list[Chosen]:
+        """The verdicts of a clean form."""
+        said = self.cleaned_data
+        return [
+            Chosen(pk, version, said["do"], said["reason"], said["because"] or "other")
+            for pk, version in self.pairs()
+        ]

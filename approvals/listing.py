@@ -6,12 +6,13 @@ from typing import Any
 from django.db.models import Count, Q, Window
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils import timezone
 
 from accounts.models import Team, User
 from accounts.visitors import visitor
 from allocations.words import ago, moment, usd
 from approvals.forms import QueueFilter, RequestFilter
-from approvals.models import Request, RequestQuerySet, Step
+from approvals.models import Request, RequestQuerySet, Step, Task
 from approvals.presenting import state_of
 from approvals.states import State
 
@@ -44,7 +45,7 @@ def filtered(request: HttpRequest) -> tuple[RequestFilter, RequestQuerySet]:
         rows = rows.filter(requester=user)
     if said["team"]:
         rows = rows.filter(team__slug=said["team"])
-    return form, _in_state(rows, said["state"])
+    return form, _in_state(rows, said["state"], now=timezone.now())
 
 
 def queue(user: User, form: QueueFilter, *, now: datetime) -> list[Request]:
@@ -56,6 +57,8 @@ def queue(user: User, form: QueueFilter, *, now: datetime) -> list[Request]:
             rows = rows.filter(team__slug=said["team"])
         if said["size"]:
             rows = rows.filter(gpus__gte=LARGE) if said["size"] == "large" else rows.filter(gpus__lt=LARGE)
+        if said["offering"]:
+            rows = rows.filter(offering=said["offering"])
         if said["age"]:
             rows = rows.filter(created_at__lte=now - timedelta(days=7 if said["age"] == "week" else 1))
     return list(rows[:MOST_IN_QUEUE])
@@ -117,6 +120,18 @@ def queue_row(request: Request, *, now: datetime) -> Part:
     }
 
 
+def heads(columns: list[Any]) -> list[Part]:
+    """Columns as a table that is written by hand takes them."""
+    return [{"label": column} if isinstance(column, str) else column for column in columns]
+
+
+def choosable(request: Request, *, now: datetime) -> Part:
+    """A line of the queue with what choosing it needs."""
+    cells = [cell if isinstance(cell, dict) else {"text": cell} for cell in queue_row(request, now=now)["cells"]]
+    pairs = list(zip(heads(QUEUE_COLUMNS), cells, strict=True))
+    return {"pk": request.pk, "name": f"{request.name()} for {request.team.name}", "cells": pairs}
+
+
 def waits_for(request: Request) -> str:
     """Whose turn it is, of a request that came from `with_all()`; empty once decided."""
     if request.state != State.WAITING:
@@ -131,8 +146,11 @@ def steps_of(request: Request) -> list[Step]:
     return [step for step in request.steps.all() if step.version == request.content_version]
 
 
-def _in_state(rows: RequestQuerySet, state: str) -> RequestQuerySet:
+def _in_state(rows: RequestQuerySet, state: str, *, now: datetime) -> RequestQuerySet:
     if state in ("held", "ended"):
-        # By way of Q: the annotation is one of `with_holding()`, which the type checker does not know.
-        return rows.filter(Q(("held_gpus__isnull", state == "ended")), state=State.APPROVED)
+        # By way of pairs: the annotations are those of `with_holding()`, which the type checker does not know.
+        gone = Q(("over_at__isnull", False)) | Q(("task_state__in", [Task.State.FAILED, Task.State.DROPPED]))
+        lasting = Q(flavor=None, until__gt=now) & ~gone
+        held = Q(("held_gpus__isnull", False)) | lasting
+        return rows.filter(held if state == "held" else ~held, state=State.APPROVED)
     return rows.filter(state=state) if state else rows

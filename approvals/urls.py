@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from approvals import approval_views, request_form, views
+from approvals import approval_views, bulk_views, request_form, views
 
 urlpatterns = [
     path("requests/", views.requests, name="requests"),
@@ -13,5 +13,7 @@ urlpatterns = [
     path("requests/<int:pk>/answer", views.answer, name="request-answer"),
     path("approvals/", approval_views.approvals, name="approvals"),
     path("approvals/<int:pk>/", approval_views.approval, name="approval"),
+    path("approvals/together", bulk_views.together, name="approvals-together"),
+    path("approvals/statistics", bulk_views.decision_statistics, name="approval-statistics"),
     path("policy/", approval_views.policy, name="policy"),
 ]

@@ -16,9 +16,10 @@ from rest_framework.response import Response
 from rest_framework.routers import SimpleRouter
 from rest_framework.views import APIView
 
-from accounts.api import MeEndpoint, TokenEndpoint
+from accounts.api import DelegationEndpoint, MeEndpoint, TokenEndpoint
 from allocations.api import AllocationEndpoint
 from allocations.api_budgets import BudgetEndpoint, LedgerEndpoint
+from approvals.api_bulk import DecisionEndpoint, EffectEndpoint, StatisticsEndpoint
 from approvals.api import ApprovalEndpoint, FlavorOptionEndpoint, PolicyEndpoint, RequestEndpoint
 from fleet.api import ClusterEndpoint, FlavorEndpoint
 from onboarding.api import GroupEndpoint, TeamEndpoint
@@ -28,8 +29,9 @@ from provisioning.api import TenancyEndpoint
 
 VERSION_1 = "/api/v1/"
 KINDS = (
-    "me", "teams", "directory/groups", "tenancies", "requests", "approvals", "allocations", "clusters", "flavors",
-    "options/flavors", "policy", "events", "tokens",
+    "me", "teams", "directory/groups", "tenancies", "requests", "approvals", "decisions", "decisions/effect",
+    "decisions/statistics", "allocations", "clusters", "flavors",
+    "options/flavors", "policy", "events", "tokens", "delegations",
 )  # fmt: skip
 
 router = SimpleRouter(use_regex_path=False)
@@ -39,6 +41,9 @@ router.register("directory/groups", GroupEndpoint, basename="group")
 router.register("tenancies", TenancyEndpoint, basename="tenancy")
 router.register("requests", RequestEndpoint, basename="request")
 router.register("approvals", ApprovalEndpoint, basename="approval")
+router.register("decisions", DecisionEndpoint, basename="decision")
+router.register("decisions/effect", EffectEndpoint, basename="effect")
+router.register("decisions/statistics", StatisticsEndpoint, basename="decision-statistics")
 router.register("allocations", AllocationEndpoint, basename="allocation")
 router.register("clusters", ClusterEndpoint, basename="cluster")
 router.register("flavors", FlavorEndpoint, basename="flavor")
@@ -46,6 +51,7 @@ router.register("options/flavors", FlavorOptionEndpoint, basename="flavor-option
 router.register("policy", PolicyEndpoint, basename="policy")
 router.register("events", EventEndpoint, basename="event")
 router.register("tokens", TokenEndpoint, basename="token")
+router.register("delegations", DelegationEndpoint, basename="delegation")
 
 nested = [
     path("teams/<slug:slug>/budgets/", BudgetEndpoint.as_view({"get": "list"}), name="budgets"),

@@ -5,7 +5,8 @@ let forget = 0;
 
 const visible = (element) => element.checkVisibility?.() ?? element.offsetParent !== null;
 const keyed = () => [...document.querySelectorAll("[data-key]")];
-const typing = (target) => target.closest?.("input, textarea, select, [contenteditable]") !== null;
+const typed = "input:not([type=checkbox]):not([type=radio]), textarea, select, [contenteditable]";
+const typing = (target) => target.closest?.(typed) !== null;
 const words = (element) => element.dataset.keyLabel ?? element.getAttribute("aria-label") ?? element.textContent.trim();
 
 function press(key) {

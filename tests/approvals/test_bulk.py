@@ -1,0 +1,150 @@
+"""Several requests together: what they add up to, and each decided by itself."""
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from accounts.models import User
+from accounts.refusals import BadInput
+from approvals import bulk
+from approvals.bulk import Chosen
+from approvals.listing import with_all
+from approvals.models import Decision, Request
+from tests import factories
+from tests.calling import Caller
+from tests.scene import Scene
+
+pytestmark = pytest.mark.django_db
+
+
+def ask(scene: Scene, gpus: int, *, by: User | None = None, hours: float = 1) -> Request:
+    now = timezone.now() - timedelta(hours=hours)
+    return factories.request(by or scene.ada, scene.tenancy, scene.flavor, gpus=gpus, days=2, now=now)
+
+
+def effect(*asked: Request) -> bulk.Effect:
+    rows = with_all(Request.objects.filter(pk__in=[each.pk for each in asked])).prefetch_related("decisions")
+    return bulk.effect_of(list(rows), now=timezone.now())
+
+
+def chosen(request: Request, verdict: str = "approve", **said: object) -> Chosen:
+    return Chosen(request.pk, request.version, verdict, **said)  # type: ignore[arg-type]
+
+
+def test_it_adds_up_gpus_and_money(scene: Scene) -> None:
+    found = effect(ask(scene, 3), ask(scene, 5))
+    (pool,) = found.pools
+    assert (found.gpus, pool.gpus, pool.flavor.free, pool.after) == (8, 8, 24, 16)
+    assert (
+        abs(found.usd - 8 * 47) < 8
+    )  # a GPU costs a dollar an hour here, and an hour of the two days is over
+    assert sum(purse.before - purse.after for purse in found.purses) == found.usd
+    assert found.too_much == []
+
+
+def test_what_they_have_set_aside_already_counts_as_left(scene: Scene) -> None:
+    asked = ask(scene, 3)
+    (purse, *_) = effect(asked).purses
+    assert purse.before == purse.limit
+
+
+def test_it_says_what_there_is_not_enough_of(scene: Scene) -> None:
+    found = effect(ask(scene, 20), ask(scene, 20))
+    assert "16 × A100 too few are free on training" in found.too_much
+
+
+def test_one_that_is_refused_stops_no_other(scene: Scene) -> None:
+    first, stale, own = ask(scene, 3), ask(scene, 3), ask(scene, 3, by=scene.priya)
+    results = bulk.decide_many(
+        [chosen(first), Chosen(stale.pk, 7, "approve"), chosen(own), Chosen(999_999, 1, "approve"),
+         chosen(ask(scene, 4), "reject", reason="Full until Monday.", because="capacity")],
+        by=scene.priya, now=timezone.now(),
+    )  # fmt: skip
+    assert [(each.decided, each.code) for each in results] == [
+        (True, ""), (False, "stale"), (False, "self_approval"), (False, "not_found"), (True, ""),
+    ]  # fmt: skip
+    assert Decision.objects.get(verdict="reject").because == "capacity"
+
+
+def test_a_repetition_decides_nothing_twice(scene: Scene) -> None:
+    asked = ask(scene, 3)
+    for expected in (True, False):
+        (result,) = bulk.decide_many([chosen(asked)], by=scene.priya, now=timezone.now())
+        assert result.decided is expected
+    assert Decision.objects.filter(request=asked, verdict="approve").count() == 1
+
+
+def test_none_too_many_and_doubles_are_refused(scene: Scene) -> None:
+    asked = ask(scene, 3)
+    many = [Chosen(number, 1, "approve") for number in range(1, 52)]
+    for wrong in ([], many, [chosen(asked), chosen(asked)]):
+        with pytest.raises(BadInput):
+            bulk.decide_many(wrong, by=scene.priya, now=timezone.now())
+    assert not Decision.objects.exists()
+
+
+def test_the_last_that_does_not_fit_is_refused_in_words(scene: Scene) -> None:
+    scene.team.budgets.update(limit_usd=Decimal(100_000))
+    results = bulk.decide_many([chosen(ask(scene, 7)) for _ in range(4)], by=scene.priya, now=timezone.now())
+    assert [each.decided for each in results] == [True, True, True, False]
+    assert results[-1].code == "not_enough_free"
+
+
+def test_ten_are_decided_on_one_page(scene: Scene, client: Client) -> None:
+    asked = [ask(scene, 3), ask(scene, 4)]
+    client.force_login(scene.priya)
+    queue = client.get("/approvals/").content.decode()
+    assert all(f'name="pk" value="{each.pk}"' in queue for each in asked)
+    page = client.get("/approvals/together", {"pk": [each.pk for each in asked]}).content.decode()
+    assert "2 requests together" in page
+    assert "24" in page
+    assert "17" in page
+    seen = [f"{each.pk}:{each.version}" for each in asked]
+    done = client.post("/approvals/together", {"do": "approve", "seen": seen, "reason": ""})
+    assert "2 of 2 decided" in done.content.decode()
+    assert set(Request.objects.values_list("state", flat=True)) == {"approved"}
+
+
+def test_rejecting_all_without_a_word_changes_nothing(scene: Scene, client: Client) -> None:
+    asked = ask(scene, 3)
+    client.force_login(scene.priya)
+    page = client.post("/approvals/together", {"do": "reject", "seen": [f"{asked.pk}:1"], "reason": ""})
+    assert "Say why" in page.content.decode()
+    assert Request.objects.get().state == "waiting"
+
+
+def test_nobody_decides_together_what_is_not_theirs(scene: Scene, client: Client) -> None:
+    asked = ask(scene, 3)
+    for person in (scene.ada, scene.mallory):
+        client.force_login(person)
+        assert "Nothing is chosen" in client.get("/approvals/together", {"pk": asked.pk}).content.decode()
+        client.post("/approvals/together", {"do": "approve", "seen": [f"{asked.pk}:1"], "reason": "x"})
+    assert Request.objects.get().state == "waiting"
+
+
+def test_the_api_gives_the_effect_and_what_became_of_each(scene: Scene) -> None:
+    asked, other = ask(scene, 3), ask(scene, 4)
+    priya = Caller(scene.priya)
+    told = priya.post("decisions/effect/", {"requests": [asked.pk, other.pk, 999_999]}).json()
+    assert (told["gpus"], told["pools"][0]["free_after"], told["left_out"]) == (7, 17, [999_999])
+    verdicts = [
+        {"request": asked.pk, "version": 1, "verdict": "approve", "count": 2},
+        {"request": other.pk, "version": 9, "verdict": "reject", "reason": "No."},
+    ]
+    answer = priya.post("decisions/", {"decisions": verdicts})
+    assert answer.status_code == 200
+    assert [each["code"] for each in answer.json()["results"]] == ["", "stale"]
+    assert Request.objects.get(pk=asked.pk).approved_count == 2
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{}, {"decisions": []}, {"decisions": [{"request": 1}]}, {"decisions": [], "more": 1},
+     {"decisions": [{"request": 1, "version": 1, "verdict": "approve", "state": "approved"}]},
+     {"decisions": [{"request": True, "version": 1, "verdict": "approve"}]}],
+)  # fmt: skip
+def test_the_api_takes_nothing_else(scene: Scene, body: dict[str, object]) -> None:
+    assert Caller(scene.priya).post("decisions/", body).status_code in (400, 422)
