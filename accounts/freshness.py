@@ -42,18 +42,16 @@ def check(user: User, *, now: datetime) -> None:
 
     Raises Away `directory_away`, and NoRight `account_disabled` for somebody whom the directory has blocked.
     """
-    known, role = (
-        User.objects.filter(pk=user.pk, is_active=True)
-        .values_list("groups_known_at", "roles_held__role")
-        .first()
-    ) or (None, None)
+    known, is_active, role = (
+        User.objects.filter(pk=user.pk).values_list("groups_known_at", "is_active", "roles_held__role").first()
+    ) or (None, False, None)
     if known is None or known < now - CONFIRMED_FOR:
         raise Away(
             "Nothing was changed: Entra ID does not answer, so it cannot be confirmed that you may decide. "
             "Try again in a few minutes.",
             code="directory_away",
         )
-    if role is None:
+    if role is None or not is_active:
         raise NoRight("This account is disabled. Ask your administrator.", code="account_disabled")
 
 
