@@ -1,0 +1,92 @@
+"""The parts of a policy as people read them: each with its label, unit and what it means. Pure."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from allocations.words import usd
+from approvals.document import Route, StepPlan, Where, seat_words
+
+
+class Label(NamedTuple):
+    """What a number is called, its unit, and what else there is to know."""
+
+    words: str
+    unit: str = ""
+    help: str = ""
+
+
+THRESHOLDS: Mapping[str, Label] = {
+    "automatic_gpus": Label("GPUs in one request", "GPUs"),
+    "automatic_gpu_hours": Label("GPU-hours in one request", "GPU-hours", "Empty for any number."),
+    "automatic_usd": Label("Money for the whole time", "USD"),
+    "automatic_days": Label("Time until the end", "days"),
+    "longest_days": Label("Longest time at all", "days", "Over it nobody can approve."),
+    "window_days": Label("Window that looks back", "days", "So that ten small requests are one large one."),
+    "window_gpus_team": Label("Automatic in the window, of a team", "GPUs"),
+    "window_gpus_person": Label("Automatic in the window, of a person", "GPUs", "Empty for any number."),
+    "automatic_environments": Label("Environments"),
+    "automatic_beyond_soft_budget": Label("Automatic when a budget comes close to its limit"),
+    "least_use_percent": Label("Use of what is held, at least", "%", "0 asks for none."),
+    "automatic_when_unmeasured": Label("Counts as used where nothing is measured"),
+    "keep_free_gpus": Label("GPUs that stay free", "GPUs"),
+    "reversible_minutes": Label("Can be undone within", "minutes"),
+}
+STEP: Mapping[str, Label] = {
+    "by": Label("who decides"),
+    "name": Label("called"),
+    "level": Label("level of manager"),
+    "quorum": Label("how many of them"),
+    "target_hours": Label("target", "hours"),
+    "remind_hours": Label("reminder after", "hours"),
+    "escalate_hours": Label("passed on after", "hours"),
+    "escalate_to": Label("passed on to"),
+}
+LAPSE = Label("Nobody decides: lapses after", "days")
+
+
+def said(value: Any, unit: str = "") -> str:
+    """A value with its unit: "16 GPUs", "$1,500", "no limit", "dev or test", "yes"."""
+    if value is None:
+        return "no limit"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return " or ".join(map(str, value)) or "none"
+    if isinstance(value, Decimal):
+        return usd(value) if value == value.to_integral_value() else f"${value.normalize():,f}"
+    if isinstance(value, str):
+        return seat_words(value) if value else "nothing"
+    return f"{value:,} {unit if value != 1 else unit.removesuffix('s')}".strip()
+
+
+def threshold(name: str, value: Any) -> str:
+    """A threshold's value in words."""
+    return said(value, THRESHOLDS[name].unit)
+
+
+def where(kinds: Where) -> str:
+    """Which asks are meant: "dataset, production"; "every ask" when nothing is said."""
+    parts = [kinds.offerings, kinds.environments, kinds.flavors, kinds.tiers]
+    return ", ".join(" or ".join(part) for part in parts if part) or "every ask"
+
+
+def sizes(route: Route) -> str:
+    """From which size a route takes an ask."""
+    found = [] if route.gpus_from is None else [said(route.gpus_from, "GPUs")]
+    found += [] if route.usd_from is None else [said(route.usd_from)]
+    return f"from {' or '.join(found)}" if found else "any size"
+
+
+def step(plan: StepPlan) -> str:
+    """One step in a line: who, how many, and what happens when they are silent."""
+    many = f", {plan.quorum} of them" if plan.quorum > 1 else ""
+    return (
+        f"{plan.words}{many}; target {plan.target_hours} h, reminder after {plan.remind_hours} h, "
+        f"after {plan.escalate_hours} h to {seat_words(plan.escalate_to)}"
+    )
+
+
+def route(way: Route) -> str:
+    """A route in a line."""
+    return f"{where(way.where)}, {sizes(way)}: {', then '.join(map(step, way.steps))}"
