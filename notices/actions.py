@@ -7,6 +7,10 @@ from datetime import datetime
 from django.db import connection, transaction
 
 from accounts.models import User
+from accounts.refusals import Conflict, NoRight
+from accounts.roles import Permission
+from audit.events import Kind
+from audit.log import record
 from notices.doorbell import ring_on_commit
 from notices.kinds import NoticeKind, Pace, Way
 from notices.message import Message
@@ -50,6 +54,27 @@ def tell_channels(
     _write([_notice(kind, subject, link, message, now, channel=channel) for channel in channels])
 
 
+def tell_one_channel(channel: Channel, *, link: str, message: Message, now: datetime) -> Delivery:
+    """Send a test to one channel, whatever it is subscribed to; promises and errors as for `tell`."""
+    _check(link)
+    subject = ("channel", channel.pk)
+    return _write([_notice(NoticeKind.TEST, subject, link, message, now, channel=channel)])[0]
+
+
+@transaction.atomic
+def send_again(delivery_id: int, *, by: User, now: datetime) -> None:
+    """Put a delivery that was given up back on its way, with all its attempts; raises NoRight or Conflict."""
+    if not by.may(Permission.MANAGE_NOTICES):
+        raise NoRight("Platform leads send again what was given up.", code="not_a_platform_lead")
+    is_back = Delivery.objects.parked().filter(pk=delivery_id).update(
+        state=Delivery.State.WAITING, attempts=0, next_at=now
+    )  # fmt: skip
+    if not is_back:
+        raise Conflict("This message is on its way already, or has arrived.", code="not_given_up")
+    ring_on_commit()
+    record(Kind.NOTICE_SENT_AGAIN, actor=by.as_actor(), subject=("delivery", delivery_id))
+
+
 def _check(link: str) -> None:
     if not connection.in_atomic_block:
         raise transaction.TransactionManagementError("A notice needs the transaction it tells of.")
@@ -67,8 +92,8 @@ def _notice(
     )  # fmt: skip
 
 
-def _write(notices: list[Notice]) -> None:
-    """Store notices, and a delivery for each that does not wait for its person's daily mail."""
+def _write(notices: list[Notice]) -> list[Delivery]:
+    """Store notices, and a delivery for each that does not wait for its person's daily mail; returns those."""
     made = Notice.objects.bulk_create(notices)
     deliveries = [
         Delivery(notice=notice, way=notice.channel.way if notice.channel else Way.EMAIL, next_at=notice.at)
@@ -78,3 +103,4 @@ def _write(notices: list[Notice]) -> None:
     if deliveries:
         Delivery.objects.bulk_create(deliveries)
         ring_on_commit()
+    return deliveries

@@ -31,7 +31,7 @@ class Message:
     def tidy(self) -> "Message":
         """The same in single lines of bounded length, without characters that a mail or a database refuses."""
         return Message(
-            title=one_line(self.title, LONGEST_TITLE),
+            title=one_line(self.title, LONGEST_TITLE) or "A notice",
             sentence=one_line(self.sentence, LONGEST_SENTENCE),
             facts=tuple(
                 (one_line(label, LONGEST_WORDS), one_line(value, LONGEST_WORDS))

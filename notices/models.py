@@ -8,12 +8,14 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Lower
 
-from notices.kinds import USUAL_HOUR, NoticeKind, Pace, Way
+from notices.kinds import CHOOSABLE, USUAL_HOUR, NoticeKind, Pace, Way
 from notices.message import Message
 
 KINDS = [(kind.value, kind.words) for kind in NoticeKind]
 PACES = [(pace.value, pace.words) for pace in Pace]
+CHOOSABLE_KINDS = [(kind.value, kind.words) for kind in CHOOSABLE]
 WAYS = [(way.value, way.words) for way in Way]
+CHANNEL_WAYS = WAYS[1:]
 # As plain texts: a migration that names them outlives the words of today.
 ALL_KINDS, ALL_PACES, ALL_WAYS = ([value for value, _ in known] for known in (KINDS, PACES, WAYS))
 AT_ONCE, DIGEST = Pace.AT_ONCE.value, Pace.DIGEST.value
@@ -24,7 +26,7 @@ class Channel(models.Model):
     """A place in Teams or Slack that is told; its address is a secret of which only host and end are shown."""
 
     name = models.CharField(max_length=60)
-    way = models.CharField(max_length=10, choices=WAYS[1:])
+    way = models.CharField(max_length=10, choices=CHANNEL_WAYS)
     url = models.CharField(max_length=2000)
     kinds = models.JSONField(default=list)
     enabled = models.BooleanField(default=True)

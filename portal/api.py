@@ -22,6 +22,7 @@ from allocations.api_budgets import BudgetEndpoint, LedgerEndpoint
 from approvals.api_bulk import DecisionEndpoint, EffectEndpoint, StatisticsEndpoint
 from approvals.api import ApprovalEndpoint, FlavorOptionEndpoint, PolicyEndpoint, RequestEndpoint
 from fleet.api import ClusterEndpoint, FlavorEndpoint
+from notices.api import ChannelEndpoint, DeliveryEndpoint, NoticeSettingsEndpoint
 from onboarding.api import GroupEndpoint, TeamEndpoint
 from portal.api_audit import EventEndpoint
 from portal.problem_codes import CODES
@@ -32,6 +33,7 @@ KINDS = (
     "me", "teams", "directory/groups", "tenancies", "requests", "approvals", "decisions", "decisions/effect",
     "decisions/statistics", "allocations", "clusters", "flavors",
     "options/flavors", "policy", "events", "tokens", "delegations",
+    "notice-settings", "channels", "deliveries",
 )  # fmt: skip
 
 router = SimpleRouter(use_regex_path=False)
@@ -49,11 +51,21 @@ router.register("clusters", ClusterEndpoint, basename="cluster")
 router.register("flavors", FlavorEndpoint, basename="flavor")
 router.register("options/flavors", FlavorOptionEndpoint, basename="flavor-option")
 router.register("policy", PolicyEndpoint, basename="policy")
+router.register("channels", ChannelEndpoint, basename="channel")
+router.register("deliveries", DeliveryEndpoint, basename="delivery")
 router.register("events", EventEndpoint, basename="event")
 router.register("tokens", TokenEndpoint, basename="token")
 router.register("delegations", DelegationEndpoint, basename="delegation")
 
 nested = [
+    path(
+        "notice-settings/",
+        NoticeSettingsEndpoint.as_view({"get": "list", "patch": "change"}),
+        name="notice-settings",
+    ),
+    path(
+        "notice-settings/test/", NoticeSettingsEndpoint.as_view({"post": "test"}), name="notice-settings-test"
+    ),
     path("teams/<slug:slug>/budgets/", BudgetEndpoint.as_view({"get": "list"}), name="budgets"),
     path("teams/<slug:slug>/budgets/<str:month>/", BudgetEndpoint.as_view({"put": "update"}), name="budget"),
     path("teams/<slug:slug>/budgets/<str:month>/ledger/", LedgerEndpoint.as_view({"get": "list"}), name="ledger"),

@@ -181,6 +181,11 @@ SPECTACULAR_SETTINGS = {
         "ObjectState": "provisioning.api.OBJECT_STATES",
         "Purpose": "approvals.models.Request.Purpose",
         "ClusterPurpose": "fleet.models.Cluster.Purpose",
+        "NoticeKind": "notices.models.CHOOSABLE_KINDS",
+        "NoticePace": "notices.models.PACES",
+        "NoticeWay": "notices.models.WAYS",
+        "ChannelWay": "notices.models.CHANNEL_WAYS",
+        "DeliveryState": "notices.models.Delivery.State",
     },
 }
 RATES = {"read": ENV.read_rate, "write": ENV.write_rate, "sign-in": ENV.sign_in_rate}

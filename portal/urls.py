@@ -14,6 +14,7 @@ urlpatterns = [
     path("", include("approvals.urls")),
     path("", include("allocations.urls")),
     path("", include("fleet.urls")),
+    path("", include("notices.urls")),
     path("", include("audit.urls")),
     path("", include("portal.pages.urls")),
     path("api/", include("portal.api_urls")),

@@ -48,7 +48,9 @@ def _requests(user: User, q: str) -> Iterator[Item]:
     wanted = Q(pk=int(number[1])) if number else (
         Q(requester__name__icontains=q) | Q(team__name__icontains=q) | Q(flavor__product__icontains=q)
     )  # fmt: skip
-    rows = Request.objects.visible_to(user).filter(wanted).select_related("team", "flavor__cluster", "requester")
+    rows = (
+        Request.objects.visible_to(user).filter(wanted).select_related("team", "flavor__cluster", "requester")
+    )
     for row in rows[:MOST]:
         yield {
             "label": f"{row.name()} for {row.team.name}", "icon": "inbox",

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from connectors import sockets
 from connectors import webhooks as connector
 from connectors.errors import PermanentError, TemporaryError
 from connectors.webhooks import BadAddress, Webhooks, read
@@ -40,10 +39,10 @@ def names(monkeypatch: pytest.MonkeyPatch) -> Resolved:
 
     def resolve(host: str, port: int, **options: Any) -> list[Any]:
         if host not in known:
-            return real(host, port, flags=socket.AI_NUMERICHOST, **options)  # type: ignore[return-value]
+            return real(host, port, flags=socket.AI_NUMERICHOST, **options)
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in known[host]]
 
-    monkeypatch.setattr(sockets.socket, "getaddrinfo", resolve)
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
     return known
 
 
@@ -134,7 +133,7 @@ def test_a_name_that_turns_inwards_after_it_was_looked_at_gains_nothing(
         called.append(address)
         raise TimeoutError
 
-    monkeypatch.setattr(connector.socket, "create_connection", connect)
+    monkeypatch.setattr(socket, "create_connection", connect)
     with pytest.raises(TemporaryError):
         Webhooks().post("https://hooks.example.com/x", {}, stable_id="x")
     assert called == [("93.184.215.14", 443)]

@@ -1,6 +1,6 @@
 """Telling: rows in the caller's transaction, for whom, how soon, and for which channels."""
 
-from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.db import connection, transaction
@@ -17,7 +17,6 @@ from tests.scene import NOW
 pytestmark = pytest.mark.django_db
 SAID = Message("Vision asks for 16 A100", "Vision asks for 16 more A100 for 14 days.", (("Cost", "$59,000"),))
 ABOUT = {"subject": ("request", 17), "link": "/requests/17/", "message": SAID, "now": NOW}
-Tell = Callable[..., None]
 
 
 def told(*people: User, kind: NoticeKind = NoticeKind.REQUEST_WAITING) -> None:
@@ -46,12 +45,11 @@ def test_a_transaction_that_is_rolled_back_tells_nobody() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_it_cannot_be_told_outside_a_transaction() -> None:
-    ada = factories.person("Ada")
     with pytest.raises(transaction.TransactionManagementError):
-        told(ada)
+        told(User(pk=1))
 
 
-def test_the_bell_is_rung_after_the_commit_and_only_then(django_capture_on_commit_callbacks: Tell) -> None:
+def test_the_bell_is_rung_after_the_commit_and_only_then(django_capture_on_commit_callbacks: Any) -> None:
     ada = factories.person("Ada")
     with django_capture_on_commit_callbacks() as rung:
         told(ada)

@@ -1,0 +1,140 @@
+"""What changes about channels: platform leads add, change, try and remove them; addresses are kept to ourselves."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from accounts.models import User
+from accounts.refusals import BadInput, Conflict, NoRight
+from accounts.roles import Permission
+from audit.events import Kind
+from audit.log import record
+from connectors.errors import ConnectorError
+from connectors.webhooks import Target
+from notices.actions import tell_one_channel
+from notices.kinds import CHOOSABLE, NoticeKind, Way
+from notices.message import Message
+from notices.models import Channel, Delivery
+from notices.outside import outside
+
+FIELDS = frozenset({"name", "kinds", "enabled"})
+CHANNELS_PAGE = "/settings/channels/"
+
+
+def manages(by: User) -> None:
+    """Let platform leads pass; raises NoRight for anybody else."""
+    if not by.may(Permission.MANAGE_NOTICES):
+        raise NoRight("Platform leads set up channels.", code="not_a_platform_lead")
+
+
+def checked(url: str) -> Target:
+    """The target of an address that may be called; looks its host up, so never call it inside a transaction.
+
+    Raises BadInput that says what is wrong without repeating the address.
+    """
+    try:
+        return outside().webhooks.check(url)
+    except ConnectorError as error:
+        raise BadInput(error.message, code="bad_address", field="url") from error
+
+
+@transaction.atomic
+def add_channel(
+    *, name: str, way: str, target: Target, kinds: Iterable[str], enabled: bool = True, by: User
+) -> Channel:
+    """Add a channel; raises NoRight, BadInput or Conflict naming the field."""
+    manages(by)
+    if way not in (Way.TEAMS, Way.SLACK):
+        raise BadInput("A channel is one of Teams or of Slack.", code="invalid", field="way")
+    channel = Channel(name=_name(name), way=way, url=target.url, kinds=_kinds(kinds), enabled=enabled)
+    _save(channel)
+    record(
+        Kind.CHANNEL_ADDED, actor=by.as_actor(), subject=("channel", channel.pk), name=channel.name, way=channel.way,
+        address=channel.address, kinds=channel.kinds, enabled=enabled,
+    )  # fmt: skip
+    return channel
+
+
+@transaction.atomic
+def change_channel(channel_id: int, *, values: Mapping[str, Any], target: Target | None, by: User) -> Channel:
+    """Change name, kinds, being switched on, or the address; raises NoRight, BadInput or Conflict naming the field."""
+    manages(by)
+    channel = Channel.objects.select_for_update(no_key=True).get(pk=channel_id)
+    wanted = {field: value for field, value in values.items() if field in FIELDS}
+    if "name" in wanted:
+        wanted["name"] = _name(wanted["name"])
+    if "kinds" in wanted:
+        wanted["kinds"] = _kinds(wanted["kinds"])
+    changed = {field: value for field, value in wanted.items() if getattr(channel, field) != value}
+    for field, value in changed.items():
+        setattr(channel, field, value)
+    if target is not None and target.url != channel.url:
+        channel.url = target.url
+        changed["address"] = channel.address
+    if changed:
+        _save(channel)
+        record(
+            Kind.CHANNEL_CHANGED, actor=by.as_actor(), subject=("channel", channel.pk),
+            **{"name": channel.name, **changed},
+        )  # fmt: skip
+    return channel
+
+
+@transaction.atomic
+def remove_channel(channel_id: int, *, by: User) -> None:
+    """Remove a channel with its address and all that waits for it; raises NoRight."""
+    manages(by)
+    channel = Channel.objects.select_for_update(no_key=True).filter(pk=channel_id).first()
+    if channel is None:
+        return
+    name, address = channel.name, channel.address
+    channel.delete()
+    record(
+        Kind.CHANNEL_REMOVED, actor=by.as_actor(), subject=("channel", channel_id), name=name, address=address
+    )
+
+
+@transaction.atomic
+def test_channel(channel_id: int, *, by: User, now: datetime) -> Delivery:
+    """Send a test to a channel, switched on or not; raises NoRight, or Conflict while one is still on its way."""
+    manages(by)
+    channel = Channel.objects.get(pk=channel_id)
+    if test_of(channel, state=Delivery.State.WAITING):
+        raise Conflict("The test before is still on its way.", code="test_waiting")
+    said = Message(
+        "A test of this channel", "This is how Quartermaster writes here. There is nothing to do.",
+        facts=(("Channel", channel.name), ("Asked for by", by.name)), action="See the channels",
+    )  # fmt: skip
+    delivery = tell_one_channel(channel, link=CHANNELS_PAGE, message=said, now=now)
+    record(Kind.NOTICE_TESTED, actor=by.as_actor(), subject=("channel", channel.pk), way=channel.way)
+    return delivery
+
+
+def test_of(channel: Channel, **state: str) -> Delivery | None:
+    """The newest test of a channel, None when there was none."""
+    tests = Delivery.objects.filter(notice__channel=channel, notice__kind=NoticeKind.TEST, **state)
+    return tests.order_by("-id").first()
+
+
+def _name(name: str) -> str:
+    if not 1 <= len(name.strip()) <= 60 or not name.isprintable():
+        raise BadInput("Give a name of up to 60 characters.", code="required", field="name")
+    return name.strip()
+
+
+def _kinds(kinds: Iterable[str]) -> list[str]:
+    known = [kind.value for kind in CHOOSABLE]
+    given = set(kinds)
+    if not given or not given <= set(known):
+        raise BadInput("Choose at least one thing to tell the channel about.", code="invalid", field="kinds")
+    return [kind for kind in known if kind in given]
+
+
+def _save(channel: Channel) -> None:
+    try:
+        with transaction.atomic():
+            channel.save()
+    except IntegrityError as error:
+        raise Conflict("There is a channel of this name already.", code="name_taken", field="name") from error
