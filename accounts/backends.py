@@ -1,10 +1,10 @@
 """How Django finds the person of a session: by key, and only while the account is active."""
 
 from django.contrib.auth.backends import BaseBackend
-from django.db.models import F
+from django.db.models import F, Subquery
 from django.http import HttpRequest
 
-from accounts.models import User
+from accounts.models import Contact, User
 from accounts.roles import Role
 
 
@@ -16,10 +16,16 @@ class EntraBackend(BaseBackend):
         return
 
     def get_user(self, user_id: int) -> User | None:
-        """The active person of this key with the roles held, in one query: every page begins with it."""
-        rows = list(User.objects.filter(pk=user_id, is_active=True).annotate(role=F("roles_held__role")))
+        """The active person of this key with the roles held, in one query: every page begins with it.
+
+        It also reads since when the directory has not answered, which the frame of the page says.
+        """
+        silent = Subquery(Contact.objects.silent_since()[:1])
+        people = User.objects.filter(pk=user_id, is_active=True)
+        rows = list(people.annotate(role=F("roles_held__role"), silent=silent))
         if not rows:
             return None
         user = rows[0]
         user.roles = frozenset(Role(row.role) for row in rows if row.role is not None)
+        user.directory_silent_since = user.silent
         return user

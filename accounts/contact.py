@@ -29,6 +29,10 @@ class ContactQuerySet(models.QuerySet["Contact"]):
         """The row while the last contact failed."""
         return self.filter(pk=1, failing_since__isnull=False)
 
+    def silent_since(self) -> "models.QuerySet[Contact, datetime]":
+        """The moment since when nothing was heard, while the last contact failed; no row otherwise."""
+        return self.failing().values_list(Coalesce("answered_at", "failing_since"), flat=True)
+
 
 class Contact(models.Model):
     """The last contact with Entra ID and Graph, of whichever process."""

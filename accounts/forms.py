@@ -1,10 +1,11 @@
-"""What a person says about a new token."""
+"""What a person says about a new token, a stand-in, a team's tier."""
 
 from django import forms
 
 from accounts.actions import LONGEST_TOKEN_DAYS
-from accounts.fields import StrictForm, WholeNumberField
-from accounts.models import ApiToken
+from accounts.delegation import LONGEST_WHY
+from accounts.fields import MomentField, StrictForm, WholeNumberField
+from accounts.models import ApiToken, Team
 
 
 class TokenForm(StrictForm):
@@ -20,3 +21,26 @@ class TokenForm(StrictForm):
         label="Days it lives", initial=90, most=LONGEST_TOKEN_DAYS, of="days",
         help_text=f"1 to {LONGEST_TOKEN_DAYS} days. Shorter is safer.",
     )  # fmt: skip
+
+
+class StandInForm(StrictForm):
+    """Who, from when until when, and why."""
+
+    to = forms.CharField(
+        label="Who", max_length=200, help_text="Their work address.",
+        widget=forms.TextInput(attrs={"list": "people", "autocomplete": "off", "placeholder": "name@example.com"}),
+    )  # fmt: skip
+    starts_at = MomentField(label="From", help_text="UTC.")
+    until = MomentField(label="Until", help_text="UTC. At most 90 days later.")
+    why = forms.CharField(
+        label="Why",
+        max_length=LONGEST_WHY,
+        required=False,
+        help_text="They read it, and so does the audit log.",
+    )
+
+
+class TierForm(StrictForm):
+    """One of the tiers."""
+
+    tier = forms.ChoiceField(label="Tier", choices=Team.Tier.choices, widget=forms.RadioSelect)

@@ -43,7 +43,9 @@ def check(user: User, *, now: datetime) -> None:
     Raises Away `directory_away`, and NoRight `account_disabled` for somebody whom the directory has blocked.
     """
     known, is_active, role = (
-        User.objects.filter(pk=user.pk).values_list("groups_known_at", "is_active", "roles_held__role").first()
+        User.objects.filter(pk=user.pk)
+        .values_list("groups_known_at", "is_active", "roles_held__role")
+        .first()
     ) or (None, False, None)
     if known is None or known < now - CONFIRMED_FOR:
         raise Away(
@@ -57,10 +59,13 @@ def check(user: User, *, now: datetime) -> None:
 
 def notice(now: datetime) -> str:
     """What people who decide are told while the directory does not answer; empty while it does."""
-    contact = Contact.objects.failing().first()
-    if contact is None:
+    return notice_since(Contact.objects.silent_since().first(), now)
+
+
+def notice_since(since: datetime | None, now: datetime) -> str:
+    """The same for a moment that was read already; empty for None."""
+    if since is None:
         return ""
-    since = contact.answered_at or contact.failing_since or now
     said = f"Entra ID has not answered since {_moment(since, now)}."
     return f"{said} Reading goes on with what was known; decisions wait."
 

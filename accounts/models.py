@@ -76,6 +76,11 @@ class User(AbstractBaseUser):
         """The teams this person is a member of, by name, read once per object."""
         return tuple(Team.objects.of_member(self))
 
+    @cached_property
+    def directory_silent_since(self) -> datetime | None:
+        """Since when the directory has not answered, None while it does; read with the person by the session."""
+        return Contact.objects.silent_since().first()
+
     @property
     def team_ids(self) -> frozenset[int]:
         """The keys of those teams."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from accounts.actions import object_ids
 from accounts.models import GroupHeld, RoleHeld, User
@@ -32,6 +32,13 @@ def of_oids(oids: Iterable[str | UUID]) -> list[User]:
     wanted = list(dict.fromkeys(oid for given in oids for oid in object_ids([str(given)])))
     found = {str(user.oid): user for user in present().filter(oid__in=wanted)}
     return [found[oid] for oid in wanted if oid in found]
+
+
+def by_address(text: str) -> User | None:
+    """The active person with this work address or sign-in name; None when it is nobody's, or not only one's."""
+    wanted = text.strip()
+    found = list(present().filter(Q(username__iexact=wanted) | Q(email__iexact=wanted))[:2]) if wanted else []
+    return found[0] if len(found) == 1 else None
 
 
 def reports_of(user: User) -> QuerySet[User]:

@@ -7,8 +7,9 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 
+from accounts.freshness import notice_since
 from accounts.models import User
-from accounts.roles import Permission
+from accounts.roles import DECIDING, Permission
 from approvals.models import Request
 
 THEMES = ("system", "light", "dark")
@@ -42,11 +43,15 @@ def frame(request: HttpRequest) -> dict[str, Any]:
     }
     user = getattr(request, "user", None)
     if isinstance(user, User):
+        decides = any(user.may(permission) for permission in DECIDING)
         context |= {
-            "person": {"name": user.name, "role_words": user.role_words, "initials": user.initials},
+            "person": {
+                "name": user.name, "role_words": user.role_words, "initials": user.initials, "decides": decides,
+            },
+            "directory_notice": notice_since(user.directory_silent_since, timezone.now()) if decides else "",
             "rail": rail(user, request.path, waiting=getattr(request, "awaiting", None)),
             "teams_switch": teams_switch(user, request.path),
-        }
+        }  # fmt: skip
     return context
 
 

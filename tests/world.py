@@ -1,8 +1,11 @@
 """Two teams that know nothing of each other, somebody of every role, and something of every kind in both teams."""
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 
-from accounts.models import ApiToken, Team, User
+from django.utils import timezone
+
+from accounts.models import ApiToken, Delegation, Team, User
 from accounts.roles import Role
 from allocations.models import Allocation
 from approvals.models import Request
@@ -23,6 +26,7 @@ class Side:
     granted: Request
     allocation: Allocation
     token: ApiToken
+    stand_in: Delegation
 
 
 @dataclass(frozen=True)
@@ -51,13 +55,14 @@ def world() -> World:
     }
     factories.join(vision, people["team_lead"], lead=True)
     return World(
-        own=side(vision, cluster, flavor), other=side(speech, cluster, flavor), cluster=cluster, flavor=flavor,
-        people=people,
+        own=side(vision, cluster, flavor, lead=people["platform_lead"]),
+        other=side(speech, cluster, flavor, lead=factories.person("Marcus Weber", Role.PLATFORM_LEAD)),
+        cluster=cluster, flavor=flavor, people=people,
     )  # fmt: skip
 
 
-def side(team: Team, cluster: Cluster, flavor: Flavor) -> Side:
-    """Everything of one team; its asker is a member of nothing else."""
+def side(team: Team, cluster: Cluster, flavor: Flavor, *, lead: User) -> Side:
+    """Everything of one team; its asker is a member of nothing else, and stands in for a lead next month."""
     asker = factories.person(f"Asker of {team.name}", teams=[team])
     tenancy = factories.tenancy(team, cluster)
     granted = factories.request(asker, tenancy, flavor, gpus=1)
@@ -70,4 +75,19 @@ def side(team: Team, cluster: Cluster, flavor: Flavor) -> Side:
         expires_at=granted.until,
     )  # fmt: skip
     allocation = Allocation.objects.get(reference=granted.reference, ended_at=None)
-    return Side(team, asker, Tenancy.objects.get(pk=tenancy.pk), waiting, granted, allocation, token)
+    return Side(
+        team,
+        asker,
+        Tenancy.objects.get(pk=tenancy.pk),
+        waiting,
+        granted,
+        allocation,
+        token,
+        stand_in(lead, asker),
+    )
+
+
+def stand_in(giver: User, to: User) -> Delegation:
+    """A seat that is lent next month, so that it gives nothing yet."""
+    start = timezone.now() + timedelta(days=30)
+    return Delegation.objects.create(giver=giver, to=to, starts_at=start, until=start + timedelta(days=7))

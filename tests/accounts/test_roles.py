@@ -33,13 +33,12 @@ def test_every_role_can_be_given_and_every_permission_has_a_holder() -> None:
 
 
 def test_what_each_role_may_do() -> None:
+    seeing = {Permission.SEE_ALL_TEAMS, Permission.SEE_AUDIT, Permission.SEE_POLICY_DRAFTS}
     may = {role: {p for p in Permission if role in HOLDERS[p]} for role in Role}
     assert may == {
         Role.DATA_SCIENTIST: set(),
         Role.TEAM_LEAD: set(),
-        Role.AUDITOR: {Permission.SEE_ALL_TEAMS, Permission.SEE_AUDIT},
-        Role.ENGINEERING_LEADERSHIP: {
-            Permission.SEE_ALL_TEAMS, Permission.SEE_AUDIT, Permission.DECIDE_AS_LEADERSHIP,
-        },
+        Role.AUDITOR: seeing,
+        Role.ENGINEERING_LEADERSHIP: {*seeing, Permission.DECIDE_AS_LEADERSHIP, Permission.ACTIVATE_POLICY},
         Role.PLATFORM_LEAD: set(Permission) - {Permission.DECIDE_AS_LEADERSHIP},
     }  # fmt: skip

@@ -98,6 +98,8 @@ class Prober:
             found["pk"] = str(side.tenancy.pk)
         elif "allocations/" in route:
             found["pk"] = str(side.allocation.pk)
+        elif "delegations/" in route or "stand-in/" in route:
+            found["pk"] = str(side.stand_in.pk)
         elif thing == "own":
             found |= {"pk": str(self.here.flavor.pk), "flavor": self.here.flavor.name}
         if thing == "own":
@@ -119,6 +121,10 @@ class Prober:
             "api/v1/requests/<int:pk>/ask/": {"reason": "Why four?"},
             "api/v1/requests/<int:pk>/answer/": {"reason": "Two runs."},
             "api/v1/teams/<slug:slug>/budgets/<str:month>/": {"limit_usd": "20000.00"},
+            "api/v1/teams/<slug:slug>/": {"tier": "trusted"},
+            "api/v1/delegations/": {
+                "to": str(self.here.other.asker.oid), "until": (timezone.now() + timedelta(days=1)).isoformat(),
+            },
             "api/v1/tokens/": {"name": "x", "scope": "read", "days": 1},
             "api/v1/clusters/": {"name": "new", "title": "New", "region": "x", "purpose": "training"},
             "api/v1/flavors/": {

@@ -1,0 +1,126 @@
+"""The pages of stand-ins and tiers, and the banner while the directory does not answer."""
+
+from datetime import UTC, timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from accounts.delegation import delegate, givers_for
+from accounts.models import Contact, Delegation, Team, User
+from accounts.roles import Role
+from audit.events import Kind
+from audit.models import Event
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+DAY = timedelta(days=1)
+NO_SCRIPT = "%Y-%m-%dT%H:%M"
+
+
+@pytest.fixture
+def priya(client: Client) -> User:
+    priya = factories.person("Priya Raman", Role.PLATFORM_LEAD)
+    client.force_login(priya)
+    return priya
+
+
+def wanted(to: User, /, **fields: str) -> dict[str, str]:
+    start = timezone.now().astimezone(UTC)
+    usual = {
+        "to": to.username,
+        "starts_at": f"{start:{NO_SCRIPT}}",
+        "until": f"{start + DAY:{NO_SCRIPT}}",
+        "why": "",
+    }
+    return usual | fields
+
+
+def test_a_stand_in_is_named_shown_to_both_and_ended(client: Client, priya: User) -> None:
+    ada = factories.person("Ada Okafor")
+    answer = client.post("/stand-in/", wanted(ada, to=ada.username.upper(), why="On holiday."), follow=True)
+    assert "Ada Okafor decides for you in this time" in answer.content.decode()
+    assert "Who stands in for you" in answer.content.decode()
+    assert givers_for(ada, timezone.now()) == [priya]
+    made = Delegation.objects.get()
+    client.force_login(ada)
+    page = client.get("/stand-in/").content.decode()
+    assert ("You stand in for" in page, "Name a stand-in" in page) == (True, False)
+    assert client.get(f"/stand-in/{made.pk}/end").status_code == 405
+    assert client.post(f"/stand-in/{made.pk}/end").status_code == 302
+    assert givers_for(ada, timezone.now()) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"to": "nobody@example.com"}, "Nobody of this work address"),
+        ({"to": ""}, "This field is required"),
+        ({"until": "2020-01-01T00:00"}, "The end has to come after the start"),
+        ({"starts_at": "2020-01-01T00:00"}, "This lies in the past"),
+        ({"until": "2999-01-01T00:00"}, "90 days at most"),
+        ({"until": "soon"}, "Write a day and a time"),
+        ({"giver": "1"}, "There is no field"),
+    ],
+)
+def test_what_cannot_be_is_said_and_remembered(
+    client: Client, priya: User, change: dict[str, str], said: str
+) -> None:
+    answer = client.post("/stand-in/", wanted(factories.person("Ada"), **change))
+    assert answer.status_code == 422
+    assert said in answer.content.decode()
+    assert not Delegation.objects.exists()
+    assert Event.objects.filter(kind=Kind.REFUSED).count() == 1
+
+
+def test_nobody_names_themselves_on_the_page(client: Client, priya: User) -> None:
+    assert "Name somebody else." in client.post("/stand-in/", wanted(priya)).content.decode()
+
+
+def test_who_decides_nothing_finds_no_form_and_sends_none(client: Client) -> None:
+    client.force_login(factories.person("Ada"))
+    page = client.get("/stand-in/").content.decode()
+    assert "No seat to lend" in page
+    assert 'href="/stand-in/"' not in page
+    assert client.post("/stand-in/", wanted(factories.person("Ben"))).status_code == 403
+
+
+def test_a_strangers_stand_in_looks_like_a_missing_one(client: Client, priya: User) -> None:
+    marcus, now = factories.person("Marcus", Role.PLATFORM_LEAD), timezone.now()
+    made = delegate(giver=marcus, to=factories.person("Ada"), starts_at=now, until=now + DAY, why="", now=now)
+    assert client.post(f"/stand-in/{made.pk}/end").status_code == 404
+    assert Delegation.objects.get().ended_at is None
+
+
+def test_two_people_of_one_address_are_nobody(client: Client, priya: User) -> None:
+    ada = factories.person("Ada", email="ada@example.com")
+    factories.person("Another Ada", email="ADA@example.com")
+    assert client.post("/stand-in/", wanted(ada, to="ada@example.com")).status_code == 422
+
+
+def test_deciders_are_told_that_the_directory_does_not_answer_and_others_are_not(
+    client: Client, priya: User
+) -> None:
+    Contact.objects.failed(timezone.now(), "Graph answered 503")
+    assert "decisions wait" in client.get("/").content.decode()
+    client.force_login(factories.person("Ada"))
+    assert "decisions wait" not in client.get("/").content.decode()
+
+
+def test_a_platform_lead_sets_a_tier_on_the_teams_page(client: Client, priya: User) -> None:
+    team = factories.team("Vision")
+    assert 'href="/teams/vision/tier"' in client.get("/teams/vision/").content.decode()
+    assert client.post("/teams/vision/tier", {"tier": "gold"}).status_code == 422
+    answer = client.post("/teams/vision/tier", {"tier": "trusted"}, follow=True)
+    assert "Vision is trusted now." in answer.content.decode()
+    assert Team.objects.get(pk=team.pk).tier == "trusted"
+
+
+def test_a_member_reads_the_tier_and_cannot_set_it(client: Client) -> None:
+    team = factories.team("Vision")
+    client.force_login(factories.person("Ada", teams=[team]))
+    assert "Platform leads set it." in client.get("/teams/vision/tier").content.decode()
+    assert client.post("/teams/vision/tier", {"tier": "trusted"}).status_code == 403
+    client.force_login(factories.person("Mallory"))
+    assert client.get("/teams/vision/tier").status_code == 404
+    assert Team.objects.get(pk=team.pk).tier == "standard"
