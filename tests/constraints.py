@@ -46,12 +46,13 @@ from fleet.models import Cluster, Flavor
 from onboarding.models import Onboarding
 from provisioning.models import Tenancy
 from tests import factories
+from tests.notices import attacks as notices
 from tests.scene import DAY, NOW, Scene, scene
 
 if TYPE_CHECKING:
     from django.db.models.query import QuerySet
 
-PACKAGES = ("audit", "accounts", "fleet", "provisioning", "allocations", "approvals", "onboarding")
+PACKAGES = ("audit", "accounts", "notices", "fleet", "provisioning", "allocations", "approvals", "onboarding")
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def day_of_use(w: World, **fields: Any) -> UseDay:
 
 def vote(w: World, by: User, **fields: Any) -> Decision:
     """A decision on what waits, written by nobody's action."""
-    usual = {"content_version": 1, "verdict": "approve", "gpus": 8, "at": NOW}
+    usual = {"content_version": 1, "verdict": "approve", "count": 8, "at": NOW}
     return Decision(request=w.waiting, requester=w.scene.ada, by=by, **(usual | fields))
 
 
@@ -131,7 +132,7 @@ def event(**fields: Any) -> Event:
 def twice(w: World) -> None:
     """Two votes of one person on one version."""
     add(vote(w, w.scene.priya))
-    add(vote(w, w.scene.priya, verdict="reject", gpus=None))
+    add(vote(w, w.scene.priya, verdict="reject", count=None))
 
 
 Attack = Callable[[World], Any]
@@ -193,7 +194,8 @@ NAMED: Mapping[str, Attack] = {
     "a_step_is_opened_before_it_is_done": lambda w: Step.objects.filter(opened_at=None).update(done_at=NOW),
     "nobody_decides_their_own_request": lambda w: add(vote(w, w.scene.ada)),
     "one_vote_per_person": twice,
-    "an_approving_vote_says_how_many": lambda w: add(vote(w, w.scene.priya, gpus=None)),
+    "an_approving_vote_says_how_many": lambda w: add(vote(w, w.scene.priya, count=None)),
+    **notices.NAMED,
 }  # fmt: skip
 UNIQUE: Mapping[str, Attack] = {
     "accounts.User.oid": lambda w: only(w.scene.mallory).update(oid=w.scene.ada.oid, tid=factories.oid(5)),
@@ -203,7 +205,7 @@ UNIQUE: Mapping[str, Attack] = {
     "accounts.ApiToken.digest": lambda w: ApiToken.objects.filter(prefix="b").update(digest="a"),
     "fleet.Cluster.name": lambda w: only(factories.cluster()).update(name=w.scene.flavor.cluster.name),
     "approvals.PolicyVersion.number": lambda w: add(
-        PolicyVersion(number=1, thresholds={}, active_from=NOW + timedelta(days=1), why="x")
+        PolicyVersion(number=1, document={}, active_from=NOW + timedelta(days=1), why="x")
     ),
     "onboarding.Onboarding.team": lambda w: Onboarding.objects.filter(team=w.other_team).update(team=w.scene.team),
     "onboarding.Onboarding.tenancy": lambda w: Onboarding.objects.filter(team=w.other_team).update(
@@ -212,9 +214,11 @@ UNIQUE: Mapping[str, Attack] = {
     "onboarding.Onboarding.request": lambda w: Onboarding.objects.filter(team=w.other_team).update(
         request=w.approved
     ),
+    **notices.UNIQUE,
 }  # fmt: skip
 # Further ways around a rule that has more than one side.
 ALSO: Mapping[str, Attack] = {
+    **notices.ALSO,
     "two stand-ins at one time": lambda w: add(stand_in(w), stand_in(w, starts_at=NOW + DAY)),
     "a stand-in moved over another": move_over_another,
     "a reason without an end": lambda w: only(w.allocation).update(end_reason="expired"),
@@ -222,8 +226,8 @@ ALSO: Mapping[str, Attack] = {
     "an approval that takes its number back": lambda w: only(w.approved).update(approved_count=None),
     "a rejection that gives": lambda w: only(w.approved).update(state="rejected"),
     "an approval without a moment": lambda w: only(w.approved).update(decided_at=None),
-    "a rejection of one's own request": lambda w: add(vote(w, w.scene.ada, verdict="reject", gpus=None)),
-    "an approving vote for none": lambda w: add(vote(w, w.scene.priya, gpus=0)),
+    "a rejection of one's own request": lambda w: add(vote(w, w.scene.ada, verdict="reject", count=None)),
+    "an approving vote for none": lambda w: add(vote(w, w.scene.priya, count=0)),
     "an event changed": lambda w: Event.objects.filter(seq=1).update(actor_name="somebody else"),
     "all events changed": lambda w: Event.objects.update(details={}),
     "an event deleted": lambda w: Event.objects.filter(seq=1).delete(),
