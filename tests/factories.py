@@ -14,7 +14,8 @@ from accounts.roles import Role
 from allocations.actions import refresh
 from allocations.models import Allocation
 from approvals.actions import submit
-from approvals.models import Request
+from approvals.document import Policy, Thresholds, to_json
+from approvals.models import PolicyVersion, Request
 from approvals.wanted import Wanted
 from fleet.models import Cluster, Flavor
 from provisioning.actions import create_tenancy
@@ -151,3 +152,12 @@ def allocation(by: User, at: Tenancy, of: Flavor, *, gpus: int = 1, days: float 
     """What an ask that the policy approves at once gives."""
     asked = request(by, at, of, gpus=gpus, days=days)
     return Allocation.objects.get(reference=asked.reference, ended_at=None)
+
+
+def policy(of: Policy | Thresholds, *, now: datetime) -> PolicyVersion:
+    """The next version of the policy, in force from `now`, written by one person and activated by another."""
+    document = to_json(of if isinstance(of, Policy) else Policy(thresholds=of))
+    return PolicyVersion.objects.create(
+        number=PolicyVersion.objects.latest("number").number + 1, document=document, active_from=now, why="A test's.",
+        proposed_by=person(), activated_by=person(),
+    )  # fmt: skip

@@ -34,7 +34,7 @@ def seen(caller: Caller, request: Request) -> dict[str, str]:
 def test_a_lead_approves_what_they_saw(here: World, priya: Caller) -> None:
     path = f"requests/{here.own.waiting.pk}/"
     answer = priya.post(
-        f"{path}approve/", {"gpus": 3, "reason": "Three will do."}, **seen(priya, here.own.waiting)
+        f"{path}approve/", {"count": 3, "reason": "Three will do."}, **seen(priya, here.own.waiting)
     )
     assert answer.status_code == 200, answer.content
     body = answer.json()
@@ -115,8 +115,8 @@ def test_a_rejection_needs_a_reason(here: World, priya: Caller) -> None:
 
 def test_more_than_was_asked_for_is_never_approved(here: World, priya: Caller) -> None:
     path = f"requests/{here.own.waiting.pk}/approve/"
-    for gpus in (0, 5, 100_001, True, "4"):
-        assert priya.post(path, {"gpus": gpus}, **seen(priya, here.own.waiting)).status_code == 422
+    for count in (0, 5, 100_001, True, "4"):
+        assert priya.post(path, {"count": count}, **seen(priya, here.own.waiting)).status_code == 422
     assert Request.objects.get(pk=here.own.waiting.pk).state == "waiting"
 
 

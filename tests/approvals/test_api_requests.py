@@ -161,7 +161,7 @@ def test_the_preview_says_what_would_be_stored_and_stores_nothing(here: World, a
     assert (Request.objects.count(), Event.objects.count(), Idempotency.objects.count()) == before
     preview = seen.json()
     assert preview["answer"]["route"] == ["platform_leads"]
-    assert preview["nearest_automatic"]["gpus"] == 2
+    assert preview["nearest_automatic"]["count"] == 2
     assert preview["quota"] == {"before": 1, "after": 6}
     assert float(preview["usd_per_day"]["after"]) > float(preview["usd_per_day"]["before"])
     assert {"month", "limit_usd", "left_before", "left_after"} == set(preview["budget"][0])
@@ -242,5 +242,5 @@ def test_the_options_say_what_can_be_asked_for(here: World, ada: Caller) -> None
 def test_the_policy_in_force_is_told(ada: Caller) -> None:
     policy = ada.get("policy/").json()
     assert policy["number"] == 1
-    assert policy["thresholds"]["automatic_gpus"] == 2
+    assert policy["document"]["thresholds"]["automatic_gpus"] == 2
     assert datetime.fromisoformat(policy["active_from"]) < datetime.now(UTC)

@@ -108,15 +108,15 @@ def test_approving_grants_and_leads_to_the_next(page: Client, scene: Scene) -> N
 
 def test_approving_less_starts_with_what_would_be_automatic(page: Client, scene: Scene) -> None:
     asked = ask(scene, 5)
-    assert page.get(f"/approvals/{asked.pk}/").context["less"]["gpus"] == 2
-    decide(page, asked, "less", gpus="4")
+    assert page.get(f"/approvals/{asked.pk}/").context["less"]["count"] == 2
+    decide(page, asked, "less", count="4")
     assert Request.objects.get().approved_count == 4
 
 
-@pytest.mark.parametrize("gpus", ["0", "6", "1.5", "99999999999"])
-def test_nobody_approves_more_than_was_asked_or_none(page: Client, scene: Scene, gpus: str) -> None:
+@pytest.mark.parametrize("count", ["0", "6", "1.5", "99999999999"])
+def test_nobody_approves_more_than_was_asked_or_none(page: Client, scene: Scene, count: str) -> None:
     asked = ask(scene, 5)
-    assert decide(page, asked, "less", gpus=gpus).status_code == 422
+    assert decide(page, asked, "less", count=count).status_code == 422
     assert Request.objects.get().state == "waiting"
 
 
@@ -236,14 +236,14 @@ def test_the_queue_takes_as_many_queries_for_fifty_as_for_five(page: Client, sce
     assert max(counts) <= 12, counts
 
 
-@pytest.mark.parametrize("values", [{}, {"gpus": ""}])
+@pytest.mark.parametrize("values", [{}, {"count": ""}])
 def test_approving_less_without_a_number_never_approves_all(
     page: Client, scene: Scene, values: dict[str, str]
 ) -> None:
     request = ask(scene, 5)
     answer = decide(page, request, "less", **values)
     assert answer.status_code == 422
-    assert answer.context["form"].errors == {"gpus": ["Say how many."]}
+    assert answer.context["form"].errors == {"count": ["Say how many."]}
     assert Request.objects.get(pk=request.pk).state == "waiting"
 
 

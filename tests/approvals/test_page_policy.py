@@ -3,8 +3,9 @@
 from django.test import Client
 from django.utils import timezone
 
-from approvals.models import PolicyVersion
+from approvals.document import Thresholds
 from approvals.policy_page import context
+from tests import factories
 from tests.scene import Scene
 
 
@@ -34,13 +35,7 @@ def test_the_examples_have_every_answer(scene: Scene) -> None:
 
 
 def test_a_new_version_changes_page_and_examples(client: Client, scene: Scene) -> None:
-    old = PolicyVersion.objects.get()
-    PolicyVersion.objects.create(
-        number=2,
-        thresholds=old.thresholds | {"automatic_gpus": 4},
-        active_from=timezone.now(),
-        why="More room.",
-    )
+    factories.policy(Thresholds(automatic_gpus=4), now=timezone.now())
     client.force_login(scene.ada)
     response = client.get("/policy/")
     assert "Policy 2" in response.content.decode()

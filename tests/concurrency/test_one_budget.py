@@ -4,6 +4,7 @@ import logging
 import time
 from collections import Counter
 from datetime import timedelta
+from decimal import Decimal
 
 import requests
 from django.db.models import Sum
@@ -11,7 +12,8 @@ from django.utils import timezone
 
 from allocations import money
 from allocations.models import Allocation, Budget
-from approvals.models import PolicyVersion, Request
+from approvals.document import Thresholds
+from approvals.models import Request
 from approvals.states import State
 from tests import factories
 from tests.concurrency.books import wrong_in_the_books
@@ -21,15 +23,15 @@ from tests.faults.running import Portal
 logger = logging.getLogger(__name__)
 SUBMITTERS = 64
 PAID_FOR = 20
-WIDE = {
-    "automatic_gpus": 9999, "automatic_days": 90, "automatic_usd": "9999999", "automatic_gpus_in_window": 9999,
-    "window_days": 7, "leadership_gpus": 9999, "automatic_environments": ["dev", "test"], "longest_days": 90,
-}  # fmt: skip
+WIDE = Thresholds(
+    automatic_gpus=9999, automatic_gpu_hours=None, automatic_usd=Decimal(9_999_999), automatic_days=90,
+    window_gpus_team=9999, window_gpus_person=None,
+)  # fmt: skip
 
 
 def test_sixty_four_submitters_spend_one_budget_to_the_last_ask_and_not_a_cent_more(web: Portal) -> None:
     now = timezone.now()
-    PolicyVersion.objects.create(number=2, thresholds=WIDE, active_from=now, why="Money alone decides.")
+    factories.policy(WIDE, now=now)  # money alone decides
     team = factories.team()
     flavor = factories.flavor(gpus_total=SUBMITTERS)
     factories.tenancy(team, flavor.cluster)

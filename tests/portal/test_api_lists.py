@@ -34,8 +34,9 @@ def fill(here: World, rows: int) -> None:
     now = timezone.now()
     Request.objects.bulk_create(
         Request(
-            team=old.team, tenancy=old.tenancy, requester=here.own.asker, flavor=old.flavor, gpus=1, until=old.until,
-            purpose="training", usd=1, created_at=now, updated_at=now,
+            team=old.team, tenancy=old.tenancy, requester=here.own.asker, spec=old.spec, offering=old.offering,
+            flavor=old.flavor, count=1, gpus=1, until=old.until, purpose="training", usd=1, created_at=now,
+            updated_at=now, lapses_at=old.lapses_at,
         )
         for _ in range(rows)
     )  # fmt: skip
