@@ -90,11 +90,16 @@ def left_by_month(team: Team, months: Iterable[date], own: str = "") -> dict[dat
     known = {row.month: row for row in rows}
     like = rows[0] if rows else Budget(team=team, limit_usd=Decimal(settings.ENV.monthly_budget_usd))
     return {
-        month: _left(row, Amount(row.own_usd or Decimal(0), row.own_hours or Decimal(0)))
+        month: _left(row, _annotated(row, "own_usd", "own_hours"))
         if (row := known.get(month))
         else _left(begin(team, month, like=like), NOTHING)
         for month in months
     }
+
+
+def _annotated(row: Budget, usd: str, gpu_hours: str) -> Amount:
+    """What a query has added to a budget under two names; NULL is nothing."""
+    return Amount(getattr(row, usd) or Decimal(0), getattr(row, gpu_hours) or Decimal(0))
 
 
 def _left(budget: Budget, own: Amount) -> Left:
@@ -179,7 +184,9 @@ def replay(team: Team) -> list[Replayed]:
     )
     return [
         Replayed(
-            row.month, Amount(row.held_usd, row.held_gpu_hours), Amount(row.ledger_usd, row.ledger_hours)
+            row.month,
+            Amount(row.held_usd, row.held_gpu_hours),
+            _annotated(row, "ledger_usd", "ledger_hours"),
         )
         for row in rows.order_by("month")
     ]

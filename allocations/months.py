@@ -14,7 +14,7 @@ from allocations import budgets
 from allocations.models import Allocation, Budget, Hold
 from allocations.money import month_of, next_month
 from allocations.pacing import Holding, Pace, pace
-from allocations.words import hours, pace_words, usd
+from allocations.words import pace_words, usd
 
 Part = dict[str, Any]
 MONTHS_AHEAD = 3
@@ -101,7 +101,7 @@ def months_of(team: Team, *, now: datetime) -> list[Part]:
             {
                 "month": f"{month:%Y-%m}", "label": f"{month:%B %Y}", "budget": budget,
                 "note": f"{usd(budget.left_usd)} left",
-                "hours_note": "" if budget.left_gpu_hours is None else f"{hours(budget.left_gpu_hours)} left",
+                "hours_note": "" if budget.left_gpu_hours is None else f"{budget.left_gpu_hours:,.0f} GPU-hours left",
             }
         )  # fmt: skip
     return rows

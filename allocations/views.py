@@ -100,7 +100,7 @@ def _chosen(request: HttpRequest, known: Sequence[date]) -> date:
     """The month whose limits the form is about: the one sent, else the one in the address, else the current one."""
     said = request.POST.get("month", "")[:7] or request.GET.get("month", "")
     month = months.month_named(said)
-    return month if month in known else known[0]
+    return month if month is not None and month in known else known[0]
 
 
 def _limits_now(request: HttpRequest, team: Team, known: Sequence[date]) -> dict[str, Any]:

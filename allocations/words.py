@@ -67,10 +67,12 @@ def hours(amount: Decimal) -> str:
 
 def pace_words(course: Course, *, now: datetime, unit: str = "USD") -> str:
     """Where the month leads: "At this pace the month ends at $8,100 of $12,000." or when it is used up."""
-    show, what = (usd, "the budget") if unit == "USD" else (hours, "the allowance of GPU-hours")
     if course.used_up is not None:
+        what = "the budget" if unit == "USD" else "the allowance of GPU-hours"
         return f"At this pace {what} is used up on {day(course.used_up, now)}."
-    return f"At this pace the month ends at {show(course.at_pace)} of {show(course.limit)}."
+    if unit == "USD":
+        return f"At this pace the month ends at {usd(course.at_pace)} of {usd(course.limit)}."
+    return f"At this pace the month ends at {course.at_pace:,.0f} of {hours(course.limit)}."
 
 
 def limits_words(limit_usd: Decimal, gpu_hours_limit: Decimal | None, soft_percent: int) -> str:

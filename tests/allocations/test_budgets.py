@@ -25,6 +25,11 @@ def amount(text: str) -> Amount:
     return Amount(Decimal(usd), Decimal(hours or 0))
 
 
+def limits(row: Budget) -> tuple[Decimal, Decimal | None, int]:
+    """What is set of a month."""
+    return row.limit_usd, row.gpu_hours_limit, row.soft_percent
+
+
 def hold(scene: Scene, reference: str, **parts: str) -> None:
     months = {"november": NOVEMBER, "december": DECEMBER, "january": JANUARY}
     amounts = {months[name]: amount(text) for name, text in parts.items()}
@@ -44,7 +49,7 @@ def test_letting_go_makes_what_is_held_equal_to_what_is_needed(scene: Scene) -> 
     hold(scene, "a", november="100", december="50")
     hold(scene, "b", november="30")
     freed = budgets.settle(reference="a", parts={NOVEMBER: amount("40")}, now=NOW, why="given back")
-    assert freed == (110, 0)
+    assert freed == amount("110")
     assert books(scene.team) == ledger(scene.team) == {"2026-11": Decimal(70), "2026-12": Decimal(0)}
 
 
@@ -59,15 +64,14 @@ def test_letting_go_twice_lets_go_once_and_never_takes_more(scene: Scene) -> Non
 
 def test_a_new_month_begins_with_the_newest_limit(scene: Scene) -> None:
     first = budgets.fresh(scene.team, NOVEMBER)
-    assert (first.pk, first.limit_usd, first.gpu_hours_limit, first.soft_percent) == (None, 12_000, None, 80)
+    assert not Budget.objects.exists()
+    assert limits(first) == (Decimal(12_000), None, 80)
     Budget.objects.create(
         team=scene.team, month=NOVEMBER, limit_usd=700, gpu_hours_limit=50, soft_percent=60, held_usd=9
     )
     made = budgets.budgets_of(scene.team, [DECEMBER, NOVEMBER])
-    assert {month: (row.limit_usd, row.gpu_hours_limit, row.soft_percent) for month, row in made.items()} == {
-        NOVEMBER: (700, 50, 60), DECEMBER: (700, 50, 60),
-    }  # fmt: skip
-    assert (made[DECEMBER].held_usd, made[DECEMBER].soft_told_at) == (0, None)
+    assert [limits(made[month]) for month in (NOVEMBER, DECEMBER)] == [(Decimal(700), Decimal(50), 60)] * 2
+    assert (made[DECEMBER].held_usd, made[DECEMBER].soft_told_at) == (Decimal(0), None)
 
 
 def test_looking_at_what_is_left_is_one_query_that_writes_nothing(
@@ -121,9 +125,9 @@ def test_where_both_run_out_the_money_is_named(scene: Scene) -> None:
 def test_hours_and_money_are_let_go_each_by_itself(scene: Scene) -> None:
     hold(scene, "a", november="100+24", december="10+2")
     needed = {NOVEMBER: amount("100+20"), DECEMBER: amount("4+5")}
-    assert budgets.settle(reference="a", parts=needed, now=NOW, why="given back") == (6, 4)
-    rows = [(row.held_usd, row.held_gpu_hours) for row in Budget.objects.order_by("month")]
-    assert rows == [(100, 20), (4, 2)]
+    assert budgets.settle(reference="a", parts=needed, now=NOW, why="given back") == amount("6+4")
+    rows = [Amount(row.held_usd, row.held_gpu_hours) for row in Budget.objects.order_by("month")]
+    assert rows == [amount("100+20"), amount("4+2")]
     assert all(month.agrees for month in budgets.replay(scene.team))
 
 

@@ -53,7 +53,7 @@ def test_an_empty_month_says_so(client: Client, scene: Scene) -> None:
 def test_pages_follow_each_other_both_ways(client: Client, scene: Scene, budget: Budget) -> None:
     Hold.objects.bulk_create(line(budget, number) for number in range(120))
     client.force_login(scene.ada)
-    there, link = [], ""
+    there, link, said = [], "", ""
     for _ in range(3):
         said = client.get(URL + link).content.decode()
         there.append(re.findall(r"volume-\d+", said))
