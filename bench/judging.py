@@ -3,17 +3,18 @@
 import random
 import statistics
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
 
 from allocations.money import Left
 from approvals.document import Policy, policy_from
 from approvals.policy import Ask, Evaluation, Standing, evaluate
+from bench import rig
 from bench.results import Better, Goal, Measured
-from bench.rig import Rig
 
 ASKS, OVERRIDES, ROUTES = 10_000, 40, 10
 PAIRS = 7
@@ -32,7 +33,7 @@ class Plain(NamedTuple):
     compared: list[tuple[Any, Any]]
 
 
-def measure(on: Rig) -> Measured:
+def measure(on: rig.Rig) -> Measured:
     """Both over the same 10,000 asks, in turns; the policy is new each time, so what it remembers is counted too."""
     dice = random.Random(1)
     asks = [(ask_of(dice), standing_of(dice)) for _ in range(ASKS)]
@@ -42,11 +43,9 @@ def measure(on: Rig) -> Measured:
     rules = [tuple(frozenset(each["where"].get(name, ())) for name in SEEN) for each in _entries(document)]
     portal, peer, wholes = [], [], []
     for _ in range(PAIRS):
-        fresh = policy_from(document)
-        wholes.append(_timed(lambda fresh=fresh: judge_all(asks, fresh)))
-        fresh = policy_from(document)
-        portal.append(_each(lambda pair, fresh=fresh: evaluate(*pair, fresh), asks))
-        peer.append(_each(lambda ask: bare(ask, rules), plain))
+        wholes.append(_timed(partial(judge_all, policy_from(document), asks)))
+        portal.append(_each(partial(judge, policy_from(document)), asks))
+        peer.append(_each(partial(bare, rules), plain))
     return Measured(
         what=f"policy with {OVERRIDES + ROUTES} rules, one ask; peer: a bare loop of the same comparisons",
         portal=portal,
@@ -60,12 +59,17 @@ def measure(on: Rig) -> Measured:
     )
 
 
-def judge_all(asks: Iterable[tuple[Ask, Standing]], policy: Policy) -> int:
+def judge(policy: Policy, asked: tuple[Ask, Standing]) -> Evaluation:
+    """The portal's answer to one ask."""
+    return evaluate(asked[0], asked[1], policy)
+
+
+def judge_all(policy: Policy, asks: Iterable[tuple[Ask, Standing]]) -> int:
     """Judge all of them: how many are automatic."""
     return sum(evaluate(ask, standing, policy).outcome == "automatic" for ask, standing in asks)
 
 
-def bare(ask: Plain, rules: Iterable[tuple[frozenset[str], ...]]) -> bool:
+def bare(rules: Sequence[tuple[frozenset[str], ...]], ask: Plain) -> bool:
     """The comparisons alone: which rules are meant, and each number against its limit. Nothing is kept."""
     for rule in rules:
         for seen, said in zip(rule, ask.kind, strict=True):

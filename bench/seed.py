@@ -126,8 +126,10 @@ def _decision(row: Request, step: Step, lead: User) -> Decision:
 def _allocation(row: Request) -> Allocation:
     assert row.decided_at is not None
     assert row.approved_count is not None
+    assert row.tenancy is not None
+    assert row.flavor is not None
     return Allocation(
-        team_id=row.team_id, tenancy_id=row.tenancy_id, flavor_id=row.flavor_id, reference=row.reference,
+        team_id=row.team_id, tenancy=row.tenancy, flavor=row.flavor, reference=row.reference,
         gpus=row.approved_count, price_per_gpu_hour=PRICE, starts_at=row.decided_at, until=row.until,
         ended_at=row.until, end_reason=Allocation.End.EXPIRED, ended_by="portal",
     )  # fmt: skip
