@@ -17,7 +17,7 @@ from notices.models import Delivery, DigestHour, Notice, Preference
 SETTINGS_PAGE = "/settings/notices/"
 TEST = Message(
     "A test of your notices", "This is how Quartermaster writes to you. There is nothing to do.",
-    facts=(("Asked for by", "you"),), action="Choose what you are told",
+    action="Choose what you are told",
 )  # fmt: skip
 
 

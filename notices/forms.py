@@ -11,7 +11,7 @@ from notices.models import Channel
 
 HOURS = [(str(hour), f"{hour:02}:00 UTC") for hour in range(24)]
 PACES = [(pace.value, pace.words) for pace in Pace]
-KINDS = [(kind.value, kind.words) for kind in CHOOSABLE]
+KINDS = [(kind.value, kind.channel_words) for kind in CHOOSABLE]
 
 
 class ChoiceForm(StrictForm):

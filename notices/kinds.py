@@ -29,6 +29,11 @@ class NoticeKind(StrEnum):
         return WORDS[self]
 
     @property
+    def channel_words(self) -> str:
+        """The kind as a channel is told of it, where nobody is "you"."""
+        return CHANNEL_WORDS.get(self, WORDS[self])
+
+    @property
     def default(self) -> "Pace":
         """How soon somebody is told who has chosen nothing."""
         return Pace.DIGEST if self in DIGESTED else Pace.AT_ONCE
@@ -76,6 +81,21 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.BUDGET_SOFT: "Your team's budget is nearly used up",
     NoticeKind.POLICY_ACTIVATED: "A new policy is in force",
     NoticeKind.TEST: "A test",
+}
+CHANNEL_WORDS: Mapping[NoticeKind, str] = {
+    NoticeKind.REQUEST_WAITING: "A request waits for a decision",
+    NoticeKind.REQUEST_DECIDED: "A request was decided",
+    NoticeKind.REQUEST_ASKED_BACK: "Somebody asks about a request",
+    NoticeKind.REQUEST_ANSWERED: "A question about a request was answered",
+    NoticeKind.REQUEST_COMMENTED: "Somebody commented on a request",
+    NoticeKind.REQUEST_REMINDER: "A decision is late",
+    NoticeKind.REQUEST_ESCALATED: "A request was passed on to the next level",
+    NoticeKind.REQUEST_LAPSED: "A request lapsed, because nobody decided in time",
+    NoticeKind.REQUEST_OFFERED_AGAIN: "What was asked for has become free",
+    NoticeKind.TASK_ASSIGNED: "Work was assigned to somebody",
+    NoticeKind.TASK_DONE: "Work for a request was done",
+    NoticeKind.ALLOCATION_ENDING: "GPUs of a team end soon",
+    NoticeKind.BUDGET_SOFT: "A team's budget is nearly used up",
 }
 DIGESTED = frozenset(
     {

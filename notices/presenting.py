@@ -61,7 +61,7 @@ def choices(paces: Mapping[NoticeKind, Pace]) -> list[Words]:
 
 def channel_row(channel: Channel) -> Words:
     """A channel as the list shows it."""
-    told = [NoticeKind(kind).words for kind in channel.kinds]
+    told = [NoticeKind(kind).channel_words for kind in channel.kinds]
     state = {"tone": "good", "word": "On"} if channel.enabled else {"tone": "past", "word": "Off"}
     more = f" and {len(told) - 1} more" if len(told) > 1 else ""
     return {

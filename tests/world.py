@@ -10,6 +10,8 @@ from accounts.roles import Role
 from allocations.models import Allocation
 from approvals.models import Request
 from fleet.models import Cluster, Flavor
+from notices.message import Message
+from notices.models import Channel, Delivery, Notice
 from onboarding.models import Onboarding
 from provisioning.models import Tenancy
 from tests import factories
@@ -37,6 +39,8 @@ class World:
     other: Side
     cluster: Cluster
     flavor: Flavor
+    channel: Channel
+    delivery: Delivery
     people: dict[str, User] = field(default_factory=dict)
 
 
@@ -54,10 +58,13 @@ def world() -> World:
         "auditor": factories.person("Sam Achebe", Role.AUDITOR),
     }
     factories.join(vision, people["team_lead"], lead=True)
+    channel = Channel.objects.create(
+        name="Platform", way="slack", url="https://hooks.slack.com/x", kinds=["task_done"]
+    )
     return World(
         own=side(vision, cluster, flavor, lead=people["platform_lead"]),
         other=side(speech, cluster, flavor, lead=factories.person("Marcus Weber", Role.PLATFORM_LEAD)),
-        cluster=cluster, flavor=flavor, people=people,
+        cluster=cluster, flavor=flavor, people=people, channel=channel, delivery=given_up(people["member"]),
     )  # fmt: skip
 
 
@@ -91,3 +98,15 @@ def stand_in(giver: User, to: User) -> Delegation:
     """A seat that is lent next month, so that it gives nothing yet."""
     start = timezone.now() + timedelta(days=30)
     return Delegation.objects.create(giver=giver, to=to, starts_at=start, until=start + timedelta(days=7))
+
+
+def given_up(to: User) -> Delivery:
+    """A mail to somebody that could not be delivered."""
+    now = timezone.now()
+    notice = Notice.objects.create(
+        person=to, kind="request_decided", subject_type="request", subject_id=1, link="/", pace="at_once", at=now,
+        message=Message("Decided", "Your request was decided.").as_json(),
+    )  # fmt: skip
+    return Delivery.objects.create(
+        notice=notice, way="email", state="parked", next_at=now, last_error="Refused."
+    )

@@ -100,6 +100,8 @@ class Prober:
             found["pk"] = str(side.allocation.pk)
         elif "delegations/" in route or "stand-in/" in route:
             found["pk"] = str(side.stand_in.pk)
+        elif "channels/" in route or "deliveries/" in route:
+            found["pk"] = str(self.told(route)) if thing == "own" else MISSING["pk"]
         elif thing == "own":
             found |= {"pk": str(self.here.flavor.pk), "flavor": self.here.flavor.name}
         if thing == "own":
@@ -107,6 +109,10 @@ class Prober:
         mine = self.tokens.get(role, "").split("_")
         found["prefix"] = mine[1] if thing == "own" and len(mine) > 1 else side.token.prefix
         return found
+
+    def told(self, route: str) -> int:
+        """The channel or the delivery that there is: both belong to no team."""
+        return self.here.delivery.pk if "deliveries/" in route else self.here.channel.pk
 
     def body(self, route: str) -> str:
         """A body that the address takes as far as it can be known without the caller."""
@@ -125,6 +131,7 @@ class Prober:
             "api/v1/delegations/": {
                 "to": str(self.here.other.asker.oid), "until": (timezone.now() + timedelta(days=1)).isoformat(),
             },
+            "api/v1/channels/": {"name": "x", "way": "slack", "url": "https://127.0.0.1/", "kinds": ["task_done"]},
             "api/v1/tokens/": {"name": "x", "scope": "read", "days": 1},
             "api/v1/clusters/": {"name": "new", "title": "New", "region": "x", "purpose": "training"},
             "api/v1/flavors/": {
