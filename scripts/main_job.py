@@ -157,7 +157,7 @@ class MainJob:
         answer = self.preview(16, days=3)
         expect(answer["answer"]["route"] == ["platform_leads", "engineering_leadership"], str(answer))
         nearest = answer["nearest_automatic"]
-        expect(nearest is not None and nearest["gpus"] == 2, f"The nearest automatic ask is {nearest}.")
+        expect(nearest is not None and nearest["count"] == 2, f"The nearest automatic ask is {nearest}.")
         failing = [rule["text"] for rule in answer["answer"]["rules"] if not rule["holds"]]
         return f"{answer['answer']['sentence']} {failing[0]}; automatic with {nearest['gpus']}"
 
@@ -198,7 +198,7 @@ class MainJob:
         priya = self.people["Priya"]
         page = priya.get(f"/approvals/{self.sixteen}/")
         expect(page.status == 200, f"The approval page answers {page.status}.")
-        page = priya.press("Approve less", gpus="12", reason="Twelve fit beside the others.")
+        page = priya.press("Approve less", count="12", reason="Twelve fit beside the others.")
         expect(page.status == 200, f"Approving less answers {page.status}: {page.text[:300]}")
         found = self.call("Ada", "GET", f"/requests/{self.sixteen}/").json()
         expect(found["state"] == "waiting", f"It is {found['state']}.")

@@ -15,8 +15,9 @@ from tests.services import environment
 environment.fill()
 
 from accounts.roles import APP_ROLES, HOLDERS, Permission, Role  # noqa: E402 - settings first
-from allocations.money import Left  # noqa: E402
-from approvals.policy import Ask, Rule, Standing, Thresholds, evaluate  # noqa: E402
+from allocations.money import Left, by_month  # noqa: E402
+from approvals.document import Thresholds  # noqa: E402
+from approvals.rules import Ask, Rule, Standing, applied  # noqa: E402
 from audit.events import Kind  # noqa: E402
 from portal.env import Environment  # noqa: E402
 from scripts import reference_words as words  # noqa: E402
@@ -66,7 +67,7 @@ def audit_events() -> str:
 
 
 def policy() -> str:
-    """The policy's rules and the thresholds of its first version, from approvals/policy.py."""
+    """The policy's rules and the thresholds of its first version, from approvals/rules.py and document.py."""
     numbers = Thresholds()
     thresholds = [
         (f"`{field.name}`", _value(getattr(numbers, field.name)), words.THRESHOLDS[field.name])
@@ -82,15 +83,19 @@ def policy() -> str:
 
 
 def sample_rules() -> tuple[Rule, ...]:
-    """The rules of an ask for which every one holds, in the order in which they are judged."""
+    """Every rule there is, as they are judged for an ask about which each of them has something to say."""
     now = datetime(2026, 11, 2, tzinfo=UTC)
-    left = Left(Decimal(12_000), Decimal(12_000))
+    end = now + timedelta(days=1)
+    left = Left(Decimal(12_000), Decimal(12_000), Decimal(8_000), Decimal(8_000))
     standing = Standing(
-        now=now, held_gpus=0, recent_automatic_gpus=0, free_gpus=8, total_gpus=8, price_per_gpu_hour=Decimal(1),
-        budget_left={now.date().replace(day=1): left},
+        now=now, held_gpus=1, free_gpus=8, total_gpus=8, use_percent=Decimal(90),
+        budget={now.date().replace(day=1): left},
     )  # fmt: skip
-    ask = Ask(gpus=1, until=now + timedelta(days=1), environment="dev", flavor="a100")
-    return evaluate(ask, standing, Thresholds()).rules
+    ask = Ask(
+        count=1, until=end, usd_per_hour_each=Decimal(1), environment="dev", flavor="a100", decided_by_people=True
+    )
+    parts = by_month(gpus=1, usd_per_hour=Decimal(1), start=now, end=end)
+    return tuple(applied(ask, standing, Thresholds(keep_free_gpus=1), parts, *parts.values()))
 
 
 PAGES: Mapping[str, Callable[[], str]] = {

@@ -63,6 +63,11 @@ PERMISSIONS: Mapping[str, str] = {
     "manage_clusters": "Add and change clusters and flavors, and have any tenancy looked at again.",
     "manage_budgets": "Set budgets, and give back what any team holds.",
     "manage_notices": "Set up the channels that are told, and send again what could not be sent.",
+    "manage_tiers": "Put a team into another tier, which the policy may treat differently.",
+    "manage_catalogue": "Switch offerings on and off, and change their gates, order and prices.",
+    "see_policy_drafts": "See drafts of the policy and what they would have decided.",
+    "manage_policy": "Write and withdraw drafts of the policy.",
+    "activate_policy": "Put a draft that somebody else wrote in force.",
 }
 
 ABOUT_EVENTS = """\
@@ -72,43 +77,67 @@ never changed. [Verify the audit log](../how-to/verify-the-audit-log.md) says ho
 
 ABOUT_POLICY = """\
 Each request is held against the rules below, in the preview, when it is sent, and again at each approval. When every
-rule holds, the policy approves at once. Otherwise people decide: platform leads, and from a number of GPUs on
-engineering leadership after them. Two rules block: what breaks them can be approved by nobody."""
+rule holds, the policy approves at once. Otherwise people decide: those of the first of the policy's routes that takes
+the request. Two rules block: what breaks them can be approved by nobody. Rules about GPUs say nothing of what has
+none."""
 
 RULES: Mapping[str, tuple[str, str]] = {
     "exists": ("Has the cluster this many GPUs of this flavor at all?", "Not possible."),
-    "free": ("Are this many free now?", "Platform leads decide; they can approve only when enough are free."),
+    "free": ("Are this many free now?", "People decide; they can approve only when enough are free."),
+    "after": ("Do enough GPUs stay free for others? Only where `keep_free_gpus` is set.", "People decide."),
     "budget": (
         "Is the cost within what the budget has left, in each month that it touches?",
-        "Platform leads decide; they can approve only when the budget has been raised.",
+        "People decide; they can approve only when the budget has been raised.",
+    ),
+    "budget_hours": (
+        "Are the GPU-hours within what the budget has left, in each month? Only where the budget limits them.",
+        "People decide; they can approve only when the budget has been raised.",
+    ),
+    "budget_soft": (
+        "Is the budget of each month still below its soft stage with this?",
+        "People decide, unless `automatic_beyond_soft_budget` says otherwise.",
     ),
     "days": (
-        "Is the end near enough?",
-        "Over `automatic_days` platform leads decide; over `longest_days` it is not possible.",
+        "Is the end near enough?", "Over `automatic_days` people decide; over `longest_days` it is not possible.",
     ),
-    "gpus": (
-        "Is the number small enough?",
-        "Platform leads decide; from `leadership_gpus` on, engineering leadership after them.",
-    ),
-    "money": ("Does it cost little enough in all?", "Platform leads decide."),
+    "gpus": ("Is the number small enough?", "People decide."),
+    "gpu_hours": ("Are the GPU-hours of the whole time few enough?", "People decide."),
+    "money": ("Does it cost little enough in all?", "People decide."),
     "window": (
         "Is it small enough together with what the policy approved for the team in the last days?",
-        "Platform leads decide, so that ten small requests are one large one.",
+        "People decide, so that ten small requests are one large one.",
     ),
-    "environment": ("Is it for an environment where nobody is harmed?", "Platform leads decide."),
-}
+    "window_person": (
+        "Is it small enough together with what the policy approved for the person in the last days, in any team?",
+        "People decide.",
+    ),
+    "use": (
+        "Is enough of what the team holds of this flavor in use? Only where it holds some.",
+        "People decide. Where nothing was measured, `automatic_when_unmeasured` says how it counts.",
+    ),
+    "environment": ("Is it for an environment where nobody is harmed?", "People decide."),
+    "reversible": ("Can it be undone soon enough?", "People decide."),
+    "gate": ("Does the catalogue leave this offering to the policy?", "People decide, whatever the other rules say."),
+}  # fmt: skip
 
 ABOUT_THRESHOLDS = """\
-The numbers below are those of the first version of the policy; every limit is inclusive. The version in force is on
+The numbers below are those of the first version of the policy; every limit is inclusive, and `empty` is no limit.
+Overrides may set them otherwise for some offerings, environments, flavors and tiers. The version in force is on
 the page `/policy/` and at `/api/v1/policy/`. Each evaluation keeps the version that judged it."""
 
 THRESHOLDS: Mapping[str, str] = {
     "automatic_gpus": "GPUs in one request.",
-    "automatic_days": "Days from now until the end.",
+    "automatic_gpu_hours": "GPU-hours for the whole time.",
     "automatic_usd": "USD for the whole time.",
-    "automatic_gpus_in_window": "GPUs that the policy approves for a team within the window, this request included.",
-    "window_days": "Days that the window looks back.",
-    "leadership_gpus": "From this many GPUs on, engineering leadership decides too.",
-    "automatic_environments": "Environments in which the policy approves.",
+    "automatic_days": "Days from now until the end.",
     "longest_days": "No request ends later than this many days from now, whoever approves.",
+    "window_days": "Days that the two windows look back.",
+    "window_gpus_team": "GPUs that the policy approves for a team within the window, this request included.",
+    "window_gpus_person": "GPUs that the policy approves for a person within the window, in all their teams.",
+    "automatic_environments": "Environments in which the policy approves.",
+    "automatic_beyond_soft_budget": "Whether the policy still approves once a budget is past its soft stage.",
+    "least_use_percent": "Percent of what the team holds that must be in use before more is automatic; 0 asks for none.",
+    "automatic_when_unmeasured": "Whether what nobody has measured counts as used.",
+    "keep_free_gpus": "GPUs of the flavor that stay free after an automatic approval.",
+    "reversible_minutes": "Minutes within which what is approved can be undone.",
 }
