@@ -69,8 +69,10 @@ def _kept(numbers: Thresholds) -> str:
 def deciders(policy: Policy) -> list[Part]:
     """Who decides what, from the policy alone up to nobody."""
     lines = [("Every rule holds", "the policy, at once")]
-    for route in reversed(policy.routes):
-        lines.append((_reached(route), ", then ".join(step.words for step in route.steps)))
+    lines += [
+        (_reached(route), ", then ".join(step.words for step in route.steps))
+        for route in reversed(policy.routes)
+    ]
     lines += [
         (f"Over {policy.thresholds.longest_days} days", "nobody"),
         ("More than there are", "nobody"),

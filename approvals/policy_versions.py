@@ -60,3 +60,8 @@ class PolicyDraft(models.Model):
 
     def __str__(self) -> str:
         return f"draft {self.pk}"
+
+    @property
+    def policy(self) -> Policy:
+        """The document as a value; read anew each time."""
+        return policy_from(self.document)

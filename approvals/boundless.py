@@ -1,0 +1,56 @@
+"""Asks that no policy should let through unseen: which of them this one would. Pure."""
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from itertools import product
+
+from allocations import money
+from allocations.money import Left
+from allocations.words import usd
+from approvals.document import Policy, Where
+from approvals.policy import Ask, Outcome, Standing, evaluate
+from approvals.policy_words import where as where_words
+
+MANY = 64
+LONGEST = 365
+PRICE = Decimal("3.67")
+START = datetime(2026, 1, 1, tzinfo=UTC)
+ENVIRONMENTS = ("dev", "test", "production")
+MOST_KINDS = 500
+
+
+def boundless(policy: Policy) -> tuple[str, ...]:
+    """Sentences about huge asks that would be automatic while a budget lasts; none for a policy with any bound."""
+    seen: dict[str, str] = {}
+    for where in (Where(), *(override.where for override in policy.overrides)):
+        for ask in _asks(where, policy):
+            standing = Standing(now=START, free_gpus=10**6, total_gpus=10**6, budget=_plenty(ask.until))
+            answer = evaluate(ask, standing, policy)
+            if answer.outcome is Outcome.AUTOMATIC:
+                days = (ask.until - START).days
+                said = (
+                    f"{MANY} GPUs for {days} days ({usd(answer.usd)}) would be automatic in {ask.environment}"
+                )
+                kind = where_words(where)
+                seen.setdefault(ask.environment, f"{said}." if where == Where() else f"{said} ({kind}).")
+    return tuple(seen.values())
+
+
+def _asks(where: Where, policy: Policy) -> Iterator[Ask]:
+    kinds = product(
+        where.offerings or ("gpus",), where.environments or ENVIRONMENTS, where.flavors or ("",),
+        where.tiers or ("standard",),
+    )  # fmt: skip
+    for _, (offering, environment, flavor, tier) in zip(range(MOST_KINDS), kinds, strict=False):
+        limits = policy.thresholds_for(offering, environment, flavor, tier)
+        yield Ask(
+            count=MANY, until=START + timedelta(days=min(limits.longest_days, LONGEST)), usd_per_hour_each=PRICE,
+            offering=offering, environment=environment, flavor=flavor, tier=tier,
+        )  # fmt: skip
+
+
+def _plenty(until: datetime) -> dict[date, Left]:
+    much = Decimal(10**9)
+    months = money.by_month(gpus=1, usd_per_hour=PRICE, start=START, end=until)
+    return {month: Left(much, much) for month in months}
