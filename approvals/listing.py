@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, Q, Window
+from django.db.models import Count, Prefetch, Q, Window
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
@@ -30,7 +30,11 @@ QUEUE_COLUMNS = [
 def with_all(rows: RequestQuerySet) -> RequestQuerySet:
     """With everything that a row says, in two queries whatever their number."""
     related = ("team", "requester", "flavor__cluster", "tenancy")
-    return rows.select_related(*related).with_holding().prefetch_related("steps")
+    return (
+        rows.select_related(*related)
+        .with_holding()
+        .prefetch_related(Prefetch("steps", Step.objects.select_related("stand_in")))
+    )
 
 
 def filtered(request: HttpRequest) -> tuple[RequestFilter, RequestQuerySet]:
@@ -49,8 +53,12 @@ def filtered(request: HttpRequest) -> tuple[RequestFilter, RequestQuerySet]:
 
 
 def queue(user: User, form: QueueFilter, *, now: datetime) -> list[Request]:
-    """What waits for this person and the filter leaves, longest first, at most fifty."""
-    rows = with_all(Request.objects.awaiting(user, now).order_by("created_at", "id"))
+    """What waits for this person and the filter leaves, longest first, at most fifty, each with `in_all` of these."""
+    rows = (
+        Request.objects.awaiting(user, now).order_by("created_at", "id").annotate(in_all=Window(Count("pk")))
+    )
+    # What waits holds nothing yet, so the row needs neither its holding nor its place.
+    rows = rows.select_related("team", "requester", "flavor__cluster").prefetch_related("steps")
     if form.is_valid():
         said = form.cleaned_data
         if said["team"]:
@@ -78,6 +86,12 @@ def queue_beside(user: User, now: datetime) -> tuple[list[Request], int]:
 def team_choices(user: User) -> list[tuple[str, str]]:
     """The teams this person may see, for a filter."""
     return list(Team.objects.visible_to(user).values_list("slug", "name")[:200])
+
+
+def waiting_teams(user: User) -> list[tuple[str, str]]:
+    """The teams this person may see of which something waits, for the queue's filter."""
+    waits = Request.objects.waiting().values("team_id")
+    return list(Team.objects.visible_to(user).filter(pk__in=waits).values_list("slug", "name")[:200])
 
 
 def row(request: Request, *, now: datetime) -> Part:
@@ -120,16 +134,10 @@ def queue_row(request: Request, *, now: datetime) -> Part:
     }
 
 
-def heads(columns: list[Any]) -> list[Part]:
-    """Columns as a table that is written by hand takes them."""
-    return [{"label": column} if isinstance(column, str) else column for column in columns]
-
-
 def choosable(request: Request, *, now: datetime) -> Part:
     """A line of the queue with what choosing it needs."""
-    cells = [cell if isinstance(cell, dict) else {"text": cell} for cell in queue_row(request, now=now)["cells"]]
-    pairs = list(zip(heads(QUEUE_COLUMNS), cells, strict=True))
-    return {"pk": request.pk, "name": f"{request.name()} for {request.team.name}", "cells": pairs}
+    cells = queue_row(request, now=now)["cells"]
+    return {"pk": request.pk, "name": f"{cells[0]['text']} for {request.team.name}", "cells": cells}
 
 
 def waits_for(request: Request) -> str:
@@ -149,7 +157,8 @@ def steps_of(request: Request) -> list[Step]:
 def _in_state(rows: RequestQuerySet, state: str, *, now: datetime) -> RequestQuerySet:
     if state in ("held", "ended"):
         # By way of pairs: the annotations are those of `with_holding()`, which the type checker does not know.
-        gone = Q(("over_at__isnull", False)) | Q(("task_state__in", [Task.State.FAILED, Task.State.DROPPED]))
+        never = [Task.State.FAILED, Task.State.DROPPED]
+        gone = Q(("over_at__isnull", False)) | Q(("task_state__isnull", False), ("task_state__in", never))
         lasting = Q(flavor=None, until__gt=now) & ~gone
         held = Q(("held_gpus__isnull", False)) | lasting
         return rows.filter(held if state == "held" else ~held, state=State.APPROVED)

@@ -197,6 +197,8 @@ LISTS: dict[str, Any] = {
     ],
     "rows": [
         {
+            "pk": name,
+            "name": name,
             "cells": [
                 {"text": name, "href": f"#{name}", "sub": cluster},
                 who,

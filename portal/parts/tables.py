@@ -19,17 +19,33 @@ def data_table(
     caption: str, columns: Iterable[str | Part], rows: Iterable[Part], show_caption: bool = False
 ) -> Context:
     """A table; cells are text or {text, sub, href, tone, word, at, money, period, html}."""
-    heads = [{"label": column} if isinstance(column, str) else dict(column) for column in columns]
-    lines = [{**row, "cells": list(zip(heads, map(_cell, row["cells"]), strict=True))} for row in rows]
+    heads = [
+        {"label": column, "kind": "", "hidden": False}
+        if isinstance(column, str)
+        else {"kind": "", "hidden": False, **column}
+        for column in columns
+    ]
+    lines = [{**row, "cells": list(zip(heads, map(whole_cell, row["cells"]), strict=True))} for row in rows]
     return {"caption": caption, "columns": heads, "rows": lines, "show_caption": show_caption}
 
 
-def _cell(cell: object) -> Part:
+# A template that asks for a key that is not there pays for an exception; a table of fifty rows asks thousands of times.
+BLANK: Part = dict.fromkeys(("text", "sub", "href", "tone", "word", "at", "money", "period", "html"), "")
+
+
+def whole_cell(cell: object) -> Part:
+    """A cell with every key that a cell may have."""
     if isinstance(cell, Mapping):
-        return cell
+        return {**BLANK, **cell}
     if isinstance(cell, datetime):
-        return {"at": cell}
-    return {"text": formats.number(cell) if isinstance(cell, int | float | Decimal) else cell}
+        return {**BLANK, "at": cell}
+    return {**BLANK, "text": formats.number(cell) if isinstance(cell, int | float | Decimal) else cell}
+
+
+@register.inclusion_tag("parts/choice_table.html")
+def choice_table(caption: str, columns: Iterable[str | Part], rows: Iterable[Part]) -> Context:
+    """A table in a form, each row {pk, name, cells} with a box that sends its `pk`."""
+    return data_table(caption, columns, rows)
 
 
 @register.inclusion_tag("parts/key_values.html")
