@@ -1,0 +1,99 @@
+"""What starts a delivery, and what happens when many start at once."""
+
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.conf import settings as configured
+from django.db import connection, transaction
+from redis import Redis
+
+from notices import doorbell
+from notices.actions import tell
+from notices.delivery import take
+from notices.kinds import NoticeKind
+from notices.message import Message
+from notices.models import Delivery
+from notices.tasks import deliver
+from portal.env import Environment
+from tests import factories
+from tests.posting import Running
+from tests.scene import NOW
+
+
+def told() -> Delivery:
+    ada = factories.person("Ada", email="ada@example.com")
+    with transaction.atomic():
+        tell(
+            NoticeKind.TASK_ASSIGNED,
+            to=[ada],
+            subject=("task", 1),
+            link="/x",
+            message=Message("t", "s"),
+            now=NOW,
+        )
+    return Delivery.objects.get()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_sixteen_workers_one_gets_the_delivery() -> None:
+    delivery = told()
+
+    def claim(_: int) -> bool:
+        try:
+            return take(delivery.pk, now=NOW) is not None
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(8) as workers:
+        assert sum(workers.map(claim, range(16))) == 1
+    delivery.refresh_from_db()
+    assert delivery.attempts == 1
+
+
+@pytest.mark.django_db
+def test_the_task_sends_what_is_due_as_the_settings_say(post: Running, settings: Any) -> None:
+    told()
+    deliver()
+    assert post.got == []  # no mail server is configured
+    settings.ENV = settings.ENV.model_copy(
+        update={
+            "mail_host": "localhost",
+            "mail_port": int(post.post.described["smtp_port"]),
+            "mail_tls": "none",
+        }
+    )
+    deliver()
+    assert [got["to"] for got in post.got] == [["ada@example.com"]]
+
+
+@pytest.mark.django_db
+def test_the_bell_puts_one_message_without_content_into_the_broker() -> None:
+    with Redis.from_url(configured.CELERY["broker_url"]) as broker:
+        doorbell.ring()
+        (message,) = broker.lrange("celery", 0, -1)
+    assert b"notices.tasks.deliver" in message
+    assert b"ada" not in message
+
+
+def test_a_broker_that_does_not_answer_stops_nobody(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def away(**options: Any) -> None:
+        raise ConnectionError
+
+    monkeypatch.setattr(deliver, "apply_async", away)
+    with caplog.at_level(logging.WARNING):
+        doorbell.ring()
+    assert "doorbell unanswered" in caplog.text
+
+
+def test_a_password_for_mail_that_would_travel_in_the_open_stops_the_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("QM_MAIL_PASSWORD", "canary")
+    monkeypatch.setenv("QM_MAIL_TLS", "none")
+    with pytest.raises(ValueError, match="over TLS only") as refused:
+        Environment()  # type: ignore[call-arg]
+    assert "canary" not in str(refused.value)
