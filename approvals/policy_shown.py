@@ -85,7 +85,8 @@ def draft(found: PolicyDraft, *, viewer: User, now: datetime, days: str, form: P
     return {
         "draft": found, "newest": newest, "is_open": is_open, "is_author": is_author, "form": shown,
         "numbers": shown.numbers(in_force) if shown else [],
-        "diff": diff_rows(differences(found.base.policy, policy)), "base_is_old": is_open and found.base_id != newest.pk,
+        "diff": diff_rows(differences(found.base.policy, policy)),
+        "base_is_old": is_open and found.base_id != newest.pk,
         "may_write": may_write, "may_activate": viewer.may(Permission.ACTIVATE_POLICY) and not is_author,
         "activate_label": f"Put policy {newest.number + 1} in force",
         "warnings": simulator.warnings(policy, replayed.past if replayed else Replay()),

@@ -1,0 +1,207 @@
+"""Versions and drafts of the policy over the API, and the policy as YAML."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import mixins
+from rest_framework.decorators import action
+from rest_framework.request import Request as Call
+from rest_framework.response import Response
+
+from accounts import freshness
+from accounts.endpoints import Endpoint
+from accounts.refusals import NoRight
+from accounts.replay import Answer, answer_once
+from accounts.roles import Permission
+from accounts.strict import PageQuery
+from approvals import policy_actions, simulator
+from approvals.document import write
+from approvals.policy_diff import differences
+from approvals.policy_forms import USUAL_DAYS
+from approvals.policy_said import NotAPolicy
+from approvals.policy_serializers import (
+    ActivateSerializer,
+    DifferencesSerializer,
+    DocumentSerializer,
+    DraftQuery,
+    DraftSerializer,
+    NewDraftSerializer,
+    SimulateSerializer,
+    SimulationSerializer,
+    VersionSerializer,
+    YamlInSerializer,
+    YamlQuery,
+    YamlSerializer,
+    at_their_places,
+    simulation_shown,
+)
+from approvals.policy_versions import PolicyDraft, PolicyVersion
+from approvals.serializers import NothingSerializer
+from approvals.standing import policy_in_force
+from approvals.versions import seen_version
+
+
+class ReadersOnly(Endpoint):
+    """What leads and auditors see, and nobody else."""
+
+    def initial(self, call: Call, *args: Any, **kwargs: Any) -> None:
+        """Raises NoRight before anything is looked up, so that nothing is learned from the answer."""
+        super().initial(call, *args, **kwargs)
+        if not self.caller.may(Permission.SEE_POLICY_DRAFTS):
+            raise NoRight("Leads and auditors see drafts and the history of the policy.", code="not_a_reader")
+
+
+class VersionEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, ReadersOnly):
+    """Every policy there was."""
+
+    queryset = PolicyVersion.objects.select_related("proposed_by", "activated_by")
+    serializer_class = VersionSerializer
+    lookup_field = "number"
+    lookup_value_converter = "int"
+    ordering = "-number"
+    asks = {"list": PageQuery}
+
+
+class DraftEndpoint(mixins.ListModelMixin, ReadersOnly):
+    """Policies that are being written; one person writes a draft, another puts it in force."""
+
+    queryset = PolicyDraft.objects.select_related("base", "author", "became")
+    serializer_class = DraftSerializer
+    lookup_value_converter = "int"
+    ordering = "-updated_at"
+    asks = {"list": DraftQuery}
+    keyed = frozenset({"create", "activate", "take_over"})
+    guarded = frozenset({"partial_update", "activate", "take_over"})
+    decides = frozenset({"activate"})
+
+    def filter_queryset(self, queryset: QuerySet[PolicyDraft]) -> QuerySet[PolicyDraft]:
+        """Open or closed ones, if it was asked for."""
+        wanted = getattr(self, "asked", {}).get("open")
+        return queryset if wanted is None else queryset.filter(closed_at__isnull=wanted == "true")
+
+    @extend_schema(responses=DraftSerializer)
+    def retrieve(self, call: Call, pk: int) -> Response:
+        """One draft; send its ETag as If-Match to change it."""
+        return self._shown(self.get_object())
+
+    @extend_schema(request=NewDraftSerializer, responses={201: DraftSerializer})
+    def create(self, call: Call) -> Response:
+        """Begin a draft (platform leads)."""
+        return answer_once(call, lambda: _made(self, self.body(NewDraftSerializer)))
+
+    @extend_schema(request=DocumentSerializer, responses=DraftSerializer)
+    def partial_update(self, call: Call, pk: int) -> Response:
+        """Write other values into one's own draft."""
+        body, seen = self.body(DocumentSerializer), seen_version(call)
+        values = {"said": _said(body), "why": body.get("why")}
+        found = _placed(body, lambda: policy_actions.change(
+            self.get_object().pk, by=self.caller, expected_version=seen, now=timezone.now(), **values))  # fmt: skip
+        return self._shown(found)
+
+    @extend_schema(request=None, responses={204: OpenApiResponse(description="It is thrown away.")})
+    def destroy(self, call: Call, pk: int) -> Response:
+        """Throw a draft away (platform leads)."""
+        policy_actions.discard(self.get_object().pk, by=self.caller, now=timezone.now())
+        return Response(status=204)
+
+    @extend_schema(request=NothingSerializer, responses=DraftSerializer)
+    @action(detail=True, methods=["post"], url_path="take-over")
+    def take_over(self, call: Call, pk: int) -> Response:
+        """Put one's own draft on the newest version; what it changes stays."""
+        self.body(NothingSerializer)
+        found, seen = self.get_object(), seen_version(call)
+
+        def effect() -> Answer:
+            done = policy_actions.take_over(
+                found.pk, by=self.caller, expected_version=seen, now=timezone.now()
+            )
+            return Answer(self.shown(done, DraftSerializer))
+
+        return answer_once(call, effect)
+
+    @extend_schema(request=ActivateSerializer, responses=VersionSerializer)
+    @action(detail=True, methods=["post"])
+    def activate(self, call: Call, pk: int) -> Response:
+        """Put a draft in force; never its author, and never a token that only asks."""
+        values, found, seen = self.body(ActivateSerializer), self.get_object(), seen_version(call)
+        freshness.renew(self.caller, now=timezone.now())
+
+        def effect() -> Answer:
+            made = policy_actions.activate(
+                found.pk, by=self.caller, expected_version=seen, now=timezone.now(), **values
+            )
+            return Answer(self.shown(made, VersionSerializer))
+
+        return answer_once(call, effect)
+
+    @extend_schema(request=SimulateSerializer, responses=SimulationSerializer)
+    @action(detail=True, methods=["post"])
+    def simulate(self, call: Call, pk: int) -> Response:
+        """What the draft would have decided; nothing is changed."""
+        policy, days = self.get_object().policy, self.body(SimulateSerializer).get("days", USUAL_DAYS)
+        found = simulator.simulate(policy, days=days, now=timezone.now(), who=self.caller)
+        return Response(
+            simulation_shown(found, simulator.warnings(policy, found.past), simulator.CANNOT_KNOW)
+        )
+
+    @extend_schema(responses=DifferencesSerializer)
+    @action(detail=True)
+    def diff(self, call: Call, pk: int) -> Response:
+        """What the draft changes of the version it was begun on."""
+        found = self.get_object()
+        lines = [each._asdict() for each in differences(found.base.policy, found.policy)]
+        return Response({"base": found.base.number, "differences": lines})
+
+    def _shown(self, found: PolicyDraft) -> Response:
+        return Response(self.shown(found, DraftSerializer), headers={"ETag": f'"{found.version}"'})
+
+
+class YamlEndpoint(Endpoint):
+    """The policy as YAML, for keeping it in Git."""
+
+    serializer_class = YamlSerializer
+    asks = {"list": YamlQuery}
+    keyed = frozenset({"update"})
+
+    @extend_schema(operation_id="policy_yaml", responses={(200, "application/json"): YamlSerializer,
+                                                          (200, "text/yaml"): str})  # fmt: skip
+    def list(self, call: Call) -> Response | HttpResponse:
+        """The version in force, or any version for who may see them; plain YAML with `Accept: text/yaml`."""
+        found, _ = policy_in_force(timezone.now())
+        wanted = self.asked.get("version", found.number)
+        if wanted != found.number:
+            if not self.caller.may(Permission.SEE_POLICY_DRAFTS):
+                raise NoRight("Leads and auditors see the history of the policy.", code="not_a_reader")
+            found = get_object_or_404(PolicyVersion, number=wanted)
+        text = write(found.policy)
+        if "text/yaml" in call.headers.get("Accept", ""):
+            return HttpResponse(text, content_type="text/yaml; charset=utf-8")
+        return Response({"number": found.number, "yaml": text})
+
+    @extend_schema(operation_id="policy_yaml_put", request=YamlInSerializer, responses={201: DraftSerializer})
+    def update(self, call: Call) -> Response:
+        """Make a draft of a policy as YAML (platform leads); somebody else puts it in force."""
+        return answer_once(call, lambda: _made(self, self.body(YamlInSerializer)))
+
+
+def _made(endpoint: Endpoint, body: dict[str, Any]) -> Answer:
+    values = {"base": body.get("base"), "said": _said(body), "why": body.get("why", "")}
+    made = _placed(body, lambda: policy_actions.draft(by=endpoint.caller, now=timezone.now(), **values))
+    return Answer(endpoint.shown(made, DraftSerializer), 201, f"/api/v1/policy/drafts/{made.pk}/")
+
+
+def _said(body: dict[str, Any]) -> Any:
+    return body.get("yaml", body.get("document"))
+
+
+def _placed(body: dict[str, Any], act: Callable[[], PolicyDraft]) -> PolicyDraft:
+    """Do it; raises ValidationError with a pointer to every place of the policy that is wrong."""
+    try:
+        return act()
+    except NotAPolicy as refused:
+        raise at_their_places(refused, field="yaml" if "yaml" in body else "document") from refused
