@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accounts import freshness
 from accounts.models import User
 from accounts.refusals import Refused, Sort
+from accounts.roles import Permission
 from accounts.visitors import add_refusal, visitor, with_refusal
 from approvals import deciding, decisions, listing, request_page
 from approvals.forms import DecisionForm, QueueFilter
@@ -60,7 +61,9 @@ def approval(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 def policy(request: HttpRequest) -> HttpResponse:
     """The policy in force in plain words with its numbers."""
-    return render(request, "approvals/policy.html", policy_context(timezone.now()))
+    viewer, context = visitor(request), policy_context(timezone.now())
+    context["may_see_drafts"] = viewer.may(Permission.SEE_POLICY_DRAFTS)
+    return render(request, "approvals/policy.html", context)
 
 
 def decide(asked: Request, form: DecisionForm, *, by: User) -> Request:

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from approvals import approval_views, bulk_views, request_form, views
+from approvals import approval_views, bulk_views, policy_views, request_form, views
 
 urlpatterns = [
     path("requests/", views.requests, name="requests"),
@@ -16,4 +16,13 @@ urlpatterns = [
     path("approvals/together", bulk_views.together, name="approvals-together"),
     path("approvals/statistics", bulk_views.decision_statistics, name="approval-statistics"),
     path("policy/", approval_views.policy, name="policy"),
+    path("policy/export.yaml", policy_views.export, name="policy-export"),
+    path("policy/import", policy_views.take_in, name="policy-import"),
+    path("policy/versions/", policy_views.versions, name="policy-versions"),
+    path("policy/versions/<int:number>/", policy_views.version, name="policy-version"),
+    path("policy/drafts/", policy_views.drafts, name="policy-drafts"),
+    path("policy/drafts/<int:pk>/", policy_views.draft, name="policy-draft"),
+    path("policy/drafts/<int:pk>/take-over", policy_views.take_over, name="policy-take-over"),
+    path("policy/drafts/<int:pk>/discard", policy_views.discard, name="policy-discard"),
+    path("policy/drafts/<int:pk>/activate", policy_views.activate, name="policy-activate"),
 ]

@@ -21,6 +21,7 @@ from allocations.api import AllocationEndpoint
 from allocations.api_budgets import BudgetEndpoint, LedgerEndpoint
 from approvals.api_bulk import DecisionEndpoint, EffectEndpoint, StatisticsEndpoint
 from approvals.api import ApprovalEndpoint, FlavorOptionEndpoint, PolicyEndpoint, RequestEndpoint
+from approvals.api_policy import DraftEndpoint, VersionEndpoint, YamlEndpoint
 from fleet.api import ClusterEndpoint, FlavorEndpoint
 from notices.api import ChannelEndpoint, DeliveryEndpoint, NoticeSettingsEndpoint
 from onboarding.api import GroupEndpoint, TeamEndpoint
@@ -32,7 +33,7 @@ VERSION_1 = "/api/v1/"
 KINDS = (
     "me", "teams", "directory/groups", "tenancies", "requests", "approvals", "decisions", "decisions/effect",
     "decisions/statistics", "allocations", "clusters", "flavors",
-    "options/flavors", "policy", "events", "tokens", "delegations",
+    "options/flavors", "policy", "policy/versions", "policy/drafts", "policy/yaml", "events", "tokens", "delegations",
     "notice-settings", "channels", "deliveries",
 )  # fmt: skip
 
@@ -51,6 +52,8 @@ router.register("clusters", ClusterEndpoint, basename="cluster")
 router.register("flavors", FlavorEndpoint, basename="flavor")
 router.register("options/flavors", FlavorOptionEndpoint, basename="flavor-option")
 router.register("policy", PolicyEndpoint, basename="policy")
+router.register("policy/versions", VersionEndpoint, basename="policy-version")
+router.register("policy/drafts", DraftEndpoint, basename="policy-draft")
 router.register("channels", ChannelEndpoint, basename="channel")
 router.register("deliveries", DeliveryEndpoint, basename="delivery")
 router.register("events", EventEndpoint, basename="event")
@@ -58,6 +61,7 @@ router.register("tokens", TokenEndpoint, basename="token")
 router.register("delegations", DelegationEndpoint, basename="delegation")
 
 nested = [
+    path("policy/yaml/", YamlEndpoint.as_view({"get": "list", "put": "update"}), name="policy-yaml"),
     path(
         "notice-settings/",
         NoticeSettingsEndpoint.as_view({"get": "list", "patch": "change"}),
