@@ -18,7 +18,7 @@ from notices.models import CHANNEL_WAYS, CHOOSABLE_KINDS, PACES, WAYS, Channel, 
 from notices.outside import mail_is_configured
 
 
-class PaceSerializer(serializers.Serializer[Any]):
+class NoticePaceSerializer(serializers.Serializer[Any]):
     """How soon one is told about a kind of thing."""
 
     kind = serializers.ChoiceField(choices=CHOOSABLE_KINDS)
@@ -31,10 +31,10 @@ class NoticeSettingsSerializer(serializers.Serializer[Any]):
 
     digest_hour = serializers.IntegerField()
     mail_is_configured = serializers.BooleanField()
-    kinds = PaceSerializer(many=True)
+    kinds = NoticePaceSerializer(many=True)
 
 
-class PaceChangeSerializer(StrictSerializer):
+class NoticePaceChangeSerializer(StrictSerializer):
     """A kind and how soon to be told about it."""
 
     kind = Choice(choices=CHOOSABLE_KINDS)
@@ -45,7 +45,7 @@ class NoticeSettingsChangeSerializer(StrictSerializer):
     """What to change; the rest stays."""
 
     digest_hour = Integer(min_value=0, max_value=23, required=False)
-    kinds = PaceChangeSerializer(many=True, required=False)
+    kinds = NoticePaceChangeSerializer(many=True, required=False)
 
 
 class ChannelSerializer(serializers.Serializer[Channel]):

@@ -10,7 +10,8 @@ from tests.browser.conftest import Open, overflow, violations
 
 LOOKS = [(size, theme) for size in ("desk", "phone") for theme in ("light", "dark")]
 PAGES = ["/", "/teams/", "/teams/vision/", "/clusters/", "/clusters/training/", "/audit/", "/tokens/", "/palette?q=v",
-         "/clusters/new", "/clusters/training/flavors/new"]  # fmt: skip
+         "/clusters/new", "/clusters/training/flavors/new", "/settings/notices/", "/settings/channels/",
+         "/settings/channels/new", "/settings/deliveries/"]  # fmt: skip
 LONG = "Extraordinarily-Long-Named-Team-For-Multimodal-Satellite-Imag"
 
 
