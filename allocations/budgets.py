@@ -54,8 +54,12 @@ def lock_all(team: Team, months: list[date]) -> None:
 
 def usual(team: Team) -> Budget:
     """A budget with the limits that a new month starts with: the newest month's, else the installation's."""
-    newest = Budget.objects.filter(team=team).order_by("-month").first()
-    return newest or Budget(team=team, limit_usd=Decimal(settings.ENV.monthly_budget_usd))
+    return Budget.objects.filter(team=team).order_by("-month").first() or first(team)
+
+
+def first(team: Team) -> Budget:
+    """A budget with the limits of a team that nobody has set any for: the installation's."""
+    return Budget(team=team, limit_usd=Decimal(settings.ENV.monthly_budget_usd))
 
 
 def fresh(team: Team, month: date) -> Budget:
@@ -88,7 +92,7 @@ def left_by_month(team: Team, months: Iterable[date], own: str = "") -> dict[dat
         .order_by("-month")
     )
     known = {row.month: row for row in rows}
-    like = rows[0] if rows else Budget(team=team, limit_usd=Decimal(settings.ENV.monthly_budget_usd))
+    like = rows[0] if rows else first(team)
     return {
         month: _left(row, _annotated(row, "own_usd", "own_hours"))
         if (row := known.get(month))

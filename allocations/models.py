@@ -1,6 +1,6 @@
 """What teams hold, and the money that is set aside for it."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 
 from django.db import models
@@ -23,6 +23,13 @@ class AllocationQuerySet(TeamScopedQuerySet["Allocation"]):
     def over(self, now: datetime) -> "AllocationQuerySet":
         """Still held although the end date has passed."""
         return self.filter(ended_at=None, until__lte=now)
+
+    def of_month(self, now: datetime) -> "AllocationQuerySet":
+        """Held now, or ended in the month (UTC) under way."""
+        first = money.month_of(now)
+        return self.filter(
+            Q(ended_at=None) | Q(ended_at__gt=datetime(first.year, first.month, 1, tzinfo=UTC))
+        )
 
 
 class Allocation(models.Model):

@@ -1,18 +1,17 @@
 """A team's months as pages and API show them: set aside, left, where the month leads, and its ledger line by line."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import Any
 
-from django.db.models import Q
 from django.urls import reverse
 
 from accounts.models import Team
 from allocations import budgets
 from allocations.models import Allocation, Budget, Hold
-from allocations.money import month_of, next_month
+from allocations.money import month_of
 from allocations.pacing import Holding, Pace, pace
 from allocations.words import pace_words, usd
 
@@ -42,17 +41,25 @@ def budget_of(team: Team, month: date) -> Budget:
     return Budget.objects.filter(team=team, month=month).first() or budgets.fresh(team, month)
 
 
-def pace_of(budget: Budget, *, now: datetime) -> Pace | None:
-    """Where the budget's month leads, read in one query; None when it is not the month under way."""
+def pace_of(budget: Budget, *, now: datetime, rows: Iterable[Allocation] | None = None) -> Pace | None:
+    """Where the budget's month leads, None when it is not the month under way.
+
+    Reads the allocations of the team and month in one query, unless `rows` are they.
+    """
     if budget.month != month_of(now):
         return None
-    start = datetime(budget.month.year, budget.month.month, 1, tzinfo=UTC)
-    rows = Allocation.objects.filter(
-        Q(ended_at=None) | Q(ended_at__gt=start), team=budget.team_id, starts_at__lt=next_month(start)
-    )
-    found = rows.order_by().values_list("gpus", "price_per_gpu_hour", "starts_at", "until", "ended_at")
+    if rows is None:
+        rows = Allocation.objects.of_month(now).filter(team=budget.team_id).order_by()
     return pace(
-        [Holding(gpus, gpus * price, starts, ended or until) for gpus, price, starts, until, ended in found],
+        [
+            Holding(
+                row.gpus,
+                row.gpus * row.price_per_gpu_hour,
+                start=row.starts_at,
+                end=row.ended_at or row.until,
+            )
+            for row in rows
+        ],
         usd_limit=budget.limit_usd,
         gpu_hours_limit=budget.gpu_hours_limit,
         now=now,
@@ -77,10 +84,20 @@ def close_sentence(budget: Budget) -> str:
     )
 
 
-def this_month(team: Team, *, now: datetime) -> Part:
-    """This month's budget, whether it is close, and where it leads."""
-    budget = budget_of(team, month_of(now))
-    seen = pace_of(budget, now=now)
+def budgets_ahead(team: Team, *, now: datetime) -> dict[date, Budget]:
+    """This month's budget and those ahead, read in one query; a month that is not there stands as it would begin."""
+    rows = list(Budget.objects.filter(team=team).order_by("-month"))
+    known = {row.month: row for row in rows}
+    like = rows[0] if rows else budgets.first(team)
+    return {month: known.get(month) or budgets.begin(team, month, like=like) for month in months_from(now)}
+
+
+def this_month(
+    team: Team, *, now: datetime, budget: Budget | None = None, rows: Iterable[Allocation] | None = None
+) -> Part:
+    """This month's budget, whether it is close, and where it leads; `budget` and `rows` if they were read already."""
+    budget = budget or budgets_ahead(team, now=now)[month_of(now)]
+    seen = pace_of(budget, now=now, rows=rows)
     return {
         "budget": budget,
         "close": close_sentence(budget),
@@ -89,22 +106,16 @@ def this_month(team: Team, *, now: datetime) -> Part:
     }
 
 
-def months_of(team: Team, *, now: datetime) -> list[Part]:
-    """This month and those ahead: what is set aside of each limit, with a link to the ledger."""
-    months = months_from(now)
-    known = {row.month: row for row in Budget.objects.filter(team=team, month__in=months)}
-    fresh = budgets.fresh(team, months[0])
-    rows = []
-    for month in months:
-        budget = known.get(month) or budgets.begin(team, month, like=fresh)
-        rows.append(
-            {
-                "month": f"{month:%Y-%m}", "label": f"{month:%B %Y}", "budget": budget,
-                "note": f"{usd(budget.left_usd)} left",
-                "hours_note": "" if budget.left_gpu_hours is None else f"{budget.left_gpu_hours:,.0f} GPU-hours left",
-            }
-        )  # fmt: skip
-    return rows
+def month_lines(rows: Iterable[Budget]) -> list[Part]:
+    """What is set aside of each limit of each month."""
+    return [
+        {
+            "month": f"{row.month:%Y-%m}", "label": f"{row.month:%B %Y}", "budget": row,
+            "note": f"{usd(row.left_usd)} left",
+            "hours_note": "" if row.left_gpu_hours is None else f"{row.left_gpu_hours:,.0f} GPU-hours left",
+        }
+        for row in rows
+    ]  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from accounts.roles import Permission
 from accounts.visitors import add_refusal, sent, visitor, with_refusal
 from allocations import actions, months, presenting
 from allocations.forms import BudgetForm, GiveBackForm
-from allocations.models import Allocation
+from allocations.models import Allocation, Budget
 from allocations.words import limits_words
 
 RELATED = ("team", "tenancy__cluster", "flavor__cluster")
@@ -49,11 +49,9 @@ def budget(request: HttpRequest, slug: str) -> HttpResponse:
     """A team's money by month; platform leads set the limits."""
     user, now = visitor(request), timezone.now()
     team = get_object_or_404(Team.objects.visible_to(user), slug=slug)
-    all_months = months.months_from(now)
-    form, status = (
-        BudgetForm(sent(request), months=all_months, initial=_limits_now(request, team, all_months)),
-        200,
-    )
+    known = months.budgets_ahead(team, now=now)
+    chosen = known[_chosen(request, list(known))]
+    form, status = BudgetForm(sent(request), months=list(known), initial=_limits_of(chosen)), 200
     if request.method == "POST":
         status = 422
         if form.is_valid():
@@ -68,9 +66,9 @@ def budget(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "team": team,
         "form": form,
-        "months": months.months_of(team, now=now),
-        "now": months.this_month(team, now=now),
-        "chosen": _chosen(request, all_months),
+        "months": months.month_lines(known.values()),
+        "now": months.this_month(team, now=now, budget=next(iter(known.values()))),
+        "chosen": chosen.month,
         "may_set": user.may(Permission.MANAGE_BUDGETS),
     }
     response = render(request, "allocations/budget.html", context, status=status)
@@ -103,11 +101,9 @@ def _chosen(request: HttpRequest, known: Sequence[date]) -> date:
     return month if month is not None and month in known else known[0]
 
 
-def _limits_now(request: HttpRequest, team: Team, known: Sequence[date]) -> dict[str, Any]:
-    month = _chosen(request, known)
-    row = months.budget_of(team, month)
+def _limits_of(row: Budget) -> dict[str, Any]:
     return {
-        "month": month.isoformat(), "limit_usd": row.limit_usd, "gpu_hours_limit": row.gpu_hours_limit,
+        "month": row.month.isoformat(), "limit_usd": row.limit_usd, "gpu_hours_limit": row.gpu_hours_limit,
         "soft_percent": row.soft_percent,
     }  # fmt: skip
 

@@ -48,7 +48,8 @@ def find(slug: str, user: User) -> Team | None:
 
 def board(team: Team, *, by: User, now: datetime) -> Part:
     """The page's context; `team` comes from `find`."""
-    held = list(Allocation.objects.live().filter(team=team).select_related("flavor__cluster"))
+    rows = list(Allocation.objects.of_month(now).filter(team=team).select_related("flavor__cluster"))
+    held = [row for row in rows if row.ended_at is None]
     tenancies = list(Tenancy.objects.filter(team=team).select_related("cluster", "project"))
     asked = list(
         Request.objects.with_holding().filter(team=team)
@@ -56,7 +57,8 @@ def board(team: Team, *, by: User, now: datetime) -> Part:
     )  # fmt: skip
     people = list(team.memberships.select_related("user").order_by("-part", "user__name")[: MOST_PEOPLE + 1])
     return {
-        "team": team, "figures": figures(team, held, now=now), "is_member": team.pk in by.team_ids,
+        "team": team, "figures": figures(held, this_month(team, now=now, rows=rows), now=now),
+        "is_member": team.pk in by.team_ids,
         "may_give_back": team.pk in by.team_ids or by.may(Permission.MANAGE_BUDGETS),
         "holdings": [holding(row, now=now) for row in held],
         "places": [place(row, by=by) for row in tenancies],
@@ -67,10 +69,9 @@ def board(team: Team, *, by: User, now: datetime) -> Part:
     }  # fmt: skip
 
 
-def figures(team: Team, held: Sequence[Allocation], *, now: datetime) -> Part:
+def figures(held: Sequence[Allocation], month: Part, *, now: datetime) -> Part:
     """Held, ends next, cost a day, what this month has set aside of its budget, and where it leads."""
     first = min(held, key=lambda row: row.until, default=None)
-    month = this_month(team, now=now)
     return {
         "gpus": sum(row.gpus for row in held),
         "kinds": " + ".join(_kinds(held)),

@@ -2,6 +2,7 @@
 
 import re
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -82,3 +83,14 @@ def test_a_month_that_is_none_and_a_strangers_team_are_not_there(client: Client,
         assert client.get(f"/teams/vision/budget/{month}").status_code == 404
     client.force_login(scene.mallory)
     assert client.get(URL).status_code == 404
+
+
+@pytest.mark.parametrize("page", [URL, "/teams/vision/budget"])
+def test_more_lines_cost_no_more_queries(
+    client: Client, scene: Scene, budget: Budget, page: str, django_assert_max_num_queries: Any
+) -> None:
+    client.force_login(scene.priya)
+    for more in (1, 45):
+        Hold.objects.bulk_create(line(budget, number) for number in range(more))
+        with django_assert_max_num_queries(12):
+            client.get(page)
