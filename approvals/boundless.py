@@ -13,7 +13,7 @@ from approvals.policy import Ask, Outcome, Standing, evaluate
 from approvals.policy_words import where as where_words
 
 MANY = 64
-LONGEST = 365
+A_MONTH, LONGEST = 30, 365
 PRICE = Decimal("3.67")
 START = datetime(2026, 1, 1, tzinfo=UTC)
 ENVIRONMENTS = ("dev", "test", "production")
@@ -21,33 +21,34 @@ MOST_KINDS = 500
 
 
 def boundless(policy: Policy) -> tuple[str, ...]:
-    """Sentences about huge asks that would be automatic while a budget lasts; none for a policy with any bound."""
-    seen: dict[str, str] = {}
+    """Sentences about huge asks that would be automatic while a budget lasts; none where a number holds them."""
+    seen: dict[str, list[str]] = {}
     for where in (Where(), *(override.where for override in policy.overrides)):
         for ask in _asks(where, policy):
             standing = Standing(now=START, free_gpus=10**6, total_gpus=10**6, budget=_plenty(ask.until))
             answer = evaluate(ask, standing, policy)
             if answer.outcome is Outcome.AUTOMATIC:
-                days = (ask.until - START).days
-                said = (
-                    f"{MANY} GPUs for {days} days ({usd(answer.usd)}) would be automatic in {ask.environment}"
-                )
-                kind = where_words(where)
-                seen.setdefault(ask.environment, f"{said}." if where == Where() else f"{said} ({kind}).")
-    return tuple(seen.values())
+                size = f"{MANY} GPUs for {(ask.until - START).days} days ({usd(answer.usd)})"
+                kind = "" if where == Where() else f" ({where_words(where)})"
+                found = seen.setdefault(f"{size} would be automatic in {{}}{kind}.", [])
+                found += [ask.environment] if ask.environment not in found else []
+    return tuple(said.format(" and ".join(environments)) for said, environments in seen.items())
 
 
 def _asks(where: Where, policy: Policy) -> Iterator[Ask]:
+    """A huge ask of every kind that is meant, for as long as is automatic, if that is a month."""
     kinds = product(
         where.offerings or ("gpus",), where.environments or ENVIRONMENTS, where.flavors or ("",),
         where.tiers or ("standard",),
     )  # fmt: skip
     for _, (offering, environment, flavor, tier) in zip(range(MOST_KINDS), kinds, strict=False):
         limits = policy.thresholds_for(offering, environment, flavor, tier)
-        yield Ask(
-            count=MANY, until=START + timedelta(days=min(limits.longest_days, LONGEST)), usd_per_hour_each=PRICE,
-            offering=offering, environment=environment, flavor=flavor, tier=tier,
-        )  # fmt: skip
+        days = min(limits.automatic_days, LONGEST)
+        if days >= A_MONTH:
+            yield Ask(
+                count=MANY, until=START + timedelta(days=days), usd_per_hour_each=PRICE,
+                offering=offering, environment=environment, flavor=flavor, tier=tier,
+            )  # fmt: skip
 
 
 def _plenty(until: datetime) -> dict[date, Left]:

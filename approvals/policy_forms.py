@@ -68,7 +68,8 @@ class PolicyForm(StrictForm):
     lapse_days = LimitField(label=words.LAPSE.words)
     overrides = CodeField(
         label="Exceptions",
-        help_text="Where numbers differ: for offerings, environments, flavors, tiers. Later ones win.",
+        help_text="Where numbers differ for some offerings, environments, flavors or tiers; later ones win. "
+        "For example: - {where: {tiers: [trusted]}, set: {automatic_gpus: 4}}",
     )
     routes = CodeField(
         label="Who decides",

@@ -11,6 +11,7 @@ from accounts.roles import Permission
 from allocations.money import Amount
 from allocations.words import hours, usd
 from approvals import policy_page, simulator
+from approvals.boundless import boundless
 from approvals.models import Request
 from approvals.policy_diff import Difference, differences
 from approvals.policy_forms import USUAL_DAYS, PolicyForm, SimulationForm
@@ -76,6 +77,8 @@ def draft(found: PolicyDraft, *, viewer: User, now: datetime, days: str, form: P
     policy, in_force = found.policy, policy_in_force(now)[1]
     newest = PolicyVersion.objects.order_by("-number")[0]
     is_open, is_author = found.closed_at is None, found.author_id == viewer.pk
+    # A policy without bounds is shown with what it would have decided, asked for or not.
+    days = days or (str(USUAL_DAYS) if is_open and boundless(policy) else "")
     asked = SimulationForm({"days": days} if days else None, initial={"days": USUAL_DAYS})
     replayed = None
     if asked.is_valid():
@@ -96,8 +99,8 @@ def draft(found: PolicyDraft, *, viewer: User, now: datetime, days: str, form: P
 
 
 def diff_rows(found: Sequence[Difference]) -> list[Part]:
-    """Differences for the diff table."""
-    return [{"path": each.place, "before": each.before, "after": each.after} for each in found]
+    """Differences as rows of before and after."""
+    return [{"label": each.place, "before": each.before, "after": each.after} for each in found]
 
 
 def shown_replay(found: Simulation) -> Part:

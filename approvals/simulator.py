@@ -11,6 +11,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from accounts.models import User
 from accounts.refusals import BadInput
 from allocations.money import NOTHING, Amount
+from allocations.words import hours, usd
 from approvals.boundless import boundless
 from approvals.document import Policy
 from approvals.models import Evaluation, Request
@@ -177,5 +178,10 @@ def warnings(policy: Policy, past: Replay) -> tuple[str, ...]:
     if past.everything_automatic:
         found.append(
             f"Every one of the {past.asks - past.gated} asks that a policy may approve would be automatic."
+        )
+    if found and past.asks:
+        count, amount = past.moved(AUTOMATIC)
+        found.append(
+            f"Of {past.asks:,} asks, {count:,} become automatic: {usd(amount.usd)}, {hours(amount.gpu_hours)}."
         )
     return tuple(found)

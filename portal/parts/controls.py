@@ -40,7 +40,8 @@ def field(bound: BoundField, suffix: str = "", optional: bool | None = None, hel
     kind = _field_kind(bound)
     said = [f"{bound.auto_id}-help"] if (help or bound.help_text) else []
     said += [f"{bound.auto_id}-error"] if bound.errors else []
-    attrs: dict[str, Any] = {} if kind in ("check", "radios") else {"class": "input"}
+    own = bound.field.widget.attrs.get("class", "")
+    attrs: dict[str, Any] = {} if kind in ("check", "radios") else {"class": f"input {own}".strip()}
     if said:
         attrs["aria-describedby"] = " ".join(said)
     if bound.errors:

@@ -159,7 +159,8 @@ def test_a_policy_that_makes_all_of_it_automatic_needs_the_tick(scene: Scene) ->
     draft = drafted(scene.priya, automatic_gpus=4, window_gpus_team=100, window_gpus_person=None)
     caller, address = Caller(scene.marcus), f"{DRAFTS}{draft.pk}/"
     assert caller.post(f"{address}simulate/").json()["warnings"] == [
-        "Every one of the 5 asks that a policy may approve would be automatic."
+        "Every one of the 5 asks that a policy may approve would be automatic.",
+        "Of 5 asks, 5 become automatic: $1,440, 1,440 GPU-hours.",
     ]
     refused = caller.post(f"{address}activate/", **{"If-Match": '"1"'})
     assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/everything_automatic")
@@ -171,7 +172,7 @@ def test_a_policy_that_makes_all_of_it_automatic_needs_the_tick(scene: Scene) ->
 def test_others_see_no_draft_and_no_history(scene: Scene, role: Role) -> None:
     draft = drafted(scene.priya, automatic_gpus=4)
     caller = Caller(factories.person("", role))
-    for path in ("policy/versions/", "policy/versions/1/", DRAFTS, f"{DRAFTS}{draft.pk}/", f"{DRAFTS}999/",
+    for path in ("policy/versions/", "policy/versions/1/", DRAFTS, f"{DRAFTS}{draft.pk}/", f"{DRAFTS}999999/",
                  f"{DRAFTS}{draft.pk}/diff/"):  # fmt: skip
         answer = caller.get(path)
         assert (answer.status_code, answer.json()["code"]) == (403, "not_a_reader")

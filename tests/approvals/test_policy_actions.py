@@ -188,10 +188,14 @@ def test_a_policy_without_bounds_needs_a_tick_that_the_audit_log_keeps(scene: Sc
     draft = drafted(scene.priya, **ALL_OF_IT)
     refusal = refused(lambda: activated(draft, by=scene.marcus))
     assert (type(refusal), refusal.field) == (BadInput, "everything_automatic")
-    assert "64 GPUs for 90 days ($507,341) would be automatic in production." in refusal.message
+    assert (
+        "64 GPUs for 90 days ($507,341) would be automatic in dev and test and production." in refusal.message
+    )
     activated(draft, by=scene.marcus, everything_automatic=True)
     details = Event.objects.get(kind=Kind.POLICY_ACTIVATED).details
-    assert "64 GPUs for 90 days ($507,341) would be automatic in dev." in details["everything_automatic"]
+    assert details["everything_automatic"] == [
+        "64 GPUs for 90 days ($507,341) would be automatic in dev and test and production."
+    ]
 
 
 def test_an_exception_without_bounds_is_seen_too(scene: Scene) -> None:
@@ -211,7 +215,8 @@ def test_a_policy_on_which_everything_asked_lately_is_automatic_needs_the_tick_t
     draft = drafted(scene.priya, automatic_gpus=4, window_gpus_team=20, window_gpus_person=None)
     refusal = refused(lambda: activated(draft, by=scene.marcus))
     assert refusal.code == "everything_automatic"
-    assert "Every one of the 6 asks" in refusal.message
+    assert "Every one of the 6 asks that a policy may approve would be automatic." in refusal.message
+    assert "Of 6 asks, 3 become automatic: $864, 864 GPU-hours." in refusal.message
     assert activated(draft, by=scene.marcus, everything_automatic=True).number == 2
 
 
