@@ -31,6 +31,7 @@ class Permission(StrEnum):
     MANAGE_BUDGETS = "manage_budgets"
     MANAGE_NOTICES = "manage_notices"
     MANAGE_TIERS = "manage_tiers"
+    MANAGE_CATALOGUE = "manage_catalogue"
     SEE_POLICY_DRAFTS = "see_policy_drafts"
     MANAGE_POLICY = "manage_policy"
     ACTIVATE_POLICY = "activate_policy"
@@ -46,6 +47,7 @@ HOLDERS: Mapping[Permission, frozenset[Role]] = {
     Permission.MANAGE_BUDGETS: frozenset({Role.PLATFORM_LEAD}),
     Permission.MANAGE_NOTICES: frozenset({Role.PLATFORM_LEAD}),
     Permission.MANAGE_TIERS: frozenset({Role.PLATFORM_LEAD}),
+    Permission.MANAGE_CATALOGUE: frozenset({Role.PLATFORM_LEAD}),
     Permission.SEE_POLICY_DRAFTS: frozenset({Role.PLATFORM_LEAD, Role.ENGINEERING_LEADERSHIP, Role.AUDITOR}),
     Permission.MANAGE_POLICY: frozenset({Role.PLATFORM_LEAD}),
     Permission.ACTIVATE_POLICY: frozenset({Role.PLATFORM_LEAD, Role.ENGINEERING_LEADERSHIP}),

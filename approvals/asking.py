@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, Protocol
 
 from accounts.fields import INPUT
 from accounts.models import User
@@ -14,7 +14,8 @@ from accounts.refusals import Refused
 from allocations import money
 from allocations.words import gpus, moment, usd
 from approvals.actions import Judged, judge
-from approvals.forms import AskForm, Offers
+from approvals.catalogue import in_sentence
+from approvals.forms import Offers
 from approvals.models import Request
 from approvals.policy import Outcome, duration
 from approvals.presenting import (
@@ -24,6 +25,7 @@ from approvals.presenting import (
     cost_per_day_at,
     flavor_key,
     nearest_words,
+    offering_link,
     usual_wait,
     usual_words,
     verdict,
@@ -38,6 +40,19 @@ FIELDS = ("team", "flavor", "gpus", "until", "purpose", "reason")
 QUICK = [("day", "Today"), ("3", "3 days"), ("7", "1 week"), ("14", "2 weeks")]
 RECENT = timedelta(days=90)
 MOST_RECENT = 100
+
+
+class Answerable(Protocol):
+    """A form that may be clean enough to be judged; `wanted` raises Refused for what cannot be."""
+
+    @property
+    def is_answerable(self) -> bool: ...
+    @property
+    def wanted(self) -> Wanted: ...
+    @property
+    def errors(self) -> Any: ...
+
+    fields: dict[str, Any]
 
 
 def quick_until(choice: str, now: datetime) -> datetime:
@@ -122,15 +137,19 @@ def values_from(query: Mapping[str, str], points: list[Part]) -> dict[str, str]:
     return usual | given
 
 
-def answer_context(form: AskForm, *, person: User, now: datetime) -> Part:
-    """The right-hand side: the answer when the form makes sense, else what it still lacks."""
+def answer_context(form: Answerable, *, person: User, now: datetime, own: str = "") -> Part:
+    """The right-hand side: the answer when the form makes sense, else what it still lacks.
+
+    `own` is the reference of the request that is being changed.
+    """
     if not form.is_answerable:
         return {"answer": None, "lacks": list(_lacks(form))}
     try:
-        judged = judge(form.wanted, person=person, now=now)
+        wanted = form.wanted
+        judged = judge(wanted, person=person, now=now, own=own)
     except Refused as refusal:
         return {"answer": None, "lacks": [refusal.message]}
-    return {"answer": answer(form.wanted, judged, now=now), "lacks": []}
+    return {"answer": answer(wanted, judged, now=now), "lacks": []}
 
 
 def answer(wanted: Wanted, judged: Judged, *, now: datetime) -> Part:
@@ -146,15 +165,16 @@ def answer(wanted: Wanted, judged: Judged, *, now: datetime) -> Part:
         ),
         "total": usd(judged.answer.usd),
         "per_day": usd(judged.answer.usd_per_day),
-        "formula": f"{wanted.size.formula} × {days}",
+        "formula": f"{wanted.size.formula} × {days}" if wanted.size.usd_per_hour_each else "It costs nothing by itself.",
         "changes": changes(
             flavor=wanted.flavor, more=wanted.gpus, usd_per_hour=judged.ask.usd_per_hour,
             held=judged.standing.held_gpus, per_day=_per_day(wanted),
         ),
+        "is_changing": wanted.gpus > 0 or wanted.size.usd_per_hour_each > 0,
         "people": people,
         "seats": ", then ".join(step.words for step in judged.answer.route) if people else "",
         "possible": judged.answer.outcome is not Outcome.IMPOSSIBLE,
-        "button": f"Ask for {wanted.name}",
+        "button": f"Ask for {in_sentence(wanted.name)}",
         "after": wanted.offering.after,
         "about": about(wanted),
     }  # fmt: skip
@@ -177,15 +197,19 @@ def _hint(wanted: Wanted, judged: Judged, *, now: datetime) -> Part | None:
     nearest, later = judged.nearest, judged.later
     words = [nearest_words(judged.ask, nearest, now=now)] if nearest else []
     words += [f"As it is, automatic from {moment(later, now)}."] if later else []
-    if nearest is None or wanted.flavor is None:
+    if nearest is None:
         return {"text": " ".join(words)} if words else None
+    if wanted.flavor is None or wanted.offering.key != "gpus":
+        fewer = wanted.spec.fewer(nearest.count)
+        link = offering_link(wanted.offering.key, team=wanted.team.slug, spec=fewer, until=nearest.until)
+        return {"text": " ".join(words), "label": "Use that", "href": link}
     link = ask_link(
         team=wanted.team.slug, flavor=wanted.flavor, count=nearest.count, until=nearest.until, purpose=wanted.purpose,
     )  # fmt: skip
     return {"text": " ".join(words), "label": "Use that", "href": link}
 
 
-def _lacks(form: AskForm) -> Iterator[str]:
+def _lacks(form: Answerable) -> Iterator[str]:
     for name, errors in form.errors.items():
         label = form.fields[name].label if name in form.fields else ""
         said = " ".join(map(str, errors))

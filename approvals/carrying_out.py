@@ -3,14 +3,17 @@
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import F
 
 from accounts.models import User
 from accounts.refusals import BadInput, Conflict, NoRight, Stale
 from accounts.roles import Permission
 from accounts.teams import Project
 from allocations import actions as allocations
+from approvals.ending import release
 from approvals.models import Request, Task
 from approvals.spec import NamespaceSpec
+from approvals.task_notices import tell_assignee, tell_requester
 from audit.actors import Actor
 from audit.events import Kind
 from audit.log import record
@@ -51,12 +54,15 @@ def _make_namespace(request: Request, spec: NamespaceSpec, *, actor: Actor, now:
 
 
 @transaction.atomic
-def take(task_id: int, *, to: User | None, by: User, now: datetime) -> Task:
-    """Give a task to somebody (None: to nobody again); raises NoRight, Conflict once it is over.
+def take(
+    task_id: int, *, to: User | None, by: User, expected_version: int | None = None, now: datetime
+) -> Task:
+    """Give a task to somebody (None: to nobody again); raises NoRight, Stale, BadInput, Conflict once it is over.
 
     Platform leads take and give tasks, to people who may carry them out.
     """
     task = _locked(task_id, by=by)
+    _check_seen(task, expected_version)
     if to is not None and not to.may(Permission.DECIDE_AS_PLATFORM):
         raise BadInput(
             "Platform leads carry tasks out: choose one of them.", code="not_a_platform_lead", field="to"
@@ -64,7 +70,9 @@ def take(task_id: int, *, to: User | None, by: User, now: datetime) -> Task:
     task.assignee = to
     task.state = Task.State.TAKEN if to else Task.State.OPEN
     task.taken_at = now if to else None
-    return _save(task, Kind.TASK_ASSIGNED, by, to=to.name if to else "")
+    if to is not None and to != by:
+        tell_assignee(task, by=by, now=now)
+    return _save(task, Kind.TASK_ASSIGNED, by, now=now, to=to.name if to else "")
 
 
 @transaction.atomic
@@ -73,34 +81,47 @@ def finish(
 ) -> Task:  # fmt: skip
     """Mark a task done, or impossible; both with a word about it. It becomes the person's who says so.
 
+    What cannot be set up lets go of its GPUs and its money: nothing is paid for what nobody gets.
+
     Raises NoRight, Stale, BadInput without a note, Conflict once it is over.
     """
     task = _locked(task_id, by=by)
-    if expected_version is not None and task.version != expected_version:
-        raise Stale("The task has changed since you looked at it. Look again.", code="stale")
+    _check_seen(task, expected_version)
     if not note.strip():
         raise BadInput("Say in a sentence what was done, or why it cannot be.", code="required", field="note")
     task.state = Task.State.FAILED if failed else Task.State.DONE
     task.assignee, task.note, task.done_at = by, note.strip(), now
-    return _save(task, Kind.TASK_FAILED if failed else Kind.TASK_DONE, by, note=task.note)
+    if failed and task.kind == Task.Kind.SET_UP:
+        release(task.request, by=by, now=now)
+    tell_requester(task, by=by, now=now)
+    return _save(task, Kind.TASK_FAILED if failed else Kind.TASK_DONE, by, now=now, note=task.note)
 
 
 def _locked(task_id: int, *, by: User) -> Task:
     if not by.may(Permission.DECIDE_AS_PLATFORM):
         raise NoRight("Platform leads carry tasks out.", code="not_a_platform_lead")
+    # The request first, in the order of every action: what ends it at the same moment waits, or is waited for.
+    rows = Request.objects.select_for_update(of=("self",), no_key=True)
+    request = rows.select_related("team", "requester", "flavor__cluster").get(tasks=task_id)
     task = (
-        Task.objects.select_for_update(of=("self",), no_key=True)
-        .select_related("request__team", "request__requester", "request__flavor__cluster")
-        .get(pk=task_id)
+        Task.objects.select_for_update(of=("self",), no_key=True).select_related("assignee").get(pk=task_id)
     )
-    if task.state in (Task.State.DONE, Task.State.FAILED):
+    task.request = request
+    if task.is_over:
         raise Conflict(f"The task is over: {task.get_state_display().lower()}.", code="task_over")
     return task
 
 
-def _save(task: Task, kind: Kind, by: User, **details: str) -> Task:
+def _check_seen(task: Task, expected_version: int | None) -> None:
+    if expected_version is not None and task.version != expected_version:
+        raise Stale("The task has changed since you looked at it. Look again.", code="stale")
+
+
+def _save(task: Task, kind: Kind, by: User, *, now: datetime, **details: str) -> Task:
     task.version += 1
     task.save()
+    # Whoever has the request's page open sees it, and its ETag is another one.
+    Request.objects.filter(pk=task.request_id).update(version=F("version") + 1, updated_at=now)
     record(
         kind,
         actor=by.as_actor(),

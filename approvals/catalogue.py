@@ -36,12 +36,25 @@ class Offering:
     reversible_minutes: int | None
     by_person: bool = False
     after: tuple[str, ...] = ()
-    prices: Mapping[str, Decimal] = field(default_factory=dict)  # USD per unit and hour to start with
+    priced: str = ""  # what the prices are of: "GiB and month"
+    prices: Mapping[str, Decimal] = field(default_factory=dict)  # USD to start with
 
     @property
     def on_cluster(self) -> bool:
         """Whether it takes GPUs of a cluster's pool."""
         return "flavor" in self.spec.model_fields
+
+    @property
+    def is_taken_down(self) -> bool:
+        """Whether a person takes it down when its time is over."""
+        return self.by_person or self.spec is spec.NamespaceSpec
+
+    @property
+    def undone(self) -> str:
+        """How soon it is undone, as pages say it."""
+        if self.reversible_minutes is None:
+            return "Cannot be undone: it is paid until its end."
+        return f"Undone in {self.reversible_minutes} min."
 
 
 # Azure's list prices of November 2026 in USD per hour; platform leads set their own on the catalogue page.
@@ -67,8 +80,10 @@ TOKEN_PRICES = {
     "gpt-4o-mini": Decimal("0.60"),
     "text-embedding-3-large": Decimal("0.13"),
 }
-# USD per GiB and hour of premium storage; 730 hours are a month.
-VOLUME_PRICES = {"ReadWriteOnce": Decimal("0.000164"), "ReadWriteMany": Decimal("0.000219")}
+# USD per GiB and month of premium storage.
+VOLUME_PRICES = {"ReadWriteOnce": Decimal("0.12"), "ReadWriteMany": Decimal("0.16")}
+HOURS_A_MONTH = 730
+TINY = Decimal("0.00000001")
 REGIONS = (
     "eastus",
     "eastus2",
@@ -83,6 +98,7 @@ REGIONS = (
 GRANTED = "The quota and the queue on the cluster go up within seconds."
 BACK = "On its end date it goes back by itself."
 PERSON = "A platform lead takes the task, carries it out and marks it done here."
+DOWN = "On its end date a platform lead asks you, then takes it down."
 
 OFFERINGS: Mapping[str, Offering] = {
     offering.key: offering
@@ -98,12 +114,12 @@ OFFERINGS: Mapping[str, Offering] = {
         Offering(
             key="volume", name="Dataset volume", line="Storage for datasets, beside the team’s namespace.",
             spec=spec.VolumeSpec, unit="GiB", gate=Gate.SELF_SERVICE, reversible_minutes=10, by_person=True,
-            after=(PERSON, "Before the end date you are asked to keep it or let it go."), prices=VOLUME_PRICES,
+            after=(PERSON, DOWN), priced="GiB and month", prices=VOLUME_PRICES,
         ),
         Offering(
             key="namespace", name="Dev/test namespace", line="A place for the team on another cluster.",
             spec=spec.NamespaceSpec, unit="namespace", gate=Gate.SELF_SERVICE, reversible_minutes=5,
-            after=("Namespace, quota, network policies and queue are made within seconds.",),
+            after=("Namespace, quota, network policies and queue are made within seconds.", DOWN),
         ),
         Offering(
             key="training", name="Large training", line="Eight GPUs or more for one training.",
@@ -117,17 +133,18 @@ OFFERINGS: Mapping[str, Offering] = {
         Offering(
             key="openai", name="Azure OpenAI endpoint", line="A deployment of a hosted model for the team.",
             spec=spec.OpenAiSpec, unit="thousand tokens a minute", gate=Gate.APPROVAL, reversible_minutes=60,
-            by_person=True, after=(PERSON,), prices=TOKEN_PRICES,
+            by_person=True, after=(PERSON, DOWN), priced="million tokens", prices=TOKEN_PRICES,
         ),
         Offering(
             key="reservation", name="Capacity reservation", line="Azure capacity that is kept for you, and paid.",
             spec=spec.ReservationSpec, unit="instance", gate=Gate.APPROVAL, reversible_minutes=None, by_person=True,
-            after=(PERSON, "It costs the same whether it is used or not."), prices=VM_PRICES,
+            after=(PERSON, "It costs the same whether it is used or not."), priced="instance and hour",
+            prices=VM_PRICES,
         ),
         Offering(
             key="cluster", name="New cluster", line="A cluster of its own, for what the present ones cannot take.",
             spec=spec.ClusterSpec, unit="node", gate=Gate.APPROVAL, reversible_minutes=None, by_person=True,
-            after=(PERSON, "Then it appears under Clusters."), prices=VM_PRICES,
+            after=(PERSON, "Then it appears under Clusters.", DOWN), priced="node and hour", prices=VM_PRICES,
         ),
     )
 }  # fmt: skip
@@ -160,8 +177,8 @@ def size_of(
             each = gpus_each * (price or Decimal(0))
             how = f"{count} × {gpus_each} GPUs × ${price:,.2f} per GPU-hour"
         case spec.VolumeSpec():
-            each = prices[said.access]
-            how = f"{count:,} GiB × ${each * 730:,.2f} per GiB and month of 730 hours"
+            each = (prices[said.access] / HOURS_A_MONTH).quantize(TINY)
+            how = f"{count:,} GiB × ${prices[said.access]:,.2f} per GiB and month of {HOURS_A_MONTH} hours"
         case spec.OpenAiSpec():
             each = prices[said.model] * 60 / 1000
             how = f"at most {count:,}k tokens a minute × ${prices[said.model]:,.2f} per million tokens, all used"
@@ -192,3 +209,10 @@ def title(offering: Offering, said: spec.Spec, *, product: str = "", count: int 
         case spec.ClusterSpec():
             return f"Cluster of {number} × {said.vm_size}"
     return offering.name
+
+
+def in_sentence(title_: str) -> str:
+    """A title as it stands within a sentence: "2 × A100", "a notebook with 1 × T4"."""
+    if not title_[:1].isupper():
+        return title_
+    return f"{'an' if title_[0] in 'AEIOU' else 'a'} {title_[0].lower()}{title_[1:]}"

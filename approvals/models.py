@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 from django.conf import settings
 from django.db import models
@@ -10,6 +11,7 @@ from django.db.models.functions import Cast, Concat
 
 from accounts.delegation import givers_for
 from accounts.models import Team, User
+from accounts.roles import Permission
 from accounts.teams import TeamScopedQuerySet
 from allocations.models import Allocation
 from approvals.catalogue import OFFERINGS, Offering, title
@@ -36,13 +38,27 @@ class RequestQuerySet(TeamScopedQuerySet["Request"]):
         return self.filter(state=State.WAITING)
 
     def with_holding(self) -> "RequestQuerySet":
-        """With `held_gpus` and `held_until` of what is held now, None when nothing is."""
+        """With `held_gpus` and `held_until` of what is held now, None when nothing is, and how its tasks stand."""
         reference = Concat(Value("request-"), Cast(OuterRef("pk"), models.CharField()))
         held = Allocation.objects.live().filter(reference=reference)
+        tasks = Task.objects.filter(request=OuterRef("pk"))
         return self.annotate(
             held_gpus=Subquery(held.values("gpus")[:1]), held_until=Subquery(held.values("until")[:1]),
-            task_state=Subquery(Task.objects.filter(request=OuterRef("pk")).values("state")[:1]),
+            task_state=Subquery(tasks.filter(kind=Task.Kind.SET_UP).values("state")[:1]),
+            over_at=Subquery(tasks.filter(kind=Task.Kind.TAKE_DOWN).values("created_at")[:1]),
         )  # fmt: skip
+
+    def open_to(self, user: Any, now: datetime) -> "RequestQuerySet":
+        """Those a person sees: of their teams, and those whose route leads by them or on which they have decided."""
+        if not user.is_authenticated or user.may(Permission.SEE_ALL_TEAMS):
+            return self.visible_to(user)
+        seats = seats_of(user, givers_for(user, now))
+        asked = Step.objects.filter(
+            Q(seat__in=seats) | Q(escalated_at__isnull=False, escalate_to__in=seats) | Q(stand_in=user),
+            request=OuterRef("pk"),
+        )  # fmt: skip
+        said = Decision.objects.filter(by=user, request=OuterRef("pk"))
+        return self.filter(Q(team_id__in=user.team_ids) | Exists(asked) | Exists(said))
 
     def awaiting(self, user: User, now: datetime) -> "RequestQuerySet":
         """Waiting for a decision that this person may make: not their own, not one they have a vote on."""

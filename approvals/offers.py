@@ -29,16 +29,33 @@ class OfferingSetting(models.Model):
         return self.key
 
 
+class TaskQuerySet(models.QuerySet["Task"]):
+    """Ways to look at tasks."""
+
+    def unfinished(self) -> "TaskQuerySet":
+        """Still to be done by somebody, whoever has it."""
+        return self.filter(state__in=[Task.State.OPEN, Task.State.TAKEN])
+
+
 class Task(models.Model):
-    """What a person carries out for an approved request: taken by somebody, then done, or found impossible."""
+    """What a person carries out for an approved request: taken by somebody, then done, or found impossible.
+
+    One sets up what was asked for; when its time is over another one takes it down.
+    """
+
+    class Kind(models.TextChoices):
+        SET_UP = "set_up", "Set up"
+        TAKE_DOWN = "take_down", "Take down"
 
     class State(models.TextChoices):
         OPEN = "open", "To be taken"
         TAKEN = "taken", "Being carried out"
         DONE = "done", "Done"
         FAILED = "failed", "Could not be carried out"
+        DROPPED = "dropped", "Not needed any more"
 
-    request = models.OneToOneField("approvals.Request", models.PROTECT, related_name="task")
+    request = models.ForeignKey("approvals.Request", models.PROTECT, related_name="tasks")
+    kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.SET_UP)
     state = models.CharField(max_length=8, choices=State.choices, default=State.OPEN)
     assignee = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="tasks")
     note = models.TextField(blank=True, max_length=2000)
@@ -47,15 +64,32 @@ class Task(models.Model):
     taken_at = models.DateTimeField(null=True)
     done_at = models.DateTimeField(null=True)
 
+    objects = TaskQuerySet.as_manager()
+
     class Meta:
         ordering = ["created_at", "id"]
+        indexes = [
+            models.Index(
+                fields=["created_at"], condition=Q(state__in=["open", "taken"]), name="task_unfinished"
+            )
+        ]
         constraints = [
+            models.UniqueConstraint(fields=["request", "kind"], name="a_request_has_one_task_of_a_kind"),
+            models.CheckConstraint(
+                condition=Q(kind__in=["set_up", "take_down"]), name="a_task_is_of_a_known_kind"
+            ),
             models.CheckConstraint(
                 condition=Q(state="open", assignee=None) | Q(state="taken", assignee__isnull=False)
-                | Q(state__in=["done", "failed"], assignee__isnull=False, done_at__isnull=False),
+                | Q(state__in=["done", "failed"], assignee__isnull=False, done_at__isnull=False)
+                | Q(state="dropped", done_at__isnull=False),
                 name="a_task_is_somebodys_once_taken",
             ),
         ]  # fmt: skip
 
     def __str__(self) -> str:
-        return f"task of {self.request_id}"
+        return f"{self.kind} of {self.request_id}"
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left to do."""
+        return self.state in (self.State.DONE, self.State.FAILED, self.State.DROPPED)

@@ -16,8 +16,9 @@ from allocations import money
 from allocations.models import Allocation
 from allocations.totals import total
 from allocations.words import gpus, moment, share, span, usd
-from approvals.models import Request, Step, Task
+from approvals.catalogue import in_sentence
 from approvals.document import seat_words
+from approvals.models import Request, Step, Task
 from approvals.policy import Ask, Outcome
 from approvals.states import Holding, State, shown
 from fleet.models import Flavor
@@ -37,22 +38,32 @@ def state_of(request: Request, *, now: datetime) -> State:
 def holding_of(request: Request) -> Holding | None:
     """What is held under a request from `with_holding()`; None when nothing is."""
     until: datetime | None = getattr(request, "held_until", None)
-    if request.flavor_id is None and request.state == State.APPROVED:
-        until = request.until
-    if until is None or request.decided_at is None:
-        return None
     task: str | None = getattr(request, "task_state", None)
     is_set_up, failed = task in (None, Task.State.DONE), task == Task.State.FAILED
+    if failed or (request.flavor_id is None and request.state == State.APPROVED):
+        until = getattr(request, "over_at", None) or request.until
+    if until is None or request.decided_at is None:
+        return None
     if (tenancy := request.tenancy) is not None and (request.flavor_id or request.offering == "namespace"):
         was_true = tenancy.true_since is not None and tenancy.true_since >= request.decided_at
         is_set_up = is_set_up and (was_true or tenancy.is_settled)
         failed = failed or tenancy.ready["reason"] == "Refused"
-    return Holding(since=request.decided_at, until=until, is_set_up=is_set_up, failed=failed)
+    return Holding(
+        since=request.decided_at, until=until, is_set_up=is_set_up, failed=failed,
+        never_came=task == Task.State.FAILED,
+    )  # fmt: skip
 
 
 def person(user: User, role: str = "") -> Part:
     """A person chip."""
     return {"name": user.name, "role": role, "initials": user.initials}
+
+
+def asks(request: Request, *, now: datetime) -> str:
+    """What a waiting request asks for in one sentence, the same on its page and in what people are told."""
+    where = f" in {request.place}" if request.place else ""
+    until = moment(request.until, now)
+    return f"{request.team.name} asks for {in_sentence(request.name())}{where} until {until}, for {usd(request.usd)}."
 
 
 def verdict(answer: Mapping[str, Any], *, detail: str = "", hint: Part | None = None) -> Part:
@@ -139,6 +150,16 @@ def ask_link(*, team: str, flavor: Flavor, count: int, until: datetime, purpose:
         "purpose": purpose,
     }
     return f"{reverse('request-new')}?{urlencode({key: value for key, value in values.items() if value})}"
+
+
+def offering_link(key: str, *, team: str, spec: Mapping[str, Any], until: datetime) -> str:
+    """The form of any offering filled in with this."""
+    values = {
+        "team": team,
+        **{name: str(value) for name, value in spec.items()},
+        "until": until.strftime(INPUT),
+    }
+    return f"{reverse('request-offering', args=[key])}?{urlencode(values)}"
 
 
 def flavor_key(flavor: Flavor) -> str:

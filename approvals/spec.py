@@ -5,6 +5,7 @@ A spec says what is wanted; `until`, the team and the reason belong to every req
 
 from typing import Annotated, Any, ClassVar, Literal
 
+from annotated_types import Ge
 from pydantic import BaseModel, ConfigDict, Field
 
 NAME = r"^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$"
@@ -30,6 +31,12 @@ class Spec(BaseModel):
     def count(self) -> int:
         """How many units are asked for; people may approve fewer."""
         return int(getattr(self, self.counted)) if self.counted else 1
+
+    @classmethod
+    def least(cls) -> int:
+        """The smallest number of units that can be asked for."""
+        limits = cls.model_fields[cls.counted].metadata if cls.counted else []
+        return next((int(limit.ge) for limit in limits if isinstance(limit, Ge)), 1)
 
     def fewer(self, count: int) -> dict[str, Any]:
         """The same spec as JSON for `count` units."""
@@ -76,7 +83,7 @@ class NamespaceSpec(Spec):
 
     cluster: ClusterName
     environment: Literal["dev", "test"] = Field(default="dev", title="Environment")
-    project: str = Field(title="Project", pattern=NAME)
+    project: str = Field(title="Project", pattern=NAME, json_schema_extra={"list": "projects"})
 
 
 class VolumeSpec(Spec):

@@ -68,18 +68,24 @@ SOON = timedelta(days=3)
 
 @dataclass(frozen=True, kw_only=True)
 class Holding:
-    """What is held under a request now; `is_set_up` says whether the cluster has had it yet."""
+    """What is held under a request now; `is_set_up` says whether the cluster has had it yet.
+
+    `never_came` says that whoever was to carry it out could not, so there was nothing that could end.
+    """
 
     since: datetime
     until: datetime
     is_set_up: bool
     failed: bool
+    never_came: bool = False
 
 
 def shown(stored: State, holding: Holding | None, *, now: datetime) -> State:
     """The state that people see: what is stored, and for an approved request what has become of it."""
     if stored is not State.APPROVED:
         return stored
+    if holding is not None and holding.never_came:
+        return State.FAILED
     if holding is None or holding.until <= now:
         return State.ENDED
     if not holding.is_set_up:

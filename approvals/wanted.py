@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from accounts.models import Team
 from accounts.refusals import BadInput, Conflict
-from approvals.catalogue import OFFERINGS, Gate, Offering, Size, size_of, title
+from approvals.catalogue import OFFERINGS, REGIONS, Gate, Offering, Size, size_of, title
 from approvals.offers import OfferingSetting
 from approvals.rules import Ask
 from approvals.spec import GpuSpec, NamespaceSpec, Spec
@@ -81,7 +81,7 @@ class Wanted:
             environment="production" if self.offering.key == "endpoint" else environment,
             flavor=self.flavor.name if self.flavor else "", tier=self.team.tier,
             reversible_minutes=self.offering.reversible_minutes, by_person=self.offering.by_person,
-            decided_by_people=self.setting.gate == Gate.APPROVAL,
+            decided_by_people=self.setting.gate == Gate.APPROVAL, least=self.spec.least(),
         )  # fmt: skip
 
     def of(self, count: int) -> "Wanted":
@@ -108,6 +108,7 @@ def resolve(key: str, said: Mapping[str, Any], *, team: Team, until: datetime, r
         places = Tenancy.objects.select_related("team", "cluster", "project")
         tenancy = places.filter(team=team, cluster=cluster).first()
         _check_place(offering, spec, tenancy, team)
+    _check_region(str(getattr(spec, "region", "")))
     return priced(
         team=team, offering=offering, spec=spec, until=until, reason=reason, tenancy=tenancy, flavor=flavor,
         cluster=cluster,
@@ -123,9 +124,9 @@ def setting_of(offering: Offering) -> OfferingSetting:
 
 
 def prices_of(offering: Offering, setting: OfferingSetting) -> dict[str, Decimal]:
-    """USD per unit and hour, this installation's before the catalogue's."""
-    own = {name: Decimal(str(price)) for name, price in setting.prices.items()}
-    return {**offering.prices, **own}
+    """USD by what may be chosen, this installation's before the catalogue's; what has no price is not offered."""
+    known = {**offering.prices, **setting.prices}
+    return {name: Decimal(str(price)) for name, price in known.items() if price is not None}
 
 
 def priced(*, offering: Offering, spec: Spec, flavor: Flavor | None, **rest: Any) -> Wanted:
@@ -147,12 +148,25 @@ def _typed(offering: Offering, said: Mapping[str, Any]) -> Spec:
     try:
         return offering.spec.model_validate(dict(said))
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
+        first = error.errors(include_url=False)[0]
         field = str(first["loc"][0]) if first["loc"] else "spec"
+        limits = first.get("ctx", {})
+        is_choice = "list" in (
+            getattr(offering.spec.model_fields.get(field), "json_schema_extra", None) or {}
+        )
         words = {
             "extra_forbidden": f"{offering.name} has no such field.",
             "missing": "This is needed.",
-            "string_pattern_mismatch": "Choose one of the list.",
+            "string_pattern_mismatch": "Choose one of the list."
+            if is_choice
+            else "Use letters, digits and hyphens, a letter first.",
+            "string_type": "Give a text.",
+            "string_too_short": "This is needed.",
+            "string_too_long": f"At most {limits.get('max_length', 0)} characters.",
+            "int_type": "Write a whole number.",
+            "greater_than_equal": f"At least {limits.get('ge', 1)}.",
+            "less_than_equal": f"At most {limits.get('le', 0):,}.",
+            "literal_error": f"Choose one of: {limits.get('expected', '')}.",
         }
         raise BadInput(
             words.get(first["type"], f"{first['msg']}."), code=str(first["type"]), field=field
@@ -172,6 +186,11 @@ def _cluster(name: str) -> Cluster:
     if found is None:
         raise BadInput("Choose a cluster that takes teams.", code="no_such_cluster", field="cluster")
     return found
+
+
+def _check_region(name: str) -> None:
+    if name and name not in REGIONS and not Cluster.objects.filter(region=name).exists():
+        raise BadInput("Choose a region of the list.", code="no_such_region", field="region")
 
 
 def _check_place(offering: Offering, spec: Spec, tenancy: Tenancy | None, team: Team) -> None:

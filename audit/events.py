@@ -43,6 +43,7 @@ class Kind(models.TextChoices):
     REQUEST_ESCALATED = "request.escalated", "passed the request on to the next level"
     REQUEST_COMMENTED = "request.commented", "said something about the request"
     REQUEST_OFFERED_AGAIN = "request.offered_again", "offered again what has become free"
+    REQUEST_ENDED = "request.ended", "ended what was asked for"
     TASK_ASSIGNED = "task.assigned", "gave the task to somebody"
     TASK_DONE = "task.done", "carried the task out"
     TASK_FAILED = "task.failed", "could not carry the task out"

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from scripts.demo import start
 from scripts.demo_processes import Demo, DemoFailed, free_port
-from scripts.main_job import MainJob, StepFailed
+from scripts.expecting import StepFailed
+from scripts.main_job import MainJob
 
 
 def main() -> int:

@@ -8,7 +8,9 @@ from typing import Any
 import requests
 
 from connectors.kubernetes import Cluster
+from scripts.catalogue_job import Catalogue
 from scripts.demo_processes import Demo
+from scripts.expecting import expect
 from scripts.form_browser import FormBrowser
 
 CLUSTER = "training-eastus"
@@ -25,16 +27,6 @@ KINDS = [
 QUEUE = ("kueue.x-k8s.io/v1beta2", "ClusterQueue")
 GPU = "nvidia.com/gpu"
 PROMISE_SECONDS = 5.0
-
-
-class StepFailed(Exception):
-    """A step did not end as it should."""
-
-
-def expect(holds: bool, message: str) -> None:
-    """Raise StepFailed with the message when something does not hold."""
-    if not holds:
-        raise StepFailed(message)
 
 
 class MainJob:
@@ -64,6 +56,7 @@ class MainJob:
         yield "Elena approves; twelve more are on the cluster", self.approve_finally
         yield "Ada gives four back; the quota goes down", self.give_back
         yield "one A100 for a few seconds ends by itself; the quota goes down", self.expire
+        yield from Catalogue(self).steps()
         yield "the audit log is whole", self.audit
 
     def sign_in(self) -> None:
@@ -159,7 +152,7 @@ class MainJob:
         nearest = answer["nearest_automatic"]
         expect(nearest is not None and nearest["count"] == 2, f"The nearest automatic ask is {nearest}.")
         failing = [rule["text"] for rule in answer["answer"]["rules"] if not rule["holds"]]
-        return f"{answer['answer']['sentence']} {failing[0]}; automatic with {nearest['gpus']}"
+        return f"{answer['answer']['sentence']} {failing[0]}; automatic with {nearest['count']}"
 
     def ask_large(self) -> str:
         """With a reason, because people decide."""

@@ -197,14 +197,15 @@ class Migration(migrations.Migration):
             name='Task',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('state', models.CharField(choices=[('open', 'To be taken'), ('taken', 'Being carried out'), ('done', 'Done'), ('failed', 'Could not be carried out')], default='open', max_length=8)),
+                ('state', models.CharField(choices=[('open', 'To be taken'), ('taken', 'Being carried out'), ('done', 'Done'), ('failed', 'Could not be carried out'), ('dropped', 'Not needed any more')], default='open', max_length=8)),
                 ('note', models.TextField(blank=True, max_length=2000)),
                 ('version', models.PositiveIntegerField(default=1)),
                 ('created_at', models.DateTimeField()),
                 ('taken_at', models.DateTimeField(null=True)),
                 ('done_at', models.DateTimeField(null=True)),
                 ('assignee', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='tasks', to=settings.AUTH_USER_MODEL)),
-                ('request', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='task', to='approvals.request')),
+                ('request', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='tasks', to='approvals.request')),
+                ('kind', models.CharField(choices=[('set_up', 'Set up'), ('take_down', 'Take down')], default='set_up', max_length=10)),
             ],
             options={
                 'ordering': ['created_at', 'id'],
@@ -308,6 +309,18 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='task',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('assignee', None), ('state', 'open')), models.Q(('assignee__isnull', False), ('state', 'taken')), models.Q(('assignee__isnull', False), ('done_at__isnull', False), ('state__in', ['done', 'failed'])), _connector='OR'), name='a_task_is_somebodys_once_taken'),
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('assignee', None), ('state', 'open')), models.Q(('assignee__isnull', False), ('state', 'taken')), models.Q(('assignee__isnull', False), ('done_at__isnull', False), ('state__in', ['done', 'failed'])), models.Q(('done_at__isnull', False), ('state', 'dropped')), _connector='OR'), name='a_task_is_somebodys_once_taken'),
+        ),
+        migrations.AddIndex(
+            model_name='task',
+            index=models.Index(condition=models.Q(('state__in', ['open', 'taken'])), fields=['created_at'], name='task_unfinished'),
+        ),
+        migrations.AddConstraint(
+            model_name='task',
+            constraint=models.UniqueConstraint(fields=('request', 'kind'), name='a_request_has_one_task_of_a_kind'),
+        ),
+        migrations.AddConstraint(
+            model_name='task',
+            constraint=models.CheckConstraint(condition=models.Q(('kind__in', ['set_up', 'take_down'])), name='a_task_is_of_a_known_kind'),
         ),
     ]

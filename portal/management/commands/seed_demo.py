@@ -1,6 +1,6 @@
 """Sample clusters, prices and teams for the demo; run again it adds nothing twice."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -13,7 +13,7 @@ from accounts.models import Team, User
 from allocations.actions import set_budget
 from allocations.money import month_of
 from approvals.actions import submit
-from approvals.wanted import Wanted
+from approvals.wanted import Wanted, resolve
 from connectors.entra import Claims
 from fleet.models import Cluster, Flavor
 from onboarding.actions import Enrolment, Start, onboard
@@ -107,3 +107,14 @@ def _teams() -> None:
         reason="Retrain the detector on the new street scenes before the review on Friday.",
     )  # fmt: skip
     submit(wanted, by=ada, now=now)
+    _rest_of_the_catalogue(vision.team, ada, now=now)
+
+
+def _rest_of_the_catalogue(team: Team, by: User, *, now: datetime) -> None:
+    """Something to carry out, and something else than GPUs to decide."""
+    reason = "The review on Friday needs the answers of the new model beside the old one’s."
+    for key, spec, days in (
+        ("volume", {"cluster": "training-eastus", "name": "street-scenes", "gib": 500}, 13),
+        ("openai", {"region": "eastus", "model": "gpt-4o-mini", "thousand_tokens_per_minute": 30}, 14),
+    ):
+        submit(resolve(key, spec, team=team, until=now + timedelta(days=days), reason=reason), by=by, now=now)

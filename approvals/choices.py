@@ -1,0 +1,109 @@
+"""What may be chosen in an offering's spec for a team: only what is possible, with its price, in few queries."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from accounts.models import Team
+from accounts.teams import Project
+from approvals.catalogue import REGIONS, VM_GPUS, Offering
+from approvals.models import OfferingSetting
+from approvals.presenting import flavor_key
+from approvals.spec import NamespaceSpec
+from approvals.wanted import prices_of
+from fleet.models import Cluster, Flavor
+from provisioning.models import Tenancy
+
+# What a fixed word of a spec is called; the rest is written as it is.
+WORDS = {
+    "pytorch": "PyTorch", "tensorflow": "TensorFlow", "scipy": "SciPy", "dev": "Development", "test": "Test",
+    "ReadWriteOnce": "One node at a time", "ReadWriteMany": "Many nodes at once", "training": "Training",
+    "inference": "Inference", "development": "Development", "notebook": "Notebooks", "other": "Something else",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One line of a drop-down; `reason` says why it cannot be chosen now, "" when it can."""
+
+    value: str
+    label: str
+    reason: str = ""
+
+
+def choices_of(offering: Offering, setting: OfferingSetting, *, team: Team | None) -> dict[str, list[Choice]]:
+    """The lines of every field that is chosen from a list, by field; empty lists where there is no team yet."""
+    prices = prices_of(offering, setting)
+    found: dict[str, list[Choice]] = {}
+    for name, schema in fields_of(offering).items():
+        if "enum" in schema:
+            found[name] = [Choice(word, _worded(word, prices, offering)) for word in schema["enum"]
+                           if name != "access" or word in prices]  # fmt: skip
+        elif listed := schema.get("list"):
+            found[name] = _lines(str(listed), offering, prices, team)
+    return found
+
+
+def fields_of(offering: Offering) -> Mapping[str, Mapping[str, Any]]:
+    """The fields that are asked for, in order, as JSON Schema; what can only be one word is not asked."""
+    properties: dict[str, dict[str, Any]] = offering.spec.model_json_schema()["properties"]
+    return {name: schema for name, schema in properties.items() if "const" not in schema}
+
+
+def depends_on_team(schema: Mapping[str, Any]) -> bool:
+    """Whether what may be chosen is another for another team."""
+    return schema.get("list") in ("flavors", "clusters", "projects")
+
+
+def _lines(listed: str, offering: Offering, prices: Mapping[str, Decimal], team: Team | None) -> list[Choice]:
+    if listed in ("vm_sizes", "models"):
+        return [Choice(name, _priced(name, price, offering)) for name, price in sorted(prices.items())]
+    if listed == "regions":
+        ours = set(Cluster.objects.filter(enabled=True).values_list("region", flat=True))
+        return [Choice(name, f"{name} · with a cluster of ours" if name in ours else name)
+                for name in sorted({*REGIONS, *ours}, key=lambda name: (name not in ours, name))]  # fmt: skip
+    if team is None:
+        return []
+    if listed == "projects":
+        return [
+            Choice(slug, slug) for slug in Project.objects.filter(team=team).values_list("slug", flat=True)
+        ]
+    return flavors_of(team) if listed == "flavors" else clusters_of(team, offering)
+
+
+def flavors_of(team: Team) -> list[Choice]:
+    """The kinds of GPU on the team's clusters."""
+    rows = Flavor.objects.select_related("cluster").filter(cluster__tenancies__team=team)
+    return [
+        Choice(
+            flavor_key(row),
+            f"{row.product} {row.memory_gb} GB · {row.cluster.name} · ${row.price_per_gpu_hour:.2f} per GPU-hour · "
+            f"{row.free} free now",
+            "" if row.is_offered and row.cluster.enabled else "This kind of GPU is not offered now.",
+        )
+        for row in rows.order_by("cluster__name", "price_per_gpu_hour", "name")
+    ]
+
+
+def clusters_of(team: Team, offering: Offering) -> list[Choice]:
+    """The clusters where the team is, or for a namespace where it is not yet."""
+    there = set(Tenancy.objects.filter(team=team).values_list("cluster_id", flat=True))
+    new = offering.spec is NamespaceSpec
+    lines = []
+    for row in Cluster.objects.order_by("name"):
+        reason = "" if row.enabled else "It takes no teams now."
+        if (row.pk in there) is new:
+            reason = f"{team.name} is there already." if new else f"{team.name} is not there."
+        lines.append(Choice(row.name, f"{row.title} · {row.region}", reason))
+    return lines
+
+
+def _worded(word: str, prices: Mapping[str, Decimal], offering: Offering) -> str:
+    said = WORDS.get(word, word)
+    return f"{said} · ${prices[word]:,.2f} per {offering.priced}" if word in prices else said
+
+
+def _priced(name: str, price: Decimal, offering: Offering) -> str:
+    gpus = f" · {VM_GPUS[name]} GPU{'s' if VM_GPUS[name] > 1 else ''}" if name in VM_GPUS else ""
+    return f"{name}{gpus} · ${price:,.2f} per {offering.priced}"

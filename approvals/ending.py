@@ -1,0 +1,129 @@
+"""What an approved request comes to: its time is over, it is let go early, or it could not be carried out.
+
+Locks are taken in the order of every action: request, budgets, flavor, tenancy, audit chain.
+"""
+
+from datetime import date, datetime
+from decimal import Decimal
+
+from django.db import transaction
+from django.db.models import CharField, Exists, OuterRef, Q, QuerySet, Sum, Value
+from django.db.models.functions import Cast, Concat
+
+from accounts.models import User
+from accounts.refusals import Conflict, NoRight
+from accounts.roles import Permission
+from allocations import actions as allocations
+from allocations import budgets, money
+from allocations.models import Allocation, Hold
+from approvals.catalogue import OFFERINGS
+from approvals.models import Request, Task
+from approvals.states import State
+from audit.actors import PORTAL, Actor
+from audit.events import Kind
+from audit.log import record
+
+TAKEN_DOWN = [key for key, offering in OFFERINGS.items() if offering.is_taken_down]
+MOST_AT_ONCE = 200
+UNIT = Decimal(1)
+
+
+def due(now: datetime) -> QuerySet[Request]:
+    """Approved requests whose time is over or whose GPUs have gone back, which nobody was asked to take down."""
+    reference = Concat(Value("request-"), Cast(OuterRef("pk"), CharField()))
+    held = Allocation.objects.live().filter(reference=reference)
+    tasks = Task.objects.filter(request=OuterRef("pk"))
+    settled = tasks.filter(Q(kind=Task.Kind.TAKE_DOWN) | Q(state__in=[Task.State.FAILED, Task.State.DROPPED]))
+    is_over = Q(flavor=None, until__lte=now) | (Q(flavor__isnull=False) & ~Exists(held))
+    rows = Request.objects.filter(is_over, ~Exists(settled), state=State.APPROVED, offering__in=TAKEN_DOWN)
+    return rows.order_by("until", "pk")
+
+
+@transaction.atomic
+def end(request_id: int, *, now: datetime) -> bool:
+    """End what has reached its date and ask for it to be taken down; False when it is not such a one."""
+    request = _locked(request_id)
+    if not due(now).filter(pk=request.pk).exists():
+        return False
+    _close(request, actor=PORTAL, now=now)
+    return True
+
+
+@transaction.atomic
+def let_go(request_id: int, *, by: User, now: datetime) -> Request:
+    """End what takes no GPUs before its date, at the wish of its team; what it will not cost is free again.
+
+    Raises NoRight for others than the team and platform leads, Conflict for what cannot be undone or is not held.
+    """
+    request = _locked(request_id)
+    if request.team_id not in by.team_ids and not by.may(Permission.MANAGE_BUDGETS):
+        raise NoRight("Members of the team and platform leads let it go.", code="not_of_the_team")
+    if request.flavor_id is not None:
+        raise Conflict("Its GPUs are given back, all or some; that ends it.", code="gpus_are_given_back")
+    if request.of.reversible_minutes is None:
+        raise Conflict("It is paid until its end, whether it is used or not.", code="not_reversible")
+    if not may_let_go(request, now=now):
+        raise Conflict("It is not held any more.", code="not_held")
+    _settle_until(request, now=now)
+    _close(request, actor=by.as_actor(), now=now)
+    return request
+
+
+def may_let_go(request: Request, *, now: datetime) -> bool:
+    """Whether there is something without GPUs that can end before its date."""
+    reversible = request.flavor_id is None and request.of.reversible_minutes is not None
+    if not reversible or request.state != State.APPROVED or request.until <= now:
+        return False
+    tasks = {task.kind: task for task in request.tasks.all()}
+    set_up = tasks.get(Task.Kind.SET_UP)
+    return Task.Kind.TAKE_DOWN not in tasks and (set_up is None or set_up.state in ALIVE)
+
+
+ALIVE = (Task.State.OPEN, Task.State.TAKEN, Task.State.DONE)
+
+
+def release(request: Request, *, by: User, now: datetime) -> None:
+    """Let go of all that a locked request holds that could not be carried out; GPUs cost while they were held."""
+    held = Allocation.objects.live().filter(reference=request.reference, until__gt=now).first()
+    if held is not None:
+        allocations.give_back(held.pk, gpus=None, by=by, now=now)
+    elif request.flavor_id is None:
+        budgets.settle(reference=request.reference, parts={}, now=now, why="could not be carried out")
+
+
+def _locked(request_id: int) -> Request:
+    rows = Request.objects.select_for_update(of=("self",), no_key=True)
+    return rows.select_related("team", "requester", "flavor__cluster").get(pk=request_id)
+
+
+def _close(request: Request, *, actor: Actor, now: datetime) -> None:
+    """Ask for it to be taken down; what was never set up is not, and has cost nothing."""
+    set_up = request.tasks.filter(kind=Task.Kind.SET_UP).first()
+    if set_up is not None and not set_up.is_over:
+        if request.flavor_id is None:
+            budgets.settle(reference=request.reference, parts={}, now=now, why="over before it was set up")
+        set_up.state, set_up.done_at = Task.State.DROPPED, now
+        set_up.version += 1
+        set_up.save()
+    else:
+        Task.objects.create(request=request, kind=Task.Kind.TAKE_DOWN, created_at=now)
+    Request.objects.filter(pk=request.pk).update(version=request.version + 1, updated_at=now)
+    record(Kind.REQUEST_ENDED, actor=actor, subject=("request", request.pk), team_id=request.team_id,
+           what=request.given_name)  # fmt: skip
+
+
+def _settle_until(request: Request, *, now: datetime) -> None:
+    """Keep of each month's money what the time until now takes of it."""
+    start = request.decided_at or request.created_at
+    planned = money.by_month(gpus=0, usd_per_hour=UNIT, start=start, end=request.until)
+    used = money.by_month(gpus=0, usd_per_hour=UNIT, start=start, end=now)
+    rows = Hold.objects.filter(reference=request.reference).values("budget__month").order_by("budget__month")
+    parts: dict[date, money.Amount] = {}
+    for row in rows.annotate(usd_in_all=Sum("usd"), hours_in_all=Sum("gpu_hours")):
+        month = row["budget__month"]
+        whole = planned.get(month, money.NOTHING).usd
+        part = used.get(month, money.NOTHING).usd / whole if whole else money.NOTHING.usd
+        parts[month] = money.Amount(
+            (row["usd_in_all"] * part).quantize(money.CENT), (row["hours_in_all"] * part).quantize(money.CENT)
+        )
+    budgets.settle(reference=request.reference, parts=parts, now=now, why="let go early")

@@ -1,0 +1,54 @@
+"""Telling people of tasks: who is given one, and whoever asked for what was carried out."""
+
+from datetime import datetime
+
+from django.urls import reverse
+
+from accounts.models import User
+from approvals.models import Task
+from approvals.task_words import what_to_do
+from notices.actions import tell
+from notices.kinds import NoticeKind
+from notices.message import Message
+
+
+def tell_assignee(task: Task, *, by: User, now: datetime) -> None:
+    """Tell somebody that a task is theirs, inside the transaction that gives it."""
+    if task.assignee is None:
+        return
+    request = task.request
+    message = Message(
+        title=f"For you: {task.get_kind_display().lower()} {request.given_name} for {request.team.name}",
+        sentence=f"{by.name} gave you this task. {request.requester.name} asked for it.",
+        facts=tuple(what_to_do(task)),
+        action="Open the task",
+    )
+    tell(
+        NoticeKind.TASK_ASSIGNED, to=[task.assignee], subject=("task", task.pk), link=reverse("task", args=[task.pk]),
+        message=message, now=now,
+    )  # fmt: skip
+
+
+def tell_requester(task: Task, *, by: User, now: datetime) -> None:
+    """Tell whoever asked what became of it, inside the transaction that says so."""
+    request = task.request
+    if request.requester_id == by.pk:
+        return
+    done = task.state == Task.State.DONE
+    ends = {
+        (Task.Kind.SET_UP, True): f"{request.given_name} is set up",
+        (Task.Kind.SET_UP, False): f"{request.given_name} could not be set up",
+        (Task.Kind.TAKE_DOWN, True): f"{request.given_name} is taken down",
+        (Task.Kind.TAKE_DOWN, False): f"{request.given_name} could not be taken down",
+    }
+    freed = "" if done or task.kind != Task.Kind.SET_UP else " What was set aside for it is free again."
+    message = Message(
+        title=ends[Task.Kind(task.kind), done],
+        sentence=f"{by.name}: {task.note}{freed}",
+        facts=(("Team", request.team.name), ("Request", str(request.pk))),
+        action="Open the request",
+    )
+    tell(
+        NoticeKind.TASK_DONE, to=[request.requester], subject=("request", request.pk),
+        link=reverse("request", args=[request.pk]), message=message, now=now,
+    )  # fmt: skip

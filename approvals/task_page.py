@@ -1,0 +1,111 @@
+"""Tasks as pages show them: who asked for what, since when, what to do, and what one can do about it."""
+
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Q, QuerySet
+from django.urls import reverse
+
+from accounts import people
+from accounts.models import User
+from accounts.roles import Permission
+from allocations.words import ago, moment
+from approvals.catalogue import in_sentence
+from approvals.models import Request, Task
+from approvals.task_words import sentence, what_to_do
+
+Part = dict[str, Any]
+TONES = {"open": "waiting", "taken": "moving", "done": "good", "failed": "bad", "dropped": "past"}
+TABS = {"open": "To be done", "mine": "Mine", "over": "Over"}
+COLUMNS = ["Task", "Team", "State", "Until", {"label": "Since", "kind": "end"}]
+MOST_SHOWN = 100
+MOST_ON_HOME = 5
+
+
+def rows_of(tab: str, user: User) -> QuerySet[Task]:
+    """The tasks of a tab: what is to be done oldest first, what is over newest first."""
+    rows = Task.objects.select_related(
+        "assignee", "request__team", "request__requester", "request__flavor__cluster"
+    )
+    if tab == "over":
+        return rows.exclude(state__in=[Task.State.OPEN, Task.State.TAKEN]).order_by("-done_at", "-pk")
+    open_ones = rows.filter(pk__in=Task.objects.unfinished().values("pk"))
+    return open_ones.filter(assignee=user) if tab == "mine" else open_ones
+
+
+def row(task: Task, *, now: datetime) -> Part:
+    """A line of the list."""
+    request = task.request
+    who = task.assignee.name if task.assignee else "nobody yet"
+    since = task.done_at if task.is_over and task.done_at else task.created_at
+    return {
+        "cells": [
+            {"text": title(task), "sub": sentence(task), "href": reverse("task", args=[task.pk])},
+            {"text": request.team.name, "sub": request.requester.name},
+            {"tone": TONES[task.state], "word": task.get_state_display(), "sub": who},
+            moment(request.until, now),
+            ago(since, now),
+        ]
+    }
+
+
+def title(task: Task) -> str:
+    """ "Set up a notebook with 1 × T4"."""
+    return f"{task.get_kind_display()} {in_sentence(task.request.given_name)}"
+
+
+def context(task: Task, *, viewer: User) -> Part:
+    """Everything that the page of a task needs."""
+    return {
+        "task": task,
+        "title": title(task),
+        "tone": TONES[task.state],
+        "sentence": sentence(task),
+        "facts": [
+            *({"label": label, "text": text} for label, text in what_to_do(task)[1:]),
+            {"label": "Asked by", "person": {"name": task.request.requester.name,
+                                             "initials": task.request.requester.initials}},
+            {"label": "Request", "text": str(task.request_id), "href": reverse("request", args=[task.request_id])},
+            {"label": "Asked for since", "at": task.created_at},
+            *([{"label": "Taken", "at": task.taken_at}] if task.taken_at else []),
+            *([{"label": "Over", "at": task.done_at}] if task.done_at else []),
+        ],
+        **forms_of(task, viewer=viewer),
+    }  # fmt: skip
+
+
+def forms_of(task: Task, *, viewer: User) -> Part:
+    """What this person can do about a task, and whom they can give it to."""
+    may = viewer.may(Permission.DECIDE_AS_PLATFORM) and not task.is_over
+    leads = (
+        people.holding(Permission.DECIDE_AS_PLATFORM).exclude(pk=task.assignee_id or 0).order_by("name", "pk")
+    )
+    return {
+        "may": may,
+        "may_take": may and task.assignee_id != viewer.pk,
+        "others": list(leads.exclude(pk=viewer.pk)[:MOST_SHOWN]) if may else [],
+    }
+
+
+def of_request(request: Request, *, viewer: User) -> list[Part]:
+    """The tasks of a request as its page shows them, with what a platform lead can do; `request` from `find()`."""
+    found = []
+    for task in request.tasks.all():
+        task.request = request
+        found.append(
+            {"task": task, "title": title(task), "tone": TONES[task.state], "sentence": sentence(task),
+             "may": viewer.may(Permission.DECIDE_AS_PLATFORM) and not task.is_over,
+             "may_take": viewer.may(Permission.DECIDE_AS_PLATFORM) and not task.is_over
+             and task.assignee_id != viewer.pk}
+        )  # fmt: skip
+    return found
+
+
+def to_do(user: User) -> list[Part]:
+    """The oldest unfinished tasks that are nobody's or this person's, for their home page."""
+    rows = rows_of("open", user).filter(Q(assignee=None) | Q(assignee=user))
+    return [
+        {"title": title(task), "href": reverse("task", args=[task.pk]), "since": task.created_at,
+         "team": task.request.team.name, "mine": task.assignee_id == user.pk}
+        for task in rows[:MOST_ON_HOME]
+    ]  # fmt: skip

@@ -1,0 +1,37 @@
+"""How the API shows what people carry out."""
+
+from rest_framework import serializers
+
+from accounts.api import PersonSerializer
+from approvals.models import Task
+from approvals.task_page import title
+from approvals.task_words import sentence
+
+
+class TaskSerializer(serializers.Serializer[Task]):
+    """Something a person carries out for an approved request."""
+
+    id = serializers.IntegerField()
+    request = serializers.IntegerField(source="request_id")
+    team = serializers.CharField(source="request.team.slug")
+    requester = PersonSerializer(source="request.requester")
+    offering = serializers.CharField(source="request.offering")
+    kind = serializers.ChoiceField(choices=Task.Kind.choices)
+    title = serializers.SerializerMethodField()
+    to_do = serializers.SerializerMethodField()
+    state = serializers.ChoiceField(choices=Task.State.choices)
+    assignee = PersonSerializer(allow_null=True)
+    note = serializers.CharField()
+    version = serializers.IntegerField()
+    until = serializers.DateTimeField(source="request.until")
+    created_at = serializers.DateTimeField()
+    taken_at = serializers.DateTimeField(allow_null=True)
+    done_at = serializers.DateTimeField(allow_null=True)
+
+    def get_title(self, task: Task) -> str:
+        """What it is in a few words."""
+        return title(task)
+
+    def get_to_do(self, task: Task) -> str:
+        """What to do, in a sentence."""
+        return sentence(task)

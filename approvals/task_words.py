@@ -1,0 +1,73 @@
+"""What a person has to do for a task, in words from the spec."""
+
+from approvals.catalogue import Offering
+from approvals.models import Request, Task
+from approvals.spec import (
+    ClusterSpec,
+    EndpointSpec,
+    NamespaceSpec,
+    NotebookSpec,
+    OpenAiSpec,
+    ReservationSpec,
+    Spec,
+    VolumeSpec,
+)
+
+Fact = tuple[str, str]
+
+
+def sentence(task: Task) -> str:
+    """What to do in one sentence."""
+    request, spec = task.request, task.request.asked
+    place = f" in {request.place}" if request.place else ""
+    if task.kind == Task.Kind.TAKE_DOWN:
+        return f"Its time is over: ask {request.requester.name}, then take {_thing(request.of, spec)}{place} down."
+    many, here = request.approved_count or request.count, f"in the team’s namespace{place}"
+    match spec:
+        case NotebookSpec():
+            return f"Start a notebook server with {many} GPUs and the image {spec.image} {here}."
+        case EndpointSpec():
+            return f"Serve {spec.model} with {many} replicas of {spec.gpus_per_replica} GPUs {here}."
+        case VolumeSpec():
+            return f"Make a volume {spec.name} of {many:,} GiB ({spec.access}) {here}."
+        case OpenAiSpec():
+            return f"Deploy {spec.model} with {many:,}k tokens a minute{place}, for the team’s group."
+        case ReservationSpec():
+            return f"Reserve {many} × {spec.vm_size}{place} in Azure until the end date."
+        case ClusterSpec():
+            return f"Build {many} × {spec.vm_size}{place} for {spec.purpose}, then add it under Clusters."
+        case _:
+            return f"Carry out {request.given_name}{place}."
+
+
+def what_to_do(task: Task) -> list[Fact]:
+    """The task as lines: what, for whom, where, with which group, until when."""
+    request = task.request
+    lines = [("To do", sentence(task)), ("Team", request.team.name), ("Offering", request.of.name)]
+    if request.place:
+        lines.append(("Place", request.place))
+    lines += [(label_of(request.of, name), str(value)) for name, value in said(request)]
+    return [*lines, ("Until", f"{request.until:%d %b %Y, %H:%M} UTC")]
+
+
+def said(request: Request) -> list[tuple[str, object]]:
+    """The fields of a request's spec, without its place; as many units as were granted."""
+    spec = request.asked.fewer(request.approved_count or request.count)
+    return [(name, value) for name, value in spec.items() if name not in ("cluster", "region")]
+
+
+def label_of(offering: Offering, field: str) -> str:
+    """What a field of an offering is called."""
+    return offering.spec.model_fields[field].title or field
+
+
+def _thing(offering: Offering, spec: Spec) -> str:
+    match spec:
+        case VolumeSpec():
+            return f"the volume {spec.name}"
+        case NamespaceSpec():
+            return f"the namespace of {spec.project}"
+        case EndpointSpec() | OpenAiSpec():
+            return f"the endpoint for {spec.model}"
+        case _:
+            return f"the {offering.name.lower()}"

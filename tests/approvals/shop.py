@@ -1,0 +1,55 @@
+"""One ask of every offering, as a person of the scene's team would make it."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from approvals import decisions
+from approvals.actions import submit
+from approvals.models import Request, Task
+from approvals.states import State
+from approvals.wanted import Wanted, resolve
+from fleet.models import Cluster
+from tests import factories
+from tests.scene import DAY, NOW, REASON, Scene
+
+SPECS: Mapping[str, Mapping[str, Any]] = {
+    "gpus": {"flavor": "training/a100", "gpus": 1, "purpose": "training"},
+    "notebook": {"flavor": "training/a100", "gpus": 1, "image": "pytorch"},
+    "volume": {"cluster": "training", "name": "corpus", "gib": 100, "access": "ReadWriteMany"},
+    "namespace": {"cluster": "dev", "environment": "dev", "project": "main"},
+    "training": {"flavor": "training/a100", "gpus": 8, "purpose": "training"},
+    "endpoint": {"flavor": "training/a100", "model": "mistral-7b", "gpus_per_replica": 1, "replicas": 2},
+    "openai": {"region": "eastus", "model": "gpt-4o-mini", "thousand_tokens_per_minute": 2},
+    "reservation": {"region": "eastus", "vm_size": "Standard_NC4as_T4_v3", "instances": 1},
+    "cluster": {"region": "eastus", "vm_size": "Standard_NC4as_T4_v3", "nodes": 2, "purpose": "development"},
+}
+BY_PERSON = ("notebook", "volume", "endpoint", "openai", "reservation", "cluster")
+
+
+def wanted(scene: Scene, key: str, *, until: datetime | None = None, **changes: Any) -> Wanted:
+    """An ask of an offering by the scene's team; a namespace is on a cluster where it is not yet."""
+    if key == "namespace" and not Cluster.objects.filter(name="dev").exists():
+        factories.cluster("dev")
+    said = {**SPECS[key], **changes}
+    return resolve(key, said, team=scene.team, until=until or NOW + 3 * DAY, reason=REASON)
+
+
+def granted(scene: Scene, key: str, *, until: datetime | None = None, **changes: Any) -> Request:
+    """The same, asked by Ada and approved by whoever has to."""
+    asked = submit(wanted(scene, key, until=until, **changes), by=scene.ada, now=NOW)
+    for lead in (scene.priya, scene.elena):
+        row = Request.objects.get(pk=asked.pk)
+        if row.state == State.WAITING:
+            decisions.approve(row.pk, by=lead, expected_version=row.version, now=NOW)
+    return Request.objects.select_related("flavor__cluster", "team").get(pk=asked.pk)
+
+
+def task_of(asked: Request, kind: str = Task.Kind.SET_UP) -> Task:
+    """The request's task."""
+    return Task.objects.get(request=asked, kind=kind)
+
+
+def later(**length: float) -> datetime:
+    """A moment after the scene's."""
+    return NOW + timedelta(**length)
