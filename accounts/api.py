@@ -188,6 +188,8 @@ class TokenEndpoint(mixins.ListModelMixin, Endpoint):
     ordering = "-created_at"
     asks = {"list": PageQuery}
     keyed = frozenset({"create"})
+    # A token that may not decide makes none that may.
+    decides = frozenset({"create"})
 
     def get_queryset(self) -> QuerySet[ApiToken]:
         """Nobody sees another's tokens."""

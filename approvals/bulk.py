@@ -15,6 +15,7 @@ from allocations.models import Hold
 from approvals import decisions
 from approvals.decisions import asked_for
 from approvals.models import Request
+from audit.log import refuse
 from fleet.models import Flavor
 
 MOST = 50
@@ -155,7 +156,7 @@ def decide_many(chosen: Sequence[Chosen], *, by: User, now: datetime) -> list[Re
 def _decide(each: Chosen, *, by: User, now: datetime) -> Result:
     seen = Request.objects.visible_to(by).filter(pk=each.request).exists()
     if not seen:
-        return Result(each.request, decided=False, code="not_found", message="There is no such request.")
+        return _refused(each, by, code="not_found", message="There is no such request.")
     try:
         if each.verdict == "approve":
             decisions.approve(
@@ -166,5 +167,13 @@ def _decide(each: Chosen, *, by: User, now: datetime) -> Result:
                 each.request, by=by, expected_version=each.version, reason=each.reason, because=each.because, now=now
             )  # fmt: skip
     except Refused as refusal:
-        return Result(each.request, decided=False, code=refusal.code, message=refusal.message)
+        return _refused(each, by, code=refusal.code, message=refusal.message)
     return Result(each.request, decided=True)
+
+
+def _refused(each: Chosen, by: User, *, code: str, message: str) -> Result:
+    """Each refusal is an event of its own, as the call as a whole is answered like any other."""
+    refuse(
+        actor=by.as_actor(), reason=message, where="decisions", code=code, request=each.request, verdict=each.verdict
+    )  # fmt: skip
+    return Result(each.request, decided=False, code=code, message=message)

@@ -16,6 +16,10 @@ from audit.log import refuse
 
 Handler = Callable[[HttpRequest], HttpResponse]
 REFUSED = frozenset({400, 403, 404, 405, 409, 412, 415, 422, 428, 429})
+# A decision that waits for the directory is answered with 503, and a refusal may lead to another page: those say so.
+REFUSED_WHEN_SAID = frozenset({302, 503})
+# What failed by itself is no refusal: it stands in the log, and may be what keeps an event from being written.
+FAILED = frozenset({"busy", "outside_system_away"})
 # Whoever may see a page without signing in; everything under /api/ and the event stream answer 401 themselves.
 OPEN = re.compile(r"^/(api/|static/|healthz$|readyz$|sign-in|events$|\.well-known/)")
 
@@ -60,9 +64,8 @@ class RefusalMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
-        if request.method not in ("GET", "HEAD", "OPTIONS") and response.status_code in REFUSED:
-            said = getattr(response, "refusal", {})
-            user = getattr(request, "api_user", None) or request.user
+        if request.method not in ("GET", "HEAD", "OPTIONS") and _is_refused(request, response):
+            said, user = getattr(response, "refusal", {}), _caller(request)
             refuse(
                 actor=user.as_actor() if isinstance(user, User) else NOBODY,
                 reason=str(said.get("detail", response.reason_phrase)),
@@ -73,3 +76,17 @@ class RefusalMiddleware:
                 fields=said.get("fields"),
             )
         return response
+
+
+def _caller(request: HttpRequest) -> object:
+    """Who called the API, else whose browser it is."""
+    return getattr(request, "api_user", None) or request.user
+
+
+def _is_refused(request: HttpRequest, response: HttpResponse) -> bool:
+    if response.status_code in REFUSED:
+        return True
+    said = getattr(response, "refusal", {})
+    is_said = response.status_code in REFUSED_WHEN_SAID and bool(said) and said.get("code") not in FAILED
+    # Nobody in particular leaves no trace: anybody could fill the log.
+    return is_said and isinstance(_caller(request), User)
