@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 
 from accounts import freshness
 from accounts.delegation import givers_for
@@ -209,6 +210,11 @@ def _vote(
     request: Request, step: Step, *, by: User, seat_of: User, verdict: str, now: datetime, reason: str,
     count: int | None = None, usd: Decimal = Decimal(0), because: str = "",
 ) -> None:  # fmt: skip
+    # Who lends a seat and who sits in it are one voice over all steps; the request is locked, so nobody is faster.
+    voices, votes = (by, seat_of), request.decisions.filter(verdict__in=Decision.VOTES)
+    voted = votes.filter(Q(by__in=voices) | Q(seat_of__in=voices), content_version=request.content_version)
+    if voted.exists():
+        raise Conflict("You have decided a step of this request already.", code="voted_already")
     try:
         with transaction.atomic():
             Decision.objects.create(

@@ -1,0 +1,20 @@
+"""The team of the scene, or two teams that know nothing of each other, in a transaction that is undone."""
+
+import pytest
+
+from tests.scene import Scene
+from tests.scene import scene as make_scene
+from tests.world import World
+from tests.world import world as make_world
+
+
+@pytest.fixture
+def scene(db: None) -> Scene:
+    """A team on a cluster with the people around it."""
+    return make_scene()
+
+
+@pytest.fixture
+def here(db: None) -> World:
+    """Two teams and everybody."""
+    return make_world()
