@@ -61,6 +61,7 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
     asks = {"list": RequestQuery}
     keyed = DECISIONS | {"create", "withdraw", "answer"}
     guarded = DECISIONS
+    decides = DECISIONS
 
     def get_queryset(self) -> QuerySet[Request]:
         """Those of one's own teams; all of them for leads and auditors."""
