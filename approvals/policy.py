@@ -97,7 +97,7 @@ def _route(kind: tuple[str, str, str, str], gpus: int, usd: Decimal, policy: Pol
 def nearest_automatic(ask: Ask, standing: Standing, policy: Policy) -> Ask | None:
     """The closest ask that the policy would approve at once: most units first, then the longest whole days.
 
-    None when the ask is automatic already, or when not even one unit for one day would be.
+    None when the ask is automatic already, or when not even the least number of units for one day would be.
     """
     here = evaluate(ask, standing, policy)
     if here.outcome is Outcome.AUTOMATIC or any(rule.code == "gate" for rule in here.rules):
@@ -105,7 +105,7 @@ def nearest_automatic(ask: Ask, standing: Standing, policy: Policy) -> Ask | Non
     most = _fits(ask, standing, policy)
     # Fewer never breaks a rule, so the largest number that holds for one day is found by halving, and so is the time.
     count = _largest(most, lambda n: _is_automatic(_with(ask, standing, count=n, days=1), standing, policy))
-    if count == 0:
+    if count < max(ask.least, 1):
         return None
     whole = replace(ask, count=count)
     if _is_automatic(whole, standing, policy):

@@ -21,7 +21,8 @@ NO_BUDGET = Left(Decimal(0), Decimal(0), None, None, 100)
 class Ask:
     """What is asked for from `now` until a moment: `count` units of an offering, each with GPUs and USD an hour.
 
-    `environment` and `flavor` are "" for what has none; `reversible_minutes` is None for what cannot be undone.
+    `environment` and `flavor` are "" for what has none; `reversible_minutes` is None for what cannot be undone;
+    fewer than `least` cannot be asked for.
     """
 
     count: int
@@ -36,6 +37,7 @@ class Ask:
     reversible_minutes: int | None = 1
     decided_by_people: bool = False
     by_person: bool = False
+    least: int = 1
 
     @property
     def gpus(self) -> int:
