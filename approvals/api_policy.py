@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
@@ -49,9 +48,9 @@ from approvals.versions import seen_version
 class ReadersOnly(Endpoint):
     """What leads and auditors see, and nobody else."""
 
-    def initial(self, call: Call, *args: Any, **kwargs: Any) -> None:
+    def initial(self, request: Call, *args: Any, **kwargs: Any) -> None:
         """Raises NoRight before anything is looked up, so that nothing is learned from the answer."""
-        super().initial(call, *args, **kwargs)
+        super().initial(request, *args, **kwargs)
         if not self.caller.may(Permission.SEE_POLICY_DRAFTS):
             raise NoRight("Leads and auditors see drafts and the history of the policy.", code="not_a_reader")
 
@@ -79,7 +78,7 @@ class DraftEndpoint(mixins.ListModelMixin, ReadersOnly):
     guarded = frozenset({"partial_update", "activate", "take_over"})
     decides = frozenset({"activate"})
 
-    def filter_queryset(self, queryset: QuerySet[PolicyDraft]) -> QuerySet[PolicyDraft]:
+    def filter_queryset(self, queryset: Any) -> Any:
         """Open or closed ones, if it was asked for."""
         wanted = getattr(self, "asked", {}).get("open")
         return queryset if wanted is None else queryset.filter(closed_at__isnull=wanted == "true")

@@ -14,11 +14,11 @@ from accounts.refusals import BadInput, Conflict, NoRight, Stale
 from accounts.roles import Permission
 from allocations.words import moment
 from approvals import simulator
-from approvals.document import Policy, PolicyRefused, Thresholds, policy_from, to_json
+from approvals.document import Policy, Thresholds, policy_from, to_json
 from approvals.policy_diff import Difference, differences
 from approvals.policy_said import Said, policy_said
 from approvals.policy_versions import PolicyDraft, PolicyVersion
-from approvals.yaml_text import UNSTORABLE
+from approvals.yaml_text import UNSTORABLE, PolicyRefused
 from audit.events import Kind
 from audit.log import record
 from notices.actions import tell, tell_channels

@@ -103,11 +103,11 @@ def _where(place: str, before: Where, after: Where) -> Iterator[Difference]:
 
 def _step(place: str, before: StepPlan | None, after: StepPlan | None) -> Iterator[Difference]:
     if before is None or after is None:
-        yield Difference(place, before and words.step(before), after and words.step(after))
+        old, new = (words.step(side) if side else None for side in (before, after))
+        yield Difference(place, old, new)
         return
     for name, label in words.STEP.items():
-        old, new = getattr(before, name), getattr(after, name)
-        yield from _plain(f"{place}: {label.words}", old, new, label.unit)
+        yield from _plain(f"{place}: {label.words}", getattr(before, name), getattr(after, name), label.unit)
 
 
 def _named(parts: Sequence[T], names: Sequence[str]) -> dict[str, T]:

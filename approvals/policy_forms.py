@@ -10,11 +10,11 @@ from django import forms
 
 from accounts.fields import MomentField, StrictForm
 from approvals import policy_words as words
-from approvals.document import Policy, PolicyRefused, Route, StepPlan, Thresholds, Where, to_json
+from approvals.document import Policy, Route, StepPlan, Thresholds, Where, to_json
 from approvals.policy_said import ENVIRONMENTS
 from approvals.policy_versions import PolicyDraft
 from approvals.simulator import LONGEST_DAYS
-from approvals.yaml_text import LARGEST, parse
+from approvals.yaml_text import LARGEST, PolicyRefused, parse
 
 WHOLE = re.compile(r"[0-9]{1,10}", re.ASCII)
 AMOUNT = re.compile(r"[0-9]{1,10}(\.[0-9]{1,4})?", re.ASCII)
@@ -178,7 +178,7 @@ def uploaded(file: Any) -> str | None:
     return raw.decode("utf-8", "replace")
 
 
-def shortened(value: Any, usual: Mapping[str, Any]) -> dict[str, Any]:
+def shortened(value: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
     """Keys that say something else than what counts without them."""
     return {key: inner for key, inner in value.items() if key not in usual or inner != usual[key]}
 
@@ -200,13 +200,14 @@ def _initial(policy: Policy) -> dict[str, Any]:
     where, step = to_json(Policy())["routes"][0]["where"], _usual_step()
     overrides = [{**each, "where": shortened(each["where"], where)} for each in document["overrides"]]
     routes = [_short_route(each, where, step) for each in document["routes"]]
-    return document["thresholds"] | {
+    thresholds: dict[str, Any] = document["thresholds"]
+    return thresholds | {
         "lapse_days": document["lapse_days"], "overrides": _yaml(overrides), "routes": _yaml(routes),
     }  # fmt: skip
 
 
 def _short_route(route: dict[str, Any], where: Mapping[str, Any], step: Mapping[str, Any]) -> dict[str, Any]:
-    short = shortened(route, {"gpus_from": None, "usd_from": None, "where": where})
+    short: dict[str, Any] = shortened(route, {"gpus_from": None, "usd_from": None, "where": where})
     if "where" in short:
         short["where"] = shortened(short["where"], where)
     return short | {"steps": [shortened(each, step) for each in route["steps"]]}

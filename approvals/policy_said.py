@@ -6,8 +6,8 @@ from typing import Any
 from accounts.models import Team
 from accounts.refusals import BadInput
 from approvals.catalogue import OFFERINGS
-from approvals.document import Policy, PolicyRefused, Where, policy_from, read, write
-from approvals.yaml_text import LARGEST
+from approvals.document import Policy, Where, policy_from, read, write
+from approvals.yaml_text import LARGEST, PolicyRefused
 
 Said = str | Mapping[str, Any]
 ENVIRONMENTS = ("dev", "test", "production")

@@ -63,7 +63,7 @@ def export(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def drafts(request: HttpRequest) -> HttpResponse:
     """Open drafts, and those that were closed lately; POST begins one."""
-    viewer = _reader(request)
+    viewer = _reader(request, writes=request.method == "POST")
     form, status = NewDraftForm(request.POST if request.method == "POST" else None), 200
     if request.method == "POST":
         status = 422
@@ -84,7 +84,7 @@ def drafts(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def draft(request: HttpRequest, pk: int) -> HttpResponse:
     """One draft: what it changes, what it would have decided, its numbers; POST saves them."""
-    viewer = _reader(request)
+    viewer = _reader(request, writes=request.method == "POST")
     found = _find(pk)
     if request.method != "POST":
         return _page(request, found)
@@ -156,12 +156,11 @@ def activate(request: HttpRequest, pk: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def take_in(request: HttpRequest) -> HttpResponse:
     """A policy as YAML, which becomes a draft."""
-    viewer = visitor(request)
-    if not viewer.may(Permission.MANAGE_POLICY):
-        raise PermissionDenied
+    viewer = _reader(request, writes=True)
     if request.method != "POST":
         return render(request, "approvals/policy_import.html", {"form": ImportForm()})
-    form, status, problems = ImportForm(request.POST, text=uploaded(request.FILES.get("file"))), 422, ()
+    form, status = ImportForm(request.POST, text=uploaded(request.FILES.get("file"))), 422
+    problems: tuple[tuple[str, str], ...] = ()
     if form.is_valid():
         try:
             clean = form.cleaned_data
@@ -186,7 +185,9 @@ def _act(
     act: Callable[[User, int], HttpResponse],
 ) -> HttpResponse:
     """Do something with a draft as it was seen; a refusal is said on the draft's page."""
-    viewer = _reader(request)
+    viewer = _reader(request, writes=isinstance(form, VersionForm))
+    if not viewer.may(Permission.ACTIVATE_POLICY):
+        raise PermissionDenied
     found, status = _find(pk), 422
     if form.is_valid():
         try:
@@ -220,9 +221,9 @@ def _begin(form: NewDraftForm, *, by: User) -> PolicyDraft:
     )
 
 
-def _reader(request: HttpRequest) -> User:
+def _reader(request: HttpRequest, *, writes: bool = False) -> User:
     viewer = visitor(request)
-    if not viewer.may(Permission.SEE_POLICY_DRAFTS):
+    if not viewer.may(Permission.MANAGE_POLICY if writes else Permission.SEE_POLICY_DRAFTS):
         raise PermissionDenied
     return viewer
 

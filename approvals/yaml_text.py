@@ -82,7 +82,7 @@ def unfit(place: str, value: Any, *, flags: Collection[str]) -> Iterator[tuple[s
             else:
                 yield from unfit(at, inner, flags=flags)
     elif isinstance(value, list | tuple):
-        for at, inner in enumerate(value):
-            yield from unfit(f"{place}.{at}", inner, flags=flags)
+        for number, inner in enumerate(value):
+            yield from unfit(f"{place}.{number}", inner, flags=flags)
     elif isinstance(value, str) and UNSTORABLE.search(value):
         yield place, "The text has a character that cannot be kept."

@@ -8,7 +8,7 @@ from django.utils import timezone
 from accounts.models import ApiToken, Delegation, Team, User
 from accounts.roles import Role
 from allocations.models import Allocation
-from approvals.models import Request
+from approvals.models import PolicyDraft, PolicyVersion, Request
 from fleet.models import Cluster, Flavor
 from notices.message import Message
 from notices.models import Channel, Delivery, Notice
@@ -41,6 +41,7 @@ class World:
     flavor: Flavor
     channel: Channel
     delivery: Delivery
+    draft: PolicyDraft
     people: dict[str, User] = field(default_factory=dict)
 
 
@@ -65,6 +66,16 @@ def world() -> World:
         own=side(vision, cluster, flavor, lead=people["platform_lead"]),
         other=side(speech, cluster, flavor, lead=factories.person("Marcus Weber", Role.PLATFORM_LEAD)),
         cluster=cluster, flavor=flavor, people=people, channel=channel, delivery=given_up(people["member"]),
+        draft=drafted(),
+    )  # fmt: skip
+
+
+def drafted() -> PolicyDraft:
+    """A draft of the policy by a platform lead who is in neither team, ready to be activated by any other."""
+    base, now = PolicyVersion.objects.get(number=1), timezone.now()
+    return PolicyDraft.objects.create(
+        base=base, document=base.document | {"lapse_days": 7}, why="Faster.", created_at=now, updated_at=now,
+        author=factories.person("Noor Haddad", Role.PLATFORM_LEAD),
     )  # fmt: skip
 
 

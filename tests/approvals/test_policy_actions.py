@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pytest
@@ -129,7 +130,7 @@ def test_a_draft_that_changes_nothing_or_says_no_reason_is_not_activated(scene: 
 def test_a_policy_may_come_into_force_later_but_never_before_now(scene: Scene) -> None:
     draft = drafted(scene.priya, automatic_gpus=4)
     codes = [
-        refused(lambda at=at: activated(draft, by=scene.marcus, active_from=at)).code
+        refused(partial(activated, draft, by=scene.marcus, active_from=at)).code
         for at in (NOW - DAY, NOW + 91 * DAY)
     ]
     assert codes == ["in_the_past", "too_far_ahead"]
@@ -266,7 +267,7 @@ def test_a_policy_comes_in_as_it_went_out() -> None:
 def test_a_reason_is_one_line_of_bounded_length(scene: Scene) -> None:
     assert policy_actions.draft(by=scene.priya, now=NOW, why="One\n  two").why == "One two"
     for why in ("x" * 201, "a\0b"):
-        assert refused(lambda why=why: policy_actions.draft(by=scene.priya, now=NOW, why=why)).field == "why"
+        assert refused(partial(policy_actions.draft, by=scene.priya, now=NOW, why=why)).field == "why"
 
 
 def test_drafts_do_not_pile_up(scene: Scene) -> None:

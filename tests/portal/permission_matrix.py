@@ -37,6 +37,7 @@ MISSING = {
     "prefix": "ffffffff",
     "flavor": "none",
     "month": "2026-11",
+    "number": "999999",
 }
 
 
@@ -102,6 +103,8 @@ class Prober:
             found["pk"] = str(side.stand_in.pk)
         elif "channels/" in route or "deliveries/" in route:
             found["pk"] = str(self.told(route)) if thing == "own" else MISSING["pk"]
+        elif "policy/" in route:
+            found |= {"pk": str(self.here.draft.pk), "number": "1"} if thing == "own" else {}
         elif thing == "own":
             found |= {"pk": str(self.here.flavor.pk), "flavor": self.here.flavor.name}
         if thing == "own":
@@ -132,6 +135,8 @@ class Prober:
                 "to": str(self.here.other.asker.oid), "until": (timezone.now() + timedelta(days=1)).isoformat(),
             },
             "api/v1/channels/": {"name": "x", "way": "slack", "url": "https://127.0.0.1/", "kinds": ["task_done"]},
+            "api/v1/policy/yaml/": {"yaml": "lapse_days: 7"},
+            "api/v1/policy/drafts/<int:pk>/": {"why": "For the matrix."},
             "api/v1/tokens/": {"name": "x", "scope": "read", "days": 1},
             "api/v1/clusters/": {"name": "new", "title": "New", "region": "x", "purpose": "training"},
             "api/v1/flavors/": {
