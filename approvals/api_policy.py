@@ -25,17 +25,17 @@ from approvals.policy_forms import USUAL_DAYS
 from approvals.policy_said import NotAPolicy
 from approvals.policy_serializers import (
     ActivateSerializer,
-    DifferencesSerializer,
-    DocumentSerializer,
     DraftQuery,
-    DraftSerializer,
-    NewDraftSerializer,
+    NewPolicyDraftSerializer,
+    PolicyDifferencesSerializer,
+    PolicyDocumentSerializer,
+    PolicyDraftSerializer,
+    PolicyVersionSerializer,
+    PolicyYamlInSerializer,
+    PolicyYamlSerializer,
     SimulateSerializer,
     SimulationSerializer,
-    VersionSerializer,
-    YamlInSerializer,
     YamlQuery,
-    YamlSerializer,
     at_their_places,
     simulation_shown,
 )
@@ -59,7 +59,7 @@ class VersionEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, ReadersO
     """Every policy there was."""
 
     queryset = PolicyVersion.objects.select_related("proposed_by", "activated_by")
-    serializer_class = VersionSerializer
+    serializer_class = PolicyVersionSerializer
     lookup_field = "number"
     lookup_value_converter = "int"
     ordering = "-number"
@@ -70,7 +70,7 @@ class DraftEndpoint(mixins.ListModelMixin, ReadersOnly):
     """Policies that are being written; one person writes a draft, another puts it in force."""
 
     queryset = PolicyDraft.objects.select_related("base", "author", "became")
-    serializer_class = DraftSerializer
+    serializer_class = PolicyDraftSerializer
     lookup_value_converter = "int"
     ordering = "-updated_at"
     asks = {"list": DraftQuery}
@@ -83,20 +83,20 @@ class DraftEndpoint(mixins.ListModelMixin, ReadersOnly):
         wanted = getattr(self, "asked", {}).get("open")
         return queryset if wanted is None else queryset.filter(closed_at__isnull=wanted == "true")
 
-    @extend_schema(responses=DraftSerializer)
+    @extend_schema(responses=PolicyDraftSerializer)
     def retrieve(self, call: Call, pk: int) -> Response:
         """One draft; send its ETag as If-Match to change it."""
         return self._shown(self.get_object())
 
-    @extend_schema(request=NewDraftSerializer, responses={201: DraftSerializer})
+    @extend_schema(request=NewPolicyDraftSerializer, responses={201: PolicyDraftSerializer})
     def create(self, call: Call) -> Response:
         """Begin a draft (platform leads)."""
-        return answer_once(call, lambda: _made(self, self.body(NewDraftSerializer)))
+        return answer_once(call, lambda: _made(self, self.body(NewPolicyDraftSerializer)))
 
-    @extend_schema(request=DocumentSerializer, responses=DraftSerializer)
+    @extend_schema(request=PolicyDocumentSerializer, responses=PolicyDraftSerializer)
     def partial_update(self, call: Call, pk: int) -> Response:
         """Write other values into one's own draft."""
-        body, seen = self.body(DocumentSerializer), seen_version(call)
+        body, seen = self.body(PolicyDocumentSerializer), seen_version(call)
         values = {"said": _said(body), "why": body.get("why")}
         found = _placed(body, lambda: policy_actions.change(
             self.get_object().pk, by=self.caller, expected_version=seen, now=timezone.now(), **values))  # fmt: skip
@@ -108,7 +108,7 @@ class DraftEndpoint(mixins.ListModelMixin, ReadersOnly):
         policy_actions.discard(self.get_object().pk, by=self.caller, now=timezone.now())
         return Response(status=204)
 
-    @extend_schema(request=NothingSerializer, responses=DraftSerializer)
+    @extend_schema(request=NothingSerializer, responses=PolicyDraftSerializer)
     @action(detail=True, methods=["post"], url_path="take-over")
     def take_over(self, call: Call, pk: int) -> Response:
         """Put one's own draft on the newest version; what it changes stays."""
@@ -119,11 +119,11 @@ class DraftEndpoint(mixins.ListModelMixin, ReadersOnly):
             done = policy_actions.take_over(
                 found.pk, by=self.caller, expected_version=seen, now=timezone.now()
             )
-            return Answer(self.shown(done, DraftSerializer))
+            return Answer(self.shown(done, PolicyDraftSerializer))
 
         return answer_once(call, effect)
 
-    @extend_schema(request=ActivateSerializer, responses=VersionSerializer)
+    @extend_schema(request=ActivateSerializer, responses=PolicyVersionSerializer)
     @action(detail=True, methods=["post"])
     def activate(self, call: Call, pk: int) -> Response:
         """Put a draft in force; never its author, and never a token that only asks."""
@@ -134,7 +134,7 @@ class DraftEndpoint(mixins.ListModelMixin, ReadersOnly):
             made = policy_actions.activate(
                 found.pk, by=self.caller, expected_version=seen, now=timezone.now(), **values
             )
-            return Answer(self.shown(made, VersionSerializer))
+            return Answer(self.shown(made, PolicyVersionSerializer))
 
         return answer_once(call, effect)
 
@@ -148,7 +148,7 @@ class DraftEndpoint(mixins.ListModelMixin, ReadersOnly):
             simulation_shown(found, simulator.warnings(policy, found.past), simulator.CANNOT_KNOW)
         )
 
-    @extend_schema(responses=DifferencesSerializer)
+    @extend_schema(responses=PolicyDifferencesSerializer)
     @action(detail=True)
     def diff(self, call: Call, pk: int) -> Response:
         """What the draft changes of the version it was begun on."""
@@ -157,17 +157,17 @@ class DraftEndpoint(mixins.ListModelMixin, ReadersOnly):
         return Response({"base": found.base.number, "differences": lines})
 
     def _shown(self, found: PolicyDraft) -> Response:
-        return Response(self.shown(found, DraftSerializer), headers={"ETag": f'"{found.version}"'})
+        return Response(self.shown(found, PolicyDraftSerializer), headers={"ETag": f'"{found.version}"'})
 
 
 class YamlEndpoint(Endpoint):
     """The policy as YAML, for keeping it in Git."""
 
-    serializer_class = YamlSerializer
+    serializer_class = PolicyYamlSerializer
     asks = {"list": YamlQuery}
     keyed = frozenset({"update"})
 
-    @extend_schema(operation_id="policy_yaml", responses={(200, "application/json"): YamlSerializer,
+    @extend_schema(operation_id="policy_yaml", responses={(200, "application/json"): PolicyYamlSerializer,
                                                           (200, "text/yaml"): str})  # fmt: skip
     def list(self, call: Call) -> Response | HttpResponse:
         """The version in force, or any version for who may see them; plain YAML with `Accept: text/yaml`."""
@@ -182,16 +182,18 @@ class YamlEndpoint(Endpoint):
             return HttpResponse(text, content_type="text/yaml; charset=utf-8")
         return Response({"number": found.number, "yaml": text})
 
-    @extend_schema(operation_id="policy_yaml_put", request=YamlInSerializer, responses={201: DraftSerializer})
+    @extend_schema(
+        operation_id="policy_yaml_put", request=PolicyYamlInSerializer, responses={201: PolicyDraftSerializer}
+    )
     def update(self, call: Call) -> Response:
         """Make a draft of a policy as YAML (platform leads); somebody else puts it in force."""
-        return answer_once(call, lambda: _made(self, self.body(YamlInSerializer)))
+        return answer_once(call, lambda: _made(self, self.body(PolicyYamlInSerializer)))
 
 
 def _made(endpoint: Endpoint, body: dict[str, Any]) -> Answer:
     values = {"base": body.get("base"), "said": _said(body), "why": body.get("why", "")}
     made = _placed(body, lambda: policy_actions.draft(by=endpoint.caller, now=timezone.now(), **values))
-    return Answer(endpoint.shown(made, DraftSerializer), 201, f"/api/v1/policy/drafts/{made.pk}/")
+    return Answer(endpoint.shown(made, PolicyDraftSerializer), 201, f"/api/v1/policy/drafts/{made.pk}/")
 
 
 def _said(body: dict[str, Any]) -> Any:

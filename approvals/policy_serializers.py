@@ -16,7 +16,7 @@ OUTCOMES = [outcome.value for outcome in Outcome]
 LONGEST_WHY = 200
 
 
-class VersionSerializer(serializers.Serializer[PolicyVersion]):
+class PolicyVersionSerializer(serializers.Serializer[PolicyVersion]):
     """A version of the policy; `proposed_by` and `activated_by` are null for the first."""
 
     number = serializers.IntegerField()
@@ -27,7 +27,7 @@ class VersionSerializer(serializers.Serializer[PolicyVersion]):
     document = serializers.DictField()
 
 
-class DraftSerializer(serializers.Serializer[PolicyDraft]):
+class PolicyDraftSerializer(serializers.Serializer[PolicyDraft]):
     """A policy that is being written; `became` is the version's number once it is in force."""
 
     id = serializers.IntegerField()
@@ -42,7 +42,7 @@ class DraftSerializer(serializers.Serializer[PolicyDraft]):
     became = serializers.IntegerField(source="became.number", allow_null=True, default=None)
 
 
-class DocumentSerializer(StrictSerializer):
+class PolicyDocumentSerializer(StrictSerializer):
     """A policy as JSON or as YAML, one of the two, and why."""
 
     document = serializers.DictField(required=False)
@@ -56,7 +56,7 @@ class DocumentSerializer(StrictSerializer):
         return attrs
 
 
-class NewDraftSerializer(DocumentSerializer):
+class NewPolicyDraftSerializer(PolicyDocumentSerializer):
     """A draft to begin: of a version's values when it says none of its own."""
 
     base = Integer(
@@ -64,14 +64,14 @@ class NewDraftSerializer(DocumentSerializer):
     )
 
 
-class YamlInSerializer(StrictSerializer):
+class PolicyYamlInSerializer(StrictSerializer):
     """A policy as YAML, to become a draft."""
 
     yaml = Text(max_length=2 * LARGEST, trim_whitespace=False)
     why = Text(required=False, allow_blank=True, max_length=LONGEST_WHY)
 
 
-class YamlSerializer(serializers.Serializer[Any]):
+class PolicyYamlSerializer(serializers.Serializer[Any]):
     """A version of the policy as YAML."""
 
     number = serializers.IntegerField()
@@ -103,7 +103,7 @@ class SimulateSerializer(StrictSerializer):
     days = Integer(required=False, min_value=1, max_value=LONGEST_DAYS, help_text="30 unless told otherwise.")
 
 
-class DifferenceSerializer(serializers.Serializer[Any]):
+class PolicyDifferenceSerializer(serializers.Serializer[Any]):
     """One place where two policies differ; null is what is not there on that side."""
 
     place = serializers.CharField()
@@ -111,14 +111,14 @@ class DifferenceSerializer(serializers.Serializer[Any]):
     after = serializers.CharField(allow_null=True)
 
 
-class DifferencesSerializer(serializers.Serializer[Any]):
+class PolicyDifferencesSerializer(serializers.Serializer[Any]):
     """What a draft changes of its base."""
 
     base = serializers.IntegerField()
-    differences = DifferenceSerializer(many=True)
+    differences = PolicyDifferenceSerializer(many=True)
 
 
-class CellSerializer(serializers.Serializer[Any]):
+class ReplayCountSerializer(serializers.Serializer[Any]):
     """How many asks were answered so then, and would be so now; money in USD."""
 
     before = serializers.ChoiceField(choices=OUTCOMES)
@@ -144,7 +144,7 @@ class ReplaySerializer(serializers.Serializer[Any]):
 
     asks = serializers.IntegerField()
     differs = serializers.IntegerField()
-    counts = CellSerializer(many=True)
+    counts = ReplayCountSerializer(many=True)
     differing = DifferingSerializer(many=True)
 
 

@@ -180,6 +180,7 @@ SPECTACULAR_SETTINGS = {
         "RequestState": "approvals.serializers.STATES",
         "ObjectState": "provisioning.api.OBJECT_STATES",
         "Purpose": "approvals.models.Request.Purpose",
+        "PolicyOutcome": "approvals.policy_serializers.OUTCOMES",
         "ClusterPurpose": "fleet.models.Cluster.Purpose",
         "NoticeKind": "notices.models.CHOOSABLE_KINDS",
         "NoticePace": "notices.models.PACES",
