@@ -1,8 +1,9 @@
 """Asks, standings and policies that pure tests begin with, one by one and generated."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from math import prod
 from typing import Any
 
 from hypothesis import strategies as st
@@ -52,24 +53,37 @@ def ask(count: int = 1, *, length: timedelta = 3 * DAY, **changes: Any) -> Ask:
     return Ask(count=count, until=NOW + length, **(usual | changes))
 
 
-USD = st.decimals(0, 20_000, places=2)
-ENVIRONMENTS = st.sampled_from(["dev", "test", "production", ""])
-ASKS = st.builds(
-    Ask,
-    count=st.integers(1, 60),
-    gpus_each=st.sampled_from([0, 1, 1, 1, 2, 8]),
-    usd_per_hour_each=st.decimals(0, 40, places=4),
-    until=st.integers(60, 120 * 86_400).map(lambda seconds: NOW + timedelta(seconds=seconds)),
-    offering=st.sampled_from(list(OFFERINGS)),
-    environment=ENVIRONMENTS,
-    flavor=st.sampled_from(["a100", "t4", ""]),
-    tier=st.sampled_from(["standard", "trusted"]),
-    reversible_minutes=st.sampled_from([1, 5, 10, 60, None]),
-    decided_by_people=st.sampled_from([False, False, False, True]),
-    by_person=st.booleans(),
-)
+USD = st.decimals(0, 60_000, places=2)
+# Every ask there may be, by the choices it is made of: one number drawn is one ask, which keeps drawing 10,000 cheap.
+CHOICES: Mapping[str, Sequence[Any]] = {
+    "count": range(1, 33),
+    "gpus_each": (0, 1, 1, 1, 2, 4),
+    "usd_per_hour_each": range(100_001),  # in hundredths of a cent
+    "until": range(60, 70 * 86_400),  # in seconds from now
+    "offering": tuple(OFFERINGS),
+    "environment": ("dev", "dev", "test", "production", ""),
+    "flavor": ("a100", "t4", ""),
+    "tier": ("standard", "trusted"),
+    "reversible_minutes": (1, 1, 1, 5, 10, 60, None),
+    "decided_by_people": (False,) * 7 + (True,),
+    "by_person": (False, True),
+}
+
+
+def numbered(number: int) -> Ask:
+    """The ask of this number, below the product of how many choices there are."""
+    made: dict[str, Any] = {}
+    for name, choices in CHOICES.items():
+        number, place = divmod(number, len(choices))
+        made[name] = choices[place]
+    made["usd_per_hour_each"] = Decimal(made["usd_per_hour_each"]).scaleb(-4)
+    made["until"] = NOW + timedelta(seconds=made["until"])
+    return Ask(**made)
+
+
+ASKS = st.integers(0, prod(len(choices) for choices in CHOICES.values()) - 1).map(numbered)
 LEFT = st.builds(
-    Left, USD, USD, st.none() | st.decimals(0, 5_000, places=2), st.none() | st.decimals(0, 5_000, places=2),
+    Left, USD, USD, st.none() | st.decimals(0, 20_000, places=2), st.none() | st.decimals(0, 20_000, places=2),
     st.integers(1, 100),
 ).map(lambda left: left if left.gpu_hours is None or left.gpu_hours_limit is not None
       else left._replace(gpu_hours_limit=left.gpu_hours))  # fmt: skip
@@ -83,27 +97,27 @@ STANDINGS = st.builds(
     recent_team_gpus=st.integers(0, 8),
     recent_person_gpus=st.integers(0, 8),
     free_gpus=st.none() | st.integers(-2, 40),
-    total_gpus=st.none() | st.integers(0, 40),
+    total_gpus=st.none() | st.integers(8, 80),
     use_percent=st.none() | st.decimals(0, 100, places=1),
     budget=BUDGETS,
 )
 NUMBERS: dict[str, st.SearchStrategy[Any]] = {
-    "automatic_gpus": st.integers(0, 10),
-    "automatic_gpu_hours": st.none() | st.integers(0, 10_000),
+    "automatic_gpus": st.integers(0, 16),
+    "automatic_gpu_hours": st.none() | st.integers(0, 20_000),
     "automatic_usd": USD,
     "automatic_days": st.integers(0, 60),
     "longest_days": st.integers(60, 120),
     "window_days": st.integers(1, 30),
-    "window_gpus_team": st.integers(10, 24),
-    "window_gpus_person": st.none() | st.integers(0, 12),
-    "automatic_environments": st.lists(st.sampled_from(["dev", "test", "production"]), unique=True).map(
-        tuple
+    "window_gpus_team": st.integers(16, 48),
+    "window_gpus_person": st.none() | st.integers(4, 40),
+    "automatic_environments": st.sampled_from(
+        [("dev", "test"), ("dev", "test", "production"), ("test",), ()]
     ),
     "automatic_beyond_soft_budget": st.booleans(),
     "least_use_percent": st.integers(0, 100),
     "automatic_when_unmeasured": st.booleans(),
     "keep_free_gpus": st.integers(0, 8),
-    "reversible_minutes": st.integers(0, 90),
+    "reversible_minutes": st.integers(1, 90),
 }
 WHERES = st.builds(
     Where,
@@ -137,3 +151,17 @@ POLICIES = st.builds(
     st.builds(Route, name=st.just("ordinary"), steps=STEP_LISTS),
     st.integers(1, 400),
 )
+# Policies that leave much to themselves: with them about half of the asks are automatic, or nearly.
+MILD = st.builds(
+    Thresholds,
+    automatic_gpus=st.integers(4, 16),
+    automatic_gpu_hours=st.none(),
+    automatic_usd=st.decimals(100, 20_000, places=2),
+    automatic_days=st.integers(5, 60),
+    window_gpus_team=st.integers(20, 48),
+    window_gpus_person=st.none(),
+    automatic_environments=st.just(("dev", "test", "production")),
+    least_use_percent=st.integers(0, 30),
+    keep_free_gpus=st.integers(0, 3),
+    reversible_minutes=st.integers(10, 90),
+).map(lambda thresholds: Policy(thresholds=thresholds))

@@ -155,6 +155,7 @@ def test_the_nearest_automatic_ask_keeps_as_many_gpus_and_as_long_as_it_can() ->
     ("asked", "known"),
     [
         (ask(environment="production"), standing()),
+        (ask(8, least=8), standing()),
         (ask(), standing(free_gpus=0)),
         (ask(), standing(free_gpus=-3)),
         (ask(), standing(recent_team_gpus=6)),
