@@ -102,7 +102,7 @@ class WeekSerializer(serializers.Serializer[Any]):
     percent = serializers.IntegerField()
 
 
-class PaceSerializer(serializers.Serializer[Any]):
+class SeatPaceSerializer(serializers.Serializer[Any]):
     """One seat; spans in seconds, null below five decisions."""
 
     seat = serializers.CharField()
@@ -138,7 +138,7 @@ class StatisticsSerializer(serializers.Serializer[Any]):
     asked_back = serializers.IntegerField()
     given_back_early = serializers.IntegerField()
     weeks = WeekSerializer(many=True)
-    paces = PaceSerializer(many=True)
+    paces = SeatPaceSerializer(many=True)
 
 
 class StatisticsQuery(StrictSerializer):

@@ -150,6 +150,9 @@ OFFERINGS: Mapping[str, Offering] = {
 }  # fmt: skip
 
 
+CHOICES = [(offering.key, offering.name) for offering in OFFERINGS.values()]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Size:
     """How much of an offering a spec is: units, GPUs and USD an hour of each, and how that comes about."""

@@ -14,7 +14,7 @@ from accounts.models import Team, User
 from accounts.roles import Permission
 from accounts.teams import TeamScopedQuerySet
 from allocations.models import Allocation
-from approvals.catalogue import OFFERINGS, Offering, title
+from approvals.catalogue import CHOICES, OFFERINGS, Offering, title
 from approvals.offers import OfferingSetting, Task
 from approvals.policy import Outcome
 from approvals.policy_versions import PolicyDraft, PolicyVersion
@@ -93,7 +93,7 @@ class Request(models.Model):
     team = models.ForeignKey(Team, models.PROTECT, related_name="requests")
     tenancy = models.ForeignKey(Tenancy, models.PROTECT, null=True, related_name="requests")
     requester = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="requests")
-    offering = models.CharField(max_length=20, choices=[(o.key, o.name) for o in OFFERINGS.values()])
+    offering = models.CharField(max_length=20, choices=CHOICES)
     spec = models.JSONField()
     flavor = models.ForeignKey(Flavor, models.PROTECT, null=True, related_name="+")
     count = models.PositiveIntegerField()

@@ -4,13 +4,13 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from approvals.catalogue import OFFERINGS, Gate
+from approvals.catalogue import CHOICES, OFFERINGS, Gate
 
 
 class OfferingSetting(models.Model):
     """How an offering is offered here: on or off, at which gate, in which place, at which prices."""
 
-    key = models.CharField(max_length=20, unique=True, choices=[(o.key, o.name) for o in OFFERINGS.values()])
+    key = models.CharField(max_length=20, unique=True, choices=CHOICES)
     enabled = models.BooleanField(default=True)
     gate = models.CharField(max_length=12, choices=[(gate.value, gate.words) for gate in Gate])
     position = models.PositiveSmallIntegerField()

@@ -1,5 +1,6 @@
 """How the API shows requests, and what it takes for one."""
 
+from datetime import datetime
 from typing import Any
 
 from django.utils import timezone
@@ -8,16 +9,18 @@ from rest_framework import serializers
 
 from accounts.api import PersonSerializer, TeamNameSerializer
 from accounts.models import User
-from accounts.refusals import BadInput
 from accounts.strict import Choice, Gpus, Moment, PageQuery, StrictSerializer, Text
 from allocations.api import AllocationSerializer
 from allocations.models import Allocation
+from approvals.catalogue import CHOICES
 from approvals.decisions import may_decide
-from approvals.catalogue import OFFERINGS
-from approvals.models import Decision, Evaluation, PolicyVersion, Request, Step
+from approvals.listing import steps_of
+from approvals.models import Comment, Decision, Evaluation, PolicyVersion, Request, Step
 from approvals.policy import Outcome
 from approvals.presenting import state_of
 from approvals.states import STORED, State
+from approvals.task_serializers import TaskSerializer
+from approvals.timeline import coming
 from provisioning.api import TenancyShortSerializer
 
 STATES = [(state.value, state.words) for state in STORED]
@@ -66,8 +69,9 @@ class EvaluationSerializer(serializers.Serializer[Evaluation]):
 
 
 class StepSerializer(serializers.Serializer[Step]):
-    """One seat that decides."""
+    """One seat that decides, of the version of the request with this number."""
 
+    version = serializers.IntegerField()
     position = serializers.IntegerField()
     seat = serializers.CharField()
     label = serializers.CharField()  # type: ignore[assignment]
@@ -81,12 +85,16 @@ class StepSerializer(serializers.Serializer[Step]):
     reminded_at = serializers.DateTimeField(allow_null=True)
     escalated_at = serializers.DateTimeField(allow_null=True)
     escalate_to = serializers.CharField()
+    stand_in = PersonSerializer(allow_null=True)
 
 
 class DecisionSerializer(serializers.Serializer[Decision]):
     """One verdict; `by` is null for the policy."""
 
     by = PersonSerializer(allow_null=True)
+    content_version = serializers.IntegerField(
+        help_text="Of which version; a vote on an earlier one is void."
+    )
     seat = serializers.SerializerMethodField()
     verdict = serializers.ChoiceField(choices=Decision.Verdict.choices)
     count = serializers.IntegerField(allow_null=True)
@@ -106,13 +114,35 @@ class DecisionSerializer(serializers.Serializer[Decision]):
         return decision.step.seat if decision.step else None
 
 
+class NextSerializer(serializers.Serializer[Any]):
+    """Something that is or comes; `at` is null for what is now, and for what has no date yet."""
+
+    what = serializers.CharField()
+    why = serializers.CharField()
+    at = serializers.DateTimeField(allow_null=True)
+
+
+class CommentSerializer(serializers.Serializer[Comment]):
+    """Something said about a request."""
+
+    by = PersonSerializer()
+    text = serializers.CharField()
+    at = serializers.DateTimeField()
+
+
+class CommentsSerializer(serializers.Serializer[Any]):
+    """The last comments on a request, oldest first."""
+
+    results = CommentSerializer(many=True)
+
+
 class RequestShortSerializer(serializers.Serializer[Request]):
     """A request. `state` is what was decided, `stage` what has become of it; `version` counts its changes."""
 
     id = serializers.IntegerField()
     team = TeamNameSerializer()
     requester = PersonSerializer()
-    offering = serializers.ChoiceField(choices=[(o.key, o.name) for o in OFFERINGS.values()])
+    offering = serializers.ChoiceField(choices=CHOICES)
     spec = serializers.DictField()
     name = serializers.CharField(help_text="What is asked for, in a few words.")
     place = serializers.CharField(help_text="The cluster or region; empty where it has none.")
@@ -128,6 +158,7 @@ class RequestShortSerializer(serializers.Serializer[Request]):
     stage = serializers.SerializerMethodField()
     turn = serializers.ChoiceField(choices=Request.Turn.choices)
     usd = serializers.DecimalField(max_digits=12, decimal_places=2)
+    content_version = serializers.IntegerField(help_text="Counts the changes of what is asked.")
     version = serializers.IntegerField()
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
@@ -146,7 +177,10 @@ class RequestSerializer(RequestShortSerializer):
     evaluations = EvaluationSerializer(many=True)
     steps = StepSerializer(many=True)
     decisions = DecisionSerializer(many=True)
+    tasks = TaskSerializer(many=True, help_text="What people carry out for it.")
     allocation = serializers.SerializerMethodField()
+    next = serializers.SerializerMethodField()
+    offered_again_at = serializers.DateTimeField(allow_null=True)
     why_not_decide = serializers.SerializerMethodField()
 
     @extend_schema_field(AllocationSerializer(allow_null=True))
@@ -155,6 +189,15 @@ class RequestSerializer(RequestShortSerializer):
         rows = Allocation.objects.live().select_related("team", "flavor__cluster")
         held = rows.filter(reference=request.reference).first()
         return AllocationSerializer(held).data if held else None
+
+    @extend_schema_field(NextSerializer(many=True))
+    def get_next(self, request: Request) -> Any:
+        """What it is doing and what happens next, as its page says."""
+        state = state_of(request, now=timezone.now())
+        parts = coming(request, state, steps_of(request), getattr(request, "held_until", None))
+        dated = [(part, part["at"] if isinstance(part["at"], datetime) else None) for part in parts]
+        rows = [{"what": part["title"], "why": part.get("why", ""), "at": at} for part, at in dated]
+        return NextSerializer(rows, many=True).data
 
     def get_why_not_decide(self, request: Request) -> str:
         """Why the caller may not decide it now; empty when they may."""
@@ -178,7 +221,7 @@ class AskSerializer(StrictSerializer):
     """What is asked for: an offering with its spec, or in short GPUs with `flavor`, `gpus` and `purpose`."""
 
     team = Text(max_length=40)
-    offering = Choice(choices=list(OFFERINGS), required=False, help_text="gpus when left out.")
+    offering = Choice(choices=CHOICES, required=False, help_text="gpus when left out.")
     spec = serializers.DictField(
         required=False, help_text="The fields of the offering; see /api/v1/offerings/."
     )
@@ -208,6 +251,14 @@ class AskSerializer(StrictSerializer):
                 raise serializers.ValidationError({missing[0]: "This is needed."})
             attrs["spec"] = {name: attrs.pop(name) for name in short}
         return attrs
+
+
+class EditSerializer(StrictSerializer):
+    """What is asked for instead; what is left out stays as it is."""
+
+    spec = serializers.DictField(required=False, help_text="The fields of the offering that change.")
+    until = Moment(required=False)
+    reason = Text(required=False, allow_blank=True)
 
 
 class ApproveSerializer(StrictSerializer):
