@@ -9,7 +9,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 if __name__ == "__main__":
@@ -37,15 +36,15 @@ from accounts.models import (
     Project,
     RoleHeld,
     Team,
-    User,
 )
 from allocations.models import Allocation, Budget, UseDay
-from approvals.models import Decision, PolicyVersion, Request, Step
+from approvals.models import Comment, Request
 from audit.models import Event, Head
 from fleet.models import Cluster, Flavor
 from onboarding.models import Onboarding
 from provisioning.models import Tenancy
 from tests import factories
+from tests.approvals import attacks as approvals
 from tests.notices import attacks as notices
 from tests.scene import DAY, NOW, Scene, scene
 
@@ -85,6 +84,7 @@ def world() -> World:
         team=made.team, tenancy=made.tenancy, request=approved, by=made.ada, submitted_at=NOW
     )
     Onboarding.objects.create(team=other_team, tenancy=place, request=again, by=made.ada, submitted_at=NOW)
+    Comment.objects.create(request=approved, by=made.ada, text="It went well.", at=NOW)
     held = [Allocation.objects.get(reference=request.reference) for request in (approved, again)]
     return World(made, approved, made.ask(8), other_team, place, held[0], held[1])
 
@@ -105,12 +105,6 @@ def day_of_use(w: World, **fields: Any) -> UseDay:
     return UseDay(tenancy=w.scene.tenancy, flavor=w.scene.flavor, **(usual | fields))
 
 
-def vote(w: World, by: User, **fields: Any) -> Decision:
-    """A decision on what waits, written by nobody's action."""
-    usual = {"content_version": 1, "verdict": "approve", "count": 8, "at": NOW}
-    return Decision(request=w.waiting, requester=w.scene.ada, by=by, **(usual | fields))
-
-
 def stand_in(w: World, **fields: Any) -> Delegation:
     """Marcus for Priya for two days, written by nobody's action."""
     usual = {"giver": w.scene.priya, "to": w.scene.marcus, "starts_at": NOW, "until": NOW + 2 * DAY}
@@ -127,12 +121,6 @@ def event(**fields: Any) -> Event:
     """An event past the chain."""
     usual = {"seq": 99_999, "at": NOW, "kind": "refused", "actor_kind": "person", "actor_name": "x"}
     return Event(**(usual | fields))
-
-
-def twice(w: World) -> None:
-    """Two votes of one person on one version."""
-    add(vote(w, w.scene.priya))
-    add(vote(w, w.scene.priya, verdict="reject", count=None))
 
 
 Attack = Callable[[World], Any]
@@ -185,17 +173,8 @@ NAMED: Mapping[str, Attack] = {
     "a_day_of_use_is_counted_once": lambda w: [add(day_of_use(w)) for _ in range(2)],
     "no_more_is_used_than_is_held": lambda w: add(day_of_use(w, used_sum=3)),
     "a_sample_is_of_what_is_held": lambda w: add(day_of_use(w, samples=3)),
-    "a_request_asks_for_a_gpu": lambda w: only(w.waiting).update(gpus=0),
-    "a_request_ends_after_it_is_made": lambda w: only(w.waiting).update(until=F("created_at")),
-    "a_request_is_in_a_known_state": lambda w: only(w.waiting).update(state="active"),
-    "an_approval_says_how_many": lambda w: only(w.waiting).update(state="approved", decided_at=NOW),
-    "nobody_is_given_more_than_was_asked": lambda w: only(w.approved).update(approved_count=F("count") + 1),
-    "a_step_has_its_place": lambda w: add(Step(request=w.waiting, version=1, position=0, seat="platform_leads")),
-    "a_step_is_opened_before_it_is_done": lambda w: Step.objects.filter(opened_at=None).update(done_at=NOW),
-    "nobody_decides_their_own_request": lambda w: add(vote(w, w.scene.ada)),
-    "one_vote_per_person": twice,
-    "an_approving_vote_says_how_many": lambda w: add(vote(w, w.scene.priya, count=None)),
     **notices.NAMED,
+    **approvals.NAMED,
 }  # fmt: skip
 UNIQUE: Mapping[str, Attack] = {
     "accounts.User.oid": lambda w: only(w.scene.mallory).update(oid=w.scene.ada.oid, tid=factories.oid(5)),
@@ -204,9 +183,6 @@ UNIQUE: Mapping[str, Attack] = {
     "accounts.ApiToken.prefix": lambda w: ApiToken.objects.filter(prefix="b").update(prefix="a"),
     "accounts.ApiToken.digest": lambda w: ApiToken.objects.filter(prefix="b").update(digest="a"),
     "fleet.Cluster.name": lambda w: only(factories.cluster()).update(name=w.scene.flavor.cluster.name),
-    "approvals.PolicyVersion.number": lambda w: add(
-        PolicyVersion(number=1, document={}, active_from=NOW + timedelta(days=1), why="x")
-    ),
     "onboarding.Onboarding.team": lambda w: Onboarding.objects.filter(team=w.other_team).update(team=w.scene.team),
     "onboarding.Onboarding.tenancy": lambda w: Onboarding.objects.filter(team=w.other_team).update(
         tenancy=w.scene.tenancy
@@ -215,19 +191,15 @@ UNIQUE: Mapping[str, Attack] = {
         request=w.approved
     ),
     **notices.UNIQUE,
+    **approvals.UNIQUE,
 }  # fmt: skip
 # Further ways around a rule that has more than one side.
 ALSO: Mapping[str, Attack] = {
     **notices.ALSO,
+    **approvals.ALSO,
     "two stand-ins at one time": lambda w: add(stand_in(w), stand_in(w, starts_at=NOW + DAY)),
     "a stand-in moved over another": move_over_another,
     "a reason without an end": lambda w: only(w.allocation).update(end_reason="expired"),
-    "an approval of none": lambda w: only(w.approved).update(approved_count=0),
-    "an approval that takes its number back": lambda w: only(w.approved).update(approved_count=None),
-    "a rejection that gives": lambda w: only(w.approved).update(state="rejected"),
-    "an approval without a moment": lambda w: only(w.approved).update(decided_at=None),
-    "a rejection of one's own request": lambda w: add(vote(w, w.scene.ada, verdict="reject", count=None)),
-    "an approving vote for none": lambda w: add(vote(w, w.scene.priya, count=0)),
     "an event changed": lambda w: Event.objects.filter(seq=1).update(actor_name="somebody else"),
     "all events changed": lambda w: Event.objects.update(details={}),
     "an event deleted": lambda w: Event.objects.filter(seq=1).delete(),

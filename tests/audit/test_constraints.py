@@ -72,7 +72,15 @@ def test_postgres_never_changes_an_event(made: World, statement: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "table", ["approvals_decision", "approvals_evaluation", "approvals_policyversion", "allocations_hold"]
+    "table",
+    [
+        "approvals_decision",
+        "approvals_evaluation",
+        "approvals_policyversion",
+        "approvals_revision",
+        "approvals_comment",
+        "allocations_hold",
+    ],
 )
 @pytest.mark.parametrize("statement", ["UPDATE {} SET id = id", "DELETE FROM {}", "TRUNCATE {} CASCADE"])
 def test_records_of_decisions_and_money_are_never_changed(made: World, table: str, statement: str) -> None:

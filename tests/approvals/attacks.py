@@ -1,0 +1,150 @@
+"""An attack on every constraint of requests, decisions and policies, past every action; see tests/constraints.py."""
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any
+
+from django.db import models
+from django.db.models import F
+
+from accounts.models import User
+from approvals.models import (
+    Decision,
+    OfferingSetting,
+    PolicyDraft,
+    PolicyVersion,
+    Request,
+    Revision,
+    Step,
+    Task,
+)
+from tests.scene import DAY, NOW
+
+Attack = Callable[[Any], Any]
+
+
+def add(*rows: models.Model) -> None:
+    """Insert past `save()`."""
+    type(rows[0])._default_manager.bulk_create(rows)
+
+
+def only(request: Request) -> models.QuerySet[Request]:
+    """The queryset of one request."""
+    return Request.objects.filter(pk=request.pk)
+
+
+def vote(w: Any, by: User, **fields: Any) -> Decision:
+    """A decision on what waits, written by nobody's action."""
+    usual = {"content_version": 1, "verdict": "approve", "count": 8, "at": NOW}
+    return Decision(request=w.waiting, requester=w.scene.ada, by=by, **(usual | fields))
+
+
+def step(w: Any, **fields: Any) -> Step:
+    """A third step of what waits, not opened yet."""
+    usual = {
+        "position": 2,
+        "seat": "platform_leads",
+        "label": "x",
+        "plan": {},
+        "escalate_to": "platform_leads",
+    }
+    return Step(request=w.waiting, version=1, **(usual | fields))
+
+
+def task(w: Any, **fields: Any) -> Task:
+    """A task that nobody has taken."""
+    return Task(request=w.approved, **({"created_at": NOW} | fields))
+
+
+def version(w: Any, **fields: Any) -> PolicyVersion:
+    """A second policy that Priya wrote and Marcus put in force."""
+    usual = {
+        "number": 2, "document": {}, "active_from": NOW + DAY, "why": "x", "proposed_by": w.scene.priya,
+        "activated_by": w.scene.marcus,
+    }  # fmt: skip
+    return PolicyVersion(**(usual | fields))
+
+
+def draft(w: Any, **fields: Any) -> PolicyDraft:
+    """A draft of Priya's."""
+    first = PolicyVersion.objects.get(number=1)
+    usual = {"base": first, "document": {}, "author": w.scene.priya, "created_at": NOW, "updated_at": NOW}
+    return PolicyDraft(**(usual | fields))
+
+
+def setting(**fields: Any) -> OfferingSetting:
+    """How GPUs are offered."""
+    return OfferingSetting(**({"key": "gpus", "gate": "approval", "position": 0} | fields))
+
+
+def one_seat_twice(w: Any) -> None:
+    """Priya votes, and Marcus in Priya's seat."""
+    first = w.waiting.steps.get(position=0)
+    for by in (w.scene.priya, w.scene.marcus):
+        add(vote(w, by, step=first, seat_of=w.scene.priya))
+
+
+def one_person_twice(w: Any) -> None:
+    """Two votes of one person on one version."""
+    add(vote(w, w.scene.priya))
+    add(vote(w, w.scene.priya, verdict="reject", count=None))
+
+
+def revision_twice(w: Any) -> None:
+    """The first version of what is asked, written again."""
+    add(
+        Revision(
+            request=w.waiting, number=1, spec={}, count=1, until=NOW + DAY, usd=1, by=w.scene.ada, at=NOW
+        )
+    )
+
+
+NAMED: Mapping[str, Attack] = {
+    "a_request_asks_for_something": lambda w: only(w.waiting).update(count=0),
+    "a_request_for_gpus_says_how_many_and_where": lambda w: only(w.waiting).update(gpus=0),
+    "a_request_is_for_a_known_offering": lambda w: only(w.waiting).update(offering="lunch"),
+    "a_request_ends_after_it_is_made": lambda w: only(w.waiting).update(until=F("created_at")),
+    "a_request_is_in_a_known_state": lambda w: only(w.waiting).update(state="active"),
+    "an_approval_says_how_many": lambda w: only(w.waiting).update(state="approved", decided_at=NOW),
+    "nobody_is_given_more_than_was_asked": lambda w: only(w.approved).update(approved_count=F("count") + 1),
+    "a_version_is_written_once": revision_twice,
+    "a_step_has_its_place": lambda w: add(step(w, position=0)),
+    "a_step_is_opened_before_it_is_done": lambda w: Step.objects.filter(opened_at=None).update(done_at=NOW),
+    "somebody_decides_a_step": lambda w: add(step(w, quorum=0)),
+    "an_open_step_has_its_moments": lambda w: Step.objects.filter(opened_at=None).update(opened_at=NOW),
+    "nobody_decides_their_own_request": lambda w: add(vote(w, w.scene.ada)),
+    "nobody_stands_in_for_the_requester": lambda w: add(vote(w, w.scene.priya, seat_of=w.scene.ada)),
+    "one_vote_per_seat": one_seat_twice,
+    "one_vote_per_person": one_person_twice,
+    "an_approving_vote_says_how_many": lambda w: add(vote(w, w.scene.priya, count=None)),
+    "two_people_put_a_policy_in_force": lambda w: add(version(w, activated_by=w.scene.priya)),
+    "a_draft_in_force_is_closed": lambda w: add(draft(w, became=PolicyVersion.objects.get(number=1))),
+    "an_offering_is_known": lambda w: add(setting(key="lunch")),
+    "an_offering_has_a_known_gate": lambda w: add(setting(gate="none")),
+    "a_request_has_one_task_of_a_kind": lambda w: add(task(w), task(w)),
+    "a_task_is_of_a_known_kind": lambda w: add(task(w, kind="lunch")),
+    "a_task_is_somebodys_once_taken": lambda w: add(task(w, state="taken")),
+}
+UNIQUE: Mapping[str, Attack] = {
+    "approvals.PolicyVersion.number": lambda w: add(
+        version(w, number=1, active_from=NOW + timedelta(days=1))
+    ),
+    "approvals.PolicyDraft.became": lambda w: add(
+        *(draft(w, became=PolicyVersion.objects.get(number=1), closed_at=NOW) for _ in range(2))
+    ),
+    "approvals.OfferingSetting.key": lambda w: add(setting(), setting()),
+}
+ALSO: Mapping[str, Attack] = {
+    "an approval of none": lambda w: only(w.approved).update(approved_count=0),
+    "an approval that takes its number back": lambda w: only(w.approved).update(approved_count=None),
+    "a rejection that gives": lambda w: only(w.approved).update(state="rejected"),
+    "an approval without a moment": lambda w: only(w.approved).update(decided_at=None),
+    "a rejection of one's own request": lambda w: add(vote(w, w.scene.ada, verdict="reject", count=None)),
+    "an approving vote for none": lambda w: add(vote(w, w.scene.priya, count=0)),
+    "GPUs without a place": lambda w: only(w.waiting).update(tenancy=None),
+    "a policy that nobody wrote": lambda w: add(version(w, proposed_by=None)),
+    "a policy that nobody put in force": lambda w: add(version(w, activated_by=None)),
+    "an open task of somebody": lambda w: add(task(w, assignee=w.scene.priya)),
+    "a task done by nobody": lambda w: add(task(w, state="done", done_at=NOW)),
+    "a task done at no time": lambda w: add(task(w, state="failed", assignee=w.scene.priya)),
+}
