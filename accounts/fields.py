@@ -1,12 +1,14 @@
-"""Form fields that take exactly what they ask for: ASCII digits, a moment in UTC."""
+"""Form fields that take exactly what they ask for: ASCII digits, an amount, a moment in UTC."""
 
 import re
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 from django import forms
 
 DIGITS = re.compile(r"[0-9]{1,6}", re.ASCII)
+AMOUNT = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,9})?", re.ASCII)
 MINUTE = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?", re.ASCII)
 INPUT = "%Y-%m-%dT%H:%M"
 
@@ -28,6 +30,16 @@ class WholeNumberField(forms.Field):
                 f"Write a whole number of {self.of} from 1 to {self.most:,}.", code="number"
             )
         return int(value)
+
+
+class AmountField(forms.DecimalField):
+    """An amount in plain digits and at most one point: no exponent, and no digits of another script."""
+
+    def to_python(self, value: Any) -> Decimal | None:
+        """The amount; None for nothing. Raises ValidationError."""
+        if value not in self.empty_values and not AMOUNT.fullmatch(str(value).strip()):
+            raise forms.ValidationError(self.error_messages["invalid"], code="invalid")
+        return super().to_python(value)
 
 
 class MomentField(forms.Field):

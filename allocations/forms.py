@@ -5,7 +5,7 @@ from typing import Any
 
 from django import forms
 
-from accounts.fields import StrictForm, WholeNumberField
+from accounts.fields import AmountField, StrictForm, WholeNumberField
 from allocations.actions import Limits
 
 MOST_GPUS = 9_999
@@ -18,9 +18,9 @@ class GiveBackForm(StrictForm):
     token = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)
 
 
-def amount_field(label: str, *, of: str, **options: Any) -> forms.DecimalField:
+def amount_field(label: str, *, of: str, **options: Any) -> AmountField:
     """A number to two places, 0 or more."""
-    return forms.DecimalField(
+    return AmountField(
         label=label, min_value=0, max_value=9_999_999_999, decimal_places=2, max_digits=12,
         error_messages={
             "invalid": f"Write {of}, like 12000 or 12000.50.",

@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts.fields import StrictForm
+from accounts.fields import AmountField, StrictForm
 from accounts.models import User
 from accounts.refusals import Refused
 from accounts.roles import Permission
@@ -34,7 +34,7 @@ class OfferingChangeForm(StrictForm):
         label="Decided by", choices=[(gate.value, gate.words.capitalize()) for gate in Gate], widget=forms.RadioSelect
     )  # fmt: skip
     new_name = forms.CharField(label="Something new", required=False, max_length=60)
-    new_price = forms.DecimalField(
+    new_price = AmountField(
         label="Its price in USD", required=False, min_value=0, max_digits=10, decimal_places=4
     )
 
@@ -44,7 +44,7 @@ class OfferingChangeForm(StrictForm):
         prices = {**dict.fromkeys([*offering.prices, *setting.prices]), **prices_of(offering, setting)}
         self.priced = {f"price_{at}": name for at, name in enumerate(prices)}
         for field, name in self.priced.items():
-            self.fields[field] = forms.DecimalField(
+            self.fields[field] = AmountField(
                 label=name, required=False, min_value=0, max_digits=10, decimal_places=4, initial=prices[name],
                 help_text="" if prices[name] is not None else "Not offered: it has no price.",
             )  # fmt: skip

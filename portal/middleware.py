@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 import structlog
 from django.conf import settings
+from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
@@ -39,6 +40,18 @@ class RequestIdMiddleware:
         response = self.get_response(request)
         response["X-Request-ID"] = request_id
         return response
+
+
+class StorableMiddleware:
+    """Refuse the address of a page with a NUL in it, which no database keeps and no search can look for."""
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if "%00" in request.META.get("QUERY_STRING", "") and not request.path.startswith("/api/"):
+            raise BadRequest("NUL in the address")
+        return self.get_response(request)
 
 
 class SignInRequiredMiddleware:
