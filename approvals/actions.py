@@ -15,6 +15,7 @@ from accounts.models import User
 from accounts.refusals import BadInput, Conflict, NoRight
 from accounts.roles import Permission
 from allocations import budgets, money
+from approvals import clockwork, telling
 from approvals.carrying_out import carry_out
 from approvals.document import Policy
 from approvals.models import Decision, Evaluation, PolicyVersion, Request, Revision
@@ -146,8 +147,9 @@ def submit(wanted: Wanted, *, by: User, now: datetime) -> Request:
     request = Request.objects.create(
         team=wanted.team, tenancy=wanted.tenancy, requester=by, created_at=now, **content(wanted, judged, now=now)
     )  # fmt: skip
-    settle_verdict(request, judged, by=by, now=now)
+    passed = settle_verdict(request, judged, by=by, now=now)
     tell(Kind.REQUEST_SUBMITTED, request, by, answer=judged.answer.outcome.value, usd=str(judged.answer.usd))
+    clockwork.write_down(request, passed)
     return request
 
 
@@ -161,8 +163,13 @@ def content(wanted: Wanted, judged: Judged, *, now: datetime) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def settle_verdict(request: Request, judged: Judged, *, by: User, now: datetime) -> None:
-    """Store what is asked in this version and the answer, then grant it or open its route."""
+def settle_verdict(
+    request: Request, judged: Judged, *, by: User, now: datetime, lead: str = ""
+) -> list[clockwork.Done]:  # fmt: skip
+    """Store what is asked in this version and the answer, then grant it or open its route and tell of it.
+
+    Returns what is left for `clockwork.write_down`.
+    """
     Revision.objects.create(
         request=request, number=request.content_version, spec=request.spec, count=request.count, until=request.until,
         reason=request.reason, usd=request.usd, by=by, at=now,
@@ -170,13 +177,14 @@ def settle_verdict(request: Request, judged: Judged, *, by: User, now: datetime)
     save_evaluation(request, judged, now=now)
     if judged.answer.outcome is Outcome.AUTOMATIC:
         _approve_by_policy(request, judged, now=now)
-        return
-    open_route(request, judged.answer, now=now)
+        return []
+    step = open_route(request, judged.answer, now=now)[0]
     # The money is set aside while people decide, if it is there.
     if all(rule.holds for rule in judged.answer.rules if rule.code in ("budget", "budget_hours")):
         budgets.hold(
             request.team, reference=request.reference, parts=parts_of(request, judged, now=now), now=now
         )
+    return clockwork.begin(request, step, lead=lead, now=now)
 
 
 @transaction.atomic
@@ -202,6 +210,7 @@ def lapse(request_id: int, *, now: datetime) -> bool:
     if request.state != State.WAITING or request.lapses_at > now:
         return False
     close(request, State.LAPSED, now=now)
+    telling.lapsed(request, now=now)
     record(Kind.REQUEST_LAPSED, actor=PORTAL, subject=("request", request.pk), team_id=request.team_id,
            what=request.name())  # fmt: skip
     return True
@@ -227,6 +236,7 @@ def answer(request_id: int, *, by: User, text: str, now: datetime) -> Request:
     )  # fmt: skip
     go_on(request, now=now)
     move(request, now=now, turn=Request.Turn.APPROVER)
+    telling.answered(request, text.strip(), now=now)
     tell(Kind.REQUEST_ANSWERED, request, by)
     return request
 
@@ -295,6 +305,7 @@ def _approve_by_policy(request: Request, judged: Judged, *, now: datetime) -> No
         reason=f"{judged.version}: every rule holds.",
     )  # fmt: skip
     grant(request, judged, count=request.count, actor=POLICY, now=now)
+    telling.decided(request, "approved", by=None, reason=judged.answer.sentence, now=now)
 
 
 def tell(kind: Kind, request: Request, by: User, **details: Any) -> None:

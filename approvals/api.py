@@ -18,13 +18,16 @@ from accounts.endpoints import Endpoint
 from accounts.models import Team
 from accounts.replay import Answer, answer_once
 from accounts.strict import PageQuery
-from approvals import actions, decisions
-from approvals.models import Evaluation, Request
+from approvals import actions, conversation, decisions, ending
+from approvals.models import Comment, Evaluation, Request, Step
 from approvals.presenting import flavor_key
 from approvals.preview import preview_of
 from approvals.serializers import (
     ApproveSerializer,
     AskSerializer,
+    CommentSerializer,
+    CommentsSerializer,
+    EditSerializer,
     FlavorOptionQuery,
     NothingSerializer,
     OptionSerializer,
@@ -49,6 +52,7 @@ IF_NONE_MATCH = OpenApiParameter(
     "If-None-Match", str, OpenApiParameter.HEADER, description="An ETag you have."
 )
 DECISIONS = frozenset({"approve", "reject", "ask"})
+MOST_COMMENTS = 200
 
 
 class RequestEndpoint(mixins.ListModelMixin, Endpoint):
@@ -59,13 +63,16 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
     lookup_value_converter = "int"
     ordering = "-created_at"
     asks = {"list": RequestQuery}
-    keyed = DECISIONS | {"create", "withdraw", "answer"}
-    guarded = DECISIONS
+    keyed = DECISIONS | {"create", "withdraw", "let_go", "answer", "add_comment"}
+    guarded = DECISIONS | {"partial_update"}
     decides = DECISIONS
 
     def get_queryset(self) -> QuerySet[Request]:
-        """Those of one's own teams; all of them for leads and auditors."""
-        return listed(Request.objects.visible_to(self.request.user))
+        """Those of one's own teams; all of them for leads and auditors; one alone also for who decides it."""
+        user = self.request.user
+        if self.detail and user.is_authenticated:
+            return listed(Request.objects.open_to(user, timezone.now()))
+        return listed(Request.objects.visible_to(user))
 
     def get_serializer_class(self) -> type[serializers.BaseSerializer[Any]]:
         """Short in a list."""
@@ -103,6 +110,42 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
         wanted = self._wanted()
         return answer_once(call, lambda: self._submit(wanted))
 
+    @extend_schema(request=EditSerializer, responses=RequestSerializer)
+    def partial_update(self, call: Call, pk: int) -> Response:
+        """Change one's own request while it waits: it is judged anew, and earlier votes are void."""
+        version, said = seen_version(call), self.body(EditSerializer)
+        found = self.get_object()
+        wanted = resolve(
+            found.offering,
+            found.spec | said.get("spec", {}),
+            team=found.team,
+            until=said.get("until", found.until),
+            reason=said.get("reason", found.reason),
+        )
+        edited = conversation.edit(
+            found.pk, wanted, by=self.caller, expected_version=version, now=timezone.now()
+        )
+        return Response(self._full(edited.pk))
+
+    @extend_schema(operation_id="requests_comments_list", responses=CommentsSerializer)
+    @action(detail=True, methods=["get"])
+    def comments(self, call: Call, pk: int) -> Response:
+        """What was said about it, oldest first: the last 200 comments."""
+        rows = Comment.objects.filter(request=self.get_object()).select_related("by").order_by("-at", "-id")
+        return Response({"results": CommentSerializer(list(rows[:MOST_COMMENTS])[::-1], many=True).data})
+
+    @extend_schema(request=ReasonSerializer, responses={201: CommentSerializer})
+    @comments.mapping.post
+    def add_comment(self, call: Call, pk: int) -> Response:
+        """Say something about it; no decision becomes stale by it."""
+        text, found = self.body(ReasonSerializer)["reason"], self.get_object().pk
+
+        def effect() -> Answer:
+            made = conversation.comment(found, by=self.caller, text=text, now=timezone.now())
+            return Answer(CommentSerializer(made).data, 201)
+
+        return answer_once(call, effect)
+
     @extend_schema(request=AskSerializer, responses=PreviewSerializer)
     @action(detail=False, methods=["post"])
     def preview(self, call: Call) -> Response:
@@ -115,6 +158,13 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
         """Take one's own request back while it waits."""
         self.body(NothingSerializer)
         return self._change(lambda found: actions.withdraw(found, by=self.caller, now=timezone.now()))
+
+    @extend_schema(request=NothingSerializer, responses=RequestSerializer)
+    @action(detail=True, methods=["post"], url_path="let-go")
+    def let_go(self, call: Call, pk: int) -> Response:
+        """End what takes no GPUs before its date; what it will not cost is free again."""
+        self.body(NothingSerializer)
+        return self._change(lambda found: ending.let_go(found, by=self.caller, now=timezone.now()))
 
     @extend_schema(request=ReasonSerializer, responses=RequestSerializer)
     @action(detail=True, methods=["post"])
@@ -175,7 +225,8 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
     def _full(self, pk: int) -> dict[str, Any]:
         judged = Evaluation.objects.select_related("policy")
         rows = listed(Request.objects.all()).select_related("tenancy__project").prefetch_related(
-            "steps", "decisions__by", "decisions__seat_of", "decisions__step", Prefetch("evaluations", queryset=judged)
+            Prefetch("steps", Step.objects.select_related("stand_in")), Prefetch("evaluations", queryset=judged),
+            "tasks__assignee", "decisions__by", "decisions__seat_of", "decisions__step",
         )  # fmt: skip
         return self.shown(rows.get(pk=pk), RequestSerializer)
 

@@ -25,12 +25,15 @@ DONE = {"approve": "Approved", "less": "Approved for less", "ask": "Asked", "rej
 def approvals(request: HttpRequest) -> HttpResponse:
     """What waits for this person, longest first."""
     user, now = visitor(request), timezone.now()
-    form = QueueFilter(request.GET, teams=listing.team_choices(user))
+    form = QueueFilter(request.GET, teams=listing.waiting_teams(user))
     rows = listing.queue(user, form, now=now)
+    is_filtered = any(request.GET.get(name) for name in form.fields)
+    if not is_filtered:
+        request.awaiting = getattr(rows[0], "in_all", 0) if rows else 0  # type: ignore[attr-defined]  # the frame shows it
     context = {
         "filter": form,
-        "is_filtered": any(request.GET.get(name) for name in form.fields),
-        "columns": listing.heads(listing.QUEUE_COLUMNS),
+        "is_filtered": is_filtered,
+        "columns": listing.QUEUE_COLUMNS,
         "rows": [listing.choosable(each, now=now) for each in rows],
         "first": reverse("approval", args=[rows[0].pk]) if rows else "",
     }
@@ -102,7 +105,7 @@ def _screen(
 
 
 def _find(viewer: User, pk: int) -> Request:
-    found = request_page.find(Request.objects.visible_to(viewer), pk)
+    found = request_page.find_for(viewer, pk, now=timezone.now())
     if found is None:
         raise Http404
     return found

@@ -13,18 +13,20 @@ from allocations import money
 from allocations.models import Allocation
 from allocations.totals import total
 from allocations.words import ago, gpus, moment, usd
+from approvals import presenting, route_words, talk
 from approvals.actions import Judged, judge
+from approvals.catalogue import in_sentence
 from approvals.decisions import asked_for, may_decide, wanted_of
 from approvals.listing import steps_of
 from approvals.models import Decision, Request, Step
 from approvals.policy import Ask
-from approvals import presenting
 from approvals.presenting import nearest_words, person, verdict
 from approvals.standing import answer_of
 from approvals.states import State
 
 Part = dict[str, Any]
-MOST_RIVALS = 4
+MOST_RIVALS = 3
+MOST_RULES = 4  # with what is asked, so that all of it is on one screen
 
 
 def context(request: Request, *, viewer: User, queue: Sequence[Request], now: datetime) -> Part:
@@ -48,7 +50,10 @@ def context(request: Request, *, viewer: User, queue: Sequence[Request], now: da
         "use": use(request, held, holdings, judged.standing.use_percent if judged else None),
         "rivals": rivals(request, count, viewer=viewer, now=now),
         "seats": seats(steps, decisions, request),
-        "talk": [d for d in decisions if d.verdict in (Decision.Verdict.ASK, Decision.Verdict.ANSWER)],
+        "talk": talk.lines(request, decisions),
+        "edited": talk.since_seen(request, viewer, decisions, talk.revisions_of(request), now=now),
+        "next": [part for part in route_words.coming(request, steps) if part["phase"] == "future"],
+        "because": Decision.Because.choices,
         "less": less(judged, count, now=now),
         "refusal": refusal,
         "requester": person(
@@ -65,7 +70,7 @@ def sentence(request: Request, count: int, held: int, cost: Decimal, *, now: dat
     change = f": from {held} to {held + gained}" if request.flavor_id else ""
     where = f" in {request.place}" if request.place else ""
     return (
-        f"{request.requester.name} ({request.team.name}) asks for {request.name(count)}{where} until "
+        f"{request.requester.name} ({request.team.name}) asks for {in_sentence(request.name(count))}{where} until "
         f"{moment(request.until, now)}{change}, for {usd(cost)}."
     )
 
@@ -88,17 +93,24 @@ def use(request: Request, held: int, holdings: Part, percent: Decimal | None) ->
     return [
         {
             "label": "Holds",
-            "text": f"{gpus(held, request.flavor.product)}, {gpus(holdings['live'] or 0)} in all"
-            if request.flavor
-            else gpus(holdings["live"] or 0),
+            "text": _held_words(request, held, holdings["live"] or 0),
         },
         {
             "label": "Asked before",
             "text": f"{asked}: {granted} granted, {rejected} rejected",
         },
-        {"label": "Given back", "text": f"{holdings['back']} early, {holdings['expired']} at the end"},
+        {
+            "label": "Given back",
+            "text": f"{holdings['back'] or 0} early, {holdings['expired'] or 0} at the end",
+        },
         {"label": "Measured use", "text": f"{percent:.0f} %" if percent is not None else "not measured yet"},
     ]
+
+
+def _held_words(request: Request, held: int, in_all: int) -> str:
+    if not in_all:
+        return "no GPUs"
+    return f"{gpus(held, request.flavor.product)}, {gpus(in_all)} in all" if request.flavor else gpus(in_all)
 
 
 def rivals(request: Request, count: int, *, viewer: User, now: datetime) -> Part:
@@ -142,8 +154,7 @@ def less(judged: Judged | None, count: int, *, now: datetime) -> Part:
     """What "approve less" starts with: the nearest automatic amount, else what is free, always below the ask."""
     if judged is None or count < 2 or not judged.wanted.spec.counted:
         return {"count": max(count - 1, 1), "words": "", "possible": False}
-    unit = judged.wanted.offering.unit
-    said = {"possible": True, "unit": "GPUs" if unit == "GPU" else f"{unit}s"}
+    said = {"possible": True, "unit": judged.wanted.offering.units(2)}
     nearest: Ask | None = judged.nearest
     if nearest is not None and nearest.count < count:
         return said | {"count": nearest.count, "words": nearest_words(judged.ask, nearest, now=now)}
@@ -182,12 +193,16 @@ def _in_line(other: Request, shown: Request, *, now: datetime) -> Part:
 def changed_since(request: Request, version: int, *, now: datetime) -> list[str]:
     """What happened after the version that somebody looked at, in words, oldest first."""
     missed = max(request.version - version, 0)
-    rows = list(request.decisions.all())[-missed:] if missed else []
-    said = [
-        f"{d.by.name if d.by else 'The policy'} {d.get_verdict_display()} {ago(d.at, now)}"
-        + (f": {d.reason}" if d.reason else "")
-        for d in rows
+    happened = [
+        (
+            d.at,
+            f"{d.by.name if d.by else 'The policy'} {d.get_verdict_display()} {ago(d.at, now)}"
+            + (f": {d.reason}" if d.reason else ""),
+        )
+        for d in request.decisions.all()
     ]
+    happened += talk.edited(request, now=now)
+    said = [words for _, words in sorted(happened)[-missed:]] if missed else []
     if request.state in (State.WITHDRAWN, State.LAPSED):
         said.append(f"It was {State(request.state).words.lower()} {ago(request.updated_at, now)}.")
     return said
@@ -231,7 +246,7 @@ def _verdict(request: Request, judged: Judged | None) -> Part:
         sentence = (
             f"{broken} of {len(stored['rules'])} rules do not hold" if broken else "Every rule holds now"
         )
-        return verdict(stored) | {"sentence": sentence}
+        return verdict(stored) | {"sentence": sentence, "most": MOST_RULES}
     evaluation = request.evaluations.last()
     assert evaluation is not None  # noqa: S101 - it is written together with the request
     return verdict(evaluation.answer)

@@ -11,9 +11,11 @@ from accounts import freshness
 from accounts.delegation import givers_for
 from accounts.models import User
 from accounts.refusals import BadInput, Conflict, NoRight, Stale
+from approvals import clockwork, telling
 from approvals.actions import Judged, close, grant, judge, locked, move, save_evaluation
+from approvals.deciders import seats_open
 from approvals.models import Decision, Request, Step
-from approvals.routing import open_next, pause
+from approvals.routing import open_next, open_step, pause
 from approvals.seats import sits
 from approvals.states import State
 from approvals.wanted import Wanted, priced
@@ -45,19 +47,22 @@ def approve(
     judged = _judge_again(request, count=wanted, now=now)
     _vote(request, step, by=by, seat_of=seat_of, verdict=Decision.Verdict.APPROVE, count=wanted,
           usd=judged.answer.usd, reason=reason, now=now)  # fmt: skip
+    kind, passed = Kind.REQUEST_STEP_DONE, []
     if not _has_quorum(step):
         move(request, now=now)
-        kind = Kind.REQUEST_STEP_DONE
     else:
         Step.objects.filter(pk=step.pk).update(done_at=now)
         following = open_next(request, step, judged.answer, now=now)
-        kind = Kind.REQUEST_STEP_DONE if following else Kind.REQUEST_APPROVED
         if following is None:
+            kind = Kind.REQUEST_APPROVED
             grant(request, judged, count=wanted, actor=by.as_actor(), now=now)
+            telling.decided(request, "approved", by=by, reason=reason, now=now)
         else:
             move(request, now=now, turn=Request.Turn.APPROVER)
+            passed = clockwork.begin(request, following, now=now)
     _tell(kind, request, by, count=wanted, asked=request.count, seat=step.seat, reason=reason,
           stands_in_for=seat_of.name if seat_of != by else "")  # fmt: skip
+    clockwork.write_down(request, passed)
     return request
 
 
@@ -80,6 +85,7 @@ def reject(
           now=now)  # fmt: skip
     Step.objects.filter(pk=step.pk).update(done_at=now)
     close(request, State.REJECTED, now=now)
+    telling.decided(request, "rejected", by=by, reason=reason, now=now)
     _tell(Kind.REQUEST_REJECTED, request, by, reason=reason, because=because, seat=step.seat)
     return request
 
@@ -96,6 +102,7 @@ def ask_back(request_id: int, *, by: User, expected_version: int, question: str,
     )  # fmt: skip
     pause(step, now=now)
     move(request, now=now, turn=Request.Turn.REQUESTER)
+    telling.asked_back(request, question.strip(), by=by, now=now)
     _tell(Kind.REQUEST_ASKED_BACK, request, by, question=question)
     return request
 
@@ -123,20 +130,16 @@ def seat_for(user: User, step: Step, request: Request, *, now: datetime) -> User
 
     The requester's seat is nobody's, whoever stands in for them.
     """
-    seats = [step.seat, step.escalate_to] if step.escalated_at else [step.seat]
-    if step.stand_in_id == user.pk or any(sits(user, seat) for seat in seats):
+    seats = seats_open(step)
+    if any(sits(user, seat) for seat in seats):
         return user
     for giver in givers_for(user, now):
         if giver.pk != request.requester_id and any(sits(giver, seat) for seat in seats):
             return giver
+    # Who was named by somebody away decides above, and no longer than they were named for.
+    if step.stand_in_id == user.pk and str(user.oid) in request.requester.managers and user.is_active:
+        return user
     return None
-
-
-def open_step(request: Request) -> Step | None:
-    """The step that waits for a decision."""
-    # Chosen here and not by the database: pages have the steps at hand already.
-    steps = [s for s in request.steps.all() if s.version == request.content_version and s.done_at is None]
-    return min(steps, key=lambda step: step.position, default=None)
 
 
 def _locked(request_id: int, *, by: User, expected_version: int, now: datetime) -> tuple[Request, Step, User]:

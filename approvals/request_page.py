@@ -7,19 +7,23 @@ from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Prefetch
+from django.db.models import Exists, F, OuterRef, Prefetch, Sum, prefetch_related_objects
 from django.urls import reverse
 
 from accounts.models import User
 from accounts.roles import Permission
 from allocations import money
-from allocations.models import Allocation
+from allocations.models import Allocation, Hold
 from allocations.words import ahead, gpus, moment, usd
-from approvals import timeline
+from approvals import ending, route_words, talk, task_page, timeline
+from approvals.catalogue import in_sentence
+from approvals.decisions import may_decide
 from approvals.listing import steps_of, with_all
-from approvals.models import Decision, Evaluation, Request, Step
+from approvals.models import Comment, Decision, Evaluation, Request, Step, Task
 from approvals.presenting import (
     ask_link,
+    asks,
+    offering_link,
     person,
     state_of,
     usual_wait,
@@ -27,16 +31,18 @@ from approvals.presenting import (
     verdict,
 )
 from approvals.states import State
+from approvals.task_words import label_of, said
 from provisioning.models import Tenancy
 
 Part = dict[str, Any]
-TALK = (Decision.Verdict.ASK, Decision.Verdict.ANSWER)
 
 
 def context(request: Request, *, viewer: User, now: datetime) -> Part:
     """Everything the page needs, of a request from `with_all()`."""
     state = state_of(request, now=now)
-    evaluation = request.evaluations.select_related("policy").first()
+    prefetch_related_objects([request], Prefetch("tasks", Task.objects.select_related("assignee")))
+    judged = request.evaluations.filter(content_version=request.content_version)
+    evaluation = judged.select_related("policy").first()
     assert evaluation is not None  # noqa: S101 - it is written together with the request
     decisions = list(request.decisions.all())
     steps = steps_of(request)
@@ -60,12 +66,15 @@ def context(request: Request, *, viewer: User, now: datetime) -> Part:
             decisions=decisions,
             steps=steps,
             allocations=allocations,
+            edits=talk.edits(request, evaluation, talk.revisions_of(request)),
         ),
         "facts": facts(request, evaluation),
-        "talk": [line(d) for d in decisions if d.verdict in TALK],
+        "talk": talk.lines(request, decisions),
         "held": held,
-        "may": _may(request, state, held, viewer),
+        "tasks": task_page.of_request(request, viewer=viewer),
+        "may": _may(request, state, held, viewer, now=now),
         "again": _again(request, now),
+        "offered": request.offered_again_at is not None and request.team_id in viewer.team_ids,
         "curl": curl(request),
     }
 
@@ -74,31 +83,44 @@ def find(requests: Any, pk: int) -> Request | None:
     """A request with everything its page says; None when it is not among these."""
     told = Decision.objects.select_related("by", "step")
     found: Request | None = (
-        with_all(requests).prefetch_related(Prefetch("decisions", told)).filter(pk=pk).first()
+        with_all(requests)
+        .annotate(has_comments=Exists(Comment.objects.filter(request=OuterRef("pk"))))
+        .prefetch_related(Prefetch("decisions", told))
+        .filter(pk=pk)
+        .first()
     )
     return found
 
 
+def find_for(viewer: User, pk: int, *, now: datetime) -> Request | None:
+    """The same of what this person sees: of their teams, or because the decision is theirs."""
+    found = find(Request.objects.visible_to(viewer), pk)
+    return found or find(Request.objects.open_to(viewer, now), pk)
+
+
 def sentence(request: Request, state: State, decisions: Sequence[Decision], *, now: datetime) -> str:
     """What it is, since when, where, until when, and what comes; never a bare state."""
-    what, until = request.given_name, moment(getattr(request, "held_until", None) or request.until, now)
+    name, until = request.given_name, moment(getattr(request, "held_until", None) or request.until, now)
+    what = in_sentence(name)
     where = f" in {request.place}" if request.place else ""
     held = request.given_name
     if request.flavor is not None and request.offering in ("gpus", "training"):
         held = gpus(getattr(request, "held_gpus", None) or 0, request.flavor.product)
     by_hand = "A platform lead carries it out." if request.of.by_person else "Usually a few seconds."
+    then = "then back by itself" if request.flavor_id else "then a platform lead asks and takes it down"
+    ended = f"{name}{where} went back." if request.flavor_id else f"The time of {what}{where} is over."
     last = next((d for d in reversed(decisions) if d.verdict == Decision.Verdict.REJECT), None)
     who = last.by.name if last and last.by else "The policy"
     words = {
-        State.WAITING: f"{request.team.name} asks for {what}{where} until {until}, for {usd(request.usd)}.",
+        State.WAITING: asks(request, now=now),
         State.SETTING_UP: f"{held}: being set up{where}. {by_hand}",
-        State.ACTIVE: f"{held}{where}: {request.team.name}’s until {until}, then back by itself.",
+        State.ACTIVE: f"{held}{where}: {request.team.name}’s until {until}, {then}.",
         State.ENDING_SOON: f"{held}{where}: back on {until}. Ask again to go on after that.",
-        State.ENDED: f"{what}{where} went back. Ask again whenever you need it.",
+        State.ENDED: f"{ended} Ask again whenever you need it.",
         State.REJECTED: f"{who} rejected it: {last.reason if last else ''}",
         State.WITHDRAWN: f"{request.requester.name} took it back before it was decided.",
         State.LAPSED: "Nobody decided in time. Ask again, and say why it matters.",
-        State.FAILED: f"{what}: granted, but could not be set up{where}. Platform leads see it.",
+        State.FAILED: f"{name}: granted, but could not be set up{where}. {_freed(request)}",
     }
     return words[state]
 
@@ -121,12 +143,13 @@ def waiting_line(
         }
     step = next(step for step in steps if step.done_at is None)
     ahead = Step.objects.filter(
-        seat=step.seat, done_at=None, opened_at__lt=step.opened_at, request__state=State.WAITING
-    )
+        seat=step.seat, done_at=None, opened_at__lt=step.opened_at, request__state=State.WAITING,
+        version=F("request__content_version"),
+    )  # fmt: skip
     place = ahead.exclude(request=request.pk).count() + 1
     return {
         "kind": "wait",
-        "what": f"Waits for {', then '.join(s.words for s in steps if s.done_at is None)}",
+        "what": f"Waits for {', then '.join(route_words.who(s) for s in steps if s.done_at is None)}",
         "since": step.opened_at,
         "due": step.due_at,
         "place": "first" if place == 1 else f"{place - 1} before it",
@@ -151,9 +174,14 @@ def figures(
         then = f"{usd(in_all)} by the end, {usd(per_day)} a day"
         cost = _figure("Cost so far" if held else "Cost", usd(so_far), "", then if held else "in all")
     if flavor is None:
-        unit = request.of.unit
         many = given or request.count
-        first = _figure(request.of.name, f"{many:,}", unit if many == 1 else f"{unit}s", note)
+        first = _figure(request.of.name, f"{many:,}", request.of.units(many), note)
+        if given:
+            # What was let go of, or never carried out, costs less than was granted.
+            paid = Hold.objects.filter(reference=request.reference).aggregate(all=Sum("usd"))[
+                "all"
+            ] or Decimal(0)
+            cost = _figure("Cost", usd(paid), "", f"in all, {usd(per_day)} a day")
         return [first, cost, _end(request, held, now)]
     count = held.gpus if held else request.gpus // request.count * (given or request.count)
     return [_figure("GPUs", str(count), flavor.product, note), cost, _end(request, held, now)]
@@ -161,7 +189,7 @@ def figures(
 
 def facts(request: Request, evaluation: Evaluation) -> list[Part]:
     """Who, where, for what, under which numbers."""
-    tenancy, cluster = request.tenancy, request.flavor.cluster if request.flavor else None
+    tenancy = request.tenancy
     team = reverse("team", args=[request.team.slug])
     rows: list[Part] = [
         {"label": "Request", "copyable": str(request.pk)},
@@ -169,13 +197,39 @@ def facts(request: Request, evaluation: Evaluation) -> list[Part]:
         {"label": "Asked", "at": request.created_at},
         {"label": "Team", "text": request.team.name, "href": team},
         {"label": "Offering", "text": request.of.name},
-        *([{"label": "Cluster", "text": cluster.name, "href": reverse("cluster", args=[cluster.name])}] if cluster else []),
+        *_of_cluster(request),
         *_of_place(tenancy, team),
-        {"label": "For", "text": request.get_purpose_display()},
+        *_of_spec(request),
         {"label": "Until", "at": request.until},
         {"label": "Judged by", "text": str(evaluation.policy), "href": reverse("policy")},
     ]  # fmt: skip
     return rows
+
+
+def _of_cluster(request: Request) -> list[Part]:
+    if request.flavor is None:
+        return [{"label": "Place", "text": request.place}] if request.place else []
+    name = request.flavor.cluster.name
+    return [
+        {"label": "Cluster", "text": name, "href": reverse("cluster", args=[name])},
+        {"label": "For", "text": request.get_purpose_display()},
+    ]
+
+
+def _of_spec(request: Request) -> list[Part]:
+    """What else was said, where the title and the place do not say it all."""
+    if request.offering in ("gpus", "training"):
+        return []
+    return [
+        {"label": label_of(request.of, name), "text": f"{value:,}" if isinstance(value, int) else str(value)}
+        for name, value in said(request) if name != "flavor"
+    ]  # fmt: skip
+
+
+def _freed(request: Request) -> str:
+    task = timeline.task_of(request, Task.Kind.SET_UP)
+    never = task is not None and task.state == Task.State.FAILED
+    return "What was set aside for it is free again." if never else "Platform leads see it."
 
 
 def _of_place(tenancy: Tenancy | None, team: str) -> list[Part]:
@@ -186,12 +240,6 @@ def _of_place(tenancy: Tenancy | None, team: str) -> list[Part]:
         {"label": "Namespace", "copyable": tenancy.namespace},
         {"label": "Environment", "text": tenancy.get_environment_display()},
     ]
-
-
-def line(decision: Decision) -> Part:
-    """One line of the conversation."""
-    return {"who": person(decision.by) if decision.by else {"name": "The policy"}, "at": decision.at,
-            "text": decision.reason}  # fmt: skip
 
 
 def curl(request: Request) -> str:
@@ -212,23 +260,24 @@ def curl(request: Request) -> str:
     )
 
 
-def _may(request: Request, state: State, held: Allocation | None, viewer: User) -> Part:
+def _may(request: Request, state: State, held: Allocation | None, viewer: User, *, now: datetime) -> Part:
     mine, member = viewer.pk == request.requester_id, request.team_id in viewer.team_ids
     waits = state is State.WAITING
-    decides = viewer.may(Permission.DECIDE_AS_PLATFORM) or viewer.may(Permission.DECIDE_AS_LEADERSHIP)
     return {
         "withdraw": mine and waits,
         "answer": mine and waits and request.turn == Request.Turn.REQUESTER,
         "give_back": held is not None and (member or viewer.may(Permission.MANAGE_BUDGETS)),
+        "let_go": (member or viewer.may(Permission.MANAGE_BUDGETS)) and ending.may_let_go(request, now=now),
         "again": member and not waits,
-        "decide": waits and decides and not mine,
+        "edit": mine and waits,
+        "decide": waits and not mine and not may_decide(request, viewer, now=now),
     }
 
 
 def _again(request: Request, now: datetime) -> str:
-    if request.flavor is None or request.offering != "gpus":
-        return ""
     until = (now + (request.until - request.created_at)).replace(second=0, microsecond=0)
+    if request.flavor is None or request.offering != "gpus":
+        return offering_link(request.offering, team=request.team.slug, spec=request.spec, until=until)
     return ask_link(
         team=request.team.slug,
         flavor=request.flavor,

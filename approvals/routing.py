@@ -43,6 +43,13 @@ def seat_of(plan: StepPlan, requester: User) -> tuple[str, str]:
     return f"person:{oid}", f"{known[0].name}, manager" if known else "the requester’s manager"
 
 
+def open_step(request: Request) -> Step | None:
+    """The step that waits for a decision."""
+    # Chosen here and not by the database: pages have the steps at hand already.
+    steps = [s for s in request.steps.all() if s.version == request.content_version and s.done_at is None]
+    return min(steps, key=lambda step: step.position, default=None)
+
+
 def start(step: Step, *, now: datetime) -> None:
     """Open a step: from now on its time runs. The caller saves it."""
     step.opened_at = now
@@ -65,7 +72,7 @@ def go_on(request: Request, *, now: datetime) -> None:
 
 
 def open_next(request: Request, step: Step, answer: Evaluation, *, now: datetime) -> Step | None:
-    """Open the step after a decided one that the ask, as it now is, still needs; those it needs no longer are dropped."""
+    """Open the step after a decided one that the ask, as it now is, still needs; the others are dropped."""
     needed = {seat_of(plan, request.requester)[0] for plan in answer.route}
     later = request.steps.filter(version=request.content_version, position__gt=step.position)
     later.exclude(seat__in=needed).delete()

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from django.db.models import QuerySet
 
 from accounts import people
+from accounts.actions import object_ids
 from accounts.models import User
 from accounts.roles import Permission
 from approvals.document import ENGINEERING_LEADERSHIP, PLATFORM_LEADS
@@ -42,4 +43,4 @@ def holders(seat: str) -> QuerySet[User]:
     if seat in RIGHTS:
         return people.holding(RIGHTS[seat])
     sort, _, oid = seat.partition(":")
-    return people.in_group(oid) if sort == "group" else User.objects.filter(oid=oid, is_active=True)
+    return people.in_group(oid) if sort == "group" else people.present().filter(oid__in=object_ids([oid]))

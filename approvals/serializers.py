@@ -15,7 +15,7 @@ from allocations.models import Allocation
 from approvals.catalogue import CHOICES
 from approvals.decisions import may_decide
 from approvals.listing import steps_of
-from approvals.models import Comment, Decision, Evaluation, PolicyVersion, Request, Step
+from approvals.models import Decision, Evaluation, PolicyVersion, Request, Step
 from approvals.policy import Outcome
 from approvals.presenting import state_of
 from approvals.states import STORED, State
@@ -122,7 +122,7 @@ class NextSerializer(serializers.Serializer[Any]):
     at = serializers.DateTimeField(allow_null=True)
 
 
-class CommentSerializer(serializers.Serializer[Comment]):
+class CommentSerializer(serializers.Serializer[Any]):
     """Something said about a request."""
 
     by = PersonSerializer()

@@ -1,9 +1,9 @@
-"""When requests lapse: a query over dates, not a timer."""
+"""When requests lapse and what they brought ends: queries over dates, not timers."""
 
 from celery import shared_task
 from django.utils import timezone
 
-from approvals import actions
+from approvals import actions, clockwork, ending, free_again
 from approvals.models import Request
 
 
@@ -18,3 +18,25 @@ def lapse() -> None:
         .values_list("pk", flat=True)
     ):
         actions.lapse(request_id, now=now)
+
+
+@shared_task(name="approvals.tasks.look_at_routes")
+def look_at_routes() -> None:
+    """Remind, find stand-ins and pass on where it is due, each request in a transaction of its own."""
+    now = timezone.now()
+    for request_id in clockwork.due(now):
+        clockwork.look(request_id, now=now)
+
+
+@shared_task(name="approvals.tasks.offer_again")
+def offer_again() -> None:
+    """Offer what was rejected for want of capacity, where there is enough by now."""
+    free_again.sweep(timezone.now())
+
+
+@shared_task(name="approvals.tasks.end_offerings")
+def end_offerings() -> None:
+    """Ask for everything to be taken down whose time is over, each in a transaction of its own."""
+    now = timezone.now()
+    for request_id in ending.due(now).values_list("pk", flat=True)[: ending.MOST_AT_ONCE]:
+        ending.end(request_id, now=now)

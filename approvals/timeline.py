@@ -1,12 +1,13 @@
 """What happened to a request and what comes: entries for the timeline, oldest first, the future last."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
 from allocations.models import Allocation
 from allocations.words import gpus, usd
-from approvals.document import seat_words
+from approvals import route_words
+from approvals.catalogue import in_sentence
 from approvals.models import Decision, Evaluation, Request, Step, Task
 from approvals.states import State
 
@@ -21,17 +22,24 @@ def entries(
     decisions: Sequence[Decision],
     steps: Sequence[Step],
     allocations: Sequence[Allocation],
+    edits: Iterable[Part] = (),
 ) -> list[Part]:
-    """Past, now and future of a request that came from `with_holding()`."""
-    past = [_asked(request, evaluation), *map(_decided, decisions), *_held(request, allocations)]
+    """Past, now and future of a request that came from `with_holding()`; `edits` is how it became what it is."""
+    past = [
+        *(list(edits) or [_asked(request, evaluation)]),
+        *map(_decided, decisions),
+        *_held(request, allocations),
+        *_carried_out(request),
+        *route_words.past(request.steps.all()),
+    ]
     if state in (State.WITHDRAWN, State.LAPSED):
         past.append(_past(state.words, request.decided_at, tone="past"))
     past.sort(key=lambda entry: entry["at"])
-    return [*past, *_coming(request, state, steps, getattr(request, "held_until", None))]
+    return [*past, *coming(request, state, steps, getattr(request, "held_until", None))]
 
 
 def _asked(request: Request, evaluation: Evaluation) -> Part:
-    what = f"Asked for {request.name()}"
+    what = f"Asked for {in_sentence(request.name())}"
     why = f"{request.requester.name} asked; {evaluation.policy} answered: {evaluation.answer['sentence']}"
     return _past(what, request.created_at, why=why, tone="moving")
 
@@ -43,19 +51,26 @@ def _decided(decision: Decision) -> Part:
         title = f"Approved {decision.count} of {decision.request.count} as {decision.step.words}"
     tones = {Decision.Verdict.APPROVE: "good", Decision.Verdict.REJECT: "bad"}
     who = decision.by.name if decision.by else "The policy"
-    return _past(title, decision.at, who=who, why=decision.reason, tone=tones.get(verdict, "waiting"))
+    void = verdict in Decision.VOTES and decision.content_version < decision.request.content_version
+    why = f"{decision.reason} Void: it was changed since.".strip() if void else decision.reason
+    return _past(title, decision.at, who=who, why=why, tone=tones.get(verdict, "waiting"))
 
 
 def _held(request: Request, allocations: Sequence[Allocation]) -> Iterator[Part]:
     """What was held: set up, given back in part or whole, ended."""
     tenancy, flavor = request.tenancy, request.flavor
-    if tenancy is None or flavor is None:
+    made = allocations or request.offering == "namespace"
+    if tenancy is None or not made:
         return
-    if allocations and tenancy.true_since and request.decided_at and tenancy.true_since >= request.decided_at:
-        where = f"on {flavor.cluster.name}"
-        yield _past(f"Set up {where}", tenancy.true_since, why="Every object stands as wanted.", tone="good")
+    if tenancy.true_since and request.decided_at and tenancy.true_since >= request.decided_at:
+        yield _past(
+            f"Set up on {request.place}",
+            tenancy.true_since,
+            why="Every object stands as wanted.",
+            tone="good",
+        )
     for allocation in allocations:
-        if allocation.ended_at is None:
+        if allocation.ended_at is None or flavor is None:
             continue
         rest = next((a.gpus for a in allocations if a.starts_at == allocation.ended_at), 0)
         if allocation.end_reason == Allocation.End.EXPIRED:
@@ -65,16 +80,19 @@ def _held(request: Request, allocations: Sequence[Allocation]) -> Iterator[Part]
             yield _past(f"Gave back {back}", allocation.ended_at, who=allocation.ended_by, tone="ending")
 
 
-def _coming(
+def coming(
     request: Request, state: State, steps: Sequence[Step], held_until: datetime | None
 ) -> Iterator[Part]:
+    """What it is doing now and what happens next, with dates where they are known."""
     on = f" on {request.place}" if request.place else ""
     if state is State.WAITING:
-        yield from _steps(request, steps)
+        yield from route_words.coming(request, steps)
         yield _future("Lapses, if nobody has decided", request.lapses_at)
         yield _future(f"Ends, when approved; {usd(request.usd)} at most", request.until)
     elif state is State.SETTING_UP:
         yield _now(f"Setting up{on}", why=_task_words(request) or "Usually a few seconds.", tone="moving")
+    elif state is State.ENDED and (task := task_of(request, Task.Kind.TAKE_DOWN)) and not task.is_over:
+        yield _now("Being taken down" if task.assignee else "To be taken down", why=_who(task), tone="ending")
     elif state is State.FAILED:
         yield _now("Could not be set up", why=_failure(request), tone="bad")
     elif state is State.ACTIVE:
@@ -83,46 +101,50 @@ def _coming(
         yield _now("Ending soon", tone="ending")
     if held_until is not None:
         yield _future("Ends; the GPUs go back to the pool by themselves", held_until)
-
-
-def _steps(request: Request, steps: Sequence[Step]) -> Iterator[Part]:
-    for step in steps:
-        if step.done_at is not None:
-            continue
-        if step.opened_at is None:
-            yield _future(f"Then {step.words} decide", "")
-        elif request.turn == Request.Turn.REQUESTER:
-            yield _now(
-                f"{request.requester.name} answers",
-                why="The time of who decides stands still.",
-                tone="waiting",
-            )
-        else:
-            title = f"{step.words[:1].upper()}{step.words[1:]} decide"
-            yield _now(title, tone="waiting") | {"at": ""}
-            yield from _clock(step)
-
-
-def _clock(step: Step) -> Iterator[Part]:
-    """What happens by itself while a step waits, with its dates."""
-    if step.reminded_at is None and step.remind_at:
-        yield _future(f"{step.words[:1].upper()}{step.words[1:]} are reminded", step.remind_at)
-    if step.due_at:
-        yield _future("Should be decided by", step.due_at)
-    if step.escalated_at is None and step.escalate_at and step.escalate_to != step.seat:
-        yield _future(f"Then {seat_words(step.escalate_to)} may decide it, too", step.escalate_at)
+    elif request.flavor_id is None and state in (State.SETTING_UP, State.ACTIVE, State.ENDING_SOON):
+        yield _future("Ends; a platform lead asks, then takes it down", request.until)
 
 
 def _task_words(request: Request) -> str:
     """Who carries it out, where a person does."""
-    task = getattr(request, "task", None)
-    if task is None:
-        return ""
-    return f"{task.assignee.name} carries it out." if task.assignee else "A platform lead takes it from here."
+    task = task_of(request, Task.Kind.SET_UP)
+    return _who(task) if task and not task.is_over else ""
+
+
+def _who(task: Task) -> str:
+    if task.assignee is None or task.taken_at is None:
+        return "A platform lead takes it from here."
+    return f"{task.assignee.name} has had it since {task.taken_at:%d %b, %H:%M} UTC."
+
+
+def task_of(request: Request, kind: str) -> Task | None:
+    """The request's task of a kind, of those that are at hand; None when nobody was asked."""
+    return next((task for task in request.tasks.all() if task.kind == kind), None)
+
+
+def _carried_out(request: Request) -> Iterator[Part]:
+    """What people did for it: asked to, done or not with their note, not needed any more."""
+    for task in request.tasks.all():
+        is_down = task.kind == Task.Kind.TAKE_DOWN
+        if is_down:
+            early = task.created_at < request.until and request.flavor_id is None
+            title = "Let go early" if early else "Its time was over"
+            yield _past(title, task.created_at, why="Platform leads were asked to take it down.", tone="past")
+        who = task.assignee.name if task.assignee else ""
+        if task.state == Task.State.DONE:
+            title = "Taken down" if is_down else "Carried out"
+            yield _past(title, task.done_at, who=who, why=task.note, tone="past" if is_down else "good")
+        elif task.state == Task.State.FAILED:
+            title = "Could not be taken down" if is_down else "Could not be carried out"
+            yield _past(title, task.done_at, who=who, why=task.note, tone="bad")
+        elif task.state == Task.State.DROPPED:
+            yield _past(
+                "Over before it was carried out", task.done_at, why="It has cost nothing.", tone="past"
+            )
 
 
 def _failure(request: Request) -> str:
-    task = getattr(request, "task", None)
+    task = task_of(request, Task.Kind.SET_UP)
     if task is not None and task.state == Task.State.FAILED:
         return str(task.note)
     return str(request.tenancy.ready["message"]) if request.tenancy else ""

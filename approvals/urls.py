@@ -2,13 +2,32 @@
 
 from django.urls import path
 
-from approvals import approval_views, bulk_views, policy_views, request_form, views
+from approvals import (
+    approval_views,
+    bulk_views,
+    catalogue_views,
+    offering_pages,
+    policy_views,
+    request_form,
+    talk_views,
+    task_views,
+    views,
+)
 
 urlpatterns = [
     path("requests/", views.requests, name="requests"),
     path("requests/new", request_form.request_new, name="request-new"),
     path("requests/preview", request_form.request_preview, name="request-preview"),
+    path("requests/new/<slug:key>", offering_pages.request_offering, name="request-offering"),
+    path(
+        "requests/preview/<slug:key>",
+        offering_pages.request_offering_preview,
+        name="request-offering-preview",
+    ),
     path("requests/<int:pk>/", views.request, name="request"),
+    path("requests/<int:pk>/let-go", task_views.let_go, name="request-let-go"),
+    path("requests/<int:pk>/edit", talk_views.edit, name="request-edit"),
+    path("requests/<int:pk>/comment", talk_views.comment, name="request-comment"),
     path("requests/<int:pk>/withdraw", views.withdraw, name="request-withdraw"),
     path("requests/<int:pk>/answer", views.answer, name="request-answer"),
     path("approvals/", approval_views.approvals, name="approvals"),
@@ -25,4 +44,8 @@ urlpatterns = [
     path("policy/drafts/<int:pk>/take-over", policy_views.take_over, name="policy-take-over"),
     path("policy/drafts/<int:pk>/discard", policy_views.discard, name="policy-discard"),
     path("policy/drafts/<int:pk>/activate", policy_views.activate, name="policy-activate"),
+    path("catalogue/", catalogue_views.catalogue, name="catalogue"),
+    path("catalogue/<slug:key>/", catalogue_views.offering, name="offering"),
+    path("tasks/", task_views.tasks, name="tasks"),
+    path("tasks/<int:pk>/", task_views.task, name="task"),
 ]

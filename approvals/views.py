@@ -79,7 +79,7 @@ def _act(
 
 def _page(request: HttpRequest, pk: int, form: ReasonForm, *, status: int = 200) -> HttpResponse:
     viewer = visitor(request)
-    asked = request_page.find(Request.objects.visible_to(viewer), pk)
+    asked = request_page.find_for(viewer, pk, now=timezone.now())
     if asked is None:
         raise Http404
     context = request_page.context(asked, viewer=viewer, now=timezone.now()) | {"form": form}

@@ -11,6 +11,17 @@ SCHEDULE = {
     },
     "sample use": {"task": "allocations.tasks.sample_use", "schedule": 60.0, "options": {"expires": 60}},
     "lapse requests": {"task": "approvals.tasks.lapse", "schedule": 30.0, "options": {"expires": 60}},
+    "look at routes": {
+        "task": "approvals.tasks.look_at_routes",
+        "schedule": 60.0,
+        "options": {"expires": 60},
+    },
+    "offer again": {
+        "task": "approvals.tasks.offer_again",
+        "schedule": 60.0,
+        "options": {"expires": 60},
+    },
+    "end offerings": {"task": "approvals.tasks.end_offerings", "schedule": 5.0, "options": {"expires": 10}},
     "look at clusters": {
         "task": "provisioning.tasks.look_at_clusters",
         "schedule": 30.0,

@@ -21,9 +21,14 @@ VERDICTS = {
 
 @register.inclusion_tag("parts/verdict.html")
 def verdict_strip(verdict: Part) -> Context:
-    """The answer in one sentence, then its rules, the deciding one first."""
+    """The answer in one sentence, then its rules, the deciding ones first; `most` folds those that hold after it."""
     rules = sorted(verdict.get("rules", ()), key=lambda rule: not rule.get("deciding", False))
-    return {"verdict": verdict, "rules": rules, "icon_name": VERDICTS.get(verdict["tone"], "info")}
+    deciding = sum(bool(rule.get("deciding")) for rule in rules)
+    most = max(verdict.get("most", len(rules)), deciding)
+    return {
+        "verdict": verdict, "rules": rules[:most], "folded": rules[most:],
+        "icon_name": VERDICTS.get(verdict["tone"], "info"),
+    }  # fmt: skip
 
 
 @register.inclusion_tag("parts/before_after.html")

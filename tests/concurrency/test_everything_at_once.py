@@ -24,6 +24,7 @@ from allocations.money import month_of
 from approvals import actions as approvals
 from approvals import decisions
 from approvals.models import Request
+from approvals.routing import open_step
 from fleet.actions import change_cluster, change_flavor
 from fleet.models import Flavor
 from onboarding.actions import Enrolment, Start, onboard
@@ -82,7 +83,7 @@ class Mixed:
         request = self.random.choice(Request.objects.waiting() or [None])
         if request is None:
             return
-        seat = decisions.open_step(request)
+        seat = open_step(request)
         role = Role.PLATFORM_LEAD if seat and seat.seat == "platform_leads" else Role.ENGINEERING_LEADERSHIP
         by, now = factories.person("", role), timezone.now()
         if self.random.random() < 0.7:

@@ -29,6 +29,11 @@ class Caller:
         """Read."""
         return requests.get(f"{self.url}/api/v1/{path}", headers=self._headers(), timeout=LONGEST)
 
+    def patch(self, path: str, body: dict[str, Any], *, seen: str) -> requests.Response:
+        """Change something that was seen with this ETag."""
+        headers = self._headers() | {"If-Match": seen}
+        return requests.patch(f"{self.url}/api/v1/{path}", json=body, headers=headers, timeout=LONGEST)
+
     def post(self, path: str, body: dict[str, Any], *, key: str = "", seen: str = "") -> requests.Response:
         """Change something once; `seen` is the ETag it was seen with. A 503 or a key at work is repeated as told."""
         headers = self._headers() | {"Idempotency-Key": key or uuid.uuid4().hex}

@@ -1,0 +1,149 @@
+"""What people are told about a request: the words of its page, put into one message for each event.
+
+Everything here is called inside the transaction of what it tells of, before its audit event.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from django.urls import reverse
+
+from accounts.models import User
+from allocations.words import moment, usd
+from approvals import deciders
+from approvals.document import seat_words
+from approvals.models import Comment, Decision, Request, Step
+from approvals.presenting import asks, usual_wait, usual_words, verdict
+from notices.actions import tell, tell_channels
+from notices.kinds import NoticeKind
+from notices.message import Message
+
+
+def waits(
+    request: Request, step: Step, *, now: datetime, to: Iterable[User] | None = None, lead: str = "",
+    kind: NoticeKind = NoticeKind.REQUEST_WAITING,
+) -> None:  # fmt: skip
+    """Tell who may decide an open step that it waits for them; who is out of office only where nobody else is there.
+
+    `to` is for fewer of them, `lead` a sentence in front, such as that something changed.
+    """
+    if to is None:
+        everybody = deciders.candidates(step, request, now=now)
+        to = deciders.at_work(everybody, now=now) or everybody
+    answer = _answer(request)
+    title = f"{request.team.name} asks for {request.name()}"
+    sentence = f"{lead} {asks(request, now=now)} {answer['sentence']}".strip()
+    rules = [(rule["mark"], rule["text"], rule["number"]) for rule in verdict(answer)["rules"]]
+    said = _message(
+        request, title, sentence, facts=_facts_of(step, now=now), rules=rules, action="Decide", now=now
+    )
+    _tell(kind, request, said, to=to, link=reverse("approval", args=[request.pk]), now=now)
+
+
+def decided(request: Request, decision: str, *, by: User | None, reason: str, now: datetime) -> None:
+    """Tell the requester what people decided; what the policy decided they have seen, so only channels are told."""
+    what = f"{decision.capitalize()}: {request.given_name} for {request.team.name}"
+    who = by.name if by else "The policy"
+    sentence = f"{who} {decision} it: {reason}" if reason else f"{who} {decision} it."
+    said = _message(request, what, sentence, now=now)
+    _tell(NoticeKind.REQUEST_DECIDED, request, said, to=[request.requester] if by else [], now=now)
+
+
+def asked_back(request: Request, question: str, *, by: User, now: datetime) -> None:
+    """Tell the requester that it waits for their answer."""
+    sentence = f"{by.name} asks: {question} The clock stands still until you answer."
+    said = _message(request, f"A question about {_what(request)}", sentence, action="Answer", now=now)
+    _tell(NoticeKind.REQUEST_ASKED_BACK, request, said, to=[request.requester], now=now)
+
+
+def answered(request: Request, text: str, *, now: datetime) -> None:
+    """Tell who asked what the requester answered."""
+    questions = Decision.objects.filter(request=request, verdict=Decision.Verdict.ASK).select_related("by")
+    asker = questions.order_by("-at", "-id").first()
+    sentence = f"{request.requester.name} answers: {text}"
+    said = _message(request, f"An answer about {_what(request)}", sentence, action="Decide", now=now)
+    link = reverse("approval", args=[request.pk])
+    to = [asker.by] if asker and asker.by else []
+    _tell(NoticeKind.REQUEST_ANSWERED, request, said, to=to, link=link, now=now)
+
+
+def commented(request: Request, text: str, *, by: User, now: datetime) -> None:
+    """Tell those who take part in a request what somebody else said about it."""
+    said = _message(request, f"{by.name} about {_what(request)}", f"{by.name}: {text}", now=now)
+    _tell(NoticeKind.REQUEST_COMMENTED, request, said, to=taking_part(request, but=by), now=now)
+
+
+def changed(request: Request, said: str, *, to: Iterable[User], now: datetime) -> None:
+    """Tell those who took part and are not asked again that the requester changed it."""
+    message = _message(request, f"Changed: {_what(request)}", said, now=now)
+    _tell(NoticeKind.REQUEST_COMMENTED, request, message, to=to, now=now)
+
+
+def lapsed(request: Request, *, now: datetime) -> None:
+    """Tell the requester that nobody decided in time."""
+    said = _message(
+        request, f"Lapsed: {_what(request)}",
+        "Nobody decided in time. Ask again, and say why it matters.", action="Ask again", now=now,
+    )  # fmt: skip
+    _tell(NoticeKind.REQUEST_LAPSED, request, said, to=[request.requester], now=now)
+
+
+def offered_again(request: Request, *, now: datetime) -> None:
+    """Tell the requester that what was rejected because too few were free has become free."""
+    said = _message(
+        request, f"Free now: {_what(request)}",
+        "When you asked for it, too few were free. Now there are enough, and the budget suffices: ask again. "
+        "Nothing is kept for you until then.", action="Ask again", now=now,
+    )  # fmt: skip
+    _tell(NoticeKind.REQUEST_OFFERED_AGAIN, request, said, to=[request.requester], now=now)
+
+
+def taking_part(request: Request, *, but: User) -> list[User]:
+    """Who asked, decided, asked back or commented, without one of them; in one query."""
+    said = Decision.objects.filter(request=request).values("by")
+    commented = Comment.objects.filter(request=request).values("by")
+    ids = said.union(commented)
+    pks = {row["by"] for row in ids} | {request.requester_id}
+    return list(User.objects.filter(pk__in=pks - {but.pk, None}))
+
+
+def _what(request: Request) -> str:
+    return f"{request.name()} for {request.team.name}"
+
+
+def _answer(request: Request) -> dict[str, Any]:
+    """The policy's newest answer, as it is stored."""
+    found: dict[str, Any] = request.evaluations.order_by("-id").values_list("answer", flat=True)[0]
+    return found
+
+
+def _message(
+    request: Request, title: str, sentence: str, *, now: datetime, facts: Iterable[tuple[str, str]] = (),
+    rules: Iterable[tuple[str, str, str]] = (), action: str = "Open the request",
+) -> Message:  # fmt: skip
+    known = [
+        ("Asked by", request.requester.name),
+        ("Until", moment(request.until, now)),
+        ("Cost", usd(request.usd)),
+    ]
+    known += [*facts, *([("Why", request.reason)] if request.reason else [])]
+    return Message(title=title, sentence=sentence, facts=tuple(known), rules=tuple(rules), action=action)
+
+
+def _facts_of(step: Step, *, now: datetime) -> list[tuple[str, str]]:
+    decides = step.words if not step.escalated_at else f"{step.words}, {seat_words(step.escalate_to)}"
+    usual = usual_words(usual_wait([step.seat])).removeprefix("Usually ").removesuffix(".")
+    facts = [("Decides", decides)] + ([("Usual time", usual)] if usual else [])
+    return [*facts, ("To be decided by", moment(step.due_at, now))] if step.due_at else facts
+
+
+def _tell(
+    kind: NoticeKind, request: Request, said: Message, *, to: Iterable[User], now: datetime, link: str = ""
+) -> None:  # fmt: skip
+    about = ("request", request.pk)
+    link = link or reverse("request", args=[request.pk])
+    people = list(to)
+    if people:
+        tell(kind, to=people, subject=about, link=link, message=said, now=now)
+    tell_channels(kind, subject=about, link=link, message=said, now=now)

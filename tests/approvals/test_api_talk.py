@@ -1,0 +1,116 @@
+"""Changing and talking about a request over the API, and what it says of what happens next."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from approvals import clockwork
+from approvals.models import Comment, Request
+from tests import factories
+from tests.calling import Caller
+from tests.scene import DAY, Scene
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def asked(scene: Scene) -> Request:
+    """Five GPUs, a minute ago."""
+    now = timezone.now() - timedelta(minutes=1)
+    return factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=5, now=now)
+
+
+def change(caller: Caller, request: Request, body: object, **headers: str) -> Any:
+    seen = {"If-Match": f'"{Request.objects.get(pk=request.pk).version}"'}
+    return caller.send("PATCH", f"requests/{request.pk}/", body, key=None, **(seen | headers))
+
+
+def test_what_is_left_out_of_a_change_stays_as_it_is(scene: Scene, asked: Request) -> None:
+    answer = change(Caller(scene.ada), asked, {"spec": {"gpus": 4}})
+    assert answer.status_code == 200, answer.content
+    body = answer.json()
+    assert (body["count"], body["content_version"], body["version"]) == (4, 2, 2)
+    assert (body["until"], body["reason"], body["spec"]["flavor"]) == (
+        asked.until.isoformat().replace("+00:00", "Z"), asked.reason, asked.spec["flavor"],
+    )  # fmt: skip
+    assert [step["version"] for step in body["steps"]] == [1, 2]
+    until = (asked.until + DAY).isoformat()
+    body = change(Caller(scene.ada), asked, {"until": until, "reason": "One more day for the review."}).json()
+    assert datetime.fromisoformat(body["until"]) == asked.until + DAY
+    assert (body["reason"], body["count"]) == ("One more day for the review.", 4)
+
+
+def test_a_change_names_the_version_that_was_seen(scene: Scene, asked: Request) -> None:
+    ada = Caller(scene.ada)
+    missing = change(ada, asked, {"spec": {"gpus": 4}}, **{"If-Match": ""})
+    assert (missing.status_code, missing.json()["code"]) == (428, "version_missing")
+    stale = change(ada, asked, {"spec": {"gpus": 4}}, **{"If-Match": '"7"'})
+    assert (stale.status_code, stale.json()["code"]) == (412, "stale")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        ({"spec": {"gpus": 5}}, 422, "nothing_changed"),
+        ({"spec": {"gpus": "4"}}, 422, "int_type"),
+        ({"spec": {"colour": "blue"}}, 422, "extra_forbidden"),
+        ({"gpus": 4}, 422, "unknown_field"),
+        ({"until": "2020-01-01T00:00:00Z"}, 422, "in_the_past"),
+        ({"spec": {"flavor": "nowhere/a100"}}, 422, "not_there"),
+    ],
+)
+def test_a_change_that_makes_no_sense_is_refused(
+    scene: Scene, asked: Request, body: object, status: int, code: str
+) -> None:
+    answer = change(Caller(scene.ada), asked, body)
+    said = answer.json()
+    assert answer.status_code == status, said
+    assert code in str(said)
+    assert Request.objects.get().version == 1
+
+
+def test_others_of_the_team_may_not_change_it_and_strangers_do_not_see_it(
+    scene: Scene, asked: Request
+) -> None:
+    colleague = factories.person(teams=[scene.team])
+    for person, status in ((colleague, 403), (scene.priya, 403), (scene.mallory, 404)):
+        assert change(Caller(person), asked, {"spec": {"gpus": 4}}).status_code == status
+
+
+def test_comments_are_added_once_and_listed_oldest_first(scene: Scene, asked: Request) -> None:
+    ada, path = Caller(scene.ada), f"requests/{asked.pk}/comments/"
+    for _ in range(2):
+        made = ada.post(path, {"reason": "For the review."}, key="same")
+        assert (made.status_code, made.json()["text"], made.json()["by"]["name"]) == (
+            201, "For the review.", "Ada Okafor",
+        )  # fmt: skip
+    Caller(scene.priya).post(path, {"reason": "I see."})
+    assert [row["text"] for row in ada.get(path).json()["results"]] == ["For the review.", "I see."]
+    assert Comment.objects.count() == 2
+    for call in (Caller(scene.mallory).get(path), Caller(scene.mallory).post(path, {"reason": "Me too."})):
+        assert call.status_code == 404
+    assert ada.post(path, {"reason": ""}).status_code == 422
+
+
+def test_it_says_what_happens_next_with_its_dates(scene: Scene, asked: Request) -> None:
+    step = asked.steps.get()
+    said = Caller(scene.ada).get(f"requests/{asked.pk}/").json()["next"]
+    assert [row["what"] for row in said] == [
+        "Platform leads decide",
+        "Platform leads are reminded",
+        "Should be decided by",
+        "Then engineering leadership may decide it, too",
+        "Lapses, if nobody has decided",
+        "Ends, when approved; $360 at most",
+    ]
+    assert [row["at"] and datetime.fromisoformat(row["at"]) for row in said[:4]] == [
+        None, step.remind_at, step.due_at, step.escalate_at,
+    ]  # fmt: skip
+    clockwork.look(asked.pk, now=timezone.now() + 2 * DAY)
+    said = Caller(scene.ada).get(f"requests/{asked.pk}/").json()["next"]
+    assert [row["what"] for row in said][:2] == [
+        "Platform leads or engineering leadership decide",
+        "Should have been decided by",
+    ]

@@ -1,0 +1,113 @@
+"""Two sweeps at the same moment, or a sweep beside a vote: everything is done once, and nobody is told twice."""
+
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from threading import Barrier
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from accounts.refusals import Refused
+from accounts.roles import Role
+from approvals import clockwork, free_again
+from approvals.actions import submit
+from approvals.decisions import approve, reject
+from approvals.models import Request
+from audit.models import Event
+from fleet.models import Flavor
+from notices.models import Notice
+from tests import factories
+from tests.concurrency.books import wrong_in_the_books
+from tests.scene import Scene
+from tests.scene import scene as make
+
+AT_ONCE = 4
+
+
+def together(*actions: Callable[[], object]) -> None:
+    """Run the actions at the same moment, each with a connection of its own."""
+    barrier = Barrier(len(actions))
+
+    def run(action: Callable[[], object]) -> None:
+        try:
+            barrier.wait(timeout=30)
+            action()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(actions)) as threads:
+        list(threads.map(run, actions))
+
+
+@pytest.fixture
+def scene(transactional_db: None) -> Scene:
+    return make()
+
+
+def test_sweeps_at_once_remind_pass_on_and_offer_once(scene: Scene) -> None:
+    now = timezone.now()
+    waiting = [
+        factories.request(
+            scene.ada, scene.tenancy, scene.flavor, gpus=3, days=20, now=now - timedelta(days=3)
+        )
+        for _ in range(3)
+    ]
+    refused = factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=4, now=now)
+    reject(refused.pk, by=scene.priya, expected_version=1, reason="Full.", because="capacity", now=now)
+    Notice.objects.all().delete()
+
+    def sweep() -> None:
+        for pk in clockwork.due(now):
+            clockwork.look(pk, now=now)
+        free_again.sweep(now)
+
+    together(*[sweep] * AT_ONCE)
+    kinds = Counter(Event.objects.filter(actor_name="Quartermaster").values_list("kind", flat=True))
+    assert kinds["request.reminded"] == kinds["request.escalated"] == len(waiting)
+    assert kinds["request.offered_again"] == 1
+    told = Counter(Notice.objects.values_list("kind", flat=True))
+    assert told == {"request_reminder": 6, "request_escalated": 3, "request_offered_again": 1}
+    assert wrong_in_the_books() == []
+
+
+def test_a_vote_and_a_sweep_do_not_wait_for_each_other_forever(scene: Scene) -> None:
+    now = timezone.now()
+    requests = [
+        factories.request(
+            scene.ada, scene.tenancy, scene.flavor, gpus=3, days=20, now=now - timedelta(days=3)
+        )
+        for _ in range(4)
+    ]
+
+    def sweep() -> None:
+        for pk in clockwork.due(now):
+            clockwork.look(pk, now=now)
+
+    def decide() -> None:
+        for request in requests:
+            approve(request.pk, by=scene.priya, expected_version=1, now=now)
+
+    together(sweep, decide, sweep)
+    assert set(Request.objects.values_list("state", flat=True)) == {"approved"}
+    assert wrong_in_the_books() == []
+
+
+def test_sixty_four_asks_at_once_tell_everybody_without_a_deadlock(scene: Scene) -> None:
+    Flavor.objects.update(gpus_total=1000)
+    leads = [scene.priya, scene.marcus, *(factories.person("", Role.PLATFORM_LEAD) for _ in range(3))]
+    refused: list[Refused] = []
+
+    def ask() -> None:
+        try:
+            submit(scene.wanted(4), by=scene.ada, now=timezone.now())
+        except Refused as refusal:
+            refused.append(refusal)
+
+    together(*[ask] * 64)
+    waiting = Request.objects.filter(state="waiting").count()
+    assert (waiting + len(refused), refused) == (64, [])
+    assert Notice.objects.filter(kind="request_waiting").count() == 64 * len(leads)
+    assert wrong_in_the_books() == []
