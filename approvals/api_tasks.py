@@ -15,7 +15,7 @@ from accounts import people
 from accounts.endpoints import Endpoint
 from accounts.refusals import BadInput
 from accounts.replay import Answer, answer_once
-from accounts.strict import Choice, Integer, PageQuery, StrictSerializer, Text
+from accounts.strict import Choice, Integer, PageQuery, QueryNumber, StrictSerializer, Text
 from approvals import carrying_out
 from approvals.models import Request, Task
 from approvals.task_serializers import TaskSerializer
@@ -27,7 +27,7 @@ class TaskQuery(PageQuery):
     """Which tasks to list."""
 
     state = Choice(choices=[UNFINISHED, *Task.State.values], required=False)
-    request = Text(required=False, max_length=12, help_text="The number of a request.")
+    request = QueryNumber(required=False, help_text="The number of a request.")
 
 
 class VersionSerializer(StrictSerializer):
@@ -74,9 +74,7 @@ class TaskEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint):
         elif "state" in asked:
             queryset = queryset.filter(state=asked["state"])
         if "request" in asked:
-            if not asked["request"].isdecimal():
-                raise BadInput("Give the number of a request.", code="not_a_number", field="request")
-            queryset = queryset.filter(request=int(asked["request"]))
+            queryset = queryset.filter(request=asked["request"])
         return queryset
 
     @extend_schema(request=VersionSerializer, responses=TaskSerializer)

@@ -165,7 +165,9 @@ def answer(wanted: Wanted, judged: Judged, *, now: datetime) -> Part:
         ),
         "total": usd(judged.answer.usd),
         "per_day": usd(judged.answer.usd_per_day),
-        "formula": f"{wanted.size.formula} × {days}" if wanted.size.usd_per_hour_each else "It costs nothing by itself.",
+        "formula": f"{wanted.size.formula} × {days}"
+        if wanted.size.usd_per_hour_each
+        else "It costs nothing by itself.",
         "changes": changes(
             flavor=wanted.flavor, more=wanted.gpus, usd_per_hour=judged.ask.usd_per_hour,
             held=judged.standing.held_gpus, per_day=_per_day(wanted),

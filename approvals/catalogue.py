@@ -44,6 +44,10 @@ class Offering:
         """Whether it takes GPUs of a cluster's pool."""
         return "flavor" in self.spec.model_fields
 
+    def units(self, many: int) -> str:
+        """What so many are of: "GPUs", "GiB", "replica"."""
+        return self.unit if many == 1 or self.unit == "GiB" or "tokens" in self.unit else f"{self.unit}s"
+
     @property
     def is_taken_down(self) -> bool:
         """Whether a person takes it down when its time is over."""

@@ -42,7 +42,7 @@ def holding_of(request: Request) -> Holding | None:
     is_set_up, failed = task in (None, Task.State.DONE), task == Task.State.FAILED
     if failed or (request.flavor_id is None and request.state == State.APPROVED):
         until = getattr(request, "over_at", None) or request.until
-    if until is None or request.decided_at is None:
+    if until is None or request.decided_at is None or task == Task.State.DROPPED:
         return None
     if (tenancy := request.tenancy) is not None and (request.flavor_id or request.offering == "namespace"):
         was_true = tenancy.true_since is not None and tenancy.true_since >= request.decided_at

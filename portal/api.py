@@ -19,9 +19,11 @@ from rest_framework.views import APIView
 from accounts.api import DelegationEndpoint, MeEndpoint, TokenEndpoint
 from allocations.api import AllocationEndpoint
 from allocations.api_budgets import BudgetEndpoint, LedgerEndpoint
-from approvals.api_bulk import DecisionEndpoint, EffectEndpoint, StatisticsEndpoint
 from approvals.api import ApprovalEndpoint, FlavorOptionEndpoint, PolicyEndpoint, RequestEndpoint
+from approvals.api_bulk import DecisionEndpoint, EffectEndpoint, StatisticsEndpoint
+from approvals.api_offerings import OfferingEndpoint
 from approvals.api_policy import DraftEndpoint, VersionEndpoint, YamlEndpoint
+from approvals.api_tasks import TaskEndpoint
 from fleet.api import ClusterEndpoint, FlavorEndpoint
 from notices.api import ChannelEndpoint, DeliveryEndpoint, NoticeSettingsEndpoint
 from onboarding.api import GroupEndpoint, TeamEndpoint
@@ -34,7 +36,7 @@ KINDS = (
     "me", "teams", "directory/groups", "tenancies", "requests", "approvals", "decisions", "decisions/effect",
     "decisions/statistics", "allocations", "clusters", "flavors",
     "options/flavors", "policy", "policy/versions", "policy/drafts", "policy/yaml", "events", "tokens", "delegations",
-    "notice-settings", "channels", "deliveries",
+    "notice-settings", "channels", "deliveries", "offerings", "tasks",
 )  # fmt: skip
 
 router = SimpleRouter(use_regex_path=False)
@@ -56,12 +58,19 @@ router.register("policy/versions", VersionEndpoint, basename="policy-version")
 router.register("policy/drafts", DraftEndpoint, basename="policy-draft")
 router.register("channels", ChannelEndpoint, basename="channel")
 router.register("deliveries", DeliveryEndpoint, basename="delivery")
+router.register("offerings", OfferingEndpoint, basename="offering")
+router.register("tasks", TaskEndpoint, basename="task")
 router.register("events", EventEndpoint, basename="event")
 router.register("tokens", TokenEndpoint, basename="token")
 router.register("delegations", DelegationEndpoint, basename="delegation")
 
 nested = [
     path("policy/yaml/", YamlEndpoint.as_view({"get": "list", "put": "update"}), name="policy-yaml"),
+    path(
+        "offerings/<slug:key>/options/",
+        OfferingEndpoint.as_view({"get": "options_of"}),
+        name="offering-options",
+    ),
     path(
         "notice-settings/",
         NoticeSettingsEndpoint.as_view({"get": "list", "patch": "change"}),
@@ -72,11 +81,7 @@ nested = [
     ),
     path("teams/<slug:slug>/budgets/", BudgetEndpoint.as_view({"get": "list"}), name="budgets"),
     path("teams/<slug:slug>/budgets/<str:month>/", BudgetEndpoint.as_view({"put": "update"}), name="budget"),
-    path(
-        "teams/<slug:slug>/budgets/<str:month>/ledger/",
-        LedgerEndpoint.as_view({"get": "list"}),
-        name="ledger",
-    ),
+    path("teams/<slug:slug>/budgets/<str:month>/ledger/", LedgerEndpoint.as_view({"get": "list"}), name="ledger"),
     path("teams/<slug:slug>/onboarding/", TeamEndpoint.as_view({"get": "onboarding"}), name="onboarding"),
 ]
 

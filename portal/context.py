@@ -10,7 +10,7 @@ from django.utils import timezone
 from accounts.freshness import notice_since
 from accounts.models import User
 from accounts.roles import DECIDING, Permission
-from approvals.models import Request
+from approvals.models import Request, Task
 
 THEMES = ("system", "light", "dark")
 
@@ -30,6 +30,8 @@ REQUESTS = Place("Requests", "requests", "inbox", "g r")
 TEAMS = Place("Teams", "teams", "users", "g t")
 CLUSTERS = Place("Clusters", "clusters", "server", "g c")
 APPROVALS = Place("Approvals", "approvals", "stamp", "g a")
+CATALOGUE = Place("Catalogue", "catalogue", "tag", "g o")
+TASKS = Place("Tasks", "tasks", "box", "g k")
 POLICY = Place("Policy", "policy", "scale", "g p")
 AUDIT = Place("Audit", "audit", "scroll-text", "g l")
 
@@ -61,14 +63,18 @@ def rail(user: User, path: str, *, waiting: int | None = None) -> list[dict[str,
     if user.may(Permission.DECIDE_AS_PLATFORM) or user.may(Permission.DECIDE_AS_LEADERSHIP):
         places.append(APPROVALS)
         waiting = Request.objects.awaiting(user, timezone.now()).count() if waiting is None else waiting
-    places += [POLICY, AUDIT]
+    counts = {APPROVALS: waiting or 0}
+    if user.may(Permission.DECIDE_AS_PLATFORM):
+        places.append(TASKS)
+        counts[TASKS] = Task.objects.unfinished().count()
+    places += [CATALOGUE, POLICY, AUDIT]
     return [
         {
             "label": place.label,
             "url": reverse(place.route),
             "icon": place.icon,
             "key": place.key,
-            "count": waiting if place is APPROVALS else 0,
+            "count": counts.get(place, 0),
             "current": _is_here(reverse(place.route), path),
         }
         for place in places

@@ -121,7 +121,9 @@ class Catalogue:
         self.approve(number)
         expect(self.held() != before, "Nothing was set aside.")
         task = self.task(number)
-        self.post("Priya", f"/tasks/{task['id']}/cannot/", {"note": "The region has no quota for this model."})
+        self.post(
+            "Priya", f"/tasks/{task['id']}/cannot/", {"note": "The region has no quota for this model."}
+        )
         self.stage(number, "failed")
         expect(self.held() == before, f"${self.held()} are set aside, ${before} were.")
         return self.says(number, "Could not be carried out", "The region has no quota for this model.")

@@ -12,6 +12,7 @@ from allocations.models import Allocation
 from approvals.models import Request
 from approvals.presenting import ask_link
 from approvals.states import State
+from approvals.task_page import to_do
 from fleet.models import Cluster
 from portal.pages.team_board import holding
 from provisioning.models import Tenancy
@@ -35,6 +36,7 @@ def board(user: User, *, now: datetime) -> Part:
     )
     return {
         "decide": to_decide(user, now=now) if decides else [], "decides": decides,
+        "tasks": to_do(user) if user.may(Permission.DECIDE_AS_PLATFORM) else [],
         "waiting": [waiting(row) for row in own if row.state == State.WAITING][:MOST_WAITING],
         "held": [{"team": row.team, "line": holding(row, now=now)} for row in held],
         "again": again(own, now=now), "broken": broken(user), "has_team": bool(user.team_ids),

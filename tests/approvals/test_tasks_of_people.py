@@ -34,7 +34,9 @@ def test_every_offering_is_granted_and_the_work_of_people_becomes_a_task(scene: 
     asked = granted(scene, key)
     assert asked.state == State.APPROVED
     assert Task.objects.filter(request=asked).exists() == (key in BY_PERSON)
-    assert Allocation.objects.live().filter(reference=asked.reference).exists() == (asked.flavor_id is not None)
+    assert Allocation.objects.live().filter(reference=asked.reference).exists() == (
+        asked.flavor_id is not None
+    )
     assert all(month.agrees for month in budgets.replay(scene.team))
     assert stage(asked) is State.SETTING_UP
 
@@ -57,7 +59,9 @@ def test_a_task_is_taken_carried_out_and_told(scene: Scene) -> None:
     told = Notice.objects.get(kind="task_done")
     assert (told.person, told.link) == (scene.ada, f"/requests/{asked.pk}/")
     assert NOTE in told.message["sentence"]
-    kinds = list(Event.objects.filter(subject_id=str(asked.pk)).order_by("seq").values_list("kind", flat=True))
+    kinds = list(
+        Event.objects.filter(subject_id=str(asked.pk)).order_by("seq").values_list("kind", flat=True)
+    )
     assert kinds[-2:] == ["task.assigned", "task.done"]
 
 
@@ -68,9 +72,10 @@ def test_who_is_given_a_task_is_told_and_who_takes_one_is_not(scene: Scene) -> N
     carrying_out.take(task.pk, to=scene.marcus, by=scene.priya, now=NOW)
     told = Notice.objects.get(kind="task_assigned")
     assert (told.person, told.link) == (scene.marcus, f"/tasks/{task.pk}/")
-    assert ["To do", "Make a volume corpus of 100 GiB (ReadWriteMany) in the team’s namespace in training."] in (
-        told.message["facts"]
-    )
+    assert [
+        "To do",
+        "Make a volume corpus of 100 GiB (ReadWriteMany) in the team’s namespace in training.",
+    ] in (told.message["facts"])
     freed = carrying_out.take(task.pk, to=None, by=scene.marcus, now=NOW)
     assert (freed.state, freed.assignee) == ("open", None)
 
@@ -112,12 +117,16 @@ def test_a_task_ends_once_and_with_a_word(scene: Scene) -> None:
 def test_what_cannot_be_carried_out_costs_nothing(scene: Scene, key: str) -> None:
     asked = granted(scene, key)
     assert scene.held_usd() > 0
-    carrying_out.finish(task_of(asked).pk, by=scene.priya, note="No capacity.", failed=True, now=later(hours=1))
+    carrying_out.finish(
+        task_of(asked).pk, by=scene.priya, note="No capacity.", failed=True, now=later(hours=1)
+    )
     assert scene.held_usd() == 0
     assert books(scene.team) == ledger(scene.team)
     assert stage(asked) is State.FAILED
     assert stage(asked, at=60 * 24 * 30) is State.FAILED
-    assert "What was set aside for it is free again." in Notice.objects.get(kind="task_done").message["sentence"]
+    assert (
+        "What was set aside for it is free again." in Notice.objects.get(kind="task_done").message["sentence"]
+    )
 
 
 @pytest.mark.parametrize("key", ["notebook", "endpoint"])

@@ -13,6 +13,7 @@ from django.urls import URLPattern, get_resolver
 from django.utils import timezone
 
 from accounts.models import ApiToken
+from approvals.models import Task
 from tests.calling import token_of
 from tests.world import World
 
@@ -37,6 +38,7 @@ MISSING = {
     "prefix": "ffffffff",
     "flavor": "none",
     "month": "2026-11",
+    "key": "nothing",
     "number": "999999",
 }
 
@@ -54,6 +56,11 @@ class Prober:
 
     def __init__(self, here: World) -> None:
         self.here = here
+        # Something to carry out in each team.
+        self.tasks = {
+            side.team.pk: Task.objects.create(request=side.granted, created_at=timezone.now()).pk
+            for side in (here.own, here.other)
+        }
         self.tokens = {role: token_of(user) for role, user in here.people.items()}
         self.tokens["read_token"] = token_of(here.people["platform_lead"], ApiToken.Scope.READ)
         self.pages = {role: Client(raise_request_exception=False) for role in ROLES}
@@ -95,6 +102,8 @@ class Prober:
         found = {"slug": side.team.slug}
         if "requests/" in route or "approvals/" in route:
             found["pk"] = str(side.waiting.pk)
+        elif "tasks/" in route:
+            found["pk"] = str(self.tasks[side.team.pk])
         elif "tenancies/" in route:
             found["pk"] = str(side.tenancy.pk)
         elif "allocations/" in route:
@@ -108,7 +117,7 @@ class Prober:
         elif thing == "own":
             found |= {"pk": str(self.here.flavor.pk), "flavor": self.here.flavor.name}
         if thing == "own":
-            found["name"] = self.here.cluster.name
+            found |= {"name": self.here.cluster.name, "key": "volume"}
         mine = self.tokens.get(role, "").split("_")
         found["prefix"] = mine[1] if thing == "own" and len(mine) > 1 else side.token.prefix
         return found
@@ -129,6 +138,7 @@ class Prober:
             "api/v1/requests/<int:pk>/reject/": {"reason": "Use the T4s."},
             "api/v1/requests/<int:pk>/ask/": {"reason": "Why four?"},
             "api/v1/requests/<int:pk>/answer/": {"reason": "Two runs."},
+            "api/v1/requests/<int:pk>/comments/": {"reason": "For the review."},
             "api/v1/teams/<slug:slug>/budgets/<str:month>/": {"limit_usd": "20000.00"},
             "api/v1/teams/<slug:slug>/": {"tier": "trusted"},
             "api/v1/delegations/": {
@@ -137,6 +147,9 @@ class Prober:
             "api/v1/channels/": {"name": "x", "way": "slack", "url": "https://127.0.0.1/", "kinds": ["task_done"]},
             "api/v1/policy/yaml/": {"yaml": "lapse_days: 7"},
             "api/v1/policy/drafts/<int:pk>/": {"why": "For the matrix."},
+            "api/v1/tasks/<int:pk>/give/": {"to": None},
+            "api/v1/tasks/<int:pk>/done/": {"note": "There."},
+            "api/v1/tasks/<int:pk>/cannot/": {"note": "No quota."},
             "api/v1/tokens/": {"name": "x", "scope": "read", "days": 1},
             "api/v1/clusters/": {"name": "new", "title": "New", "region": "x", "purpose": "training"},
             "api/v1/flavors/": {

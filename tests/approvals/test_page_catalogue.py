@@ -1,0 +1,95 @@
+"""The catalogue on the page: what stands there for whom, and changing it."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from approvals import offering_actions
+from approvals.catalogue import OFFERINGS
+from approvals.models import OfferingSetting
+from audit.models import Event
+from tests.scene import Scene
+
+
+def text(response: Any) -> str:
+    """What the page says."""
+    return str(response.content.decode())
+
+
+@pytest.fixture
+def page(client: Client, scene: Scene) -> Client:
+    """Priya's browser, a platform lead's."""
+    client.force_login(scene.priya)
+    return client
+
+
+def test_everybody_sees_what_is_offered_in_order_with_price_gate_and_what_follows(
+    client: Client, scene: Scene
+) -> None:
+    client.force_login(scene.ada)
+    shown = text(client.get("/catalogue/"))
+    places = [shown.index(f'id="{key}"') for key in OFFERINGS]
+    assert places == sorted(places)
+    for words in (
+        "The policy, when every rule holds", "Always people", "Many nodes at once: $0.16 per GiB and month",
+        "A100, 80 GB: $1.00 per GPU-hour", "Cannot be undone", "Ask for a production inference endpoint",
+    ):  # fmt: skip
+        assert words in shown
+    assert "Switch off" not in shown
+
+
+def test_what_is_off_is_not_there_for_people_and_is_shown_as_off_to_leads(page: Client, scene: Scene) -> None:
+    offering_actions.change("volume", by=scene.priya, enabled=False)
+    assert "Nobody can ask for it now." in text(page.get("/catalogue/"))
+    page.force_login(scene.ada)
+    assert "Dataset volume" not in text(page.get("/catalogue/"))
+    closed = page.get("/requests/new/volume")
+    assert closed.status_code == 409
+    assert "This is not offered here now." in text(closed)
+
+
+def test_a_lead_switches_and_moves_with_one_button(page: Client) -> None:
+    for do in ("off", "on", "up"):
+        answer = page.post("/catalogue/volume/", {"do": do})
+        assert (answer.status_code, answer["Location"]) == (302, "/catalogue/#volume")
+    row = OfferingSetting.objects.get(key="volume")
+    assert (row.enabled, row.position) == (True, 1)
+    assert Event.objects.filter(kind="offering.changed").count() == 3
+
+
+def test_a_lead_sets_gate_and_prices_and_adds_what_is_new(page: Client) -> None:
+    shown = text(page.get("/catalogue/openai/"))
+    assert "Prices in USD per million tokens" in shown
+    sent = {"enabled": "on", "gate": "self_service", "price_0": "11", "price_1": "", "price_2": "0.13",
+            "new_name": "gpt-5", "new_price": "12.5"}  # fmt: skip
+    assert page.post("/catalogue/openai/", sent).status_code == 302
+    row = OfferingSetting.objects.get(key="openai")
+    assert (row.gate, row.prices) == ("self_service", {"gpt-4o": "11", "gpt-4o-mini": None, "gpt-5": "12.5"})
+    assert "Not offered: it has no price." in text(page.get("/catalogue/openai/"))
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [({"new_name": "gpt-5"}, "Name and price go together."), ({"gate": "nobody"}, "Select a valid choice."),
+     ({"new_name": "GPT 5", "new_price": "1"}, "Name what the price is for."), ({"price_0": "-1"}, "greater than"),
+     ({"state": "x"}, "There is no field “state” here.")],
+)  # fmt: skip
+def test_what_does_not_fit_is_said_and_nothing_is_saved(
+    page: Client, changed: dict[str, str], said: str
+) -> None:
+    sent = {"enabled": "on", "gate": "approval", "price_0": "10", "price_1": "1", "price_2": "1"} | changed
+    answer = page.post("/catalogue/openai/", sent)
+    assert answer.status_code == 422
+    assert said in text(answer)
+    assert not OfferingSetting.objects.exists()
+
+
+def test_nobody_else_changes_it(client: Client, scene: Scene) -> None:
+    for person in (scene.ada, scene.elena):
+        client.force_login(person)
+        assert client.get("/catalogue/volume/").status_code == 403
+        assert client.post("/catalogue/volume/", {"do": "off"}).status_code == 403
+    client.force_login(scene.priya)
+    assert client.get("/catalogue/nothing/").status_code == 404
+    assert not OfferingSetting.objects.exists()

@@ -1,0 +1,196 @@
+"""Asking on the page for anything but GPUs, and how what was asked for reads afterwards."""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from approvals import carrying_out, decisions, offering_actions
+from approvals.models import Request, Task
+from audit.models import Event
+from tests import factories
+from tests.approvals.shop import SPECS
+from tests.scene import Scene
+
+OTHERS = [key for key in SPECS if key != "gpus"]
+REASON = "The review on Friday needs it."
+
+
+@pytest.fixture
+def page(client: Client, scene: Scene) -> Client:
+    """Ada's browser; there is a second cluster where her team is not yet."""
+    factories.cluster("dev")
+    client.force_login(scene.ada)
+    return client
+
+
+def text(response: Any) -> str:
+    """What the page says."""
+    return str(response.content.decode())
+
+
+def values(key: str, **changes: Any) -> dict[str, str]:
+    """The form as Ada fills it in."""
+    spec = {name: str(value) for name, value in SPECS[key].items()}
+    if key == "training":
+        del spec["purpose"]
+    until = (timezone.now() + timedelta(days=2)).strftime("%Y-%m-%dT%H:%M")
+    usual = {"team": "vision", **spec, "until": until, "reason": REASON, "token": "one"}
+    return {name: value for name, value in (usual | changes).items() if value is not None}
+
+
+@pytest.mark.parametrize("key", OTHERS)
+def test_every_offering_has_a_form_that_starts_with_what_is_possible(page: Client, key: str) -> None:
+    response = page.get(f"/requests/new/{key}")
+    shown = text(response)
+    assert response.status_code == 200
+    assert "After approval" in shown
+    assert "Nothing was sent yet" not in shown
+    for name in values(key):
+        assert f'name="{name}"' in shown or name == "reason"
+
+
+@pytest.mark.parametrize("key", OTHERS)
+def test_every_offering_is_asked_for_on_the_page_and_reads_well_from_then_on(
+    page: Client, scene: Scene, key: str
+) -> None:
+    shown = page.post(f"/requests/preview/{key}", values(key)).context["answer"]
+    response = page.post(f"/requests/new/{key}", values(key))
+    asked = Request.objects.get()
+    assert (response.status_code, response["Location"]) == (302, f"/requests/{asked.pk}/")
+    assert asked.spec == SPECS[key]
+    assert shown["verdict"]["sentence"] == asked.evaluations.get().answer["sentence"]
+    for person, address in ((scene.ada, f"/requests/{asked.pk}/"), (scene.ada, "/requests/"),
+                            (scene.priya, f"/approvals/{asked.pk}/"), (scene.priya, "/approvals/")):  # fmt: skip
+        page.force_login(person)
+        said = re.sub(r"<[^>]+>", " ", text(page.get(address)))
+        # What takes GPUs may say that there were none before.
+        odd = r"None|\b0 A100" if "flavor" in SPECS[key] else r"None|\b0 A100|\b0 GPU"
+        assert not re.search(odd, said), (address, key)
+
+
+def test_gpus_have_a_form_of_their_own_and_nothing_else_is_there(page: Client) -> None:
+    assert page.get("/requests/new/gpus")["Location"] == "/requests/new"
+    assert page.get("/requests/new/nothing").status_code == 404
+    assert 'href="/catalogue/"' in text(page.get("/requests/new"))
+
+
+def test_lists_hold_only_what_the_team_can_have(page: Client, scene: Scene) -> None:
+    factories.flavor(factories.cluster("other"), "secret")
+    shown = text(page.get("/requests/new/notebook"))
+    assert "training/a100" in shown
+    assert "secret" not in shown
+    assert 'value="training"' in text(page.get("/requests/new/volume"))
+    elsewhere = text(page.get("/requests/new/namespace"))
+    assert 'value="dev"' in elsewhere
+    assert 'value="training" selected' not in elsewhere
+    offering_actions.change("openai", by=scene.priya, prices={"gpt-4o": None})
+    assert 'value="gpt-4o"' not in text(page.get("/requests/new/openai"))
+
+
+def test_a_link_fills_the_form_and_what_is_sent_stays_when_it_is_refused(page: Client) -> None:
+    assert 'value="77"' in text(page.get("/requests/new/volume", {"gib": "77"}))
+    answer = page.post("/requests/new/volume", values("volume", gib="0", name="kept"))
+    assert answer.status_code == 422
+    assert 'value="kept"' in text(answer)
+    assert 'href="#id_gib"' in text(answer)
+
+
+@pytest.mark.parametrize(
+    ("key", "changes", "said"),
+    [("volume", {"name": "Not Small"}, "Use letters, digits and hyphens, a letter first."),
+     ("volume", {"cluster": "dev"}, "Choose one of the list."),
+     ("training", {"gpus": "7"}, "At least 8."),
+     ("notebook", {"gpus": "9"}, "from 1 to 8"),
+     ("notebook", {"flavor": "training/none"}, "Choose one of the list."),
+     ("openai", {"region": "moon"}, "Choose one of the list."),
+     ("cluster", {"vm_size": "Standard_Free"}, "Choose one of the list."),
+     ("endpoint", {"reason": "because"}, "Say in a sentence what it is for."),
+     ("volume", {"team": "speech"}, "Choose one of your teams."),
+     ("volume", {"until": "2020-01-01T00:00"}, "The end must lie in the future."),
+     ("volume", {"price": "0"}, "There is no field “price” here.")],
+)  # fmt: skip
+def test_what_does_not_fit_is_said_at_its_field(
+    page: Client, key: str, changes: dict[str, str], said: str
+) -> None:
+    answer = page.post(f"/requests/new/{key}", values(key, **changes))
+    assert answer.status_code == 422
+    assert said in text(answer)
+    assert not Request.objects.exists()
+    assert Event.objects.filter(kind="refused").count() == 1
+
+
+def test_sending_it_twice_asks_once_and_other_values_are_refused(page: Client) -> None:
+    first, second = (page.post("/requests/new/volume", values("volume")) for _ in range(2))
+    assert first["Location"] == second["Location"]
+    assert page.post("/requests/new/volume", values("volume", gib="7")).status_code == 409
+    assert Request.objects.count() == 1
+
+
+def test_what_changed_after_the_answer_is_answered_again_first(page: Client) -> None:
+    answer = page.post("/requests/new/volume", values("volume", answered="old"))
+    assert answer.status_code == 422
+    assert "You changed it after this answer." in text(answer)
+
+
+def test_the_preview_writes_nothing_and_swaps_what_follows_the_team(page: Client, scene: Scene) -> None:
+    speech = factories.team("Speech")
+    factories.join(speech, scene.ada)
+    shown = text(page.post("/requests/preview/volume", values("volume", team="speech")))
+    assert 'id="field-cluster" hx-swap-oob="outerMorph"' in shown
+    assert "The team is on no cluster yet." in shown
+    assert not Request.objects.exists()
+    assert 'name="reason"' not in text(page.post("/requests/preview/volume", values("volume")))
+    assert 'name="reason"' in text(page.post("/requests/preview/openai", values("openai")))
+
+
+def test_a_request_shows_who_carries_it_out_and_can_be_let_go(page: Client, scene: Scene) -> None:
+    page.post("/requests/new/volume", values("volume"))
+    asked, task = Request.objects.get(), Task.objects.get()
+    assert "nobody has taken it yet" in text(page.get(f"/requests/{asked.pk}/"))
+    carrying_out.finish(task.pk, by=scene.priya, note="pvc/corpus is there.", now=timezone.now())
+    shown = text(page.get(f"/requests/{asked.pk}/"))
+    assert "pvc/corpus is there." in shown
+    assert "Let it go" in shown
+    assert page.post(f"/requests/{asked.pk}/let-go").status_code == 302
+    gone = text(page.get(f"/requests/{asked.pk}/"))
+    assert "Let go early" in gone
+    assert "To be taken down" in gone
+    assert "/requests/new/volume?team=vision" in gone
+
+
+def test_tasks_are_taken_given_and_finished_in_the_browser(page: Client, scene: Scene) -> None:
+    page.post("/requests/new/volume", values("volume"))
+    asked, task = Request.objects.get(), Task.objects.get()
+    assert page.get("/tasks/").status_code == 403
+    page.force_login(scene.priya)
+    assert "Set up 100 GiB volume corpus" in text(page.get("/tasks/"))
+    assert "To carry out" in text(page.get("/"))
+    taken = page.post(f"/tasks/{task.pk}/", {"do": "take", "version": "1"})
+    assert taken["Location"] == f"/requests/{asked.pk}/"
+    assert "Set up 100 GiB volume corpus" in text(page.get("/tasks/?show=mine"))
+    stale = page.post(f"/tasks/{task.pk}/", {"do": "give", "to": str(scene.marcus.pk), "version": "1"})
+    assert stale.status_code == 412
+    assert page.post(f"/tasks/{task.pk}/", {"do": "done", "version": "2", "note": ""}).status_code == 422
+    kept = page.post(f"/tasks/{task.pk}/", {"do": "cannot", "version": "1", "note": "Full."})
+    assert (kept.status_code, ">Full.</textarea>" in text(kept)) == (412, True)
+    page.post(f"/tasks/{task.pk}/", {"do": "done", "version": "2", "note": "There."})
+    assert "Set up 100 GiB volume corpus" in text(page.get("/tasks/?show=over"))
+    assert "Nothing is to be done" in text(page.get("/tasks/"))
+
+
+def test_lists_of_held_and_ended_know_what_takes_no_gpus(page: Client, scene: Scene) -> None:
+    page.post("/requests/new/volume", values("volume"))
+    page.post("/requests/new/openai", values("openai", token="two"))
+    asked = Request.objects.get(offering="openai")
+    decisions.approve(asked.pk, by=scene.priya, expected_version=1, now=timezone.now())
+    carrying_out.finish(
+        Task.objects.get(request=asked).pk, by=scene.priya, note="None left.", failed=True, now=timezone.now()
+    )
+    held, ended = (text(page.get("/requests/", {"state": state})) for state in ("held", "ended"))
+    assert ("volume corpus" in held, "gpt-4o-mini with" in held) == (True, False)
+    assert ("volume corpus" in ended, "gpt-4o-mini with" in ended) == (False, True)
+    assert "Failed" in ended
