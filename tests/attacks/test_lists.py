@@ -27,11 +27,13 @@ HOPED_FOR = (
 )  # fmt: skip
 MARKUP = "%22%3E%3Cscript%3Ealert(1)%3C/script%3E%3Cimg%20src=x%20onerror=alert(1)%3E"
 PAGES = (
-    "/requests/?team={}&state={}&whose={}&after={}", "/approvals/?team={}&size={}&age={}&offering={}", "/tasks/?show={}",
-    "/approvals/together?pk={}", "/approvals/statistics?days={}", "/policy/export.yaml?version={}", "/teams/?q={}",
+    "/requests/?team={}&state={}&whose={}&after={}", "/approvals/?team={}&size={}&age={}&offering={}",
+    "/tasks/?show={}", "/approvals/together?pk={}", "/approvals/statistics?days={}", "/policy/export.yaml?version={}",
+    "/teams/?q={}",
     "/requests/new?team={}&gpus={}&reason={}&flavor={}", "/requests/new/volume?team={}&name={}&gib={}&reason={}",
-    "/requests/new/openai?model={}&region={}", "/audit/?kind={}&q={}&team={}&after={}", "/settings/deliveries/?state={}",
-    "/teams/vision/budget/2026-11?after={}", "/palette?q={}", "/clusters/?q={}", "/policy/drafts/?q={}",
+    "/requests/new/openai?model={}&region={}", "/audit/?kind={}&q={}&team={}&after={}",
+    "/settings/deliveries/?state={}", "/teams/vision/budget/2026-11?after={}", "/palette?q={}",
+    "/clusters/?q={}", "/policy/drafts/?q={}",
 )  # fmt: skip
 
 
@@ -177,8 +179,9 @@ def test_nothing_is_at_the_addresses_that_scanners_try(here: World) -> None:
         assert somebody.get(path).status_code == 404, path
     assert nobody.get("/", headers={"Host": "evil.example"}).status_code == 400
     forged = {
-        "X-Remote-User": "priya", "X-Forwarded-User": "priya", "Remote-User": "priya", "X-Forwarded-Host": "evil.example",
-        "X-Original-URL": "/audit/", "X-MS-CLIENT-PRINCIPAL-ID": str(here.people["platform_lead"].oid),
+        "X-Remote-User": "priya", "X-Forwarded-User": "priya", "Remote-User": "priya",
+        "X-Forwarded-Host": "evil.example", "X-Original-URL": "/audit/",
+        "X-MS-CLIENT-PRINCIPAL-ID": str(here.people["platform_lead"].oid),
     }  # fmt: skip
     answer = nobody.get("/audit/", headers=forged)
     assert (answer.status_code, answer["Location"].partition("?")[0]) == (302, "/sign-in")
