@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from approvals.document import FIRST_ROUTES, Policy, PolicyRefused, Route, StepPlan, read, to_json, write
+from approvals.document import FIRST_ROUTES, Policy, Route, StepPlan, read, to_json, write
 from approvals.models import PolicyVersion
-from approvals.yaml_text import LARGEST
+from approvals.yaml_text import LARGEST, PolicyRefused
 from tests.approvals.asks import GROUP, POLICIES
 
 LAST = {"name": "ordinary", "steps": [{"by": "platform_leads"}]}
