@@ -169,6 +169,15 @@ def test_no_page_reflects_markup_of_its_address_or_breaks_by_it(here: World) -> 
     assert broken == []
 
 
+def test_a_zero_byte_in_the_address_of_a_page_is_refused(here: World) -> None:
+    browser = as_(here.people["member"])
+    browser.raise_request_exception = False
+    for path in ("/teams/?q=%00", "/audit/?team=a%00b", "/palette?q=%00"):
+        with transaction.atomic():
+            assert browser.get(path).status_code == 400, path
+            transaction.set_rollback(True)
+
+
 def test_nothing_is_at_the_addresses_that_scanners_try(here: World) -> None:
     nobody, somebody = Client(), as_(here.people["member"])
     for path in (

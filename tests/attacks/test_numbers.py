@@ -207,7 +207,13 @@ def test_prices_limits_and_money_take_no_number_that_is_none(
     assert state_of_everything() == before
 
 
-def test_nothing_was_asked_for_by_all_of_that(scene: Scene) -> None:
+def test_no_more_gpus_are_taken_than_there_are(scene: Scene) -> None:
+    assert scene.flavor.take(24)
+    assert not scene.flavor.take(1)
+    assert scene.allocated() == 24
+
+
+def test_a_digit_of_another_script_asks_for_nothing(scene: Scene) -> None:
     page = as_(scene.ada).post("/requests/new/volume", form("volume", gib="８"))
     assert "Write a whole number" in text_of(page)
     assert not Request.objects.exists()

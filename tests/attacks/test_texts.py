@@ -12,6 +12,7 @@ from django.utils import timezone
 from approvals import carrying_out, decisions, policy_actions
 from approvals.actions import submit
 from approvals.conversation import comment
+from approvals.document import PolicyRefused, read
 from approvals.models import Request, Task
 from approvals.wanted import resolve
 from audit.models import Event
@@ -142,6 +143,12 @@ def test_why_a_policy_changes_is_one_line_of_text(scene: Scene) -> None:
     exported = browser.get("/policy/export.yaml")
     assert exported["Content-Type"].startswith("text/yaml")
     assert isinstance(yaml.safe_load(exported.content), dict)
+
+
+def test_an_alias_is_refused_even_where_it_would_be_a_policy() -> None:
+    with pytest.raises(PolicyRefused, match="aliases"):
+        read("thresholds:\n  automatic_days: &days 7\n  window_days: *days\n")
+    assert read("thresholds:\n  automatic_days: 7\n  window_days: 7\n").thresholds.window_days == 7
 
 
 def test_the_audit_log_shows_it_as_text(scene: Scene) -> None:

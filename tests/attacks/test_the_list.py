@@ -80,7 +80,8 @@ SHOWN_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
     )),
     "A13": ("voting twice, or many times at once", (
         DECIDING + "test_the_same_person_votes_once_whatever_the_doors",
-        DECIDING + "test_a_stand_in_and_the_giver_are_one_voice", DECIDING + "test_what_is_decided_is_not_decided_again",
+        DECIDING + "test_a_stand_in_and_the_giver_are_one_voice",
+        DECIDING + "test_what_is_decided_is_not_decided_again",
         DECISIONS + "test_many_votes_at_once_leave_one_decision",
         "tests.approvals.test_decisions:test_one_person_with_two_seats_takes_one_of_the_steps",
     )),

@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 from django.db import transaction
+from django.test import Client
 
 from tests.scene import scene
+from tests.world import world
 
 
 @dataclass(frozen=True)
@@ -44,23 +46,54 @@ def switch_off(guard: Guard, patch: pytest.MonkeyPatch) -> None:
     source = textwrap.dedent(inspect.getsource(function))
     source = source[source.index("def ") :]
     assert source.count(guard.line) == 1, f"{guard.where} has {source.count(guard.line)} times: {guard.line}"
+    # What it closes over, such as the class that `super()` needs, keeps its place.
+    around = ", ".join(function.__code__.co_freevars)
+    inner = textwrap.indent(source.replace(guard.line, guard.off), "    ")
+    text = (
+        f"from __future__ import annotations\ndef around({around}):\n{inner}\n    return {function.__name__}"
+    )
     names: dict[str, Any] = {}
-    exec(compile(f"from __future__ import annotations\n{source.replace(guard.line, guard.off)}", "off", "exec"),  # noqa: S102
-         dict(function.__globals__), names)  # fmt: skip
-    patch.setattr(function, "__code__", names[function.__name__].__code__)
+    exec(compile(text, "off", "exec"), dict(function.__globals__), names)
+    off = names["around"](*function.__code__.co_freevars)
+    patch.setattr(function, "__code__", off.__code__)
+
+
+def fixtures(
+    test: Callable[..., Any], module: Any, made: Mapping[str, Callable[[], Any]], given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What a test, or a fixture of its module, takes: made anew, each once."""
+    found_so_far: dict[str, Any] = {}
+
+    def one(name: str) -> Any:
+        if name not in found_so_far:
+            found_so_far[name] = (
+                made[name]() if name in made else all_of(inspect.unwrap(getattr(module, name)))
+            )
+        return found_so_far[name]
+
+    def all_of(fixture: Callable[..., Any]) -> Any:
+        return fixture(**{name: one(name) for name in inspect.signature(fixture).parameters})
+
+    return {name: one(name) for name in inspect.signature(test).parameters if name not in given}
 
 
 def play(noticed_by: str, given: Mapping[str, Any]) -> BaseException | None:
     """Run a test in a world of its own that is gone afterwards; what it failed with, None when it passes."""
     test: Callable[..., None] = found(noticed_by)
-    needs = inspect.signature(test).parameters
+    module = import_module(noticed_by.partition(":")[0])
     try:
-        with transaction.atomic():
-            fixtures = {"scene": scene()} if "scene" in needs else {}
-            test(**fixtures, **given)
+        with transaction.atomic(), pytest.MonkeyPatch.context() as patch:
+            made = {
+                "scene": scene,
+                "here": world,
+                "client": Client,
+                "db": lambda: None,
+                "monkeypatch": lambda: patch,
+            }
+            test(**fixtures(test, module, made, given), **given)
             transaction.set_rollback(True)
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException as failure:  # noqa: BLE001 - pytest's own failures are no Exceptions
+    except BaseException as failure:
         return failure
     return None

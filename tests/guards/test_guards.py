@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.guards.listed import MORE
 from tests.guards.switching import Guard, play, switch_off
 
 pytestmark = pytest.mark.django_db
@@ -45,7 +46,7 @@ GUARDS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("guard", GUARDS, ids=str)
+@pytest.mark.parametrize("guard", [*GUARDS, *MORE], ids=str)
 def test_a_test_notices_that_it_is_off(guard: Guard, monkeypatch: pytest.MonkeyPatch) -> None:
     with_it = play(guard.noticed_by, guard.given)
     assert with_it is None, with_it
