@@ -35,6 +35,7 @@ from approvals.task_words import label_of, said
 from provisioning.models import Tenancy
 
 Part = dict[str, Any]
+PLURAL = ("gpus", "training")
 
 
 def context(request: Request, *, viewer: User, now: datetime) -> Part:
@@ -107,14 +108,19 @@ def sentence(request: Request, state: State, decisions: Sequence[Decision], *, n
     if request.flavor is not None and request.offering in ("gpus", "training"):
         held = gpus(getattr(request, "held_gpus", None) or 0, request.flavor.product)
     by_hand = "A platform lead carries it out." if request.of.by_person else "Usually a few seconds."
-    then = "then back by itself" if request.flavor_id else "then a platform lead asks and takes it down"
+    are, back = (
+        ("are", "they go back by themselves")
+        if request.offering in PLURAL
+        else ("is", "it goes back by itself")
+    )
+    then = f"then {back}" if request.flavor_id else "then a platform lead asks and takes it down"
     ended = f"{name}{where} went back." if request.flavor_id else f"The time of {what}{where} is over."
     last = next((d for d in reversed(decisions) if d.verdict == Decision.Verdict.REJECT), None)
     who = last.by.name if last and last.by else "The policy"
     words = {
         State.WAITING: asks(request, now=now),
-        State.SETTING_UP: f"{held}: being set up{where}. {by_hand}",
-        State.ACTIVE: f"{held}{where}: {request.team.name}’s until {until}, {then}.",
+        State.SETTING_UP: f"{held} {are} being set up{where}. {by_hand}",
+        State.ACTIVE: f"{held}{where} {are} {request.team.name}’s until {until}, {then}.",
         State.ENDING_SOON: f"{held}{where}: back on {until}. Ask again to go on after that.",
         State.ENDED: f"{ended} Ask again whenever you need it.",
         State.REJECTED: f"{who} rejected it: {last.reason if last else ''}",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 A100 = "training-eastus/a100-80gb"
 WHY = "The review on Friday needs it, and nothing smaller would do."
 NOTE = "Carried out; it is where it was asked for."
-SHORT = timedelta(seconds=6)
+SHORT = timedelta(seconds=8)
 HOUR = timedelta(hours=1)
 TAGS = re.compile(r"<[^>]+>")
 

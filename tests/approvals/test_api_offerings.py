@@ -65,7 +65,8 @@ def test_every_offering_is_previewed_and_asked_for_with_one_answer(ada: Caller, 
      ("namespace", {"cluster": "training"}, "/cluster", "already_there"),
      ("openai", {"region": "moon"}, "/region", "no_such_region"), ("openai", {"model": "gpt-9"}, "/model", "no_price"),
      ("cluster", {"vm_size": "Standard_None"}, "/vm_size", "no_price"),
-     ("training", {"gpus": 7}, "/gpus", "greater_than_equal"), ("training", {"purpose": "x"}, "/purpose", "literal_error"),
+     ("training", {"gpus": 7}, "/gpus", "greater_than_equal"),
+     ("training", {"purpose": "x"}, "/purpose", "literal_error"),
      ("notebook", {"flavor": "training/none"}, "/flavor", "not_there")],
 )  # fmt: skip
 def test_a_wrong_spec_is_refused_at_its_field(
