@@ -138,7 +138,7 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
     @comments.mapping.post
     def add_comment(self, call: Call, pk: int) -> Response:
         """Say something about it; no decision becomes stale by it."""
-        text, found = self.body(ReasonSerializer)["reason"], self.get_object().pk
+        found, text = self.get_object().pk, self.body(ReasonSerializer)["reason"]
 
         def effect() -> Answer:
             made = conversation.comment(found, by=self.caller, text=text, now=timezone.now())
