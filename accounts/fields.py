@@ -35,7 +35,7 @@ class WholeNumberField(forms.Field):
 class AmountField(forms.DecimalField):
     """An amount in plain digits and at most one point: no exponent, and no digits of another script."""
 
-    def to_python(self, value: Any) -> Decimal | None:
+    def to_python(self, value: Any) -> Decimal | None:  # type: ignore[override]
         """The amount; None for nothing. Raises ValidationError."""
         if value not in self.empty_values and not AMOUNT.fullmatch(str(value).strip()):
             raise forms.ValidationError(self.error_messages["invalid"], code="invalid")

@@ -52,7 +52,7 @@ def attempt(
 def lend(giver: User, to: User, **fields: Any) -> Delegation:
     """A seat lent for two days from now on, unless told otherwise."""
     now = timezone.now()
-    usual = {"starts_at": now, "until": now + 2 * DAY, "why": "Away.", "now": now}
+    usual: dict[str, Any] = {"starts_at": now, "until": now + 2 * DAY, "why": "Away.", "now": now}
     return delegate(giver=giver, to=to, **(usual | fields))
 
 
@@ -190,6 +190,15 @@ def test_a_decision_that_waits_for_the_directory_leaves_an_event_too(scene: Scen
         assert attempt(door, scene.priya, asked) in ("503", "directory_away")
         assert len(refusals()) == count, door
     assert not Decision.objects.exists()
+
+
+def test_a_refusal_that_leads_to_another_page_leaves_an_event_too(scene: Scene) -> None:
+    asked, auditor = ask(scene), factories.person("Sam", Role.AUDITOR)
+    before = state_of_everything()
+    answer = as_(auditor).post(f"/requests/{asked.pk}/let-go")
+    assert answer.status_code == 302
+    assert [name for name, _ in refusals()] == ["Sam"]
+    assert state_of_everything() == before
 
 
 @pytest.mark.parametrize("method", ["get", "head"])

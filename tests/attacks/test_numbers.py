@@ -198,7 +198,8 @@ def test_prices_limits_and_money_take_no_number_that_is_none(
         sent = {"month": month, "limit_usd": "100", "soft_percent": value}
         assert client.post("/teams/vision/budget", sent).status_code == 422
     caller = Caller(scene.priya)
-    for amount in (value, None, 5, 1.5, True, [], {}):
+    amounts: list[Any] = [value, None, 5, 1.5, True, [], {}]
+    for amount in amounts:
         if amount != "1.5":
             answer = caller.put(f"teams/vision/budgets/{month[:7]}/", {"limit_usd": amount})
             assert answer.status_code == 422, (amount, answer.content)

@@ -12,9 +12,10 @@ from django.utils import timezone
 from approvals import carrying_out, decisions, policy_actions
 from approvals.actions import submit
 from approvals.conversation import comment
-from approvals.document import PolicyRefused, read
+from approvals.document import read
 from approvals.models import Request, Task
 from approvals.wanted import resolve
+from approvals.yaml_text import PolicyRefused
 from audit.models import Event
 from notices import cards, rendering
 from notices.models import Notice
