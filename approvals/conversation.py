@@ -33,11 +33,7 @@ def edit(request_id: int, wanted: Wanted, *, by: User, expected_version: int, no
         .get(pk=request_id)
     )
     _check_turn(request, by=by, expected_version=expected_version)
-    if (wanted.team.pk, wanted.offering.key) != (request.team_id, request.offering):
-        raise BadInput(
-            "A request stays with its team and its offering. Ask for the other thing by itself.",
-            code="another_offering", field="offering" if wanted.team.pk == request.team_id else "team",
-        )  # fmt: skip
+    _check_same(request, wanted)
     check(wanted, by=by, now=now)
     wanted = locked(wanted, now=now)
     judged = judge(wanted, person=by, now=now, own=request.reference)
@@ -61,6 +57,14 @@ def edit(request_id: int, wanted: Wanted, *, by: User, expected_version: int, no
     )
     clockwork.write_down(request, passed)
     return request
+
+
+def _check_same(request: Request, wanted: Wanted) -> None:
+    if (wanted.team.pk, wanted.offering.key) != (request.team_id, request.offering):
+        raise BadInput(
+            "A request stays with its team and its offering. Ask for the other thing by itself.",
+            code="another_offering", field="offering" if wanted.team.pk == request.team_id else "team",
+        )  # fmt: skip
 
 
 @transaction.atomic

@@ -38,12 +38,7 @@ def approve(
     Raises NoRight, Stale, BadInput, or Conflict when money or GPUs are gone by now.
     """
     request, step, seat_of = _locked(request_id, by=by, expected_version=expected_version, now=now)
-    asked = asked_for(request)
-    wanted = asked if count is None else count
-    if not 1 <= wanted <= asked:
-        raise BadInput(
-            f"Approve between 1 and {asked}.", code="out_of_range", field=request.asked.counted or "count"
-        )
+    wanted = _approved(request, count)
     judged = _judge_again(request, count=wanted, now=now)
     _vote(request, step, by=by, seat_of=seat_of, verdict=Decision.Verdict.APPROVE, count=wanted,
           usd=judged.answer.usd, reason=reason, now=now)  # fmt: skip
@@ -188,6 +183,17 @@ def wanted_of(request: Request, count: int | None = None) -> Wanted:
         team=request.team, offering=offering, spec=spec, until=request.until, reason=request.reason,
         tenancy=request.tenancy, flavor=request.flavor, cluster=request.flavor.cluster if request.flavor else None,
     )  # fmt: skip
+
+
+def _approved(request: Request, count: int | None) -> int:
+    """How many units a vote is for: all that are asked for now, or fewer; raises BadInput."""
+    asked = asked_for(request)
+    wanted = asked if count is None else count
+    if not 1 <= wanted <= asked:
+        raise BadInput(
+            f"Approve between 1 and {asked}.", code="out_of_range", field=request.asked.counted or "count"
+        )
+    return wanted
 
 
 def _judge_again(request: Request, *, count: int, now: datetime) -> Judged:

@@ -183,7 +183,9 @@ class QueueFilter(RequestFilter):
     whose = None  # type: ignore[assignment]
     state = None  # type: ignore[assignment]
     offering = forms.ChoiceField(
-        label="For", required=False, choices=[("", "Any offering"), *((o.key, o.name) for o in OFFERINGS.values())]
+        label="For",
+        required=False,
+        choices=[("", "Any offering"), *((o.key, o.name) for o in OFFERINGS.values())],
     )
     size = forms.ChoiceField(
         label="Size",

@@ -42,9 +42,7 @@ def context(request: Request, *, viewer: User, now: datetime) -> Part:
     """Everything the page needs, of a request from `with_all()`."""
     state = state_of(request, now=now)
     prefetch_related_objects([request], Prefetch("tasks", Task.objects.select_related("assignee")))
-    judged = request.evaluations.filter(content_version=request.content_version)
-    evaluation = judged.select_related("policy").first()
-    assert evaluation is not None  # noqa: S101 - it is written together with the request
+    evaluation = _evaluation(request)
     decisions = list(request.decisions.all())
     steps = steps_of(request)
     allocations = list(Allocation.objects.filter(reference=request.reference).order_by("starts_at", "id"))
@@ -78,6 +76,14 @@ def context(request: Request, *, viewer: User, now: datetime) -> Part:
         "offered": request.offered_again_at is not None and request.team_id in viewer.team_ids,
         "curl": curl(request),
     }
+
+
+def _evaluation(request: Request) -> Evaluation:
+    """The answer to what is asked now, as it was given first."""
+    judged = request.evaluations.filter(content_version=request.content_version)
+    found = judged.select_related("policy").first()
+    assert found is not None  # noqa: S101 - it is written together with the request
+    return found
 
 
 def find(requests: Any, pk: int) -> Request | None:

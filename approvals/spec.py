@@ -36,7 +36,7 @@ class Spec(BaseModel):
     def least(cls) -> int:
         """The smallest number of units that can be asked for."""
         limits = cls.model_fields[cls.counted].metadata if cls.counted else []
-        return next((int(limit.ge) for limit in limits if isinstance(limit, Ge)), 1)
+        return next((limit.ge for limit in limits if isinstance(limit, Ge) and isinstance(limit.ge, int)), 1)
 
     def fewer(self, count: int) -> dict[str, Any]:
         """The same spec as JSON for `count` units."""

@@ -113,8 +113,8 @@ def _review(request: HttpRequest, draft: Draft) -> HttpResponse:
                 503,
                 {"detail": f"The directory does not answer: {error.message}", "code": "directory"},
             )
-    context = presenting.review(draft, person=visitor(request), people=presenting.people_of(draft.values["entra_group"], graph()),
-                                now=timezone.now())  # fmt: skip
+    people = presenting.people_of(draft.values["entra_group"], graph())
+    context = presenting.review(draft, person=visitor(request), people=people, now=timezone.now())
     context |= {"refused": refused, "draft": draft, "steps": presenting.steps(draft, "review")}
     response = render(request, "onboarding/review.html", context, status=status)
     if refused:

@@ -81,7 +81,11 @@ nested = [
     ),
     path("teams/<slug:slug>/budgets/", BudgetEndpoint.as_view({"get": "list"}), name="budgets"),
     path("teams/<slug:slug>/budgets/<str:month>/", BudgetEndpoint.as_view({"put": "update"}), name="budget"),
-    path("teams/<slug:slug>/budgets/<str:month>/ledger/", LedgerEndpoint.as_view({"get": "list"}), name="ledger"),
+    path(
+        "teams/<slug:slug>/budgets/<str:month>/ledger/",
+        LedgerEndpoint.as_view({"get": "list"}),
+        name="ledger",
+    ),
     path("teams/<slug:slug>/onboarding/", TeamEndpoint.as_view({"get": "onboarding"}), name="onboarding"),
 ]
 

@@ -206,7 +206,7 @@ LISTS: dict[str, Any] = {
                 {"tone": state[0], "word": state[1]},
                 {"money": cost, "period": "in all"},
                 NOW + timedelta(days=days),
-            ]
+            ],
         }
         for name, who, gpus, cluster, state, cost, days in REQUESTS
     ],

@@ -62,20 +62,12 @@ def write_status(
     Returns False, and changes nothing, when the lease is no longer the newest.
     """
     condition = _ready(tenancy, error, now)
-    fields: dict[str, Any] = {
+    fields = _outcome(tenancy, is_true=error is None, used=used, now=now) | {
         "objects_seen": _since_kept(tenancy.objects_seen, seen),
         "conditions": [condition],
-        "is_true": error is None,
-        "last_looked_at": now,
         "next_look_at": next_look_at,
         "lease_until": None,
     }
-    if used is not None:
-        fields |= {"used": dict(used), "used_at": now}
-    if error is None:
-        fields |= {"observed_generation": tenancy.generation, "attempts": 0}
-        if not tenancy.is_settled:
-            fields["true_since"] = now
     with transaction.atomic():
         # By its own key: the usual order looks at team and cluster, and would lock their rows too.
         rows = Tenancy.objects.select_for_update(no_key=True).filter(pk=tenancy.pk, lease_no=lease.number)
@@ -88,6 +80,20 @@ def write_status(
         lease.write(**fields)
         _tell(tenancy, condition, error, writes)
     return True
+
+
+def _outcome(
+    tenancy: Tenancy, *, is_true: bool, used: Mapping[str, int] | None, now: datetime
+) -> dict[str, Any]:  # fmt: skip
+    """What a pass found out, as fields of the tenancy."""
+    fields: dict[str, Any] = {"is_true": is_true, "last_looked_at": now}
+    if used is not None:
+        fields |= {"used": dict(used), "used_at": now}
+    if is_true:
+        fields |= {"observed_generation": tenancy.generation, "attempts": 0}
+        if not tenancy.is_settled:
+            fields["true_since"] = now
+    return fields
 
 
 def _tell(tenancy: Tenancy, condition: dict[str, str], error: ConnectorError | None, writes: int) -> None:

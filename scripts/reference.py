@@ -92,7 +92,12 @@ def sample_rules() -> tuple[Rule, ...]:
         budget={now.date().replace(day=1): left},
     )  # fmt: skip
     ask = Ask(
-        count=1, until=end, usd_per_hour_each=Decimal(1), environment="dev", flavor="a100", decided_by_people=True
+        count=1,
+        until=end,
+        usd_per_hour_each=Decimal(1),
+        environment="dev",
+        flavor="a100",
+        decided_by_people=True,
     )
     parts = by_month(gpus=1, usd_per_hour=Decimal(1), start=now, end=end)
     return tuple(applied(ask, standing, Thresholds(keep_free_gpus=1), parts, *parts.values()))

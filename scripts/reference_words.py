@@ -136,7 +136,7 @@ THRESHOLDS: Mapping[str, str] = {
     "window_gpus_person": "GPUs that the policy approves for a person within the window, in all their teams.",
     "automatic_environments": "Environments in which the policy approves.",
     "automatic_beyond_soft_budget": "Whether the policy still approves once a budget is past its soft stage.",
-    "least_use_percent": "Percent of what the team holds that must be in use before more is automatic; 0 asks for none.",
+    "least_use_percent": "Percent of what is held that must be in use before more is automatic; 0 asks for none.",
     "automatic_when_unmeasured": "Whether what nobody has measured counts as used.",
     "keep_free_gpus": "GPUs of the flavor that stay free after an automatic approval.",
     "reversible_minutes": "Minutes within which what is approved can be undone.",

@@ -26,10 +26,16 @@ PLANTED = [
     pytest.param("provisioning/plan.py", "import django", PURE, id="pure-module-imports-django"),
     pytest.param("provisioning/naming.py", "from provisioning import models", PURE, id="by-way-of-models"),
     pytest.param("approvals/policy.py", "from django.db import models", PURE, id="policy-imports-django"),
-    pytest.param("approvals/document.py", "from approvals import models", PURE, id="document-by-way-of-models"),
+    pytest.param(
+        "approvals/document.py", "from approvals import models", PURE, id="document-by-way-of-models"
+    ),
     pytest.param("approvals/rules.py", "import rest_framework", PURE, id="rules-import-rest-framework"),
-    pytest.param("approvals/catalogue.py", "from django.conf import settings", PURE, id="catalogue-imports-django"),
-    pytest.param("notices/rendering.py", "from django.utils import html", PURE, id="rendering-imports-django"),
+    pytest.param(
+        "approvals/catalogue.py", "from django.conf import settings", PURE, id="catalogue-imports-django"
+    ),
+    pytest.param(
+        "notices/rendering.py", "from django.utils import html", PURE, id="rendering-imports-django"
+    ),
     pytest.param("notices/models.py", "from fleet import models", LAYERS, id="notices-know-a-layer"),
     pytest.param("notices/tasks.py", "import smtplib", SDKS, id="smtplib-elsewhere"),
     pytest.param("connectors/errors.py", "import celery", PURE, id="connector-imports-celery"),

@@ -53,7 +53,8 @@ def lend(giver: User, to: User, **fields: Any) -> Delegation:
     """A seat lent for two days from now on, unless told otherwise."""
     now = timezone.now()
     usual: dict[str, Any] = {"starts_at": now, "until": now + 2 * DAY, "why": "Away.", "now": now}
-    return delegate(giver=giver, to=to, **(usual | fields))
+    said: dict[str, Any] = usual | fields
+    return delegate(giver=giver, to=to, **said)
 
 
 @pytest.mark.parametrize(("door", "verdict"), list(zip(DOORS, ["approve", "reject"] * 2, strict=True)))

@@ -19,7 +19,7 @@ GUARDS = [
           D + "test_what_is_decided_is_not_decided_again"),
     Guard("approvals.decisions:_locked", "freshness.check(by, now=now)", "pass",
           D + "test_a_lead_whose_account_was_disabled_decides_nothing"),
-    Guard("approvals.decisions:approve", "if not 1 <= wanted <= asked:", "if False:",
+    Guard("approvals.decisions:_approved", "if not 1 <= wanted <= asked:", "if False:",
           D + "test_it_approves_neither_none_nor_more_than_was_asked", {"gpus": 0}),
     Guard("approvals.decisions:reject", "if not reason.strip():", "if False:",
           D + "test_a_rejection_needs_a_reason_and_lets_the_money_go"),
