@@ -20,6 +20,9 @@ def home(request: HttpRequest) -> HttpResponse:
     """What I hold, what waits and why, what needs me, and asking again."""
     user = visitor(request)
     context = home_board.board(user, now=timezone.now())
+    if context["decides"]:
+        # The frame shows the number too.
+        request.awaiting = context["decide"][0]["in_all"] if context["decide"] else 0  # type: ignore[attr-defined]
     if not context["has_team"] and not context["decides"]:
         # Whoever has no team sees which of their groups could become one.
         context |= found_groups(user, text="", chosen="")

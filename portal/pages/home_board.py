@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Count, Window
 from django.urls import reverse
 
 from accounts.models import User
@@ -49,13 +50,14 @@ def board(user: User, *, now: datetime) -> Part:
 
 
 def to_decide(user: User, *, now: datetime) -> list[Part]:
-    """The oldest requests that wait for this person, with their age."""
+    """The oldest requests that wait for this person, with their age, and of how many they are."""
     rows = Request.objects.awaiting(user, now).select_related("team", "flavor__cluster", "requester")
+    rows = rows.annotate(in_all=Window(Count("pk")))
     return [
         {
             "href": reverse("approval", args=[row.pk]),
             "title": f"{row.name()} for {row.team.name}",
-            "by": row.requester.name, "since": row.created_at, "usd": row.usd,
+            "by": row.requester.name, "since": row.created_at, "usd": row.usd, "in_all": row.in_all,
         }
         for row in rows.order_by("created_at")[:MOST_TO_DECIDE]
     ]  # fmt: skip

@@ -69,12 +69,15 @@ def test_pages_follow_a_cursor_without_gaps(client: Client) -> None:
     assert seen == list(range(120, 0, -1))
 
 
-@pytest.mark.parametrize(
-    "query", ["before=x", "before=-1", "before=²", "before=" + "9" * 40, "kind=nothing", "team=%00"]
-)
+@pytest.mark.parametrize("query", ["before=x", "before=-1", "before=²", "before=" + "9" * 40, "kind=nothing"])
 def test_nonsense_in_the_address_breaks_nothing(client: Client, query: str) -> None:
     client.force_login(factories.person("Sam", Role.AUDITOR))
     assert client.get(f"/audit/?{query}").status_code == 200
+
+
+def test_an_address_with_a_nul_is_refused(client: Client) -> None:
+    client.force_login(factories.person("Sam", Role.AUDITOR))
+    assert client.get("/audit/?team=%00").status_code == 400
 
 
 def test_the_chain_is_checked_by_post_and_holds(client: Client) -> None:

@@ -16,7 +16,7 @@ from tests import factories
 from tests.sandbox.entra.running import Running
 
 pytestmark = pytest.mark.django_db
-MOST_QUERIES = 12
+MOST_QUERIES = 13
 PAGES = (
     "/",
     "/teams/",
