@@ -22,6 +22,8 @@ def givers_for(user: User, now: datetime) -> list[User]:
 
     Who lends has to be active still; whether the seat is theirs is to be asked of their own rights.
     """
+    if user.stands_in is False:
+        return []
     given = Delegation.objects.in_force(now).filter(to=user).values("giver")
     return list(people.present().filter(pk__in=given).prefetch_related("roles_held").order_by("name", "pk"))
 

@@ -81,6 +81,9 @@ class User(AbstractBaseUser):
         """Since when the directory has not answered, None while it does; read with the person by the session."""
         return Contact.objects.silent_since().first()
 
+    # Whether a stand-in of somebody, as the session read it; None when nobody has looked.
+    stands_in: bool | None = None
+
     @property
     def team_ids(self) -> frozenset[int]:
         """The keys of those teams."""
@@ -98,7 +101,7 @@ class User(AbstractBaseUser):
     def read_again(self) -> None:
         """Forget what was read of this person, rights included; what is asked for next comes from the database."""
         self.refresh_from_db()
-        for name in ("roles", "groups", "teams"):
+        for name in ("roles", "groups", "teams", "stands_in"):
             self.__dict__.pop(name, None)
 
     @property

@@ -233,7 +233,9 @@ def test_the_queue_takes_as_many_queries_for_fifty_as_for_five(page: Client, sce
                 page.get(address)
             counts.append(len(seen))
     assert counts[:2] == counts[2:]
-    assert max(counts) <= 12, counts
+    # The screen judges the request anew, which reads policy, prices, budgets and holdings.
+    assert counts[0] <= 12, counts
+    assert counts[1] <= 14, counts
 
 
 @pytest.mark.parametrize("values", [{}, {"count": ""}])
