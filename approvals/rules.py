@@ -225,7 +225,7 @@ WORDS: Mapping[str, tuple[Words, Words]] = {
         lambda v, b: f"{count_of(v[0])} within {v[1]} days", lambda v, b: f"automatic up to {b} of a team",
     ),
     "window_person": (
-        lambda v, b: f"{count_of(v[0])} of yours within {v[1]} days",
+        lambda v, b: f"{count_of(v[0])} of one person within {v[1]} days",
         lambda v, b: f"automatic up to {b} of a person",
     ),
     "use": (_use_text, _use_limit),

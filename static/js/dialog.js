@@ -16,7 +16,7 @@ document.addEventListener("click", (event) => {
     // Opened here and not by the browser a moment later: the next key already belongs to its first field.
     event.preventDefault();
     opening.open = true;
-    opening.querySelector("textarea, input:not([type=hidden])")?.focus();
+    opening.querySelector("textarea, input:not([type=hidden])")?.focus({ preventScroll: true });
   }
   for (const menu of document.querySelectorAll("details[data-menu][open]")) {
     if (!menu.contains(event.target)) menu.open = false;

@@ -118,7 +118,7 @@ def test_an_answer_holds_every_rule_with_its_number_and_its_limit() -> None:
         ("budget", True, "$324 of $50,000 left in Dec", "budget $60,000"),
         ("budget_soft", True, "17 % of Dec’s budget set aside then", "close from 80 %"),
         ("window", True, "3 GPUs within 7 days", "automatic up to 6 of a team"),
-        ("window_person", True, "3 GPUs of yours within 7 days", "automatic up to 6 of a person"),
+        ("window_person", True, "3 GPUs of one person within 7 days", "automatic up to 6 of a person"),
         ("money", True, "$1,080 in all", "automatic up to $1,500"),
         ("environment", True, "dev environment", "automatic in dev, test"),
         ("reversible", True, "undone in 1 min", "automatic up to 10 min"),

@@ -73,7 +73,7 @@ EDGES: Mapping[str, Edge] = {
     ),
     "window_person": Edge(
         of(2, known=standing(recent_person_gpus=4)), of(2, known=standing(recent_person_gpus=5)),
-        "7 GPUs of yours within 7 days", "automatic up to 6 of a person",
+        "7 GPUs of one person within 7 days", "automatic up to 6 of a person",
     ),
     "use": Edge(
         of(known=standing(held_gpus=4, use_percent=Decimal(50))),
