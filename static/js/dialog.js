@@ -16,7 +16,10 @@ document.addEventListener("click", (event) => {
     // Opened here and not by the browser a moment later: the next key already belongs to its first field.
     event.preventDefault();
     opening.open = true;
-    opening.querySelector("textarea, input:not([type=hidden])")?.focus({ preventScroll: true });
+    // A page that scrolls to the field would move the bar that was clicked; only what is out of sight is scrolled to.
+    const field = opening.querySelector("textarea, input:not([type=hidden])");
+    field?.focus({ preventScroll: true });
+    if (field?.getBoundingClientRect().top < 0) field.scrollIntoView();
   }
   for (const menu of document.querySelectorAll("details[data-menu][open]")) {
     if (!menu.contains(event.target)) menu.open = false;
@@ -27,5 +30,5 @@ document.addEventListener("keydown", (event) => {
   const menu = event.key === "Escape" && document.querySelector("details[data-menu][open]");
   if (!menu) return;
   menu.open = false;
-  menu.querySelector("summary").focus();
+  menu.querySelector("summary").focus({ preventScroll: true });
 });
