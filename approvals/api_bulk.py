@@ -153,7 +153,9 @@ class DecisionEndpoint(Endpoint):
     serializer_class = ResultsSerializer
     decides = frozenset({"create"})
 
-    @extend_schema(operation_id="decisions_create", request=ManySerializer, responses={200: ResultsSerializer})
+    @extend_schema(
+        operation_id="decisions_create", request=ManySerializer, responses={200: ResultsSerializer}
+    )
     def create(self, call: Call) -> Response:
         """Decide each by itself; 200 with what became of each. A repetition decides nothing twice."""
         rows = self.body(ManySerializer)["decisions"]
@@ -167,7 +169,9 @@ class EffectEndpoint(Endpoint):
 
     serializer_class = EffectSerializer
 
-    @extend_schema(operation_id="decisions_effect", request=NumbersSerializer, responses={200: EffectSerializer})
+    @extend_schema(
+        operation_id="decisions_effect", request=NumbersSerializer, responses={200: EffectSerializer}
+    )
     def create(self, call: Call) -> Response:
         """Add up those of the named requests that the caller may decide; nothing is stored."""
         numbers = set(self.body(NumbersSerializer)["requests"])

@@ -30,7 +30,7 @@ def parse(text: str) -> Any:
         raise PolicyRefused(("", "The file is larger than 64 kB."))
     try:
         _look_over(text)
-        return yaml.load(text, _Loader)  # noqa: S506 - a safe loader
+        return yaml.load(text, _Loader)  # noqa: S506  # nosec B506
     except PolicyRefused:
         raise
     except _Twice as error:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Subquery, Value
+from django.db.models import Count, QuerySet, Subquery, Value
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
@@ -83,7 +83,7 @@ def rail(user: User, path: str, *, waiting: int | None = None) -> list[dict[str,
 
 def _counts(user: User, waiting: int | None) -> dict[Place, int]:
     """How many requests and tasks wait, in one query; the requests are not counted when their number is given."""
-    counted = {TASKS: Task.objects.unfinished()}
+    counted: dict[Place, QuerySet[Any]] = {TASKS: Task.objects.unfinished()}
     if waiting is None:
         counted[APPROVALS] = Request.objects.awaiting(user, timezone.now())
     numbers = [

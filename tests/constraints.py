@@ -170,7 +170,7 @@ NAMED: Mapping[str, Attack] = {
     "gpu_hours_are_never_overspent": lambda w: Budget.objects.update(gpu_hours_limit=F("held_gpu_hours") - 1),
     "no_gpu_hours_below_nothing": lambda w: Budget.objects.update(held_gpu_hours=-1),
     "a_soft_stage_is_1_to_100_percent": lambda w: Budget.objects.update(soft_percent=101),
-    "a_day_of_use_is_counted_once": lambda w: [add(day_of_use(w)) for _ in range(2)],
+    "a_day_of_use_is_counted_once": lambda w: add(day_of_use(w), day_of_use(w)),
     "no_more_is_used_than_is_held": lambda w: add(day_of_use(w, used_sum=3)),
     "a_sample_is_of_what_is_held": lambda w: add(day_of_use(w, samples=3)),
     **notices.NAMED,

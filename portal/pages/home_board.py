@@ -57,7 +57,7 @@ def to_decide(user: User, *, now: datetime) -> list[Part]:
         {
             "href": reverse("approval", args=[row.pk]),
             "title": f"{row.name()} for {row.team.name}",
-            "by": row.requester.name, "since": row.created_at, "usd": row.usd, "in_all": row.in_all,
+            "by": row.requester.name, "since": row.created_at, "usd": row.usd, "in_all": getattr(row, "in_all", 0),
         }
         for row in rows.order_by("created_at")[:MOST_TO_DECIDE]
     ]  # fmt: skip

@@ -30,7 +30,7 @@ GROUP = "group:00000000-0000-4000-9000-000000000042"
 
 
 def budget(
-    left: str | int = 100_000,
+    left: Decimal | str | int = 100_000,
     limit: str | int = 100_000,
     *,
     hours: tuple[int, int] | None = None,
@@ -38,7 +38,8 @@ def budget(
 ) -> Mapping[date, Left]:
     """The same of every month: USD left of a limit, and GPU-hours left of a limit."""
     of_hours = (Decimal(hours[0]), Decimal(hours[1])) if hours else (None, None)
-    return dict.fromkeys(MONTHS, Left(Decimal(left), Decimal(limit), *of_hours, soft))
+    hours_left, hours_limit = of_hours
+    return dict.fromkeys(MONTHS, Left(Decimal(left), Decimal(limit), hours_left, hours_limit, soft))
 
 
 def standing(**changes: Any) -> Standing:

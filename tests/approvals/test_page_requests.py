@@ -107,9 +107,7 @@ def test_a_newer_row_does_not_move_the_page(client: Client, scene: Scene) -> Non
     assert rows(back) == rows(first)
 
 
-@pytest.mark.parametrize(
-    "cursor", ["x", "2026-13-01T00:00:00+00:00_1", "2026-11-21T08:00:00_1", "_1", "\t"]
-)
+@pytest.mark.parametrize("cursor", ["x", "2026-13-01T00:00:00+00:00_1", "2026-11-21T08:00:00_1", "_1", "\t"])
 def test_a_cursor_that_nobody_gave_out_leads_to_the_first_page(
     client: Client, scene: Scene, cursor: str
 ) -> None:

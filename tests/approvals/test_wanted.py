@@ -1,8 +1,9 @@
 """What each offering's spec becomes: looked up, priced, and refused at the field that is wrong."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -34,7 +35,8 @@ def refusal(scene: Scene, key: str, **changed: Any) -> Refused:
     return refused.value
 
 
-class Becomes(NamedTuple):
+@dataclass(frozen=True)
+class Becomes:
     """Units, GPUs, USD an hour of all of it, and where it is."""
 
     count: int
