@@ -123,7 +123,7 @@ def create_team(
         Kind.TEAM_CREATED, actor=by.as_actor(), subject=("team", team.pk), team_id=team.pk,
         name=name, entra_group=entra_group, cost_centre=cost_centre,
     )  # fmt: skip
-    by.__dict__.pop("teams", None)
+    by.read_again()  # they are in one team more than the session read
     return team, first
 
 
