@@ -51,6 +51,11 @@ def _parser() -> argparse.ArgumentParser:
         "--port-inbox", type=int, default=0, help="port of the inbox, plain HTTP for browsers; 0: free"
     )
     parser.add_argument("--world", type=Path, help="JSON file with people, groups and clusters")
+    parser.add_argument(
+        "--forget",
+        action="store_true",
+        help="save nothing: the next start finds the state that this one found",
+    )
     return parser
 
 
@@ -61,6 +66,8 @@ async def _run(options: argparse.Namespace) -> None:
     data = options.data.resolve()
     shown = certificates.ensure(data)
     served, parts, post = _build(options, data, shown)
+    if options.forget:
+        parts.clear()
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(serve_mail(MailServer(post.sandbox.inbox), post.smtp, stop))
         tasks.create_task(serve(served, ready, stop))

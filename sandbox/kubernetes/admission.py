@@ -4,27 +4,18 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
-from sandbox.kubernetes import limitrange, ownership, quota, status, validation
+from sandbox.kubernetes import job_webhook, limitrange, ownership, quota, status, validation
 from sandbox.kubernetes.calls import Target
 from sandbox.kubernetes.clock import timestamp
 from sandbox.kubernetes.defaults import apply_defaults
 from sandbox.kubernetes.defaults_pods import admit_pod, qos_class
 from sandbox.kubernetes.identity import Identity
-from sandbox.kubernetes.kinds import RBAC_GROUP, Kind, by_kind
+from sandbox.kubernetes.kinds import RBAC_GROUP, Kind, builtin
 from sandbox.kubernetes.ownership import Writer
 from sandbox.kubernetes.quantities import add
 from sandbox.kubernetes.rbac import MASTERS, Attributes, Authorizer
 from sandbox.kubernetes.status import Refusal
 from sandbox.kubernetes.store import Obj, Store
-
-
-def builtin(api_version: str, kind: str) -> Kind:
-    """A kind that is always served; LookupError for a slip of the pen."""
-    found = by_kind(api_version, kind)
-    if found is None:
-        raise LookupError(kind)
-    return found
-
 
 NAMESPACES = builtin("v1", "Namespace")
 QUOTAS = builtin("v1", "ResourceQuota")
@@ -60,6 +51,10 @@ class Admission:
             raise refusal
         return apply_defaults(kind, obj, uid=uid)
 
+    def mutated(self, kind: Kind, obj: dict[str, Any], target: Target) -> dict[str, Any]:
+        """A new object after the mutating webhooks."""
+        return job_webhook.born(self._store, obj, target.namespace) if kind.kind == "Job" else obj
+
     def limited(self, kind: Kind, obj: dict[str, Any]) -> dict[str, Any]:
         """A new pod with the defaults of its namespace's LimitRanges and its token; may change the object in place."""
         if kind.kind == "Pod":
@@ -75,6 +70,8 @@ class Admission:
         """Refuse what is invalid (422) or what a webhook denies (403)."""
         check_update = validation.check_update
         refusal = check_update(kind, obj, dict(live)) if live else validation.check_create(kind, obj)
+        if refusal is None and live and kind.kind == "Job":
+            refusal = job_webhook.change_refusal(obj, live)
         if refusal:
             raise refusal
 

@@ -44,9 +44,10 @@ class Cluster:
         self.requests: Counter[str] = Counter()
         self.store = Store()
         self.authorizer = Authorizer(self.store)
-        self.writes = Writes(self.store, Admission(self.store, self.authorizer), self.authorizer)
+        admission = Admission(self.store, self.authorizer)
+        self.writes = Writes(self.store, admission, self.authorizer)
         self.deletes = Deletes(self.store)
-        self.controllers = Controllers(self.store, self.deletes, ca)
+        self.controllers = Controllers(self.store, self.deletes, admission, ca)
         if state is None:
             self._seed(tuple(nodes))
         else:
@@ -83,6 +84,7 @@ class Cluster:
         """Replace all objects by a snapshot; watches from before then expire with 410."""
         self.store.restore(state, _kind_of)
         self.authorizer.reset()
+        self.controllers.resume()
 
 
 def _kind_of(obj: Obj) -> Any:

@@ -1,18 +1,22 @@
 """The controllers that keep a cluster in order, run in the process after each write until nothing is left to do."""
 
 import asyncio
-import uuid
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from sandbox.kubernetes import ownership
-from sandbox.kubernetes.admission import builtin
-from sandbox.kubernetes.clock import timestamp
+from sandbox.kubernetes.admission import Admission
+from sandbox.kubernetes.admitting import Scheduler
+from sandbox.kubernetes.controllers_pods import POD, TRACKING
 from sandbox.kubernetes.deletes import Deletes
-from sandbox.kubernetes.kinds import KINDS, KUEUE_GROUP, Kind
-from sandbox.kubernetes.ownership import Writer
-from sandbox.kubernetes.queueing import Queues
+from sandbox.kubernetes.evicting import WORKLOAD
+from sandbox.kubernetes.jobs import Jobs
+from sandbox.kubernetes.kinds import KINDS, KUEUE_GROUP, Kind, builtin, by_kind
+from sandbox.kubernetes.kueue_jobs import QueuedJobs
+from sandbox.kubernetes.nodes import Nodes
+from sandbox.kubernetes.queueing import IN_USE, Queues
 from sandbox.kubernetes.quotas import Quotas
+from sandbox.kubernetes.statuses import write_new
 from sandbox.kubernetes.store import Change, Obj, Store
 from sandbox.kubernetes.terminating import Terminator
 
@@ -32,13 +36,13 @@ _CA_NOTE = (
 SERVICE_ACCOUNT = builtin("v1", "ServiceAccount")
 CONFIG_MAP = builtin("v1", "ConfigMap")
 CLAIM = builtin("v1", "PersistentVolumeClaim")
-POD = builtin("v1", "Pod")
 
 
 class Controllers:
     """All controllers of one store; ``settle()`` runs those that are due."""
 
-    def __init__(self, store: Store, deletes: Deletes, ca: str) -> None:
+    def __init__(self, store: Store, deletes: Deletes, admission: Admission, ca: str) -> None:
+        self.now: Callable[[], float] = time.time
         self._store = store
         self._deletes = deletes
         self._ca = ca
@@ -46,30 +50,56 @@ class Controllers:
         self._terminator = Terminator(store, deletes)
         self._quotas = Quotas(store)
         self._queues = Queues(store, self._drop_finalizers)
-        self._timer: asyncio.TimerHandle | None = None
+        self._nodes = Nodes(store, self._time)
+        self._scheduler = Scheduler(store)
+        self._jobs = Jobs(store, admission, release=self._untrack, remove=self._remove_pod)
+        self._queued = QueuedJobs(store, self._free)
+        self._timer: tuple[asyncio.AbstractEventLoop, float, asyncio.TimerHandle] | None = None
         store.listen(self._changes.append)
 
+    def _time(self) -> float:
+        return self.now()
+
     def settle(self) -> None:
-        """Work through what changed; namespaces that terminate follow a moment later, as they do in a cluster."""
-        while self._changes:
-            changes, self._changes[:] = self._changes[:], []
-            for change in changes:
-                self._react(change)
-        if self._terminator.pending and self._timer is None:
-            self._schedule()
+        """Work through what changed; what takes its time, as in a cluster, follows by itself."""
+        while True:
+            while self._changes:
+                changes, self._changes[:] = self._changes[:], []
+                for change in changes:
+                    self._react(change)
+            if not any(one.run() for one in (self._jobs, self._queued, self._scheduler, self._nodes)):
+                break
+        self._schedule()
 
     def _schedule(self) -> None:
+        """Come again for namespaces that terminate and for pods that start or end."""
+        waits = [TERMINATION_DELAY] if self._terminator.pending else []
+        if self._nodes.next_due is not None:
+            waits.append(max(0.0, self._nodes.next_due - self.now()))
+        if not waits:
+            return
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
             return
-        self._timer = loop.call_later(TERMINATION_DELAY, self.terminate)
+        due = loop.time() + min(waits)
+        if self._timer is not None:
+            known, when, handle = self._timer
+            if known is loop and when <= due:
+                return
+            handle.cancel()
+        self._timer = loop, due, loop.call_later(min(waits), self.terminate)
 
     def terminate(self) -> None:
-        """Run namespace termination now."""
+        """Run what was to come a moment later now."""
         self._timer = None
         self._terminator.run()
         self.settle()
+
+    def resume(self) -> None:
+        """Take up what was going on in a store that was filled from a snapshot."""
+        self._nodes.resume()
+        self._scheduler.wake()
 
     def _react(self, change: Change) -> None:
         obj = change.after.obj
@@ -81,8 +111,13 @@ class Controllers:
         self._quotas.react(change)
         if change.resource[0] == KUEUE_GROUP:
             self._queues.react(change)
+            self._scheduler.react(change)
+        self._queued.react(change)
+        self._jobs.react(change)
+        self._nodes.react(change)
         if change.removed:
             self._collect(obj)
+            self._go_on_with_owners(obj)
         elif "deletionTimestamp" in obj["metadata"]:
             self._finalize(change, obj)
         if change.key[0]:
@@ -106,21 +141,8 @@ class Controllers:
     def born(self, kind: Kind, namespace: str, name: str, obj: Mapping[str, Any]) -> None:
         """Create an object as the controller manager would."""
         if self._store.get(kind, namespace, name) is None:
-            self._store.put(kind, self._dressed(kind, namespace, name, obj))
-
-    @staticmethod
-    def _dressed(kind: Kind, namespace: str, name: str, obj: Mapping[str, Any]) -> dict[str, Any]:
-        now = timestamp()
-        whole = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {}, **obj}
-        claims = ownership.update(kind, ownership.unborn(kind), whole, Writer(MANAGER, "Update"), now)
-        metadata = {
-            **whole["metadata"],
-            "name": name,
-            "namespace": namespace,
-            "uid": new_uid(),
-            "creationTimestamp": now,
-        }
-        return ownership.with_claims({**whole, "metadata": metadata}, claims)
+            metadata = {**(obj.get("metadata") or {}), "name": name, "namespace": namespace}
+            write_new(self._store, kind, {**obj, "metadata": metadata}, MANAGER)
 
     def _release_claim(self, obj: Obj) -> None:
         metadata = obj["metadata"]
@@ -181,14 +203,48 @@ class Controllers:
             if not self._dependents(obj):
                 self._drop_finalizers(kind, obj, {"foregroundDeletion"})
 
+    def _go_on_with_owners(self, gone: Obj) -> None:
+        """An owner that waits for all that it owns may go when the last of it did."""
+        for owner in gone["metadata"].get("ownerReferences") or ():
+            kind = by_kind(owner["apiVersion"], owner["kind"])
+            obj = (
+                self._store.get(kind, gone["metadata"].get("namespace", ""), owner["name"]) if kind else None
+            )
+            if (
+                kind is None
+                or obj is None
+                or "foregroundDeletion" not in (obj["metadata"].get("finalizers") or ())
+            ):
+                continue
+            if not self._dependents(obj):
+                self._drop_finalizers(kind, obj, {"foregroundDeletion"})
+
+    def _untrack(self, pod: Obj) -> None:
+        """The Job controller is done with a pod."""
+        self._let_go(POD, pod, TRACKING)
+
+    def _free(self, workload: Obj) -> None:
+        """Kueue is done with a Workload."""
+        self._let_go(WORKLOAD, workload, IN_USE)
+
+    def _let_go(self, kind: Kind, obj: Obj, finalizer: str) -> None:
+        metadata = obj["metadata"]
+        if "deletionTimestamp" in metadata:
+            self._drop_finalizers(kind, obj, {finalizer})
+            return
+        live = self._store.get(kind, metadata["namespace"], metadata["name"])
+        if live is not None:
+            rest = {key: value for key, value in live["metadata"].items() if key != "finalizers"}
+            self._store.put(kind, {**live, "metadata": rest})
+
+    def _remove_pod(self, pod: Obj) -> None:
+        entry = self._store.entry(POD, pod["metadata"]["namespace"], pod["metadata"]["name"])
+        if entry is not None:
+            self._deletes.remove(POD, entry)
+
     def _disown(self, kind: Kind, obj: Obj, uid: str) -> None:
         metadata = dict(obj["metadata"])
         rest = [owner for owner in metadata.pop("ownerReferences") if owner["uid"] != uid]
         if rest:
             metadata["ownerReferences"] = rest
         self._store.put(kind, {**obj, "metadata": metadata})
-
-
-def new_uid() -> str:
-    """A fresh object uid."""
-    return str(uuid.uuid4())

@@ -104,6 +104,19 @@ KINDS: tuple[Kind, ...] = (
     Kind("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", "networkpolicy", True, ("netpol",)),
     Kind("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", "priorityclass", False, ("pc",)),
     Kind("batch", "v1", "Job", "jobs", "job", True, (), STANDARD_VERBS, ("status",), ("all",)),
+    # Read only: what runs Kueue, so that its release can be seen.
+    Kind(
+        "apps",
+        "v1",
+        "Deployment",
+        "deployments",
+        "deployment",
+        True,
+        ("deploy",),
+        ("get", "list", "watch"),
+        (),
+        ("all",),
+    ),
     Kind("storage.k8s.io", "v1", "StorageClass", "storageclasses", "storageclass", False, ("sc",)),
     Kind("coordination.k8s.io", "v1", "Lease", "leases", "lease", True),
     Kind(
@@ -142,3 +155,11 @@ def by_resource(group: str, version: str, plural: str) -> Kind | None:
 def by_kind(api_version: str, kind: str) -> Kind | None:
     """Find the kind a body names in apiVersion and kind, or None."""
     return BY_KIND.get((api_version, kind))
+
+
+def builtin(api_version: str, kind: str) -> Kind:
+    """A kind that is always served; LookupError for a slip of the pen."""
+    found = by_kind(api_version, kind)
+    if found is None:
+        raise LookupError(kind)
+    return found

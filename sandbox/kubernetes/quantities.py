@@ -169,6 +169,11 @@ def multiply(value: Any, times: int) -> str:
     return _canonical(quantity.nanos * times, quantity.format)
 
 
+def written(nanos: int, like: Any) -> str:
+    """An amount in billionths as a quantity, in the format of another one."""
+    return _canonical(nanos, parse(like).format)
+
+
 def is_zero(value: Any) -> bool:
     """Whether the amount is 0."""
     return parse(value).nanos == 0

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from sandbox.kubernetes import kueue
-from sandbox.kubernetes.admission import builtin
+from sandbox.kubernetes.capacity import queue_of
 from sandbox.kubernetes.clock import timestamp
-from sandbox.kubernetes.kinds import KUEUE_GROUP, Kind
+from sandbox.kubernetes.kinds import KUEUE_GROUP, Kind, builtin
 from sandbox.kubernetes.statuses import write_status
 from sandbox.kubernetes.store import Change, Obj, Store
 
@@ -43,14 +43,29 @@ class Queues:
             case "resourceflavors" | "admissionchecks":
                 self._shared(change)
             case "workloads":
-                self._everything()
+                self._workload(change)
 
     def _shared(self, change: Change) -> None:
-        before = change.before is None or change.removed
-        if before:
+        if change.before is None or change.removed or change.resource[1] == "admissionchecks":
             self._everything()
         if change.resource[1] == "resourceflavors" and not change.removed:
             self._let_flavor_go(change.key[1])
+
+    def _workload(self, change: Change) -> None:
+        """Count again where a Workload stands, stood and holds or held quota."""
+        names = set[str]()
+        for entry in (change.before, change.after):
+            if entry is None:
+                continue
+            obj = dict(entry.obj)
+            name = str((obj.get("spec") or {}).get("queueName") or "")
+            local = self._store.get(LOCAL_QUEUE, change.key[0], name)
+            names.add(queue_of(obj))
+            if local is not None:
+                names.add(str(local["spec"]["clusterQueue"]))
+                self._local_queue(change.key[0], name)
+        for name in sorted(names - {""}):
+            self._cluster_queue(name)
 
     def _everything(self) -> None:
         for obj in list(self._store.objects(CLUSTER_QUEUE)):

@@ -352,4 +352,25 @@ JobStatus
   UncountedTerminatedPods uncountedTerminatedPods
 UncountedTerminatedPods
   [=]string failed succeeded
+
+Deployment
+  string apiVersion kind
+  ObjectMeta metadata
+  DeploymentSpec spec
+  DeploymentStatus status
+DeploymentSpec
+  int minReadySeconds progressDeadlineSeconds replicas revisionHistoryLimit
+  bool paused
+  LabelSelector selector
+  DeploymentStrategy strategy
+  PodTemplateSpec template
+DeploymentStrategy
+  string type
+  RollingUpdateDeployment rollingUpdate
+RollingUpdateDeployment
+  int-or-string maxSurge maxUnavailable
+DeploymentStatus
+  int availableReplicas collisionCount readyReplicas replicas terminatingReplicas
+  int unavailableReplicas updatedReplicas observedGeneration
+  [type]LegacyCondition conditions
 """

@@ -10,6 +10,7 @@ from sandbox.kubernetes.kinds import RBAC_GROUP
 
 DATA = Path(__file__).parent / "data"
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system", "kueue-system")
+KUEUE_RELEASE = "v0.19.2"
 _BINDINGS = {
     "cluster-admin": ("system:masters",),
     "system:basic-user": ("system:authenticated",),
@@ -45,8 +46,23 @@ def seeds(nodes: tuple[NodeSpec, ...], now: str) -> Iterator[dict[str, Any]]:
             "roleRef": _ref(name),
             "subjects": [_group(g) for g in groups],
         }
+    yield _kueue()
     for spec in nodes:
         yield node(spec, now)
+
+
+def _kueue() -> dict[str, Any]:
+    """The controller's deployment, as the release's manifests make it, as far as anybody reads it."""
+    labels = {"app.kubernetes.io/name": "kueue", "control-plane": "controller-manager"}
+    pod = {"containers": [{"name": "manager", "image": f"registry.k8s.io/kueue/kueue:{KUEUE_RELEASE}"}]}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "kueue-controller-manager", "namespace": "kueue-system", "labels": labels},
+        "spec": {"replicas": 1, "selector": {"matchLabels": labels},
+                 "template": {"metadata": {"labels": labels}, "spec": pod}},
+        "status": {"replicas": 1, "readyReplicas": 1},
+    }  # fmt: skip
 
 
 def _namespace(name: str) -> dict[str, Any]:

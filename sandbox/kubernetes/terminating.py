@@ -4,10 +4,9 @@ from collections import Counter
 from typing import Any
 
 from sandbox.kubernetes import ownership
-from sandbox.kubernetes.admission import builtin
 from sandbox.kubernetes.clock import timestamp
 from sandbox.kubernetes.deletes import Deletes
-from sandbox.kubernetes.kinds import KINDS, Kind
+from sandbox.kubernetes.kinds import KINDS, Kind, builtin
 from sandbox.kubernetes.ownership import Writer
 from sandbox.kubernetes.store import Obj, Store
 
@@ -49,7 +48,8 @@ class Terminator:
         names, self.pending = self.pending, set()
         for name in sorted(names):
             obj = self._namespace(name)
-            if obj is not None:
+            # It may be gone by now, and another one may have its name.
+            if obj is not None and "deletionTimestamp" in obj["metadata"]:
                 self._empty(name)
                 self._conclude(name, obj)
 

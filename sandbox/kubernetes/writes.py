@@ -52,7 +52,7 @@ class Writes:
         obj, headers = self._known_fields(call, kind, {**obj, "metadata": metadata})
         obj = _typed(kind, obj)
         uid = str(uuid.uuid4())
-        stored = self.admission.defaulted(kind, obj, uid)
+        stored = self.admission.mutated(kind, self.admission.defaulted(kind, obj, uid), target)
         writer = call.writer("Update")
         claims = ownership.update(
             kind, ownership.unborn(kind), _written(kind, stored, obj), writer, timestamp()
@@ -129,7 +129,8 @@ class Writes:
         )
         if live is None:
             uid = str(uuid.uuid4())
-            return self._born(call, kind, target, self.admission.defaulted(kind, obj, uid), uid, claims, {})
+            obj = self.admission.mutated(kind, self.admission.defaulted(kind, obj, uid), target)
+            return self._born(call, kind, target, obj, uid, claims, {})
         obj = self.admission.defaulted(kind, obj, str(live.obj["metadata"]["uid"]))
         obj = _only_what_may_change(kind, live.obj, obj, target.subresource)
         return self._finish(call, kind, live, obj, claims, {})

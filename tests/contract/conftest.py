@@ -1,6 +1,5 @@
-"""The cluster under test: a sandbox on a free port over TLS, or a real one when KUBECONFIG is given."""
+"""The cluster under test: a sandbox on a free port over TLS, or a real one when `make live-test` names it."""
 
-import os
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from sandbox import certificates
 from sandbox.kubernetes import Cluster as Sandbox
 from sandbox.kubernetes import Identity, NodeSpec
 from sandbox.serving import Served, listen, port_of
+from tests.contract import live
 from tests.contract.raw import Raw
 from tests.serving import serving
 
@@ -57,8 +57,8 @@ class Serving:
 @pytest.fixture(scope="session")
 def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     """The sandbox itself, for what cannot be asked of a real cluster; skipped when one is given."""
-    if os.environ.get("KUBECONFIG"):
-        pytest.skip("needs the sandbox")
+    if live.kubeconfig():
+        pytest.skip("needs the sandbox, which can be told to fail")
     directory, bound = tmp_path_factory.mktemp("sandbox"), listen(0)
     shown = certificates.ensure(directory)
     cluster = Sandbox("under-test", nodes=[NodeSpec("gpu-0", gpus=8)], tokens=TOKENS)
@@ -69,9 +69,9 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
 @pytest.fixture(scope="session")
 def admin_config(request: pytest.FixtureRequest) -> Path:
     """The kubeconfig of an administrator."""
-    given = os.environ.get("KUBECONFIG")
+    given = live.kubeconfig()
     if given:
-        return Path(given)
+        return given
     served: Serving = request.getfixturevalue("sandbox")
     return served.config("admin")
 
@@ -87,7 +87,10 @@ def admin(admin_config: Path) -> Iterator[Cluster]:
 @pytest.fixture
 def raw(admin: Cluster) -> Iterator[Raw]:
     """Plain HTTPS with the administrator's credentials, for requests the connector refuses to make."""
-    pool = urllib3.PoolManager(ca_certs=admin._configuration.ssl_ca_cert, retries=False)
+    known = admin._configuration
+    pool = urllib3.PoolManager(
+        ca_certs=known.ssl_ca_cert, cert_file=known.cert_file, key_file=known.key_file, retries=False
+    )
     token = admin._configuration.get_api_key_with_prefix("BearerToken")
     yield Raw(pool, admin.server, token or "")
     pool.clear()
@@ -96,7 +99,7 @@ def raw(admin: Cluster) -> Iterator[Raw]:
 @pytest.fixture
 def prefix() -> str:
     """A name that nothing else has."""
-    return f"qm-contract-{uuid.uuid4().hex[:8]}"
+    return f"{live.prefix()}-{uuid.uuid4().hex[:8]}"
 
 
 @pytest.fixture

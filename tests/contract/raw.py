@@ -30,7 +30,8 @@ class Raw:
         content_type: str = "application/json",
     ) -> tuple[int, Any]:
         """Status and body; the body is parsed where it is JSON."""
-        headers = {"content-type": content_type, "authorization": self._token, "user-agent": "contract/1"}
+        headers = {"content-type": content_type, "user-agent": "contract/1"}
+        headers |= {"authorization": self._token} if self._token else {}
         url = f"{self._server}{path}" + (f"?{urlencode(query)}" if query else "")
         data = None if body is None else json.dumps(body).encode()
         answer = self._pool.request(method, url, body=data, headers=headers, timeout=10.0)

@@ -9,6 +9,7 @@ import urllib3
 
 from connectors.errors import PermanentError, TemporaryError
 from connectors.kubernetes import Cluster
+from connectors.patience import MOST_TRIES
 from tests.contract.conftest import Serving, kubeconfig
 from tests.contract.raw import Raw
 
@@ -45,6 +46,36 @@ def test_a_failing_server_is_temporary(faults: Raw, admin: Cluster, status: int)
     set_fault(faults, status=status)
     with pytest.raises(TemporaryError):
         admin.list(NAMESPACE)
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 504])
+def test_a_patient_client_asks_a_failing_server_again(faults: Raw, admin: Cluster, status: int) -> None:
+    patient = admin.patient(seconds=5)
+    set_fault(faults, status=status, times=MOST_TRIES - 1)
+    assert patient.list(NAMESPACE)
+    set_fault(faults, status=status, times=MOST_TRIES)
+    with pytest.raises(TemporaryError):
+        patient.list(NAMESPACE)
+    assert patient.list(NAMESPACE)
+
+
+def test_a_patient_client_sends_nothing_again_that_could_happen_twice_or_was_answered(
+    faults: Raw, admin: Cluster, prefix: str
+) -> None:
+    patient = admin.patient(seconds=5)
+    new = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": prefix}}
+    before = faults.send("GET", "/sandbox/stats")[1]
+    for fault in (
+        {"status": 503},
+        {"status": 429, "retry_after": 1},
+        {"status": 503, "retry_after": 1},
+        {"status": 403},
+    ):
+        set_fault(faults, times=1, **fault)
+        with pytest.raises((TemporaryError, PermanentError)):
+            patient.create(new) if fault == {"status": 503} else patient.apply(new)
+        assert patient.get(NAMESPACE, prefix) is None
+    assert faults.send("GET", "/sandbox/stats")[1]["writes"] == before["writes"]
 
 
 def test_a_webhook_that_is_down_is_temporary(faults: Raw, admin: Cluster) -> None:

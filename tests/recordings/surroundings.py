@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sandbox.kubernetes.admission import builtin
+from sandbox.kubernetes.kinds import builtin
 from tests.recordings.replaying import Hook, Player, namespace, steps_of
 
 _LIST = "/api/v1/namespaces/qm-t-list/configmaps"
@@ -74,9 +74,14 @@ def _release_life(player: Player) -> None:
 
 
 def _job(player: Player, name: str) -> None:
-    container = {"name": "main", "image": "registry.example.com/train:1", "command": ["python", "train.py"]}
+    amounts = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "1"}
+    container = {
+        "name": "main", "image": "registry.example.com/train:1", "command": ["python", "train.py"],
+        "resources": {"requests": amounts, "limits": amounts},
+    }  # fmt: skip
     template = {"spec": {"containers": [container], "restartPolicy": "Never"}}
-    body = {"metadata": {"name": name}, "spec": {"template": template}}
+    spec = {"completions": 2, "parallelism": 2, "backoffLimit": 0, "template": template}
+    body = {"metadata": {"name": name}, "spec": spec}
     player.admin("POST", "/apis/batch/v1/namespaces/qm-t-del/jobs", body)
 
 
@@ -128,7 +133,8 @@ def _compact(player: Player) -> None:
     player.admin("POST", "/sandbox/compact")
 
 
-def _nodes(player: Player) -> None:
+def set_nodes(player: Player) -> None:
+    """The three nodes of the recorded cluster."""
     for item in steps_of("12-nodes")[0]["response"]["body"]["items"]:
         player.cluster.store.put(NODE, {"apiVersion": "v1", "kind": "Node", **item})
 
@@ -153,7 +159,7 @@ HOOKS: Mapping[str, Mapping[str, Hook]] = {
     },
     "03b-watch-bookmark": {"watch-bookmark": _bookmarks, "list-exact-rv-expired": _compact},
     "03c-expired": {"list-continue-expired": _expired},
-    "12-nodes": {"list": _nodes},
+    "12-nodes": {"list": set_nodes},
     "04-namespace-life": {
         "delete": _hold_in_life,
         "terminating-conditions": lambda player: player.settle(),

@@ -55,3 +55,14 @@ def test_a_namespace_that_ends_is_gone_after_its_content() -> None:
     assert send(cluster, "DELETE", "/api/v1/namespaces/a").json()["status"]["phase"] == "Terminating"
     cluster.controllers.terminate()
     assert send(cluster, "GET", "/api/v1/namespaces/a").status == 404
+
+
+def test_a_new_namespace_is_not_ended_for_an_earlier_one_of_its_name() -> None:
+    cluster = Cluster("dev", tokens=TOKENS)
+    before = cluster.snapshot()
+    send(cluster, "POST", "/api/v1/namespaces", {"metadata": {"name": "a"}})
+    send(cluster, "DELETE", "/api/v1/namespaces/a")
+    cluster.restore(before)
+    send(cluster, "POST", "/api/v1/namespaces", {"metadata": {"name": "a"}})
+    cluster.controllers.terminate()
+    assert send(cluster, "GET", "/api/v1/namespaces/a").json()["status"]["phase"] == "Active"

@@ -1,0 +1,67 @@
+"""Events as controllers leave them: counted ones of the control plane, and Kueue's, each a new one."""
+
+import secrets
+from datetime import UTC, datetime
+from typing import Any
+
+from sandbox.kubernetes.admission import NAMESPACES
+from sandbox.kubernetes.clock import timestamp
+from sandbox.kubernetes.kinds import builtin
+from sandbox.kubernetes.statuses import write_new
+from sandbox.kubernetes.store import Obj, Store
+
+EVENT = builtin("v1", "Event")
+COUNTED = "kube-controller-manager"
+
+
+def tell(
+    store: Store,
+    about: Obj,
+    reason: str,
+    message: str,
+    *,
+    by: str,
+    manager: str = COUNTED,
+    warning: bool = False,
+) -> None:
+    """Write an event down; what the control plane said before is counted up. None in a namespace that goes."""
+    namespace = about["metadata"]["namespace"]
+    place = store.get(NAMESPACES, "", namespace)
+    if place is None or "deletionTimestamp" in place["metadata"]:
+        return
+    body = _body(about, reason, message, warning=warning)
+    if manager != COUNTED:
+        stated = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        body |= {"source": {}, "firstTimestamp": None, "lastTimestamp": None, "eventTime": stated, "action": reason,
+                 "reportingComponent": by, "reportingInstance": f"{by}-sandbox"}  # fmt: skip
+        write_new(store, EVENT, body, manager)
+        return
+    same = next((one for one in store.objects(EVENT, namespace) if _is_same(one, body, by)), None)
+    if same is not None:
+        store.put(EVENT, {**same, "count": same["count"] + 1, "lastTimestamp": timestamp()})
+        return
+    now = timestamp()
+    body |= {"source": {"component": by}, "firstTimestamp": now, "lastTimestamp": now, "count": 1, "eventTime": None,
+             "reportingComponent": by, "reportingInstance": ""}  # fmt: skip
+    write_new(store, EVENT, body, manager)
+
+
+def _body(about: Obj, reason: str, message: str, *, warning: bool) -> dict[str, Any]:
+    metadata = about["metadata"]
+    involved = {
+        "kind": about["kind"], "namespace": metadata["namespace"], "name": metadata["name"], "uid": metadata["uid"],
+        "apiVersion": about["apiVersion"], "resourceVersion": metadata["resourceVersion"],
+    }  # fmt: skip
+    return {
+        "metadata": {"name": f"{metadata['name']}.{secrets.token_hex(8)}", "namespace": metadata["namespace"]},
+        "involvedObject": involved, "reason": reason, "message": message, "type": "Warning" if warning else "Normal",
+    }  # fmt: skip
+
+
+def _is_same(one: Obj, body: dict[str, Any], by: str) -> bool:
+    if one.get("source") != {"component": by} or "count" not in one:
+        return False
+    told = ("reason", "message", "type")
+    return one["involvedObject"]["uid"] == body["involvedObject"]["uid"] and all(
+        one[word] == body[word] for word in told
+    )

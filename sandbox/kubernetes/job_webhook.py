@@ -1,0 +1,41 @@
+"""Kueue's webhooks for Jobs: queued ones are suspended at their birth, and stay in the queue they run in."""
+
+from typing import Any
+
+from sandbox.kubernetes.causes import part
+from sandbox.kubernetes.kinds import KUEUE_GROUP, builtin
+from sandbox.kubernetes.kueue_rules import queue_change_refusal
+from sandbox.kubernetes.status import Refusal
+from sandbox.kubernetes.store import Obj, Store
+
+LOCAL_QUEUE = builtin(f"{KUEUE_GROUP}/v1beta2", "LocalQueue")
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+DEFAULT = "default"
+UNMANAGED = frozenset({"kube-system", "kueue-system"})
+
+
+def born(store: Store, job: dict[str, Any], namespace: str) -> dict[str, Any]:
+    """A new Job as the webhook lets it in: with the queue called default where it names none, and suspended."""
+    if namespace in UNMANAGED:
+        return job
+    metadata = part(job, "metadata")
+    labels = part(metadata, "labels")
+    if QUEUE_LABEL not in labels:
+        if store.get(LOCAL_QUEUE, namespace, DEFAULT) is None:
+            return job
+        job = {**job, "metadata": {**metadata, "labels": {**labels, QUEUE_LABEL: DEFAULT}}}
+    return {**job, "spec": {**job["spec"], "suspend": True}}
+
+
+def queue_of(job: Obj) -> str:
+    """The LocalQueue a Job names; empty where Kueue leaves it alone."""
+    if job["metadata"].get("namespace") in UNMANAGED:
+        return ""
+    return str((job["metadata"].get("labels") or {}).get(QUEUE_LABEL) or "")
+
+
+def change_refusal(job: Obj, before: Obj) -> Refusal | None:
+    """The refusal of another queue for a Job that runs, or None."""
+    if queue_of(job) == queue_of(before) or before["spec"].get("suspend"):
+        return None
+    return queue_change_refusal(queue_of(job))

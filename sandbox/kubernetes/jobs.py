@@ -1,0 +1,201 @@
+"""The Job controller: a Job's pods, what became of them, and its status. Deadlines and time to live are not kept."""
+
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+from sandbox.kubernetes.admission import Admission
+from sandbox.kubernetes.calls import Target
+from sandbox.kubernetes.causes import items, part
+from sandbox.kubernetes.clock import timestamp
+from sandbox.kubernetes.controllers_pods import POD, TRACKING, is_over, is_ready, owner_of, pods_of
+from sandbox.kubernetes.events import tell
+from sandbox.kubernetes.kinds import builtin
+from sandbox.kubernetes.status import Refusal
+from sandbox.kubernetes.statuses import write_new, write_status
+from sandbox.kubernetes.store import Change, Key, Obj, Store
+
+MANAGER, NAME = "kube-controller-manager", "job-controller"
+JOB = builtin("batch/v1", "Job")
+LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+Status = dict[str, Any]
+# A pod is let go of by its name; what is being deleted then disappears.
+Release = Callable[[Obj], None]
+Remove = Callable[[Obj], None]
+
+
+class Jobs:
+    """Keeps the Jobs of one store going; `run` works through those that changed."""
+
+    def __init__(self, store: Store, admission: Admission, *, release: Release, remove: Remove) -> None:
+        self._store = store
+        self._admission = admission
+        self._release = release
+        self._remove = remove
+        self._due: dict[Key, None] = {}
+        self._blocked: set[Key] = set()
+
+    def react(self, change: Change) -> None:
+        """Remember a Job that changed, or whose pods did, or whose namespace may have room again."""
+        match change.resource:
+            case ("batch", "jobs") if not change.removed:
+                self._due[change.key] = None
+            case ("", "pods"):
+                self._pod(change)
+            case ("", "resourcequotas" | "limitranges"):
+                self._due |= dict.fromkeys(key for key in self._blocked if key[0] == change.key[0])
+
+    def _pod(self, change: Change) -> None:
+        pod, owner = change.after.obj, owner_of(change.after.obj)
+        if owner:
+            self._due[change.key[0], owner] = None
+        tracked = TRACKING in (pod["metadata"].get("finalizers") or ())
+        if tracked and not change.removed and (not owner or "deletionTimestamp" in pod["metadata"]):
+            self._release(pod)
+
+    def run(self) -> bool:
+        """Work through what changed; True when there was anything."""
+        due, self._due = self._due, {}
+        for key in due:
+            job = self._store.get(JOB, *key)
+            if job is not None and "deletionTimestamp" not in job["metadata"]:
+                self._blocked.discard(key)
+                self._reconcile(key, job)
+        return bool(due)
+
+    def _reconcile(self, key: Key, job: Obj) -> None:
+        status: Status = dict(job.get("status") or {})
+        if has(status, "Complete") or has(status, "Failed"):
+            return
+        pods = pods_of(self._store, job)
+        self._count(status, pods)
+        active = [pod for pod in pods if not is_over(pod)]
+        if job["spec"].get("suspend"):
+            active = self._suspend(job, status, active)
+        else:
+            self._resume(job, status)
+            active = self._go_on(key, job, status, active)
+        _sum_up(status, active)
+        current = self._store.get(JOB, *key)
+        if current is not None:
+            write_status(self._store, JOB, current, status, MANAGER)
+        for pod in pods:
+            if is_over(pod) and TRACKING in (pod["metadata"].get("finalizers") or ()):
+                self._release(pod)
+
+    @staticmethod
+    def _count(status: Status, pods: list[Obj]) -> None:
+        """Count the pods that ended since the last look; those that were counted are not tracked any more."""
+        for pod in pods:
+            if is_over(pod) and TRACKING in (pod["metadata"].get("finalizers") or ()):
+                word = str(pod["status"]["phase"]).lower()
+                status[word] = int(status.get(word) or 0) + 1
+
+    def _suspend(self, job: Obj, status: Status, active: list[Obj]) -> list[Obj]:
+        for pod in active:
+            self._delete(job, pod)
+        status.pop("startTime", None)
+        if say(status, "Suspended", "JobSuspended", "Job suspended"):
+            tell(self._store, job, "Suspended", "Job suspended", by=NAME)
+        return []
+
+    def _resume(self, job: Obj, status: Status) -> None:
+        if has(status, "Suspended"):
+            say(status, "Suspended", "JobResumed", "Job resumed", true=False)
+            tell(self._store, job, "Resumed", "Job resumed", by=NAME)
+        status.setdefault("startTime", timestamp())
+
+    def _go_on(self, key: Key, job: Obj, status: Status, active: list[Obj]) -> list[Obj]:
+        """Finish the Job, or give it the pods that it lacks; returns those that are at work then."""
+        spec, succeeded = job["spec"], int(status.get("succeeded") or 0)
+        if int(status.get("failed") or 0) > int(spec.get("backoffLimit", 6)):
+            for pod in active:
+                self._delete(job, pod)
+            message = "Job has reached the specified backoff limit"
+            for word in ("FailureTarget", "Failed"):
+                say(status, word, "BackoffLimitExceeded", message)
+            tell(self._store, job, "BackoffLimitExceeded", message, by=NAME, warning=True)
+            return []
+        completions = spec.get("completions")
+        if succeeded >= int(completions) if completions is not None else succeeded > 0 and not active:
+            message = "Reached expected number of succeeded pods"
+            for word in ("SuccessCriteriaMet", "Complete"):
+                say(status, word, "CompletionsReached", message)
+            status["completionTime"] = timestamp()
+            tell(self._store, job, "Completed", "Job completed", by=NAME)
+            return []
+        wanted = int(spec.get("parallelism", 1))
+        if completions is not None:
+            wanted = min(wanted, int(completions) - succeeded)
+        elif succeeded:
+            wanted = len(active)
+        for pod in active[wanted:]:
+            self._delete(job, pod)
+        return [*active[:wanted], *self._create(key, job, wanted - len(active))]
+
+    def _create(self, key: Key, job: Obj, count: int) -> list[Obj]:
+        made: list[Obj] = []
+        for _ in range(count):
+            name = f"{job['metadata']['name']}-{''.join(secrets.choice(LETTERS) for _ in range(5))}"
+            try:
+                pod = self._born(job, key[0], name)
+            except Refusal as refusal:
+                self._blocked.add(key)
+                said = f"Error creating: {refusal.message}"
+                tell(self._store, job, "FailedCreate", said, by=NAME, warning=True)
+                break
+            made.append(pod)
+            tell(self._store, job, "SuccessfulCreate", f"Created pod: {name}", by=NAME)
+        return made
+
+    def _born(self, job: Obj, namespace: str, name: str) -> Obj:
+        """A pod of the Job, admitted as any other; raises Refusal as the API server would."""
+        template, metadata = job["spec"]["template"], job["metadata"]
+        owner = {
+            "apiVersion": "batch/v1", "kind": "Job", "name": metadata["name"], "uid": metadata["uid"],
+            "controller": True, "blockOwnerDeletion": True,
+        }  # fmt: skip
+        below = {
+            **(template.get("metadata") or {}), "name": name, "namespace": namespace, "generation": 1,
+            "generateName": f"{metadata['name']}-", "ownerReferences": [owner], "finalizers": [TRACKING],
+        }  # fmt: skip
+        self._admission.check_namespace(POD, Target("", "v1", "pods", namespace, name))
+        body = {"apiVersion": "v1", "kind": "Pod", "metadata": below, "spec": template["spec"]}
+        pod = self._admission.limited(POD, self._admission.defaulted(POD, body, ""))
+        self._admission.validated(POD, pod, None)
+        self._admission.charged(POD, pod, None, dry_run=False)
+        return write_new(self._store, POD, pod, MANAGER).obj
+
+    def _delete(self, job: Obj, pod: Obj) -> None:
+        self._remove(pod)
+        tell(self._store, job, "SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}", by=NAME)
+
+
+def has(status: Status, word: str) -> bool:
+    """Whether a condition of a Job is True."""
+    return any(one["type"] == word and one["status"] == "True" for one in items(status, "conditions"))
+
+
+def say(status: Status, word: str, reason: str, message: str, *, true: bool = True) -> bool:
+    """Set a condition of a Job in place; True when that is news."""
+    if true and has(status, word):
+        return False
+    now = timestamp()
+    new = {"type": word, "status": "True" if true else "False", "lastProbeTime": now, "lastTransitionTime": now,
+           "reason": reason, "message": message}  # fmt: skip
+    listed = items(status, "conditions")
+    known = any(one["type"] == word for one in listed)
+    status["conditions"] = [new if one["type"] == word else one for one in listed] + ([] if known else [new])
+    return True
+
+
+def _sum_up(status: Status, active: list[Obj]) -> None:
+    status.pop("active", None)
+    if active:
+        status["active"] = len(active)
+    status |= {"terminating": 0, "uncountedTerminatedPods": {}, "ready": sum(map(is_ready, active))}
+
+
+def spec_of(job: Obj) -> dict[str, Any]:
+    """The spec of the pods of a Job."""
+    return part(part(part(dict(job), "spec"), "template"), "spec")

@@ -1,0 +1,69 @@
+"""The pods of a queued Job: as its Workload counts them, as they are sent to their nodes, and as they were. Pure."""
+
+import copy
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sandbox.kubernetes import limitrange
+from sandbox.kubernetes.causes import items, part
+from sandbox.kubernetes.kinds import KUEUE_GROUP
+from sandbox.kubernetes.store import Obj
+
+JOB_LABELS = ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid")
+OURS = f"{KUEUE_GROUP}/"
+Object = dict[str, Any]
+
+
+def pod_set(job: Obj, ranges: Sequence[Object]) -> Object:
+    """The pod set of a Job's Workload, its requests filled in from limits and LimitRanges."""
+    spec, template = job["spec"], copy.deepcopy(dict(job["spec"]["template"]))
+    labels = {k: v for k, v in part(part(template, "metadata"), "labels").items() if k not in JOB_LABELS}
+    pod: Object = {"spec": template["spec"]}
+    limitrange.fill_in(pod, ranges)
+    for container in [*items(pod["spec"], "containers"), *items(pod["spec"], "initContainers")]:
+        resources = container.setdefault("resources", {})
+        if part(resources, "limits"):
+            resources["requests"] = {**part(resources, "limits"), **part(resources, "requests")}
+    count = int(spec.get("parallelism", 1))
+    if spec.get("completions") is not None:
+        count = min(count, int(spec["completions"]))
+    metadata = {**part(template, "metadata"), "labels": labels}
+    request = {"podIndexLabel": "batch.kubernetes.io/job-completion-index"}
+    whole = {"metadata": metadata, "spec": pod["spec"]}
+    return {"count": count, "name": "main", "template": whole, "topologyRequest": request}
+
+
+def injected(template: Obj, workload: Obj, flavors: Iterable[Object]) -> Object:
+    """A Job's template with the node labels and tolerations of its flavors, and where it comes from."""
+    changed = copy.deepcopy(dict(template))
+    pod, metadata = changed["spec"], changed.setdefault("metadata", {})
+    for flavor in flavors:
+        if labels := part(flavor, "nodeLabels"):
+            pod["nodeSelector"] = {**part(pod, "nodeSelector"), **labels}
+        if extra := items(flavor, "tolerations"):
+            pod["tolerations"] = [*items(pod, "tolerations"), *extra]
+    metadata["annotations"] = {
+        **part(metadata, "annotations"),
+        f"{OURS}workload": workload["metadata"]["name"],
+    }
+    metadata["labels"] = {
+        **part(metadata, "labels"),
+        f"{OURS}cluster-queue-name": workload["status"]["admission"]["clusterQueue"],
+        f"{OURS}local-queue-name": workload["spec"]["queueName"],
+        f"{OURS}podset": "main",
+    }
+    return changed
+
+
+def restored(template: Obj, asked: Obj) -> Object:
+    """A Job's template as it was handed in, which its Workload remembers."""
+    changed = copy.deepcopy(dict(template))
+    labels = {k: v for k, v in part(changed["metadata"], "labels").items() if not k.startswith(OURS)}
+    changed["metadata"] = {"labels": labels}
+    if annotations := part(part(dict(asked), "metadata"), "annotations"):
+        changed["metadata"]["annotations"] = annotations
+    for word in ("nodeSelector", "tolerations"):
+        changed["spec"].pop(word, None)
+        if word in asked["spec"]:
+            changed["spec"][word] = asked["spec"][word]
+    return changed

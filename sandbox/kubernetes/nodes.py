@@ -1,0 +1,219 @@
+"""Scheduler and node agent for the pods of Jobs: they find a node, start a moment later and run as long as they say.
+
+How long: the annotation ``test/run-for`` (seconds), else the ``sleep N`` of a container, else until somebody deletes
+them. ``test/start-after`` (seconds) delays the start, ``test/exit-code`` is what the containers end with.
+"""
+
+import heapq
+import re
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+from sandbox.kubernetes.causes import items, part
+from sandbox.kubernetes.clock import timestamp
+from sandbox.kubernetes.controllers_pods import POD, is_over, owner_of, phase_of
+from sandbox.kubernetes.events import tell
+from sandbox.kubernetes.kinds import builtin
+from sandbox.kubernetes.placing import place
+from sandbox.kubernetes.statuses import write_status
+from sandbox.kubernetes.store import Change, Key, Obj, Store
+
+NODE = builtin("v1", "Node")
+SCHEDULER, KUBELET = "kube-scheduler", "kubelet"
+START_SECONDS = 0.05
+UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+SLEEP = re.compile(r"\bsleep\s+([0-9]{1,9}(?:\.[0-9]{1,9})?)([smhd]?)\b", re.ASCII)
+# A pod learns from its node where it is.
+TOPOLOGY = frozenset({"topology.kubernetes.io/zone", "topology.kubernetes.io/region"})
+DIGEST = "a" * 64
+Status = dict[str, Any]
+
+
+class Nodes:
+    """Everything that happens to a pod by itself; `next_due` says when to come again."""
+
+    def __init__(self, store: Store, now: Callable[[], float]) -> None:
+        self._store = store
+        self._now = now
+        self._waiting: dict[Key, None] = {}
+        self._agenda: list[tuple[float, int, Key, str]] = []
+        self._numbers = count()
+
+    @property
+    def next_due(self) -> float | None:
+        """When the next pod starts or ends."""
+        return self._agenda[0][0] if self._agenda else None
+
+    def react(self, change: Change) -> None:
+        """Look at a pod of a Job, or try those without a node again when room may have come."""
+        if change.resource == ("", "nodes"):
+            self._retry()
+        elif change.resource == ("", "pods") and owner_of(change.after.obj):
+            if change.removed or is_over(change.after.obj):
+                self._waiting.pop(change.key, None)
+                self._retry()
+            else:
+                self._look(change.key, change.before.obj if change.before else None, change.after.obj)
+
+    def resume(self) -> None:
+        """Take up every pod again after the store was filled from a snapshot."""
+        self._agenda.clear()
+        for pod in self._store.objects(POD):
+            if owner_of(pod) and not is_over(pod):
+                self._look((pod["metadata"]["namespace"], pod["metadata"]["name"]), None, pod)
+
+    def run(self) -> bool:
+        """Do what is due; True when anything was."""
+        done = self._schedule()
+        while self._agenda and self._agenda[0][0] <= self._now():
+            _, _, key, uid = heapq.heappop(self._agenda)
+            pod = self._store.get(POD, *key)
+            if (
+                pod is not None
+                and pod["metadata"]["uid"] == uid
+                and "deletionTimestamp" not in pod["metadata"]
+            ):
+                self._step(pod)
+                done = True
+        return done
+
+    def _retry(self) -> None:
+        for pod in self._store.objects(POD):
+            if owner_of(pod) and not pod["spec"].get("nodeName") and not is_over(pod):
+                self._waiting[pod["metadata"]["namespace"], pod["metadata"]["name"]] = None
+
+    def _look(self, key: Key, before: Obj | None, pod: Obj) -> None:
+        if not pod["spec"].get("nodeName"):
+            if before is None:
+                self._waiting[key] = None
+        elif before is None or before["spec"].get("nodeName") is None or phase_of(before) != phase_of(pod):
+            seconds = _before_start(pod) if phase_of(pod) == "Pending" else _run_for(pod)
+            if seconds is not None:
+                due = self._now() + seconds
+                heapq.heappush(self._agenda, (due, next(self._numbers), key, pod["metadata"]["uid"]))
+
+    def _schedule(self) -> bool:
+        waiting, self._waiting = self._waiting, {}
+        before = self._store.version
+        for key in waiting:
+            pod = self._store.get(POD, *key)
+            if pod is not None and not pod["spec"].get("nodeName"):
+                self._bind(pod)
+        return self._store.version != before
+
+    def _bind(self, pod: Obj) -> None:
+        nodes = [dict(one) for one in self._store.objects(NODE)]
+        name, why = place(dict(pod), nodes, (dict(one) for one in self._store.objects(POD)))
+        condition: dict[str, Any] = {"type": "PodScheduled", "status": "True", "lastProbeTime": None}
+        condition["lastTransitionTime"] = timestamp()
+        if not name:
+            condition |= {
+                "observedGeneration": 1,
+                "status": "False",
+                "reason": "Unschedulable",
+                "message": why,
+            }
+            if _said(pod) != why:
+                write_status(self._store, POD, pod, {**pod["status"], "conditions": [condition]}, SCHEDULER)
+                tell(
+                    self._store,
+                    pod,
+                    "FailedScheduling",
+                    why,
+                    by="default-scheduler",
+                    manager=SCHEDULER,
+                    warning=True,
+                )
+            return
+        # A binding is no change of the pod's own making: its generation stays.
+        status = {**pod["status"], "conditions": [condition]}
+        metadata = pod["metadata"]
+        where = {
+            key: value for key, value in _labels(self._store.get(NODE, "", name)).items() if key in TOPOLOGY
+        }
+        if where:
+            metadata = {**metadata, "labels": {**(metadata.get("labels") or {}), **where}}
+        bound = {**pod, "metadata": metadata, "spec": {**pod["spec"], "nodeName": name}, "status": status}
+        self._store.put(POD, bound)
+
+    def _step(self, pod: Obj) -> None:
+        status = dict(pod["status"])
+        if phase_of(pod) == "Pending":
+            _start(status, pod)
+        elif phase_of(pod) == "Running":
+            _end(status, pod)
+        write_status(self._store, POD, pod, status, KUBELET)
+
+
+def _labels(node: Obj | None) -> dict[str, str]:
+    return part(part(dict(node or {}), "metadata"), "labels")
+
+
+def _said(pod: Obj) -> str:
+    conditions = items(part(dict(pod), "status"), "conditions")
+    return next((str(one.get("message") or "") for one in conditions if one["type"] == "PodScheduled"), "")
+
+
+def _number(pod: Obj, name: str) -> float | None:
+    text = (pod["metadata"].get("annotations") or {}).get(name)
+    try:
+        return None if text is None else max(0.0, float(text))
+    except ValueError:
+        return None
+
+
+def _before_start(pod: Obj) -> float:
+    after = _number(pod, "test/start-after")
+    return START_SECONDS if after is None else after
+
+
+def _run_for(pod: Obj) -> float | None:
+    """Seconds that a pod runs; None is until it is deleted."""
+    said = _number(pod, "test/run-for")
+    if said is not None:
+        return said
+    for container in pod["spec"]["containers"]:
+        words = " ".join(
+            str(word) for word in [*(container.get("command") or ()), *(container.get("args") or ())]
+        )
+        if found := SLEEP.search(words):
+            return float(found[1]) * UNITS[found[2]]
+    return None
+
+
+def _start(status: Status, pod: Obj) -> None:
+    now, uid = timestamp(), pod["metadata"]["uid"].replace("-", "")
+    address = f"10.244.{int(uid[:2], 16)}.{int(uid[2:4], 16)}"
+    status |= {"phase": "Running", "hostIP": "127.0.0.1", "podIP": address, "podIPs": [{"ip": address}],
+               "startTime": now}  # fmt: skip
+    status["containerStatuses"] = [
+        {"name": one["name"], "state": {"running": {"startedAt": now}}, "lastState": {}, "ready": True,
+         "restartCount": 0, "image": one["image"], "imageID": f"{one['image'].partition(':')[0]}@sha256:{DIGEST}",
+         "containerID": f"containerd://{uid}{uid}", "started": True}
+        for one in pod["spec"]["containers"]
+    ]  # fmt: skip
+    status["conditions"] = _conditions(status, "True", "")
+
+
+def _end(status: Status, pod: Obj) -> None:
+    now, code = timestamp(), int(_number(pod, "test/exit-code") or 0)
+    status["phase"] = "Failed" if code else "Succeeded"
+    status["containerStatuses"] = [
+        {**one, "ready": False, "started": False, "state": {"terminated": {
+            "exitCode": code, "reason": "Error" if code else "Completed", "finishedAt": now,
+            "startedAt": one["state"]["running"]["startedAt"], "containerID": one["containerID"],
+        }}}
+        for one in status["containerStatuses"]
+    ]  # fmt: skip
+    status["conditions"] = _conditions(status, "False", "PodFailed" if code else "PodCompleted")
+
+
+def _conditions(status: Status, ready: str, reason: str) -> list[dict[str, Any]]:
+    said: dict[str, Any] = {"lastProbeTime": None, "lastTransitionTime": timestamp()}
+    steady = [
+        {"type": word, "status": "True", **said} for word in ("PodReadyToStartContainers", "Initialized")
+    ]
+    why = {"reason": reason} if reason else {}
+    moving = [{"type": word, "status": ready, **said, **why} for word in ("Ready", "ContainersReady")]
+    return [*steady, *moving, *(one for one in items(status, "conditions") if one["type"] == "PodScheduled")]
