@@ -1,19 +1,24 @@
 """Kubernetes over its REST API: the official client as transport only, raw JSON, no discovery.
 
 A kind is named by a ``Ref``: ``(apiVersion, kind)``. Every call waits at most 3 s for a connection and 10 s
-for an answer, is sent once, and raises TemporaryError or PermanentError (see ``failure`` for the codes).
+for an answer, is sent once unless the client is ``patient``, and raises TemporaryError or PermanentError (``failure``
+names the codes).
 """
 
+import copy
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 import urllib3
 
-from connectors.errors import ConnectorError, PermanentError, TemporaryError
+from connectors.errors import PermanentError, TemporaryError
+from connectors.kubernetes_failures import failure, is_momentary
+from connectors.patience import Patience
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient, Configuration
@@ -26,7 +31,8 @@ MANAGER = "quartermaster"
 TIMEOUT = (3.0, 10.0)
 PAGE = 500
 _POOL = 8
-_BODY_LIMIT = 500
+# What a YAML parser of 1.1 takes for the end of a line, or for nothing: written as JSON escapes.
+_ODD = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x2029, 0xFEFF)}
 _KUEUE = "kueue.x-k8s.io/v1beta2"
 _RBAC = "rbac.authorization.k8s.io/v1"
 
@@ -47,6 +53,7 @@ KINDS: Mapping[Ref, tuple[str, bool]] = {
     ("networking.k8s.io/v1", "NetworkPolicy"): ("networkpolicies", True),
     ("scheduling.k8s.io/v1", "PriorityClass"): ("priorityclasses", False),
     ("batch/v1", "Job"): ("jobs", True),
+    ("apps/v1", "Deployment"): ("deployments", True),
     (_KUEUE, "ClusterQueue"): ("clusterqueues", False),
     (_KUEUE, "LocalQueue"): ("localqueues", True),
     (_KUEUE, "Cohort"): ("cohorts", False),
@@ -66,7 +73,9 @@ class Cluster:
         configuration.connection_pool_maxsize = _POOL
         self._configuration = configuration
         self._lock = threading.Lock()
-        self._client: tuple[int, ApiClient] | None = None
+        # By process, and one for all that are patient: made by whichever of them calls first.
+        self._connections: dict[int, tuple[ApiClient, urllib3.HTTPConnectionPool]] = {}
+        self._patience = Patience()
 
     @classmethod
     def from_kubeconfig(cls, path: str | os.PathLike[str], context: str | None = None) -> "Cluster":
@@ -96,6 +105,15 @@ class Cluster:
             raise PermanentError(f"not inside a cluster: {error}", code="kubeconfig") from error
         return cls(configuration)
 
+    def patient(self, *, seconds: float) -> "Cluster":
+        """The same cluster for one piece of work: what may safely be sent again is, when the server just failed at it.
+
+        So many seconds are spent on that in all, and a call is sent four times at most. Silence is never asked again.
+        """
+        other = copy.copy(self)
+        other._patience = Patience(seconds)
+        return other
+
     @property
     def server(self) -> str:
         """The address of the API server."""
@@ -104,6 +122,18 @@ class Cluster:
     def version(self) -> str:
         """The server's version, such as ``v1.36.2``."""
         return str(self._json("GET", "/version")["gitVersion"])
+
+    def served_versions(self, group: str) -> Sequence[str]:
+        """The versions of an API group that the server serves; none when it does not know the group."""
+        try:
+            return [
+                str(each["version"])
+                for each in self._json("GET", f"/apis/{quote(group, safe='')}")["versions"]
+            ]
+        except PermanentError as error:
+            if error.code == "not_found":
+                return []
+            raise
 
     def get(self, ref: Ref, name: str, namespace: str | None = None) -> Manifest | None:
         """One object, or None when it is not there."""
@@ -117,13 +147,16 @@ class Cluster:
     def list(self, ref: Ref, namespace: str | None = None, *, label_selector: str = "") -> list[Manifest]:
         """All objects of a kind in a namespace (None: everywhere), as they were at one moment, each with its type."""
         try:
-            return [*self._pages(ref, namespace, label_selector)]
+            return [*self.pages(ref, namespace, label_selector=label_selector)]
         except PermanentError as error:
             if error.code != "expired":
                 raise
-        return [*self._pages(ref, namespace, label_selector)]
+        return [*self.pages(ref, namespace, label_selector=label_selector)]
 
-    def _pages(self, ref: Ref, namespace: str | None, label_selector: str) -> Iterator[Manifest]:
+    def pages(
+        self, ref: Ref, namespace: str | None = None, *, label_selector: str = ""
+    ) -> Iterator[Manifest]:
+        """The same one by one, so that not all are in memory; code="expired" when the server has forgotten the rest."""
         query = {"limit": str(PAGE), **({"labelSelector": label_selector} if label_selector else {})}
         while True:
             page = self._json("GET", path(ref, namespace), query)
@@ -133,14 +166,25 @@ class Cluster:
                 return
             query["continue"] = token
 
-    def apply(self, manifest: Manifest, *, force: bool = True, dry_run: bool = False) -> Manifest:
-        """Server-side apply as ``quartermaster``; without force another owner's field is code="conflict".
+    def apply(
+        self, manifest: Manifest, *, force: bool = True, dry_run: bool = False, manager: str = MANAGER
+    ) -> Manifest:
+        """Server-side apply as ``manager``; without force another owner's field is code="conflict".
 
         Sends exactly what it is given: an unknown field is refused (code="invalid"), never dropped.
         """
-        query = {"fieldManager": MANAGER, "fieldValidation": "Strict", "force": str(force).lower()}
+        query = {"fieldManager": manager, "fieldValidation": "Strict", "force": str(force).lower()}
         where = path(ref_of(manifest), _namespace_of(manifest), manifest["metadata"]["name"])
-        return self._json("PATCH", where, _dry(query, dry_run), manifest, "application/apply-patch+yaml")
+        sent = rendered(manifest)
+        return self._json("PATCH", where, _dry(query, dry_run), sent, "application/apply-patch+yaml")
+
+    def merge(self, ref: Ref, name: str, namespace: str | None, changes: Manifest) -> Manifest:
+        """Change these fields of an object that is there (JSON merge patch), as ``quartermaster``.
+
+        With `metadata.uid` in them, only the object that has it. code="not_found" when there is none.
+        """
+        query = {"fieldManager": MANAGER, "fieldValidation": "Strict"}
+        return self._json("PATCH", path(ref, namespace, name), query, changes, "application/merge-patch+json")
 
     def create(self, manifest: Manifest, *, dry_run: bool = False) -> Manifest:
         """POST an object; code="already_exists" when the name is taken. Use it for Jobs, never apply."""
@@ -149,11 +193,16 @@ class Cluster:
         return self._json("POST", where, _dry(query, dry_run), manifest)
 
     def delete(
-        self, ref: Ref, name: str, namespace: str | None = None, *, propagation: Propagation = "Background"
-    ) -> bool:
-        """Ask for an object to go; False when it was not there. True does not mean gone: finalizers take time."""
+        self, ref: Ref, name: str, namespace: str | None = None, *, propagation: Propagation = "Background",
+        uid: str = "",
+    ) -> bool:  # fmt: skip
+        """Ask for an object to go; False when it was not there. True does not mean gone: finalizers take time.
+
+        With `uid`, only the object that has it: one made anew under the same name is code="conflict".
+        """
+        body = {"propagationPolicy": propagation, **({"preconditions": {"uid": uid}} if uid else {})}
         try:
-            self._json("DELETE", path(ref, namespace, name), body={"propagationPolicy": propagation})
+            self._json("DELETE", path(ref, namespace, name), body=body)
         except PermanentError as error:
             if error.code == "not_found":
                 return False
@@ -181,21 +230,19 @@ class Cluster:
     def close(self) -> None:
         """Give back the connections of this process; the next call opens new ones."""
         with self._lock:
-            if self._client:
-                self._client[1].rest_client.pool_manager.clear()
-            self._client = None
+            for api, _ in self._connections.values():
+                api.rest_client.pool_manager.clear()
+            self._connections.clear()
 
     def _json(
         self,
         method: str,
         where: str,
         query: Mapping[str, str] | None = None,
-        body: Manifest | None = None,
+        body: Manifest | bytes | None = None,
         content_type: str = "application/json",
     ) -> Manifest:
-        status, headers, text = self._send(method, where, query or {}, body, content_type)
-        if status >= 400:
-            raise failure(status, text, headers.get("Retry-After"))
+        text = self._taken(method, where, query or {}, body, content_type)
         try:
             answer = json.loads(text)
         except ValueError as error:
@@ -204,39 +251,70 @@ class Cluster:
             raise TemporaryError(f"{method} {where}: the answer is no object")
         return answer
 
-    def _send(
-        self, method: str, where: str, query: Mapping[str, str], body: Manifest | None, content_type: str
-    ) -> tuple[int, Mapping[str, str], str]:
-        from kubernetes.client import ApiException
+    def _taken(self, method: str, *call: Any) -> str:
+        """The answer to a call that was taken, sent again as far as that is safe and patience lasts."""
+        tries = 0
+        while True:
+            began, tries = time.monotonic(), tries + 1
+            status, headers, text = self._send(method, *call)
+            if status < 400:
+                return text
+            error = failure(status, text, headers.get("Retry-After"))
+            if not is_momentary(status, error) or not _may_be_repeated(method, call[2]):
+                raise error
+            pause = self._patience.pause(tries, took=time.monotonic() - began)
+            if pause is None:
+                raise error
+            time.sleep(pause)
 
-        api = self._api()
+    def _send(
+        self,
+        method: str,
+        where: str,
+        query: Mapping[str, str],
+        body: Manifest | bytes | None,
+        content_type: str,
+    ) -> tuple[int, Mapping[str, str], str]:
+        api, pool = self._api()
         headers = {"Accept": "application/json", "User-Agent": MANAGER}
         if body is not None:
             headers["Content-Type"] = content_type
         api.update_params_for_auth(headers, [], ["BearerToken"], where, method, body)
-        url = f"{self.server}{where}" + (f"?{urlencode(query)}" if query else "")
+        url = f"{urlsplit(self.server).path}{where}" + (f"?{urlencode(query)}" if query else "")
         try:
-            answer = api.call_api(method, url, headers, body, _request_timeout=TIMEOUT)
-            read: Callable[[], bytes] = answer.read
-            return answer.status, answer.headers, read().decode("utf-8", "replace")
+            answer = pool.urlopen(
+                method, url, body if body is None or isinstance(body, bytes) else json.dumps(body).encode(), headers,
+                retries=False, redirect=False, timeout=urllib3.Timeout(connect=TIMEOUT[0], read=TIMEOUT[1]),
+            )  # fmt: skip
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise TemporaryError(f"{method} {where}: {type(error).__name__}: {error}") from error
-        except ApiException as error:
-            raise TemporaryError(f"{method} {where}: {error.reason}") from error
+        return answer.status, answer.headers, answer.data.decode("utf-8", "replace")
 
-    def _api(self) -> "ApiClient":
-        """The client of this process: connections must not be shared over fork()."""
+    def _api(self) -> "tuple[ApiClient, urllib3.HTTPConnectionPool]":
+        """The client of this process, and its connections: they must not be shared over fork()."""
         from kubernetes.client import ApiClient
 
         with self._lock:
-            if self._client is None or self._client[0] != os.getpid():
-                self._client = (os.getpid(), ApiClient(self._configuration))
-            return self._client[1]
+            if os.getpid() not in self._connections:
+                self._connections.clear()
+                api = ApiClient(self._configuration)
+                pool = api.rest_client.pool_manager.connection_from_url(self.server)
+                self._connections[os.getpid()] = (api, pool)
+            return self._connections[os.getpid()]
 
 
 def ref_of(manifest: Mapping[str, Any]) -> Ref:
     """The kind of a manifest."""
     return str(manifest["apiVersion"]), str(manifest["kind"])
+
+
+def rendered(manifest: Mapping[str, Any]) -> bytes:
+    """The bytes of a manifest, the same ones to a cluster and to a repository: JSON that people can read and compare.
+
+    Every YAML parser reads JSON alike, so no string can turn into a number, a date or a truth value on the way.
+    """
+    text = json.dumps(manifest, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    return text.translate(_ODD).encode()
 
 
 def path(ref: Ref, namespace: str | None = None, name: str | None = None) -> str:
@@ -271,57 +349,6 @@ def _dry(query: dict[str, str], dry_run: bool) -> dict[str, str]:
     return {**query, "dryRun": "All"} if dry_run else query
 
 
-_FORBIDDEN = (
-    ("exceeded quota", "quota"),
-    ("failed quota", "quota"),
-    ("attempting to grant RBAC permissions not currently held", "escalation"),
-    ("denied the request", "denied"),
-)
-_CODES = {400: "bad_request", 401: "unauthorized", 404: "not_found", 410: "expired", 422: "invalid"}
-_MALFORMED = ("field not declared in schema", "failed to convert", "failed to create typed patch object")
-
-
-def failure(status: int, text: str, retry_after: str | None = None) -> ConnectorError:
-    """What an answer of 400 or more means, by (status, reason, message); the status alone would mislead.
-
-    Codes: unauthorized, forbidden, quota, escalation, denied, not_found, conflict, already_exists, invalid,
-    bad_request, expired; a 500 is temporary unless it complains about the object itself (code="invalid").
-    """
-    said = _status_of(text)
-    message = f"{status} {said.get('reason') or ''}: {said.get('message') or text}"[:_BODY_LIMIT]
-    wait = _seconds(retry_after, said)
-    if _is_temporary(status, message):
-        return TemporaryError(message, retry_after=wait)
-    return PermanentError(message, code=_code(status, str(said.get("reason")), message))
-
-
-def _status_of(text: str) -> Mapping[str, Any]:
-    try:
-        body = json.loads(text)
-    except ValueError:
-        return {}
-    return body if isinstance(body, dict) else {}
-
-
-def _seconds(header: str | None, said: Mapping[str, Any]) -> float | None:
-    value = header or (said.get("details") or {}).get("retryAfterSeconds")
-    try:
-        return float(value) if value else None
-    except ValueError:
-        return None
-
-
-def _is_temporary(status: int, message: str) -> bool:
-    if status == 500:
-        return not any(text in message for text in _MALFORMED)
-    if status in {408, 429} or status > 500:
-        return True
-    return (status == 403 and "being terminated" in message) or (status == 409 and "being deleted" in message)
-
-
-def _code(status: int, reason: str, message: str) -> str:
-    if status == 403:
-        return next((code for text, code in _FORBIDDEN if text in message), "forbidden")
-    if status == 409:
-        return "already_exists" if reason == "AlreadyExists" else "conflict"
-    return _CODES.get(status, "invalid" if status == 500 else "bad_request")
+def _may_be_repeated(method: str, body: Any) -> bool:
+    """Whether a call that comes twice does nothing more: a read, a patch, the deletion of one object by its uid."""
+    return method in ("GET", "PATCH") or (method == "DELETE" and "preconditions" in body)

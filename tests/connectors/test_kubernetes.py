@@ -3,9 +3,12 @@
 import json
 
 import pytest
+import yaml
+from kubernetes.client import Configuration
 
 from connectors.errors import PermanentError, TemporaryError
-from connectors.kubernetes import failure, path
+from connectors.kubernetes import Cluster, path, rendered
+from connectors.kubernetes_failures import failure
 
 
 def status(code: int, reason: str, message: str) -> str:
@@ -85,3 +88,17 @@ def test_an_unknown_kind_is_refused() -> None:
     with pytest.raises(PermanentError) as caught:
         path(("v1", "Teapot"))
     assert caught.value.code == "unknown_kind"
+
+
+def test_a_manifest_is_rendered_alike_however_its_keys_came() -> None:
+    once = rendered({"kind": "A", "spec": {"b": "1e3", "a": ["no", "\u2028", "é", "\U0001f600", "\x85"]}})
+    again = rendered({"spec": {"a": ["no", "\u2028", "é", "\U0001f600", "\x85"], "b": "1e3"}, "kind": "A"})
+    assert once == again
+    assert yaml.safe_load(once) == json.loads(once)
+    assert yaml.safe_load(once)["spec"] == {"a": ["no", "\u2028", "é", "\U0001f600", "\x85"], "b": "1e3"}
+
+
+def test_all_that_are_patient_share_the_connections_of_one_cluster() -> None:
+    cluster = Cluster(Configuration(host="https://127.0.0.1:1"))
+    first, second = cluster.patient(seconds=1), cluster.patient(seconds=1)
+    assert first._api() == second._api() == cluster._api()

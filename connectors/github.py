@@ -1,0 +1,107 @@
+"""Pull requests over GitHub's REST API: opened, found and looked at; merging is for people."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+import urllib3
+
+from connectors.errors import ConnectorError, PermanentError, TemporaryError
+from connectors.git_address import Remote
+from connectors.pinned import pool, within
+
+DEADLINE_SECONDS = 30.0
+LARGEST_ANSWER = 1024 * 1024
+VERSION = "2022-11-28"
+
+
+@dataclass(frozen=True)
+class Pull:
+    """A pull request: `state` is open, merged or closed; `head` is the commit that it would bring in."""
+
+    number: int
+    state: str
+    head: str
+
+    @classmethod
+    def of(cls, told: dict[str, Any]) -> "Pull":
+        """What the API says of one."""
+        merged = told.get("merged_at") or told.get("merged")
+        return cls(int(told["number"]), "merged" if merged else str(told["state"]), str(told["head"]["sha"]))
+
+
+@dataclass(frozen=True)
+class GitHub:
+    """The pull requests of one repository; its https address says where the API is."""
+
+    remote: Remote
+
+    def newest(self, *, head: str, base: str) -> Pull | None:
+        """The newest pull request from one branch to another, open or not. Raises TemporaryError or PermanentError."""
+        owner = self._name().partition("/")[0]
+        query = urlencode(
+            {"head": f"{owner}:{head}", "base": base, "state": "all", "sort": "created", "direction": "desc"}
+        )
+        found = self._call("GET", f"/repos/{self._name()}/pulls?{query}", None)
+        return Pull.of(found[0]) if isinstance(found, list) and found else None
+
+    def open(self, *, head: str, base: str, title: str, body: str) -> Pull:
+        """Open a pull request, or return the one that is open already. Raises TemporaryError or PermanentError."""
+        asked = {"head": head, "base": base, "title": title, "body": body}
+        try:
+            return Pull.of(self._call("POST", f"/repos/{self._name()}/pulls", asked))
+        except PermanentError as error:
+            found = self.newest(head=head, base=base) if error.code == "http_422" else None
+            if found is None or found.state != "open":
+                raise
+            return found
+
+    def _name(self) -> str:
+        parts = self.remote.place().path.strip("/").removesuffix(".git").split("/")
+        if len(parts) != 2:
+            raise PermanentError(
+                "Pull requests need an address like https://host/owner/name.", code="bad_address"
+            )
+        return "/".join(parts)
+
+    def _call(self, method: str, path: str, body: dict[str, Any] | None) -> Any:
+        place = self.remote.place()
+        base = "https://api.github.com" if place.host == "github.com" else f"{place.base}/api/v3"
+        headers = {
+            "Accept": "application/vnd.github+json", "X-GitHub-Api-Version": VERSION, "User-Agent": "Quartermaster",
+            "Authorization": f"Bearer {self.remote.secret.rpartition(':')[2]}", "Content-Type": "application/json",
+        }  # fmt: skip
+        content = None if body is None else json.dumps(body).encode()
+        try:
+            with (
+                within(DEADLINE_SECONDS),
+                pool(allowed=self.remote.allowed, ca_file=self.remote.ca_file) as web,
+            ):
+                answer = web.request(
+                    method, base + path, body=content, headers=headers, preload_content=False
+                )
+                return _judge(place.host, answer, answer.read(LARGEST_ANSWER))
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise TemporaryError(f"{place.host} cannot be reached: {type(error).__name__}.") from error
+
+
+def _judge(host: str, answer: urllib3.BaseHTTPResponse, text: bytes) -> Any:
+    if 200 <= answer.status < 300:
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise TemporaryError(f"{host} gave an answer that is no JSON.") from error
+    raise _failure(host, answer)
+
+
+def _failure(host: str, answer: urllib3.BaseHTTPResponse) -> ConnectorError:
+    wait = answer.headers.get("Retry-After", "")
+    limited = answer.headers.get("X-RateLimit-Remaining") == "0" or bool(wait)
+    if answer.status == 429 or answer.status >= 500 or (answer.status == 403 and limited):
+        seconds = float(wait) if wait.isascii() and wait.isdigit() else None
+        return TemporaryError(f"{host} answered {answer.status}.", retry_after=seconds)
+    return PermanentError(
+        f"{host} answered {answer.status} to a pull request: the credentials may not do this, or it is not possible.",
+        code=f"http_{answer.status}",
+    )

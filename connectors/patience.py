@@ -1,0 +1,19 @@
+"""How long one piece of work may still wait for a server that fails now and then."""
+
+from secrets import SystemRandom
+
+FIRST_PAUSE = 0.05
+MOST_TRIES = 4
+
+
+class Patience:
+    """Seconds to spend on failed calls and the pauses after them, over all calls of one piece of work."""
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self._left = seconds
+
+    def pause(self, tries: int, *, took: float) -> float | None:
+        """How long to wait after the n-th try of a call, which took so long; None when it is not worth another."""
+        wait = FIRST_PAUSE * 2.0 ** (tries - 1) * SystemRandom().uniform(0.5, 1.5)
+        self._left -= took + wait
+        return wait if tries < MOST_TRIES and self._left > 0 else None

@@ -1,0 +1,23 @@
+"""A call that a server just failed at is made again a few times, as long as patience lasts."""
+
+from connectors.patience import FIRST_PAUSE, MOST_TRIES, Patience
+
+
+def test_each_pause_is_about_twice_the_one_before_and_there_are_three() -> None:
+    patience = Patience(10.0)
+    pauses = [patience.pause(tries, took=0.0) for tries in range(1, MOST_TRIES + 1)]
+    assert pauses[-1] is None
+    for number, pause in enumerate(pauses[:-1]):
+        assert pause is not None
+        assert 0.5 <= pause / (FIRST_PAUSE * 2**number) <= 1.5
+
+
+def test_what_failed_calls_took_counts_over_all_of_them() -> None:
+    patience = Patience(1.0)
+    assert patience.pause(1, took=0.5) is not None
+    assert patience.pause(1, took=0.5) is None
+    assert patience.pause(1, took=0.0) is None
+
+
+def test_without_patience_nothing_is_made_twice() -> None:
+    assert Patience().pause(1, took=0.0) is None
