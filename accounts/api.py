@@ -189,7 +189,6 @@ class TokenEndpoint(mixins.ListModelMixin, Endpoint):
     asks = {"list": PageQuery}
     keyed = frozenset({"create"})
     # A token that may not decide makes none that may.
-    decides = frozenset({"create"})
 
     def get_queryset(self) -> QuerySet[ApiToken]:
         """Nobody sees another's tokens."""
@@ -222,7 +221,6 @@ class DelegationEndpoint(mixins.ListModelMixin, Endpoint):
     ordering = "-starts_at"
     asks = {"list": PageQuery}
     keyed = frozenset({"create"})
-    decides = frozenset({"create"})
 
     def get_queryset(self) -> QuerySet[Delegation]:
         """Only those that concern the caller."""

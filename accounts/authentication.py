@@ -1,8 +1,10 @@
 """Who calls the API: a personal token, or an Entra access token for this API."""
 
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from django.db import OperationalError
 from django.utils import timezone
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication
@@ -47,20 +49,22 @@ class BearerAuthentication(BaseAuthentication):
 
 
 class SignedInWithScope(BasePermission):
-    """Signed in; a read token reads only, and a token that asks decides nothing."""
+    """Signed in; a read token reads only, and a token that asks decides and sets nothing."""
 
     message = "This token reads only. Create one that may write."
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
-        """Whether the call is within the token's scope; an endpoint names the actions that `decides`."""
+        """Whether the call is within the token's scope; an endpoint names the changes that are `asking`."""
         if not request.user.is_authenticated:
             return False
         token = request.auth
         if not isinstance(token, ApiToken) or request.method in SAFE_METHODS:
             return True
         if token.scope == ApiToken.Scope.ASK:
-            self.message = "This token asks and never decides. Create one that may decide."
-            return getattr(view, "action", None) not in getattr(view, "decides", frozenset())
+            self.message = "This token asks; it decides and sets nothing. Create one that may decide."
+            # No action is a method that nobody may call there, which is answered as such.
+            action = getattr(view, "action", None)
+            return action is None or action in getattr(view, "asking", frozenset())
         return token.scope == ApiToken.Scope.WRITE
 
 
@@ -86,7 +90,9 @@ def _by_token(secret: str) -> tuple[User, ApiToken]:
     if token is None:
         raise AuthenticationFailed("This token is unknown, expired or revoked.")
     if token.last_used_at is None or now - token.last_used_at > LAST_USE_KNOWN_TO:
-        ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
+        # A database that is full or holds the row must not keep anybody from reading.
+        with suppress(OperationalError):
+            ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
     return token.user, token
 
 

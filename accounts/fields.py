@@ -32,6 +32,16 @@ class WholeNumberField(forms.Field):
         return int(value)
 
 
+class PlainNumberField(forms.IntegerField):
+    """A whole number in plain digits, for forms of models: its limits are the action's."""
+
+    def to_python(self, value: Any) -> int | None:
+        """The number; None for nothing. Raises ValidationError."""
+        if value not in self.empty_values and not DIGITS.fullmatch(str(value).strip()):
+            raise forms.ValidationError("Write a whole number in plain digits.", code="number")
+        return super().to_python(value)
+
+
 class AmountField(forms.DecimalField):
     """An amount in plain digits and at most one point: no exponent, and no digits of another script."""
 

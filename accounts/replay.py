@@ -20,6 +20,7 @@ from rest_framework.response import Response
 from accounts.models import Idempotency
 from accounts.refusals import BadInput, Conflict
 
+KEY_HELD = "55P03"  # PostgreSQL's lock_not_available; SQLite's errors have no such state
 KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 
@@ -51,12 +52,15 @@ def answer_once(request: Request, effect: Callable[[], Answer]) -> Response:
     """
     if (earlier := earlier_answer(request)) is not None:
         return earlier
+    row = None
     try:
         with transaction.atomic():
             row = _claim(request)
             if row is not None:
                 return _carry_out(row, effect)
     except OperationalError as error:
+        if row is not None or getattr(error.__cause__, "sqlstate", KEY_HELD) != KEY_HELD:
+            raise  # nobody else is at work: what this call needed was held, or the database went away or is full
         if not Idempotency.objects.filter(**_place(request)).exists():
             raise Conflict(
                 "A call with this key is still at work. Repeat it in a moment.", code="in_flight"

@@ -35,6 +35,7 @@ class Permission(StrEnum):
     SEE_POLICY_DRAFTS = "see_policy_drafts"
     MANAGE_POLICY = "manage_policy"
     ACTIVATE_POLICY = "activate_policy"
+    REMOVE_TEAMS = "remove_teams"
 
 
 HOLDERS: Mapping[Permission, frozenset[Role]] = {
@@ -51,6 +52,7 @@ HOLDERS: Mapping[Permission, frozenset[Role]] = {
     Permission.SEE_POLICY_DRAFTS: frozenset({Role.PLATFORM_LEAD, Role.ENGINEERING_LEADERSHIP, Role.AUDITOR}),
     Permission.MANAGE_POLICY: frozenset({Role.PLATFORM_LEAD}),
     Permission.ACTIVATE_POLICY: frozenset({Role.PLATFORM_LEAD, Role.ENGINEERING_LEADERSHIP}),
+    Permission.REMOVE_TEAMS: frozenset({Role.PLATFORM_LEAD}),
 }
 DECIDING = (Permission.DECIDE_AS_PLATFORM, Permission.DECIDE_AS_LEADERSHIP)
 

@@ -16,9 +16,10 @@ from accounts.models import Team, User
 from accounts.refusals import BadInput, Conflict, NoRight
 from accounts.roles import Permission
 from allocations import budgets, money
-from allocations.desired_state import Kind as FlavorKind
-from allocations.desired_state import Place, desired
-from allocations.models import Allocation, Budget
+from allocations.desired_state import desired
+from allocations.models import Allocation, Budget, Leftover
+from allocations.places import kinds_of, place_of
+from allocations.schedule import NO_TERMS, Terms, next_reminder
 from allocations.told import close_message
 from allocations.words import hours
 from audit.actors import PORTAL, Actor
@@ -27,7 +28,9 @@ from audit.log import record
 from fleet.models import Flavor
 from notices.actions import tell
 from notices.kinds import NoticeKind
+from provisioning import failpoints
 from provisioning.actions import publish
+from provisioning.isolation import flavors_for
 from provisioning.models import Tenancy
 
 
@@ -41,16 +44,23 @@ class Limits(TypedDict, total=False):
 
 @transaction.atomic
 def issue(*, tenancy: Tenancy, flavor: Flavor, gpus: int, reference: str, until: datetime, actor: Actor,
-          now: datetime) -> Allocation:  # fmt: skip
+          now: datetime, terms: Terms = NO_TERMS, handed_over: int = 0) -> Allocation:  # fmt: skip
     """Give a team GPUs until a moment, and desire them on its tenancy in the same transaction.
 
-    The money must have been set aside under the same reference. Raises Conflict when they are not there.
+    The money must have been set aside under the same reference. `handed_over` of them come from `hand_over` in the
+    same transaction, not from the pool. Raises Conflict when the others are not there.
     """
-    if not flavor.take(gpus):
+    needed = gpus - handed_over
+    if needed and not flavor.take(needed):
         raise Conflict(
-            f"Fewer than {gpus} × {flavor.product} are free on {flavor.cluster.name}.", code="not_enough_free"
+            f"Fewer than {needed} × {flavor.product} are free on {flavor.cluster.name}.",
+            code="not_enough_free",
         )
     locked = Tenancy.objects.select_for_update(no_key=True).get(pk=tenancy.pk)
+    if not flavors_for(locked).filter(pk=flavor.pk).exists():
+        raise Conflict("These GPUs are not for this team.", code="not_for_this_team", field="flavor")
+    if not locked.is_here:
+        raise Conflict("The team leaves this cluster: nothing new is granted there.", code="is_leaving")
     allocation = Allocation.objects.create(
         team_id=locked.team_id,
         tenancy=locked,
@@ -60,12 +70,38 @@ def issue(*, tenancy: Tenancy, flavor: Flavor, gpus: int, reference: str, until:
         price_per_gpu_hour=flavor.price_per_gpu_hour,
         starts_at=now,
         until=until,
+        kept_until=terms.kept_until(until),
+        grace_hours=terms.grace_hours,
+        when_over=terms.when_over,
+        drain_hours=terms.drain_hours,
+        remind_at=next_reminder(now, until, after=now),
     )
+    failpoints.reach("allocation.issue")
     refresh(locked, actor=actor, now=now)
     _tell(Kind.ALLOCATION_ISSUED, allocation, actor, until=until.isoformat())
     # Only what this reference has set aside: those budgets are locked already.
     tell_close(Budget.objects.filter(holds__reference=reference).distinct(), now=now)
     return allocation
+
+
+def hand_over(reference: str, *, gpus: int, to: str, actor: Actor, now: datetime) -> int:
+    """End what is held under a reference so that as much of it, at most `gpus`, goes on under another one.
+
+    Returns how many go on; 0, and nothing changed, when nothing is held any more. What does not go on stays held
+    until its own end. The caller has locked budgets and flavor, and issues in the same transaction: neither the pool
+    nor the desired state changes in between.
+    """
+    allocation = Allocation.objects.live().filter(reference=reference, kept_until__gt=now).first()
+    if allocation is None:
+        return 0
+    Tenancy.objects.select_for_update(no_key=True).get(pk=allocation.tenancy_id)
+    going = min(gpus, allocation.gpus)
+    _end(allocation, Allocation.End.RENEWED, by=actor.name, now=now)
+    if going < allocation.gpus:
+        _rest_of(allocation, gpus=allocation.gpus - going, now=now)
+    _settle(reference, now=now, why="renewed")
+    _tell(Kind.ALLOCATION_RENEWED, allocation, actor, renewed=going, under=to)
+    return going
 
 
 @transaction.atomic
@@ -79,13 +115,14 @@ def give_back(allocation_id: int, *, gpus: int | None, by: User, now: datetime) 
         raise NoRight("Members of the team and platform leads give GPUs back.", code="not_of_the_team")
     amount = allocation.gpus if gpus is None else gpus
     # What has reached its date is not held any more, though the task that ends it may still be on its way.
-    held = allocation.gpus if allocation.ended_at is None and allocation.until > now else 0
+    held = allocation.gpus if allocation.ended_at is None and allocation.kept_until > now else 0
     if not 1 <= amount <= held:
         raise Conflict(f"{amount} cannot be given back: {held} are held.", code="not_held", field="gpus")
     whole = amount == allocation.gpus
     _end(allocation, Allocation.End.RETURNED if whole else Allocation.End.REPLACED, by=by.name, now=now)
     rest = None if whole else _rest_of(allocation, gpus=allocation.gpus - amount, now=now)
     allocation.flavor.put_back(amount)
+    _leave(allocation, gpus=amount, now=now)
     freed = _settle(allocation.reference, now=now, why="given back")
     refresh(allocation.tenancy, actor=by.as_actor(), now=now)
     _tell(Kind.ALLOCATION_RETURNED, allocation, by.as_actor(), returned=amount, freed_usd=str(freed.usd))
@@ -93,13 +130,34 @@ def give_back(allocation_id: int, *, gpus: int | None, by: User, now: datetime) 
 
 
 @transaction.atomic
-def expire(allocation_id: int, *, now: datetime) -> bool:
-    """End an allocation whose date has come; False, and nothing changed, when it has ended or its date is ahead."""
+def take_back(allocation_id: int, *, actor: Actor, now: datetime) -> bool:
+    """Give back all of an allocation where its team is leaving, whose queue is stopped; what it will not cost is free.
+
+    False, and nothing changed, when it has ended, its date has come, or the team is here after all.
+    """
     allocation = _locked(allocation_id)
-    if allocation.ended_at is not None or allocation.until > now:
+    if allocation.ended_at is not None or allocation.kept_until <= now or allocation.tenancy.is_here:
+        return False
+    _end(allocation, Allocation.End.RETURNED, by=actor.name, now=now)
+    allocation.flavor.put_back(allocation.gpus)
+    freed = _settle(allocation.reference, now=now, why="the team leaves")
+    refresh(allocation.tenancy, actor=actor, now=now)
+    _tell(
+        Kind.ALLOCATION_RETURNED, allocation, actor, returned=allocation.gpus, freed_usd=str(freed.usd),
+        reason="The team leaves.",
+    )  # fmt: skip
+    return True
+
+
+@transaction.atomic
+def expire(allocation_id: int, *, now: datetime) -> bool:
+    """End what has reached its date and its grace; False, and nothing changed, when it has ended or they are ahead."""
+    allocation = _locked(allocation_id)
+    if allocation.ended_at is not None or allocation.kept_until > now:
         return False
     _end(allocation, Allocation.End.EXPIRED, by=PORTAL.name, now=now)
     allocation.flavor.put_back(allocation.gpus)
+    _leave(allocation, gpus=allocation.gpus, now=now)
     refresh(allocation.tenancy, actor=PORTAL, now=now)
     _tell(Kind.ALLOCATION_EXPIRED, allocation, PORTAL)
     return True
@@ -174,26 +232,11 @@ def refresh(tenancy: Tenancy, *, actor: Actor, now: datetime) -> int:
     """Publish the desired state that the live allocations of a locked tenancy add up to; returns its generation."""
     rows = Allocation.objects.live().filter(tenancy=tenancy).values("flavor__name").annotate(gpus=Sum("gpus"))
     held: Mapping[str, int] = {row["flavor__name"]: row["gpus"] for row in rows}
-    kinds = [
-        FlavorKind(name=f.name, cpu_per_gpu=f.cpu_per_gpu, memory_gib_per_gpu=f.memory_gib_per_gpu)
-        for f in tenancy.cluster.flavors.order_by("name")
-    ]
-    return publish(tenancy, spec=desired(_place(tenancy), kinds=kinds, held=held), actor=actor, now=now)
-
-
-def _place(tenancy: Tenancy) -> Place:
-    team, cluster = tenancy.team, tenancy.cluster
-    return Place(
-        tenancy=tenancy.pk,
-        team=team.slug,
-        project=tenancy.project.slug,
-        cost_centre=team.cost_centre,
-        environment=tenancy.environment,
-        namespace=tenancy.namespace,
-        entra_group=str(team.entra_group),
-        cohort=cluster.cohort,
-        storage_class=cluster.storage_class,
-        borrow_percent=cluster.borrow_percent,
+    left = Leftover.objects.open().filter(tenancy=tenancy).order_by().values("flavor__name")
+    over = {row["flavor__name"]: row["gpus"] for row in left.annotate(gpus=Sum("gpus"))}
+    kinds = kinds_of(tenancy, held={*held, *over})
+    return publish(
+        tenancy, spec=desired(place_of(tenancy), kinds=kinds, held=held, over=over), actor=actor, now=now
     )
 
 
@@ -209,7 +252,7 @@ def _locked(allocation_id: int) -> Allocation:
 
 
 def _end(allocation: Allocation, reason: str, *, by: str, now: datetime) -> None:
-    allocation.ended_at = min(now, allocation.until) if reason == Allocation.End.EXPIRED else now
+    allocation.ended_at = min(now, allocation.kept_until) if reason == Allocation.End.EXPIRED else now
     allocation.end_reason, allocation.ended_by = reason, by
     allocation.save(update_fields=["ended_at", "end_reason", "ended_by"])
 
@@ -224,7 +267,20 @@ def _rest_of(allocation: Allocation, *, gpus: int, now: datetime) -> Allocation:
         price_per_gpu_hour=allocation.price_per_gpu_hour,
         starts_at=now,
         until=allocation.until,
+        kept_until=allocation.kept_until,
+        grace_hours=allocation.grace_hours,
+        when_over=allocation.when_over,
+        drain_hours=allocation.drain_hours,
+        remind_at=allocation.remind_at,
     )
+
+
+def _leave(allocation: Allocation, *, gpus: int, now: datetime) -> None:
+    """Keep room for what still runs on GPUs that were just let go, until somebody has looked."""
+    Leftover.objects.create(
+        allocation=allocation, tenancy=allocation.tenancy, flavor=allocation.flavor,
+        reference=allocation.reference, gpus=gpus, since=now, stop_at=allocation.terms.stop_at(now), look_at=now,
+    )  # fmt: skip
 
 
 def _settle(reference: str, *, now: datetime, why: str) -> money.Amount:
@@ -235,7 +291,7 @@ def _settle(reference: str, *, now: datetime, why: str) -> money.Amount:
             gpus=row.gpus,
             usd_per_hour=row.gpus * row.price_per_gpu_hour,
             start=row.starts_at,
-            end=row.ended_at or row.until,
+            end=row.charged_until,
         )
         for month, part in parts.items():
             needed[month] = needed.get(month, money.NOTHING).plus(part)

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import mixins, serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -16,6 +16,28 @@ from accounts.replay import Answer, answer_once
 from accounts.strict import Choice, Gpus, PageQuery, StrictSerializer, Text
 from allocations import actions
 from allocations.models import Allocation
+from allocations.schedule import WhenOver
+
+STEPS = ("reminder", "end", "grace_end", "drain", "stop")
+
+
+class NextStepSerializer(serializers.Serializer[Any]):
+    """Something that will happen to a holding."""
+
+    at = serializers.DateTimeField()
+    what = serializers.ChoiceField(choices=STEPS)
+    words = serializers.CharField()
+
+
+class StillRunningSerializer(serializers.Serializer[Any]):
+    """A job on GPUs that are no longer held; it is stopped at `stop_at`, or may finish where that is null."""
+
+    job = serializers.CharField()
+    flavor = serializers.CharField()
+    gpus = serializers.IntegerField()
+    priority = serializers.IntegerField()
+    since = serializers.CharField()
+    stop_at = serializers.DateTimeField(allow_null=True)
 
 
 class AllocationSerializer(serializers.Serializer[Allocation]):
@@ -33,9 +55,20 @@ class AllocationSerializer(serializers.Serializer[Allocation]):
     usd_per_day = serializers.DecimalField(max_digits=14, decimal_places=2)
     usd_in_all = serializers.DecimalField(max_digits=14, decimal_places=2)
     starts_at = serializers.DateTimeField()
-    until = serializers.DateTimeField()
+    until = serializers.DateTimeField(help_text="It is paid until then.")
+    kept_until = serializers.DateTimeField(help_text="With its grace, which costs nothing.")
+    when_over = serializers.ChoiceField(
+        choices=[(each.value, each.words) for each in WhenOver],
+        help_text="What becomes of work that still runs when it has ended.",
+    )
     ended_at = serializers.DateTimeField(allow_null=True)
     end_reason = serializers.ChoiceField(choices=["", *Allocation.End.values])
+    next_steps = serializers.SerializerMethodField()
+
+    @extend_schema_field(NextStepSerializer(many=True))
+    def get_next_steps(self, row: Allocation) -> Any:
+        """What happens to it from now on, with its dates; nothing once it has ended."""
+        return NextStepSerializer(row.next_steps(timezone.now()), many=True).data
 
 
 class AllocationQuery(PageQuery):
@@ -68,6 +101,7 @@ class AllocationEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpo
     ordering = "-until"
     asks = {"list": AllocationQuery}
     keyed = frozenset({"give_back"})
+    asking = frozenset({"give_back"})
 
     def get_queryset(self) -> QuerySet[Allocation]:
         """Those of one's own teams; all of them for leads and auditors."""

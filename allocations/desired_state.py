@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from provisioning.spec import FlavorQuota, TenancySpec
+from fleet.services import SharedService
+from provisioning.spec import GPU, FlavorQuota, TenancySpec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +21,10 @@ class Place:
     cohort: str
     storage_class: str
     borrow_percent: int
+    weight: int = 1
+    jupyterhub_namespace: str = ""
+    services: tuple[SharedService, ...] = ()
+    dashboards: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,10 +34,16 @@ class Kind:
     name: str
     cpu_per_gpu: int
     memory_gib_per_gpu: int
+    resource: str = GPU
 
 
-def desired(place: Place, *, kinds: Iterable[Kind], held: Mapping[str, int]) -> TenancySpec:
-    """The spec of a tenancy that holds these GPUs by flavor name; a flavor not held is there with none."""
+def desired(
+    place: Place, *, kinds: Iterable[Kind], held: Mapping[str, int], over: Mapping[str, int] | None = None
+) -> TenancySpec:
+    """The spec of a tenancy that holds these GPUs by flavor name; a flavor not held is there with none.
+
+    `over` is what may still run although it is not held any more.
+    """
     flavors = tuple(
         FlavorQuota(
             name=kind.name,
@@ -40,6 +51,8 @@ def desired(place: Place, *, kinds: Iterable[Kind], held: Mapping[str, int]) -> 
             borrow=held.get(kind.name, 0) * place.borrow_percent // 100,
             cpu_per_gpu=kind.cpu_per_gpu,
             memory_gib_per_gpu=kind.memory_gib_per_gpu,
+            resource=kind.resource,
+            over=(over or {}).get(kind.name, 0),
         )
         for kind in sorted(kinds, key=lambda kind: kind.name)
     )
@@ -53,5 +66,9 @@ def desired(place: Place, *, kinds: Iterable[Kind], held: Mapping[str, int]) -> 
         entra_group=place.entra_group,
         cohort=place.cohort,
         storage_class=place.storage_class,
+        weight=place.weight,
+        jupyterhub_namespace=place.jupyterhub_namespace,
+        services=place.services,
+        dashboards=place.dashboards,
         flavors=flavors,
     )

@@ -9,8 +9,12 @@ from django.db.models import F, Q
 from accounts.models import Team
 from accounts.teams import TeamScopedQuerySet
 from allocations import money
+from allocations.leftovers import Brake, Leftover, StoppedWork
+from allocations.schedule import Step, Terms, WhenOver, next_steps
 from fleet.models import Flavor
 from provisioning.models import Tenancy
+
+__all__ = ["Allocation", "Brake", "Budget", "Hold", "Leftover", "StoppedWork", "UseDay"]
 
 
 class AllocationQuerySet(TeamScopedQuerySet["Allocation"]):
@@ -21,8 +25,8 @@ class AllocationQuerySet(TeamScopedQuerySet["Allocation"]):
         return self.filter(ended_at=None)
 
     def over(self, now: datetime) -> "AllocationQuerySet":
-        """Still held although the end date has passed."""
-        return self.filter(ended_at=None, until__lte=now)
+        """Still held although the end date and its grace have passed."""
+        return self.filter(ended_at=None, kept_until__lte=now)
 
     def of_month(self, now: datetime) -> "AllocationQuerySet":
         """Held now, or ended in the month (UTC) under way."""
@@ -36,12 +40,14 @@ class Allocation(models.Model):
     """GPUs of a flavor that a team holds from one moment until another.
 
     A part given back ends this row and starts one for the rest, so what was held when can always be added up.
+    It is paid until `until` and kept until `kept_until`; the terms of its end are those of the day it was granted.
     """
 
     class End(models.TextChoices):
         EXPIRED = "expired", "reached its end date"
         RETURNED = "returned", "was given back"
         REPLACED = "replaced", "was given back in part"
+        RENEWED = "renewed", "goes on under a renewal"
 
     team = models.ForeignKey(Team, models.PROTECT, related_name="allocations")
     tenancy = models.ForeignKey(Tenancy, models.PROTECT, related_name="allocations")
@@ -51,6 +57,17 @@ class Allocation(models.Model):
     price_per_gpu_hour = models.DecimalField(max_digits=9, decimal_places=4)
     starts_at = models.DateTimeField()
     until = models.DateTimeField()
+    kept_until = models.DateTimeField()
+    grace_hours = models.PositiveSmallIntegerField(default=0, db_default=0)
+    when_over = models.CharField(
+        max_length=8,
+        choices=[(each.value, each.words) for each in WhenOver],
+        default=WhenOver.FINISH,
+        db_default="finish",
+    )
+    drain_hours = models.PositiveSmallIntegerField(default=0, db_default=0)
+    # The next reminder of the end that nobody was sent yet; null when none is left.
+    remind_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
     end_reason = models.CharField(max_length=12, choices=End.choices, blank=True)
     ended_by = models.CharField(max_length=200, blank=True)
@@ -59,7 +76,15 @@ class Allocation(models.Model):
 
     class Meta:
         ordering = ["until", "id"]
-        indexes = [models.Index(fields=["until"], condition=Q(ended_at=None), name="allocation_ends_next")]
+        indexes = [
+            models.Index(fields=["until"], condition=Q(ended_at=None), name="allocation_ends_next"),
+            models.Index(fields=["kept_until"], condition=Q(ended_at=None), name="allocation_goes_next"),
+            models.Index(
+                fields=["remind_at"],
+                condition=Q(ended_at=None, remind_at__isnull=False),
+                name="allocation_reminds_next",
+            ),
+        ]
         constraints = [
             models.UniqueConstraint(
                 fields=["reference"], condition=Q(ended_at=None), name="a_request_is_granted_once"
@@ -72,10 +97,40 @@ class Allocation(models.Model):
                 condition=Q(ended_at=None, end_reason="") | (Q(ended_at__isnull=False) & ~Q(end_reason="")),
                 name="an_end_has_a_reason",
             ),
+            models.CheckConstraint(
+                condition=Q(kept_until__gte=F("until")), name="an_allocation_is_kept_until_its_end"
+            ),
+            models.CheckConstraint(
+                condition=Q(when_over__in=[each.value for each in WhenOver]), name="an_end_is_of_a_known_kind"
+            ),
+            models.CheckConstraint(
+                condition=Q(remind_at=None) | Q(remind_at__lt=F("until")),
+                name="a_reminder_comes_before_the_end",
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.gpus} × {self.flavor}"
+
+    @property
+    def terms(self) -> Terms:
+        """How it ends."""
+        return Terms(
+            grace_hours=self.grace_hours, when_over=WhenOver(self.when_over), drain_hours=self.drain_hours
+        )
+
+    @property
+    def charged_until(self) -> datetime:
+        """Until when it costs: its end, or before that when it ended early; grace is free."""
+        return min(self.ended_at or self.until, self.until)
+
+    def next_steps(self, now: datetime) -> list[Step]:
+        """What happens to it after now, in order; nothing once it has ended."""
+        if self.ended_at is not None:
+            return []
+        return next_steps(
+            starts=self.starts_at, until=self.until, terms=self.terms, now=now, remind_at=self.remind_at
+        )
 
     @property
     def usd_per_day(self) -> Decimal:
@@ -84,7 +139,7 @@ class Allocation(models.Model):
 
     def usd_so_far(self, now: datetime) -> Decimal:
         """USD from the start to the end or, while held, to now."""
-        end = self.ended_at or min(now, self.until)
+        end = min(now, self.charged_until) if self.ended_at is None else self.charged_until
         return money.cost(gpus=self.gpus, price=self.price_per_gpu_hour, start=self.starts_at, end=end)
 
     @property
@@ -94,7 +149,7 @@ class Allocation(models.Model):
             gpus=self.gpus,
             price=self.price_per_gpu_hour,
             start=self.starts_at,
-            end=self.ended_at or self.until,
+            end=self.charged_until,
         )
 
 

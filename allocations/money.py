@@ -35,22 +35,27 @@ class Left(NamedTuple):
     gpu_hours_limit: Decimal | None = None
     soft_percent: int = 80
 
+    def and_freed(self, more: Amount) -> "Left":
+        """The same after something was let go."""
+        hours = None if self.gpu_hours is None else self.gpu_hours + more.gpu_hours
+        return self._replace(usd=self.usd + more.usd, gpu_hours=hours)
+
 
 def hours_between(start: datetime, end: datetime) -> Decimal:
     """Hours from start to end, to the second; 0 when end is not after start."""
     # Python subtracts two moments of one zone by the clock on the wall, which twice a year is an hour off.
     length = end.astimezone(UTC) - start.astimezone(UTC)
-    return max(Decimal(int(length.total_seconds())), Decimal(0)) / HOUR
+    return Decimal(max(length.days * 86_400 + length.seconds, 0)) / HOUR
 
 
 def gpu_hours(*, gpus: int, start: datetime, end: datetime) -> Decimal:
     """GPU-hours of holding `gpus` from start to end, to two places."""
-    return (gpus * hours_between(start, end)).quantize(CENT, ROUND_HALF_UP)
+    return _rounded(gpus * hours_between(start, end))
 
 
 def cost_of(*, usd_per_hour: Decimal, start: datetime, end: datetime) -> Decimal:
     """USD for what costs `usd_per_hour` as a whole, from start to end, rounded to cents (half up)."""
-    return (usd_per_hour * hours_between(start, end)).quantize(CENT, ROUND_HALF_UP)
+    return _rounded(usd_per_hour * hours_between(start, end))
 
 
 def cost(*, gpus: int, price: Decimal, start: datetime, end: datetime) -> Decimal:
@@ -60,7 +65,11 @@ def cost(*, gpus: int, price: Decimal, start: datetime, end: datetime) -> Decima
 
 def per_day(*, gpus: int, price: Decimal) -> Decimal:
     """USD for a day of 24 hours."""
-    return (gpus * price * 24).quantize(CENT, ROUND_HALF_UP)
+    return _rounded(gpus * price * 24)
+
+
+def _rounded(number: Decimal) -> Decimal:
+    return number.quantize(CENT, ROUND_HALF_UP)
 
 
 def by_month(*, gpus: int, usd_per_hour: Decimal, start: datetime, end: datetime) -> dict[date, Amount]:
@@ -73,12 +82,10 @@ def by_month(*, gpus: int, usd_per_hour: Decimal, start: datetime, end: datetime
     spent, at = NOTHING, start
     while at < end:
         until = min(next_month(at), end)
+        length = hours_between(start, until)
         # Each part is the difference of two rounded totals, so rounding never adds or loses a cent.
-        total = Amount(
-            cost_of(usd_per_hour=usd_per_hour, start=start, end=until),
-            gpu_hours(gpus=gpus, start=start, end=until),
-        )
-        parts[month_of(at)] = total.minus(spent)
+        total = Amount(_rounded(usd_per_hour * length), _rounded(gpus * length))
+        parts[date(at.year, at.month, 1)] = total.minus(spent)
         spent, at = total, until
     return parts
 

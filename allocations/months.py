@@ -56,7 +56,7 @@ def pace_of(budget: Budget, *, now: datetime, rows: Iterable[Allocation] | None 
                 row.gpus,
                 row.gpus * row.price_per_gpu_hour,
                 start=row.starts_at,
-                end=row.ended_at or row.until,
+                end=row.charged_until,
             )
             for row in rows
         ],

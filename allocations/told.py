@@ -1,7 +1,12 @@
-"""What people are told about budgets."""
+"""What people are told about budgets, about ends, and about work that outlives them."""
 
-from allocations.models import Budget
-from allocations.words import hours, usd
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.urls import reverse
+
+from allocations.models import Allocation, Brake, Budget, Leftover, StoppedWork
+from allocations.words import ahead, gpus, hours, jobs, moment, usd
 from notices.message import Message
 
 
@@ -22,3 +27,74 @@ def close_message(budget: Budget) -> Message:
         facts=tuple(facts),
         action="Open the budget",
     )
+
+
+def ending_message(row: Allocation, *, now: datetime) -> Message:
+    """That a holding ends soon, what follows, and how it goes on with one click."""
+    what = gpus(row.gpus, row.flavor.product)
+    facts = [("Team", row.team.name), ("Cluster", row.flavor.cluster.title), ("Ends", moment(row.until, now))]
+    facts += [
+        (step.words, moment(step.at, now))
+        for step in row.next_steps(now)
+        if step.what not in ("reminder", "end")
+    ]
+    return Message(
+        title=f"{what} of {row.team.name} end in {ahead(row.until, now)}",
+        sentence="Keep them longer with one click, judged at once by the same rules as any request. "
+        "Without it they go back to the pool by themselves.",
+        facts=(*facts, ("Cost a day", usd(row.usd_per_day))),
+        action="Keep them longer",
+    )  # fmt: skip
+
+
+def left_message(left: Sequence[Leftover], *, now: datetime) -> Message:
+    """That work still runs on GPUs that are no longer held, and what becomes of it; `left` is of one flavor."""
+    row, work = left[0], left[0].running
+    listed = _work_facts([(one["job"], sum(one["gpus"].values())) for one in work])
+    return Message(
+        title=f"{jobs(len(work))} still {'uses' if len(work) == 1 else 'use'} GPUs that are no longer held",
+        sentence=fate(left, now=now),
+        facts=(("Cluster", row.flavor.cluster.title), *listed),
+        action="Open the team",
+    )  # fmt: skip
+
+
+def stopped_message(rows: Sequence[StoppedWork], *, now: datetime) -> Message:
+    """That work was stopped, which, and what can be done."""
+    return Message(
+        title=f"{jobs(len(rows))} {'was' if len(rows) == 1 else 'were'} stopped",
+        sentence="The GPUs are no longer held, and the time to finish is over. Nothing was deleted: ask for GPUs, "
+        "then start the work again.",
+        facts=tuple(_work_facts([(row.job, row.gpus) for row in rows])),
+        action="Open the team",
+    )
+
+
+def held_back_message(brake: Brake) -> Message:
+    """That so many holdings are due at once that a person must look."""
+    return Message(
+        title=f"{brake.due} of {brake.live} holdings would end at once",
+        sentence="That is more than usual, and a wrong clock looks the same. Nothing of it ends before a platform lead "
+        "says that the clock is right.",
+        facts=(("The portal's clock", f"{brake.clock:%a %d %b %Y, %H:%M} UTC"),),
+        action="Look at them",
+    )
+
+
+def fate(left: Sequence[Leftover], *, now: datetime) -> str:
+    """What becomes of work on GPUs that are no longer held, in a sentence."""
+    stops = sorted(row.stop_at for row in left if row.stop_at is not None)
+    if not stops:
+        return "It may finish, while nobody else wants the GPUs."
+    if stops[0] <= now:
+        return "It is being stopped."
+    return f"What still runs on {moment(stops[0], now)} is stopped, lowest priority and newest first."
+
+
+def team_link(slug: str) -> str:
+    """The page of a team."""
+    return reverse("team", args=[slug])
+
+
+def _work_facts(work: Sequence[tuple[str, int]]) -> list[tuple[str, str]]:
+    return [(job, gpus(count)) for job, count in work[:8]]

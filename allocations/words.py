@@ -53,6 +53,11 @@ def gpus(count: int, product: str = "GPU") -> str:
     return f"{count} × {product}"
 
 
+def jobs(count: int) -> str:
+    """ "1 job", "3 jobs"."""
+    return f"{count} job" if count == 1 else f"{count} jobs"
+
+
 def share(part: int, whole: int) -> str:
     """ "17 %"; a whole of nothing has no shares."""
     return "–" if not whole else f"{round(100 * part / whole)} %"

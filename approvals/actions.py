@@ -4,6 +4,7 @@ Locks are taken in one order: request, budgets, flavor, tenancy, audit chain.
 """
 
 from collections import defaultdict
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -15,7 +16,7 @@ from accounts.models import User
 from accounts.refusals import BadInput, Conflict, NoRight
 from accounts.roles import Permission
 from allocations import budgets, money
-from approvals import clockwork, telling
+from approvals import clockwork, places, renewing, telling
 from approvals.carrying_out import carry_out
 from approvals.document import Policy
 from approvals.models import Decision, Evaluation, PolicyVersion, Request, Revision
@@ -29,6 +30,7 @@ from audit.actors import POLICY, PORTAL, Actor
 from audit.events import Kind
 from audit.log import record
 from fleet.models import Flavor
+from provisioning import failpoints
 
 LEAST_REASON = 10
 MOST_GPUS = 9_999
@@ -91,6 +93,7 @@ def check(wanted: Wanted, *, by: User, now: datetime) -> None:
         raise NoRight(
             "Members of the team and platform leads ask for it.", code="not_of_the_team", field="team"
         )
+    places.check(wanted)
     if not wanted.setting.enabled:
         raise Conflict(
             f"{wanted.offering.name} is not offered here now.", code="offering_off", field="offering"
@@ -142,14 +145,17 @@ def submit(wanted: Wanted, *, by: User, now: datetime) -> Request:
     """
     check(wanted, by=by, now=now)
     wanted = locked(wanted, now=now)
+    renewing.check(wanted, now=now)
     judged = judge(wanted, person=by, now=now)
     check_answer(judged.answer, reason=wanted.reason, field=wanted.spec.counted)
     request = Request.objects.create(
-        team=wanted.team, tenancy=wanted.tenancy, requester=by, created_at=now, **content(wanted, judged, now=now)
+        team=wanted.team, tenancy=wanted.tenancy, requester=by, created_at=now, renews_id=wanted.renews,
+        **content(wanted, judged, now=now),
     )  # fmt: skip
     passed = settle_verdict(request, judged, by=by, now=now)
     tell(Kind.REQUEST_SUBMITTED, request, by, answer=judged.answer.outcome.value, usd=str(judged.answer.usd))
     clockwork.write_down(request, passed)
+    failpoints.reach("request.submit")
     return request
 
 
@@ -181,10 +187,19 @@ def settle_verdict(
     step = open_route(request, judged.answer, now=now)[0]
     # The money is set aside while people decide, if it is there.
     if all(rule.holds for rule in judged.answer.rules if rule.code in ("budget", "budget_hours")):
-        budgets.hold(
-            request.team, reference=request.reference, parts=parts_of(request, judged, now=now), now=now
-        )
+        _set_aside(request, judged, now=now)
     return clockwork.begin(request, step, lead=lead, now=now)
+
+
+def _set_aside(request: Request, judged: Judged, *, now: datetime) -> None:
+    """Set aside what a waiting request would cost; a renewal's part until the present end is set aside already."""
+    parts = parts_of(request, judged, now=renewing.hold_from(request, now=now))
+    if request.renews is None:
+        budgets.hold(request.team, reference=request.reference, parts=parts, now=now)
+        return
+    # Where the price has changed, what is let go at the grant may be what makes it fit: then nothing is set aside yet.
+    with suppress(Conflict), transaction.atomic():
+        budgets.hold(request.team, reference=request.reference, parts=parts, now=now)
 
 
 @transaction.atomic
@@ -198,6 +213,7 @@ def withdraw(request_id: int, *, by: User, now: datetime) -> Request:
     if request.requester_id != by.pk:
         raise NoRight("Who asked can withdraw.", code="not_the_requester")
     close(request, State.WITHDRAWN, now=now)
+    telling.withdrawn(request, f"{by.name} took it back.", now=now)
     tell(Kind.REQUEST_WITHDRAWN, request, by)
     return request
 
@@ -276,9 +292,11 @@ def save_evaluation(request: Request, judged: Judged, *, now: datetime) -> Evalu
 def grant(request: Request, judged: Judged, *, count: int, actor: Actor, now: datetime) -> None:
     """Set the money aside and begin what was asked for, as the last step of a locked request; raises Conflict."""
     budgets.settle(reference=request.reference, parts={}, now=now, why="judged again")
+    gpus = count * judged.ask.gpus_each
+    handed_over = renewing.hand_over(request, gpus=gpus, actor=actor, now=now)
     budgets.hold(request.team, reference=request.reference, parts=parts_of(request, judged, now=now), now=now)
     move(request, now=now, state=State.APPROVED, approved_count=count, decided_at=now)
-    carry_out(request, gpus=count * judged.ask.gpus_each, actor=actor, now=now)
+    carry_out(request, gpus=gpus, actor=actor, now=now, handed_over=handed_over)
 
 
 def parts_of(request: Request, judged: Judged, *, now: datetime) -> dict[date, money.Amount]:

@@ -18,7 +18,7 @@ from accounts.endpoints import Endpoint
 from accounts.models import Team
 from accounts.replay import Answer, answer_once
 from accounts.strict import PageQuery
-from approvals import actions, conversation, decisions, ending
+from approvals import actions, conversation, decisions, ending, renewing
 from approvals.models import Comment, Evaluation, Request, Step
 from approvals.presenting import flavor_key
 from approvals.preview import preview_of
@@ -36,6 +36,7 @@ from approvals.serializers import (
     PreviewSerializer,
     ReasonSerializer,
     RejectSerializer,
+    RenewSerializer,
     RequestQuery,
     RequestSerializer,
     RequestShortSerializer,
@@ -44,6 +45,7 @@ from approvals.standing import policy_in_force
 from approvals.versions import etag_of, is_known, seen_version
 from approvals.wanted import Wanted, resolve
 from fleet.models import Flavor
+from provisioning.models import Tenancy
 
 ETAG = OpenApiParameter(
     "ETag", str, OpenApiParameter.HEADER, response=[200], description="Send it as If-Match."
@@ -63,9 +65,10 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
     lookup_value_converter = "int"
     ordering = "-created_at"
     asks = {"list": RequestQuery}
-    keyed = DECISIONS | {"create", "withdraw", "let_go", "answer", "add_comment"}
+    keyed = DECISIONS | {"create", "withdraw", "let_go", "answer", "add_comment", "renew"}
     guarded = DECISIONS | {"partial_update"}
-    decides = DECISIONS
+    asking = frozenset({"create", "partial_update", "add_comment", "preview", "withdraw", "let_go", "renew",
+                        "preview_renewal", "answer"})  # fmt: skip
 
     def get_queryset(self) -> QuerySet[Request]:
         """Those of one's own teams; all of them for leads and auditors; one alone also for who decides it."""
@@ -165,6 +168,26 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
         """End what takes no GPUs before its date; what it will not cost is free again."""
         self.body(NothingSerializer)
         return self._change(lambda found: ending.let_go(found, by=self.caller, now=timezone.now()))
+
+    @extend_schema(request=RenewSerializer, responses={201: RequestSerializer})
+    @action(detail=True, methods=["post"])
+    def renew(self, call: Call, pk: int) -> Response:
+        """Ask to keep what is held under it longer; judged like any ask, it goes on without a gap when granted."""
+        wanted = self._longer()
+        return answer_once(call, lambda: self._submit(wanted))
+
+    @extend_schema(request=RenewSerializer, responses=PreviewSerializer)
+    @action(detail=True, methods=["post"], url_path="renew/preview")
+    def preview_renewal(self, call: Call, pk: int) -> Response:
+        """What would be said to keeping it longer; nothing is stored."""
+        return Response(preview_of(self._longer(), by=self.caller, now=timezone.now()))
+
+    def _longer(self) -> Wanted:
+        """The renewal in the body; raises Conflict when nothing is held any more."""
+        found, said, now = self.get_object(), self.body(RenewSerializer), timezone.now()
+        held = renewing.held_under(found, now=now)
+        until = said.get("until") or (renewing.usual_until(held) if held is not None else now)
+        return renewing.wanted(found, until=until, reason=said.get("reason", ""), now=now)
 
     @extend_schema(request=ReasonSerializer, responses=RequestSerializer)
     @action(detail=True, methods=["post"])
@@ -271,7 +294,9 @@ class FlavorOptionEndpoint(Endpoint):
     def list(self, call: Call) -> Response:
         """What a team may ask for, and why not for the rest; `value` is what a request's `flavor` takes."""
         team = get_object_or_404(Team.objects.visible_to(self.request.user), slug=self.asked["team"])
-        rows = Flavor.objects.select_related("cluster").filter(cluster__tenancies__team=team)
+        rows = Flavor.objects.select_related("cluster").filter(
+            cluster__in=Tenancy.objects.here().filter(team=team).order_by().values("cluster")
+        )
         return Response({"results": [option(flavor) for flavor in rows]})
 
 

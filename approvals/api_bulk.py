@@ -85,7 +85,8 @@ class PurseSerializer(serializers.Serializer[Any]):
 class EffectSerializer(serializers.Serializer[Any]):
     """All of them approved at once; nothing was stored. `left_out` are those that are not the caller's to decide."""
 
-    gpus = serializers.IntegerField()
+    gpus = serializers.IntegerField(help_text="New ones.")
+    kept = serializers.IntegerField(help_text="GPUs that are held already and go on under a renewal.")
     usd = serializers.DecimalField(max_digits=14, decimal_places=2)
     pools = PoolSerializer(many=True)
     budgets = PurseSerializer(source="purses", many=True)
@@ -151,7 +152,6 @@ class DecisionEndpoint(Endpoint):
     """Several verdicts in one call."""
 
     serializer_class = ResultsSerializer
-    decides = frozenset({"create"})
 
     @extend_schema(
         operation_id="decisions_create", request=ManySerializer, responses={200: ResultsSerializer}
@@ -168,6 +168,7 @@ class EffectEndpoint(Endpoint):
     """What approving several requests would do."""
 
     serializer_class = EffectSerializer
+    asking = frozenset({"create"})
 
     @extend_schema(
         operation_id="decisions_effect", request=NumbersSerializer, responses={200: EffectSerializer}

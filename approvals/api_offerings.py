@@ -14,6 +14,7 @@ from accounts.endpoints import Endpoint
 from accounts.models import Team
 from accounts.roles import Permission
 from accounts.strict import Boolean, Choice, Integer, Money, StrictSerializer, Text
+from allocations.schedule import WhenOver
 from approvals import offering_actions
 from approvals.catalogue import OFFERINGS, Gate
 from approvals.choices import choices_of
@@ -21,6 +22,8 @@ from approvals.models import OfferingSetting
 from approvals.wanted import prices_of, setting_of
 
 GATES = [(gate.value, gate.words) for gate in Gate]
+ENDS = [(each.value, each.words) for each in WhenOver]
+NO_END = {"grace_hours": None, "when_over": None, "drain_hours": None}
 
 
 class OfferingSerializer(serializers.Serializer[Any]):
@@ -41,6 +44,16 @@ class OfferingSerializer(serializers.Serializer[Any]):
         help_text="What a price is of; empty where a kind of GPU has the price."
     )
     reversible_minutes = serializers.IntegerField(allow_null=True)
+    grace_hours = serializers.IntegerField(
+        allow_null=True,
+        help_text="How long its GPUs are kept after the end, without charge; null without GPUs.",
+    )
+    when_over = serializers.ChoiceField(
+        choices=ENDS, allow_null=True, help_text="What becomes of work that still runs then."
+    )
+    drain_hours = serializers.IntegerField(
+        allow_null=True, help_text="For `drain`: hours until it is stopped."
+    )
     carried_out_by_a_person = serializers.BooleanField()
     after_approval = serializers.ListField(child=serializers.CharField())
     spec = serializers.DictField()
@@ -65,6 +78,9 @@ class OfferingChangeSerializer(StrictSerializer):
     gate = Choice(choices=GATES, required=False)
     position = Integer(required=False, help_text="Its place in the catalogue, from 1.")
     prices = PricesField(required=False, help_text="USD as text; null takes the choice away.")
+    grace_hours = Integer(required=False, help_text="0 to 168; for what is granted from now on.")
+    when_over = Choice(choices=ENDS, required=False)
+    drain_hours = Integer(required=False, help_text="0 to 720.")
 
 
 class ChoiceSerializer(serializers.Serializer[Any]):
@@ -161,6 +177,7 @@ def shown(row: OfferingSetting, place: int) -> dict[str, Any]:
         "prices": {name: str(price) for name, price in prices.items()},
         "priced_per": offering.priced,
         "reversible_minutes": offering.reversible_minutes,
+        **(offering_actions.ends_of(row) if offering.on_cluster else NO_END),
         "carried_out_by_a_person": offering.by_person,
         "after_approval": list(offering.after),
         "spec": offering.spec.model_json_schema(),

@@ -76,7 +76,6 @@ class DraftEndpoint(mixins.ListModelMixin, ReadersOnly):
     asks = {"list": DraftQuery}
     keyed = frozenset({"create", "activate", "take_over"})
     guarded = frozenset({"partial_update", "activate", "take_over"})
-    decides = frozenset({"activate"})
 
     def filter_queryset(self, queryset: Any) -> Any:
         """Open or closed ones, if it was asked for."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
@@ -19,6 +19,7 @@ from accounts.strict import Choice, Integer, PageQuery, QueryNumber, StrictSeria
 from approvals import carrying_out
 from approvals.models import Request, Task
 from approvals.task_serializers import TaskSerializer
+from provisioning.models import Tenancy
 
 UNFINISHED = "unfinished"
 
@@ -59,12 +60,12 @@ class TaskEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint):
     ordering = "created_at"
     asks = {"list": TaskQuery}
     keyed = frozenset({"take", "give", "done", "cannot"})
-    decides = frozenset({"take", "give", "done", "cannot"})
 
     def get_queryset(self) -> QuerySet[Task]:
-        """Of the requests that the caller may see."""
-        visible = Request.objects.visible_to(self.request.user)
-        return described().filter(request__in=visible.order_by().values("pk"))
+        """Of the requests and the tenancies that the caller may see."""
+        requests = Request.objects.visible_to(self.request.user).order_by().values("pk")
+        places = Tenancy.objects.visible_to(self.request.user).order_by().values("pk")
+        return Task.objects.described().filter(Q(request__in=requests) | Q(tenancy__in=places))
 
     def filter_queryset(self, queryset: Any) -> Any:
         """What was asked for in the address."""
@@ -128,13 +129,6 @@ class TaskEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint):
 
         def effect() -> Answer:
             change(found)
-            return Answer(self.shown(get_object_or_404(described(), pk=found), TaskSerializer))
+            return Answer(self.shown(get_object_or_404(Task.objects.described(), pk=found), TaskSerializer))
 
         return answer_once(self.request, effect)
-
-
-def described() -> QuerySet[Task]:
-    """Tasks with everything that a line about them needs."""
-    return Task.objects.select_related(
-        "assignee", "request__team", "request__requester", "request__flavor__cluster"
-    )

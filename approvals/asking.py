@@ -13,6 +13,7 @@ from accounts.models import User
 from accounts.refusals import Refused
 from allocations import money
 from allocations.words import gpus, moment, usd
+from approvals import renewal_words as renewal
 from approvals.actions import Judged, judge
 from approvals.catalogue import in_sentence
 from approvals.forms import Offers
@@ -168,15 +169,18 @@ def answer(wanted: Wanted, judged: Judged, *, now: datetime) -> Part:
         "formula": f"{wanted.size.formula} × {days}"
         if wanted.size.usd_per_hour_each
         else "It costs nothing by itself.",
-        "changes": changes(
+        "changes": renewal.changes(wanted, judged, now=now) if wanted.renews is not None else changes(
             flavor=wanted.flavor, more=wanted.gpus, usd_per_hour=judged.ask.usd_per_hour,
             held=judged.standing.held_gpus, per_day=_per_day(wanted),
         ),
+        "extra": renewal.extra_words(wanted, judged, now=now),
         "is_changing": wanted.gpus > 0 or wanted.size.usd_per_hour_each > 0,
         "people": people,
         "seats": ", then ".join(step.words for step in judged.answer.route) if people else "",
         "possible": judged.answer.outcome is not Outcome.IMPOSSIBLE,
-        "button": f"Ask for {in_sentence(wanted.name)}",
+        "button": f"Keep {in_sentence(wanted.name)} longer"
+        if wanted.renews is not None
+        else f"Ask for {in_sentence(wanted.name)}",
         "after": wanted.offering.after,
         "about": about(wanted),
     }  # fmt: skip

@@ -11,7 +11,7 @@ from django.db.models import Sum
 from accounts.models import Team, User
 from accounts.refusals import BadInput, Refused
 from allocations import budgets, money
-from allocations.models import Hold
+from allocations.models import Allocation, Hold
 from approvals import decisions
 from approvals.decisions import asked_for
 from approvals.models import Request
@@ -70,13 +70,17 @@ class Purse:
 
 @dataclass
 class Effect:
-    """All of them approved at once: by kind of GPU, by team and month, and in all."""
+    """All of them approved at once: by kind of GPU, by team and month, and in all.
+
+    `gpus` are new ones; `kept` those that the teams hold already and go on with.
+    """
 
     requests: Sequence[Request]
     pools: list[Pool] = field(default_factory=list)
     purses: list[Purse] = field(default_factory=list)
     usd: Decimal = Decimal(0)
     gpus: int = 0
+    kept: int = 0
     left_out: Sequence[int] = ()
 
     @property
@@ -96,24 +100,38 @@ class Effect:
 
 
 def effect_of(requests: Sequence[Request], *, now: datetime) -> Effect:
-    """What approving all of these would do; one query for each team and one more. Writes nothing."""
+    """What approving all of these would do; one query for each team and two more. Writes nothing."""
     found = Effect(requests)
     pools: dict[int, Pool] = {}
     needed: dict[tuple[int, date], Decimal] = defaultdict(Decimal)
     teams = {request.team_id: request.team for request in requests}
+    renewed = _renewed(requests, now=now)
     for request in requests:
         share = Decimal(asked_for(request)) / request.count
         gpus = request.gpus // request.count * asked_for(request)
+        # A renewal goes on with what is held, which is paid until its present end.
+        held = renewed.get(request.renews_id or 0)
+        more, start = (max(0, gpus - held.gpus), max(held.until, now)) if held is not None else (gpus, now)
         if request.flavor is not None:
-            pools.setdefault(request.flavor.pk, Pool(request.flavor)).gpus += gpus
-        found.gpus += gpus
-        parts = money.by_month(gpus=0, usd_per_hour=_hourly(request) * share, start=now, end=request.until)
+            pools.setdefault(request.flavor.pk, Pool(request.flavor)).gpus += more
+        found.gpus += more
+        found.kept += gpus - more
+        parts = money.by_month(gpus=0, usd_per_hour=_hourly(request) * share, start=start, end=request.until)
         for month, part in parts.items():
             needed[request.team_id, month] += part.usd
             found.usd += part.usd
     found.pools = list(pools.values())
     found.purses = list(_purses(teams, needed, _held(requests)))
     return found
+
+
+def _renewed(requests: Sequence[Request], *, now: datetime) -> dict[int, Allocation]:
+    """What is held under the requests that these renew, by request."""
+    references = {f"request-{each.renews_id}": each.renews_id for each in requests if each.renews_id}
+    if not references:
+        return {}
+    rows = Allocation.objects.live().filter(reference__in=references, kept_until__gt=now)
+    return {references[row.reference]: row for row in rows}
 
 
 def _hourly(request: Request) -> Decimal:

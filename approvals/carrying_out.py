@@ -14,6 +14,7 @@ from approvals.ending import release
 from approvals.models import Request, Task
 from approvals.spec import NamespaceSpec
 from approvals.task_notices import tell_assignee, tell_requester
+from approvals.wanted import setting_of
 from audit.actors import Actor
 from audit.events import Kind
 from audit.log import record
@@ -21,9 +22,12 @@ from provisioning.actions import create_tenancy
 from provisioning.models import Tenancy
 
 
-def carry_out(request: Request, *, gpus: int, actor: Actor, now: datetime) -> None:
-    """Begin what an approved, locked request asked for, as the last step of the approval; raises Conflict."""
-    if request.of.by_person:
+def carry_out(request: Request, *, gpus: int, actor: Actor, now: datetime, handed_over: int = 0) -> None:
+    """Begin what an approved, locked request asked for, as the last step of the approval; raises Conflict.
+
+    Of what goes on, `handed_over` GPUs of it, nothing has to be set up.
+    """
+    if request.of.by_person and not handed_over:
         Task.objects.create(request=request, created_at=now)
     spec = request.asked
     if isinstance(spec, NamespaceSpec):
@@ -31,7 +35,7 @@ def carry_out(request: Request, *, gpus: int, actor: Actor, now: datetime) -> No
     elif request.flavor is not None and request.tenancy is not None:
         allocations.issue(
             tenancy=request.tenancy, flavor=request.flavor, gpus=gpus, reference=request.reference,
-            until=request.until, actor=actor, now=now,
+            until=request.until, actor=actor, now=now, terms=setting_of(request.of).terms, handed_over=handed_over,
         )  # fmt: skip
 
 
@@ -81,7 +85,8 @@ def finish(
 ) -> Task:  # fmt: skip
     """Mark a task done, or impossible; both with a word about it. It becomes the person's who says so.
 
-    What cannot be set up lets go of its GPUs and its money: nothing is paid for what nobody gets.
+    What cannot be set up lets go of its GPUs and its money: nothing is paid for what nobody gets. A team that cannot be
+    set apart stays where it is, until a platform lead chooses another level.
 
     Raises NoRight, Stale, BadInput without a note, Conflict once it is over.
     """
@@ -92,7 +97,7 @@ def finish(
     task.state = Task.State.FAILED if failed else Task.State.DONE
     task.assignee, task.note, task.done_at = by, note.strip(), now
     if failed and task.kind == Task.Kind.SET_UP:
-        release(task.request, by=by, now=now)
+        release(task.asked, by=by, now=now)
     tell_requester(task, by=by, now=now)
     return _save(task, Kind.TASK_FAILED if failed else Kind.TASK_DONE, by, now=now, note=task.note)
 
@@ -102,10 +107,9 @@ def _locked(task_id: int, *, by: User) -> Task:
         raise NoRight("Platform leads carry tasks out.", code="not_a_platform_lead")
     # The request first, in the order of every action: what ends it at the same moment waits, or is waited for.
     rows = Request.objects.select_for_update(of=("self",), no_key=True)
-    request = rows.select_related("team", "requester", "flavor__cluster").get(tasks=task_id)
-    task = (
-        Task.objects.select_for_update(of=("self",), no_key=True).select_related("assignee").get(pk=task_id)
-    )
+    request = rows.select_related("team", "requester", "flavor__cluster").filter(tasks=task_id).first()
+    tasks = Task.objects.select_for_update(of=("self",), no_key=True)
+    task = tasks.select_related("assignee", "tenancy__team", "tenancy__cluster", "wanted_by").get(pk=task_id)
     task.request = request
     if task.is_over:
         raise Conflict(f"The task is over: {task.get_state_display().lower()}.", code="task_over")
@@ -120,13 +124,11 @@ def _check_seen(task: Task, expected_version: int | None) -> None:
 def _save(task: Task, kind: Kind, by: User, *, now: datetime, **details: str) -> Task:
     task.version += 1
     task.save()
-    # Whoever has the request's page open sees it, and its ETag is another one.
-    Request.objects.filter(pk=task.request_id).update(version=F("version") + 1, updated_at=now)
-    record(
-        kind,
-        actor=by.as_actor(),
-        subject=("request", task.request_id),
-        team_id=task.request.team_id,
-        **details,
-    )
+    if task.request_id is None:
+        subject = ("tenancy", task.place.pk)
+    else:
+        # Whoever has the request's page open sees it, and its ETag is another one.
+        Request.objects.filter(pk=task.request_id).update(version=F("version") + 1, updated_at=now)
+        subject = ("request", task.request_id)
+    record(kind, actor=by.as_actor(), subject=subject, team_id=task.team.pk, **details)
     return task

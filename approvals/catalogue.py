@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 
+from allocations.schedule import NO_TERMS, Terms, WhenOver
 from approvals import spec
 
 
@@ -25,7 +26,10 @@ class Gate(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Offering:
-    """Something that may be asked for. `reversible_minutes` is how soon it is undone, None when it is not."""
+    """Something that may be asked for. `reversible_minutes` is how soon it is undone, None when it is not.
+
+    `end` is what happens to its GPUs at the end, unless platform leads say otherwise.
+    """
 
     key: str
     name: str
@@ -38,6 +42,7 @@ class Offering:
     after: tuple[str, ...] = ()
     priced: str = ""  # what the prices are of: "GiB and month"
     prices: Mapping[str, Decimal] = field(default_factory=dict)  # USD to start with
+    end: Terms = NO_TERMS
 
     @property
     def on_cluster(self) -> bool:
@@ -104,16 +109,25 @@ BACK = "On its end date it goes back by itself."
 PERSON = "A platform lead takes the task, carries it out and marks it done here."
 DOWN = "On its end date a platform lead asks you, then takes it down."
 
+# Nobody is charged for grace and nobody else has the GPUs meanwhile, so there is none where a click renews, and hours
+# where people decide the renewal or others depend on what runs. A batch job may come to its next checkpoint; what a
+# person sits at has had its reminders; an endpoint never ends by itself.
+A_DAY_MORE = Terms(when_over=WhenOver.DRAIN, drain_hours=24)
+AT_ONCE = Terms(when_over=WhenOver.STOP)
+TRAINING_ENDS = Terms(grace_hours=1, when_over=WhenOver.DRAIN, drain_hours=48)
+ENDPOINT_ENDS = Terms(grace_hours=4, when_over=WhenOver.DRAIN, drain_hours=24)
+
 OFFERINGS: Mapping[str, Offering] = {
     offering.key: offering
     for offering in (
         Offering(
             key="gpus", name="GPUs", line="A few GPUs for a while, for anything.", spec=spec.GpuSpec, unit="GPU",
-            gate=Gate.SELF_SERVICE, reversible_minutes=1, after=(GRANTED, BACK),
+            gate=Gate.SELF_SERVICE, reversible_minutes=1, after=(GRANTED, BACK), end=A_DAY_MORE,
         ),
         Offering(
             key="notebook", name="Notebook", line="A notebook server with its own GPUs.", spec=spec.NotebookSpec,
             unit="GPU", gate=Gate.SELF_SERVICE, reversible_minutes=5, by_person=True, after=(GRANTED, PERSON, BACK),
+            end=AT_ONCE,
         ),
         Offering(
             key="volume", name="Dataset volume", line="Storage for datasets, beside the team’s namespace.",
@@ -128,11 +142,12 @@ OFFERINGS: Mapping[str, Offering] = {
         Offering(
             key="training", name="Large training", line="Eight GPUs or more for one training.",
             spec=spec.TrainingSpec, unit="GPU", gate=Gate.APPROVAL, reversible_minutes=1, after=(GRANTED, BACK),
+            end=TRAINING_ENDS,
         ),
         Offering(
             key="endpoint", name="Production inference endpoint", line="A model that answers production requests.",
             spec=spec.EndpointSpec, unit="replica", gate=Gate.APPROVAL, reversible_minutes=60, by_person=True,
-            after=(GRANTED, PERSON, BACK),
+            after=(GRANTED, PERSON, BACK), end=ENDPOINT_ENDS,
         ),
         Offering(
             key="openai", name="Azure OpenAI endpoint", line="A deployment of a hosted model for the team.",

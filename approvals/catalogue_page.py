@@ -20,7 +20,7 @@ MOST_PRICES_SHOWN = 3
 def cards(user: User) -> list[Part]:
     """The offerings in their order; what is switched off is there for who manages the catalogue only."""
     manages = user.may(Permission.MANAGE_CATALOGUE)
-    flavors = list(Flavor.objects.offered().order_by("price_per_gpu_hour"))
+    flavors = list(Flavor.objects.offered_to(None).order_by("price_per_gpu_hour"))
     rows = [row for row in settings_in_order() if row.enabled or manages]
     return [
         card(row, flavors) | {"is_first": at == 0, "is_last": at == len(rows) - 1} for at, row in enumerate(rows)

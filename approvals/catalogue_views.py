@@ -11,17 +11,19 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts.fields import AmountField, StrictForm
+from accounts.fields import AmountField, StrictForm, WholeNumberField
 from accounts.models import User
 from accounts.refusals import Refused
 from accounts.roles import Permission
 from accounts.visitors import add_refusal, visitor, with_refusal
+from allocations.schedule import LONGEST_DRAIN, LONGEST_GRACE, WhenOver
 from approvals import catalogue_page, offering_actions
 from approvals.catalogue import OFFERINGS, Gate, Offering
 from approvals.models import OfferingSetting
 from approvals.wanted import prices_of, setting_of
 
 QUICK = {"up", "down", "on", "off"}
+ENDS = ("grace_hours", "when_over", "drain_hours")
 
 
 class OfferingChangeForm(StrictForm):
@@ -33,13 +35,31 @@ class OfferingChangeForm(StrictForm):
     gate = forms.ChoiceField(
         label="Decided by", choices=[(gate.value, gate.words.capitalize()) for gate in Gate], widget=forms.RadioSelect
     )  # fmt: skip
+    grace_hours = WholeNumberField(
+        label="Kept after the end",
+        most=LONGEST_GRACE,
+        of="hours",
+        required=False,
+        help_text="Without charge; nobody else has the GPUs meanwhile.",
+    )
+    when_over = forms.ChoiceField(
+        label="Work that still runs then", choices=[(each.value, each.words.capitalize()) for each in WhenOver],
+        widget=forms.RadioSelect, required=False,
+    )  # fmt: skip
+    drain_hours = WholeNumberField(
+        label="Until it is stopped",
+        most=LONGEST_DRAIN,
+        of="hours",
+        required=False,
+        help_text="Where it may go on for some hours.",
+    )
     new_name = forms.CharField(label="Something new", required=False, max_length=60)
     new_price = AmountField(
         label="Its price in USD", required=False, min_value=0, max_digits=10, decimal_places=4
     )
 
     def __init__(self, data: Any, *, offering: Offering, setting: OfferingSetting) -> None:
-        begins = {"enabled": setting.enabled, "gate": setting.gate}
+        begins = {"enabled": setting.enabled, "gate": setting.gate, **offering_actions.ends_of(setting)}
         super().__init__(data, label_suffix="", initial=begins)
         prices = {**dict.fromkeys([*offering.prices, *setting.prices]), **prices_of(offering, setting)}
         self.priced = {f"price_{at}": name for at, name in enumerate(prices)}
@@ -48,6 +68,9 @@ class OfferingChangeForm(StrictForm):
                 label=name, required=False, min_value=0, max_digits=10, decimal_places=4, initial=prices[name],
                 help_text="" if prices[name] is not None else "Not offered: it has no price.",
             )  # fmt: skip
+        if not offering.on_cluster:
+            for field in ENDS:
+                del self.fields[field]
         is_open = bool(offering.prices) and "access" not in offering.spec.model_fields
         if not is_open:
             del self.fields["new_name"], self.fields["new_price"]
@@ -64,6 +87,11 @@ class OfferingChangeForm(StrictForm):
     def price_fields(self) -> list[forms.BoundField]:
         """A field for each price."""
         return [self[name] for name in self.priced]
+
+    def ends(self) -> dict[str, Any]:
+        """How it ends, for the action; what was left empty stays."""
+        said = self.cleaned_data
+        return {name: said[name] for name in ENDS if said.get(name) not in (None, "")}
 
     def prices(self) -> dict[str, Decimal | None] | None:
         """What the action takes; None for what has no prices of its own."""
@@ -103,7 +131,7 @@ def offering(request: HttpRequest, key: str) -> HttpResponse:
         said = form.cleaned_data
         try:
             offering_actions.change(
-                key, by=user, enabled=said["enabled"], gate=said["gate"], prices=form.prices()
+                key, by=user, enabled=said["enabled"], gate=said["gate"], prices=form.prices(), **form.ends()
             )
             messages.success(request, f"Saved: {chosen.name}.")
             return HttpResponseRedirect(f"{reverse('catalogue')}#{key}")

@@ -12,8 +12,10 @@ from approvals.models import OfferingSetting
 from approvals.presenting import flavor_key
 from approvals.spec import NamespaceSpec
 from approvals.wanted import prices_of
-from fleet.models import Cluster, Flavor
+from fleet.models import Cluster
+from provisioning.isolation import flavors_of_team
 from provisioning.models import Tenancy
+from provisioning.stages import Stage
 
 # What a fixed word of a spec is called; the rest is written as it is.
 WORDS = {
@@ -74,7 +76,7 @@ def _lines(listed: str, offering: Offering, prices: Mapping[str, Decimal], team:
 
 def flavors_of(team: Team) -> list[Choice]:
     """The kinds of GPU on the team's clusters."""
-    rows = Flavor.objects.select_related("cluster").filter(cluster__tenancies__team=team)
+    rows = flavors_of_team(team).select_related("cluster").filter(cluster__in=_here(team))
     return [
         Choice(
             flavor_key(row),
@@ -88,15 +90,23 @@ def flavors_of(team: Team) -> list[Choice]:
 
 def clusters_of(team: Team, offering: Offering) -> list[Choice]:
     """The clusters where the team is, or for a namespace where it is not yet."""
-    there = set(Tenancy.objects.filter(team=team).values_list("cluster_id", flat=True))
+    stages = dict(Tenancy.objects.present().filter(team=team).order_by().values_list("cluster_id", "stage"))
+    there = set(stages)
     new = offering.spec is NamespaceSpec
     lines = []
-    for row in Cluster.objects.order_by("name"):
+    for row in Cluster.objects.not_of_others(team).order_by("name"):
         reason = "" if row.enabled else "It takes no teams now."
         if (row.pk in there) is new:
             reason = f"{team.name} is there already." if new else f"{team.name} is not there."
+        if stages.get(row.pk, Stage.HERE) != Stage.HERE:
+            reason = f"{team.name} is leaving it."
         lines.append(Choice(row.name, f"{row.title} · {row.region}", reason))
     return lines
+
+
+def _here(team: Team) -> Any:
+    """The clusters where the team works, as a subquery."""
+    return Tenancy.objects.here().filter(team=team).order_by().values("cluster")
 
 
 def _worded(word: str, prices: Mapping[str, Decimal], offering: Offering) -> str:

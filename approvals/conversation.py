@@ -1,6 +1,7 @@
 """What is said and changed while a request waits: edits, which void what was decided so far, and comments."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 
 from django.db import transaction
@@ -35,7 +36,7 @@ def edit(request_id: int, wanted: Wanted, *, by: User, expected_version: int, no
     _check_turn(request, by=by, expected_version=expected_version)
     _check_same(request, wanted)
     check(wanted, by=by, now=now)
-    wanted = locked(wanted, now=now)
+    wanted = locked(replace(wanted, renews=request.renews_id), now=now)
     judged = judge(wanted, person=by, now=now, own=request.reference)
     check_answer(judged.answer, reason=wanted.reason, field=wanted.spec.counted)
     fields = content(wanted, judged, now=now)

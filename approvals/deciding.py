@@ -13,7 +13,7 @@ from allocations import money
 from allocations.models import Allocation
 from allocations.totals import total
 from allocations.words import ago, gpus, moment, usd
-from approvals import presenting, route_words, talk
+from approvals import presenting, renewal_words, renewing, route_words, talk
 from approvals.actions import Judged, judge
 from approvals.catalogue import in_sentence
 from approvals.decisions import asked_for, may_decide, wanted_of
@@ -78,9 +78,13 @@ def sentence(request: Request, count: int, held: int, cost: Decimal, *, now: dat
 def changes(request: Request, judged: Judged, holdings: Part, *, now: datetime) -> list[Part]:
     """Before → after of the grant: quota, share of the pool, cost a day, end."""
     per_day = money.per_day(gpus=1, price=holdings["usd_per_hour"] or Decimal(0))
-    rows = presenting.changes(
-        flavor=request.flavor, more=judged.ask.gpus, usd_per_hour=judged.ask.usd_per_hour,
-        held=judged.standing.held_gpus, per_day=per_day,
+    rows = (
+        renewal_words.changes(judged.wanted, judged, now=now)
+        if judged.standing.own_gpus
+        else presenting.changes(
+            flavor=request.flavor, more=judged.ask.gpus, usd_per_hour=judged.ask.usd_per_hour,
+            held=judged.standing.held_gpus, per_day=per_day,
+        )
     )  # fmt: skip
     last = holdings["last_end"]
     after = moment(max(request.until, last) if last else request.until, now)
@@ -130,7 +134,9 @@ def rivals(request: Request, count: int, *, viewer: User, now: datetime) -> Part
          "href": reverse("approval", args=[r.pk])}
         for r in others.order_by("created_at")[: MOST_RIVALS + 1]
     ]  # fmt: skip
-    after = flavor.free - count
+    # What goes on takes nothing from the pool.
+    kept = renewing.held_under(request.renews, now=now) if request.renews is not None else None
+    after = flavor.free - max(0, count - (kept.gpus if kept is not None else 0))
     short = f"{-after} too few are free" if after < 0 else f"{after} of {flavor.gpus_total} stay free"
     return {"after": after, "words": short, "rows": rows[:MOST_RIVALS], "more": len(rows) > MOST_RIVALS}
 

@@ -141,7 +141,7 @@ def _locked(request_id: int, *, by: User, expected_version: int, now: datetime) 
     """The request, its open step and whose seat the person decides in; their rights are those of this moment."""
     request = (
         Request.objects.select_for_update(of=("self",), no_key=True)
-        .select_related("team", "requester", "flavor__cluster", "tenancy__team", "tenancy__cluster")
+        .select_related("team", "requester", "flavor__cluster", "tenancy__team", "tenancy__cluster", "renews")
         .get(pk=request_id)
     )
     if request.requester_id == by.pk:
@@ -182,6 +182,7 @@ def wanted_of(request: Request, count: int | None = None) -> Wanted:
     return priced(
         team=request.team, offering=offering, spec=spec, until=request.until, reason=request.reason,
         tenancy=request.tenancy, flavor=request.flavor, cluster=request.flavor.cluster if request.flavor else None,
+        renews=request.renews_id,
     )  # fmt: skip
 
 
@@ -236,4 +237,5 @@ def _vote(
 
 
 def _tell(kind: Kind, request: Request, by: User, **details: Any) -> None:
-    record(kind, actor=by.as_actor(), subject=("request", request.pk), team_id=request.team_id, **details)
+    record(kind, actor=by.as_actor(), subject=("request", request.pk), team_id=request.team_id,
+           what=request.given_name, **details)  # fmt: skip

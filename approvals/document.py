@@ -111,10 +111,8 @@ class Route:
     usd_from: Decimal | None = None
     steps: tuple[StepPlan, ...] = ()
 
-    def takes(self, where: tuple[str, str, str, str], gpus: int, usd: Decimal) -> bool:
-        """Whether an ask goes this way."""
-        if not self.where.matches(*where):
-            return False
+    def takes(self, gpus: int, usd: Decimal) -> bool:
+        """Whether an ask of this size goes this way, if it is of the kind that this is for."""
         if self.gpus_from is None and self.usd_from is None:
             return True
         large = self.gpus_from is not None and gpus >= self.gpus_from
@@ -154,6 +152,18 @@ class Policy:
                 if override.where.matches(*kind):
                     found = replace(found, **override.set)
             self._known[kind] = found
+        return found
+
+    @cached_property
+    def _ways(self) -> dict[tuple[str, str, str, str], tuple[Route, ...]]:
+        return {}
+
+    def routes_for(self, offering: str, environment: str, flavor: str, tier: str) -> tuple[Route, ...]:
+        """The routes of asks of this kind, whatever their size, worked out once for each."""
+        kind = (offering, environment, flavor, tier)
+        found = self._ways.get(kind)
+        if found is None:
+            found = self._ways[kind] = tuple(r for r in self.routes if r.where.matches(*kind))
         return found
 
 

@@ -33,8 +33,10 @@ def due(now: datetime) -> QuerySet[Request]:
     reference = Concat(Value("request-"), Cast(OuterRef("pk"), CharField()))
     held = Allocation.objects.live().filter(reference=reference)
     tasks = Task.objects.filter(request=OuterRef("pk"))
+    # What goes on under a renewal is taken down when that ends.
+    went_on = Allocation.objects.filter(reference=reference, end_reason=Allocation.End.RENEWED)
     settled = tasks.filter(Q(kind=Task.Kind.TAKE_DOWN) | Q(state__in=[Task.State.FAILED, Task.State.DROPPED]))
-    is_over = Q(flavor=None, until__lte=now) | (Q(flavor__isnull=False) & ~Exists(held))
+    is_over = Q(flavor=None, until__lte=now) | (Q(flavor__isnull=False) & ~Exists(held) & ~Exists(went_on))
     rows = Request.objects.filter(is_over, ~Exists(settled), state=State.APPROVED, offering__in=TAKEN_DOWN)
     return rows.order_by("until", "pk")
 
@@ -69,6 +71,17 @@ def let_go(request_id: int, *, by: User, now: datetime) -> Request:
     return request
 
 
+@transaction.atomic
+def end_early(request_id: int, *, actor: Actor, now: datetime) -> bool:
+    """End what takes no GPUs before its date, because its team leaves; False for what cannot be undone or is over."""
+    request = _locked(request_id)
+    if not may_let_go(request, now=now):
+        return False
+    _settle_until(request, now=now)
+    _close(request, actor=actor, now=now)
+    return True
+
+
 def may_let_go(request: Request, *, now: datetime) -> bool:
     """Whether there is something without GPUs that can end before its date."""
     reversible = request.flavor_id is None and request.of.reversible_minutes is not None
@@ -84,7 +97,7 @@ ALIVE = (Task.State.OPEN, Task.State.TAKEN, Task.State.DONE)
 
 def release(request: Request, *, by: User, now: datetime) -> None:
     """Let go of all that a locked request holds that could not be carried out; GPUs cost while they were held."""
-    held = Allocation.objects.live().filter(reference=request.reference, until__gt=now).first()
+    held = Allocation.objects.live().filter(reference=request.reference, kept_until__gt=now).first()
     if held is not None:
         allocations.give_back(held.pk, gpus=None, by=by, now=now)
     elif request.flavor_id is None:

@@ -17,10 +17,15 @@ from approvals.models import Decision, Request
 from approvals.presenting import flavor_key, with_cost
 from approvals.wanted import Wanted
 from fleet.models import Flavor
+from provisioning.isolation import is_for
 from provisioning.models import Tenancy
 
 LONGEST_TEXT = 2000
 SEEN = re.compile(r"([0-9]{1,9}):([0-9]{1,9})")
+
+
+def _is_at(flavor: Flavor, tenancy: Tenancy) -> bool:
+    return flavor.cluster_id == tenancy.cluster_id and is_for(flavor, tenancy)
 
 
 @dataclass(frozen=True)
@@ -33,11 +38,12 @@ class Offers:
     @classmethod
     def of(cls, user: User) -> "Offers":
         """Read in two queries."""
-        places = with_cost(Tenancy.objects.of_member(user)).filter(cluster__enabled=True)
+        places = with_cost(Tenancy.objects.here().of_member(user)).filter(cluster__enabled=True)
         tenancies = list(places.select_related("team", "cluster"))
         clusters = {tenancy.cluster_id for tenancy in tenancies}
         flavors = Flavor.objects.offered().filter(cluster__in=clusters).select_related("cluster")
-        return cls(tenancies, list(flavors.order_by("cluster__name", "price_per_gpu_hour", "name")))
+        rows = flavors.order_by("cluster__name", "price_per_gpu_hour", "name")
+        return cls(tenancies, [flavor for flavor in rows if any(_is_at(flavor, t) for t in tenancies)])
 
     @property
     def teams(self) -> list[Team]:
@@ -46,9 +52,7 @@ class Offers:
 
     def tenancy(self, team: str, flavor: Flavor) -> Tenancy | None:
         """The place of a team where a kind of GPU is; None when the team is not there."""
-        return next(
-            (t for t in self.tenancies if t.team.slug == team and t.cluster_id == flavor.cluster_id), None
-        )
+        return next((t for t in self.tenancies if t.team.slug == team and _is_at(flavor, t)), None)
 
     def flavor(self, key: str) -> Flavor | None:
         """The kind of GPU with this key; None for one that is not offered to this person."""

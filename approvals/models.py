@@ -44,6 +44,7 @@ class RequestQuerySet(TeamScopedQuerySet["Request"]):
         tasks = Task.objects.filter(request=OuterRef("pk"))
         return self.annotate(
             held_gpus=Subquery(held.values("gpus")[:1]), held_until=Subquery(held.values("until")[:1]),
+            held_kept_until=Subquery(held.values("kept_until")[:1]),
             task_state=Subquery(tasks.filter(kind=Task.Kind.SET_UP).values("state")[:1]),
             over_at=Subquery(tasks.filter(kind=Task.Kind.TAKE_DOWN).values("created_at")[:1]),
         )  # fmt: skip
@@ -101,6 +102,8 @@ class Request(models.Model):
     until = models.DateTimeField()
     purpose = models.CharField(max_length=12, choices=Purpose.choices)
     reason = models.TextField(blank=True, max_length=2000)
+    # What is held under this one is to go on under the new one.
+    renews = models.ForeignKey("self", models.PROTECT, null=True, related_name="renewals")
 
     state = models.CharField(
         max_length=12, choices=[(s.value, s.words) for s in STORED], default=State.WAITING
@@ -127,6 +130,13 @@ class Request(models.Model):
         ]
         constraints = [
             models.CheckConstraint(condition=Q(count__gte=1), name="a_request_asks_for_something"),
+            models.UniqueConstraint(
+                fields=["renews"], condition=Q(state="waiting"), name="one_renewal_waits_at_a_time"
+            ),
+            models.CheckConstraint(
+                condition=Q(renews=None) | (Q(flavor__isnull=False) & ~Q(renews=F("id"))),
+                name="a_renewal_is_of_gpus_of_an_earlier_request",
+            ),
             models.CheckConstraint(
                 condition=Q(flavor=None) | Q(gpus__gte=1, tenancy__isnull=False),
                 name="a_request_for_gpus_says_how_many_and_where",

@@ -10,6 +10,7 @@ from django.db import transaction
 from accounts.models import User
 from accounts.refusals import BadInput, NoRight
 from accounts.roles import Permission
+from allocations.schedule import LONGEST_DRAIN, LONGEST_GRACE, WhenOver
 from approvals.catalogue import OFFERINGS, Gate
 from approvals.models import OfferingSetting
 from approvals.wanted import prices_of
@@ -30,11 +31,15 @@ def change(
     gate: str | None = None,
     position: int | None = None,
     prices: Mapping[str, Decimal | None] | None = None,
+    grace_hours: int | None = None,
+    when_over: str | None = None,
+    drain_hours: int | None = None,
 ) -> OfferingSetting:
     """Change how an offering is offered; what is None stays. Asks that wait are judged by the new gate when decided.
 
     `position` counts from 1. `prices` are USD by what may be chosen; a price of None takes the choice away, and the
-    offering's own prices stay for what is not named. Raises NoRight, BadInput.
+    offering's own prices stay for what is not named. How it ends holds for what is granted from now on.
+    Raises NoRight, BadInput.
     """
     if not by.may(Permission.MANAGE_CATALOGUE):
         raise NoRight("Platform leads change the catalogue.", code="not_a_platform_lead")
@@ -47,16 +52,20 @@ def change(
         row.gate = _gate(gate)
     if prices is not None:
         row.prices = _prices(row, prices)
+    _set_end(row, grace_hours=grace_hours, when_over=when_over, drain_hours=drain_hours)
     if position is not None:
         _place(rows, row, position)
     row.save()
-    after = _told(row)
-    changed = {name: value for name, value in after.items() if value != before[name]}
+    _tell_changes(row, before, by=by)
+    return row
+
+
+def _tell_changes(row: OfferingSetting, before: Mapping[str, Any], *, by: User) -> None:
+    changed = {name: value for name, value in _told(row).items() if value != before[name]}
     if changed:
         was = {f"{name}_before": before[name] for name in changed}
-        record(Kind.OFFERING_CHANGED, actor=by.as_actor(), subject=("offering", key),
-               offering=OFFERINGS[key].name, **was, **changed)  # fmt: skip
-    return row
+        record(Kind.OFFERING_CHANGED, actor=by.as_actor(), subject=("offering", row.key),
+               offering=OFFERINGS[row.key].name, **was, **changed)  # fmt: skip
 
 
 def move(key: str, *, by: User, up: bool) -> OfferingSetting:
@@ -82,6 +91,28 @@ def settings_for_change() -> dict[str, OfferingSetting]:
 
 def _fresh(key: str) -> OfferingSetting:
     return OfferingSetting(key=key, gate=OFFERINGS[key].gate, position=list(OFFERINGS).index(key))
+
+
+def _set_end(
+    row: OfferingSetting, *, grace_hours: int | None, when_over: str | None, drain_hours: int | None
+) -> None:
+    said = {"grace_hours": grace_hours, "when_over": when_over, "drain_hours": drain_hours}
+    given = [name for name, value in said.items() if value is not None]
+    if given and not OFFERINGS[row.key].on_cluster:
+        raise BadInput(
+            f"{OFFERINGS[row.key].name} takes no GPUs: a platform lead takes it down.", code="no_end_here",
+            field=given[0],
+        )  # fmt: skip
+    if when_over is not None and when_over not in list(WhenOver):
+        raise BadInput(f"Choose one of: {', '.join(WhenOver)}.", code="unknown_end", field="when_over")
+    for name, hours, most in (
+        ("grace_hours", grace_hours, LONGEST_GRACE),
+        ("drain_hours", drain_hours, LONGEST_DRAIN),
+    ):
+        if hours is not None and not 0 <= hours <= most:
+            raise BadInput(f"A whole number of hours from 0 to {most}.", code="out_of_range", field=name)
+    for name in given:
+        setattr(row, name, said[name])
 
 
 def _gate(gate: str) -> str:
@@ -138,4 +169,15 @@ def _place(rows: Mapping[str, OfferingSetting], row: OfferingSetting, position: 
 
 def _told(row: OfferingSetting) -> dict[str, Any]:
     prices = {name: str(price) for name, price in prices_of(OFFERINGS[row.key], row).items()}
-    return {"enabled": row.enabled, "gate": row.gate, "position": row.position + 1, "prices": prices}
+    told = {"enabled": row.enabled, "gate": row.gate, "position": row.position + 1, "prices": prices}
+    return told | ends_of(row) if OFFERINGS[row.key].on_cluster else told
+
+
+def ends_of(row: OfferingSetting) -> dict[str, Any]:
+    """How what is granted now will end, as it is told."""
+    terms = row.terms
+    return {
+        "grace_hours": terms.grace_hours,
+        "when_over": terms.when_over.value,
+        "drain_hours": terms.drain_hours,
+    }

@@ -1,20 +1,40 @@
 """The catalogue as this installation runs it, and the tasks that people carry out for it."""
 
+from typing import TYPE_CHECKING
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from allocations.schedule import LONGEST_DRAIN, LONGEST_GRACE, Terms, WhenOver
 from approvals.catalogue import CHOICES, OFFERINGS, Gate
+
+if TYPE_CHECKING:
+    from accounts.models import Team, User
+    from approvals.models import Request
+    from provisioning.models import Tenancy
 
 
 class OfferingSetting(models.Model):
-    """How an offering is offered here: on or off, at which gate, in which place, at which prices."""
+    """How an offering is offered here: on or off, at which gate, in which place, at which prices, and how it ends.
+
+    Of the end, what is null or empty is as in the catalogue; what is granted keeps the terms of its day.
+    """
 
     key = models.CharField(max_length=20, unique=True, choices=CHOICES)
     enabled = models.BooleanField(default=True)
     gate = models.CharField(max_length=12, choices=[(gate.value, gate.words) for gate in Gate])
     position = models.PositiveSmallIntegerField()
     prices = models.JSONField(default=dict)
+    grace_hours = models.PositiveSmallIntegerField(null=True)
+    when_over = models.CharField(
+        max_length=8,
+        choices=[(each.value, each.words) for each in WhenOver],
+        blank=True,
+        default="",
+        db_default="",
+    )
+    drain_hours = models.PositiveSmallIntegerField(null=True)
 
     class Meta:
         ordering = ["position", "key"]
@@ -23,10 +43,30 @@ class OfferingSetting(models.Model):
             models.CheckConstraint(
                 condition=Q(gate__in=[gate.value for gate in Gate]), name="an_offering_has_a_known_gate"
             ),
-        ]
+            models.CheckConstraint(
+                condition=Q(when_over__in=["", *(each.value for each in WhenOver)]),
+                name="an_offering_ends_in_a_known_way",
+            ),
+            models.CheckConstraint(
+                condition=Q(grace_hours=None) | Q(grace_hours__lte=LONGEST_GRACE), name="grace_is_a_week_at_most"
+            ),
+            models.CheckConstraint(
+                condition=Q(drain_hours=None) | Q(drain_hours__lte=LONGEST_DRAIN), name="a_drain_is_30_days_at_most"
+            ),
+        ]  # fmt: skip
 
     def __str__(self) -> str:
         return self.key
+
+    @property
+    def terms(self) -> Terms:
+        """How what is granted now will end."""
+        usual = OFFERINGS[self.key].end
+        return Terms(
+            grace_hours=usual.grace_hours if self.grace_hours is None else self.grace_hours,
+            when_over=WhenOver(self.when_over) if self.when_over else usual.when_over,
+            drain_hours=usual.drain_hours if self.drain_hours is None else self.drain_hours,
+        )
 
 
 class TaskQuerySet(models.QuerySet["Task"]):
@@ -36,16 +76,25 @@ class TaskQuerySet(models.QuerySet["Task"]):
         """Still to be done by somebody, whoever has it."""
         return self.filter(state__in=[Task.State.OPEN, Task.State.TAKEN])
 
+    def described(self) -> "TaskQuerySet":
+        """With everything that a line about them needs."""
+        return self.select_related(
+            "assignee", "request__team", "request__requester", "request__flavor__cluster", "tenancy__team",
+            "tenancy__cluster", "wanted_by",
+        )  # fmt: skip
+
 
 class Task(models.Model):
-    """What a person carries out for an approved request: taken by somebody, then done, or found impossible.
+    """What a person carries out: taken by somebody, then done, or found impossible.
 
-    One sets up what was asked for; when its time is over another one takes it down.
+    For an approved request one sets up what was asked for, and another one takes it down when its time is over. For a
+    tenancy one makes the subscription that is to be the team's own.
     """
 
     class Kind(models.TextChoices):
         SET_UP = "set_up", "Set up"
         TAKE_DOWN = "take_down", "Take down"
+        SET_APART = "set_apart", "Make a subscription"
 
     class State(models.TextChoices):
         OPEN = "open", "To be taken"
@@ -54,7 +103,9 @@ class Task(models.Model):
         FAILED = "failed", "Could not be carried out"
         DROPPED = "dropped", "Not needed any more"
 
-    request = models.ForeignKey("approvals.Request", models.PROTECT, related_name="tasks")
+    request = models.ForeignKey("approvals.Request", models.PROTECT, null=True, related_name="tasks")
+    tenancy = models.ForeignKey("provisioning.Tenancy", models.PROTECT, null=True, related_name="tasks")
+    wanted_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
     kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.SET_UP)
     state = models.CharField(max_length=8, choices=State.choices, default=State.OPEN)
     assignee = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="tasks")
@@ -75,8 +126,13 @@ class Task(models.Model):
         ]
         constraints = [
             models.UniqueConstraint(fields=["request", "kind"], name="a_request_has_one_task_of_a_kind"),
+            models.UniqueConstraint(
+                fields=["tenancy"], condition=Q(state__in=["open", "taken"]), name="a_team_is_set_apart_once_at_a_time"
+            ),
             models.CheckConstraint(
-                condition=Q(kind__in=["set_up", "take_down"]), name="a_task_is_of_a_known_kind"
+                condition=Q(kind__in=["set_up", "take_down"], request__isnull=False, tenancy=None, wanted_by=None)
+                | Q(kind="set_apart", request=None, tenancy__isnull=False, wanted_by__isnull=False),
+                name="a_task_is_of_a_known_kind",
             ),
             models.CheckConstraint(
                 condition=Q(state="open", assignee=None) | Q(state="taken", assignee__isnull=False)
@@ -87,7 +143,31 @@ class Task(models.Model):
         ]  # fmt: skip
 
     def __str__(self) -> str:
-        return f"{self.kind} of {self.request_id}"
+        return f"{self.kind} of {self.request_id or self.tenancy_id}"
+
+    @property
+    def asked(self) -> "Request":
+        """The request that it is carried out for; raises LookupError for a task that is for a tenancy."""
+        if self.request is None:
+            raise LookupError(f"{self} is for no request.")
+        return self.request
+
+    @property
+    def place(self) -> "Tenancy":
+        """The tenancy that it is carried out for; raises LookupError for a task that is for a request."""
+        if self.tenancy is None:
+            raise LookupError(f"{self} is for no tenancy.")
+        return self.tenancy
+
+    @property
+    def team(self) -> "Team":
+        """Whose it is."""
+        return self.place.team if self.request is None else self.request.team
+
+    @property
+    def asker(self) -> "User":
+        """Who wants it, and is told what became of it."""
+        return self.asked.requester if self.wanted_by is None else self.wanted_by
 
     @property
     def is_over(self) -> bool:

@@ -3,15 +3,14 @@
 All rules hold: the policy approves. One does not: the people of the first route that takes the ask decide.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 
 from allocations import money
-from allocations.money import Amount
-from approvals.document import Policy, StepPlan
+from approvals.document import Policy, Route, StepPlan
 from approvals.rules import Ask, Coming, Rule, Standing, applied, duration
 
 __all__ = [
@@ -69,10 +68,9 @@ def evaluate(ask: Ask, standing: Standing, policy: Policy) -> Evaluation:
     kind = (ask.offering, ask.environment, ask.flavor, ask.tier)
     hourly, gpus = ask.usd_per_hour, ask.gpus
     parts = money.by_month(gpus=gpus, usd_per_hour=hourly, start=standing.now, end=ask.until)
-    total = Amount(
-        sum((part.usd for part in parts.values()), Decimal(0)),
-        sum((part.gpu_hours for part in parts.values()), Decimal(0)),
-    )
+    total = money.NOTHING
+    for part in parts.values():
+        total = total.plus(part)
     rules = list(applied(ask, standing, policy.thresholds_for(*kind), parts, total))
     fails = blocked = False
     for rule in rules:
@@ -82,7 +80,7 @@ def evaluate(ask: Ask, standing: Standing, policy: Policy) -> Evaluation:
     return Evaluation(
         outcome=Outcome.IMPOSSIBLE if blocked else Outcome.PEOPLE if fails else Outcome.AUTOMATIC,
         rules=tuple(rules),
-        route=_route(kind, gpus, total.usd, policy) if fails else (),
+        route=_route(policy.routes_for(*kind), gpus, total.usd) if fails else (),
         usd=total.usd,
         usd_per_day=money.per_day(gpus=1, price=hourly),
         gpu_hours=total.gpu_hours,
@@ -90,8 +88,8 @@ def evaluate(ask: Ask, standing: Standing, policy: Policy) -> Evaluation:
     )
 
 
-def _route(kind: tuple[str, str, str, str], gpus: int, usd: Decimal, policy: Policy) -> tuple[StepPlan, ...]:
-    return next((route.steps for route in policy.routes if route.takes(kind, gpus, usd)), ())
+def _route(routes: Iterable[Route], gpus: int, usd: Decimal) -> tuple[StepPlan, ...]:
+    return next((route.steps for route in routes if route.takes(gpus, usd)), ())
 
 
 def nearest_automatic(ask: Ask, standing: Standing, policy: Policy) -> Ask | None:
@@ -146,7 +144,7 @@ def _fits(ask: Ask, standing: Standing, policy: Policy) -> int:
     limits = policy.thresholds_for(ask.offering, ask.environment, ask.flavor, ask.tier)
     if not ask.gpus_each:
         return ask.count
-    free = ask.gpus if standing.free_gpus is None else max(standing.free_gpus, 0)
+    free = ask.gpus if standing.free_gpus is None else max(standing.free_gpus, 0) + standing.own_gpus
     return min(ask.count, limits.automatic_gpus // ask.gpus_each, free // ask.gpus_each)
 
 

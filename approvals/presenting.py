@@ -47,10 +47,10 @@ def holding_of(request: Request) -> Holding | None:
     if (tenancy := request.tenancy) is not None and (request.flavor_id or request.offering == "namespace"):
         was_true = tenancy.true_since is not None and tenancy.true_since >= request.decided_at
         is_set_up = is_set_up and (was_true or tenancy.is_settled)
-        failed = failed or tenancy.ready["reason"] == "Refused"
+        failed = failed or tenancy.has_failed
     return Holding(
         since=request.decided_at, until=until, is_set_up=is_set_up, failed=failed,
-        never_came=task == Task.State.FAILED,
+        never_came=task == Task.State.FAILED, kept_until=getattr(request, "held_kept_until", None),
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from accounts.models import User
 from allocations import money
 from approvals.actions import check, judge
 from approvals.presenting import cost_per_day, usual_wait
+from approvals.renewal_words import goes_on
 from approvals.standing import answer_of
 from approvals.wanted import Wanted
 
@@ -21,10 +22,11 @@ def preview_of(wanted: Wanted, *, by: User, now: datetime) -> dict[str, Any]:
     answer, held = answer_of(judged.answer), judged.standing.held_gpus
     nearest, wait = judged.nearest, usual_wait(answer["route"])
     per_day, later = cost_per_day(wanted.team.pk), judged.later
+    own = min(judged.standing.own_gpus, wanted.gpus)
     parts = money.by_month(
         gpus=wanted.gpus, usd_per_hour=judged.ask.usd_per_hour, start=now, end=wanted.until
     )
-    left = judged.standing.budget
+    left, more = judged.standing.budget, judged.answer.usd_per_day - goes_on(wanted, now=now)
     return {
         "policy": judged.version.number,
         "offering": wanted.offering.key,
@@ -35,8 +37,8 @@ def preview_of(wanted: Wanted, *, by: User, now: datetime) -> dict[str, Any]:
         "answer": answer,
         "nearest_automatic": {"count": nearest.count, "until": nearest.until} if nearest else None,
         "automatic_from": later,
-        "quota": {"before": held, "after": held + wanted.gpus},
-        "usd_per_day": {"before": str(per_day), "after": str(per_day + judged.answer.usd_per_day)},
+        "quota": {"before": held, "after": held + wanted.gpus - own},
+        "usd_per_day": {"before": str(per_day), "after": str(per_day + more)},
         "budget": [
             {
                 "month": f"{month:%Y-%m}",

@@ -15,7 +15,7 @@ from accounts.roles import Permission
 from allocations import money
 from allocations.models import Allocation, Hold
 from allocations.words import ahead, gpus, moment, usd
-from approvals import ending, route_words, talk, task_page, timeline
+from approvals import ending, renewing, route_words, talk, task_page, timeline
 from approvals.catalogue import in_sentence
 from approvals.decisions import may_decide
 from approvals.listing import steps_of, with_all
@@ -51,10 +51,8 @@ def context(request: Request, *, viewer: User, now: datetime) -> Part:
         "asked": request,
         "name": request.given_name,
         "state": {"tone": state.tone, "word": state.words},
-        "sentence": sentence(request, state, decisions, now=now),
-        "waiting": waiting_line(request, steps, decisions, viewer=viewer, now=now)
-        if state is State.WAITING
-        else None,
+        "sentence": sentence(request, state, decisions, now=now, renewal=_renewal(request, allocations)),
+        "waiting": _waiting(request, state, decisions, viewer=viewer, now=now),
         "figures": figures(request, state, allocations, now=now),
         "verdict": verdict(evaluation.answer),
         "judged": evaluation,
@@ -65,11 +63,13 @@ def context(request: Request, *, viewer: User, now: datetime) -> Part:
             decisions=decisions,
             steps=steps,
             allocations=allocations,
+            now=now,
             edits=talk.edits(request, evaluation, talk.revisions_of(request)),
         ),
         "facts": facts(request, evaluation),
         "talk": talk.lines(request, decisions),
         "held": held,
+        "renewed": request.renews_id,
         "tasks": task_page.of_request(request, viewer=viewer),
         "may": _may(request, state, held, viewer, now=now),
         "again": _again(request, now),
@@ -105,8 +105,19 @@ def find_for(viewer: User, pk: int, *, now: datetime) -> Request | None:
     return found or find(Request.objects.open_to(viewer, now), pk)
 
 
-def sentence(request: Request, state: State, decisions: Sequence[Decision], *, now: datetime) -> str:
+def _renewal(request: Request, allocations: Sequence[Allocation]) -> Request | None:
+    """Under which request it goes on, when it does; asks the database only then."""
+    renewed = any(a.end_reason == Allocation.End.RENEWED for a in allocations)
+    return renewing.renewal_of(request) if renewed else None
+
+
+def sentence(
+    request: Request, state: State, decisions: Sequence[Decision], *, now: datetime, renewal: Request | None = None
+) -> str:  # fmt: skip
     """What it is, since when, where, until when, and what comes; never a bare state."""
+    if state is State.ENDED and renewal is not None:
+        until = moment(renewal.until, now)
+        return f"{request.given_name} go on without a gap, as request {renewal.pk}, until {until}."
     name, until = request.given_name, moment(getattr(request, "held_until", None) or request.until, now)
     what = in_sentence(name)
     where = f" in {request.place}" if request.place else ""
@@ -114,10 +125,10 @@ def sentence(request: Request, state: State, decisions: Sequence[Decision], *, n
     if request.flavor is not None and request.offering in ("gpus", "training"):
         held = gpus(getattr(request, "held_gpus", None) or 0, request.flavor.product)
     by_hand = "A platform lead carries it out." if request.of.by_person else "Usually a few seconds."
-    are, back = (
-        ("are", "they go back by themselves")
+    are, back, them = (
+        ("are", "they go back by themselves", "them")
         if request.offering in PLURAL
-        else ("is", "it goes back by itself")
+        else ("is", "it goes back by itself", "it")
     )
     then = f"then {back}" if request.flavor_id else "then a platform lead asks and takes it down"
     ended = f"{name}{where} went back." if request.flavor_id else f"The time of {what}{where} is over."
@@ -127,7 +138,7 @@ def sentence(request: Request, state: State, decisions: Sequence[Decision], *, n
         State.WAITING: asks(request, now=now),
         State.SETTING_UP: f"{held} {are} being set up{where}. {by_hand}",
         State.ACTIVE: f"{held}{where} {are} {request.team.name}’s until {until}, {then}.",
-        State.ENDING_SOON: f"{held}{where}: back on {until}. Ask again to go on after that.",
+        State.ENDING_SOON: f"{held}{where}: back on {until}. Keep {them} longer with one click.",
         State.ENDED: f"{ended} Ask again whenever you need it.",
         State.REJECTED: f"{who} rejected it: {last.reason if last else ''}",
         State.WITHDRAWN: f"{request.requester.name} took it back before it was decided.",
@@ -135,6 +146,14 @@ def sentence(request: Request, state: State, decisions: Sequence[Decision], *, n
         State.FAILED: f"{name}: granted, but could not be set up{where}. {_freed(request)}",
     }
     return words[state]
+
+
+def _waiting(
+    request: Request, state: State, decisions: Sequence[Decision], *, viewer: User, now: datetime
+) -> Part | None:
+    """The line of what waits; None once it was decided."""
+    waits = state is State.WAITING
+    return waiting_line(request, steps_of(request), decisions, viewer=viewer, now=now) if waits else None
 
 
 def waiting_line(
@@ -278,6 +297,7 @@ def _may(request: Request, state: State, held: Allocation | None, viewer: User, 
     return {
         "withdraw": mine and waits,
         "answer": mine and waits and request.turn == Request.Turn.REQUESTER,
+        "renew": held is not None and (member or viewer.may(Permission.ONBOARD_ANY_GROUP)),
         "give_back": held is not None and (member or viewer.may(Permission.MANAGE_BUDGETS)),
         "let_go": (member or viewer.may(Permission.MANAGE_BUDGETS)) and ending.may_let_go(request, now=now),
         "again": member and not waits,

@@ -64,6 +64,7 @@ class Standing:
     """Everything the policy may look at, gathered beforehand.
 
     `free_gpus` and `total_gpus` are None for what takes no GPUs of a pool, `use_percent` where nothing was measured.
+    `own_gpus` are held already and go on with the ask, so that it takes only the others from the pool.
     """
 
     now: datetime
@@ -75,6 +76,7 @@ class Standing:
     use_percent: Decimal | None = None
     budget: Mapping[date, Left]
     coming: tuple[Coming, ...] = ()
+    own_gpus: int = 0
 
 
 class Rule(NamedTuple):
@@ -127,11 +129,13 @@ def _pool(gpus: int, standing: Standing, limits: "Thresholds") -> Iterator[Rule]
     total, free = standing.total_gpus, standing.free_gpus
     if total is None or free is None:
         return
-    fits = gpus <= total
+    # What is held already exists, even where nodes have gone since.
+    more, fits = max(0, gpus - standing.own_gpus), gpus <= max(total, standing.own_gpus)
     yield Rule("exists", fits, gpus, total, not fits)
-    yield Rule("free", gpus <= free, free, (gpus, total))
+    yield Rule("free", more <= free, free, (more, total))
     if limits.keep_free_gpus:
-        yield Rule("after", free - gpus >= limits.keep_free_gpus, free - gpus, limits.keep_free_gpus)
+        stays = free - more >= limits.keep_free_gpus or not more
+        yield Rule("after", stays, free - more, limits.keep_free_gpus)
 
 
 def _budget(standing: Standing, limits: "Thresholds", parts: Mapping[date, Amount]) -> Iterator[Rule]:

@@ -10,7 +10,9 @@ from rest_framework import serializers
 from accounts.api import PersonSerializer, TeamNameSerializer
 from accounts.models import User
 from accounts.strict import Choice, Gpus, Moment, PageQuery, StrictSerializer, Text
-from allocations.api import AllocationSerializer
+from allocations import renewable
+from allocations.api import AllocationSerializer, StillRunningSerializer
+from allocations.leftover_words import still_running
 from allocations.models import Allocation
 from approvals.catalogue import CHOICES
 from approvals.decisions import may_decide
@@ -178,7 +180,11 @@ class RequestSerializer(RequestShortSerializer):
     steps = StepSerializer(many=True)
     decisions = DecisionSerializer(many=True)
     tasks = TaskSerializer(many=True, help_text="What people carry out for it.")
+    renews = serializers.IntegerField(
+        source="renews_id", allow_null=True, help_text="The request whose GPUs go on under this one."
+    )
     allocation = serializers.SerializerMethodField()
+    still_running = serializers.SerializerMethodField()
     next = serializers.SerializerMethodField()
     offered_again_at = serializers.DateTimeField(allow_null=True)
     why_not_decide = serializers.SerializerMethodField()
@@ -190,11 +196,19 @@ class RequestSerializer(RequestShortSerializer):
         held = rows.filter(reference=request.reference).first()
         return AllocationSerializer(held).data if held else None
 
+    @extend_schema_field(StillRunningSerializer(many=True))
+    def get_still_running(self, request: Request) -> Any:
+        """Work that runs on GPUs that were held under it and are no longer."""
+        return StillRunningSerializer(still_running([request.reference]), many=True).data
+
     @extend_schema_field(NextSerializer(many=True))
     def get_next(self, request: Request) -> Any:
         """What it is doing and what happens next, as its page says."""
-        state = state_of(request, now=timezone.now())
-        parts = coming(request, state, steps_of(request), getattr(request, "held_until", None))
+        now = timezone.now()
+        state = state_of(request, now=now)
+        held = renewable.held(request.reference, now=now)
+        ends = held.next_steps(now) if held is not None else None
+        parts = coming(request, state, steps_of(request), ends)
         dated = [(part, part["at"] if isinstance(part["at"], datetime) else None) for part in parts]
         rows = [{"what": part["title"], "why": part.get("why", ""), "at": at} for part, at in dated]
         return NextSerializer(rows, many=True).data
@@ -279,6 +293,13 @@ class ReasonSerializer(StrictSerializer):
     """What is said to the other side."""
 
     reason = Text()
+
+
+class RenewSerializer(StrictSerializer):
+    """Until when to keep what is held."""
+
+    until = Moment(required=False, help_text="Seven days after the present end when left out.")
+    reason = Text(required=False, allow_blank=True, help_text="Needed when people decide.")
 
 
 class NothingSerializer(StrictSerializer):

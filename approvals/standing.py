@@ -18,6 +18,7 @@ from allocations.totals import total
 from approvals.document import Policy, Thresholds, policy_from
 from approvals.models import Decision, PolicyVersion
 from approvals.policy import Ask, Coming, Evaluation, Standing, evaluate
+from approvals.renewing import standing_of
 from approvals.wanted import Wanted
 
 ASK: TypeAdapter[Ask] = TypeAdapter(Ask)
@@ -61,10 +62,13 @@ def gather(wanted: Wanted, *, person: User, policy: Policy, now: datetime, own: 
     in_use = None
     if held and flavor is not None and tenancy is not None:
         in_use = use.measured(tenancy.pk, flavor.pk, now=now)
+    own_gpus, freed = standing_of(wanted, now=now)
+    left = budgets.left_by_month(wanted.team, months, own=own)
     return Standing(
         now=now, held_gpus=held, recent_team_gpus=recent_team, recent_person_gpus=recent_person,
         free_gpus=flavor.free if flavor else None, total_gpus=flavor.gpus_total if flavor else None,
-        use_percent=in_use, budget=budgets.left_by_month(wanted.team, months, own=own),
+        use_percent=in_use, own_gpus=own_gpus,
+        budget={month: part.and_freed(freed.get(month, money.NOTHING)) for month, part in left.items()},
     )  # fmt: skip
 
 
@@ -73,8 +77,10 @@ def coming(wanted: Wanted, *, person: User, policy: Policy, now: datetime) -> tu
     window = timedelta(days=_limits(wanted, policy).window_days)
     events: list[Coming] = []
     if wanted.flavor is not None:
-        ends = Allocation.objects.live().filter(flavor=wanted.flavor, until__gt=now, until__lte=now + HORIZON)
-        events += [Coming(at, free=gpus) for at, gpus in ends.values_list("until", "gpus")]
+        ends = Allocation.objects.live().filter(
+            flavor=wanted.flavor, kept_until__gt=now, kept_until__lte=now + HORIZON
+        )
+        events += [Coming(at, free=gpus) for at, gpus in ends.values_list("kept_until", "gpus")]
     for given, seen in ((_given_to_team(wanted.team), "team"), (_given_to(person), "person")):
         for at, gpus in given.filter(at__gte=now - window).values_list("at", "request__gpus"):
             events.append(Coming(at + window + MOMENT, **{seen: gpus}))

@@ -70,7 +70,8 @@ SOON = timedelta(days=3)
 class Holding:
     """What is held under a request now; `is_set_up` says whether the cluster has had it yet.
 
-    `never_came` says that whoever was to carry it out could not, so there was nothing that could end.
+    `never_came` says that whoever was to carry it out could not, so there was nothing that could end. In its grace,
+    until `kept_until`, it is still held.
     """
 
     since: datetime
@@ -78,6 +79,7 @@ class Holding:
     is_set_up: bool
     failed: bool
     never_came: bool = False
+    kept_until: datetime | None = None
 
 
 def shown(stored: State, holding: Holding | None, *, now: datetime) -> State:
@@ -86,7 +88,7 @@ def shown(stored: State, holding: Holding | None, *, now: datetime) -> State:
         return stored
     if holding is not None and holding.never_came:
         return State.FAILED
-    if holding is None or holding.until <= now:
+    if holding is None or (holding.kept_until or holding.until) <= now:
         return State.ENDED
     if not holding.is_set_up:
         return State.FAILED if holding.failed else State.SETTING_UP

@@ -16,10 +16,11 @@ def tell_assignee(task: Task, *, by: User, now: datetime) -> None:
     """Tell somebody that a task is theirs, inside the transaction that gives it."""
     if task.assignee is None:
         return
-    request = task.request
+    name = f" {task.request.given_name}" if task.request is not None else ""
+    what = f"{task.get_kind_display().lower()}{name}"
     message = Message(
-        title=f"For you: {task.get_kind_display().lower()} {request.given_name} for {request.team.name}",
-        sentence=f"{by.name} gave you this task. {request.requester.name} asked for it.",
+        title=f"For you: {what} for {task.team.name}",
+        sentence=f"{by.name} gave you this task. {task.asker.name} asked for it.",
         facts=tuple(what_to_do(task)),
         action="Open the task",
     )
@@ -31,10 +32,12 @@ def tell_assignee(task: Task, *, by: User, now: datetime) -> None:
 
 def tell_requester(task: Task, *, by: User, now: datetime) -> None:
     """Tell whoever asked what became of it, inside the transaction that says so."""
-    request = task.request
-    if request.requester_id == by.pk:
+    if task.asker.pk == by.pk:
         return
-    done = task.state == Task.State.DONE
+    if task.request is None:
+        _tell_lead(task, by=by, now=now)
+        return
+    request, done = task.request, task.state == Task.State.DONE
     ends = {
         (Task.Kind.SET_UP, True): f"{request.given_name} is set up",
         (Task.Kind.SET_UP, False): f"{request.given_name} could not be set up",
@@ -51,4 +54,18 @@ def tell_requester(task: Task, *, by: User, now: datetime) -> None:
     tell(
         NoticeKind.TASK_DONE, to=[request.requester], subject=("request", request.pk),
         link=reverse("request", args=[request.pk]), message=message, now=now,
+    )  # fmt: skip
+
+
+def _tell_lead(task: Task, *, by: User, now: datetime) -> None:
+    done = task.state == Task.State.DONE
+    message = Message(
+        title=f"The subscription for {task.team.name} {'is there' if done else 'could not be made'}",
+        sentence=f"{by.name}: {task.note}" + ("" if done else " Choose another level for the team."),
+        facts=(("Team", task.team.name), ("Place", task.place.cluster.title)),
+        action="Open the team",
+    )
+    tell(
+        NoticeKind.TASK_DONE, to=[task.asker], subject=("tenancy", task.place.pk),
+        link=reverse("team", args=[task.team.slug]), message=message, now=now,
     )  # fmt: skip

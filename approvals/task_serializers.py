@@ -9,13 +9,14 @@ from approvals.task_words import sentence
 
 
 class TaskSerializer(serializers.Serializer[Task]):
-    """Something a person carries out for an approved request."""
+    """Something a person carries out: for an approved request, or for a tenancy that is to be set apart."""
 
     id = serializers.IntegerField()
-    request = serializers.IntegerField(source="request_id")
-    team = serializers.CharField(source="request.team.slug")
-    requester = PersonSerializer(source="request.requester")
-    offering = serializers.CharField(source="request.offering")
+    request = serializers.IntegerField(source="request_id", allow_null=True)
+    tenancy = serializers.IntegerField(source="tenancy_id", allow_null=True)
+    team = serializers.CharField(source="team.slug")
+    requester = PersonSerializer(source="asker")
+    offering = serializers.CharField(source="request.offering", allow_null=True, default=None)
     kind = serializers.ChoiceField(choices=Task.Kind.choices)
     title = serializers.SerializerMethodField()
     to_do = serializers.SerializerMethodField()
@@ -23,7 +24,7 @@ class TaskSerializer(serializers.Serializer[Task]):
     assignee = PersonSerializer(allow_null=True)
     note = serializers.CharField()
     version = serializers.IntegerField()
-    until = serializers.DateTimeField(source="request.until")
+    until = serializers.DateTimeField(source="request.until", allow_null=True, default=None)
     created_at = serializers.DateTimeField()
     taken_at = serializers.DateTimeField(allow_null=True)
     done_at = serializers.DateTimeField(allow_null=True)

@@ -71,7 +71,7 @@ def task(request: HttpRequest, pk: int) -> HttpResponse:
         try:
             act(found, form.cleaned_data, by=user)
             messages.success(request, f"{DOES[form.cleaned_data['do']]}: {task_page.title(found)}.")
-            return HttpResponseRedirect(reverse("request", args=[found.request_id]))
+            return HttpResponseRedirect(_after(found))
         except Refused as refusal:
             status = add_refusal(form, refusal)
             found = _find(pk)
@@ -106,10 +106,14 @@ def act(found: Task, said: dict[str, Any], *, by: User) -> Task:
 
 
 def _find(pk: int) -> Task:
-    rows = Task.objects.select_related(
-        "assignee", "request__team", "request__requester", "request__flavor__cluster"
-    )
-    return get_object_or_404(rows, pk=pk)
+    return get_object_or_404(Task.objects.described(), pk=pk)
+
+
+def _after(found: Task) -> str:
+    """The page of what it was done for."""
+    if found.request_id is None:
+        return reverse("team", args=[found.team.slug])
+    return reverse("request", args=[found.request_id])
 
 
 def _page(request: HttpRequest, found: Task, form: TaskForm, *, status: int = 200) -> HttpResponse:

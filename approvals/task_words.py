@@ -18,7 +18,9 @@ Fact = tuple[str, str]
 
 def sentence(task: Task) -> str:
     """What to do in one sentence."""
-    request, spec = task.request, task.request.asked
+    if task.kind == Task.Kind.SET_APART:
+        return _apart(task)
+    request, spec = task.asked, task.asked.asked
     place = f" in {request.place}" if request.place else ""
     if task.kind == Task.Kind.TAKE_DOWN:
         return f"Its time is over: ask {request.requester.name}, then take {_thing(request.of, spec)}{place} down."
@@ -42,7 +44,9 @@ def sentence(task: Task) -> str:
 
 def what_to_do(task: Task) -> list[Fact]:
     """The task as lines: what, for whom, where, with which group, until when."""
-    request = task.request
+    if task.kind == Task.Kind.SET_APART:
+        return [("To do", sentence(task)), ("Team", task.team.name), ("Place", task.place.cluster.title)]
+    request = task.asked
     lines = [("To do", sentence(task)), ("Team", request.team.name), ("Offering", request.of.name)]
     if request.place:
         lines.append(("Place", request.place))
@@ -59,6 +63,15 @@ def said(request: Request) -> list[tuple[str, object]]:
 def label_of(offering: Offering, field: str) -> str:
     """What a field of an offering is called."""
     return offering.spec.model_fields[field].title or field
+
+
+def _apart(task: Task) -> str:
+    team, place = task.team, task.place
+    return (
+        f"Make an Azure subscription for {team.name} alone, billed to {team.cost_centre}, with identities, network and "
+        f"quota of its own; then add its cluster under Clusters, for {team.name} alone. "
+        f"Until then the team works on in {place.cluster.title}."
+    )
 
 
 def _thing(offering: Offering, spec: Spec) -> str:

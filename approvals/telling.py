@@ -18,6 +18,10 @@ from approvals.presenting import asks, usual_wait, usual_words, verdict
 from notices.actions import tell, tell_channels
 from notices.kinds import NoticeKind
 from notices.message import Message
+from notices.models import Notice
+
+# What asks somebody to decide.
+ASKS = (NoticeKind.REQUEST_WAITING, NoticeKind.REQUEST_REMINDER, NoticeKind.REQUEST_ESCALATED)
 
 
 def waits(
@@ -87,6 +91,18 @@ def lapsed(request: Request, *, now: datetime) -> None:
         "Nobody decided in time. Ask again, and say why it matters.", action="Ask again", now=now,
     )  # fmt: skip
     _tell(NoticeKind.REQUEST_LAPSED, request, said, to=[request.requester], now=now)
+
+
+def withdrawn(request: Request, why: str, *, now: datetime) -> None:
+    """Tell those who were asked to decide that nothing is left to decide, once each."""
+    asked = Notice.objects.filter(
+        kind__in=ASKS, subject_type="request", subject_id=request.pk, person__isnull=False
+    )
+    to = User.objects.filter(pk__in=asked.exclude(person=request.requester_id).order_by().values("person"))
+    said = _message(
+        request, f"Taken back: {_what(request)}", f"{why} There is nothing left to decide.", now=now
+    )
+    _tell(NoticeKind.REQUEST_WITHDRAWN, request, said, to=to, now=now)
 
 
 def offered_again(request: Request, *, now: datetime) -> None:

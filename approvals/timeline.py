@@ -4,7 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from allocations.models import Allocation
+from allocations.leftover_words import coming_stops, leftovers_of, now_running
+from allocations.models import Allocation, Leftover
+from allocations.schedule import Step as Ahead
 from allocations.words import gpus, usd
 from approvals import route_words
 from approvals.catalogue import in_sentence
@@ -22,24 +24,35 @@ def entries(
     decisions: Sequence[Decision],
     steps: Sequence[Step],
     allocations: Sequence[Allocation],
+    now: datetime,
     edits: Iterable[Part] = (),
 ) -> list[Part]:
     """Past, now and future of a request that came from `with_holding()`; `edits` is how it became what it is."""
+    held = next((a for a in allocations if a.ended_at is None), None)
+    left = leftovers_of([request.reference]) if any(a.ended_at for a in allocations) else []
     past = [
         *(list(edits) or [_asked(request, evaluation)]),
         *map(_decided, decisions),
         *_held(request, allocations),
         *_carried_out(request),
         *route_words.past(request.steps.all()),
+        *_stopped(left),
     ]
     if state in (State.WITHDRAWN, State.LAPSED):
         past.append(_past(state.words, request.decided_at, tone="past"))
     past.sort(key=lambda entry: entry["at"])
-    return [*past, *coming(request, state, steps, getattr(request, "held_until", None))]
+    ends = held.next_steps(now) if held is not None else None
+    return [
+        *past,
+        *now_running(left, now=now),
+        *coming(request, state, steps, ends),
+        *coming_stops(left, now=now),
+    ]
 
 
 def _asked(request: Request, evaluation: Evaluation) -> Part:
-    what = f"Asked for {in_sentence(request.name())}"
+    name = in_sentence(request.name())
+    what = f"Asked for {name}" if request.renews_id is None else f"Asked to keep {name} longer"
     why = f"{request.requester.name} asked; {evaluation.policy} answered: {evaluation.answer['sentence']}"
     return _past(what, request.created_at, why=why, tone="moving")
 
@@ -75,15 +88,23 @@ def _held(request: Request, allocations: Sequence[Allocation]) -> Iterator[Part]
         rest = next((a.gpus for a in allocations if a.starts_at == allocation.ended_at), 0)
         if allocation.end_reason == Allocation.End.EXPIRED:
             yield _past("Ended", allocation.ended_at, why="The end date came.", tone="past")
+        elif allocation.end_reason == Allocation.End.RENEWED:
+            what = gpus(allocation.gpus - rest, flavor.product)
+            yield _past(
+                f"{what} went on under a renewal", allocation.ended_at, who=allocation.ended_by, tone="good"
+            )
         else:
             back = gpus(allocation.gpus - rest, flavor.product)
             yield _past(f"Gave back {back}", allocation.ended_at, who=allocation.ended_by, tone="ending")
 
 
 def coming(
-    request: Request, state: State, steps: Sequence[Step], held_until: datetime | None
+    request: Request, state: State, steps: Sequence[Step], ends: Iterable[Ahead] | None
 ) -> Iterator[Part]:
-    """What it is doing now and what happens next, with dates where they are known."""
+    """What it is doing now and what happens next, with dates where they are known.
+
+    `ends` is what comes of what is held under it; None when nothing is.
+    """
     on = f" on {request.place}" if request.place else ""
     if state is State.WAITING:
         yield from route_words.coming(request, steps)
@@ -99,8 +120,8 @@ def coming(
         yield _now("Running", tone="good")
     elif state is State.ENDING_SOON:
         yield _now("Ending soon", tone="ending")
-    if held_until is not None:
-        yield _future("Ends; the GPUs go back to the pool by themselves", held_until)
+    if ends is not None:
+        yield from (_future(step.words, step.at) for step in ends)
     elif request.flavor_id is None and state in (State.SETTING_UP, State.ACTIVE, State.ENDING_SOON):
         yield _future("Ends; a platform lead asks, then takes it down", request.until)
 
@@ -148,6 +169,14 @@ def _failure(request: Request) -> str:
     if task is not None and task.state == Task.State.FAILED:
         return str(task.note)
     return str(request.tenancy.ready["message"]) if request.tenancy else ""
+
+
+def _stopped(left: Iterable[Leftover]) -> Iterator[Part]:
+    for row in left:
+        for work in row.stopped.all():
+            if work.done_at is not None:
+                why = f"It used {gpus(work.gpus)} that were no longer held."
+                yield _past(f"Stopped {work.job}", work.done_at, why=why, tone="ending")
 
 
 def _past(title: str, at: datetime | None, *, who: str = "", why: str = "", tone: str = "past") -> Part:

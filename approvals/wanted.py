@@ -15,6 +15,7 @@ from approvals.offers import OfferingSetting
 from approvals.rules import Ask
 from approvals.spec import GpuSpec, NamespaceSpec, Spec
 from fleet.models import Cluster, Flavor
+from provisioning.isolation import flavors_of_team
 from provisioning.models import Tenancy
 
 
@@ -35,6 +36,7 @@ class Wanted:
     tenancy: Tenancy | None = None
     flavor: Flavor | None = None
     cluster: Cluster | None = None
+    renews: int | None = None  # the request whose GPUs go on under this one
 
     @classmethod
     def of_gpus(
@@ -59,6 +61,11 @@ class Wanted:
     def gpus(self) -> int:
         """GPUs in all."""
         return self.size.count * self.size.gpus_each
+
+    @property
+    def renewed_reference(self) -> str:
+        """What the GPUs that are to go on are held under now; empty for what renews nothing."""
+        return "" if self.renews is None else f"request-{self.renews}"
 
     @property
     def purpose(self) -> str:
@@ -100,13 +107,13 @@ def resolve(key: str, said: Mapping[str, Any], *, team: Team, until: datetime, r
     if offering is None:
         raise BadInput(f"Choose one of: {', '.join(OFFERINGS)}.", code="unknown_offering", field="offering")
     spec = _typed(offering, said)
-    flavor = _flavor(str(getattr(spec, "flavor", ""))) if offering.on_cluster else None
+    flavor = _flavor(str(getattr(spec, "flavor", "")), team) if offering.on_cluster else None
     name = getattr(spec, "cluster", "")
-    cluster = flavor.cluster if flavor else _cluster(name) if name else None
+    cluster = flavor.cluster if flavor else _cluster(name, team) if name else None
     tenancy = None
     if cluster is not None:
         places = Tenancy.objects.select_related("team", "cluster", "project")
-        tenancy = places.filter(team=team, cluster=cluster).first()
+        tenancy = places.present().filter(team=team, cluster=cluster).first()
         _check_place(offering, spec, tenancy, team)
     _check_region(str(getattr(spec, "region", "")))
     return priced(
@@ -173,16 +180,17 @@ def _typed(offering: Offering, said: Mapping[str, Any]) -> Spec:
         ) from error
 
 
-def _flavor(key: str) -> Flavor:
+def _flavor(key: str, team: Team) -> Flavor:
     cluster, _, name = key.partition("/")
-    found = Flavor.objects.select_related("cluster").filter(cluster__name=cluster, name=name).first()
+    rows = flavors_of_team(team).select_related("cluster")
+    found = rows.filter(cluster__name=cluster, name=name).first()
     if found is None:
         raise _not_there()
     return found
 
 
-def _cluster(name: str) -> Cluster:
-    found = Cluster.objects.filter(name=name, enabled=True).first()
+def _cluster(name: str, team: Team) -> Cluster:
+    found = Cluster.objects.open_to(team).filter(name=name).first()
     if found is None:
         raise BadInput("Choose a cluster that takes teams.", code="no_such_cluster", field="cluster")
     return found

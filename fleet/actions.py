@@ -10,37 +10,41 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, models, transaction
 
-from accounts.models import User
+from accounts.models import Team, User
 from accounts.refusals import BadInput, Conflict, NoRight
 from accounts.roles import Permission
 from audit.actors import Actor
 from audit.events import Kind
 from audit.log import record
+from fleet import repositories
 from fleet.models import Cluster, Flavor
+from fleet.names import LABEL_KEY, LABEL_VALUE, OBJECT_NAME, RESOURCE, fits, is_shared_space
+from fleet.services import ServiceRefused, services_from
 
 CLUSTER_FIELDS = frozenset(
-    {"title", "region", "purpose", "kubeconfig", "context", "cohort", "borrow_percent", "storage_class", "enabled"}
+    {
+        "title", "region", "purpose", "kubeconfig", "context", "cohort", "borrow_percent", "storage_class", "enabled",
+        "jupyterhub_namespace", "shared_services", "dashboards", "dedicated_to", "on_drift", "writes_per_second",
+        "most_at_once", *repositories.FIELDS,
+    }
 )  # fmt: skip
 FLAVOR_FIELDS = frozenset(
     {
         "product", "memory_gb", "gpus_per_node", "capacity_type", "price_per_gpu_hour", "node_labels", "node_taints",
-        "cpu_per_gpu", "memory_gib_per_gpu", "is_offered",
+        "cpu_per_gpu", "memory_gib_per_gpu", "is_offered", "resource", "dedicated_to", "gpus_total",
     }
 )  # fmt: skip
 FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
-LABEL_KEY = re.compile(
-    r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
-)
-LABEL_VALUE = re.compile(r"([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?")
-# As Kubernetes names cohorts and storage classes; both become names in its addresses.
-OBJECT_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,58}[a-z0-9])?")
 # Every cluster has the portal's own ResourceFlavor for work without GPUs, named like this.
 RESERVED = "quartermaster"
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 # The database refuses these too; here they are said at their field.
 LIMITS: Mapping[str, tuple[Any, Any, str]] = {
     "borrow_percent": (0, 100, "Borrow between 0 and 100 percent."),
+    "writes_per_second": (1, 1000, "Between 1 and 1,000 writes a second."),
+    "most_at_once": (1, 64, "Work on between 1 and 64 teams at once."),
     "memory_gb": (1, 10_000, "A GPU has between 1 and 10,000 GB."),
+    "gpus_total": (0, 100_000, "There are between 0 and 100,000 GPUs."),
     "gpus_per_node": (1, 64, "A node has between 1 and 64 GPUs."),
     "cpu_per_gpu": (1, 1000, "Between 1 and 1,000 CPUs go with a GPU."),
     "memory_gib_per_gpu": (1, 10_000, "Between 1 and 10,000 GiB go with a GPU."),
@@ -62,6 +66,8 @@ def add_cluster(*, name: str, values: Mapping[str, Any], by: User | Actor) -> Cl
     cluster = Cluster(name=name)
     changed = _fill(cluster, values, CLUSTER_FIELDS)
     _check_kubeconfig(cluster.kubeconfig)
+    repositories.check_repository(cluster)
+    _check_around(cluster)
     _save_new(cluster, taken="There is a cluster of this name already.")
     record(Kind.CLUSTER_ADDED, actor=actor, subject=("cluster", cluster.pk), name=name, **_plain(changed))
     return cluster
@@ -75,6 +81,11 @@ def change_cluster(cluster_id: int, *, values: Mapping[str, Any], by: User | Act
     changed = _fill(cluster, values, CLUSTER_FIELDS)
     if "kubeconfig" in changed:
         _check_kubeconfig(cluster.kubeconfig)
+    if repositories.FIELDS & changed.keys():
+        repositories.check_repository(cluster)
+    _check_around(cluster)
+    if "dedicated_to" in changed:
+        _check_empty_of_others(cluster)
     if changed:
         cluster.save(update_fields=[*changed])
         record(
@@ -88,7 +99,8 @@ def change_cluster(cluster_id: int, *, values: Mapping[str, Any], by: User | Act
 def add_flavor(cluster: Cluster, *, name: str, values: Mapping[str, Any], by: User | Actor) -> Flavor:
     """Add a kind of GPU to a cluster; its GPUs are counted when a worker next looks at the nodes.
 
-    Raises NoRight, BadInput or Conflict naming the field.
+    How many there are (`gpus_total`) is told for a cluster that nobody observes, and for no other. Raises NoRight,
+    BadInput or Conflict naming the field.
     """
     actor = _manages_clusters(by)
     if name.startswith(RESERVED):
@@ -98,6 +110,7 @@ def add_flavor(cluster: Cluster, *, name: str, values: Mapping[str, Any], by: Us
     flavor = Flavor(cluster=cluster, name=name)
     changed = _fill(flavor, values, FLAVOR_FIELDS)
     _check_nodes(flavor)
+    _check_told(flavor, changed)
     _save_new(flavor, taken="The cluster has a flavor of this name already.")
     record(
         Kind.FLAVOR_ADDED, actor=actor, subject=("flavor", flavor.pk), name=name, cluster=cluster.name,
@@ -110,7 +123,7 @@ def add_flavor(cluster: Cluster, *, name: str, values: Mapping[str, Any], by: Us
 def change_flavor(flavor_id: int, *, values: Mapping[str, Any], by: User | Actor) -> Flavor:
     """Change a flavor, never its name or cluster; what is held keeps the price it was granted at.
 
-    Raises NoRight or BadInput.
+    How many GPUs there are (`gpus_total`) is told for a cluster that nobody observes. Raises NoRight or BadInput.
     """
     actor = _manages_clusters(by)
     flavor = (
@@ -120,8 +133,14 @@ def change_flavor(flavor_id: int, *, values: Mapping[str, Any], by: User | Actor
     )
     changed = _fill(flavor, values, FLAVOR_FIELDS)
     _check_nodes(flavor)
+    _check_told(flavor, changed)
+    if {"resource", "dedicated_to"} & changed.keys():
+        _check_free_to_change(flavor, changed)
     if changed:
-        flavor.save(update_fields=[*changed])
+        told = ["gpus_seen_at"] if "gpus_total" in changed else []
+        if told:
+            flavor.gpus_seen_at = None
+        flavor.save(update_fields=[*changed, *told])
         record(
             Kind.FLAVOR_CHANGED, actor=actor, subject=("flavor", flavor.pk), name=flavor.name,
             **_plain(changed),
@@ -143,6 +162,7 @@ def _fill(row: models.Model, values: Mapping[str, Any], allowed: frozenset[str])
     unknown = next((field for field in values if field not in allowed), None)
     if unknown is not None:
         raise BadInput("This cannot be set.", code="unknown_field", field=unknown)
+    values = _with_team(values)
     changed = {field: value for field, value in values.items() if getattr(row, field) != value}
     for field, value in changed.items():
         setattr(row, field, value)
@@ -160,6 +180,29 @@ def _fill(row: models.Model, values: Mapping[str, Any], allowed: frozenset[str])
         if hasattr(row, field) and not least <= getattr(row, field) <= most:
             raise BadInput(words, code="out_of_range", field=field)
     return changed
+
+
+def _check_told(flavor: Flavor, changed: Mapping[str, Any]) -> None:
+    """Refuse to be told how many GPUs there are where they are counted, or fewer than are held."""
+    if "gpus_total" not in changed:
+        return
+    if flavor.cluster.is_observed:
+        raise BadInput(
+            "The portal counts the GPUs of this cluster's nodes.", code="counted", field="gpus_total"
+        )
+    if flavor.gpus_total < flavor.allocated:
+        raise BadInput(f"{flavor.allocated} are held.", code="below_what_is_held", field="gpus_total")
+
+
+def _with_team(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The values with the team they are dedicated to, which may be given by its slug; empty is nobody's own."""
+    slug = values.get("dedicated_to")
+    if not isinstance(slug, str):
+        return values
+    team = Team.objects.filter(slug=slug).first()
+    if slug and team is None:
+        raise BadInput("There is no team of this name.", code="no_such_team", field="dedicated_to")
+    return {**values, "dedicated_to": team}
 
 
 def _save_new(row: models.Model, *, taken: str) -> None:
@@ -186,8 +229,52 @@ def _check_kubeconfig(name: str) -> None:
         )  # fmt: skip
 
 
+def _check_around(cluster: Cluster) -> None:
+    """Refuse a notebook hub or shared services that would open one team's namespace to another."""
+    hub = cluster.jupyterhub_namespace
+    if hub and not is_shared_space(hub):
+        raise BadInput(
+            "Give the namespace the hub lives in: small letters, digits, hyphens, and no team's.", code="bad_name",
+            field="jupyterhub_namespace",
+        )  # fmt: skip
+    try:
+        services_from(cluster.shared_services)
+    except ServiceRefused as refusal:
+        raise BadInput(str(refusal), code="bad_service", field="shared_services") from refusal
+
+
+def _check_empty_of_others(cluster: Cluster) -> None:
+    """Refuse to give a cluster to one team while others are on it; who is gone is history there."""
+    others = cluster.tenancies.exclude(team=cluster.dedicated_to_id).exclude(stage="gone")
+    if cluster.dedicated_to_id is not None and others.exists():
+        raise Conflict(
+            "Other teams are on this cluster. They leave before it can be one team's own.", code="others_are_there",
+            field="dedicated_to",
+        )  # fmt: skip
+
+
+def _check_free_to_change(flavor: Flavor, changed: Mapping[str, Any]) -> None:
+    """Refuse to rename or give away GPUs that are held: what is granted stays what it was."""
+    if "resource" in changed and flavor.allocated:
+        raise Conflict(
+            f"{flavor.allocated} of these are held. What they are can change when none is.", code="held",
+            field="resource",
+        )  # fmt: skip
+    held = flavor.allocations.filter(ended_at=None).exclude(team=flavor.dedicated_to_id)
+    if flavor.dedicated_to_id is not None and held.exists():
+        raise Conflict(
+            "Other teams hold some of these. They end or are given back before the nodes can be one team's own.",
+            code="held", field="dedicated_to",
+        )  # fmt: skip
+
+
 def _check_nodes(flavor: Flavor) -> None:
-    """Refuse labels and taints that no node can carry."""
+    """Refuse labels, taints and a resource that no node can have."""
+    if not fits(RESOURCE, flavor.resource):
+        raise BadInput(
+            "Nodes count GPUs as nvidia.com/gpu, or as a MIG profile such as nvidia.com/mig-1g.10gb.",
+            code="bad_resource", field="resource",
+        )  # fmt: skip
     labels, taints = flavor.node_labels, flavor.node_taints
     if not isinstance(labels, dict) or not all(_is_label(key, value) for key, value in labels.items()):
         raise BadInput(
@@ -215,6 +302,6 @@ def _is_taint(taint: object) -> bool:
 def _plain(changed: Mapping[str, Any]) -> dict[str, Any]:
     """The values as an event keeps them; the name of a kubeconfig is no secret, its content never comes here."""
     return {
-        key: value if isinstance(value, bool | int | dict | list) else str(value)
+        key: value if isinstance(value, bool | int | dict | list) else str("" if value is None else value)
         for key, value in changed.items()
     }

@@ -37,6 +37,22 @@ class FlavorSerializer(serializers.Serializer[Flavor]):
     memory_gib_per_gpu = serializers.IntegerField()
     node_labels = serializers.DictField(child=serializers.CharField())
     node_taints = serializers.ListField(child=serializers.DictField(child=serializers.CharField()))
+    resource = serializers.CharField(help_text="What nodes count these as.")
+    dedicated_to = serializers.CharField(
+        source="dedicated_to.slug",
+        default=None,
+        allow_null=True,
+        help_text="The team whose own these nodes are, or null.",
+    )
+
+
+class SharedServiceShownSerializer(serializers.Serializer[Any]):
+    """A service that every team's pods may call."""
+
+    name = serializers.CharField()
+    namespace = serializers.CharField()
+    labels = serializers.DictField(child=serializers.CharField())
+    port = serializers.IntegerField()
 
 
 class ClusterSerializer(serializers.Serializer[Cluster]):
@@ -47,22 +63,60 @@ class ClusterSerializer(serializers.Serializer[Cluster]):
     region = serializers.CharField()
     purpose = serializers.ChoiceField(choices=Cluster.Purpose.choices)
     delivery = serializers.ChoiceField(choices=Cluster.Delivery.choices)
+    git_url = serializers.CharField()
+    git_branch = serializers.CharField()
+    git_way = serializers.ChoiceField(choices=Cluster.GitWay.choices)
+    git_credentials = serializers.SerializerMethodField()
     enabled = serializers.BooleanField()
     health = serializers.ChoiceField(choices=["good", "bad", "waiting"])
     message = serializers.CharField()
     version = serializers.CharField()
+    kueue_version = serializers.CharField(help_text="Empty until a worker has looked.")
     last_contact_at = serializers.DateTimeField(allow_null=True)
     looked_at = serializers.DateTimeField(allow_null=True)
     cohort = serializers.CharField()
     borrow_percent = serializers.IntegerField()
     storage_class = serializers.CharField()
+    jupyterhub_namespace = serializers.CharField()
+    shared_services = SharedServiceShownSerializer(many=True)
+    dashboards = serializers.BooleanField()
+    on_drift = serializers.ChoiceField(choices=Cluster.OnDrift.choices)
+    braked_at = serializers.DateTimeField(allow_null=True)
+    brake_reason = serializers.CharField()
+    dedicated_to = serializers.CharField(
+        source="dedicated_to.slug",
+        default=None,
+        allow_null=True,
+        help_text="The team whose own the cluster is, or null.",
+    )
+    writes_per_second = serializers.IntegerField(help_text="What all workers together write to it at most.")
+    most_at_once = serializers.IntegerField(
+        help_text="Tenancies that are worked on at the same time at most."
+    )
+    tenancies = serializers.IntegerField(source="tenancies_here", help_text="Teams that have a place here.")
+    tenancies_not_true = serializers.IntegerField(help_text="Of these, how many are not as wanted now.")
+    drifted = serializers.IntegerField(help_text="Objects that somebody changed and nobody has dealt with.")
     kubeconfig = serializers.SerializerMethodField()
     flavors = FlavorSerializer(many=True)
+
+    def get_git_credentials(self, cluster: Cluster) -> str | None:
+        """The file's name, or null."""
+        user: User = self.context["request"].user
+        return cluster.git_credentials if user.may(Permission.MANAGE_CLUSTERS) else None
 
     def get_kubeconfig(self, cluster: Cluster) -> str | None:
         """The file's name, or null."""
         user: User = self.context["request"].user
         return cluster.kubeconfig if user.may(Permission.MANAGE_CLUSTERS) else None
+
+
+class SharedServiceSerializer(StrictSerializer):
+    """A service that every team's pods may call: the pods behind it, by their labels."""
+
+    name = Text(max_length=63)
+    namespace = Text(max_length=63)
+    labels = serializers.DictField(child=Text(max_length=63))
+    port = Integer(min_value=1, max_value=65_535)
 
 
 class ClusterChangeSerializer(StrictSerializer):
@@ -79,7 +133,29 @@ class ClusterChangeSerializer(StrictSerializer):
     cohort = Text(max_length=60, required=False)
     borrow_percent = Integer(min_value=0, max_value=100, required=False)
     storage_class = Text(max_length=60, required=False, allow_blank=True)
+    writes_per_second = Integer(min_value=1, max_value=1000, required=False)
+    most_at_once = Integer(min_value=1, max_value=64, required=False)
     enabled = Boolean(required=False)
+    delivery = Choice(choices=Cluster.Delivery.choices, required=False)
+    git_url = Text(
+        max_length=300,
+        required=False,
+        allow_blank=True,
+        help_text="An https or ssh address without credentials.",
+    )
+    git_branch = Text(max_length=100, required=False)
+    git_way = Choice(choices=Cluster.GitWay.choices, required=False)
+    git_credentials = Text(
+        max_length=200, required=False, allow_blank=True,
+        help_text="The name of a file in the portal's folder for Git credentials.",
+    )  # fmt: skip
+    jupyterhub_namespace = Text(max_length=63, required=False, allow_blank=True)
+    shared_services = SharedServiceSerializer(many=True, required=False)
+    dashboards = Boolean(required=False)
+    on_drift = Choice(choices=Cluster.OnDrift.choices, required=False)
+    dedicated_to = Text(
+        max_length=40, required=False, allow_blank=True, help_text="A team's slug; empty for all teams."
+    )
 
 
 class NewClusterSerializer(ClusterChangeSerializer):
@@ -102,6 +178,10 @@ class FlavorChangeSerializer(StrictSerializer):
     product = Text(max_length=40)
     memory_gb = Integer(min_value=1, max_value=10_000)
     gpus_per_node = Integer(min_value=1, max_value=64)
+    gpus_total = Integer(
+        min_value=0, max_value=100_000, required=False,
+        help_text="How many there are: for a cluster that the portal does not observe, and for no other.",
+    )  # fmt: skip
     price_per_gpu_hour = Money(decimal_places=4)
     capacity_type = Choice(choices=Flavor.Capacity.choices, required=False)
     cpu_per_gpu = Integer(min_value=1, max_value=1000, required=False)
@@ -109,6 +189,10 @@ class FlavorChangeSerializer(StrictSerializer):
     is_offered = Boolean(required=False)
     node_labels = serializers.DictField(child=Text(max_length=63, allow_blank=True), required=False)
     node_taints = TaintSerializer(many=True, required=False)
+    resource = Text(max_length=60, required=False, help_text="nvidia.com/gpu, or a MIG profile.")
+    dedicated_to = Text(
+        max_length=40, required=False, allow_blank=True, help_text="A team's slug; empty for all teams."
+    )
 
 
 class NewFlavorSerializer(FlavorChangeSerializer):
@@ -127,7 +211,11 @@ class FlavorQuery(PageQuery):
 class ClusterEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint):
     """The clusters of the fleet."""
 
-    queryset = Cluster.objects.prefetch_related("flavors__cluster")
+    queryset = (
+        Cluster.objects.counted()
+        .select_related("dedicated_to")
+        .prefetch_related("flavors__cluster", "flavors__dedicated_to")
+    )
     serializer_class = ClusterSerializer
     lookup_field = "name"
     lookup_value_converter = "slug"
@@ -145,18 +233,19 @@ class ClusterEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
     def partial_update(self, request: Request, name: str) -> Response:
         """Change a cluster (platform leads); its name stays."""
         values = self.body(ClusterChangeSerializer, partial=True)
-        cluster = actions.change_cluster(self.get_object().pk, values=values, by=self.caller)
-        return Response(self.shown(cluster, ClusterSerializer))
+        actions.change_cluster(self.get_object().pk, values=values, by=self.caller)
+        return Response(self.shown(self.get_object(), ClusterSerializer))
 
     def _add(self, values: dict[str, Any]) -> Answer:
         cluster = actions.add_cluster(name=values.pop("name"), values=values, by=self.caller)
-        return Answer(self.shown(cluster, ClusterSerializer), 201, f"/api/v1/clusters/{cluster.name}/")
+        shown = self.get_queryset().get(pk=cluster.pk)
+        return Answer(self.shown(shown, ClusterSerializer), 201, f"/api/v1/clusters/{cluster.name}/")
 
 
 class FlavorEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint):
     """The kinds of GPU there are."""
 
-    queryset = Flavor.objects.select_related("cluster")
+    queryset = Flavor.objects.select_related("cluster", "dedicated_to")
     serializer_class = FlavorSerializer
     lookup_value_converter = "int"
     asks = {"list": FlavorQuery}

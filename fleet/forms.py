@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 
+from accounts.fields import AmountField, PlainNumberField
 from fleet.actions import CLUSTER_FIELDS, FLAVOR_FIELDS
 from fleet.models import Cluster, Flavor
+from fleet.names import WHOLE_GPU
 
 if TYPE_CHECKING:
     _ClusterForm = forms.ModelForm[Cluster]
@@ -21,39 +23,8 @@ if TYPE_CHECKING:
 else:
     ClusterBase = FlavorBase = forms.ModelForm
 
+KEPT = ("on_drift", "delivery", "git_branch", "git_way", "writes_per_second", "most_at_once")
 NAME_HELP = "Small letters, digits and hyphens; it stays for ever."
-
-
-class ClusterForm(_ClusterForm):
-    """A cluster; credentials stay in a kubeconfig file that is only named here."""
-
-    class Meta:
-        model = Cluster
-        fields = ["name", "title", "region", "purpose", "kubeconfig", "context", "cohort", "borrow_percent",
-                  "storage_class", "enabled"]  # fmt: skip
-        labels = {
-            "kubeconfig": "Kubeconfig file", "cohort": "Cohort", "borrow_percent": "May borrow, percent of its own",
-            "enabled": "Takes teams", "title": "Name for people", "storage_class": "Storage class",
-        }  # fmt: skip
-        help_texts = {
-            "name": NAME_HELP,
-            "kubeconfig": "The name of a file in the portal’s kubeconfig folder; empty for the portal’s own cluster.",
-            "context": "Empty for the file’s current context.",
-            "cohort": "Teams of one cohort lend each other idle GPUs.",
-            "storage_class": "For the teams’ shared disks; empty for the cluster’s default.",
-        }
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        if self.instance.pk:
-            del self.fields["name"]
-
-    def values(self) -> dict[str, Any]:
-        """What the action takes."""
-        return {name: value for name, value in self.cleaned_data.items() if name in CLUSTER_FIELDS}
-
-    def _post_clean(self) -> None:
-        """Leave the row alone: the action fills and checks it, under its lock."""
 
 
 class LabelsField(forms.CharField):
@@ -73,9 +44,83 @@ class LabelsField(forms.CharField):
             raise forms.ValidationError(f"This is not JSON: {error}.", code="not_json") from error
 
 
+class ClusterForm(_ClusterForm):
+    """A cluster; credentials stay in a kubeconfig file that is only named here."""
+
+    shared_services = LabelsField(
+        label="Services that all teams may call", required=False,
+        help_text='Such as [{"name": "mlflow", "namespace": "mlflow", "labels": {"app": "mlflow"}, "port": 5000}]',
+    )  # fmt: skip
+
+    class Meta:
+        model = Cluster
+        fields = ["name", "title", "region", "purpose", "kubeconfig", "context", "cohort", "borrow_percent",
+                  "storage_class", "jupyterhub_namespace", "shared_services", "dashboards", "dedicated_to", "delivery",
+                  "git_url", "git_branch", "git_way", "git_credentials", "on_drift", "writes_per_second",
+                  "most_at_once",
+                  "enabled"]  # fmt: skip
+        field_classes = dict.fromkeys(
+            ("borrow_percent", "writes_per_second", "most_at_once"), PlainNumberField
+        )
+        labels = {
+            "kubeconfig": "Kubeconfig file", "cohort": "Cohort", "borrow_percent": "May borrow, percent of its own",
+            "enabled": "Takes teams", "title": "Name for people", "storage_class": "Storage class",
+            "jupyterhub_namespace": "Namespace of JupyterHub", "dashboards": "Grafana dashboards",
+            "dedicated_to": "For one team alone", "delivery": "Delivered by", "git_url": "Repository",
+            "writes_per_second": "Writes a second", "most_at_once": "Teams worked on at once",
+            "git_branch": "Branch", "git_way": "Changes reach the branch by", "git_credentials": "Git credentials file",
+            "on_drift": "When somebody changes it from elsewhere",
+        }  # fmt: skip
+        help_texts = {
+            "name": NAME_HELP,
+            "writes_per_second": "All workers together; a new team may be ahead by ten seconds. 20 spares other users.",
+            "most_at_once": "More are faster; a cluster that does not answer never has more than one.",
+            "delivery": "By Git, nothing is written to the cluster itself; with a kubeconfig it is looked at.",
+            "git_url": "An https or ssh address without credentials; empty unless delivered by Git.",
+            "git_credentials": "The name of a file with a token or an SSH key in the portal’s folder for them.",
+            "kubeconfig": "The name of a file in the portal’s kubeconfig folder; empty for the portal’s own cluster.",
+            "context": "Empty for the file’s current context.",
+            "cohort": "Teams of one cohort lend each other idle GPUs.",
+            "storage_class": "For new teams’ shared disks, which keep theirs; empty for the cluster’s default.",
+            "jupyterhub_namespace": "Its hub and proxy may reach the teams’ notebooks; empty for no hub.",
+            "dashboards": "Every team gets one about its own namespace, for Grafana’s sidecar to pick up.",
+            "dedicated_to": "Then no other team gets a place here; empty for all.",
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.instance.pk:
+            del self.fields["name"]
+        for name in KEPT:
+            self.fields[name].required = False
+        say_all_teams(self.fields["dedicated_to"])
+
+    def values(self) -> dict[str, Any]:
+        """What the action takes; no services is an empty list, and a choice that was not sent stays as it is."""
+        values = {
+            name: value
+            for name, value in self.cleaned_data.items()
+            if name in CLUSTER_FIELDS and (name not in KEPT or value not in (None, ""))
+        }
+        return values | {"shared_services": values.get("shared_services") or []}
+
+    def _post_clean(self) -> None:
+        """Leave the row alone: the action fills and checks it, under its lock."""
+
+
+def say_all_teams(field: forms.Field) -> None:
+    """What an empty choice of a team means, in words."""
+    if isinstance(field, forms.ModelChoiceField):
+        field.empty_label = "All teams"
+
+
 class FlavorForm(_FlavorForm):
     """A kind of GPU: product, price, and the marks of the nodes that have it."""
 
+    resource = forms.CharField(
+        label="Counted by nodes as", max_length=60, required=False, initial=WHOLE_GPU,
+        help_text="nvidia.com/gpu, or a MIG profile such as nvidia.com/mig-1g.10gb.",
+    )  # fmt: skip
     node_labels = LabelsField(label="Labels of its nodes", help_text='Such as {"accelerator": "nvidia-a100"}')
     node_taints = LabelsField(
         label="Taints of its nodes", required=False,
@@ -84,24 +129,38 @@ class FlavorForm(_FlavorForm):
 
     class Meta:
         model = Flavor
-        fields = ["name", "product", "memory_gb", "gpus_per_node", "capacity_type", "price_per_gpu_hour", "node_labels",
-                  "node_taints", "cpu_per_gpu", "memory_gib_per_gpu", "is_offered"]  # fmt: skip
+        fields = ["name", "product", "memory_gb", "gpus_per_node", "gpus_total", "capacity_type",
+                  "price_per_gpu_hour", "node_labels", "node_taints", "resource", "cpu_per_gpu",
+                  "memory_gib_per_gpu", "dedicated_to", "is_offered"]  # fmt: skip
+        field_classes = {"price_per_gpu_hour": AmountField} | dict.fromkeys(
+            ("memory_gb", "gpus_per_node", "gpus_total", "cpu_per_gpu", "memory_gib_per_gpu"),
+            PlainNumberField,
+        )
         labels = {
-            "memory_gb": "GPU memory, GB", "gpus_per_node": "GPUs in a node", "price_per_gpu_hour": "USD per GPU-hour",
+            "memory_gb": "GPU memory, GB", "gpus_per_node": "GPUs in a node", "gpus_total": "GPUs there are",
+            "price_per_gpu_hour": "USD per GPU-hour",
             "cpu_per_gpu": "CPUs with a GPU", "memory_gib_per_gpu": "Memory with a GPU, GiB", "is_offered": "Offered",
-            "capacity_type": "Paid as",
+            "capacity_type": "Paid as", "dedicated_to": "For one team alone",
         }  # fmt: skip
-        help_texts = {"name": NAME_HELP}
+        help_texts = {
+            "name": NAME_HELP,
+            "gpus_total": "The portal does not see this cluster’s nodes: what you say here is what teams may ask for.",
+            "dedicated_to": "Nodes of its own: no other team’s queue names them; empty for all.",
+        }
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, cluster: Cluster, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if self.instance.pk:
             del self.fields["name"]
+        if cluster.is_observed:
+            del self.fields["gpus_total"]
+        say_all_teams(self.fields["dedicated_to"])
 
     def values(self) -> dict[str, Any]:
-        """What the action takes; no taints is an empty list."""
+        """What the action takes; no taints is an empty list, and GPUs are whole ones unless told otherwise."""
         values = {name: value for name, value in self.cleaned_data.items() if name in FLAVOR_FIELDS}
-        return values | {"node_taints": values.get("node_taints") or []}
+        resource = values.get("resource") or WHOLE_GPU
+        return values | {"node_taints": values.get("node_taints") or [], "resource": resource}
 
     def _post_clean(self) -> None:
         """Leave the row alone: the action fills and checks it, under its lock."""

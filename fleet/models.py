@@ -3,7 +3,9 @@
 from decimal import Decimal
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Count, F, Q
+
+from accounts.models import Team
 
 SLUG = r"^[a-z]([a-z0-9-]*[a-z0-9])?$"
 
@@ -16,6 +18,35 @@ class Environment(models.TextChoices):
     PRODUCTION = "production", "Production"
 
 
+def _for(team: Team | None, field: str) -> Q:
+    """What is for everybody, or for this team; None is a team that is not there yet."""
+    everybody = Q(**{f"{field}__isnull": True})
+    return everybody | Q(**{field: team}) if team is not None and team.pk else everybody
+
+
+class ClusterQuerySet(models.QuerySet["Cluster"]):
+    """Ways to look at clusters."""
+
+    def open_to(self, team: Team | None) -> "ClusterQuerySet":
+        """Those that take this team now; None is a team that is not there yet."""
+        return self.not_of_others(team).filter(enabled=True)
+
+    def not_of_others(self, team: Team | None) -> "ClusterQuerySet":
+        """Those for everybody, and this team's own; None is a team that is not there yet."""
+        return self.filter(_for(team, "dedicated_to"))
+
+    def counted(self) -> "ClusterQuerySet":
+        """Each with how many tenancies it has, how many of them are not as wanted, and how many objects drifted."""
+        here = ~Q(tenancies__stage="gone") & Q(tenancies__isnull=False)
+        settled = Q(tenancies__is_true=True, tenancies__observed_generation=F("tenancies__generation"))
+        drifted = Q(tenancies__drifts__state="open")
+        return self.annotate(
+            tenancies_here=Count("tenancies", filter=here, distinct=True),
+            tenancies_not_true=Count("tenancies", filter=here & ~settled, distinct=True),
+            drifted=Count("tenancies__drifts", filter=drifted, distinct=True),
+        )
+
+
 class Cluster(models.Model):
     """A Kubernetes cluster of the fleet; credentials stay in a kubeconfig file that is only named here."""
 
@@ -26,6 +57,15 @@ class Cluster(models.Model):
 
     class Delivery(models.TextChoices):
         APPLY = "apply", "Server-side apply"
+        GIT = "git", "A Git repository that Flux or Argo CD follows"
+
+    class OnDrift(models.TextChoices):
+        REPAIR = "repair", "Put it right at once"
+        ASK = "ask", "Ask a platform lead"
+
+    class GitWay(models.TextChoices):
+        DIRECT = "direct", "Push to the branch"
+        PULL_REQUEST = "pull-request", "Open a pull request"
 
     name = models.SlugField(max_length=40, unique=True)
     title = models.CharField(max_length=80)
@@ -38,12 +78,36 @@ class Cluster(models.Model):
     borrow_percent = models.PositiveSmallIntegerField(default=0)
     storage_class = models.CharField(max_length=60, blank=True)
     enabled = models.BooleanField(default=True)
+    dedicated_to = models.ForeignKey(Team, models.PROTECT, null=True, blank=True, related_name="own_clusters")
+    jupyterhub_namespace = models.CharField(max_length=63, blank=True, default="", db_default="")
+    # [{"name": …, "namespace": …, "labels": {…}, "port": …}]: what every team's pods may call.
+    shared_services = models.JSONField(default=list, blank=True, db_default=[])
+    dashboards = models.BooleanField(default=True, db_default=True)
+
+    on_drift = models.CharField(
+        max_length=10, choices=OnDrift.choices, default=OnDrift.REPAIR, db_default="repair"
+    )
+    writes_per_second = models.PositiveSmallIntegerField(default=20, db_default=20)
+    most_at_once = models.PositiveSmallIntegerField(default=4, db_default=4)
+    # Set when so much would change at once that a person must look first; nothing is repaired while it is.
+    braked_at = models.DateTimeField(null=True)
+    brake_reason = models.CharField(max_length=300, blank=True, default="", db_default="")
+
+    git_url = models.CharField(max_length=300, blank=True, default="", db_default="")
+    git_branch = models.CharField(max_length=100, default="main", db_default="main")
+    git_way = models.CharField(
+        max_length=12, choices=GitWay.choices, default=GitWay.DIRECT, db_default="direct"
+    )
+    git_credentials = models.CharField(max_length=200, blank=True, default="", db_default="")
 
     reachable = models.BooleanField(null=True)
     message = models.CharField(max_length=600, blank=True)
     version = models.CharField(max_length=40, blank=True)
+    kueue_version = models.CharField(max_length=40, blank=True, default="", db_default="")
     last_contact_at = models.DateTimeField(null=True)
     looked_at = models.DateTimeField(null=True)
+
+    objects = ClusterQuerySet.as_manager()
 
     class Meta:
         ordering = ["name"]
@@ -52,10 +116,23 @@ class Cluster(models.Model):
             models.CheckConstraint(
                 condition=Q(borrow_percent__lte=100), name="borrowing_is_at_most_as_much_again"
             ),
+            models.CheckConstraint(
+                condition=Q(braked_at=None, brake_reason="")
+                | (Q(braked_at__isnull=False) & ~Q(brake_reason="")),
+                name="repairs_stop_for_a_reason",
+            ),
+            models.CheckConstraint(
+                condition=Q(writes_per_second__gte=1, most_at_once__gte=1), name="a_cluster_may_be_written_to"
+            ),
         ]
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_observed(self) -> bool:
+        """Whether the portal can look at the cluster itself, not at its repository alone."""
+        return self.delivery == self.Delivery.APPLY or bool(self.kubeconfig)
 
     @property
     def health(self) -> str:
@@ -69,6 +146,10 @@ class FlavorQuerySet(models.QuerySet["Flavor"]):
     def offered(self) -> "FlavorQuerySet":
         """What may be asked for now: offered, on a cluster that is in use."""
         return self.filter(is_offered=True, cluster__enabled=True)
+
+    def offered_to(self, team: Team | None) -> "FlavorQuerySet":
+        """What this team may ask for now; None is a team that is not there yet."""
+        return self.offered().filter(_for(team, "dedicated_to"), _for(team, "cluster__dedicated_to"))
 
 
 class Flavor(models.Model):
@@ -97,6 +178,9 @@ class Flavor(models.Model):
     gpus_seen_at = models.DateTimeField(null=True)
     allocated = models.IntegerField(default=0)
     is_offered = models.BooleanField(default=True)
+    # As nodes count them: MIG profiles of mixed nodes have names of their own, such as nvidia.com/mig-1g.10gb.
+    resource = models.CharField(max_length=60, default="nvidia.com/gpu", db_default="nvidia.com/gpu")
+    dedicated_to = models.ForeignKey(Team, models.PROTECT, null=True, blank=True, related_name="own_flavors")
 
     objects = FlavorQuerySet.as_manager()
 

@@ -12,6 +12,15 @@ HEALTH: Mapping[bool | None, tuple[str, str]] = {
     False: ("bad", "Does not answer"),
     None: ("waiting", "Not looked at yet"),
 }
+DELIVERY: Mapping[str, str] = {
+    Cluster.Delivery.APPLY: "applied directly",
+    Cluster.Delivery.GIT: "through Git",
+}
+# Of a cluster that only its repository is known of.
+UNSEEN: Mapping[bool, tuple[str, str]] = {
+    True: ("good", "Repository answers"),
+    False: ("bad", "Repository does not answer"),
+}
 REFUSALS = ("401", "403", "unauthorized", "forbidden")
 
 
@@ -20,16 +29,32 @@ def card(cluster: Cluster) -> dict[str, Any]:
     tone, word = health(cluster)
     return {
         "cluster": cluster, "href": reverse("cluster", args=[cluster.name]), "tone": tone, "word": word,
-        "trouble": trouble(cluster), "bars": [bar(flavor) for flavor in cluster.flavors.all()],
+        "trouble": trouble(cluster), "counts": counts(cluster), "delivery": DELIVERY[cluster.delivery],
+        "bars": [bar(flavor) for flavor in cluster.flavors.all()],
     }  # fmt: skip
+
+
+def counts(cluster: Cluster) -> list[dict[str, str]]:
+    """What stands there in a few words, each with the tone of what it means; `cluster` comes counted."""
+    here, wrong = (getattr(cluster, name) for name in ("tenancies_here", "tenancies_not_true"))
+    found = [
+        {"tone": "", "text": f"{here} team{'' if here == 1 else 's'} here" if here else "No team is here yet"}
+    ]
+    if wrong:
+        found.append({"tone": "moving", "text": f"{wrong} not as wanted"})
+    return found
 
 
 def health(cluster: Cluster) -> tuple[str, str]:
     """The badge: whether it answers, refuses us, or takes no teams."""
     if not cluster.enabled:
         return "past", "Not in use"
+    if cluster.reachable is False and "Kueue" in cluster.message.partition(":")[0]:
+        return "bad", "Cannot be used"
     if cluster.reachable is False and any(word in cluster.message.casefold() for word in REFUSALS):
         return "bad", "Refuses us"
+    if cluster.reachable is not None and not cluster.is_observed:
+        return UNSEEN[cluster.reachable]
     return HEALTH[cluster.reachable]
 
 
@@ -43,11 +68,22 @@ def bar(flavor: Flavor, *, asked: int = 0) -> dict[str, Any]:
     over = flavor.allocated - flavor.gpus_total
     notes = [f"${price(flavor)} per GPU-hour"]
     notes += [f"{over} held on nodes that are gone"] if over > 0 else []
+    if not flavor.cluster.is_observed:
+        notes.append(_known_from(flavor))
     notes += [] if flavor.is_offered else ["not offered now"]
     return {
         "label": f"{flavor.product} {flavor.memory_gb} GB", "unit": "GPUs", "total": flavor.gpus_total,
         "used": min(flavor.allocated, flavor.gpus_total), "asked": asked, "note": " · ".join(notes),
     }  # fmt: skip
+
+
+def _known_from(flavor: Flavor) -> str:
+    """How it is known how many GPUs there are on a cluster that the portal does not see."""
+    if flavor.gpus_seen_at is not None:
+        return "counted when the portal still saw the nodes"
+    return (
+        "told by platform leads, not counted" if flavor.gpus_total else "nobody has told how many there are"
+    )
 
 
 def price(flavor: Flavor) -> str:

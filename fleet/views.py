@@ -24,7 +24,7 @@ FORM_METHODS = ["GET", "HEAD", "POST"]
 @require_safe
 def clusters(request: HttpRequest) -> HttpResponse:
     """Every cluster with its health, its kinds of GPU and what is free."""
-    rows = Cluster.objects.prefetch_related("flavors")
+    rows = Cluster.objects.counted().prefetch_related("flavors")
     may_manage = visitor(request).may(Permission.MANAGE_CLUSTERS)
     return render(
         request, "fleet/clusters.html", {"cards": [card(c) for c in rows], "may_manage": may_manage}
@@ -60,7 +60,7 @@ def cluster_edit(request: HttpRequest, name: str) -> HttpResponse:
 def flavor_new(request: HttpRequest, name: str) -> HttpResponse:
     """Add a kind of GPU to a cluster."""
     user, cluster = _lead(request), get_object_or_404(Cluster, name=name)
-    form = FlavorForm(sent(request))
+    form = FlavorForm(sent(request), cluster=cluster)
 
     def act() -> Cluster:
         return actions.add_flavor(
@@ -75,7 +75,7 @@ def flavor_edit(request: HttpRequest, name: str, flavor: str) -> HttpResponse:
     """Change a kind of GPU."""
     user = _lead(request)
     row = get_object_or_404(Flavor.objects.select_related("cluster"), cluster__name=name, name=flavor)
-    form = FlavorForm(sent(request), instance=row)
+    form = FlavorForm(sent(request), instance=row, cluster=row.cluster)
 
     def act() -> Cluster:
         return actions.change_flavor(row.pk, values=form.values(), by=user).cluster

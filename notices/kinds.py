@@ -15,12 +15,19 @@ class NoticeKind(StrEnum):
     REQUEST_REMINDER = "request_reminder"
     REQUEST_ESCALATED = "request_escalated"
     REQUEST_LAPSED = "request_lapsed"
+    REQUEST_WITHDRAWN = "request_withdrawn"
     REQUEST_OFFERED_AGAIN = "request_offered_again"
     TASK_ASSIGNED = "task_assigned"
     TASK_DONE = "task_done"
     ALLOCATION_ENDING = "allocation_ending"
+    WORK_STOPPED = "work_stopped"
+    ENDS_HELD_BACK = "ends_held_back"
     BUDGET_SOFT = "budget_soft"
     POLICY_ACTIVATED = "policy_activated"
+    TEAM_LEAVES = "team_leaves"
+    DRIFT_WAITING = "drift_waiting"
+    CLUSTER_BRAKED = "cluster_braked"
+    TENANCY_PARKED = "tenancy_parked"
     TEST = "test"
 
     @property
@@ -74,12 +81,19 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.REQUEST_REMINDER: "A decision of yours is late",
     NoticeKind.REQUEST_ESCALATED: "A request was passed on to you",
     NoticeKind.REQUEST_LAPSED: "Your request lapsed, because nobody decided in time",
+    NoticeKind.REQUEST_WITHDRAWN: "A request that waited for you was taken back",
     NoticeKind.REQUEST_OFFERED_AGAIN: "What you asked for has become free",
     NoticeKind.TASK_ASSIGNED: "Work was assigned to you",
     NoticeKind.TASK_DONE: "Work for your request was done",
     NoticeKind.ALLOCATION_ENDING: "GPUs of your team end soon",
+    NoticeKind.WORK_STOPPED: "Work of your team runs on GPUs it no longer holds, or was stopped",
+    NoticeKind.ENDS_HELD_BACK: "Many GPUs would end at once, and wait for a person",
     NoticeKind.BUDGET_SOFT: "Your team's budget is nearly used up",
     NoticeKind.POLICY_ACTIVATED: "A new policy is in force",
+    NoticeKind.TEAM_LEAVES: "Your team leaves a cluster, or is restored",
+    NoticeKind.DRIFT_WAITING: "A change on a cluster waits for your decision",
+    NoticeKind.CLUSTER_BRAKED: "Repairs on a cluster have stopped",
+    NoticeKind.TENANCY_PARKED: "A team's place on a cluster is tried no more",
     NoticeKind.TEST: "A test",
 }
 CHANNEL_WORDS: Mapping[NoticeKind, str] = {
@@ -91,17 +105,22 @@ CHANNEL_WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.REQUEST_REMINDER: "A decision is late",
     NoticeKind.REQUEST_ESCALATED: "A request was passed on to the next level",
     NoticeKind.REQUEST_LAPSED: "A request lapsed, because nobody decided in time",
+    NoticeKind.REQUEST_WITHDRAWN: "A request was taken back",
     NoticeKind.REQUEST_OFFERED_AGAIN: "What was asked for has become free",
     NoticeKind.TASK_ASSIGNED: "Work was assigned to somebody",
     NoticeKind.TASK_DONE: "Work for a request was done",
     NoticeKind.ALLOCATION_ENDING: "GPUs of a team end soon",
+    NoticeKind.WORK_STOPPED: "Work of a team runs on GPUs it no longer holds, or was stopped",
+    NoticeKind.ENDS_HELD_BACK: "Many GPUs would end at once, and wait for a person",
     NoticeKind.BUDGET_SOFT: "A team's budget is nearly used up",
+    NoticeKind.DRIFT_WAITING: "A change on a cluster waits for a decision",
+    NoticeKind.TEAM_LEAVES: "A team leaves a cluster, or is restored",
 }
 DIGESTED = frozenset(
     {
         NoticeKind.REQUEST_COMMENTED,
+        NoticeKind.REQUEST_WITHDRAWN,
         NoticeKind.TASK_DONE,
-        NoticeKind.ALLOCATION_ENDING,
         NoticeKind.BUDGET_SOFT,
         NoticeKind.POLICY_ACTIVATED,
     }

@@ -89,6 +89,7 @@ class TeamEndpoint(TeamReadEndpoint):
 
     asks = {"list": PageQuery, "members": PageQuery}
     keyed = frozenset({"create"})
+    asking = frozenset({"create"})
     outside = frozenset({"create"})
 
     @extend_schema(request=NewTeamSerializer, responses={201: OnboardedSerializer})
@@ -135,14 +136,16 @@ class GroupEndpoint(Endpoint):
 
 def enrolment_from(said: dict[str, Any]) -> Enrolment:
     """What the body says, with its cluster and flavor; raises BadInput naming the field."""
-    cluster = Cluster.objects.filter(name=said.pop("cluster")).first()
+    cluster = Cluster.objects.not_of_others(None).filter(name=said.pop("cluster")).first()
     if cluster is None:
         raise BadInput("There is no such cluster.", code="no_such_cluster", field="cluster")
     start = said.pop("start", None)
     if start is None:
         return Enrolment(cluster=cluster, **said)
     name = start.pop("flavor")
-    flavor = Flavor.objects.select_related("cluster").filter(cluster=cluster, name=name).first()
+    flavor = (
+        Flavor.objects.select_related("cluster").filter(cluster=cluster, name=name, dedicated_to=None).first()
+    )
     if flavor is None:
         raise BadInput("The cluster has no such flavor.", code="no_such_flavor", field="start/flavor")
     return Enrolment(cluster=cluster, start=Start(flavor=flavor, **start), **said)

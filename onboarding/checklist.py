@@ -10,22 +10,32 @@ from provisioning.words import plain
 
 TONES: Mapping[str, tuple[str, str]] = {
     "true": ("good", "True"),
+    "changed": ("waiting", "Changed"),
     "failed": ("bad", "Failed"),
     "waiting": ("waiting", "Next"),
+    "committed": ("good", "Committed"),
 }
+# How a pass ends that has committed what is wanted: its message names the commit and what it waits for.
+COMMITTED = ("Committed", "WaitingForMerge", "WaitingForSync")
 
 
 def checklist(tenancy: Tenancy, *, title: str, retry: str = "") -> dict[str, Any]:
     """Every object of the newest desired state; one that was seen in an older one is shown as it was seen then.
 
-    `retry` is where a failed line posts to; leave it empty for people who may not.
+    `retry` is where a failed line posts to; leave it empty for people who may not. What nobody observes is `done` when
+    it is committed; what is delivered by Git comes with a line about its commit.
     """
     seen = {(row["kind"], row["name"]): row for row in tenancy.objects_seen}
     items = [
         _item(manifest["kind"], manifest["metadata"]["name"], seen, tenancy=tenancy, retry=retry)
         for manifest in (tenancy_objects(tenancy.desired) if tenancy.spec else [])
     ]
-    return {"title": title, "looked_at": tenancy.last_looked_at, "items": items}
+    by_git = tenancy.cluster.delivery == tenancy.cluster.Delivery.GIT
+    return {
+        "title": title, "looked_at": tenancy.last_looked_at, "items": items,
+        "done": "true" if tenancy.cluster.is_observed else "committed",
+        "commit": tenancy.ready["message"] if by_git and tenancy.ready["reason"] in COMMITTED else "",
+    }  # fmt: skip
 
 
 def _item(
@@ -37,14 +47,15 @@ def _item(
     return {
         "kind": kind, "plain": plain(kind, name), "name": name, "tone": tone, "word": word,
         "since": datetime.fromisoformat(row["since"]) if row else None,
-        "cause": row["message"] if row and failed else "", "retry": retry if failed else "",
+        "cause": row["message"] if row and (failed or row["state"] == "changed") else "",
+        "explain": tenancy.explanation if failed else "", "retry": retry if failed else "",
     }  # fmt: skip
 
 
 def _state(row: Mapping[str, str] | None, tenancy: Tenancy) -> tuple[str, str]:
     if row is None:
         return TONES["waiting"]
-    if row["state"] == "true" and tenancy.observed_generation != tenancy.generation:
+    if row["state"] in ("true", "committed") and tenancy.observed_generation != tenancy.generation:
         # It stands as it was wanted before; whether that is still what is wanted is looked at now.
         return ("moving", "Looking")
     return TONES[row["state"]]

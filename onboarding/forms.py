@@ -16,6 +16,8 @@ from connectors.errors import ConnectorError
 from connectors.graph import Graph
 from fleet.models import Cluster, Environment, Flavor
 from onboarding.actions import check_group, check_name_free, slug_for
+from onboarding.isolation_page import question_fields
+from onboarding.recommending import KEYS
 
 LONGEST_DAYS = 365
 CHECK = reverse_lazy("onboard-check")
@@ -101,7 +103,13 @@ class WhereForm(StrictForm):
     def __init__(self, *args: Any, draft: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["project"].widget.attrs["hx-get"] = f"{CHECK}?draft={draft}"
-        self.fields["cluster"].queryset = Cluster.objects.filter(enabled=True)  # type: ignore[attr-defined]
+        self.fields["cluster"].queryset = Cluster.objects.open_to(None)  # type: ignore[attr-defined]
+        self.fields.update(question_fields())
+
+    @property
+    def questions(self) -> list[forms.BoundField]:
+        """The three questions about isolation."""
+        return [self[key] for key in KEYS]
 
     def clean(self) -> dict[str, Any]:
         """Ask whether the project's name can be a name on a cluster."""
@@ -118,7 +126,15 @@ class StartForm(StrictForm):
     """The GPUs to start with: none, one of the usual sizes, or exactly so many."""
 
     # A draft is read with this form too, and holds what the steps before it said.
-    also = StrictForm.also | {"name", "cost_centre", "entra_group", "project", "environment", "cluster"}
+    also = StrictForm.also | {
+        "name",
+        "cost_centre",
+        "entra_group",
+        "project",
+        "environment",
+        "cluster",
+        *KEYS,
+    }
 
     size = forms.CharField(label="Start with", max_length=40)
     flavor = forms.ModelChoiceField(
@@ -136,7 +152,7 @@ class StartForm(StrictForm):
 
     def __init__(self, *args: Any, cluster: Cluster, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        flavors = Flavor.objects.offered().filter(cluster=cluster).select_related("cluster")
+        flavors = Flavor.objects.offered_to(None).filter(cluster=cluster).select_related("cluster")
         self.fields["flavor"].queryset = flavors  # type: ignore[attr-defined]
 
     def clean(self) -> dict[str, Any]:

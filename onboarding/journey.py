@@ -124,13 +124,13 @@ def enrolment_of(draft: Draft, *, now: datetime) -> Enrolment:
 
 def open_clusters() -> list[Cluster]:
     """The clusters that take teams, with their flavors; those that answer first."""
-    rows = Cluster.objects.filter(enabled=True).prefetch_related("flavors")
+    rows = Cluster.objects.open_to(None).prefetch_related("flavors")
     return sorted(rows, key=lambda cluster: cluster.reachable is False)
 
 
 def cluster_of(draft: Draft) -> Cluster | None:
     """The cluster that was chosen, if it still takes teams."""
-    return Cluster.objects.filter(enabled=True, name=draft.values.get("cluster", "")).first()
+    return Cluster.objects.open_to(None).filter(name=draft.values.get("cluster", "")).first()
 
 
 def step_of(field: str) -> str:

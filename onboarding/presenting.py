@@ -1,5 +1,6 @@
 """What the wizard's pages show: clusters, usual sizes with their price, and everything that will be created."""
 
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -20,13 +21,15 @@ from approvals.wanted import Wanted
 from connectors.errors import ConnectorError
 from connectors.graph import Graph
 from fleet.models import Cluster, Environment, Flavor
+from fleet.presenting import health
 from onboarding.actions import Start
 from onboarding.forms import StartForm
 from onboarding.journey import STEPS, Draft, cluster_of, start_of
+from onboarding.recommending import recommend
 from provisioning.manifests import tenancy_objects
 from provisioning.models import Tenancy
 from provisioning.naming import namespace_of, slug_of
-from provisioning.spec import TenancySpec
+from provisioning.spec import TenancySpec, services_from
 from provisioning.words import plain
 
 MOST_PEOPLE = 12
@@ -79,21 +82,16 @@ def cluster_cards(clusters: Sequence[Cluster]) -> list[dict[str, Any]]:
         {
             "value": cluster.name, "title": cluster.title, "name": cluster.name,
             "text": f"{cluster.get_purpose_display()} · {cluster.region}",
-            "health": cluster.health, "health_words": health_words(cluster),
-            "kinds": [f for f in cluster.flavors.all() if f.is_offered],
+            "health": health(cluster),
+            "kinds": [f for f in cluster.flavors.all() if f.is_offered and f.dedicated_to_id is None],
         }
         for cluster in clusters
     ]  # fmt: skip
 
 
-def health_words(cluster: Cluster) -> str:
-    """Whether the cluster answers, in a word or two."""
-    return {True: "Answers", False: "Does not answer", None: "Not looked at yet"}[cluster.reachable]
-
-
 def sizes(cluster: Cluster, *, now: datetime) -> list[dict[str, Any]]:
     """Nothing, one and two of the cheapest kind, two of the dearest, and exactly; each with its whole cost."""
-    kinds = list(Flavor.objects.offered().filter(cluster=cluster))
+    kinds = list(Flavor.objects.offered_to(None).filter(cluster=cluster))
     rows: list[dict[str, Any]] = [
         {
             "value": "none",
@@ -143,13 +141,14 @@ def judge_start(start: Start, *, environment: str, person: User, now: datetime) 
     )  # fmt: skip
 
 
-def planned_objects(draft: Draft, *, team: str, project: str) -> list[dict[str, str]]:
+def planned_objects(draft: Draft, *, cluster: Cluster, team: str, project: str) -> list[dict[str, str]]:
     """The objects that sending the draft will create, with their names."""
-    namespace = namespace_of(team=team, project=project)
     spec = TenancySpec(
         tenancy=0, team=team, project=project, cost_centre=draft.values["cost_centre"],
-        environment=draft.values["environment"], namespace=namespace, entra_group=draft.values["entra_group"],
-        cohort="", storage_class="", flavors=(),
+        environment=draft.values["environment"], namespace=namespace_of(team=team, project=project),
+        entra_group=str(uuid.UUID(draft.values["entra_group"])), cohort=cluster.cohort,
+        storage_class=cluster.storage_class, flavors=(), jupyterhub_namespace=cluster.jupyterhub_namespace,
+        services=services_from(cluster.shared_services), dashboards=cluster.dashboards,
     )  # fmt: skip
     return [
         {"kind": m["kind"], "name": m["metadata"]["name"], "plain": plain(m["kind"], m["metadata"]["name"])}
@@ -194,12 +193,14 @@ def review(draft: Draft, *, people: People, person: User, now: datetime) -> dict
     team, project = slug_of(values["name"]), slug_of(values["project"])
     cluster = cluster_of(draft)
     form = StartForm(dict(values), cluster=cluster) if cluster else None
+    objects = planned_objects(draft, cluster=cluster or Cluster(), team=team, project=project)
     return {
         "values": values, "slug": team, "project": project, "cluster": cluster, "people": people,
         "send_label": f"Bring {values['name']} on board",
         "environment": Environment(values["environment"]).label,
         "namespace": namespace_of(team=team, project=project),
-        "objects": planned_objects(draft, team=team, project=project),
+        "recommendation": recommend(values), "objects": objects,
+        "objects_note": f"{len(objects)} objects, usually in about 5 seconds",
         **(_briefly(answer_to(form, draft, person=person, now=now)) if form else {"incomplete": True}),
     }  # fmt: skip
 

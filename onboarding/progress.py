@@ -9,6 +9,7 @@ from accounts.models import User
 from accounts.roles import Permission
 from onboarding.checklist import checklist
 from onboarding.models import Onboarding
+from provisioning.models import Tenancy
 
 PROMISE = timedelta(seconds=30)
 
@@ -27,14 +28,20 @@ def progress_of(onboarding: Onboarding, *, by: User, now: datetime) -> dict[str,
         "failed": any(item["tone"] == "bad" for item in listed["items"]),
         "late": took is None and now - onboarding.submitted_at > PROMISE, "retry": retry,
         "state": _state(onboarding), "first": onboarding.request, "promise": int(PROMISE.total_seconds()),
-        "late_words": f"It takes longer than promised: {tenancy.ready['message']}",
+        "late_words": _late_words(tenancy),
     }  # fmt: skip
+
+
+def _late_words(tenancy: Tenancy) -> str:
+    if tenancy.parked_at:
+        return f"{tenancy.ready['message']} {tenancy.explanation}"
+    return f"It takes longer than promised: {tenancy.ready['message']}"
 
 
 def _state(onboarding: Onboarding) -> tuple[str, str]:
     tenancy = onboarding.tenancy
     if tenancy.is_settled:
         return "good", "On board"
-    if tenancy.ready["reason"] == "Refused":
+    if tenancy.has_failed:
         return "bad", "Failed"
     return "moving", "Setting up"

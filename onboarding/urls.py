@@ -2,13 +2,29 @@
 
 from django.urls import path
 
-from onboarding import parts, views
+from onboarding import isolation_page, leaving_views, parts, views
 
 urlpatterns = [
     path("teams/new", views.wizard, name="onboard"),
+    path("isolation", isolation_page.isolation, name="isolation"),
     path("teams/new/check", parts.check, name="onboard-check"),
     path("teams/new/groups", parts.groups, name="onboard-groups"),
     path("teams/new/preview", parts.preview, name="onboard-preview"),
     path("teams/<slug:slug>/onboarding", views.progress, name="onboarding"),
+    path("teams/<slug:slug>/leaving", leaving_views.overview, name="leaving"),
+    path("teams/<slug:slug>/leaving/<int:pk>", leaving_views.departure, name="departure"),
+    path(
+        "teams/<slug:slug>/leaving/<int:pk>/export.json",
+        leaving_views.take_along,
+        {"kind": "json"},
+        name="departure-json",
+    ),
+    path(
+        "teams/<slug:slug>/leaving/<int:pk>/export.csv",
+        leaving_views.take_along,
+        {"kind": "csv"},
+        name="departure-csv",
+    ),
+    path("tenancies/<int:pk>/protection", leaving_views.protection, name="tenancy-protection"),
     path("tenancies/<int:pk>/look-again", views.look_again, name="look-again"),
 ]

@@ -25,6 +25,7 @@ from onboarding.journey import Draft
 from onboarding.models import Onboarding
 from onboarding.parts import found_groups
 from onboarding.progress import progress_of
+from onboarding.recommending import KEYS, recommend
 from provisioning import actions as provisioning
 from provisioning.models import Tenancy
 
@@ -69,9 +70,9 @@ def _where(request: HttpRequest, draft: Draft) -> HttpResponse:
         values = form.cleaned_data | {"cluster": form.cleaned_data["cluster"].name}
         return _keep(request, draft, "where", values)
     cards = presenting.cluster_cards(journey.open_clusters())
-    return _step(
-        request, draft, "where", form, {"clusters": cards, "environments": presenting.environments()}
-    )
+    said = {key: str(form[key].value() or "") for key in KEYS}
+    extra = {"clusters": cards, "environments": presenting.environments(), "recommendation": recommend(said)}
+    return _step(request, draft, "where", form, extra)
 
 
 def _start(request: HttpRequest, draft: Draft) -> HttpResponse:

@@ -18,25 +18,30 @@ from rest_framework.views import APIView
 
 from accounts.api import DelegationEndpoint, MeEndpoint, TokenEndpoint
 from allocations.api import AllocationEndpoint
+from allocations.api_brakes import BrakeEndpoint
 from allocations.api_budgets import BudgetEndpoint, LedgerEndpoint
 from approvals.api import ApprovalEndpoint, FlavorOptionEndpoint, PolicyEndpoint, RequestEndpoint
 from approvals.api_bulk import DecisionEndpoint, EffectEndpoint, StatisticsEndpoint
 from approvals.api_offerings import OfferingEndpoint
 from approvals.api_policy import DraftEndpoint, VersionEndpoint, YamlEndpoint
+from approvals.api_shares import ShareEndpoint
 from approvals.api_tasks import TaskEndpoint
 from fleet.api import ClusterEndpoint, FlavorEndpoint
 from notices.api import ChannelEndpoint, DeliveryEndpoint, NoticeSettingsEndpoint
 from onboarding.api import GroupEndpoint, TeamEndpoint
+from onboarding.leaving_api import DepartureEndpoint, ProtectionEndpoint
 from portal.api_audit import EventEndpoint
 from portal.problem_codes import CODES
 from provisioning.api import TenancyEndpoint
+from provisioning.drift_api import DriftEndpoint, RepairBrakeEndpoint
 
 VERSION_1 = "/api/v1/"
 KINDS = (
     "me", "teams", "directory/groups", "tenancies", "requests", "approvals", "decisions", "decisions/effect",
     "decisions/statistics", "allocations", "clusters", "flavors",
     "options/flavors", "policy", "policy/versions", "policy/drafts", "policy/yaml", "events", "tokens", "delegations",
-    "notice-settings", "channels", "deliveries", "offerings", "tasks",
+    "notice-settings", "channels", "deliveries", "offerings", "tasks", "departures",
+    "drift",
 )  # fmt: skip
 
 router = SimpleRouter(use_regex_path=False)
@@ -51,6 +56,8 @@ router.register("decisions/effect", EffectEndpoint, basename="effect")
 router.register("decisions/statistics", StatisticsEndpoint, basename="decision-statistics")
 router.register("allocations", AllocationEndpoint, basename="allocation")
 router.register("clusters", ClusterEndpoint, basename="cluster")
+router.register("drift", DriftEndpoint, basename="drift")
+router.register("expiry-brakes", BrakeEndpoint, basename="expiry-brake")
 router.register("flavors", FlavorEndpoint, basename="flavor")
 router.register("options/flavors", FlavorOptionEndpoint, basename="flavor-option")
 router.register("policy", PolicyEndpoint, basename="policy")
@@ -60,11 +67,17 @@ router.register("channels", ChannelEndpoint, basename="channel")
 router.register("deliveries", DeliveryEndpoint, basename="delivery")
 router.register("offerings", OfferingEndpoint, basename="offering")
 router.register("tasks", TaskEndpoint, basename="task")
+router.register("departures", DepartureEndpoint, basename="departure")
 router.register("events", EventEndpoint, basename="event")
 router.register("tokens", TokenEndpoint, basename="token")
 router.register("delegations", DelegationEndpoint, basename="delegation")
 
 nested = [
+    path(
+        "clusters/<slug:name>/release-brake/",
+        RepairBrakeEndpoint.as_view({"post": "release"}),
+        name="cluster-release-brake",
+    ),
     path("policy/yaml/", YamlEndpoint.as_view({"get": "list", "put": "update"}), name="policy-yaml"),
     path(
         "offerings/<slug:key>/options/",
@@ -85,6 +98,16 @@ nested = [
         "teams/<slug:slug>/budgets/<str:month>/ledger/",
         LedgerEndpoint.as_view({"get": "list"}),
         name="ledger",
+    ),
+    path(
+        "tenancies/<int:pk>/protection/",
+        ProtectionEndpoint.as_view({"put": "update"}),
+        name="tenancy-protection",
+    ),
+    path(
+        "tenancies/<int:pk>/shares/",
+        ShareEndpoint.as_view({"get": "show", "patch": "change"}),
+        name="tenancy-shares",
     ),
     path("teams/<slug:slug>/onboarding/", TeamEndpoint.as_view({"get": "onboarding"}), name="onboarding"),
 ]

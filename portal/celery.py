@@ -2,8 +2,10 @@
 
 import logging
 import os
+import signal
+from typing import Any
 
-from celery import Celery
+from celery import Celery, Task
 from celery.signals import worker_ready
 
 from portal import folder_broker
@@ -11,9 +13,23 @@ from portal import folder_broker
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 
 folder_broker.register()
-app = Celery("quartermaster")
+
+
+class OneTask(Task):
+    """A task that has no more memory fails alone: Celery would end the whole worker, and what else it does."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().__call__(*args, **kwargs)
+        except MemoryError as error:
+            raise RuntimeError("out of memory") from error
+
+
+app = Celery("quartermaster", task_cls=OneTask)
 app.config_from_object("portal.celery_config")
-app.autodiscover_tasks(["provisioning", "allocations", "approvals", "notices", "accounts"])
+app.autodiscover_tasks(
+    ["provisioning", "allocations", "approvals", "onboarding", "notices", "accounts", "portal"]
+)
 
 
 @worker_ready.connect
@@ -22,3 +38,17 @@ def say_ready(**sent: object) -> None:
     logger = logging.getLogger(__name__)
     logger.setLevel(logging.INFO)
     logger.info("worker ready")
+
+
+@worker_ready.connect
+def end_soon_when_told_to(sender: Any, **sent: object) -> None:
+    """SIGTERM, as deployments send it, ends a worker as SIGQUIT does: what runs has the soft window, and is then left.
+
+    Celery's own way would wait for the longest task. What is left is taken up by another worker: its message goes
+    back, and the lease of its tenancy ends by itself.
+    """
+    # Here, because a web server that only rings has no use for it.
+    from celery.concurrency.prefork import TaskPool
+
+    if isinstance(getattr(sender, "pool", None), TaskPool):
+        signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGQUIT))

@@ -1,11 +1,20 @@
 """What happens by the clock: one table. Every entry is a query over the database, safe to run twice, late or never."""
 
+from celery.schedules import crontab
+
 SCHEDULE = {
     "send notices": {"task": "notices.tasks.deliver", "schedule": 5.0, "options": {"expires": 10}},
     "sweep tenancies": {"task": "provisioning.tasks.sweep", "schedule": 2.0, "options": {"expires": 10}},
     "expire allocations": {"task": "allocations.tasks.expire", "schedule": 2.0, "options": {"expires": 10}},
     "tell of budgets that are close": {
         "task": "allocations.tasks.tell_close",
+        "schedule": 30.0,
+        "options": {"expires": 60},
+    },
+    "remind of ends": {"task": "allocations.tasks.remind", "schedule": 30.0, "options": {"expires": 60}},
+    "look at work": {"task": "allocations.tasks.look_at_work", "schedule": 3.0, "options": {"expires": 10}},
+    "keep tenancies in step": {
+        "task": "allocations.tasks.keep_in_step",
         "schedule": 30.0,
         "options": {"expires": 60},
     },
@@ -22,6 +31,11 @@ SCHEDULE = {
         "options": {"expires": 60},
     },
     "end offerings": {"task": "approvals.tasks.end_offerings", "schedule": 5.0, "options": {"expires": 10}},
+    "let teams leave": {
+        "task": "onboarding.tasks.let_teams_leave",
+        "schedule": 5.0,
+        "options": {"expires": 10},
+    },
     "look at clusters": {
         "task": "provisioning.tasks.look_at_clusters",
         "schedule": 30.0,
@@ -40,6 +54,11 @@ SCHEDULE = {
     "forget old answers": {
         "task": "accounts.tasks.forget_old_answers",
         "schedule": 3600.0,
+        "options": {"expires": 3600},
+    },
+    "check what must always hold": {
+        "task": "portal.tasks.check_invariants",
+        "schedule": crontab(hour=3, minute=17),
         "options": {"expires": 3600},
     },
 }

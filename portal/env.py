@@ -7,6 +7,10 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from pydantic import Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+# A server that is back is used at once: whoever gave up tries again when next asked, and whoever does not waits twice
+# as long after each try, for up to five minutes.
+POOL = {"min_size": 1, "max_size": 16, "timeout": 10, "reconnect_timeout": 5, "max_waiting": 200}
+
 
 class Environment(BaseSettings):
     """The `QM_*` variables; a secret may also come from a file of its name in `QM_SECRETS_DIR`."""
@@ -21,6 +25,12 @@ class Environment(BaseSettings):
     data_dir: Path = Path("var")
     fleet_file: Path | None = None
     kubeconfig_dir: Path = Path("/etc/quartermaster/kubeconfigs")
+    git_credentials_dir: Path = Path("/etc/quartermaster/git")
+    git_local_dir: Path | None = None
+    git_hosts_allowed: list[str] = Field(default_factory=list)
+    git_author: str = Field(
+        default="Quartermaster <quartermaster@localhost>", pattern=r"^[^<>[:cntrl:]]+ <[^<>\s]+>$"
+    )
 
     database_url: SecretStr
     broker_url: SecretStr
@@ -45,6 +55,7 @@ class Environment(BaseSettings):
 
     session_hours: int = 8
     monthly_budget_usd: int = 12_000
+    retention_days: int = Field(default=30, ge=1, le=365)
     sign_in_rate: str = "30/min"
     write_rate: str = "120/min"
     read_rate: str = "1200/min"
@@ -87,17 +98,18 @@ def database(url: str) -> dict[str, Any]:
         )
     options = dict(parse_qsl(parts.query))
     return {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "portal.postgres",
         "NAME": unquote(parts.path.lstrip("/")),
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),
         "HOST": options.pop("host", parts.hostname or ""),
         "PORT": str(parts.port or ""),
-        "CONN_HEALTH_CHECKS": True,
         "OPTIONS": {
-            "pool": {"min_size": 1, "max_size": 16, "timeout": 10},
+            "pool": dict(POOL),
+            "connect_timeout": 5,
+            "tcp_user_timeout": 10_000,
             # Nobody waits for a row for longer than a person waits for a page.
-            "options": "-c lock_timeout=8000 -c statement_timeout=30000 -c idle_in_transaction_session_timeout=60000",
+            "options": "-c lock_timeout=5000 -c statement_timeout=30000 -c idle_in_transaction_session_timeout=60000",
             **options,
         },
     }

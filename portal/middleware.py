@@ -8,19 +8,22 @@ from urllib.parse import urlencode
 import structlog
 from django.conf import settings
 from django.core.exceptions import BadRequest
+from django.db import connection
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from accounts.models import User
 from audit.actors import NOBODY
 from audit.log import refuse
+from portal.losses import GONE
 
+LOOKS_AGAIN = 2
 Handler = Callable[[HttpRequest], HttpResponse]
 REFUSED = frozenset({400, 403, 404, 405, 409, 412, 415, 422, 428, 429})
 # A decision that waits for the directory is answered with 503, and a refusal may lead to another page: those say so.
 REFUSED_WHEN_SAID = frozenset({302, 503})
 # What failed by itself is no refusal: it stands in the log, and may be what keeps an event from being written.
-FAILED = frozenset({"busy", "outside_system_away"})
+FAILED = frozenset({"busy", "database_away", "database_full", "outside_system_away"})
 # Whoever may see a page without signing in; everything under /api/ and the event stream answer 401 themselves.
 OPEN = re.compile(r"^/(api/|static/|healthz$|readyz$|sign-in|events$|\.well-known/)")
 
@@ -39,6 +42,22 @@ class RequestIdMiddleware:
         structlog.contextvars.bind_contextvars(request_id=request_id)
         response = self.get_response(request)
         response["X-Request-ID"] = request_id
+        return response
+
+
+class LookAgainMiddleware:
+    """Answer a read anew whose database connection was lost under it; a change is left to whoever asked for it."""
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        for _ in range(LOOKS_AGAIN):
+            if request.method not in ("GET", "HEAD") or getattr(response, "loss", None) is not GONE:
+                break
+            connection.close_if_unusable_or_obsolete()
+            response = self.get_response(request)
         return response
 
 
@@ -61,7 +80,7 @@ class SignInRequiredMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if request.user.is_authenticated or OPEN.match(request.path):
+        if OPEN.match(request.path) or request.user.is_authenticated:
             return self.get_response(request)
         if request.method not in ("GET", "HEAD"):
             return HttpResponseRedirect(reverse(settings.LOGIN_URL))

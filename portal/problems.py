@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
-from django.db import OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.template import loader
+from django.views.defaults import server_error
 from rest_framework import exceptions
 from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
@@ -14,6 +15,7 @@ from rest_framework.response import Response
 from accounts.refusals import Refused, Sort
 from accounts.visitors import STATUS
 from connectors.errors import ConnectorError, PermanentError
+from portal import losses
 from portal.filtering import BadQuery
 
 MEDIA_TYPE = "application/problem+json"
@@ -31,7 +33,7 @@ TITLES = {
     428: "Say which version you saw",
     429: "Too many calls",
     502: "An outside system refused",
-    503: "An outside system does not answer",
+    503: "Not possible just now",
 }
 
 
@@ -50,9 +52,8 @@ def problem_response(error: Exception, context: Mapping[str, Any]) -> Response |
         return _respond(request, 502, "outside_system_refused", error.message, [])
     if isinstance(error, ConnectorError):
         return _respond(request, 503, "outside_system_away", error.message, [], {"Retry-After": "10"})
-    if isinstance(error, OperationalError):
-        detail = "The portal is too busy to do this now. Nothing was changed; try again in a moment."
-        return _respond(request, 503, "busy", detail, [], {"Retry-After": "2"})
+    if isinstance(error, losses.FAILURES):
+        return _lost(request, losses.meaning(error))
     if isinstance(error, Http404):
         error = exceptions.NotFound()
     if isinstance(error, RequestDataTooBig):
@@ -62,6 +63,12 @@ def problem_response(error: Exception, context: Mapping[str, Any]) -> Response |
     if not isinstance(error, exceptions.APIException):
         return None
     return _from_drf(request, error)
+
+
+def _lost(request: Any, loss: losses.Loss) -> Response:
+    response = _respond(request, 503, loss.code, loss.detail, [], {"Retry-After": str(loss.retry_after)})
+    response.loss = loss  # type: ignore[attr-defined]
+    return response
 
 
 def _from_drf(request: Any, error: exceptions.APIException) -> Response:
@@ -145,3 +152,16 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     detail = "The form is too old or came from another site. Go back, reload the page and send it again."
     context = {"status": 403, "title": "The form was not accepted", "detail": detail}
     return render(request, "errors/problem.html", context, status=403)
+
+
+def failed_page(request: HttpRequest) -> HttpResponse:
+    """The page for what nobody expected, and for a database that did not do what it was asked: that one is 503."""
+    loss = losses.at_hand()
+    if loss is None:
+        return server_error(request)
+    context = {"detail": loss.detail, "request_id": getattr(request, "request_id", "")}
+    # Without the request: its frame asks the database.
+    page = loader.render_to_string("errors/503.html", context)
+    response = HttpResponse(page, status=503, headers={"Retry-After": str(loss.retry_after)})
+    response.loss = loss  # type: ignore[attr-defined]
+    return response

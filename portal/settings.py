@@ -24,6 +24,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
+    "django.forms",
     "csp",
     "django_htmx",
     "rest_framework",
@@ -43,6 +44,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "portal.middleware.RequestIdMiddleware",
+    "portal.middleware.LookAgainMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "portal.static.StaticFilesMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -62,6 +64,8 @@ ROOT_URLCONF = "portal.urls"
 ASGI_APPLICATION = "portal.asgi.application"
 WSGI_APPLICATION = "portal.wsgi.application"
 
+# Fields are drawn by the project's templates where it has some: a list of 200 teams is drawn in one go.
+FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
@@ -189,6 +193,7 @@ SPECTACULAR_SETTINGS = {
         "NoticeWay": "notices.models.WAYS",
         "ChannelWay": "notices.models.CHANNEL_WAYS",
         "DeliveryState": "notices.models.Delivery.State",
+        "DepartureState": "onboarding.leaving_serializers.STATES",
     },
 }
 RATES = {"read": ENV.read_rate, "write": ENV.write_rate, "sign-in": ENV.sign_in_rate}
@@ -203,7 +208,8 @@ CELERY = {
     "task_soft_time_limit": 60,
     "task_time_limit": 90,
     "worker_prefetch_multiplier": 1,
-    "worker_soft_shutdown_timeout": 5,
+    # What runs when a worker is told to end may still finish; a pass that takes longer is another worker's.
+    "worker_soft_shutdown_timeout": 3,
     "worker_hijack_root_logger": False,
     "worker_send_task_events": False,
     "worker_enable_remote_control": False,

@@ -4,6 +4,8 @@ from django.urls import include, path
 
 from portal import views
 
+handler500 = "portal.problems.failed_page"
+
 urlpatterns = [
     path("", views.home, name="home"),
     path("healthz", views.healthz, name="healthz"),

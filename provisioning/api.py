@@ -16,8 +16,10 @@ from accounts.strict import PageQuery, Text
 from fleet.models import Environment
 from provisioning.actions import look_again
 from provisioning.models import Tenancy
+from provisioning.stages import Stage
 
-OBJECT_STATES = ["true", "failed", "waiting"]
+STAGES = [(stage.value, stage.words) for stage in Stage]
+OBJECT_STATES = ["true", "changed", "failed", "waiting", "committed"]
 
 
 class ConditionSerializer(serializers.Serializer[Any]):
@@ -62,6 +64,13 @@ class TenancyShortSerializer(serializers.Serializer[Tenancy]):
     observed_generation = serializers.IntegerField()
     is_settled = serializers.BooleanField()
     ready = ConditionSerializer()
+    explanation = serializers.CharField(
+        help_text="What stands in the way, what to do, and whether it is tried again; empty when nothing does."
+    )
+    presence = serializers.ChoiceField(choices=STAGES, source="stage")
+    is_protected = serializers.BooleanField()
+    leaves_at = serializers.DateTimeField(allow_null=True)
+    retained_until = serializers.DateTimeField(allow_null=True)
     created_at = serializers.DateTimeField()
     changed_at = serializers.DateTimeField(allow_null=True)
     last_looked_at = serializers.DateTimeField(allow_null=True)
@@ -92,6 +101,7 @@ class TenancyEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
 
     queryset = Tenancy.objects.none()
     serializer_class = TenancySerializer
+    asking = frozenset({"look_again"})
     lookup_value_converter = "int"
     asks = {"list": TenancyQuery}
 

@@ -5,3 +5,7 @@ from django.apps import AppConfig
 
 class ProvisioningConfig(AppConfig):
     name = "provisioning"
+
+    def ready(self) -> None:
+        """Make the models known that have a file of their own."""
+        from provisioning import commits  # noqa: F401

@@ -10,11 +10,17 @@ from connectors.errors import PermanentError
 from connectors.kubernetes import Cluster as Client
 from fleet.models import Cluster
 
+# What a pass may spend on calls that a server fails at now and then: well below the five seconds of a lease.
+PATIENCE = 2.0
 _clients: dict[tuple[object, ...], Client] = {}
 
 
 def client_for(cluster: Cluster) -> Client:
-    """The client for this cluster; raises PermanentError when its kubeconfig is not where it should be."""
+    """The client for one piece of work on this cluster; raises PermanentError when its kubeconfig is not there."""
+    return _client(cluster).patient(seconds=PATIENCE)
+
+
+def _client(cluster: Cluster) -> Client:
     if not cluster.kubeconfig:
         return _kept(("in-cluster", os.getpid()), Client.in_cluster)
     path = kubeconfig_path(cluster.kubeconfig)

@@ -6,13 +6,20 @@ from functools import partial
 
 from django.db import transaction
 
+from provisioning import failpoints
+
 logger = logging.getLogger(__name__)
 _ringer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="doorbell")
 
 
 def ring_on_commit(tenancy_id: int) -> None:
     """Ask a worker to look at this tenancy once the current transaction has committed."""
-    transaction.on_commit(partial(_ringer.submit, ring, tenancy_id))
+    transaction.on_commit(partial(_ring_soon, tenancy_id))
+
+
+def _ring_soon(tenancy_id: int) -> None:
+    failpoints.reach("doorbell.committed")
+    _ringer.submit(ring, tenancy_id)
 
 
 def ring(tenancy_id: int) -> None:

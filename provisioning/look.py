@@ -13,41 +13,58 @@ from audit.log import record
 from connectors.errors import ConnectorError, PermanentError
 from connectors.kubernetes import Cluster as Client
 from fleet.models import Cluster, Flavor
-from provisioning import breaker
+from provisioning import git_delivery, keepers, kueue, pace
 from provisioning.delivery import client_for
-from provisioning.manifests import GPU, Manifest, fleet_objects
+from provisioning.manifests import Manifest, fleet_objects
 from provisioning.models import Tenancy
 from provisioning.plan import Key, Verb, plan
 
 
 def look_at(cluster_id: int, *, now: Callable[[], datetime]) -> bool:
     """Look at one cluster and record what was seen; returns whether it answered and accepts us."""
-    cluster = Cluster.objects.get(pk=cluster_id)
+    cluster = Cluster.objects.select_related("pace").get(pk=cluster_id)
+    version, by_git = cluster.version, cluster.delivery == Cluster.Delivery.GIT
     try:
-        client = client_for(cluster)
-        version = client.version()
-        _count_gpus(cluster, client, now())
-        _put_shared_objects(cluster, client)
+        if by_git:
+            git_delivery.deliver_shared(cluster, now=now)
+        if not by_git or cluster.kubeconfig:
+            client = client_for(cluster)
+            version = client.version()
+            _note_kueue(cluster, client)
+            _count_gpus(cluster, client, now())
+            if not by_git:
+                _put_shared_objects(cluster, client)
     except ConnectorError as error:
         return _seen(cluster, reachable=False, message=error.message, version=cluster.version, now=now())
     return _seen(cluster, reachable=True, message="", version=version, now=now())
 
 
+def _note_kueue(cluster: Cluster, client: Client) -> None:
+    """Keep which Kueue runs there; raises PermanentError for one whose objects are not those that we write."""
+    version = kueue.installed(client)
+    Cluster.objects.filter(pk=cluster.pk).update(kueue_version=version)
+    kueue.check(version)
+
+
 def gpus_by_flavor(nodes: Iterable[Mapping[str, Any]], flavors: Iterable[Flavor]) -> Counter[int]:
     """GPUs that the ready, schedulable nodes of each flavor can give, by the flavor's id.
 
-    A node belongs to the first flavor whose labels it carries.
+    What a node has of a resource belongs to the first flavor of that resource whose labels it carries: a node may
+    offer several MIG profiles, each of them a flavor.
     """
     ordered = sorted(flavors, key=lambda f: -len(f.node_labels))
+    resources = sorted({flavor.resource for flavor in ordered})
     found: Counter[int] = Counter()
     for node in nodes:
         if node.get("spec", {}).get("unschedulable") or not _is_ready(node):
             continue
-        marks = node["metadata"].get("labels") or {}
-        gpus = int(node.get("status", {}).get("allocatable", {}).get(GPU, 0))
-        owner = next((f for f in ordered if f.node_labels.items() <= marks.items()), None)
-        if owner is not None:
-            found[owner.pk] += gpus
+        marks = (node["metadata"].get("labels") or {}).items()
+        can_give = node.get("status", {}).get("allocatable", {})
+        for resource in resources:
+            fit = (f for f in ordered if f.resource == resource and f.node_labels.items() <= marks)
+            owner = next(fit, None)
+            if owner is not None:
+                found[owner.pk] += int(can_give.get(resource, 0))
     return found
 
 
@@ -74,11 +91,14 @@ def _put_shared_objects(cluster: Cluster, client: Client) -> None:
         found = client.get(key.ref, key.name)
         if found is not None:
             live[key] = found
-    for step in plan(desired, live):
-        if step.verb is Verb.FOREIGN:
-            raise PermanentError(step.why, code="foreign")
+    steps = plan(desired, live)
+    keepers.refuse_kept_by_others(steps, live)
+    for step in steps:
         if step.verb in (Verb.CREATE, Verb.UPDATE) and step.manifest is not None:
             client.apply(step.manifest)
+    foreign = next((step for step in steps if step.verb is Verb.FOREIGN), None)
+    if foreign is not None:
+        raise PermanentError(foreign.why, code="foreign")
 
 
 def _seen(cluster: Cluster, *, reachable: bool, message: str, version: str, now: datetime) -> bool:
@@ -93,8 +113,9 @@ def _seen(cluster: Cluster, *, reachable: bool, message: str, version: str, now:
     with transaction.atomic():
         Cluster.objects.filter(pk=cluster.pk).update(**fields)
         if reachable and not cluster.reachable:
-            # It is back: what waited for it need not wait for its next turn.
-            breaker.has_answered(cluster.pk)
+            # It is back: what waited for it need not wait for its next turn. Only then: a cluster may be read and
+            # still hang at every write, which passes find out.
+            pace.has_answered(cluster, now=now)
             Tenancy.objects.filter(cluster=cluster, is_true=False).update(next_look_at=now, attempts=0)
         if cluster.reachable is not reachable:
             kind = Kind.CLUSTER_REACHABLE if reachable else Kind.CLUSTER_UNREACHABLE

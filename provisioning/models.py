@@ -8,20 +8,44 @@ from django.db.models import F, Q
 from accounts.models import Project, Team
 from accounts.teams import TeamScopedQuerySet
 from fleet.models import Cluster, Environment
+from provisioning.drift_models import Drift
+from provisioning.explaining import PARKED, explain
+from provisioning.installation import Installation, mark
 from provisioning.spec import TenancySpec
+from provisioning.stages import STANDS, Stage, Stop
+
+__all__ = ["Drift", "Installation", "Isolation", "Tenancy", "TenancyQuerySet"]
+
+
+class Isolation(models.TextChoices):
+    """How far apart a team is from the others: its own namespace, nodes, cluster or Azure subscription."""
+
+    NAMESPACE = "namespace", "Own namespace"
+    NODE_POOL = "node-pool", "Own nodes"
+    CLUSTER = "cluster", "Own cluster"
+    SUBSCRIPTION = "subscription", "Own subscription"
 
 
 class TenancyQuerySet(TeamScopedQuerySet["Tenancy"]):
     """Ways to look at tenancies."""
 
     def due(self, now: datetime) -> "TenancyQuerySet":
-        """What a worker should look at: its time has come and nobody holds its lease."""
+        """What a worker should look at: its time has come, nobody holds its lease, and it is not parked."""
         free = Q(lease_until=None) | Q(lease_until__lte=now)
-        return self.filter(free, next_look_at__lte=now, cluster__enabled=True)
+        rows = self.exclude(stage=Stage.GONE)
+        return rows.filter(free, next_look_at__lte=now, cluster__enabled=True, parked_at=None)
+
+    def here(self) -> "TenancyQuerySet":
+        """Where teams work and may ask for more: none that is leaving or has left."""
+        return self.filter(stage=Stage.HERE)
+
+    def present(self) -> "TenancyQuerySet":
+        """What there is something of on a cluster: none that is gone."""
+        return self.exclude(stage=Stage.GONE)
 
     def converged(self) -> "TenancyQuerySet":
         """What is true on its cluster in its newest generation."""
-        return self.filter(observed_generation=F("generation"), is_true=True)
+        return self.present().filter(observed_generation=F("generation"), is_true=True)
 
 
 class Tenancy(models.Model):
@@ -35,6 +59,10 @@ class Tenancy(models.Model):
     cluster = models.ForeignKey(Cluster, models.PROTECT, related_name="tenancies")
     project = models.ForeignKey(Project, models.PROTECT, related_name="+")
     environment = models.CharField(max_length=12, choices=Environment.choices)
+    isolation = models.CharField(
+        max_length=12, choices=Isolation.choices, default=Isolation.NAMESPACE, db_default="namespace"
+    )
+    weight = models.PositiveSmallIntegerField(default=1, db_default=1)
     namespace = models.CharField(max_length=63)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -46,6 +74,10 @@ class Tenancy(models.Model):
     is_true = models.BooleanField(default=False)
     conditions = models.JSONField(default=list)
     objects_seen = models.JSONField(default=list)
+    # What tells the manifests that were last made true from others; drift is only what differs from the same.
+    rendered = models.CharField(max_length=64, blank=True, default="", db_default="")
+    # Foreign changes that became what is wanted: {"ResourceQuota/team-quota": {path: value}}.
+    adopted = models.JSONField(default=dict, db_default={})
     last_looked_at = models.DateTimeField(null=True)
     true_since = models.DateTimeField(null=True)
     # GPUs by flavor that workloads reserved when the queue was last read; null until it has said anything.
@@ -54,21 +86,89 @@ class Tenancy(models.Model):
 
     next_look_at = models.DateTimeField(db_index=True)
     attempts = models.PositiveSmallIntegerField(default=0)
+    # Tries in a row that nobody came back from, whatever became of them (provisioning.parking).
+    unfinished = models.PositiveSmallIntegerField(default=0, db_default=0)
+    parked_at = models.DateTimeField(null=True)
     lease_no = models.PositiveBigIntegerField(default=0)
     lease_until = models.DateTimeField(null=True)
+    # Which of the cluster's places at work the lease's holder has; one that no live lease has is free.
+    slot = models.PositiveSmallIntegerField(null=True)
+
+    # How it ends (provisioning.leaving): while it is protected, nobody can begin to.
+    is_protected = models.BooleanField(default=True, db_default=True)
+    stage = models.CharField(
+        max_length=10,
+        choices=[(stage.value, stage.words) for stage in Stage],
+        default=Stage.HERE,
+        db_default="here",
+    )
+    stop = models.CharField(max_length=12, default=Stop.NONE, db_default="None")
+    leaves_at = models.DateTimeField(null=True)
+    retained_until = models.DateTimeField(null=True)
+    gone_at = models.DateTimeField(null=True)
 
     objects = TenancyQuerySet.as_manager()
 
     class Meta:
         ordering = ["team__name", "cluster__name"]
         constraints = [
-            models.UniqueConstraint(fields=["team", "cluster"], name="a_team_is_on_a_cluster_once"),
-            models.UniqueConstraint(fields=["cluster", "namespace"], name="a_namespace_has_one_tenancy"),
+            # What is gone stays as history; the team may come again, and the name is free again.
+            models.UniqueConstraint(
+                fields=["team", "cluster"],
+                condition=~Q(stage="gone"),
+                name="a_team_is_on_a_cluster_once",
+            ),
+            models.UniqueConstraint(
+                fields=["cluster", "namespace"],
+                condition=~Q(stage="gone"),
+                name="a_namespace_has_one_tenancy",
+            ),
+            models.CheckConstraint(
+                condition=Q(stage="here") | Q(is_protected=False), name="what_is_protected_does_not_leave"
+            ),
+            models.CheckConstraint(
+                condition=Q(stage="here", leaves_at=None) | (~Q(stage="here") & Q(leaves_at__isnull=False)),
+                name="who_leaves_has_a_date",
+            ),
+            models.CheckConstraint(
+                condition=Q(stage__in=["here", "leaving"], retained_until=None)
+                | Q(
+                    stage__in=["retained", "removing", "gone"],
+                    retained_until__isnull=False,
+                    retained_until__gte=F("leaves_at"),
+                ),
+                name="what_is_kept_is_kept_until_a_date",
+            ),
+            models.CheckConstraint(
+                condition=Q(stage="gone", gone_at__isnull=False) | (~Q(stage="gone") & Q(gone_at=None)),
+                name="what_is_gone_went_at_a_time",
+            ),
+            models.CheckConstraint(
+                condition=Q(stage="here", stop="None")
+                | Q(stage="leaving", stop__in=["None", "Hold"])
+                | Q(stage__in=["retained", "removing", "gone"], stop="HoldAndDrain"),
+                name="a_queue_stops_as_its_stage_says",
+            ),
+            models.CheckConstraint(
+                condition=Q(parked_at=None) | Q(is_true=False, lease_until=None),
+                name="what_is_parked_is_worked_on_by_nobody",
+            ),
             models.CheckConstraint(
                 condition=Q(observed_generation__lte=F("generation")), name="nothing_unwanted_was_observed"
             ),
             models.CheckConstraint(
                 condition=Q(environment__in=Environment.values), name="a_tenancy_has_a_known_environment"
+            ),
+            models.CheckConstraint(
+                condition=Q(isolation__in=Isolation.values), name="a_tenancy_has_a_known_isolation"
+            ),
+            models.CheckConstraint(condition=Q(weight__gte=1, weight__lte=100), name="a_share_is_1_to_100"),
+            # With a condition, so that a slot is no key to PostgreSQL: letting go of one would else make every row
+            # that refers to the tenancy wait at its commit, which holds the audit chain already.
+            models.UniqueConstraint(
+                fields=["cluster", "slot"],
+                condition=Q(slot__isnull=False),
+                name="a_place_at_work_is_held_once",
             ),
         ]
 
@@ -77,13 +177,48 @@ class Tenancy(models.Model):
 
     @property
     def desired(self) -> TenancySpec:
-        """The desired state as a value."""
-        return TenancySpec.from_json(self.spec)
+        """The desired state as a value, with what was taken over from the cluster and whose it is."""
+        return TenancySpec.from_json({**self.spec, "adopted": self.adopted, "installation": mark()})
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the team works here and may ask for more."""
+        return self.stage == Stage.HERE
+
+    @property
+    def has_access(self) -> bool:
+        """Whether the team's people may work in the namespace."""
+        return self.stage in (Stage.HERE, Stage.LEAVING)
+
+    @property
+    def stands(self) -> bool:
+        """Whether its objects are kept true; those of what is being deleted are not."""
+        return self.stage in STANDS
 
     @property
     def is_settled(self) -> bool:
         """Whether the newest generation is true on the cluster."""
         return self.is_true and self.observed_generation == self.generation
+
+    @property
+    def explanation(self) -> str:
+        """What stands in the way, what it means, what to do and whether it is tried again; empty when nothing does."""
+        ready = self.ready
+        if ready["status"] != "False":
+            return ""
+        if ready["reason"] == "Parked":
+            return str(PARKED)
+        return str(explain(ready["message"], will_try_again=ready["reason"] == "WillTryAgain"))
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it is not true, and will hardly become so before somebody does something about it."""
+        return self.ready["reason"] in ("Refused", "Parked")
+
+    @property
+    def is_drifting(self) -> bool:
+        """Whether something was found changed from elsewhere when it was last looked at."""
+        return any(condition["type"] == "Drifted" for condition in self.conditions)
 
     @property
     def ready(self) -> dict[str, str]:
@@ -96,3 +231,18 @@ class Tenancy(models.Model):
             "message": "The worker has not looked at it yet.",
             "since": self.created_at.isoformat(),
         }
+
+
+class Pace(models.Model):
+    """How hard a cluster is worked on, over all workers: what was written, and who looks through it as a whole."""
+
+    cluster = models.OneToOneField(Cluster, models.CASCADE, primary_key=True, related_name="pace")
+    # Seconds since 1970 until which the writes so far are paid for, at the cluster's writes per second.
+    paid_until = models.FloatField(default=0)
+    # Set when it kept somebody waiting in vain; empty again once it answers.
+    left_alone_until = models.DateTimeField(null=True)
+    looked_through_until = models.DateTimeField(null=True)
+    looked_through_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"pace of {self.cluster_id}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from provisioning.manifests import MANAGED_BY, Manifest
+from provisioning.objects import INSTALLATION_LABEL, MANAGED_BY, TENANCY_LABEL, Manifest
 
 FIELD_MANAGER = "quartermaster"
 NEVER_PRUNED = frozenset({"Namespace", "PersistentVolumeClaim"})
@@ -76,10 +76,7 @@ def _step(manifest: Manifest, live: Manifest | None) -> Step:
     key = Key.of(manifest)
     if live is None:
         return Step(Verb.CREATE, key, manifest, "is missing")
-    owner = "quartermaster.io/tenancy"
-    theirs = (live["metadata"].get("labels") or {}).get(owner)
-    ours = (manifest["metadata"].get("labels") or {}).get(owner)
-    if not is_ours(live) or (theirs is not None and theirs != ours):
+    if not is_ours(live) or _is_anothers(live, manifest):
         return Step(
             Verb.FOREIGN, key, manifest, f"{key.kind} {key.name} exists and is not ours; it was not touched."
         )
@@ -94,12 +91,22 @@ def _step(manifest: Manifest, live: Manifest | None) -> Step:
     return Step(Verb.KEEP, key, manifest)
 
 
+def _is_anothers(live: Manifest, manifest: Manifest) -> bool:
+    """Whether it says that it belongs to another tenancy, or to another portal; one that says nothing is adopted."""
+    theirs, ours = (each["metadata"].get("labels") or {} for each in (live, manifest))
+    return any(
+        name in theirs and theirs[name] != ours.get(name) for name in (TENANCY_LABEL, INSTALLATION_LABEL)
+    )
+
+
 def first_difference(wanted: Any, live: Any, path: str = "") -> str:
     """The first of our fields that live does not hold as wanted, in words; empty when all are there.
 
     Fields that others or the API server's defaults added are not ours and do not count.
     """
-    if isinstance(wanted, Mapping):
+    if wanted == live:
+        return ""
+    if isinstance(wanted, dict):
         return _map_difference(wanted, live, path)
     if isinstance(wanted, list):
         if live is None and not wanted:
@@ -110,15 +117,18 @@ def first_difference(wanted: Any, live: Any, path: str = "") -> str:
             first_difference(a, b, f"{path}[{i}]") for i, (a, b) in enumerate(zip(wanted, live, strict=True))
         )
         return next((difference for difference in found if difference), "")
-    return "" if wanted == live else f"{path} is {live!r}, should be {wanted!r}"
+    return f"{path} is {live!r}, should be {wanted!r}"
 
 
 def _map_difference(wanted: Mapping[str, Any], live: Any, path: str) -> str:
-    if not isinstance(live, Mapping):
+    if not isinstance(live, dict):
         # The API server drops an empty map; there is nothing of ours in it to miss.
         return f"{path} is missing" if wanted else ""
     for name, value in wanted.items():
-        if name not in live and not (value == {} or value == []):
+        if name in live:
+            if value == live[name]:
+                continue
+        elif not (value == {} or value == []):
             return f"{path}.{name} is missing"
         difference = first_difference(value, live.get(name), f"{path}.{name}")
         if difference:
@@ -128,24 +138,37 @@ def _map_difference(wanted: Mapping[str, Any], live: Any, path: str) -> str:
 
 def first_left_over(wanted: Manifest, live: Manifest) -> str:
     """The first field that we own on the live object and want no longer; empty when there is none."""
+    found = next(left_over(wanted, live), None)
+    return "" if found is None else "".join(f".{at}" if isinstance(at, str) else f"[{at}]" for at in found)
+
+
+def left_over(wanted: Manifest, live: Manifest) -> Iterator[tuple[str | int, ...]]:
+    """The places of all fields that we own on the live object and want no longer."""
     for entry in live["metadata"].get("managedFields") or []:
         if entry.get("manager") == FIELD_MANAGER and entry.get("operation") == "Apply":
-            return next(_left_over(entry.get("fieldsV1", {}), wanted, ""), "")
-    return ""
+            yield from _left_over(entry.get("fieldsV1", {}), wanted, live, ())
 
 
-def _left_over(fields: Mapping[str, Any], wanted: Any, path: str) -> Iterator[str]:
-    """Paths of a FieldsV1 set that `wanted` does not hold (structured-merge-diff v4 path elements)."""
+def _left_over(
+    fields: Mapping[str, Any], wanted: Any, live: Any, path: tuple[str | int, ...]
+) -> Iterator[tuple[str | int, ...]]:
+    """Places of a FieldsV1 set that `wanted` does not hold (structured-merge-diff v4 path elements)."""
     for element, inner in fields.items():
         if element == ".":
             continue
         mark, _, text = element.partition(":")
         present, value = _at(mark, text, wanted)
-        here = f"{path}.{text}" if mark == "f" else f"{path}[{text}]"
+        stands = _at(mark, text, live)[1]
+        here = (*path, text if mark == "f" else _place(live, stands))
         if not present:
             yield here
         elif inner:
-            yield from _left_over(inner, value, here)
+            yield from _left_over(inner, value, stands, here)
+
+
+def _place(live: Any, item: Any) -> int:
+    """Where an item stands in a live list; 0 when it is not there."""
+    return live.index(item) if isinstance(live, list) and item in live else 0
 
 
 def _at(mark: str, text: str, wanted: Any) -> tuple[bool, Any]:

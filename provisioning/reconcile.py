@@ -5,31 +5,47 @@ No database transaction is open while a cluster is called, and nothing is writte
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from secrets import SystemRandom
 
 import structlog
+from django.db import OperationalError
 
 from connectors.errors import ConnectorError, PermanentError, TemporaryError
 from connectors.kubernetes import Cluster as Client
-from provisioning import breaker, failpoints, lease
+from fleet.models import Cluster
+from provisioning import breaker, drifting, failpoints, git_delivery, keepers, kueue, lease, pace
 from provisioning.delivery import client_for
-from provisioning.manifests import TENANCY_LABEL, Manifest, tenancy_objects
+from provisioning.drifting import Drifts
+from provisioning.manifests import SOMETIMES, Manifest, tenancy_objects
 from provisioning.models import Tenancy
+from provisioning.objects import selector
 from provisioning.plan import Key, Step, Verb, first_difference, plan
+from provisioning.removing import Removal, note_gone
+from provisioning.stages import Stage
 from provisioning.status import Seen, write_status
 from provisioning.usage import gpus_used
 
 logger = logging.getLogger(__name__)
 
+WRITING = frozenset({Verb.CREATE, Verb.UPDATE, Verb.DELETE})
+NAMESPACE = ("v1", "Namespace")
 AGAIN_WHEN_TRUE = timedelta(seconds=60)
 AGAIN_WHEN_REFUSED = timedelta(minutes=5)
 
 
 class LeaseLost(Exception):
     """Another worker has taken over; everything else is its business now."""
+
+
+class NoBudget(Exception):
+    """So much was written to the cluster just now that this pass comes later; nothing is wrong with it."""
+
+    def __init__(self, wait: timedelta) -> None:
+        super().__init__(wait)
+        self.wait = wait
 
 
 @dataclass
@@ -39,9 +55,19 @@ class Pass:
     tenancy: Tenancy
     held: lease.Lease
     now: Callable[[], datetime]
+    began: datetime
     wanted: list[Key] = field(default_factory=list)
     seen: list[Seen] = field(default_factory=list)
     writes: int = 0
+    drifts: Drifts | None = None
+
+    def pay(self, steps: Sequence[Step]) -> None:
+        """Take the budget for every write of the pass; raises NoBudget when there is not enough now."""
+        writes = sum(step.verb in WRITING for step in steps)
+        on_boarding = not self.tenancy.observed_generation
+        wait = pace.pay(self.tenancy.cluster, writes, on_boarding=on_boarding, now=self.began)
+        if wait is not None:
+            raise NoBudget(wait)
 
     def step(self, client: Client, step: Step) -> None:
         """Do one step; raises LeaseLost before a write that would be a stale worker's."""
@@ -50,11 +76,27 @@ class Pass:
         if step.verb is Verb.FOREIGN:
             raise PermanentError(step.why, code="foreign")
         if step.verb is not Verb.KEEP:
-            if not self.held.renew(now=self.now()):
+            if not self.held.hold(now=self.now()):
                 raise LeaseLost
             self._write(client, step)
         if step.verb is not Verb.DELETE:
-            self.seen.append(Seen.true(step.key, now=self.now()))
+            note = self.drifts.note(step.key) if self.drifts else ""
+            seen = (
+                Seen.changed(step.key, note, now=self.now()) if note else Seen.true(step.key, now=self.now())
+            )
+            self.seen.append(seen)
+
+    def settle(
+        self, steps: Sequence[Step], desired: Sequence[Manifest], live: Mapping[Key, Manifest]
+    ) -> list[Step]:
+        """The steps without what drifted and has to wait; raises LeaseLost."""
+        try:
+            settled, self.drifts = drifting.settle(
+                self.tenancy, self.held, desired=desired, steps=steps, live=live, now=self.now()
+            )
+        except drifting.Superseded as error:
+            raise LeaseLost from error
+        return settled
 
     def _write(self, client: Client, step: Step) -> None:
         if step.manifest is None:
@@ -68,24 +110,36 @@ class Pass:
                     f"{step.key.kind} {step.key.name}: {vanished} after writing.", code="vanished"
                 )
         self.writes += 1
-        failpoints.reach("provision.write")
+        failpoints.reach("provision.write", of=self.tenancy.pk)
 
 
 def reconcile(tenancy_id: int, *, now: Callable[[], datetime]) -> int | None:
     """Make one tenancy true and return the number of writes it took; None when another worker is at it."""
-    held = lease.take(tenancy_id, now=now())
-    if held is None:
+    began = now()
+    held = lease.take(tenancy_id, now=began)
+    if held is None or held.read is None:
         return None
-    tenancy = Tenancy.objects.select_related("cluster", "team").get(pk=tenancy_id)
+    tenancy = held.read
     structlog.contextvars.bind_contextvars(tenancy=tenancy_id, lease=held.number)
-    run = Pass(tenancy, held, now)
+    run = Pass(tenancy, held, now, began)
     started = time.monotonic()
     try:
         _run(run)
     except LeaseLost:
         logger.warning("lease lost")
+        held.come_back()
+    except NoBudget as turn:
+        held.give_back(next_look_at=now() + turn.wait, attempts=0)
     except ConnectorError as error:
         _failed(run, _said(run, error, seconds=time.monotonic() - started))
+    except OperationalError:
+        # A row that was held, or a database that went away. The next try was booked when the lease was taken.
+        held.come_back()
+        raise
+    except MemoryError:
+        # As little is certain after it as after a crash, and it counts as one: the lease ends by itself.
+        logger.exception("out of memory")
+        raise
     except Exception as error:
         # A bug of ours must be seen on the page too, not only in a log, and must not end the worker.
         logger.exception("reconcile broke")
@@ -96,22 +150,51 @@ def reconcile(tenancy_id: int, *, now: Callable[[], datetime]) -> int | None:
 
 
 def _run(run: Pass) -> None:
-    if not run.tenancy.generation:
-        run.held.write(lease_until=None, next_look_at=run.now() + AGAIN_WHEN_TRUE, attempts=0)
+    if not run.tenancy.generation or run.tenancy.stage == Stage.GONE:
+        run.held.give_back(next_look_at=run.now() + AGAIN_WHEN_TRUE, attempts=0)
         return
-    failpoints.reach("provision.write")
-    desired = tenancy_objects(run.tenancy.desired)
+    failpoints.reach("provision.write", of=run.tenancy.pk)
+    spec = run.tenancy.desired
+    desired = tenancy_objects(spec)
     run.wanted = [Key.of(manifest) for manifest in desired]
-    pause = breaker.seconds_left(run.tenancy.cluster_id)
+    cluster = run.tenancy.cluster
+    pause = pace.seconds_to_wait(cluster, now=run.began)
     if pause:
         raise _no_answer(run, retry_after=pause)
-    client = client_for(run.tenancy.cluster)
-    live = observe(client, desired, run.tenancy.pk)
-    for step in plan(desired, live):
+    if cluster.delivery == Cluster.Delivery.GIT:
+        run.writes = git_delivery.make_true(
+            git_delivery.Turn(run.tenancy, run.held, run.now, observe), desired
+        )
+        pace.has_answered(cluster, now=run.now())
+        return
+    kueue.check(cluster.kueue_version)
+    client = client_for(cluster)
+    if not run.tenancy.stands:
+        _remove(run, client)
+        return
+    live = observe(client, desired, selector(spec), is_new=not run.tenancy.observed_generation)
+    steps = run.settle(plan(desired, live), desired, live)
+    keepers.refuse_kept_by_others(steps, live)
+    run.pay(steps)
+    for step in steps:
         run.step(client, step)
-    breaker.has_answered(run.tenancy.cluster_id)
     write_status(run.tenancy, run.held, seen=run.seen, error=None, writes=run.writes, now=run.now(),
-                 next_look_at=run.now() + AGAIN_WHEN_TRUE, used=_used(live))  # fmt: skip
+                 next_look_at=run.now() + AGAIN_WHEN_TRUE, used=_used(live), drifts=run.drifts)  # fmt: skip
+    pace.has_answered(cluster, now=run.now())
+
+
+def _remove(run: Pass, client: Client) -> None:
+    """Delete what a team that left had here; nothing is made true any more."""
+    run.wanted = [Key("v1", "Namespace", "", run.tenancy.namespace)]
+    removal = Removal(
+        run.tenancy, client, pay=run.pay, renew=lambda: run.held.hold(now=run.now()), lost=LeaseLost
+    )
+    try:
+        removal.run()
+    finally:
+        run.writes = removal.writes
+    note_gone(run.tenancy, run.held, writes=run.writes, now=run.now())
+    pace.has_answered(run.tenancy.cluster, now=run.now())
 
 
 def _used(live: Mapping[Key, Manifest]) -> dict[str, int] | None:
@@ -122,7 +205,7 @@ def _used(live: Mapping[Key, Manifest]) -> dict[str, int] | None:
 
 def _said(run: Pass, error: ConnectorError, *, seconds: float) -> ConnectorError:
     """The failure as people read it: a cluster that hangs is named, not the call that happened to find out."""
-    if not breaker.kept_waiting(run.tenancy.cluster_id, error, seconds=seconds):
+    if not pace.kept_waiting(run.tenancy.cluster, error, seconds=seconds, now=run.now()):
         return error
     logger.warning("cluster does not answer", extra={"error": error.message})
     return _no_answer(run, retry_after=breaker.seconds_left(run.tenancy.cluster_id))
@@ -146,24 +229,37 @@ def _failed(run: Pass, error: ConnectorError) -> None:
     rest += [Seen.waiting(key, now=run.now()) for key in unseen[1:]]
     logger.warning("tenancy not true", extra={"error": error.message, "writes": run.writes})
     write_status(run.tenancy, run.held, seen=[*run.seen, *rest], error=error, writes=run.writes, now=run.now(),
-                 next_look_at=run.now() + wait)  # fmt: skip
+                 next_look_at=run.now() + wait, drifts=run.drifts)  # fmt: skip
 
 
-def observe(client: Client, desired: Sequence[Manifest], tenancy_id: int) -> dict[Key, Manifest]:
-    """What stands on the cluster: all that carries the tenancy's label, and whatever else sits in a wanted place."""
+def observe(
+    client: Client, desired: Sequence[Manifest], mine: str, *, is_new: bool = False
+) -> dict[Key, Manifest]:
+    """What stands on the cluster: all that the selector finds, and whatever else sits in a wanted place.
+
+    Of a namespace only the wanted place is read, because none is ever pruned. The same goes for what is cluster-wide
+    while the tenancy `is_new`: a list of it reads every team's, and what is too much is found once it is true.
+    """
     live: dict[Key, Manifest] = {}
-    mine = f"{TENANCY_LABEL}={tenancy_id}"
-    for api_version, kind, namespace in dict.fromkeys(
-        (m["apiVersion"], m["kind"], m["metadata"].get("namespace")) for m in desired
-    ):
-        for found in client.list((api_version, kind), namespace, label_selector=mine):
-            found.setdefault("apiVersion", api_version)
-            found.setdefault("kind", kind)
-            live[Key.of(found)] = found
-    for manifest in desired:
-        key = Key.of(manifest)
-        if key not in live:
-            other = client.get(key.ref, key.name, key.namespace or None)
-            if other is not None:
-                live[key] = other
+    absent = set[str]()
+    keys = [Key.of(manifest) for manifest in desired]
+    _read(client, [key for key in keys if key.ref == NAMESPACE], absent, live)
+    places = dict.fromkeys((key.ref, key.namespace) for key in keys)
+    spaces = dict.fromkeys(key.namespace for key in keys if key.namespace)
+    for ref, namespace in places | dict.fromkeys((ref, space) for ref in SOMETIMES for space in spaces):
+        if ref != NAMESPACE and namespace not in absent and (namespace or not is_new):
+            live |= {Key.of(one): one for one in client.list(ref, namespace or None, label_selector=mine)}
+    _read(client, keys, absent, live)
     return live
+
+
+def _read(client: Client, keys: Iterable[Key], absent: set[str], live: dict[Key, Manifest]) -> None:
+    """Put what sits in these places into `live`, and the namespaces that are not there into `absent`."""
+    for key in keys:
+        if key in live or key.namespace in absent or (key.ref == NAMESPACE and key.name in absent):
+            continue
+        found = client.get(key.ref, key.name, key.namespace or None)
+        if found is not None:
+            live[key] = found
+        elif key.ref == NAMESPACE:
+            absent.add(key.name)

@@ -1,7 +1,7 @@
 """What a pass saw, as conditions and a line per object; written once per pass under the lease's number."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -11,15 +11,17 @@ from audit.actors import PORTAL
 from audit.events import Kind
 from audit.log import record
 from connectors.errors import ConnectorError, PermanentError
+from provisioning import failpoints
 from provisioning.doorbell import ring_on_commit
-from provisioning.lease import Lease
+from provisioning.drifting import Drifts, close, conditions
+from provisioning.lease import LET_GO, Lease
 from provisioning.models import Tenancy
 from provisioning.plan import Key
 
 
 @dataclass(frozen=True)
 class Seen:
-    """One line of the checklist: `state` is `true`, `failed` or `waiting`; `since` an ISO time."""
+    """One line of the checklist: `state` is `true`, `changed`, `failed` or `waiting`; `since` an ISO time."""
 
     kind: str
     name: str
@@ -27,6 +29,11 @@ class Seen:
     state: str
     since: str
     message: str = ""
+
+    @classmethod
+    def of(cls, key: Key, state: str, *, now: datetime) -> "Seen":
+        """An object in any state."""
+        return cls(key.kind, key.name, key.namespace, state, now.isoformat())
 
     @classmethod
     def true(cls, key: Key, *, now: datetime) -> "Seen":
@@ -39,47 +46,77 @@ class Seen:
         return cls(key.kind, key.name, key.namespace, "failed", now.isoformat(), message)
 
     @classmethod
+    def changed(cls, key: Key, message: str, *, now: datetime) -> "Seen":
+        """An object that was changed from elsewhere and is left alone."""
+        return cls(key.kind, key.name, key.namespace, "changed", now.isoformat(), message)
+
+    @classmethod
     def waiting(cls, key: Key, *, now: datetime) -> "Seen":
         """An object that the pass did not come to."""
         return cls(key.kind, key.name, key.namespace, "waiting", now.isoformat())
 
 
+@dataclass(frozen=True)
+class Said:
+    """How a pass ended that neither failed nor saw everything true: the condition, and whether no more will come."""
+
+    status: str
+    reason: str
+    message: str
+    is_true: bool
+
+
 def write_status(
-    tenancy: Tenancy,
-    lease: Lease,
-    *,
-    seen: Sequence[Seen],
-    error: ConnectorError | None,
-    writes: int,
-    now: datetime,
-    next_look_at: datetime,
-    used: Mapping[str, int] | None = None,
-) -> bool:
+    tenancy: Tenancy, lease: Lease, *, seen: Sequence[Seen], error: ConnectorError | None, writes: int, now: datetime,
+    next_look_at: datetime, used: Mapping[str, int] | None = None, said: Said | None = None,
+    drifts: Drifts | None = None,
+) -> bool:  # fmt: skip
     """End a pass: record the generation that was read, release the lease, and tell the audit log of a change.
 
-    `used` is what the queue said of its use in this pass, None where it was not read or says nothing.
-
-    Returns False, and changes nothing, when the lease is no longer the newest.
+    `used` is what the queue said of its use in this pass, None where it was not read or says nothing; `drifts` what
+    was found changed from elsewhere, None where the pass did not come to look. Returns False, and changes nothing,
+    when the lease is no longer the newest.
     """
-    condition = _ready(tenancy, error, now)
-    fields = _outcome(tenancy, is_true=error is None, used=used, now=now) | {
+    condition, is_true = _ready(tenancy, error, said, drifts, now), said.is_true if said else error is None
+    fields = _outcome(tenancy, is_true=is_true, used=used, now=now) | {
         "objects_seen": _since_kept(tenancy.objects_seen, seen),
-        "conditions": [condition],
+        "conditions": [condition, *_drifted(tenancy, error, drifts, now)],
         "next_look_at": next_look_at,
-        "lease_until": None,
     }
+    if drifts is not None and error is None:
+        fields["rendered"] = drifts.rendered
     with transaction.atomic():
-        # By its own key: the usual order looks at team and cluster, and would lock their rows too.
-        rows = Tenancy.objects.select_for_update(no_key=True).filter(pk=tenancy.pk, lease_no=lease.number)
-        newest = rows.order_by().first()
-        if newest is None:
+        if not _let_go(tenancy, lease, fields, now=now):
             return False
-        if newest.generation != tenancy.generation:
-            fields["next_look_at"] = now
-            ring_on_commit(tenancy.pk)
-        lease.write(**fields)
-        _tell(tenancy, condition, error, writes)
+        if error is None and drifts is not None and drifts.repairing:
+            close(tenancy, drifts, writes=writes, now=now)
+        if said is None:
+            _tell(tenancy, condition, error, writes, repaired=bool(drifts and drifts.repairing))
+        failpoints.reach("provision.status")
     return True
+
+
+def _let_go(tenancy: Tenancy, lease: Lease, fields: Mapping[str, Any], *, now: datetime) -> bool:
+    """Write what was seen and let go; what is wanted otherwise by now is looked at at once. False without the lease."""
+    rows = Tenancy.objects.filter(pk=tenancy.pk, lease_no=lease.number).order_by()
+    if rows.filter(generation=tenancy.generation).update(**LET_GO, **fields):
+        return True
+    if not rows.update(**{**LET_GO, **fields, "next_look_at": now}):
+        lease.come_back()
+        return False
+    ring_on_commit(tenancy.pk)
+    return True
+
+
+def _drifted(
+    tenancy: Tenancy, error: ConnectorError | None, drifts: Drifts | None, now: datetime
+) -> list[dict[str, str]]:  # fmt: skip
+    """The condition `Drifted`, if something differs still; what was known stays when the pass did not come to look."""
+    if drifts is None:
+        return [each for each in tenancy.conditions if each["type"] == "Drifted"]
+    rows = [row for row, _ in drifts.left.values()]
+    rows += drifts.repairing if error is not None else []
+    return conditions([], rows, drifts.left, now=now)
 
 
 def _outcome(
@@ -96,13 +133,13 @@ def _outcome(
     return fields
 
 
-def _tell(tenancy: Tenancy, condition: dict[str, str], error: ConnectorError | None, writes: int) -> None:
-    """One event when something became true, was repaired or failed for a new reason; none for an idle look."""
+def _tell(
+    tenancy: Tenancy, condition: dict[str, str], error: ConnectorError | None, writes: int, *, repaired: bool
+) -> None:
+    """One event when something became true or failed for a new reason; none for an idle look or a repair."""
     details: dict[str, Any]
-    if error is None and not tenancy.is_settled:
+    if error is None and (not tenancy.is_settled or (writes and not repaired)):
         kind, details = Kind.TENANCY_CONVERGED, {"generation": tenancy.generation, "writes": writes}
-    elif error is None and writes:
-        kind, details = Kind.DRIFT_REPAIRED, {"generation": tenancy.generation, "writes": writes}
     elif error is not None and tenancy.ready["message"] != condition["message"]:
         kind, details = Kind.TENANCY_FAILED, {"reason": condition["reason"], "message": error.message}
     else:
@@ -110,8 +147,16 @@ def _tell(tenancy: Tenancy, condition: dict[str, str], error: ConnectorError | N
     record(kind, actor=PORTAL, subject=("tenancy", tenancy.pk), team_id=tenancy.team_id, **details)
 
 
-def _ready(tenancy: Tenancy, error: ConnectorError | None, now: datetime) -> dict[str, str]:
-    if error is None:
+def _ready(
+    tenancy: Tenancy, error: ConnectorError | None, said: Said | None, drifts: Drifts | None, now: datetime
+) -> dict[str, str]:
+    if said is not None:
+        status, reason, message = said.status, said.reason, said.message
+    elif error is None and drifts is not None and drifts.left:
+        many = f"{len(drifts.left)} objects that were" if len(drifts.left) > 1 else "1 object that was"
+        message = f"Everything stands as wanted, but for {many} changed from elsewhere."
+        status, reason = "True", "Drifted"
+    elif error is None:
         status, reason, message = "True", "AllObjectsTrue", "Every object stands as wanted."
     elif isinstance(error, PermanentError):
         status, reason, message = "False", "Refused", error.message
@@ -131,4 +176,4 @@ def _ready(tenancy: Tenancy, error: ConnectorError | None, now: datetime) -> dic
 def _since_kept(before: Sequence[dict[str, str]], seen: Sequence[Seen]) -> list[dict[str, str]]:
     """The lines with the time since when each has been in its state."""
     since = {(o["kind"], o["name"], o["state"]): o["since"] for o in before}
-    return [asdict(s) | {"since": since.get((s.kind, s.name, s.state), s.since)} for s in seen]
+    return [{**vars(s), "since": since.get((s.kind, s.name, s.state), s.since)} for s in seen]

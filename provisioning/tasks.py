@@ -4,24 +4,36 @@ from celery import shared_task
 from django.utils import timezone
 
 from fleet.models import Cluster
-from provisioning import look, reconcile
+from provisioning import look, pace, reconcile, whole_cluster
 from provisioning.doorbell import ring
-from provisioning.models import Tenancy
-
-MOST_AT_ONCE = 200
 
 
 @shared_task(name="provisioning.tasks.reconcile_tenancy")
 def reconcile_tenancy(tenancy_id: int) -> None:
-    """Make one tenancy true; does nothing when another worker is at it."""
-    reconcile.reconcile(tenancy_id, now=timezone.now)
+    """Make one tenancy true, and ring for the next of its cluster; does nothing when another worker is at it.
+
+    Whoever found no place at work comes by when a place is free again, not when the next sweep happens to look.
+    """
+    if reconcile.reconcile(tenancy_id, now=timezone.now) is not None:
+        following = pace.next_due(tenancy_id, now=timezone.now())
+        if following is not None:
+            ring(following)
 
 
 @shared_task(name="provisioning.tasks.sweep")
 def sweep() -> None:
-    """Ring for every tenancy whose look is due: a lost message, a dead worker and drift all end here."""
-    due = Tenancy.objects.due(timezone.now()).order_by("next_look_at").values_list("pk", flat=True)
-    for tenancy_id in due[:MOST_AT_ONCE]:
+    """Ring for what is due, clusters taking turns: a lost message, a dead worker and drift all end here."""
+    now = timezone.now()
+    for tenancy_id in pace.fair(now=now):
+        ring(tenancy_id)
+    for cluster_id in pace.to_look_through(now=now):
+        look_through_cluster.apply_async(args=[cluster_id], expires=60)
+
+
+@shared_task(name="provisioning.tasks.look_through_cluster")
+def look_through_cluster(cluster_id: int) -> None:
+    """Compare everything that is settled on a cluster with what stands there; what differs gets a pass of its own."""
+    for tenancy_id in whole_cluster.look_through(cluster_id, now=timezone.now):
         ring(tenancy_id)
 
 

@@ -4,7 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from provisioning.manifests import CPU_FLAVOR, GPU
+from fleet.names import RESOURCE
+from provisioning.spec import CPU_FLAVOR
 
 WHOLE = re.compile(r"[0-9]{1,9}", re.ASCII)
 
@@ -19,7 +20,9 @@ def gpus_used(cluster_queue: Mapping[str, Any]) -> dict[str, int] | None:
         return None
     return {
         flavor["name"]: sum(
-            _count(one.get("total")) for one in flavor.get("resources") or () if one.get("name") == GPU
+            _count(one.get("total"))
+            for one in flavor.get("resources") or ()
+            if RESOURCE.fullmatch(str(one.get("name")))
         )
         for flavor in flavors
         if flavor.get("name") not in (None, CPU_FLAVOR)

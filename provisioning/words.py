@@ -9,7 +9,10 @@ PLAIN: Mapping[tuple[str, str], str] = {
     ("ServiceAccount", ""): "who jobs run as",
     ("RoleBinding", ""): "the group may work here",
     ("NetworkPolicy", "default-deny"): "no traffic unless allowed",
+    ("NetworkPolicy", "allow-jupyterhub"): "notebooks and their hub may talk",
+    ("NetworkPolicy", "allow-shared-services"): "services that all teams may call",
     ("NetworkPolicy", ""): "traffic inside the team, and names",
+    ("ConfigMap", "quartermaster-dashboard"): "the team’s dashboard in Grafana",
     ("PersistentVolumeClaim", ""): "shared disk for data sets",
     ("ClusterQueue", ""): "the team’s GPUs and their line",
     ("LocalQueue", ""): "where jobs are handed in",
@@ -23,6 +26,10 @@ def plain(kind: str, name: str) -> str:
 
 def state_words(*, settled: bool, reason: str) -> tuple[str, str]:
     """The badge of a tenancy, tone and word, from whether it is settled and the reason of its condition."""
+    if settled and reason == "Drifted":
+        return "waiting", "Changed elsewhere"
     if settled:
-        return "good", "All true"
+        return ("good", "Committed") if reason == "Committed" else ("good", "All true")
+    if reason == "Parked":
+        return "bad", "Parked"
     return ("bad", "Failed") if reason == "Refused" else ("moving", "Setting up")

@@ -1,5 +1,6 @@
 """What every test can count on: a database and a Redis of its process's own, and nothing left in them."""
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,6 +29,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if any(place in item.path.parents for place in AGAINST_THE_CLOCK):
             item.add_marker(pytest.mark.flaky(reruns=2))
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector pass over what stays to the end anyway: modules and tests are a million objects."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
 
 
 @pytest.fixture(scope="session")

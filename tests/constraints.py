@@ -44,8 +44,11 @@ from fleet.models import Cluster, Flavor
 from onboarding.models import Onboarding
 from provisioning.models import Tenancy
 from tests import factories
+from tests.allocations import attacks as allocations
 from tests.approvals import attacks as approvals
 from tests.notices import attacks as notices
+from tests.onboarding import attacks as leaving
+from tests.provisioning import attacks as drift
 from tests.scene import DAY, NOW, Scene, scene
 
 if TYPE_CHECKING:
@@ -149,6 +152,8 @@ NAMED: Mapping[str, Attack] = {
     "one_row_per_idempotency_key": lambda w: add(Idempotency(user=w.scene.ada, route="r", key="k", body_hash="x")),
     "a_cluster_name_is_a_dns_label": lambda w: Cluster.objects.update(name="a.b"),
     "borrowing_is_at_most_as_much_again": lambda w: Cluster.objects.update(borrow_percent=101),
+    "repairs_stop_for_a_reason": lambda w: Cluster.objects.update(braked_at=NOW),
+    "a_cluster_may_be_written_to": lambda w: Cluster.objects.update(writes_per_second=0),
     "a_flavor_is_on_a_cluster_once": lambda w: only(factories.flavor(w.scene.flavor.cluster)).update(name="a100"),
     "a_flavor_name_is_a_dns_label": lambda w: Flavor.objects.update(name="A100"),
     "allocated_gpus_are_not_negative": lambda w: Flavor.objects.update(allocated=F("allocated") - 4),
@@ -158,9 +163,14 @@ NAMED: Mapping[str, Attack] = {
     "a_namespace_has_one_tenancy": lambda w: only(w.other_place).update(namespace=w.scene.tenancy.namespace),
     "nothing_unwanted_was_observed": lambda w: only(w.other_place).update(observed_generation=F("generation") + 1),
     "a_tenancy_has_a_known_environment": lambda w: only(w.other_place).update(environment="prod"),
+    "a_tenancy_has_a_known_isolation": lambda w: only(w.other_place).update(isolation="planet"),
+    "a_place_at_work_is_held_once": lambda w: Tenancy.objects.update(cluster=w.scene.flavor.cluster_id, slot=1),
+    "a_share_is_1_to_100": lambda w: only(w.other_place).update(weight=0),
     "a_request_is_granted_once": lambda w: only(w.other_allocation).update(reference=w.allocation.reference),
     "an_allocation_holds_a_gpu": lambda w: only(w.allocation).update(gpus=0),
-    "an_allocation_ends_after_it_starts": lambda w: only(w.allocation).update(until=F("starts_at")),
+    "an_allocation_ends_after_it_starts": lambda w: only(w.allocation).update(
+        until=F("starts_at"), remind_at=None
+    ),
     "an_end_has_a_reason": lambda w: only(w.allocation).update(ended_at=NOW),
     "a_team_has_one_budget_a_month": lambda w: add(
         Budget(team=w.scene.team, month=NOW.date().replace(day=1), limit_usd=1)
@@ -173,7 +183,10 @@ NAMED: Mapping[str, Attack] = {
     "a_day_of_use_is_counted_once": lambda w: add(day_of_use(w), day_of_use(w)),
     "no_more_is_used_than_is_held": lambda w: add(day_of_use(w, used_sum=3)),
     "a_sample_is_of_what_is_held": lambda w: add(day_of_use(w, samples=3)),
+    **allocations.NAMED,
     **notices.NAMED,
+    **drift.NAMED,
+    **leaving.NAMED,
     **approvals.NAMED,
 }  # fmt: skip
 UNIQUE: Mapping[str, Attack] = {
@@ -196,6 +209,8 @@ UNIQUE: Mapping[str, Attack] = {
 # Further ways around a rule that has more than one side.
 ALSO: Mapping[str, Attack] = {
     **notices.ALSO,
+    **drift.ALSO,
+    **leaving.ALSO,
     **approvals.ALSO,
     "two stand-ins at one time": lambda w: add(stand_in(w), stand_in(w, starts_at=NOW + DAY)),
     "a stand-in moved over another": move_over_another,

@@ -1,13 +1,15 @@
 """One look at the audit log twice a second per process, while anybody listens; told to each by what they may see."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import structlog
 from asgiref.sync import sync_to_async
 from django.db import DatabaseError, connections
 
+from audit.events import Kind
 from audit.models import Event
 
 logger = structlog.get_logger(__name__)
@@ -16,6 +18,10 @@ MOST_AT_ONCE = 500
 MOST_UNREAD = 1000
 # What concerns everybody who is signed in, and not one team.
 FOR_ALL = frozenset({"cluster", "flavor"})
+# What happens to a team's objects and is shown on the page of their cluster, too: `details` names it by its id.
+OF_CLUSTERS = frozenset(kind for kind in Kind.values if kind.startswith("drift.")) | {
+    Kind.DRIFT_REPAIRED.value
+}
 
 
 @dataclass(frozen=True)
@@ -34,18 +40,20 @@ class Sight:
 
 @dataclass(frozen=True)
 class News:
-    """That something changed: the event's number, its subject, and its team."""
+    """That something changed: the event's number, its subject, its team, and the cluster it happened on, if one."""
 
     seq: int
     subject: str
     subject_id: str
     team_id: int | None
+    cluster_id: int | None = None
 
     def message(self) -> str:
         """The server-sent events of it (WHATWG HTML, section 9.2): the thing, its team, and the list of clusters."""
         names = [f"{self.subject}-{self.subject_id}"] if self.subject else []
         names += [f"team-{self.team_id}"] if self.team_id is not None else []
-        names += ["clusters"] if self.subject in FOR_ALL else []
+        names += [f"cluster-{self.cluster_id}"] if self.cluster_id is not None else []
+        names += ["clusters"] if self.subject in FOR_ALL or self.cluster_id is not None else []
         return "".join(f"id: {self.seq}\ndata: changed {name}\n\n" for name in dict.fromkeys(names))
 
 
@@ -128,10 +136,21 @@ def news_after(seq: int) -> list[News]:
     """What was written to the audit log after an event, oldest first."""
     try:
         rows = Event.objects.filter(seq__gt=seq).order_by("seq")
-        found = rows.values_list("seq", "subject_type", "subject_id", "team_id")[:MOST_AT_ONCE]
-        return [News(number, kind, subject_id, team_id) for number, kind, subject_id, team_id in found]
+        found = rows.values_list("seq", "subject_type", "subject_id", "team_id", "kind", "details")[
+            :MOST_AT_ONCE
+        ]
+        return [
+            News(number, subject, subject_id, team_id, _cluster(kind, details))
+            for number, subject, subject_id, team_id, kind, details in found
+        ]
     finally:
         connections.close_all()
+
+
+def _cluster(kind: str, details: Mapping[str, Any]) -> int | None:
+    """The cluster that an event of drift happened on; what people typed into details is never taken for one."""
+    cluster = details.get("cluster") if kind in OF_CLUSTERS else None
+    return cluster if isinstance(cluster, int) else None
 
 
 broadcaster = Broadcaster()

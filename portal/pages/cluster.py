@@ -14,6 +14,8 @@ from accounts.visitors import visitor
 from approvals.models import Request
 from fleet.models import Cluster
 from fleet.presenting import bar, health, trouble
+from portal.pages import drift_board
+from provisioning.commits import newest_of
 from provisioning.models import Tenancy
 from provisioning.words import state_words
 
@@ -31,7 +33,7 @@ COLUMNS = [
 def cluster(request: HttpRequest, name: str) -> HttpResponse:
     """A cluster's health, capacity and the tenancies that the person may see."""
     user = visitor(request)
-    found = get_object_or_404(Cluster, name=name)
+    found = get_object_or_404(Cluster.objects.counted(), name=name)
     asked = dict(
         Request.objects.waiting()
         .filter(flavor__cluster=found)
@@ -39,12 +41,18 @@ def cluster(request: HttpRequest, name: str) -> HttpResponse:
         .annotate(gpus=Sum("gpus"))
     )
     flavors = list(found.flavors.all())
-    rows = Tenancy.objects.visible_to(user).filter(cluster=found).select_related("team")[:MOST_TENANCIES]
+    rows = (
+        Tenancy.objects.present()
+        .visible_to(user)
+        .filter(cluster=found)
+        .select_related("team")[:MOST_TENANCIES]
+    )
     context = {
         "cluster": found, "badge": health(found), "trouble": trouble(found), "columns": COLUMNS,
         "bars": [{"bar": bar(flavor, asked=asked.get(flavor.pk, 0)), "flavor": flavor} for flavor in flavors],
         "rows": [_line(row) for row in rows], "may_manage": user.may(Permission.MANAGE_CLUSTERS),
         "facts": _facts(found), "now": timezone.now(),
+        "drifts": drift_board.panel(found, by=user, now=timezone.now()),
     }  # fmt: skip
     return render(request, "fleet/cluster.html", context)
 
@@ -61,12 +69,73 @@ def _line(row: Tenancy) -> dict[str, Any]:
 
 
 def _facts(found: Cluster) -> list[dict[str, Any]]:
+    unknown = "not known yet" if found.is_observed else "not observed"
     return [
         {"label": "Name", "copyable": found.name},
         {"label": "Purpose", "text": found.get_purpose_display()},
         {"label": "Region", "text": found.region},
-        {"label": "Kubernetes", "text": found.version or "not known yet"},
+        {"label": "Kubernetes", "text": found.version or unknown},
+        {"label": "Kueue", "text": found.kueue_version or unknown},
+        {"label": "Teams", "text": _teams(found)},
+        {"label": "Changed by others", "text": _drifted(found)},
+        {
+            "label": "Writes",
+            "text": f"{found.writes_per_second} a second, {found.most_at_once} teams at once",
+        },
         {"label": "Cohort", "text": found.cohort},
-        {"label": "May borrow", "text": f"{found.borrow_percent} % of its own"},
+        {"label": "Teams may borrow", "text": _borrowing(found)},
+        *_delivery(found),
+        {
+            "label": "Last contact",
+            **({"at": found.last_contact_at} if found.last_contact_at else {"text": "not yet"}),
+        },
         {"label": "Looked at", **({"at": found.looked_at} if found.looked_at else {"text": "not yet"})},
+    ]
+
+
+def _borrowing(found: Cluster) -> str:
+    return f"up to {found.borrow_percent} % of what they hold" if found.borrow_percent else "nothing"
+
+
+def _teams(found: Cluster) -> str:
+    here, wrong = (getattr(found, name) for name in ("tenancies_here", "tenancies_not_true"))
+    if not here:
+        return "none yet"
+    if wrong:
+        return f"{here}, {wrong} of them not as wanted"
+    if not found.is_observed:
+        return f"{here}, all committed"
+    return (
+        f"{here}, as wanted but for what others changed"
+        if _number_drifted(found)
+        else f"{here}, all as wanted"
+    )
+
+
+def _drifted(found: Cluster) -> str:
+    if not found.is_observed:
+        return "not observed"
+    number = _number_drifted(found)
+    return f"{number} object{'' if number == 1 else 's'}" if number else "nothing"
+
+
+def _number_drifted(found: Cluster) -> int:
+    """Objects changed by others about which nothing was decided, as `Cluster.objects.counted()` has it."""
+    number: int = getattr(found, "drifted")  # noqa: B009
+    return number
+
+
+def _delivery(found: Cluster) -> list[dict[str, Any]]:
+    """How what is wanted gets there: for a repository its address, its branch and what was committed last."""
+    if found.delivery != Cluster.Delivery.GIT:
+        return [{"label": "Delivered by", "text": found.get_delivery_display()}]
+    newest = newest_of(found)
+    last: list[dict[str, Any]] = [{"label": "Last commit", "text": "nothing yet"}]
+    if newest is not None:
+        last = [{"label": "Last commit", "copyable": newest.short}, {"label": "Committed", "at": newest.at}]
+    return [
+        {"label": "Delivered by", "text": f"Git: {found.get_git_way_display().lower()}"},
+        {"label": "Repository", "text": found.git_url},
+        {"label": "Branch", "text": found.git_branch},
+        *last,
     ]

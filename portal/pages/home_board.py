@@ -4,17 +4,19 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Window
+from django.db.models import Count, Exists, Q, Window
 from django.urls import reverse
 
 from accounts.models import User
 from accounts.roles import Permission
-from allocations.models import Allocation
+from allocations.models import Allocation, Brake
 from approvals.models import Request
 from approvals.presenting import ask_link
 from approvals.states import State
 from approvals.task_page import to_do
 from fleet.models import Cluster
+from onboarding.leaving_page import to_confirm
+from onboarding.models import Departure
 from portal.pages.team_board import holding
 from provisioning.models import Tenancy
 
@@ -25,6 +27,7 @@ MOST_TO_DECIDE, MOST_WAITING, MOST_HELD, MOST_AGAIN, MOST_BROKEN = 5, 5, 8, 3, 5
 def board(user: User, *, now: datetime) -> Part:
     """The page's context; parts that are empty are left out by the template."""
     decides = user.may(Permission.DECIDE_AS_PLATFORM) or user.may(Permission.DECIDE_AS_LEADERSHIP)
+    leaving, brakes = stopped(user, now=now)
     own = list(
         Request.objects.of_member(user).filter(requester=user)
         .select_related("team", "flavor__cluster", "tenancy").prefetch_related("steps")[:20]
@@ -40,7 +43,8 @@ def board(user: User, *, now: datetime) -> Part:
         "tasks": to_do(user) if user.may(Permission.DECIDE_AS_PLATFORM) else [],
         "waiting": [waiting(row) for row in own if row.state == State.WAITING][:MOST_WAITING],
         "held": [{"team": row.team, "line": holding(row, now=now)} for row in held],
-        "again": again(own, now=now), "broken": broken(user), "has_team": bool(user.team_ids),
+        "again": again(own, now=now), "leaving": leaving, "broken": [*brakes, *broken(user)],
+        "has_team": bool(user.team_ids),
         "sees_all": user.may(Permission.SEE_ALL_TEAMS),
         "live": " ".join(f"team-{pk}" for pk in sorted(user.team_ids)) + " clusters",
         "ask": {"label": "Ask for GPUs", "href": reverse("request-new")},
@@ -99,22 +103,43 @@ def again(own: Sequence[Request], *, now: datetime) -> list[Part]:
     return list(found.values())
 
 
+def stopped(user: User, *, now: datetime) -> tuple[list[Part], list[Part]]:
+    """What waits for a platform lead because it is large: teams that leave, and many ends; one query if none does."""
+    if not (user.may(Permission.REMOVE_TEAMS) and user.may(Permission.MANAGE_BUDGETS)):
+        return [], []
+    leaving = Exists(Departure.objects.open().filter(confirmed_at=None))
+    leaves, ends = User.objects.filter(pk=user.pk).values_list(leaving, Exists(Brake.objects.open())).get()
+    brakes = [
+        {"what": f"{row.due} ends are held back", "why": "So many at one moment may be a wrong clock.",
+         "href": reverse("ends-held-back"), "since": row.clock}
+        for row in (Brake.objects.open() if ends else [])
+    ]  # fmt: skip
+    return to_confirm(now=now) if leaves else [], brakes
+
+
 def broken(user: User) -> list[Part]:
-    """Clusters that do not answer, and places that could not be set up, as far as the person may see them."""
-    clusters = Cluster.objects.filter(enabled=True, reachable=False)
-    if not user.may(Permission.MANAGE_CLUSTERS):
-        clusters = clusters.filter(tenancies__team__in=user.team_ids).distinct()
-    places = Tenancy.objects.visible_to(user).filter(is_true=False, last_looked_at__isnull=False)
-    failed = [
-        row for row in places.select_related("team", "cluster")[:50] if row.ready["reason"] == "Refused"
-    ]
-    lines = [
-        {"what": f"{row.title} does not answer", "why": row.message, "href": reverse("cluster", args=[row.name]),
-         "since": row.last_contact_at}
-        for row in clusters
-    ] + [
+    """Clusters that do not answer or are not repaired, and places that could not be set up, as far as one sees them."""
+    clusters = Cluster.objects.filter(enabled=True)
+    if user.may(Permission.MANAGE_CLUSTERS):
+        clusters = clusters.filter(Q(reachable=False) | Q(braked_at__isnull=False))
+    else:
+        here = Tenancy.objects.present().filter(team__in=user.team_ids)
+        clusters = clusters.filter(reachable=False, tenancies__in=here).distinct()
+    was_tried = Q(last_looked_at__isnull=False) | Q(parked_at__isnull=False)
+    places = Tenancy.objects.visible_to(user).filter(was_tried, is_true=False)
+    failed = [row for row in places.select_related("team", "cluster")[:50] if row.has_failed]
+    lines = [_cluster_line(row) for row in clusters] + [
         {"what": f"{row.team.name} could not be set up on {row.cluster.title}", "why": row.ready["message"],
          "href": reverse("team", args=[row.team.slug]), "since": datetime.fromisoformat(row.ready["since"])}
         for row in failed
     ]  # fmt: skip
     return lines[:MOST_BROKEN]
+
+
+def _cluster_line(row: Cluster) -> Part:
+    page = reverse("cluster", args=[row.name])
+    if row.reachable is False:
+        return {"what": f"{row.title} does not answer", "why": row.message, "href": page,
+                "since": row.last_contact_at}  # fmt: skip
+    return {"what": f"Repairs on {row.title} have stopped", "why": row.brake_reason, "href": f"{page}#drift",
+            "since": row.braked_at}  # fmt: skip

@@ -6,15 +6,33 @@ from audit.events import Kind
 from audit.models import Event
 
 SENTENCES: Mapping[str, str] = {
-    Kind.REQUEST_SUBMITTED: "Asked for {gpus} × {flavor}",
+    Kind.REQUEST_SUBMITTED: "Asked for {what}",
+    Kind.REQUEST_EDITED: "Now asks for {what}",
+    Kind.REQUEST_APPROVED: "{what} approved",
+    Kind.REQUEST_REJECTED: "{what} rejected",
+    Kind.REQUEST_WITHDRAWN: "{what} taken back",
+    Kind.REQUEST_LAPSED: "{what} lapsed: nobody decided in time",
     Kind.ALLOCATION_ISSUED: "{gpus} × {flavor} given to the team",
     Kind.ALLOCATION_RETURNED: "{returned} × {flavor} given back",
+    Kind.ALLOCATION_RENEWED: "{renewed} × {flavor} go on under a renewal",
     Kind.ALLOCATION_EXPIRED: "{gpus} × {flavor} reached their end",
     Kind.TENANCY_CONVERGED: "All objects true on the cluster",
     Kind.TENANCY_FAILED: "Could not be set up",
+    Kind.TENANCY_PARKED: "Tried no more",
     Kind.DRIFT_REPAIRED: "A change from elsewhere was put right",
     Kind.TEAM_CREATED: "Team created",
     Kind.BUDGET_SOFT_REACHED: "{percent} % of the budget of {month} set aside",
+}
+
+# Of events from before it was written down.
+UNKNOWN = {
+    "what": "GPUs",
+    "gpus": "",
+    "flavor": "GPUs",
+    "returned": "",
+    "renewed": "",
+    "percent": "",
+    "month": "",
 }
 
 
@@ -22,6 +40,6 @@ def sentence(event: Event, *, products: Mapping[str, str] | None = None) -> tupl
     """What happened without who did it, and who did it; `products` puts the names people use for flavors."""
     if event.kind not in SENTENCES:
         return f"{event.actor_name} {event.words}", ""
-    details = {"gpus": "", "flavor": "GPUs", "returned": "", "percent": "", "month": "", **event.details}
+    details = {**UNKNOWN, **event.details}
     details["flavor"] = (products or {}).get(details["flavor"], details["flavor"])
     return SENTENCES[event.kind].format_map(details), event.actor_name

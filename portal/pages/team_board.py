@@ -6,25 +6,31 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from django.db.models import Exists, OuterRef
 from django.urls import reverse
 
 from accounts.models import Membership, Team, User
 from accounts.roles import Permission
-from allocations.models import Allocation
+from allocations import leftover_words
+from allocations.models import Allocation, Leftover
 from allocations.months import this_month
 from approvals.models import Request
 from approvals.presenting import state_of
+from approvals.task_page import of_tenancies
 from audit.events import Kind
 from audit.models import Event
 from onboarding.checklist import checklist
+from onboarding.leaving_page import open_of_team
+from onboarding.models import Departure
 from portal.pages.sentences import sentence
 from provisioning.models import Tenancy
 
 Part = dict[str, Any]
-MOST_PEOPLE, MOST_REQUESTS, MOST_EVENTS, MOST_NEXT = 24, 6, 8, 4
+MOST_PEOPLE, MOST_REQUESTS, MOST_EVENTS, MOST_NEXT = 24, 6, 8, 6
 ENDS_SOON = timedelta(days=3)
-LOUD = {"tenancy.failed": "bad", "request.rejected": "bad", "refused": "bad", "tenancy.converged": "good",
-        "request.approved": "good", "allocation.issued": "good", "allocation.expired": "past"}  # fmt: skip
+LOUD = {"tenancy.failed": "bad", "tenancy.parked": "bad", "request.rejected": "bad", "refused": "bad",
+        "tenancy.converged": "good", "request.approved": "good", "allocation.issued": "good",
+        "allocation.expired": "past"}  # fmt: skip
 CAUSES = {Kind.TEAM_CREATED, Kind.REQUEST_SUBMITTED}
 
 
@@ -37,20 +43,24 @@ class Holding:
     where: str
     usd_per_day: Decimal
     until: datetime
+    kept_until: datetime
     tone: str
     word: str
 
 
 def find(slug: str, user: User) -> Team | None:
-    """The team, if the person may see it."""
-    return Team.objects.visible_to(user).filter(slug=slug).first()
+    """The team, if the person may see it; `leaves` says whether any of its leaving is asked for or under way."""
+    leaves = Exists(Departure.objects.open().filter(team=OuterRef("pk")))
+    return Team.objects.visible_to(user).annotate(leaves=leaves).filter(slug=slug).first()
 
 
 def board(team: Team, *, by: User, now: datetime) -> Part:
     """The page's context; `team` comes from `find`."""
     rows = list(Allocation.objects.of_month(now).filter(team=team).select_related("flavor__cluster"))
     held = [row for row in rows if row.ended_at is None]
-    tenancies = list(Tenancy.objects.filter(team=team).select_related("cluster", "project"))
+    left = leftover_words.open_of_team(team.pk)
+    tenancies = list(Tenancy.objects.present().filter(team=team).select_related("cluster", "project"))
+    apart = of_tenancies(tenancies, viewer=by)
     asked = list(
         Request.objects.with_holding().filter(team=team)
         .select_related("flavor__cluster", "tenancy", "requester")[:MOST_REQUESTS]
@@ -61,11 +71,14 @@ def board(team: Team, *, by: User, now: datetime) -> Part:
         "is_member": team.pk in by.team_ids,
         "may_give_back": team.pk in by.team_ids or by.may(Permission.MANAGE_BUDGETS),
         "holdings": [holding(row, now=now) for row in held],
-        "places": [place(row, by=by) for row in tenancies],
+        "departures": open_of_team(team, now=now) if getattr(team, "leaves") else [],  # noqa: B009
+        "left": leftover_words.lines(left, now=now),
+        "places": [place(row, by=by) | {"apart": apart.get(row.pk)} for row in tenancies],
         "people": [person(row) for row in people[:MOST_PEOPLE]], "more_people": len(people) > MOST_PEOPLE,
         "ask_columns": ["Asked for", "By", "State", {"label": "When", "kind": "end"}],
         "asked": [ask_line(row, now=now) for row in asked],
-        "story": story(team, held, tenancies, products=_products(held, asked)), "live": live_names(team, tenancies),
+        "story": story(team, held, tenancies, left, products=_products(held, asked), now=now),
+        "live": live_names(team, tenancies),
     }  # fmt: skip
 
 
@@ -96,8 +109,8 @@ def holding(row: Allocation, *, now: datetime) -> Holding:
     soon = row.until - now < ENDS_SOON
     return Holding(
         pk=row.pk, what=f"{row.gpus} × {row.flavor.product} {row.flavor.memory_gb} GB", where=row.flavor.cluster.title,
-        usd_per_day=row.usd_per_day, until=row.until, tone="ending" if soon else "good",
-        word="Ending soon" if soon else "Held",
+        usd_per_day=row.usd_per_day, until=row.until, kept_until=row.kept_until, tone="ending" if soon else "good",
+        word="In its grace" if row.until <= now else "Ending soon" if soon else "Held",
     )  # fmt: skip
 
 
@@ -106,8 +119,12 @@ def place(row: Tenancy, *, by: User) -> Part:
     may_retry = row.team_id in by.team_ids or by.may(Permission.MANAGE_CLUSTERS)
     retry = reverse("look-again", args=[row.pk]) if may_retry else ""
     away = row.cluster.reachable is False
+    may_share = by.may(Permission.MANAGE_CLUSTERS)
     return {
+        "drift_url": f"{reverse('cluster', args=[row.cluster.name])}#drift" if may_share and row.is_drifting else "",
+        "shares_url": reverse("tenancy-shares", args=[row.pk]) if may_share else "",
         "tenancy": row, "cluster": row.cluster, "checklist": checklist(row, title=row.cluster.title, retry=retry),
+        "parked": f"{row.ready['message']} {row.explanation}" if row.parked_at else "", "retry": retry,
         "away": f"{row.cluster.title} does not answer: {row.cluster.message}" if away else "",
     }  # fmt: skip
 
@@ -131,9 +148,10 @@ def _products(held: Sequence[Allocation], asked: Sequence[Request]) -> dict[str,
 
 
 def story(
-    team: Team, held: Sequence[Allocation], tenancies: Sequence[Tenancy], *, products: Mapping[str, str]
-) -> list[Part]:
-    """The newest events in order of time, what moves now, and the ends that are known.
+    team: Team, held: Sequence[Allocation], tenancies: Sequence[Tenancy], left: Sequence[Leftover], *,
+    products: Mapping[str, str], now: datetime,
+) -> list[Part]:  # fmt: skip
+    """The newest events in order of time, what moves now, and every step of the ends that are known.
 
     `products` says how people call a flavor. Of one second, what was asked stands before what came of it.
     """
@@ -143,15 +161,17 @@ def story(
     past = [event_entry(event, products=products) for event in told]
     moving = [_moving(row) for row in tenancies if not row.is_settled]
     ends = [
-        {"phase": "future", "title": f"{row.gpus} × {row.flavor.product} in {row.flavor.cluster.title} end",
-         "at": row.until}
-        for row in sorted(held, key=lambda row: row.until)[:MOST_NEXT]
+        {"phase": "future", "title": step.words, "at": step.at,
+         "why": f"{row.gpus} × {row.flavor.product} in {row.flavor.cluster.title}"}
+        for row in held
+        for step in row.next_steps(now)
     ]  # fmt: skip
-    return past + moving + ends
+    ahead = sorted([*ends, *leftover_words.coming_stops(left, now=now)], key=lambda part: part["at"])
+    return past + moving + [*leftover_words.now_running(left, now=now)] + ahead[:MOST_NEXT]
 
 
 def _moving(row: Tenancy) -> Part:
-    failed = row.ready["reason"] == "Refused"
+    failed = row.has_failed
     title = f"Could not be set up in {row.cluster.title}" if failed else f"Setting up in {row.cluster.title}"
     why = "" if row.ready["reason"] == "NotLookedYet" else row.ready["message"]
     return {

@@ -2,12 +2,19 @@
 
 from django.urls import path
 
-from portal.pages import audit, cluster, events, palette, styleguide, teams
+from portal.pages import audit, cluster, drift, events, palette, styleguide, teams
 
 urlpatterns = [
     path("teams/", teams.teams, name="teams"),
     path("teams/<slug:slug>/", teams.team, name="team"),
     path("clusters/<slug:name>/", cluster.cluster, name="cluster"),
+    path("clusters/<slug:name>/release-brake", drift.release_brake, name="release-brake"),
+    path("drift/<int:pk>/", drift.drift, name="drift"),
+    path("drift/<int:pk>/repair", drift.repair, name="drift-repair"),
+    path("drift/<int:pk>/adopt", drift.adopt, name="drift-adopt"),
+    path("drift/<int:pk>/give-up", drift.give_up, name="drift-give-up"),
+    path("drift/<int:pk>/ignore", drift.ignore, name="drift-ignore"),
+    path("drift/<int:pk>/take-up", drift.take_up, name="drift-take-up"),
     path("audit/", audit.audit, name="audit"),
     path("audit/check", audit.check, name="audit-check"),
     path("palette", palette.palette, name="palette"),

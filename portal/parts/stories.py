@@ -53,6 +53,7 @@ def object_checklist(checklist: Part) -> Context:
         "all_true": all_true,
         "failed": sum(item["tone"] == "bad" for item in items),
         "true": sum(item["tone"] == "good" for item in items),
+        "done": checklist.get("done", "true"),
     }
 
 

@@ -77,19 +77,17 @@ def test_who_decides_nothing_lends_nothing(priya: User) -> None:
     assert (answer.status_code, answer.json()["code"]) == (403, "nothing_to_lend")
 
 
-def test_a_token_that_only_asks_lends_no_seat_and_still_writes(priya: User) -> None:
+def test_a_token_that_only_asks_lends_no_seat_and_sets_no_tier(priya: User) -> None:
     team = factories.team("Vision")
     caller = Caller(priya, ApiToken.Scope.ASK)
     answer = caller.post("delegations/", wanted(factories.person("Ada")))
     assert (answer.status_code, answer.json()["detail"]) == (
-        403, "This token asks and never decides. Create one that may decide.",
+        403, "This token asks; it decides and sets nothing. Create one that may decide.",
     )  # fmt: skip
     assert caller.get("delegations/").status_code == 200
-    assert caller.patch(f"teams/{team.slug}/", {"tier": "trusted"}).status_code == 200
-    assert (
-        Caller(priya, ApiToken.Scope.READ).patch(f"teams/{team.slug}/", {"tier": "standard"}).status_code
-        == 403
-    )
+    for scope in (ApiToken.Scope.ASK, ApiToken.Scope.READ):
+        answer = Caller(priya, scope).patch(f"teams/{team.slug}/", {"tier": "trusted"})
+        assert (answer.status_code, answer.json()["code"]) == (403, "permission_denied")
 
 
 @pytest.mark.parametrize(
@@ -97,13 +95,14 @@ def test_a_token_that_only_asks_lends_no_seat_and_still_writes(priya: User) -> N
     [
         ("read", "GET", "approve", True), ("read", "POST", "create", False), ("ask", "POST", "create", True),
         ("ask", "POST", "approve", False), ("ask", "GET", "approve", True), ("write", "POST", "approve", True),
+        ("ask", "DELETE", "forgotten", False),
     ],
 )  # fmt: skip
-def test_an_endpoint_names_the_actions_that_decide(
+def test_an_endpoint_names_the_changes_that_only_ask(
     priya: User, scope: str, method: str, action: str, may: bool
 ) -> None:
     class View:
-        decides = frozenset({"approve"})
+        asking = frozenset({"create"})
 
     request: Any = type("Request", (), {"user": priya, "auth": ApiToken(scope=scope), "method": method})()
     view: Any = View()

@@ -2,8 +2,11 @@
 
 import pytest
 
+from tests.provisioning.conftest import kubernetes, kubernetes_server, place
 from tests.scene import Scene
 from tests.scene import scene as make
+
+__all__ = ["kubernetes", "kubernetes_server", "place", "scene"]
 
 
 @pytest.fixture

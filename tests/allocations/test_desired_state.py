@@ -1,13 +1,17 @@
 """From what a team holds to what its tenancy should be."""
 
 from allocations.desired_state import Kind, Place, desired
+from provisioning.naming import namespace_of
 from provisioning.spec import FlavorQuota, TenancySpec
+
+SPACE = namespace_of(team="vision", project="detection")
+GROUP = "00000000-0000-4000-9000-000000000001"
 
 
 def place(*, borrow_percent: int = 0) -> Place:
     return Place(
-        tenancy=7, team="vision", project="detection", cost_centre="CC-1", environment="dev", namespace="qm-vision",
-        entra_group="group", cohort="quartermaster", storage_class="", borrow_percent=borrow_percent,
+        tenancy=7, team="vision", project="detection", cost_centre="CC-1", environment="dev", namespace=SPACE,
+        entra_group=GROUP, cohort="quartermaster", storage_class="", borrow_percent=borrow_percent,
     )  # fmt: skip
 
 
@@ -17,8 +21,8 @@ H100 = Kind(name="h100", cpu_per_gpu=16, memory_gib_per_gpu=128)
 
 def test_it_carries_over_the_place_and_sorts_the_flavors() -> None:
     assert desired(place(), kinds=[H100, A100], held={"a100": 3}) == TenancySpec(
-        tenancy=7, team="vision", project="detection", cost_centre="CC-1", environment="dev", namespace="qm-vision",
-        entra_group="group", cohort="quartermaster", storage_class="",
+        tenancy=7, team="vision", project="detection", cost_centre="CC-1", environment="dev", namespace=SPACE,
+        entra_group=GROUP, cohort="quartermaster", storage_class="",
         flavors=(
             FlavorQuota(name="a100", gpus=3, borrow=0, cpu_per_gpu=8, memory_gib_per_gpu=64),
             FlavorQuota(name="h100", gpus=0, borrow=0, cpu_per_gpu=16, memory_gib_per_gpu=128),

@@ -53,7 +53,13 @@ def step(w: Any, **fields: Any) -> Step:
 
 def task(w: Any, **fields: Any) -> Task:
     """A task that nobody has taken."""
-    return Task(request=w.approved, **({"created_at": NOW} | fields))
+    return Task(**({"request": w.approved, "created_at": NOW} | fields))
+
+
+def apart(w: Any, **fields: Any) -> Task:
+    """A subscription that Priya wants somebody to make."""
+    usual = {"kind": "set_apart", "tenancy": w.scene.tenancy, "wanted_by": w.scene.priya, "created_at": NOW}
+    return Task(**(usual | fields))
 
 
 def version(w: Any, **fields: Any) -> PolicyVersion:
@@ -119,10 +125,18 @@ NAMED: Mapping[str, Attack] = {
     "an_approving_vote_says_how_many": lambda w: add(vote(w, w.scene.priya, count=None)),
     "two_people_put_a_policy_in_force": lambda w: add(version(w, activated_by=w.scene.priya)),
     "a_draft_in_force_is_closed": lambda w: add(draft(w, became=PolicyVersion.objects.get(number=1))),
+    "an_offering_ends_in_a_known_way": lambda w: add(setting(when_over="never")),
+    "grace_is_a_week_at_most": lambda w: add(setting(grace_hours=169)),
+    "a_drain_is_30_days_at_most": lambda w: add(setting(drain_hours=721)),
+    "one_renewal_waits_at_a_time": lambda w: Request.objects.exclude(pk=w.approved.pk).update(
+        renews=w.approved, state="waiting", approved_count=None
+    ),
+    "a_renewal_is_of_gpus_of_an_earlier_request": lambda w: only(w.waiting).update(renews=w.waiting),
     "an_offering_is_known": lambda w: add(setting(key="lunch")),
     "an_offering_has_a_known_gate": lambda w: add(setting(gate="none")),
     "a_request_has_one_task_of_a_kind": lambda w: add(task(w), task(w)),
     "a_task_is_of_a_known_kind": lambda w: add(task(w, kind="lunch")),
+    "a_team_is_set_apart_once_at_a_time": lambda w: add(apart(w), apart(w)),
     "a_task_is_somebodys_once_taken": lambda w: add(task(w, state="taken")),
 }
 UNIQUE: Mapping[str, Attack] = {
@@ -144,6 +158,9 @@ ALSO: Mapping[str, Attack] = {
     "GPUs without a place": lambda w: only(w.waiting).update(tenancy=None),
     "a policy that nobody wrote": lambda w: add(version(w, proposed_by=None)),
     "a policy that nobody put in force": lambda w: add(version(w, activated_by=None)),
+    "a task for a request and a tenancy": lambda w: add(task(w, tenancy=w.scene.tenancy)),
+    "a task for nothing": lambda w: add(task(w, request=None)),
+    "a subscription that nobody wants": lambda w: add(apart(w, wanted_by=None)),
     "an open task of somebody": lambda w: add(task(w, assignee=w.scene.priya)),
     "a task done by nobody": lambda w: add(task(w, state="done", done_at=NOW)),
     "a task done at no time": lambda w: add(task(w, state="failed", assignee=w.scene.priya)),

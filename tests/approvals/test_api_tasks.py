@@ -58,7 +58,7 @@ def test_what_does_not_fit_is_refused(
 ) -> None:
     task = task_of(granted(scene, "volume"))
     assert lead.post(f"tasks/{task.pk}/{path}/", body).status_code == code
-    assert task_of(task.request).version == 1
+    assert task_of(task.asked).version == 1
 
 
 def test_members_do_not_carry_out_what_they_asked_for(scene: Scene) -> None:

@@ -9,13 +9,15 @@ from django.utils import timezone
 
 from accounts.models import User
 from accounts.refusals import BadInput
-from approvals import bulk
+from allocations.models import Allocation
+from approvals import bulk, renewing
+from approvals.actions import submit
 from approvals.bulk import Chosen
 from approvals.listing import with_all
 from approvals.models import Decision, Request
 from tests import factories
 from tests.calling import Caller
-from tests.scene import Scene
+from tests.scene import DAY, Scene
 
 pytestmark = pytest.mark.django_db
 
@@ -43,6 +45,25 @@ def test_it_adds_up_gpus_and_money(scene: Scene) -> None:
     )  # a GPU costs a dollar an hour here, and an hour of the two days is over
     assert sum(purse.before - purse.after for purse in found.purses) == found.usd
     assert found.too_much == []
+
+
+def test_of_a_renewal_only_what_is_new_counts(scene: Scene) -> None:
+    now = timezone.now()
+    first = factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=2, days=2, now=now)
+    held = Allocation.objects.get(reference=first.reference)
+    longer = renewing.wanted(
+        with_all(Request.objects.filter(pk=first.pk)).get(), until=held.until + 60 * DAY, reason="It is not done yet.",
+        now=now,
+    )  # fmt: skip
+    renewal = submit(longer, by=scene.ada, now=now)
+    assert (renewal.state, first.state) == ("waiting", "approved")
+    found = effect(renewal, ask(scene, 3))
+    (pool,) = found.pools
+    assert (found.gpus, found.kept, pool.gpus) == (3, 2, 3)
+    (purse, *_) = effect(renewal).purses
+    # Two GPUs at a dollar an hour, from the present end on.
+    assert effect(renewal).usd == Decimal(2 * 24 * 60)
+    assert purse.before >= purse.after
 
 
 def test_what_they_have_set_aside_already_counts_as_left(scene: Scene) -> None:

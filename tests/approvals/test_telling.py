@@ -6,8 +6,8 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
 from accounts.roles import Role
-from approvals import telling
-from approvals.actions import answer, submit
+from approvals import clockwork, telling
+from approvals.actions import answer, submit, withdraw
 from approvals.decisions import approve, ask_back, reject
 from approvals.models import Request
 from approvals.request_page import sentence
@@ -17,7 +17,7 @@ from notices.kinds import NoticeKind, Way
 from notices.message import Message
 from notices.models import Channel, Notice, Preference
 from tests import factories
-from tests.scene import NOW, Scene
+from tests.scene import DAY, NOW, Scene
 
 
 def told(kind: NoticeKind) -> list[str]:
@@ -131,3 +131,22 @@ def test_telling_takes_as_many_queries_for_twenty_as_for_two(scene: Scene, leads
         telling.waits(request, step, now=NOW)
     assert len(seen) == 9, [query["sql"][:90] for query in seen]
     assert User.objects.filter(notices__kind=NoticeKind.REQUEST_WAITING).distinct().count() == leads + 2
+
+
+def test_those_who_were_asked_are_told_once_that_it_was_taken_back(scene: Scene) -> None:
+    request = scene.ask(5)
+    clockwork.look(request.pk, now=NOW + DAY)
+    assert told(NoticeKind.REQUEST_REMINDER) == ["Marcus Weber", "Priya Raman"]
+    withdraw(request.pk, by=scene.ada, now=NOW + DAY)
+    assert told(NoticeKind.REQUEST_WITHDRAWN) == ["Marcus Weber", "Priya Raman"]
+    notice = Notice.objects.filter(kind=NoticeKind.REQUEST_WITHDRAWN).latest("id")
+    assert (notice.pace, notice.link) == ("digest", f"/requests/{request.pk}/")
+    assert notice.said.title == "Taken back: 5 × A100 for Vision"
+    assert notice.said.sentence == "Ada Okafor took it back. There is nothing left to decide."
+
+
+def test_nobody_hears_of_what_was_taken_back_before_they_were_asked(scene: Scene) -> None:
+    Preference.objects.create(person=scene.marcus, kind=NoticeKind.REQUEST_WAITING, pace="none")
+    request = scene.ask(5)
+    withdraw(request.pk, by=scene.ada, now=NOW)
+    assert told(NoticeKind.REQUEST_WITHDRAWN) == ["Priya Raman"]

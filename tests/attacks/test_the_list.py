@@ -185,6 +185,7 @@ SHOWN_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
         RATES + "test_the_call_over_the_limit_is_told_when_to_come_back",
         RATES + "test_reading_and_writing_are_counted_apart_and_tokens_of_a_person_together",
         VIEWS + "test_too_many_starts_from_one_address_are_refused_for_a_minute",
+        "tests.faults.test_rates:test_a_person_who_calls_two_web_servers_in_turns_has_one_limit",
     )),
     "A47": ("pages of any size", (
         REQUESTS + "test_parameters_that_do_not_fit_are_400",

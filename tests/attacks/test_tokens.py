@@ -11,8 +11,8 @@ from tests.calling import Caller
 from tests.world import World
 
 
-def everything_that_decides(here: World) -> list[tuple[str, str, dict[str, Any]]]:
-    """Each call that decides something."""
+def everything_that_decides_or_sets(here: World) -> list[tuple[str, str, dict[str, Any]]]:
+    """Each call that decides something, and some that set tiers, prices, money and shares."""
     waiting = f"requests/{here.own.waiting.pk}/"
     one = {"request": here.own.waiting.pk, "version": 1, "verdict": "approve"}
     draft = f"policy/drafts/{here.draft.pk}/"
@@ -22,6 +22,11 @@ def everything_that_decides(here: World) -> list[tuple[str, str, dict[str, Any]]
         ("POST", f"{draft}activate/", {}),
         ("POST", "delegations/", {"to": str(here.people["member"].oid), "until": "2099-01-01T00:00:00Z"}),
         ("POST", "tasks/1/take/", {}), ("POST", "tasks/1/done/", {"note": "Done."}),
+        ("PATCH", f"teams/{here.own.team.slug}/", {"tier": "trusted"}), ("PATCH", "offerings/openai/", {"prices": {}}),
+        ("PATCH", f"flavors/{here.flavor.pk}/", {"price_per_gpu_hour": "0.01"}),
+        ("PUT", f"teams/{here.own.team.slug}/budgets/2026-12/", {"limit_usd": "1.00"}),
+        ("PATCH", f"tenancies/{here.own.tenancy.pk}/shares/", {"weight": 9}),
+        ("PUT", f"tenancies/{here.own.tenancy.pk}/protection/", {"on": False}),
         ("POST", "tasks/1/cannot/", {"note": "Full."}), ("POST", "tasks/1/give/", {"to": None}),
     ]  # fmt: skip
 
@@ -29,7 +34,7 @@ def everything_that_decides(here: World) -> list[tuple[str, str, dict[str, Any]]
 @pytest.mark.parametrize("scope", ["read", "ask"])
 def test_a_token_without_the_scope_decides_nothing(here: World, scope: str) -> None:
     caller = Caller(here.people["platform_lead"], scope)
-    before, calls = state_of_everything(), everything_that_decides(here)
+    before, calls = state_of_everything(), everything_that_decides_or_sets(here)
     for method, path, body in calls:
         answer = caller.send(method, path, body, **{"If-Match": '"1"'})
         assert (answer.status_code, answer.json()["code"]) == (403, "permission_denied"), path
@@ -37,16 +42,19 @@ def test_a_token_without_the_scope_decides_nothing(here: World, scope: str) -> N
     assert len(refusals()) == len(calls)
 
 
-def test_every_endpoint_that_decides_says_so() -> None:
-    from approvals.api import DECISIONS, RequestEndpoint
-    from approvals.api_bulk import DecisionEndpoint
-    from approvals.api_policy import DraftEndpoint
-    from approvals.api_tasks import TaskEndpoint
+def test_a_token_that_asks_may_ask_and_change_nothing_else() -> None:
+    from portal.api import nested, router
 
-    assert RequestEndpoint.decides >= DECISIONS
-    assert "create" in DecisionEndpoint.decides
-    assert "activate" in DraftEndpoint.decides
-    assert {"take", "give", "done", "cannot"} <= TaskEndpoint.decides
+    found = [getattr(pattern.callback, "cls", None) for pattern in [*router.urls, *nested]]
+    asking = {(view.__name__, name) for view in found if view for name in getattr(view, "asking", ())}
+    assert asking == {
+        *(("RequestEndpoint", name) for name in (
+            "create", "partial_update", "add_comment", "preview", "withdraw", "let_go", "renew", "preview_renewal",
+            "answer",
+        )),
+        ("AllocationEndpoint", "give_back"), ("TenancyEndpoint", "look_again"), ("TeamEndpoint", "create"),
+        ("DepartureEndpoint", "create"), ("DepartureEndpoint", "withdraw"), ("EffectEndpoint", "create"),
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("scope", ["read", "ask"])

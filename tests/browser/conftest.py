@@ -22,6 +22,8 @@ PHONE: ViewportSize = {"width": 390, "height": 844}
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 ARGUMENTS = ["--no-sandbox", "--disable-background-networking", "--disable-component-update"]
 SIZES = {"desk": DESK, "phone": PHONE}
+# Each size and each theme once: together they would show nothing more.
+LOOKS = [("desk", "light"), ("phone", "dark")]
 
 Open = Callable[..., Page]
 

@@ -8,10 +8,9 @@ from playwright.sync_api import expect
 
 from approvals.models import Request
 from tests import factories
-from tests.browser.conftest import Open, arrives, overflow, violations
+from tests.browser.conftest import LOOKS, Open, arrives, overflow, violations
 from tests.scene import Scene
 
-LOOKS = [(size, theme) for size in ("desk", "phone") for theme in ("light", "dark")]
 ACTIONS = ("Approve less…", "Ask", "Reject")
 
 

@@ -7,11 +7,10 @@ from playwright.sync_api import expect
 
 from approvals.models import Request
 from tests import factories
-from tests.browser.conftest import Open, overflow, violations
+from tests.browser.conftest import LOOKS, Open, overflow, violations
 from tests.scene import Scene
 
 NEW = "/requests/new"
-LOOKS = [(size, theme) for size in ("desk", "phone") for theme in ("light", "dark")]
 
 
 @pytest.mark.parametrize(("size", "theme"), LOOKS)

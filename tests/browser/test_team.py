@@ -6,9 +6,8 @@ from playwright.sync_api import expect
 from accounts.models import Team, User
 from accounts.roles import Role
 from tests import factories
-from tests.browser.conftest import Open, overflow, violations
+from tests.browser.conftest import LOOKS, Open, overflow, violations
 
-LOOKS = [(size, theme) for size in ("desk", "phone") for theme in ("light", "dark")]
 PAGES = ["/", "/teams/", "/teams/vision/", "/clusters/", "/clusters/training/", "/audit/", "/tokens/", "/palette?q=v",
          "/clusters/new", "/clusters/training/flavors/new", "/settings/notices/", "/settings/channels/",
          "/settings/channels/new", "/settings/deliveries/"]  # fmt: skip

@@ -81,8 +81,12 @@ def test_a_flavor_is_added_and_changed_and_keeps_its_name(priya: Caller) -> None
     path = answer["Location"]
     assert (answer.json()["price_per_gpu_hour"], answer.json()["free"]) == ("0.5300", 0)
     assert priya.patch(path, {"price_per_gpu_hour": "0.6125"}).json()["price_per_gpu_hour"] == "0.6125"
-    for field in ("name", "cluster", "allocated", "gpus_total", "id"):
+    for field in ("name", "cluster", "allocated", "id"):
         assert priya.patch(path, {field: "x"}).json()["errors"][0]["code"] == "unknown_field"
+    assert priya.patch(path, {"gpus_total": 8}).json()["code"] == "counted"
+    Cluster.objects.update(delivery="git")
+    told = priya.patch(path, {"gpus_total": 8}).json()
+    assert (told["gpus_total"], told["free"], told["gpus_seen_at"]) == (8, 8, None)
     assert priya.post("flavors/", flavor(on)).json()["code"] == "name_taken"
     assert priya.post("flavors/", flavor("nowhere")).status_code == 404
 

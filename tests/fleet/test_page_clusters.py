@@ -158,3 +158,97 @@ def test_others_change_nothing(client: Client, path: str, role: Role) -> None:
     assert client.get(path).status_code == 403
     assert client.post(path, TRAINING).status_code == 403
     assert Cluster.objects.count() == 1
+
+
+def test_the_list_says_how_many_teams_are_there_what_is_not_so_and_what_runs(client: Client) -> None:
+    client.force_login(factories.person("Ada"))
+    training = factories.cluster("training", kueue_version="v0.19.2")
+    factories.cluster("empty", delivery=Cluster.Delivery.GIT)
+    factories.make_true(factories.tenancy(on=training))
+    factories.tenancy(on=training)
+    page = client.get("/clusters/").content.decode()
+    for words in (
+        "2 teams here",
+        "1 not as wanted",
+        "No team is here yet",
+        "Kueue v0.19.2",
+        "through Git",
+        "Last contact",
+    ):
+        assert words in page
+    page = client.get("/clusters/training/").content.decode()
+    for words in ("2, 1 of them not as wanted", "v0.19.2", "20 a second, 4 teams at once", "nothing"):
+        assert words in page
+
+
+def test_a_kueue_that_is_too_old_is_no_refusal_of_ours(client: Client) -> None:
+    client.force_login(factories.person("Ada"))
+    factories.cluster(
+        "old", reachable=False, message="Kueue v0.15.1 is too old: the portal needs 0.16 or newer."
+    )
+    page = client.get("/clusters/").content.decode()
+    assert "Cannot be used" in page
+    assert "Kueue v0.15.1 is too old" in page
+
+
+def test_a_lead_sets_how_hard_a_cluster_is_worked_on(priya: Client) -> None:
+    factories.cluster("training")
+    page = priya.get("/clusters/training/edit").content.decode()
+    assert "Writes a second" in page
+    sent = {**TRAINING, "writes_per_second": "50", "most_at_once": "8"}
+    assert priya.post("/clusters/training/edit", sent).status_code == 302
+    assert Cluster.objects.values_list("writes_per_second", "most_at_once").get() == (50, 8)
+    refused = priya.post("/clusters/training/edit", {**sent, "most_at_once": "0"})
+    assert refused.status_code == 422
+    assert Cluster.objects.get().most_at_once == 8
+
+
+@pytest.mark.parametrize(
+    ("field", "typed"),
+    [("price_per_gpu_hour", "１２"), ("price_per_gpu_hour", "1e1"), ("price_per_gpu_hour", "1,5"),
+     ("memory_gb", "８０"), ("gpus_per_node", "٨"), ("cpu_per_gpu", "+8"), ("memory_gib_per_gpu", "8_0")],
+)  # fmt: skip
+def test_numbers_of_a_kind_of_gpu_are_plain_digits(priya: Client, field: str, typed: str) -> None:
+    factories.cluster("training")
+    answer = priya.post("/clusters/training/flavors/new", A100 | {field: typed})
+    assert (answer.status_code, Flavor.objects.exists()) == (422, False)
+    assert f'id="{field}-error"' in answer.content.decode() or f"id_{field}" in answer.content.decode()
+
+
+@pytest.mark.parametrize("field", ["borrow_percent", "writes_per_second", "most_at_once"])
+def test_numbers_of_a_cluster_are_plain_digits(priya: Client, field: str) -> None:
+    usual = TRAINING | {"writes_per_second": "20", "most_at_once": "4"}
+    answer = priya.post("/clusters/new", usual | {field: "２"})
+    assert (answer.status_code, Cluster.objects.exists()) == (422, False)
+    assert "Write a whole number in plain digits." in answer.content.decode()
+
+
+def test_gpus_that_nobody_counts_or_tells_are_said_to_be_unknown(priya: Client) -> None:
+    followed = factories.cluster(
+        "west", delivery="git", kubeconfig="", git_url="https://git.example.com/fleet.git"
+    )
+    factories.flavor(followed, "l40s", gpus_total=0, gpus_seen_at=None)
+    factories.flavor(factories.cluster("training"), "a100", gpus_total=0, gpus_seen_at=None)
+    for path in ("/clusters/", "/clusters/west/"):
+        assert "nobody has told how many there are" in priya.get(path).content.decode()
+    page = priya.get("/clusters/west/").content.decode()
+    assert "there is nothing to repair from here" in page
+    assert "not observed" in page
+    assert "nobody has told" not in priya.get("/clusters/training/").content.decode()
+
+
+def test_who_leads_tells_how_many_gpus_there_are_where_the_portal_does_not_see_them(priya: Client) -> None:
+    followed = factories.cluster(
+        "west", delivery="git", kubeconfig="", git_url="https://git.example.com/fleet.git"
+    )
+    factories.flavor(followed, "l40s", gpus_total=0, gpus_seen_at=None, allocated=0)
+    factories.flavor(factories.cluster("training"), "a100")
+    assert "GPUs there are" in priya.get("/clusters/west/flavors/l40s").content.decode()
+    assert "GPUs there are" not in priya.get("/clusters/training/flavors/a100").content.decode()
+    values = A100 | {"gpus_total": "8"}
+    assert priya.post("/clusters/west/flavors/l40s", values).status_code == 302
+    assert Flavor.objects.get(name="l40s").free == 8
+    page = priya.get("/clusters/west/").content.decode()
+    assert "told by platform leads, not counted" in page
+    priya.post("/clusters/training/flavors/a100", values)
+    assert Flavor.objects.get(name="a100").gpus_total == 24

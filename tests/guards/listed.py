@@ -7,9 +7,12 @@ CONTRACT, DECIDING = "tests.portal.test_api_contract:", "tests.attacks.test_deci
 DOCUMENT, LENDING = "tests.approvals.test_document:", "tests.accounts.test_delegation:"
 POLICY, TASKS = "tests.approvals.test_policy_actions:", "tests.approvals.test_tasks_of_people:"
 FRESH, LISTS = "tests.accounts.test_freshness:", "tests.attacks.test_lists:"
+ENDING, RENEWING = "tests.allocations.test_ending:", "tests.approvals.test_renewing:"
 D, NUMBERS = "tests.approvals.test_decisions:", "tests.attacks.test_numbers:"
+LEAVE = "tests.onboarding.test_leaving_rules:"
 CHAIN, HOOKS = "tests.audit.test_chain:", "tests.connectors.test_webhooks:"
-TOKEN_SCOPE = "tests.accounts.test_api_delegations:test_an_endpoint_names_the_actions_that_decide"
+BRAKE = "tests.provisioning.test_brake:"
+TOKEN_SCOPE = "tests.accounts.test_api_delegations:test_an_endpoint_names_the_changes_that_only_ask"
 TOKEN_ENDS = CONTRACT + "test_a_token_ends_when_it_is_revoked_expired_or_its_person_is_blocked"
 USABLE = "return self.filter(revoked_at=None, expires_at__gt=now, user__is_active=True)"
 
@@ -20,7 +23,7 @@ WHO = [
     Guard("accounts.authentication:SignedInWithScope.has_permission", "return token.scope == ApiToken.Scope.WRITE",
           "return True", TOKEN_SCOPE, {"scope": "read", "method": "POST", "action": "create", "may": False}),
     Guard("accounts.authentication:SignedInWithScope.has_permission",
-          'return getattr(view, "action", None) not in getattr(view, "decides", frozenset())',
+          'return action is None or action in getattr(view, "asking", frozenset())',
           "return True", TOKEN_SCOPE, {"scope": "ask", "method": "POST", "action": "approve", "may": False}),
     Guard("accounts.tokens:ApiTokenQuerySet.usable", USABLE, USABLE.replace("revoked_at=None, ", ""), TOKEN_ENDS),
     Guard("accounts.tokens:ApiTokenQuerySet.usable", USABLE, USABLE.replace("expires_at__gt=now, ", ""), TOKEN_ENDS),
@@ -139,4 +142,98 @@ REST = [
           HOOKS + "test_it_reads_nothing_but_an_https_address_of_a_host_and_a_path",
           {"url": "http://hooks.slack.com/x"}),
 ]  # fmt: skip
-MORE = [*WHO, *INPUT, *POLICIES, *REST]
+ENDS = [
+    Guard("allocations.ending:sweep", "if too_many(", "if False and (",
+          ENDING + "test_a_clock_that_jumps_ends_nothing_and_leads_are_told_once"),
+    Guard("allocations.ending:_answer", "if not by.may(Permission.MANAGE_BUDGETS):", "if False:",
+          ENDING + "test_only_a_platform_lead_lets_them_end_and_once"),
+    Guard("allocations.ending:_answer", "if not mine.update(", "if not dict(",
+          ENDING + "test_only_a_platform_lead_lets_them_end_and_once"),
+    Guard("allocations.reminding:remind", " or row.until <= now", "",
+          ENDING + "test_nobody_is_reminded_of_what_is_over"),
+    Guard("allocations.actions:hand_over", "if going < allocation.gpus:", "if False:",
+          RENEWING + "test_fewer_are_kept_longer_and_the_others_until_the_old_end"),
+    Guard("approvals.renewing:check", "if renewable.held(wanted.renewed_reference, now=now) is None:", "if False:",
+          RENEWING + "test_of_a_renewal_and_an_end_one_comes_first"),
+    Guard("approvals.renewing:check", "if waiting is not None:", "if False:",
+          RENEWING + "test_one_renewal_waits_at_a_time_whoever_writes"),
+    Guard("approvals.renewing:wanted", "if until <= held.until:", "if False:",
+          RENEWING + "test_an_earlier_end_and_strangers_are_refused"),
+]  # fmt: skip
+LEAVING = [
+    Guard("onboarding.leaving_actions:ask", "if not may_ask(team, by):", "if False:",
+          LEAVE + "test_who_may_ask_confirm_and_restore"),
+    Guard("onboarding.leaving_actions:confirm", "if not by.may(Permission.REMOVE_TEAMS):", "if False:",
+          LEAVE + "test_who_may_ask_confirm_and_restore"),
+    Guard("onboarding.leaving_actions:confirm", "if found.needs_second and found.asked_by_id == by.pk:", "if False:",
+          LEAVE + "test_for_production_another_platform_lead_confirms"),
+    Guard("onboarding.leaving_actions:confirm", "if seen(found) != seen_content:", "if False:",
+          LEAVE + "test_a_preview_that_has_changed_is_not_confirmed"),
+    Guard("onboarding.leaving_actions:confirm", "if name.strip() != found.team.name:", "if False:",
+          LEAVE + "test_the_name_is_typed_as_it_is_written", {"typed": "vision"}),
+    Guard("onboarding.leaving_actions:_check_protection", "if kept:", "if False:",
+          LEAVE + "test_what_is_protected_is_not_confirmed"),
+    Guard("onboarding.leaving_plan:may_delete", "if len(due) <= most:", "if True:",
+          "tests.onboarding.test_leaving_plan:test_too_many_at_once_wait_for_a_person"),
+    Guard("provisioning.leaving:protect", "if not by.may(Permission.REMOVE_TEAMS):", "if False:",
+          LEAVE + "test_only_platform_leads_take_the_protection_off"),
+    Guard("provisioning.leaving:announce", "if tenancy.is_protected:", "if False:",
+          LEAVE + "test_only_platform_leads_take_the_protection_off"),
+    Guard("provisioning.leaving:remove", "tenancy.retained_until > now", "False",
+          LEAVE + "test_before_its_date_nothing_is_drained_and_nothing_deleted"),
+    Guard("provisioning.leaving:drain", "tenancy.leaves_at > now", "False",
+          LEAVE + "test_a_clock_that_is_wrong_drains_nothing"),
+    Guard("provisioning.removing:is_of", "return is_ours(live) and owner", "return owner",
+          "tests.provisioning.test_leaving:test_only_both_marks_make_an_object_ours",
+          {"labels": {"quartermaster.io/tenancy": "7", "quartermaster.io/installation": "b2"}}),
+    Guard("provisioning.removing:is_of", " and owner(spec).items() <= marks.items()", "",
+          "tests.provisioning.test_leaving:test_only_both_marks_make_an_object_ours",
+          {"labels": {"app.kubernetes.io/managed-by": "quartermaster"}}),
+    Guard("allocations.actions:issue", "if not locked.is_here:", "if False:",
+          LEAVE + "test_nothing_new_is_issued_where_a_team_leaves"),
+    Guard("provisioning.lease:Lease.hold", "return self.renew(now=now)", "return True",
+          "tests.provisioning.test_pace:test_who_lost_its_lease_is_told_so_before_its_next_write"),
+    Guard("provisioning.pace:free_slot", "if len(live) >= most:", "if False:",
+          "tests.provisioning.test_pace:test_one_cluster_takes_no_place_from_another"),
+    Guard("provisioning.kueue:check", "if found and (int(found[1]), int(found[2])) < LEAST:", "if False:",
+          "tests.provisioning.test_kueue:test_what_is_too_old_is_refused_with_what_is_needed", {"version": "v0.15.4"}),
+]  # fmt: skip
+DRIFT = [
+    Guard("provisioning.brake:too_many", "if drifted <= most(there):", "if True:",
+          BRAKE + "test_up_to_ten_are_repaired_and_one_more_stops_everything"),
+    Guard("provisioning.brake:_stop", "filter(pk=cluster.pk, braked_at=None)", "filter(pk=cluster.pk)",
+          BRAKE + "test_it_is_set_and_told_once"),
+    Guard("provisioning.drifting:_decide", "if not stopped and row.is_open", "if row.is_open",
+          BRAKE + "test_nothing_is_written_while_it_is_on"),
+    Guard("provisioning.drifting:_may", "cluster.on_drift == Cluster.OnDrift.REPAIR and ", "",
+          BRAKE + "test_asking_means_no_write"),
+    Guard("provisioning.drifting:_may", "not row.contested and ", "",
+          BRAKE + "test_what_somebody_fights_for_is_not_written"),
+    Guard("provisioning.plan:_step", "if not is_ours(live) or _is_anothers(live, manifest):", "if False:",
+          BRAKE + "test_what_is_not_ours_is_never_written"),
+    Guard("provisioning.adopting:_refusal", "if not _is_adoptable(kind, path):", "if False:",
+          "tests.provisioning.test_drift_pages:test_the_api_lists_and_does_the_same"),
+    Guard("provisioning.drift_actions:_locked", "if not by.may(Permission.MANAGE_CLUSTERS):", "if False:",
+          "tests.provisioning.test_drift_pages:test_the_api_lists_and_does_the_same"),
+]  # fmt: skip
+FILES, ADDRESSES = "tests.provisioning.test_repository:", "tests.connectors.test_git:"
+BY_GIT = [
+    Guard("provisioning.repository:_put", "if found is not None and not broken", "if False",
+          FILES + "test_another_tenancys_folder_or_object_is_not_ours"),
+    Guard("provisioning.repository:_folder_changes", "if before is not None and not _is_marked(before, note):",
+          "if False:", FILES + "test_what_lies_in_our_place_and_is_not_ours_is_refused_in_words",
+          {"path": "kustomization.yaml"}),
+    Guard("provisioning.repository:_folder_changes", 'if one.get("kind") in NEVER_PRUNED', "if False",
+          FILES + "test_what_is_no_longer_wanted_goes_but_never_a_namespace_or_a_claim"),
+    Guard("provisioning.repository:tenancy_removal", "if not _is_marked(index, _note(owner)):", "if False:",
+          FILES + "test_a_folder_goes_only_for_its_own_tenancy"),
+    Guard("provisioning.keepers:refuse_kept_by_others", "if who:", "if False:",
+          "tests.provisioning.test_keepers:test_the_first_write_to_it_is_refused_in_words", {"verb": "update"}),
+    Guard("connectors.git_address:read", 'if parts.password is not None or (parts.scheme == "https" and',
+          "if (False and", ADDRESSES + "test_an_address_is_https_ssh_or_in_the_folder", {"url": "https://user:secret@github.com/a/b"}),
+    Guard("connectors.git_address:_local", "if path == inside or inside not in path.parents:", "if False:",
+          ADDRESSES + "test_an_address_is_https_ssh_or_in_the_folder", {"url": "/etc/passwd"}),
+    Guard("connectors.pinned:checked_address", "if any(", "if False and any(",
+          ADDRESSES + "test_no_inner_address_is_called", {"scheme": "https://", "host": "127.0.0.1"}),
+]  # fmt: skip
+MORE = [*WHO, *INPUT, *POLICIES, *REST, *DRIFT, *ENDS, *LEAVING, *BY_GIT]

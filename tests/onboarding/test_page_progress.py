@@ -10,9 +10,11 @@ from accounts.models import Team, User
 from accounts.roles import Role
 from audit.events import Kind
 from audit.models import Event
+from fleet.models import Cluster
 from onboarding.models import Onboarding
 from provisioning.models import Tenancy
 from tests import factories
+from tests.provisioning.specs import OBJECTS
 
 pytestmark = pytest.mark.django_db
 PAGE = "/teams/vision/onboarding"
@@ -41,17 +43,35 @@ def test_it_lists_every_object_before_a_worker_has_looked(
     client: Client, ada: User, onboarding: Onboarding
 ) -> None:
     page = client.get(PAGE).content.decode()
-    assert "0 of 10 objects true" in page
-    assert page.count(">Next<") == 10
+    assert f"0 of {OBJECTS} objects true" in page
+    assert page.count(">Next<") == OBJECTS
     assert 'hx-trigger="refresh, every 2s"' in page
 
 
 def test_it_says_how_long_it_took_once_all_is_true(client: Client, ada: User, onboarding: Onboarding) -> None:
     factories.make_true(onboarding.tenancy, at=onboarding.submitted_at + timedelta(seconds=1.2))
     page = client.get(PAGE).content.decode()
-    assert "10 objects, all true after" in page
+    assert f"{OBJECTS} objects, all true after" in page
     assert "1.2 s" in page
     assert "every 2s" not in page
+
+
+def test_what_nobody_observes_is_committed_and_never_said_to_be_true(
+    client: Client, ada: User, onboarding: Onboarding
+) -> None:
+    Cluster.objects.update(delivery="git", kubeconfig="")
+    made = factories.make_true(onboarding.tenancy)
+    made.objects_seen = [{**row, "state": "committed"} for row in made.objects_seen]
+    words = "Committed 1a2b3c4, not observed: the portal has no access to this cluster."
+    made.conditions = [{**made.ready, "status": "Unknown", "reason": "Committed", "message": words}]
+    made.save()
+    for path in (PAGE, "/teams/vision/"):
+        page = client.get(path).content.decode()
+        assert f"{OBJECTS} objects, all committed" in page
+        assert words in page
+        assert "all true" not in page
+    Tenancy.objects.update(generation=made.generation + 1)
+    assert f"{OBJECTS} objects, all committed" not in client.get("/teams/vision/").content.decode()
 
 
 def test_a_failed_line_opens_its_cause_and_a_way_to_try_again(

@@ -13,9 +13,12 @@ from django.urls import URLPattern, get_resolver
 from django.utils import timezone
 
 from accounts.models import ApiToken
+from allocations.models import Brake
 from approvals.models import Task
+from onboarding.models import Departure
+from provisioning.models import Drift, Tenancy
 from tests.calling import token_of
-from tests.world import World
+from tests.world import Side, World
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 ROLES = (
@@ -27,7 +30,10 @@ ROLES = (
     "leadership",
     "auditor",
     "read_token",
+    "ask_token",
 )
+# Of a platform lead, who may do more than their tokens.
+TOKENS = ("read_token", "ask_token")
 # Whoever sees no team but their own: for them another team's thing and a missing one are the same.
 BOUND = ("anonymous", "outsider", "member", "team_lead")
 OBJECTS = ("own", "other", "missing")
@@ -61,8 +67,15 @@ class Prober:
             side.team.pk: Task.objects.create(request=side.granted, created_at=timezone.now()).pk
             for side in (here.own, here.other)
         }
+        # A leaving that somebody asked for, in each team.
+        self.departures = {side.team.pk: departure(side).pk for side in (here.own, here.other)}
+        # Something that somebody changed on the cluster, in each team.
+        self.drifts = {side.team.pk: drifted(side).pk for side in (here.own, here.other)}
+        # Ends that wait for a platform lead: they are of no team.
+        self.brake = Brake.objects.create(clock=timezone.now(), due=11, live=11).pk
         self.tokens = {role: token_of(user) for role, user in here.people.items()}
         self.tokens["read_token"] = token_of(here.people["platform_lead"], ApiToken.Scope.READ)
+        self.tokens["ask_token"] = token_of(here.people["platform_lead"], ApiToken.Scope.ASK)
         self.pages = {role: Client(raise_request_exception=False) for role in ROLES}
         for role, user in here.people.items():
             self.pages[role].force_login(user)
@@ -76,7 +89,7 @@ class Prober:
         path = "/" + self.path(route, role, thing)
         is_api = route.startswith("api/")
         headers = {"Idempotency-Key": "matrix", "If-Match": '"1"'} if is_api else {}
-        if (is_api or role == "read_token") and role in self.tokens:
+        if (is_api or role in TOKENS) and role in self.tokens:
             headers["Authorization"] = f"Bearer {self.tokens[role]}"
         client = self.api if is_api else self.pages[role]
         # Signing out is undone too, in the database and in the browser.
@@ -100,16 +113,24 @@ class Prober:
         """What identifies a thing, by parameter."""
         side = self.here.own if thing == "own" else self.here.other
         found = {"slug": side.team.slug}
-        if "requests/" in route or "approvals/" in route:
-            found["pk"] = str(side.waiting.pk)
-        elif "tasks/" in route:
-            found["pk"] = str(self.tasks[side.team.pk])
-        elif "tenancies/" in route:
-            found["pk"] = str(side.tenancy.pk)
-        elif "allocations/" in route:
-            found["pk"] = str(side.allocation.pk)
-        elif "delegations/" in route or "stand-in/" in route:
-            found["pk"] = str(side.stand_in.pk)
+        own = thing == "own"
+        pks: list[tuple[str, Any]] = [
+            ("allocations/", side.allocation.pk),
+            ("/renew", side.granted.pk),
+            ("requests/", side.waiting.pk),
+            ("approvals/", side.waiting.pk),
+            ("tasks/", self.tasks[side.team.pk]),
+            ("departures/", self.departures[side.team.pk]),
+            ("leaving/", self.departures[side.team.pk]),
+            ("tenancies/", side.tenancy.pk),
+            ("delegations/", side.stand_in.pk),
+            ("stand-in/", side.stand_in.pk),
+            ("drift/", self.drifts[side.team.pk]),
+            ("expiry-brakes/", self.brake if own else MISSING["pk"]),
+        ]
+        named = next((pk for part, pk in pks if part in route), None)
+        if named is not None:
+            found["pk"] = str(named)
         elif "channels/" in route or "deliveries/" in route:
             found["pk"] = str(self.told(route)) if thing == "own" else MISSING["pk"]
         elif "policy/" in route:
@@ -141,6 +162,9 @@ class Prober:
             "api/v1/requests/<int:pk>/comments/": {"reason": "For the review."},
             "api/v1/teams/<slug:slug>/budgets/<str:month>/": {"limit_usd": "20000.00"},
             "api/v1/teams/<slug:slug>/": {"tier": "trusted"},
+            "api/v1/departures/": {"team": "vision", "reason": "The project is over."},
+            "api/v1/departures/<int:pk>/confirm/": {"name": "Vision"},
+            "api/v1/tenancies/<int:pk>/protection/": {"on": False},
             "api/v1/delegations/": {
                 "to": str(self.here.other.asker.oid), "until": (timezone.now() + timedelta(days=1)).isoformat(),
             },
@@ -150,6 +174,9 @@ class Prober:
             "api/v1/tasks/<int:pk>/give/": {"to": None},
             "api/v1/tasks/<int:pk>/done/": {"note": "There."},
             "api/v1/tasks/<int:pk>/cannot/": {"note": "No quota."},
+            "api/v1/drift/<int:pk>/ignore/": {
+                "reason": "A course.", "until": (timezone.now() + timedelta(days=1)).isoformat(),
+            },
             "api/v1/tokens/": {"name": "x", "scope": "read", "days": 1},
             "api/v1/clusters/": {"name": "new", "title": "New", "region": "x", "purpose": "training"},
             "api/v1/flavors/": {
@@ -160,8 +187,29 @@ class Prober:
         return json.dumps(bodies.get(route, {})) if route.startswith("api/") else ""
 
 
+def drifted(side: Side) -> Drift:
+    """The team's quota, changed by hand."""
+    now = timezone.now()
+    return Drift.objects.create(
+        tenancy=side.tenancy, kind="ResourceQuota", namespace=side.tenancy.namespace, name="team-quota", what="changed",
+        since=now, first_seen_at=now, fields=[{"path": "spec.hard.pods", "wanted": "50", "live": "80", "who": ""}],
+    )  # fmt: skip
+
+
 NO_ADDRESS = "api/(none)"
 FORM = "application/x-www-form-urlencoded"
+
+
+def departure(side: Side) -> Departure:
+    """A team's leaving that its asker asked for; its place is not protected any more."""
+    now = timezone.now()
+    Tenancy.objects.filter(pk=side.tenancy.pk).update(is_protected=False)
+    made = Departure.objects.create(
+        team=side.team, is_whole=False, leaves_at=now, hold=False, retention_days=30, reason="The project is over.",
+        needs_second=False, asked_by=side.asker, asked_at=now,
+    )  # fmt: skip
+    made.places.create(tenancy=side.tenancy)
+    return made
 
 
 def plain(answer: Any) -> str:

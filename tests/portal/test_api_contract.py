@@ -210,7 +210,21 @@ def test_the_secret_of_a_token_is_told_once(here: World) -> None:
 
 
 # These are told by forms on pages, and by workers to those who run the portal; the API refuses with none of them.
-NOT_OF_THE_API = {"answer_is_old", "foreign", "moment", "not_json", "number", "sent_already", "vanished"}
+NOT_OF_THE_API = {
+    "answer_is_old",
+    "foreign",
+    "kept_by_others",
+    "kueue_too_old",
+    "moment",
+    "namespace_kept",
+    "no_branch",
+    "no_kueue",
+    "not_json",
+    "number",
+    "pull_request_closed",
+    "sent_already",
+    "vanished",
+}
 
 
 def test_every_code_that_an_action_refuses_with_is_explained() -> None:

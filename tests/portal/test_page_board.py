@@ -10,9 +10,12 @@ from django.utils import timezone
 
 from accounts.models import Team, User
 from accounts.roles import Role
+from allocations.models import Brake
 from fleet.models import Cluster, Flavor
+from onboarding.models import Departure
 from provisioning.models import Tenancy
 from tests import factories
+from tests.provisioning.specs import OBJECTS
 from tests.sandbox.entra.running import Running
 
 pytestmark = pytest.mark.django_db
@@ -77,7 +80,7 @@ def test_a_team_shows_what_it_holds_and_what_ends_next(
     assert "Ending soon" in page
     assert "$176" in page
     assert f'href="/allocations/{held.pk}/give-back"' in page
-    assert "10 objects, all true" in page
+    assert f"{OBJECTS} objects, all true" in page
     assert "Ada Okafor" in page
     assert f"tenancy-{place.pk}" in page or f"team-{place.team_id}" in page
 
@@ -210,3 +213,48 @@ def fill(place: Tenancy, a100: Flavor, priya: User, number: int) -> None:
         factories.request(priya, place, a100, gpus=3)
         factories.request(asker, place, a100, gpus=1)
     factories.make_true(place)
+
+
+def test_a_lead_is_told_at_home_of_what_waits_for_them_because_it_is_large(
+    client: Client, vision: Team, place: Tenancy
+) -> None:
+    priya = factories.person("Priya", Role.PLATFORM_LEAD)
+    client.force_login(priya)
+    assert "What does not work now" not in text(client, "/")
+    now = timezone.now()
+    Brake.objects.create(clock=now, due=12, live=40)
+    Cluster.objects.update(braked_at=now, brake_reason="12 of 40 differ.")
+    asked = departure(vision, place, by=priya)
+    page = text(client, "/")
+    for words in ("12 ends are held back", "Repairs on Training East US have stopped", "12 of 40 differ.",
+                  "Vision leaves Training East US"):  # fmt: skip
+        assert words in page
+    assert f'href="/teams/vision/leaving/{asked.pk}"' in page
+
+
+def test_a_team_sees_at_once_that_somebody_asked_for_it_to_leave(
+    client: Client, ada: User, vision: Team, place: Tenancy
+) -> None:
+    asked = departure(vision, place, by=ada)
+    page = text(client, "/teams/vision/")
+    assert "Nothing happens until a platform lead confirms it." in page
+    assert f'href="/teams/vision/leaving/{asked.pk}"' in page
+    assert "ends are held back" not in text(client, "/")
+
+
+def test_what_was_asked_and_decided_is_named_in_the_story(
+    client: Client, ada: User, place: Tenancy, a100: Flavor
+) -> None:
+    factories.request(ada, place, a100, gpus=2, days=2)
+    page = text(client, "/teams/vision/")
+    assert "Asked for 2 × A100" in page
+
+
+def departure(team: Team, place: Tenancy, *, by: User) -> Departure:
+    now = timezone.now()
+    made = Departure.objects.create(
+        team=team, is_whole=False, leaves_at=now, hold=False, retention_days=30, reason="It is over.",
+        needs_second=False, asked_by=by, asked_at=now,
+    )  # fmt: skip
+    made.places.create(tenancy=place)
+    return made

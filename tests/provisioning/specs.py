@@ -5,6 +5,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from fleet.services import SharedService
+from provisioning.manifests import tenancy_objects
 from provisioning.naming import namespace_of
 from provisioning.spec import FlavorQuota, TenancySpec
 
@@ -14,7 +16,7 @@ SAMPLE = TenancySpec(
     project="detection",
     cost_centre="CC-4100",
     environment="dev",
-    namespace="qm-vision-detection-a1b2c3",
+    namespace=namespace_of(team="vision", project="detection"),
     entra_group="00000000-0000-4000-9000-000000000001",
     cohort="quartermaster",
     storage_class="azurefile-premium",
@@ -25,11 +27,21 @@ SAMPLE = TenancySpec(
 )
 
 
+# As many as a tenancy has on a cluster of the factories: without a notebook hub and shared services.
+OBJECTS = len(tenancy_objects(SAMPLE))
+
+
 def sample(**changes: Any) -> TenancySpec:
     """The sample with some fields changed."""
     return replace(SAMPLE, **changes)
 
 
+RESOURCES = (
+    "nvidia.com/gpu",
+    "nvidia.com/mig-1g.10gb",
+    "nvidia.com/mig-1g.10gb.me",
+    "nvidia.com/mig-3g.40gb",
+)
 _SLUGS = st.from_regex(r"[a-z]([a-z0-9-]{0,28}[a-z0-9])?", fullmatch=True)
 
 
@@ -46,9 +58,30 @@ def _flavors(draw: st.DrawFn) -> tuple[FlavorQuota, ...]:
                 borrow=draw(st.integers(0, gpus)),
                 cpu_per_gpu=draw(st.integers(1, 100)),
                 memory_gib_per_gpu=draw(st.sampled_from([1, 31, 64, 100, 128, 512, 1024])),
+                over=draw(st.integers(0, 3)),
+                resource=draw(st.sampled_from(RESOURCES)),
             )
         )
     return tuple(made)
+
+
+_SPACES = st.from_regex(r"[a-z]([a-z0-9-]{0,28}[a-z0-9])?", fullmatch=True).filter(
+    lambda n: not n.startswith("qm-")
+)
+
+
+@st.composite
+def _services(draw: st.DrawFn) -> tuple[SharedService, ...]:
+    labels = st.dictionaries(st.sampled_from(["app", "app.kubernetes.io/name", "tier"]), _SLUGS, min_size=1)
+    return tuple(
+        SharedService(
+            name=name,
+            namespace=draw(_SPACES),
+            labels=tuple(sorted(draw(labels).items())),
+            port=draw(st.integers(1, 65_535)),
+        )
+        for name in sorted(draw(st.sets(_SLUGS, max_size=3)))
+    )
 
 
 @st.composite
@@ -66,4 +99,8 @@ def specs(draw: st.DrawFn) -> TenancySpec:
         cohort=draw(_SLUGS),
         storage_class=draw(st.just("") | _SLUGS),
         flavors=draw(_flavors()),
+        weight=draw(st.integers(1, 100)),
+        jupyterhub_namespace=draw(st.just("") | _SPACES),
+        services=draw(_services()),
+        dashboards=draw(st.booleans()),
     )

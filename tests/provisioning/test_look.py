@@ -7,6 +7,7 @@ import pytest
 
 from audit.models import Event
 from connectors import kubernetes as connector
+from connectors.patience import MOST_TRIES
 from fleet.models import Cluster, Flavor
 from provisioning.look import gpus_by_flavor, look_at
 from tests import factories
@@ -39,7 +40,7 @@ def test_it_counts_gpus_by_flavor_and_puts_the_shared_objects_there(place: Place
     assert len(place.kubernetes.names(PRIORITY)) == 4
     written = place.kubernetes.writes
     assert look(place)
-    assert place.kubernetes.writes == written == 8
+    assert place.kubernetes.writes == written == 12
 
 
 def test_a_node_that_is_not_ready_or_cordoned_gives_no_gpus(place: Place) -> None:
@@ -77,7 +78,7 @@ def test_a_cluster_that_does_not_answer_says_so_and_keeps_what_was_known(
     look(place)
     seen = place.time
     place.later(minutes=1)
-    place.kubernetes.fail(times=1, **fault)
+    place.kubernetes.fail(times=MOST_TRIES if fault == {"status": 503} else 1, **fault)
     assert not look(place)
     found = row(place)
     assert words in found.message
@@ -90,7 +91,7 @@ def test_a_cluster_that_does_not_answer_says_so_and_keeps_what_was_known(
 def test_losing_and_finding_a_cluster_is_told_once_each(place: Place) -> None:
     for fails in (False, False, True, True, False):
         if fails:
-            place.kubernetes.fail(times=1, status=503)
+            place.kubernetes.fail(times=MOST_TRIES, status=503)
         look(place)
     kinds = Event.objects.about("cluster", place.cluster.pk).order_by("seq").values_list("kind", flat=True)
     assert list(kinds) == ["cluster.unreachable", "cluster.reachable"]
@@ -143,3 +144,14 @@ def test_gpus_are_counted_for_the_flavor_whose_labels_a_node_carries() -> None:
 def test_a_flavor_without_labels_takes_no_node_of_another() -> None:
     anything, named = Flavor(pk=1, node_labels={}), Flavor(pk=2, node_labels={"gpu": "a100"})
     assert gpus_by_flavor([node(gpu="a100"), node(gpu="t4")], [anything, named]) == Counter({1: 8, 2: 8})
+
+
+def test_it_notes_which_kueue_runs(place: Place) -> None:
+    assert look(place)
+    assert Cluster.objects.get().kueue_version == "v0.19.2"
+
+
+def test_a_cluster_without_kueue_cannot_be_used_and_says_so(place: Place) -> None:
+    place.kubernetes.fail(r"^/apis/kueue\.x-k8s\.io$", status=404)
+    assert not look(place)
+    assert Cluster.objects.get().message == "Kueue is not installed: install 0.16 or newer."

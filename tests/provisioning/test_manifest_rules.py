@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from provisioning.manifests import GPU, Manifest, count, fleet_objects, labels, tenancy_objects
+from provisioning.plan import NEVER_PRUNED
 from provisioning.spec import FlavorQuota, TenancySpec
 from sandbox.kubernetes import quantities, schema
 from sandbox.kubernetes.kinds import KUEUE_GROUP, by_kind
@@ -52,20 +53,24 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 @FEW
 @given(specs())
 def test_gpus_never_stand_in_a_limit_range(spec: TenancySpec) -> None:
-    assert GPU not in str(by_kind_of(spec, "LimitRange"))
-    assert all(f"limits.{GPU}" not in str(manifest) for manifest in tenancy_objects(spec))
+    assert "nvidia.com" not in str(by_kind_of(spec, "LimitRange"))
+    assert all("limits.nvidia.com" not in str(manifest) for manifest in tenancy_objects(spec))
 
 
 @FEW
 @given(specs())
 def test_the_quota_is_never_below_what_the_queue_can_admit(spec: TenancySpec) -> None:
     hard, queue = by_kind_of(spec, "ResourceQuota")["spec"]["hard"], by_kind_of(spec, "ClusterQueue")
-    for name in ("cpu", "memory", GPU):
+    [group] = queue["spec"]["resourceGroups"]
+    assert set(group["coveredResources"]) == {"cpu", "memory", GPU, *(f.resource for f in spec.flavors)}
+    for name in group["coveredResources"]:
         admitted = quantities.add(*(part for pair in numbers(queue, name) for part in pair))
         assert quantities.compare(hard[f"requests.{name}"], admitted) >= 0
-    gpus = [nominal for nominal, _ in numbers(queue, GPU)]
-    assert gpus == ["0", *(count(flavor.gpus) for flavor in spec.flavors)]
-    assert hard[f"requests.{GPU}"] == count(sum(flavor.gpus + flavor.borrow for flavor in spec.flavors))
+    for resource in group["coveredResources"][2:]:
+        of = [flavor.gpus if flavor.resource == resource else 0 for flavor in spec.flavors]
+        assert [nominal for nominal, _ in numbers(queue, resource)] == ["0", *map(count, of)]
+        room = sum(f.room for f in spec.flavors if f.resource == resource)
+        assert hard[f"requests.{resource}"] == count(room)
 
 
 @FEW
@@ -100,7 +105,9 @@ def test_every_object_carries_its_labels_and_none_leaves_the_namespace(spec: Ten
         kind = by_kind(manifest["apiVersion"], manifest["kind"])
         assert kind is not None
         assert manifest["metadata"].get("namespace") == (spec.namespace if kind.namespaced else None)
-        assert set(manifest["metadata"]) <= {"name", "namespace", "labels"}
+        # Only what is never pruned carries the marks that say so to Flux and Argo CD.
+        kept = {"annotations"} if manifest["kind"] in NEVER_PRUNED else set()
+        assert set(manifest["metadata"]) <= {"name", "namespace", "labels"} | kept
 
 
 QUANTITIES = re.compile(r"/(hard|default|defaultRequest|max|requests)/|/(nominalQuota|borrowingLimit)$")

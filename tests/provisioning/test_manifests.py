@@ -1,22 +1,19 @@
-"""The ten objects of a tenancy, and what no desired state may ever make of them."""
+"""The objects of a tenancy, and of what all of them share, one by one."""
 
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from fleet.services import SharedService
 from provisioning.manifests import (
     CPU_FLAVOR,
     GPU,
     PRIORITIES,
     Manifest,
-    count,
     fleet_objects,
-    gibibytes,
     tenancy_objects,
 )
-from sandbox.kubernetes import quantities
+from provisioning.spec import FlavorQuota
 from tests.provisioning.specs import SAMPLE, sample
 
 NAMESPACE = SAMPLE.namespace
@@ -29,8 +26,16 @@ LABELS = {
     "quartermaster.io/project": "detection",
     "quartermaster.io/cost-center": "CC-4100",
     "quartermaster.io/environment": "dev",
+    "team": "vision",
+    "project": "detection",
+    "cost-center": "CC-4100",
+    "environment": "dev",
 }
 OWN = {"namespace": NAMESPACE, "labels": LABELS}
+NOT_PRUNED = {
+    "kustomize.toolkit.fluxcd.io/prune": "disabled",
+    "argocd.argoproj.io/sync-options": "Prune=false,Delete=false",
+}
 DNS_PORTS = [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]
 DNS = {
     "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}},
@@ -42,12 +47,13 @@ def resource(name: str, nominal: str, borrow: str) -> dict[str, str]:
     return {"name": name, "nominalQuota": nominal, "borrowingLimit": borrow}
 
 
-TEN: list[Manifest] = [
+ALL: list[Manifest] = [
     {
         "apiVersion": "v1",
         "kind": "Namespace",
         "metadata": {
             "name": NAMESPACE,
+            "annotations": NOT_PRUNED,
             "labels": LABELS
             | {
                 "kueue.x-k8s.io/managed": "true",
@@ -124,14 +130,17 @@ TEN: list[Manifest] = [
             "egress": [
                 {"to": [{"podSelector": {}}]},
                 {"to": [DNS], "ports": DNS_PORTS},
-                {"to": [{"ipBlock": {"cidr": "169.254.20.0/24"}}], "ports": DNS_PORTS},
+                {
+                    "to": [{"ipBlock": {"cidr": "169.254.0.0/16", "except": ["169.254.169.254/32"]}}],
+                    "ports": DNS_PORTS,
+                },
             ],
         },
     },
     {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
-        "metadata": {"name": "datasets", **OWN},
+        "metadata": {"name": "datasets", **OWN, "annotations": NOT_PRUNED},
         "spec": {
             "accessModes": ["ReadWriteMany"],
             "resources": {"requests": {"storage": "100Gi"}},
@@ -173,6 +182,7 @@ TEN: list[Manifest] = [
                 }
             ],
             "preemption": {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"},
+            "fairSharing": {"weight": "1"},
             "stopPolicy": "None",
         },
     },
@@ -185,10 +195,14 @@ TEN: list[Manifest] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("place", range(10), ids=[f"{m['kind']} {m['metadata']['name']}" for m in TEN])
-def test_a_tenancy_is_these_ten_objects(place: int) -> None:
-    assert tenancy_objects(SAMPLE)[place] == TEN[place]
-    assert len(tenancy_objects(SAMPLE)) == 10
+PLAIN = sample(dashboards=False)
+PREEMPTS = ["PreemptLowerPriority", "PreemptLowerPriority", "Never", "Never"]
+
+
+@pytest.mark.parametrize("place", range(len(ALL)), ids=[f"{m['kind']} {m['metadata']['name']}" for m in ALL])
+def test_a_tenancy_is_these_objects(place: int) -> None:
+    assert tenancy_objects(PLAIN)[place] == ALL[place]
+    assert len(tenancy_objects(PLAIN)) == len(ALL)
 
 
 def test_what_every_tenancy_shares() -> None:
@@ -218,7 +232,15 @@ def test_what_every_tenancy_shares() -> None:
             wide("WorkloadPriorityClass", name, value=value, description=words)
             for name, (value, words) in PRIORITIES.items()
         ),
+        *(
+            wide("PriorityClass", name, value=value, description=words, preemptionPolicy=preempts)
+            | {"apiVersion": "scheduling.k8s.io/v1"}
+            for (name, (value, words)), preempts in zip(PRIORITIES.items(), PREEMPTS, strict=True)
+        ),
     ]
+
+
+def test_production_comes_before_training_and_training_before_trying_things() -> None:
     assert [(name, value) for name, (value, _) in PRIORITIES.items()] == [
         ("production-inference", 1_000_000),
         ("scheduled-training", 100_000),
@@ -240,28 +262,82 @@ def test_no_storage_class_leaves_the_choice_to_the_cluster() -> None:
     assert "storageClassName" not in claim["spec"]
 
 
-@pytest.mark.parametrize(
-    ("gib", "text"),
-    [(0, "0"), (1, "1Gi"), (1000, "1000Gi"), (1024, "1Ti"), (1536, "1536Gi"), (2048, "2Ti"), (2**20, "1Pi"),
-     (2**30, "1Ei")],
-)  # fmt: skip
-def test_a_size_is_written_as_the_api_server_would_write_it(gib: int, text: str) -> None:
-    assert gibibytes(gib) == text
+def found(kind: str, name: str = "", **changes: Any) -> Manifest:
+    [one] = [
+        m
+        for m in tenancy_objects(sample(**changes))
+        if m["kind"] == kind and name in ("", m["metadata"]["name"])
+    ]
+    return one
 
 
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [(0, "0"), (1, "1"), (999, "999"), (1000, "1k"), (1500, "1500"), (57_000, "57k"), (10**6, "1M")],
-)
-def test_a_number_is_written_as_the_api_server_would_write_it(number: int, text: str) -> None:
-    assert count(number) == text
+def pods_of(namespace: str, **labels: str) -> dict[str, Any]:
+    return {
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
+        "podSelector": {"matchLabels": labels},
+    }
 
 
-@given(st.integers(0, 10**9) | st.integers(0, 10**6).map(lambda thousands: thousands * 1000))
-def test_any_number_is_in_its_canonical_form(number: int) -> None:
-    assert quantities.canonical(str(number)) == count(number)
+def test_the_notebook_hub_reaches_notebooks_and_they_reach_it() -> None:
+    policy = found("NetworkPolicy", "allow-jupyterhub", jupyterhub_namespace="jupyterhub")
+    hub = pods_of("jupyterhub", app="jupyterhub", component="hub")
+    proxy = pods_of("jupyterhub", app="jupyterhub", component="proxy")
+    assert policy["spec"] == {
+        "podSelector": {"matchLabels": {"component": "singleuser-server"}},
+        "policyTypes": ["Ingress", "Egress"],
+        "ingress": [{"from": [hub, proxy], "ports": [{"port": 8888, "protocol": "TCP"}]}],
+        "egress": [{"to": [hub], "ports": [{"port": 8081, "protocol": "TCP"}]}],
+    }
 
 
-@given(st.integers(0, 2**31) | st.integers(0, 2**21).map(lambda tebibytes: tebibytes * 1024))
-def test_any_size_is_in_its_canonical_form(gib: int) -> None:
-    assert quantities.canonical(f"{gib}Gi") == gibibytes(gib)
+def test_shared_services_are_reached_one_by_one() -> None:
+    services = (
+        SharedService(name="mlflow", namespace="tracking", labels=(("app", "mlflow"),), port=5000),
+        SharedService(name="registry", namespace="harbor", labels=(("app", "harbor"),), port=443),
+    )
+    policy = found("NetworkPolicy", "allow-shared-services", services=services)
+    assert policy["spec"] == {
+        "podSelector": {},
+        "policyTypes": ["Egress"],
+        "egress": [
+            {"to": [pods_of("tracking", app="mlflow")], "ports": [{"port": 5000, "protocol": "TCP"}]},
+            {"to": [pods_of("harbor", app="harbor")], "ports": [{"port": 443, "protocol": "TCP"}]},
+        ],
+    }
+
+
+def test_a_mig_profile_is_a_resource_of_its_own_in_the_same_group() -> None:
+    mig = FlavorQuota(name="a100-mig", gpus=7, borrow=3, cpu_per_gpu=1, memory_gib_per_gpu=8,
+                      resource="nvidia.com/mig-1g.10gb")  # fmt: skip
+    flavors = (mig, *(flavor for flavor in SAMPLE.flavors if flavor.gpus))
+    flavors = tuple(sorted(flavors, key=lambda flavor: flavor.name))
+    [group] = found("ClusterQueue", flavors=flavors)["spec"]["resourceGroups"]
+    assert group["coveredResources"] == ["cpu", "memory", GPU, "nvidia.com/mig-1g.10gb"]
+    assert {flavor["name"]: flavor["resources"][2:] for flavor in group["flavors"]} == {
+        CPU_FLAVOR: [resource(GPU, "0", "0"), resource("nvidia.com/mig-1g.10gb", "0", "0")],
+        "a100-80gb": [resource(GPU, "2", "1"), resource("nvidia.com/mig-1g.10gb", "0", "0")],
+        "a100-mig": [resource(GPU, "0", "0"), resource("nvidia.com/mig-1g.10gb", "7", "3")],
+    }
+    hard = found("ResourceQuota", flavors=flavors)["spec"]["hard"]
+    assert (hard[f"requests.{GPU}"], hard["requests.nvidia.com/mig-1g.10gb"]) == ("3", "10")
+
+
+def test_work_that_outlives_its_allocation_has_room_and_no_guarantee() -> None:
+    flavors = (FlavorQuota(name="a100", gpus=1, over=2),)
+    [group] = found("ClusterQueue", flavors=flavors)["spec"]["resourceGroups"]
+    assert group["flavors"][1]["resources"][2] == resource(GPU, "1", "0")
+    assert found("ResourceQuota", flavors=flavors)["spec"]["hard"][f"requests.{GPU}"] == "3"
+
+
+def test_a_larger_share_weighs_more() -> None:
+    assert found("ClusterQueue", weight=5)["spec"]["fairSharing"] == {"weight": "5"}
+
+
+def test_the_queue_never_preempts_while_it_borrows_itself() -> None:
+    assert "borrowWithinCohort" not in found("ClusterQueue")["spec"]["preemption"]
+
+
+def test_no_priority_is_the_default_of_a_cluster() -> None:
+    classes = [m for m in fleet_objects(cohort="lab", flavors=[]) if m["kind"] == "PriorityClass"]
+    assert [m["metadata"]["name"] for m in classes] == list(PRIORITIES)
+    assert not any("globalDefault" in m for m in classes)

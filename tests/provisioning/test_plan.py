@@ -70,7 +70,9 @@ def test_a_changed_field_of_ours_is_written_and_the_step_says_which() -> None:
 
 
 def test_what_others_and_the_defaults_added_is_no_difference() -> None:
-    live = on_cluster(uid="1", resourceVersion="5", annotations={"theirs": "x"})
+    live = on_cluster(uid="1", resourceVersion="5")
+    for found in live.values():
+        found["metadata"]["annotations"] = found["metadata"].get("annotations", {}) | {"theirs": "x"}
     live[Key.of(QUOTA)]["spec"]["hard"]["count/pods"] = "7"
     live[Key.of(QUOTA)]["metadata"]["labels"]["theirs"] = "x"
     live[Key.of(QUOTA)]["status"] = {"hard": {}}

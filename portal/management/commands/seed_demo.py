@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
 from accounts.actions import take_over
@@ -41,9 +41,15 @@ class Command(BaseCommand):
 
     help = "Sample clusters, prices and teams for the demo."
 
+    def add_arguments(self, parser: CommandParser) -> None:
+        """The repository of a cluster that is delivered to by Git."""
+        parser.add_argument("--git", default="", help="a bare repository in QM_GIT_LOCAL_DIR")
+
     def handle(self, *args: Any, **options: Any) -> None:
         """Add what is missing, and look at every cluster once."""
         _clusters()
+        if options["git"]:
+            _followed(options["git"])
         for cluster in Cluster.objects.all():
             look_at(cluster.pk, now=timezone.now)
         if not Team.objects.exists():
@@ -68,6 +74,25 @@ def _clusters() -> None:
                 "node_taints": GPU_TAINT,
             },
         )  # fmt: skip
+
+
+def _followed(repository: str) -> None:
+    """A cluster that the portal has no access to: what it should be is committed, and somebody else applies it."""
+    cluster, _ = Cluster.objects.get_or_create(
+        name="inference-westus",
+        defaults={
+            "title": "Inference, West US", "region": "westus", "purpose": "inference", "delivery": "git",
+            "git_url": repository,
+        },
+    )  # fmt: skip
+    Flavor.objects.get_or_create(
+        cluster=cluster,
+        name="l4-24gb",
+        defaults={
+            "product": "L4", "memory_gb": 24, "gpus_per_node": 4, "price_per_gpu_hour": Decimal("0.81"),
+            "node_labels": {"accelerator": "nvidia-l4"}, "node_taints": GPU_TAINT, "gpus_total": 8,
+        },
+    )  # fmt: skip
 
 
 def _person(oid: str, *roles: str) -> User:

@@ -1,0 +1,45 @@
+"""Reminders of an end: each sent once, by whoever moves its moment on."""
+
+from datetime import datetime
+
+from django.db import transaction
+from django.urls import reverse
+
+from accounts.models import User
+from allocations.models import Allocation
+from allocations.schedule import next_reminder
+from allocations.told import ending_message
+from audit.actors import PORTAL
+from audit.events import Kind
+from audit.log import record
+from notices.actions import tell, tell_channels
+from notices.kinds import NoticeKind
+
+MOST_AT_ONCE = 200
+
+
+def due(now: datetime) -> list[int]:
+    """Allocations of whose end somebody should be reminded by now, the nearest end first."""
+    rows = Allocation.objects.live().filter(remind_at__lte=now).order_by("until")
+    return list(rows.values_list("pk", flat=True)[:MOST_AT_ONCE])
+
+
+@transaction.atomic
+def remind(allocation_id: int, *, now: datetime) -> bool:
+    """Send the newest reminder that is due, whatever was missed before it; False when there is none to send."""
+    row = Allocation.objects.select_related("team", "flavor__cluster").get(pk=allocation_id)
+    if row.remind_at is None or row.remind_at > now:
+        return False
+    following = next_reminder(row.starts_at, row.until, after=now)
+    # The moment is the guard: whoever moves it on sends the reminder.
+    same = Allocation.objects.live().filter(pk=row.pk, remind_at=row.remind_at)
+    if not same.update(remind_at=following) or row.until <= now:
+        return False
+    said, link = ending_message(row, now=now), reverse("renew", args=[row.pk])
+    about = ("allocation", row.pk)
+    members = User.objects.filter(memberships__team=row.team_id)
+    tell(NoticeKind.ALLOCATION_ENDING, to=members, subject=about, link=link, message=said, now=now)
+    tell_channels(NoticeKind.ALLOCATION_ENDING, subject=about, link=link, message=said, now=now)
+    record(Kind.ALLOCATION_REMINDED, actor=PORTAL, subject=about, team_id=row.team_id, gpus=row.gpus,
+           flavor=row.flavor.name, reference=row.reference, until=row.until.isoformat())  # fmt: skip
+    return True

@@ -1,0 +1,35 @@
+"""What may go on under a renewal, and what its money would be if it ended now; writes nothing."""
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from decimal import Decimal
+
+from django.db.models import Sum
+
+from allocations import money
+from allocations.models import Allocation, Hold
+
+
+def held(reference: str, *, now: datetime) -> Allocation | None:
+    """What is held under a reference, grace included; None when nothing is any more."""
+    rows = Allocation.objects.live().filter(reference=reference, kept_until__gt=now)
+    return rows.select_related("flavor__cluster", "team").first()
+
+
+def freed(allocation: Allocation, *, now: datetime) -> Mapping[date, money.Amount]:
+    """What the allocation's reference would let go of by month if it ended now: to the cent what ending it lets go."""
+    needed: dict[date, money.Amount] = {}
+    for row in Allocation.objects.filter(reference=allocation.reference):
+        end = min(now, row.charged_until) if row.ended_at is None else row.charged_until
+        parts = money.by_month(
+            gpus=row.gpus, usd_per_hour=row.gpus * row.price_per_gpu_hour, start=row.starts_at, end=end
+        )
+        for month, part in parts.items():
+            needed[month] = needed.get(month, money.NOTHING).plus(part)
+    rows = Hold.objects.filter(reference=allocation.reference).order_by().values("budget__month")
+    found: dict[date, money.Amount] = {}
+    for line in rows.annotate(usd=Sum("usd"), gpu_hours=Sum("gpu_hours")):
+        month = line["budget__month"]
+        surplus = money.Amount(line["usd"], line["gpu_hours"]).minus(needed.get(month, money.NOTHING))
+        found[month] = money.Amount(max(surplus.usd, Decimal(0)), max(surplus.gpu_hours, Decimal(0)))
+    return found

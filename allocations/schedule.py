@@ -1,0 +1,97 @@
+"""When what about a holding happens: reminders, its end, grace, and what becomes of work that still runs. Pure."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+# How long before the end people are told. A holding is told of only what lies in its second half.
+REMINDERS = (timedelta(days=7), timedelta(days=1), timedelta(hours=1))
+LONGEST_GRACE, LONGEST_DRAIN = 168, 720  # hours
+
+
+class WhenOver(StrEnum):
+    """What becomes of work that still runs on GPUs that are no longer held."""
+
+    FINISH = "finish"
+    DRAIN = "drain"
+    STOP = "stop"
+
+    @property
+    def words(self) -> str:
+        """As a choice of the catalogue."""
+        return {
+            "finish": "it may finish, while nobody else wants the GPUs",
+            "drain": "it may go on for some hours, then it is stopped",
+            "stop": "it is stopped at once",
+        }[self.value]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """How a holding ends: kept `grace_hours` longer without charge, then what still runs is dealt with.
+
+    `drain_hours` counts from the moment at which the quota goes down, and only for `drain`.
+    """
+
+    grace_hours: int = 0
+    when_over: WhenOver = WhenOver.FINISH
+    drain_hours: int = 0
+
+    def kept_until(self, until: datetime) -> datetime:
+        """When the quota goes down."""
+        return until + timedelta(hours=self.grace_hours)
+
+    def stop_at(self, ended: datetime) -> datetime | None:
+        """When work that still runs is stopped, for a quota that went down at `ended`; None when it may finish."""
+        if self.when_over is WhenOver.FINISH:
+            return None
+        return ended + timedelta(hours=self.drain_hours if self.when_over is WhenOver.DRAIN else 0)
+
+
+NO_TERMS = Terms()
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something that comes: `what` is its stable code, `words` a sentence without its date."""
+
+    at: datetime
+    what: str
+    words: str
+
+
+def reminders(starts: datetime, until: datetime) -> tuple[datetime, ...]:
+    """When people are reminded of an end, the earliest first; a short holding has fewer reminders."""
+    length = until - starts
+    return tuple(until - lead for lead in REMINDERS if 2 * lead <= length)
+
+
+def next_reminder(starts: datetime, until: datetime, *, after: datetime) -> datetime | None:
+    """The first reminder later than a moment; None when none is left."""
+    return next((at for at in reminders(starts, until) if at > after), None)
+
+
+def next_steps(
+    *, starts: datetime, until: datetime, terms: Terms, now: datetime, remind_at: datetime | None = None
+) -> list[Step]:
+    """Everything that will happen to a holding after now, in order; `remind_at` is the next reminder to be sent."""
+    steps = [
+        Step(at, "reminder", "The team is reminded of the end")
+        for at in reminders(starts, until)
+        if remind_at is not None and at >= remind_at
+    ]
+    return [step for step in [*steps, *_ends(until, terms)] if step.at > now]
+
+
+def _ends(until: datetime, terms: Terms) -> Iterator[Step]:
+    kept = terms.kept_until(until)
+    if terms.grace_hours:
+        yield Step(until, "end", "Ends; kept without charge for a while")
+        yield Step(kept, "grace_end", "The GPUs go back to the pool by themselves")
+    else:
+        yield Step(until, "end", "Ends; the GPUs go back to the pool by themselves")
+    stop = terms.stop_at(kept)
+    if stop is not None:
+        what = "drain" if terms.when_over is WhenOver.DRAIN else "stop"
+        yield Step(stop, what, "Work that still runs on them is stopped")

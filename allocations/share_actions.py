@@ -1,0 +1,91 @@
+"""What changes about a team's share of a cluster and its distance to others: by platform leads, audited."""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from accounts.models import User
+from accounts.refusals import BadInput, Conflict, NoRight
+from accounts.roles import Permission
+from allocations.actions import refresh
+from allocations.models import Allocation
+from audit.events import Kind
+from audit.log import record
+from fleet.models import Cluster
+from provisioning.isolation import flavors_for
+from provisioning.models import Isolation, Tenancy
+from provisioning.spec import LARGEST_WEIGHT
+
+
+@transaction.atomic
+def set_shares(
+    tenancy_id: int, *, by: User, now: datetime, weight: int | None = None, isolation: str | None = None
+) -> Tenancy:
+    """Set a tenancy's weight among those that want more than they hold, and how far apart the team is; None stays.
+
+    The queue follows in the same transaction; `approvals.apart` does the same for pages and API, and has a person make
+    a subscription. Raises NoRight for others than platform leads, BadInput, Conflict for what the fleet does not have
+    or the team still holds.
+    """
+    tenancy = locked(tenancy_id, by=by)
+    before = (tenancy.weight, tenancy.isolation)
+    tenancy.weight = tenancy.weight if weight is None else _weight(weight)
+    tenancy.isolation = tenancy.isolation if isolation is None else _isolation(isolation)
+    if (tenancy.weight, tenancy.isolation) == before:
+        return tenancy
+    if tenancy.isolation != before[1]:
+        _check_there_is(tenancy)
+    tenancy.save(update_fields=["weight", "isolation"])
+    refresh(tenancy, actor=by.as_actor(), now=now)
+    record(
+        Kind.TENANCY_CHANGED, actor=by.as_actor(), subject=("tenancy", tenancy.pk), team_id=tenancy.team_id,
+        weight=tenancy.weight, weight_before=before[0], isolation=str(tenancy.isolation),
+        isolation_before=str(before[1]), generation=tenancy.generation,
+    )  # fmt: skip
+    return tenancy
+
+
+def locked(tenancy_id: int, *, by: User) -> Tenancy:
+    """The tenancy for somebody who may set its share, locked after its cluster; raises NoRight."""
+    if not by.may(Permission.MANAGE_CLUSTERS):
+        raise NoRight("Platform leads set shares and isolation.", code="not_a_platform_lead")
+    found = Tenancy.objects.get(pk=tenancy_id)
+    Cluster.objects.select_for_update(no_key=True).get(pk=found.cluster_id)
+    rows = Tenancy.objects.select_for_update(of=("self",), no_key=True)
+    return rows.select_related("team", "cluster", "project").get(pk=tenancy_id)
+
+
+def _weight(number: int) -> int:
+    if not 1 <= number <= LARGEST_WEIGHT:
+        raise BadInput(f"A share is 1 to {LARGEST_WEIGHT}.", code="out_of_range", field="weight")
+    return number
+
+
+def _isolation(level: str) -> Isolation:
+    if level not in Isolation.values:
+        raise BadInput("Choose one of the four levels.", code="unknown_isolation", field="isolation")
+    return Isolation(level)
+
+
+def _check_there_is(tenancy: Tenancy) -> None:
+    """Refuse a level whose nodes or cluster are not there, or that the team's GPUs are not of."""
+    team, cluster = tenancy.team, tenancy.cluster
+    if tenancy.isolation == Isolation.CLUSTER and cluster.dedicated_to_id != team.pk:
+        raise Conflict(
+            f"{cluster.title} is for all teams. Make it {team.name}'s alone first.", code="not_dedicated",
+            field="isolation",
+        )  # fmt: skip
+    if tenancy.isolation != Isolation.NODE_POOL:
+        return
+    own = flavors_for(tenancy)
+    if not own.exists():
+        raise Conflict(
+            f"No kind of GPU on {cluster.title} is {team.name}'s alone. Dedicate one first.", code="not_dedicated",
+            field="isolation",
+        )  # fmt: skip
+    shared = Allocation.objects.filter(tenancy=tenancy, ended_at=None).exclude(flavor__in=own)
+    if shared.exists():
+        raise Conflict(
+            f"{team.name} holds GPUs of shared nodes. They end or are given back first.", code="held",
+            field="isolation",
+        )  # fmt: skip

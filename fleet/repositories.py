@@ -1,0 +1,57 @@
+"""What may be said about the repository of a cluster that is delivered to by Git; nothing is called here."""
+
+from pathlib import Path
+
+from django.conf import settings
+
+from accounts.refusals import BadInput
+from connectors.errors import PermanentError
+from connectors.git_address import is_branch, read
+from fleet.models import Cluster
+
+FIELDS = frozenset({"delivery", "git_url", "git_branch", "git_way", "git_credentials"})
+
+
+def check_repository(cluster: Cluster) -> None:
+    """Refuse an address, a branch or credentials that could not work; raises BadInput naming the field."""
+    if cluster.git_url or cluster.delivery == Cluster.Delivery.GIT:
+        _check_address(cluster)
+    if not is_branch(cluster.git_branch):
+        raise BadInput(
+            "Give the plain name of a branch, such as main.", code="bad_branch", field="git_branch"
+        )
+    if cluster.git_credentials:
+        _check_credentials(cluster.git_credentials)
+
+
+def _check_address(cluster: Cluster) -> None:
+    try:
+        place = read(cluster.git_url, folder=settings.ENV.git_local_dir)
+    except PermanentError as error:
+        raise BadInput(error.message, code="bad_address", field="git_url") from error
+    if place.scheme == "ssh" and not cluster.git_credentials:
+        raise BadInput(
+            "An ssh address needs a key: name its file.", code="no_credentials", field="git_credentials"
+        )
+    if cluster.git_way != Cluster.GitWay.PULL_REQUEST:
+        return
+    if place.scheme != "https" or len(place.path.strip("/").split("/")) != 2:
+        raise BadInput(
+            "Pull requests need an address like https://github.com/owner/name.",
+            code="bad_address",
+            field="git_url",
+        )
+    if not cluster.git_credentials:
+        raise BadInput(
+            "Pull requests need a token: name its file.", code="no_credentials", field="git_credentials"
+        )
+
+
+def _check_credentials(name: str) -> None:
+    plain = Path(name).name == name and not name.startswith((".", "-")) and name.isprintable()
+    if not plain or not (Path(settings.ENV.git_credentials_dir) / name).is_file():
+        raise BadInput(
+            "Give the name of a file in the portal's folder for Git credentials, without a path.",
+            code="no_credentials",
+            field="git_credentials",
+        )

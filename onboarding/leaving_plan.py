@@ -1,0 +1,115 @@
+"""What a team's leaving comes to: its steps with their dates, what may be deleted at once, what was seen. Pure."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+LEAST_BRAKE = 10
+BRAKE_PERCENT = 5
+GOES = "The spaces with their disks. Nobody can undo it."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Story:
+    """A departure as far as it has come; `end` is empty, `withdrawn`, `restored` or `gone`."""
+
+    asked_at: datetime
+    asked_by: str
+    leaves_at: datetime
+    retained_until: datetime
+    days: int
+    hold: bool
+    confirmed_at: datetime | None = None
+    confirmed_by: str = ""
+    ended_at: datetime | None = None
+    ended_by: str = ""
+    end: str = ""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One dated step; `phase` is past, now or future."""
+
+    phase: str
+    title: str
+    at: datetime | None
+    why: str = ""
+    who: str = ""
+    tone: str = ""
+
+
+def most_at_once(present: int) -> int:
+    """How many places may be deleted in one sweep without a person looking: ten, or five in a hundred."""
+    return max(LEAST_BRAKE, present * BRAKE_PERCENT // 100)
+
+
+def may_delete(due: Sequence[int], agreed: Iterable[int], *, present: int) -> list[int]:
+    """Which of the due places a sweep may delete: all, or when they are too many only what a person agreed to."""
+    most = most_at_once(present)
+    if len(due) <= most:
+        return list(due)
+    wanted = set(agreed)
+    return [place for place in due if place in wanted][:most]
+
+
+def fingerprint(content: Mapping[str, Any]) -> str:
+    """Sixteen hex digits that differ as soon as something of what goes does."""
+    text = json.dumps(content, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def steps(story: Story, *, now: datetime) -> list[Step]:
+    """What happened, what moves now, and what comes with its date, in order."""
+    asked = Step("past", "Asked for", story.asked_at, who=story.asked_by)
+    if story.end == "withdrawn":
+        return [asked, Step("past", "Taken back", story.ended_at, "Nothing was changed.", story.ended_by)]
+    if story.end == "restored":
+        back = Step(
+            "past", "Restored", story.ended_at, "Everything but the GPUs is back.", story.ended_by, "good"
+        )
+        before = [_stops(story, now)] if story.ended_at and story.leaves_at <= story.ended_at else []
+        return [asked, _confirmed(story), *before, back]
+    return [asked, _confirmed(story), _stops(story, now), *_later(story, now)]
+
+
+def _confirmed(story: Story) -> Step:
+    if story.confirmed_at is None:
+        why = "Nothing happens until a platform lead confirms."
+        return Step("now", "Waits to be confirmed", None, why, tone="waiting")
+    held = " Nothing new starts; what runs may finish." if story.hold else " Work goes on as before."
+    why = f"Open requests are withdrawn and new ones refused.{held}"
+    return Step("past", "Confirmed", story.confirmed_at, why, story.confirmed_by)
+
+
+def _stops(story: Story, now: datetime) -> Step:
+    why = "What still runs is stopped, the GPUs go back to the pool, and the team’s people lose their access."
+    return Step(_phase(story, story.leaves_at, now), "Work stops", story.leaves_at, why)
+
+
+def _later(story: Story, now: datetime) -> list[Step]:
+    days = f"{story.days} day{'' if story.days == 1 else 's'}"
+    if story.end == "gone":
+        return [Step("past", "Deleted for good", story.ended_at, "Nothing is left on a cluster.")]
+    if _phase(story, story.retained_until, now) == "past":
+        why = GOES
+        return [Step("now", "Being deleted", story.retained_until, why, tone="moving")]
+    gone = Step(
+        "future",
+        "Deleted for good",
+        story.retained_until,
+        GOES,
+    )
+    if _phase(story, story.leaves_at, now) == "past":
+        why = "The spaces and their disks stay as they are; one click restores them."
+        return [Step("now", f"Kept for {days}", None, why, tone="ending"), gone]
+    return [
+        Step("future", f"Kept for {days}", None, "Until then one click restores everything but the GPUs."),
+        gone,
+    ]
+
+
+def _phase(story: Story, at: datetime, now: datetime) -> str:
+    return "past" if story.confirmed_at is not None and at <= now else "future"

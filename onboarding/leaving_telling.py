@@ -1,0 +1,87 @@
+"""What people are told about a team's leaving; called inside the transaction of what it tells of, before its event."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.db.models import Q
+from django.urls import reverse
+
+from accounts.models import User
+from accounts.roles import HOLDERS, Permission
+from allocations.words import moment
+from notices.actions import tell, tell_channels
+from notices.kinds import NoticeKind
+from notices.message import Message
+from onboarding.leaving_model import Departure
+
+
+def asked(departure: Departure, *, by: User, now: datetime) -> None:
+    """Tell platform leads that a departure waits for one of them; the one who asked knows."""
+    leads = User.objects.filter(
+        is_active=True, roles_held__role__in=[role.value for role in HOLDERS[Permission.REMOVE_TEAMS]]
+    )
+    said = Message(
+        title=f"{departure.team.name} asks to leave {what(departure)}",
+        sentence=f"{by.name} asks for it: {departure.reason} Nothing happens until a platform lead confirms.",
+        facts=_dates(departure, now), action="Look at what goes",
+    )  # fmt: skip
+    _tell(departure, said, to=leads.exclude(pk=by.pk).distinct(), now=now)
+
+
+def confirmed(departure: Departure, *, now: datetime) -> None:
+    """Tell the team's members that it leaves, and what happens when."""
+    who = departure.confirmed_by.name if departure.confirmed_by else ""
+    said = Message(
+        title=f"{departure.team.name} leaves {what(departure)} on {moment(departure.leaves_at, now)}",
+        sentence=f"{who} confirmed it. Save what you need: then work stops, and later everything is deleted.",
+        facts=_dates(departure, now), action="See what happens next",
+    )  # fmt: skip
+    _tell(departure, said, to=_members(departure), now=now)
+
+
+def restored(departure: Departure, *, by: User, now: datetime) -> None:
+    """Tell the team's members that everything is back but the GPUs."""
+    said = Message(
+        title=f"{departure.team.name} is restored",
+        sentence=f"{by.name} restored it. Namespaces, claims and access are back; ask for GPUs again.",
+        action="Open the team",
+    )  # fmt: skip
+    _tell(departure, said, to=_members(departure), now=now)
+
+
+def gone(departure: Departure, *, now: datetime) -> None:
+    """Tell the team's members that nothing is left."""
+    said = Message(
+        title=f"{departure.team.name} has left {what(departure)}",
+        sentence="Namespaces and claims are deleted. The history stays.",
+        action="See what went",
+    )  # fmt: skip
+    _tell(departure, said, to=_members(departure), now=now)
+
+
+def what(departure: Departure) -> str:
+    """What is left, in words: the platform, or the clusters by their titles."""
+    if departure.is_whole:
+        return "the platform"
+    titles = departure.places.order_by("tenancy__cluster__title").values_list(
+        "tenancy__cluster__title", flat=True
+    )
+    return " and ".join(titles) or "a cluster"
+
+
+def _dates(departure: Departure, now: datetime) -> tuple[tuple[str, str], ...]:
+    return (
+        ("Work stops", moment(departure.leaves_at, now)),
+        ("Deleted for good", moment(departure.retained_until, now)),
+    )
+
+
+def _members(departure: Departure) -> Iterable[User]:
+    return User.objects.filter(Q(memberships__team=departure.team) | Q(pk=departure.asked_by_id)).distinct()
+
+
+def _tell(departure: Departure, said: Message, *, to: Iterable[User], now: datetime) -> None:
+    link = reverse("departure", args=[departure.team.slug, departure.pk])
+    subject = ("departure", departure.pk)
+    tell(NoticeKind.TEAM_LEAVES, to=to, subject=subject, link=link, message=said, now=now)
+    tell_channels(NoticeKind.TEAM_LEAVES, subject=subject, link=link, message=said, now=now)

@@ -1,0 +1,1 @@
+"""What must always be true of a running installation, checked against its database and its clusters."""

@@ -1,0 +1,103 @@
+"""I1, I2, I4, I11 in the books: what is held, what it is worth, and that it ends."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from django.db.models import Count, F, Q, Sum
+
+from allocations.models import Allocation, Budget, Hold
+from approvals.models import Request
+from approvals.states import State
+from fleet.models import Flavor
+from portal.invariants.findings import Finding
+from provisioning.models import Tenancy
+
+LATE = timedelta(seconds=60)
+REFRESH = "Set its budget or give something back to have it added up again; tell the developers."
+
+
+def granted_once(now: datetime) -> Iterator[Finding]:
+    """I1: one live allocation for a request, and a flavor counts what is held of it."""
+    live = Allocation.objects.live()
+    for row in live.order_by().values("reference").annotate(number=Count("pk")).filter(number__gt=1):
+        yield Finding(
+            "I1", row["reference"], f"It is granted {row['number']} times.", "Give all but one back."
+        )
+    counted = Flavor.objects.annotate(
+        held=Sum("allocations__gpus", filter=Q(allocations__ended_at=None), default=0)
+    )
+    for wrong in counted.exclude(allocated=F("held")).values("cluster__name", "name", "allocated", "held"):
+        yield Finding(
+            "I1", f"flavor {wrong['cluster__name']}/{wrong['name']}",
+            f"{wrong['allocated']} GPUs are counted as taken, {wrong['held']} are held.",
+            "Stop the workers, set `allocated` to what is held, and tell the developers.",
+        )  # fmt: skip
+
+
+def desired_is_held(now: datetime) -> Iterator[Finding]:
+    """I2: what is desired of a tenancy is the sum of its live allocations, flavor by flavor."""
+    held: dict[int, dict[str, int]] = {}
+    rows = Allocation.objects.live().order_by().values("tenancy_id", "flavor__name").annotate(sum=Sum("gpus"))
+    for row in rows:
+        held.setdefault(row["tenancy_id"], {})[row["flavor__name"]] = row["sum"]
+    for tenancy in Tenancy.objects.order_by().exclude(generation=0).only("namespace", "spec").iterator():
+        wanted = {f["name"]: f["gpus"] for f in tenancy.spec.get("flavors", []) if f["gpus"]}
+        if wanted != held.get(tenancy.pk, {}):
+            yield Finding(
+                "I2", f"tenancy {tenancy.namespace}",
+                f"{_sum(wanted)} are desired, {_sum(held.get(tenancy.pk, {}))} are held.",
+                "Ask for a GPU there or give one back: either has it added up again.",
+            )  # fmt: skip
+
+
+def _sum(gpus: dict[str, int]) -> str:
+    return " and ".join(f"{number} × {name}" for name, number in sorted(gpus.items())) or "no GPUs"
+
+
+def books_agree(now: datetime) -> Iterator[Finding]:
+    """I4: within the limits, equal to the ledger, and nothing set aside for what was never granted."""
+    over = Q(held_usd__gt=F("limit_usd")) | Q(held_gpu_hours__gt=F("gpu_hours_limit"))
+    for budget in Budget.objects.filter(over).select_related("team"):
+        yield Finding(
+            "I4", _name(budget), f"${budget.held_usd:,.2f} of ${budget.limit_usd:,.2f} are set aside.",
+            "Raise the limit, or give something back.",
+        )  # fmt: skip
+    summed = Budget.objects.annotate(
+        usd=Sum("holds__usd", default=Decimal(0)), hours=Sum("holds__gpu_hours", default=Decimal(0))
+    ).exclude(held_usd=F("usd"), held_gpu_hours=F("hours"))
+    for row in summed.values("team__slug", "month", "held_usd", "held_gpu_hours", "usd", "hours"):
+        yield Finding(
+            "I4", f"budget of {row['team__slug']}, {row['month']:%Y-%m}",
+            f"The budget says ${row['held_usd']:,.2f} and {row['held_gpu_hours']} GPU-hours, its ledger "
+            f"${row['usd']:,.2f} and {row['hours']}.",
+            "Run manage.py check_budgets, and set the budget to what the ledger says.",
+        )  # fmt: skip
+    yield from _held_for_nothing()
+
+
+def _held_for_nothing() -> Iterator[Finding]:
+    sums = Hold.objects.order_by().values("reference").annotate(usd=Sum("usd"), hours=Sum("gpu_hours"))
+    left = {row["reference"]: row["usd"] for row in sums.exclude(usd=0, hours=0)}
+    over = Request.objects.filter(state__in=[State.REJECTED, State.WITHDRAWN, State.LAPSED])
+    for pk in over.order_by().values_list("pk", flat=True).iterator():
+        if (usd := left.get(f"request-{pk}")) is not None:
+            yield Finding(
+                "I4", f"request-{pk}", f"It is over, and ${usd:,.2f} are still set aside for it.", REFRESH
+            )
+
+
+def _name(budget: Budget) -> str:
+    return f"budget of {budget.team.slug}, {budget.month:%Y-%m}"
+
+
+def has_ended(now: datetime) -> Iterator[Finding]:
+    """I11: nothing is held more than a minute past its end."""
+    late = Allocation.objects.over(now - LATE).select_related("tenancy")
+    for allocation in late:
+        seconds = (now - allocation.until).total_seconds()
+        yield Finding(
+            "I11", allocation.reference,
+            f"It should have ended {seconds:,.0f} seconds ago and is still held in {allocation.tenancy.namespace}.",
+            "See whether a worker with its clock runs (celery worker -B), and what it logs of ends.",
+        )  # fmt: skip

@@ -1,0 +1,98 @@
+"""What pages show of drift: the panel of a cluster, and one difference with what can be done about it."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.urls import reverse
+
+from accounts.models import User
+from accounts.roles import Permission
+from audit.models import Event
+from fleet.models import Cluster
+from provisioning import adopting
+from provisioning.drift import What
+from provisioning.drift_actions import held_by
+from provisioning.models import Drift
+from provisioning.words import plain
+
+Part = dict[str, Any]
+MOST_OPEN, MOST_PAST = 50, 8
+LATELY = timedelta(days=7)
+STATES = {
+    Drift.State.OPEN: ("waiting", "Differs"), Drift.State.REPAIRED: ("good", "Put right"),
+    Drift.State.ADOPTED: ("past", "Taken over"), Drift.State.IGNORED: ("past", "Left alone"),
+}  # fmt: skip
+
+
+def panel(cluster: Cluster, *, by: User, now: datetime) -> Part:
+    """The drift of a cluster that the person may see: open first, then what was dealt with lately."""
+    rows = Drift.objects.visible_to(by).filter(tenancy__cluster=cluster).select_related("tenancy__team")
+    past = rows.exclude(state=Drift.State.OPEN).filter(ended_at__gt=now - LATELY).order_by("-ended_at", "-id")
+    found = list(rows.open()[: MOST_OPEN + 1])
+    return {
+        "open": [line(row, cluster=cluster) for row in found[:MOST_OPEN]], "more": len(found) > MOST_OPEN,
+        "past": [line(row, cluster=cluster) for row in past[:MOST_PAST]],
+        "may_act": by.may(Permission.MANAGE_CLUSTERS), "braked": cluster.braked_at is not None,
+    }  # fmt: skip
+
+
+def line(row: Drift, *, cluster: Cluster) -> Part:
+    """A row with its words: what happened, where it stands now, and what waits for whom."""
+    tone, word = STATES[Drift.State(row.state)]
+    if row.is_open and row.repair_asked_at:
+        tone, word = "moving", "Being put right"
+    return {
+        "row": row, "sentence": row.sentence, "tone": tone, "word": word, "since": row.since,
+        "where": f"{row.tenancy.team.name} · {row.tenancy.namespace}", "href": reverse("drift", args=[row.pk]),
+        "note": _note(row, cluster), "can_repair": row.is_open and not row.repair_asked_at and not cluster.braked_at,
+    }  # fmt: skip
+
+
+def _note(row: Drift, cluster: Cluster) -> str:
+    if row.state == Drift.State.IGNORED and row.ignored_until is not None:
+        return f"By {row.ended_by}, until {row.ignored_until:%d %b %Y}: {row.reason}"
+    if not row.is_open:
+        return f"By {row.ended_by}"
+    if row.repair_asked_at is not None:
+        return "The next look puts it right."
+    if cluster.braked_at is not None:
+        return "Repairs on this cluster have stopped."
+    if row.contested:
+        return row.reason
+    if cluster.on_drift == Cluster.OnDrift.REPAIR:
+        return "The portal puts it right."
+    return "Nothing is written until a platform lead decides."
+
+
+def page(row: Drift, *, by: User, now: datetime) -> Part:
+    """One difference with its facts, its table, what can be done about it and why not, and what was done."""
+    tenancy, cluster = row.tenancy, row.tenancy.cluster
+    may_act = by.may(Permission.MANAGE_CLUSTERS)
+    refusal = (
+        adopting.refusal(row.kind, row.fields)
+        if row.what == What.CHANGED
+        else "Only a change can be taken over."
+    )
+    return {
+        "drift": row, "line": line(row, cluster=cluster), "cluster": cluster, "facts": _facts(row), "may_act": may_act,
+        "adopt_refusal": refusal, "held": sorted(held_by(tenancy, row).items()) if may_act else [],
+        "is_resting": row.ignored_until is not None and row.ignored_until > now,
+        "events": list(Event.objects.about("drift", row.pk)[:10]),
+    }  # fmt: skip
+
+
+def _facts(row: Drift) -> list[Part]:
+    said = plain(row.kind, row.name)
+    facts: list[Part] = [
+        {"label": "Object", "text": f"{row.kind} {row.name}" + (f", {said}" if said else "")},
+        {"label": "Namespace", "copyable": row.namespace or row.tenancy.namespace},
+        {
+            "label": "Team",
+            "text": row.tenancy.team.name,
+            "href": reverse("team", args=[row.tenancy.team.slug]),
+        },
+        {"label": "By", "text": f"{row.who} ({row.operation})" if row.who else "the cluster names nobody"},
+        {"label": "Since", "at": row.since},
+        {"label": "First seen", "at": row.first_seen_at},
+    ]
+    return facts + ([{"label": "Dealt with", "at": row.ended_at}] if row.ended_at else [])

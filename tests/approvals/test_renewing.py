@@ -1,0 +1,243 @@
+"""Keeping GPUs longer: judged like any ask, and going on without a gap, without a moment at less and without twice."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+import pytest
+from django.db import IntegrityError, transaction
+
+from accounts.refusals import BadInput, Conflict, NoRight
+from allocations import actions as allocations
+from allocations.models import Allocation
+from approvals import renewing
+from approvals.actions import submit, withdraw
+from approvals.decisions import approve, reject
+from approvals.document import Thresholds
+from approvals.models import Request
+from approvals.states import State
+from approvals.wanted import Wanted
+from audit.models import Event
+from fleet.models import Flavor
+from provisioning.models import Tenancy
+from tests import factories
+from tests.scene import DAY, HOUR, NOW, Scene, books, ledger
+from tests.scene import scene as make
+
+LATER = NOW + 2 * DAY
+WIDE = Thresholds(
+    automatic_gpus=24, window_gpus_team=1000, window_gpus_person=None, automatic_usd=Decimal(100_000),
+    automatic_gpu_hours=None,
+)  # fmt: skip
+SHORT = replace(WIDE, automatic_days=3)
+
+
+@pytest.fixture
+def scene(db: None) -> Scene:
+    made = make()
+    factories.policy(WIDE, now=NOW - DAY)
+    return made
+
+
+def renewal(request: Request, *, until: datetime = NOW + 10 * DAY, now: datetime = LATER) -> Wanted:
+    found = Request.objects.select_related("team", "flavor__cluster", "tenancy__team", "tenancy__cluster")
+    return renewing.wanted(found.get(pk=request.pk), until=until, reason="It is not done yet.", now=now)
+
+
+def renew(
+    scene: Scene, request: Request, *, until: datetime = NOW + 10 * DAY, now: datetime = LATER
+) -> Request:
+    return submit(renewal(request, until=until, now=now), by=scene.ada, now=now)
+
+
+def live(request: Request) -> Allocation | None:
+    return Allocation.objects.live().filter(reference=request.reference).first()
+
+
+def test_an_automatic_renewal_goes_on_without_a_gap(scene: Scene) -> None:
+    first = scene.ask(4)
+    desired = Tenancy.objects.get(pk=scene.tenancy.pk)
+    second = renew(scene, first)
+    old, new = Allocation.objects.get(reference=first.reference), live(second)
+    assert new is not None
+    assert (second.state, second.renews_id, new.gpus) == (State.APPROVED, first.pk, 4)
+    assert (old.end_reason, old.ended_at) == ("renewed", new.starts_at)
+    assert (new.until, scene.allocated()) == (NOW + 10 * DAY, 4)
+    after = Tenancy.objects.get(pk=scene.tenancy.pk)
+    assert (after.generation, after.spec) == (desired.generation, desired.spec)
+    # Two days under the first, eight under the second, and each day once.
+    assert sum(books(scene.team).values()) == sum(ledger(scene.team).values()) == Decimal(4 * 24 * 10)
+    assert list(Event.objects.filter(kind="allocation.renewed").values_list("details__under", flat=True)) == [
+        second.reference
+    ]
+
+
+def test_a_renewal_takes_nothing_from_a_pool_that_is_full(scene: Scene) -> None:
+    first = scene.ask(4)
+    Flavor.objects.filter(pk=scene.flavor.pk).update(gpus_total=4)
+    assert renew(scene, first).state == State.APPROVED
+    assert scene.allocated() == 4
+
+
+def test_not_even_vanished_nodes_end_what_is_renewed(scene: Scene) -> None:
+    first = scene.ask(4)
+    Flavor.objects.filter(pk=scene.flavor.pk).update(gpus_total=2)
+    assert renew(scene, first).state == State.APPROVED
+
+
+def test_the_money_that_is_set_aside_already_counts_for_it(scene: Scene) -> None:
+    allocations.set_budget(
+        scene.team, month=NOW.date().replace(day=1), limit_usd=Decimal(4 * 24 * 5), by=scene.priya
+    )
+    first = scene.ask(4, days=4)
+    second = renew(scene, first, until=NOW + 5 * DAY)
+    assert second.state == State.APPROVED
+    assert books(scene.team) == ledger(scene.team) == {"2026-11": Decimal(480)}
+
+
+def test_too_little_money_for_the_days_on_top_is_not_automatic(scene: Scene) -> None:
+    allocations.set_budget(
+        scene.team, month=NOW.date().replace(day=1), limit_usd=Decimal(4 * 24 * 5), by=scene.priya
+    )
+    first = scene.ask(4, days=4)
+    second = renew(scene, first, until=NOW + 6 * DAY)
+    assert second.state == State.WAITING
+    with pytest.raises(Conflict) as refused, transaction.atomic():
+        approve(second.pk, by=scene.priya, expected_version=second.version, now=LATER)
+    assert refused.value.code == "not_enough_budget"
+    assert live(first) is not None
+
+
+def test_while_people_decide_only_the_days_on_top_are_set_aside(scene: Scene) -> None:
+    factories.policy(SHORT, now=NOW)
+    first = scene.ask(4)
+    second = renew(scene, first)
+    assert second.state == State.WAITING
+    assert sum(books(scene.team).values()) == Decimal(4 * 24 * 10)
+    assert live(first) is not None
+    approve(second.pk, by=scene.priya, expected_version=second.version, now=LATER + HOUR)
+    new = live(second)
+    assert new is not None
+    assert live(first) is None
+    assert (new.starts_at, scene.allocated()) == (LATER + HOUR, 4)
+    assert sum(books(scene.team).values()) == sum(ledger(scene.team).values()) == Decimal(4 * 24 * 10)
+
+
+@pytest.mark.parametrize("ending", ["rejected", "withdrawn"])
+def test_what_is_not_granted_leaves_the_old_end(scene: Scene, ending: str) -> None:
+    factories.policy(SHORT, now=NOW)
+    first = scene.ask(1)
+    second = renew(scene, first)
+    if ending == "rejected":
+        reject(second.pk, by=scene.priya, expected_version=second.version, reason="Not now.", now=LATER)
+    else:
+        withdraw(second.pk, by=scene.ada, now=LATER)
+    held = live(first)
+    assert held is not None
+    assert held.until == NOW + 3 * DAY
+    assert books(scene.team) == ledger(scene.team)
+    assert sum(books(scene.team).values()) == Decimal(72)
+    assert allocations.expire(held.pk, now=held.until)
+
+
+def test_fewer_are_kept_longer_and_the_others_until_the_old_end(scene: Scene) -> None:
+    factories.policy(SHORT, now=NOW)
+    first = scene.ask(4)
+    second = renew(scene, first)
+    approve(second.pk, by=scene.priya, expected_version=second.version, count=3, now=LATER)
+    kept, rest = live(second), live(first)
+    assert kept is not None
+    assert rest is not None
+    assert (kept.gpus, rest.gpus, rest.until, scene.allocated()) == (3, 1, NOW + 3 * DAY, 4)
+    assert sum(books(scene.team).values()) == Decimal(4 * 48 + 3 * 8 * 24 + 24)
+
+
+def test_what_went_back_in_between_is_asked_for_again(scene: Scene) -> None:
+    factories.policy(SHORT, now=NOW)
+    first = scene.ask(4)
+    second, held = renew(scene, first), live(first)
+    assert held is not None
+    allocations.give_back(held.pk, gpus=None, by=scene.ada, now=LATER)
+    Flavor.objects.filter(pk=scene.flavor.pk).update(gpus_total=3)
+    with pytest.raises(Conflict), transaction.atomic():
+        approve(second.pk, by=scene.priya, expected_version=second.version, now=LATER)
+    Flavor.objects.filter(pk=scene.flavor.pk).update(gpus_total=4)
+    approve(second.pk, by=scene.priya, expected_version=second.version, now=LATER)
+    assert scene.allocated() == 4
+    assert books(scene.team) == ledger(scene.team)
+
+
+def test_after_its_end_it_is_renewed_no_more(scene: Scene) -> None:
+    first, ask = scene.ask(1), None
+    with pytest.raises(Conflict) as refused:
+        ask = renewal(first, now=NOW + 3 * DAY)
+    assert (refused.value.code, ask) == ("not_held", None)
+
+
+def test_of_a_renewal_and_an_end_one_comes_first(scene: Scene) -> None:
+    first = scene.ask(1)
+    wanted, held = renewal(first), live(first)
+    assert held is not None
+    allocations.expire(held.pk, now=held.until)
+    with pytest.raises(Conflict) as refused, transaction.atomic():
+        submit(wanted, by=scene.ada, now=held.until)
+    assert refused.value.code == "not_held"
+    other = scene.ask(1)
+    row = live(other)
+    assert row is not None
+    renew(scene, other)
+    assert not allocations.expire(row.pk, now=row.until)
+    with pytest.raises(Conflict), transaction.atomic():
+        allocations.give_back(row.pk, gpus=None, by=scene.ada, now=LATER)
+
+
+def test_in_its_grace_it_is_renewed_and_grace_stays_free(scene: Scene) -> None:
+    first = scene.ask(1)
+    Allocation.objects.update(grace_hours=2, kept_until=NOW + 3 * DAY + 2 * HOUR)
+    at = NOW + 3 * DAY + HOUR
+    renew(scene, first, until=NOW + 4 * DAY, now=at)
+    assert sum(books(scene.team).values()) == Decimal(72 + 23)
+
+
+def test_one_renewal_waits_at_a_time_whoever_writes(scene: Scene) -> None:
+    factories.policy(SHORT, now=NOW)
+    first = scene.ask(1)
+    waiting = renew(scene, first)
+    with pytest.raises(Conflict) as refused, transaction.atomic():
+        renew(scene, first)
+    assert refused.value.code == "renewal_waits"
+    other = scene.ask(1, now=LATER)
+    Request.objects.filter(pk=other.pk).update(state="waiting", approved_count=None)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Request.objects.filter(pk=other.pk).update(renews=waiting.renews_id)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Request.objects.filter(pk=first.pk).update(renews=first.pk)
+
+
+def test_an_earlier_end_and_strangers_are_refused(scene: Scene) -> None:
+    first = scene.ask(1)
+    with pytest.raises(BadInput) as refused:
+        renewal(first, until=NOW + 3 * DAY)
+    assert (refused.value.code, refused.value.field) == ("not_later", "until")
+    with pytest.raises(NoRight):
+        submit(renewal(first), by=scene.mallory, now=LATER)
+
+
+def test_the_policy_counts_it_like_any_ask(scene: Scene) -> None:
+    factories.policy(replace(WIDE, automatic_gpus=4, window_gpus_team=6), now=NOW)
+    first = scene.ask(4)
+    second = renew(scene, first)
+    assert second.state == State.WAITING
+    answer = second.evaluations.get().answer
+    assert [rule["code"] for rule in answer["rules"] if not rule["holds"]] == ["window"]
+
+
+def test_a_renewal_changed_while_it_waits_stays_one(scene: Scene) -> None:
+    from approvals.conversation import edit
+
+    factories.policy(SHORT, now=NOW)
+    first = scene.ask(1)
+    second = renew(scene, first)
+    wanted = renewal(first, until=LATER + timedelta(days=2))
+    edited = edit(second.pk, wanted, by=scene.ada, expected_version=second.version, now=LATER)
+    assert (edited.state, edited.renews_id, scene.allocated()) == (State.APPROVED, first.pk, 1)

@@ -1,0 +1,193 @@
+"""A team leaves: asked, confirmed, drained, kept, restored or gone, and on board again."""
+
+import pytest
+
+from accounts.models import User
+from accounts.refusals import Conflict, NoRight
+from allocations.models import Allocation, Budget
+from approvals.actions import submit
+from approvals.models import Request
+from approvals.states import State
+from approvals.wanted import resolve
+from audit.models import Event
+from notices.models import Notice
+from onboarding import leaving_actions as actions
+from onboarding.leaving_model import Departure, DeparturePlace
+from onboarding.leaving_sweep import advance, delete_due, is_braked, sweep
+from provisioning.models import Tenancy
+from provisioning.stages import Stage
+from tests import factories
+from tests.onboarding.parting import DAY, Parting, parting
+from tests.provisioning.conftest import Place
+
+
+@pytest.fixture
+def vision(place: Place) -> Parting:
+    """The team on its cluster."""
+    return parting(place)
+
+
+def kinds(departure: Departure) -> list[str]:
+    return list(Event.objects.about("departure", departure.pk).order_by("seq").values_list("kind", flat=True))
+
+
+def told(user: User) -> list[str]:
+    rows = Notice.objects.filter(person=user, kind="team_leaves").order_by("pk")
+    return [row.message["title"] for row in rows]
+
+
+def come_back(vision: Parting) -> Tenancy:
+    """The team asks for a namespace in the catalogue, as any team that is not on the cluster."""
+    spec = {"cluster": "training", "environment": "dev", "project": "main"}
+    until = vision.place.time + 5 * DAY
+    wanted = resolve("namespace", spec, team=vision.place.tenancy.team, until=until, reason="We are back.")
+    request = submit(wanted, by=vision.ada, now=vision.place.time)
+    assert request.state == State.APPROVED
+    assert request.tenancy is not None
+    return Tenancy.objects.get(pk=request.tenancy.pk)
+
+
+def test_the_whole_life_asked_drained_kept_gone_and_on_board_again(vision: Parting) -> None:
+    place, flavor = vision.place, vision.place.a100
+    factories.request(vision.ada, vision.tenancy, flavor, gpus=1, days=3, now=place.time)
+    waiting = factories.request(vision.ada, vision.tenancy, flavor, gpus=4, days=3, now=place.time)
+    assert waiting.state == State.WAITING
+    departure = vision.go(leaves_at=place.time + 2 * DAY, hold=True)
+    assert kinds(departure) == ["departure.asked", "departure.confirmed"]
+    vision.pass_by(hours=1)
+    assert Request.objects.get(pk=waiting.pk).state == State.WITHDRAWN
+    assert (vision.tenancy.stage, vision.tenancy.stop) == (Stage.LEAVING, "Hold")
+    assert Allocation.objects.live().filter(tenancy=place.tenancy).count() == 1
+    with pytest.raises(Conflict, match="leaves Training"):
+        factories.request(vision.ada, vision.tenancy, flavor, now=place.time)
+    vision.pass_by(days=2)
+    assert vision.tenancy.stage == Stage.RETAINED
+    assert not Allocation.objects.live().filter(tenancy=place.tenancy).exists()
+    flavor.refresh_from_db()
+    assert flavor.allocated == 0
+    assert vision.tenancy.retained_until == departure.leaves_at + 30 * DAY
+    vision.pass_by(days=29)
+    assert vision.tenancy.stage == Stage.RETAINED
+    vision.pass_by(days=1)
+    done = vision.until_gone(departure)
+    assert (done.end, vision.tenancy.stage) == ("gone", Stage.GONE)
+    assert kinds(departure)[-1] == "departure.done"
+    assert place.kubernetes.get(("v1", "Namespace"), place.tenancy.namespace) is None
+    again = come_back(vision)
+    assert (again.namespace, again.pk != place.tenancy.pk) == (place.tenancy.namespace, True)
+    place.tenancy = again
+    place.reconcile()
+    assert vision.tenancy.is_settled
+    factories.request(vision.ada, again, flavor, now=place.time)
+    assert told(vision.ada)[-1] == "Vision has left Training"
+
+
+def test_restored_before_its_end_everything_but_the_gpus_is_back(vision: Parting) -> None:
+    place = vision.place
+    factories.request(vision.ada, vision.tenancy, place.a100, gpus=1, days=3, now=place.time)
+    departure = vision.go()
+    vision.pass_by(days=1)
+    assert vision.tenancy.stage == Stage.RETAINED
+    back = actions.restore(departure.pk, by=vision.priya, now=place.time)
+    vision.pass_by(seconds=61)
+    assert (back.end, vision.tenancy.stage, vision.tenancy.is_protected) == ("restored", Stage.HERE, True)
+    assert vision.tenancy.is_settled
+    assert vision.tenancy.desired.gpus() == 0
+    assert not DeparturePlace.objects.filter(is_open=True).exists()
+    vision.pass_by(days=60)
+    assert vision.tenancy.stage == Stage.HERE
+    factories.request(vision.ada, vision.tenancy, place.a100, now=place.time)
+    assert told(vision.ada)[-1] == "Vision is restored"
+    with pytest.raises(Conflict, match="nothing to restore"):
+        actions.restore(departure.pk, by=vision.priya, now=place.time)
+
+
+def test_money_of_what_is_given_back_is_free_again(vision: Parting) -> None:
+    place = vision.place
+    factories.request(vision.ada, vision.tenancy, place.a100, gpus=1, days=3, now=place.time)
+    before = sum(row.held_usd for row in Budget.objects.filter(team=vision.tenancy.team))
+    vision.go()
+    vision.pass_by(seconds=5)
+    after = sum(row.held_usd for row in Budget.objects.filter(team=vision.tenancy.team))
+    assert (before > 10, after < 1) == (True, True)
+
+
+def test_doing_it_twice_gives_one_result(vision: Parting) -> None:
+    place = vision.place
+    factories.request(vision.ada, vision.tenancy, place.a100, gpus=1, days=3, now=place.time)
+    departure = vision.go()
+    for _ in range(3):
+        advance(departure.pk, now=place.time)
+        sweep(now=place.time)
+    ended = Allocation.objects.filter(tenancy=place.tenancy, ended_at__isnull=False)
+    assert ended.count() == 1
+    drained = Event.objects.about("tenancy", place.tenancy.pk).filter(kind="tenancy.drained")
+    assert drained.count() == 1
+    place.a100.refresh_from_db()
+    assert place.a100.allocated == 0
+
+
+def test_killed_between_draining_and_giving_back_the_next_sweep_goes_on(
+    vision: Parting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = vision.place
+    factories.request(vision.ada, vision.tenancy, place.a100, gpus=1, days=3, now=place.time)
+    departure = vision.go()
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("onboarding.leaving_sweep._give_back", killed)
+        with pytest.raises(KeyboardInterrupt):
+            advance(departure.pk, now=place.time)
+    assert vision.tenancy.stage == Stage.RETAINED
+    assert Allocation.objects.live().filter(tenancy=place.tenancy).exists()
+    sweep(now=place.time)
+    assert not Allocation.objects.live().filter(tenancy=place.tenancy).exists()
+
+
+def test_a_cluster_that_is_away_delays_and_nothing_is_lost(vision: Parting) -> None:
+    departure = vision.go()
+    vision.pass_by(seconds=5)
+    vision.place.kubernetes.fail(times=100, status=503)
+    vision.pass_by(days=31)
+    vision.pass_by(days=1)
+    assert vision.tenancy.stage == Stage.REMOVING
+    assert Departure.objects.get(pk=departure.pk).ended_at is None
+    vision.place.kubernetes.cluster.faults.clear()
+    vision.place.later(days=1)
+    assert vision.until_gone(departure).end == "gone"
+
+
+def test_once_deleting_has_begun_nobody_restores(vision: Parting) -> None:
+    departure = vision.go()
+    vision.pass_by(seconds=5)
+    vision.place.later(days=30)
+    delete_due(now=vision.place.time)
+    with pytest.raises(Conflict, match="Deleting has begun"):
+        actions.restore(departure.pk, by=vision.priya, now=vision.place.time)
+
+
+def test_too_many_at_once_wait_for_a_person(vision: Parting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("onboarding.leaving_plan.LEAST_BRAKE", 0)
+    departure = vision.go()
+    vision.pass_by(seconds=5)
+    vision.place.later(days=31)
+    with pytest.raises(NoRight):
+        actions.agree(departure.pk, by=vision.ada, now=vision.place.time)
+    sweep(now=vision.place.time)
+    sweep(now=vision.place.time)
+    assert (vision.tenancy.stage, is_braked(now=vision.place.time)) == (Stage.RETAINED, True)
+    assert Event.objects.filter(kind="departure.braked").count() == 1
+    monkeypatch.setattr("onboarding.leaving_plan.LEAST_BRAKE", 1)
+    sweep(now=vision.place.time)
+    assert vision.tenancy.stage == Stage.REMOVING
+
+
+def test_only_what_was_confirmed_is_ever_deleted(vision: Parting) -> None:
+    other = factories.tenancy(factories.team("Speech"), vision.place.cluster)
+    departure = vision.go(is_whole=True)
+    vision.pass_by(days=31)
+    vision.until_gone(departure)
+    assert Tenancy.objects.get(pk=other.pk).stage == Stage.HERE

@@ -1,0 +1,217 @@
+"""What may be done about a team's leaving, by whom, and what the database refuses: no cluster is needed."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, transaction
+
+from accounts.models import User
+from accounts.refusals import BadInput, Conflict, NoRight, Stale
+from allocations.actions import issue
+from approvals.places import has_left
+from audit.actors import PORTAL
+from notices.models import Notice
+from onboarding import leaving_actions as actions
+from onboarding.leaving_model import Departure, DeparturePlace
+from onboarding.leaving_preview import seen
+from onboarding.leaving_sweep import advance, delete_due
+from provisioning import leaving
+from provisioning.models import Tenancy
+from provisioning.stages import Stage
+from tests import factories
+from tests.onboarding.parting import DAY, Parting, on_paper
+from tests.scene import Scene
+
+
+@pytest.fixture
+def vision(scene: Scene) -> Parting:
+    """The team on a cluster that nobody looks at."""
+    return on_paper(scene)
+
+
+def told(user: User) -> list[str]:
+    rows = Notice.objects.filter(person=user, kind="team_leaves").order_by("pk")
+    return [row.message["title"] for row in rows]
+
+
+def test_nothing_new_is_issued_where_a_team_leaves(vision: Parting) -> None:
+    vision.go(leaves_at=vision.place.time + DAY)
+    with pytest.raises(Conflict, match="nothing new is granted"):
+        issue(
+            tenancy=vision.tenancy, flavor=vision.place.a100, gpus=1, reference="request-0",
+            until=vision.place.time + DAY, actor=PORTAL, now=vision.place.time,
+        )  # fmt: skip
+
+
+def test_before_its_date_nothing_is_drained_and_nothing_deleted(vision: Parting) -> None:
+    departure = vision.go(leaves_at=vision.place.time + DAY)
+    advance(departure.pk, now=vision.place.time)
+    assert vision.tenancy.stage == Stage.LEAVING
+    vision.place.later(days=1)
+    advance(departure.pk, now=vision.place.time)
+    assert vision.tenancy.stage == Stage.RETAINED
+    vision.place.later(days=29)
+    assert leaving.remove(vision.place.tenancy.pk, actor=PORTAL, now=vision.place.time) is False
+    delete_due(now=vision.place.time)
+    assert vision.tenancy.stage == Stage.RETAINED
+    vision.place.later(days=1)
+    delete_due(now=vision.place.time)
+    assert vision.tenancy.stage == Stage.REMOVING
+
+
+def test_a_clock_that_is_wrong_drains_nothing(vision: Parting) -> None:
+    now = vision.place.time
+    vision.go(leaves_at=now + DAY)
+    early = leaving.drain(vision.place.tenancy.pk, retained_until=now + 9 * DAY, actor=PORTAL, now=now)
+    assert (early, vision.tenancy.stage) == (False, Stage.LEAVING)
+
+
+def test_only_platform_leads_take_the_protection_off(vision: Parting) -> None:
+    for stranger in (vision.ada, vision.mallory):
+        with pytest.raises(NoRight):
+            leaving.protect(vision.place.tenancy.pk, on=False, by=stranger)
+    with pytest.raises(Conflict, match="is protected"):
+        leaving.announce(
+            vision.place.tenancy.pk,
+            leaves_at=vision.place.time,
+            hold=False,
+            actor=PORTAL,
+            now=vision.place.time,
+        )
+    assert vision.tenancy.is_protected
+
+
+def test_who_may_ask_confirm_and_restore(vision: Parting) -> None:
+    team, wish, now = vision.tenancy.team, vision.wish(), vision.place.time
+    member = factories.person("Noor", teams=[team])
+    for stranger in (member, vision.mallory):
+        with pytest.raises(NoRight):
+            actions.ask(team, wish, by=stranger, now=now)
+    departure = vision.ask()
+    vision.unprotect()
+    for other in (vision.ada, member, vision.mallory):
+        with pytest.raises(NoRight):
+            vision.confirm(departure, by=other)
+    vision.confirm(departure)
+    for stranger in (member, vision.mallory):
+        with pytest.raises(NoRight):
+            actions.restore(departure.pk, by=stranger, now=now)
+    assert actions.restore(departure.pk, by=vision.ada, now=now).end == "restored"
+
+
+def test_a_platform_lead_asks_and_confirms_alone_where_there_is_no_production(vision: Parting) -> None:
+    departure = vision.ask(by=vision.priya)
+    vision.unprotect()
+    assert vision.confirm(departure, by=vision.priya).confirmed_by == vision.priya
+
+
+def test_for_production_another_platform_lead_confirms(vision: Parting) -> None:
+    Tenancy.objects.filter(pk=vision.place.tenancy.pk).update(environment="production")
+    departure = vision.ask(by=vision.priya)
+    vision.unprotect()
+    with pytest.raises(NoRight, match="another platform lead"):
+        vision.confirm(departure, by=vision.priya)
+    fields = {"confirmed_by": vision.priya, "confirmed_at": vision.place.time}
+    with pytest.raises(IntegrityError, match="a_second_person_confirms_for_production"), transaction.atomic():
+        Departure.objects.filter(pk=departure.pk).update(**fields)
+    assert vision.confirm(departure, by=vision.marcus).confirmed_by == vision.marcus
+
+
+def test_what_is_protected_is_not_confirmed(vision: Parting) -> None:
+    departure = vision.ask()
+    with pytest.raises(Conflict, match="Protected from deletion: Training"):
+        vision.confirm(departure)
+    assert vision.tenancy.stage == Stage.HERE
+
+
+@pytest.mark.parametrize("typed", ["", "vision", "Visio", "Speech", "VISION"])
+def test_the_name_is_typed_as_it_is_written(vision: Parting, typed: str) -> None:
+    departure = vision.ask()
+    vision.unprotect()
+    with pytest.raises(BadInput, match="Type the team’s name"):
+        vision.confirm(departure, name=typed)
+
+
+def test_a_preview_that_has_changed_is_not_confirmed(vision: Parting) -> None:
+    departure = vision.ask()
+    vision.unprotect()
+    before = seen(departure)
+    factories.request(vision.ada, vision.tenancy, vision.place.a100, now=vision.place.time)
+    with pytest.raises(Stale, match="has changed since you looked"):
+        vision.confirm(departure, seen_content=before)
+    vision.confirm(departure)
+
+
+def test_taken_back_before_it_is_confirmed_nothing_has_changed(vision: Parting) -> None:
+    departure = vision.ask()
+    with pytest.raises(NoRight):
+        actions.withdraw(departure.pk, by=vision.mallory, now=vision.place.time)
+    assert actions.withdraw(departure.pk, by=vision.ada, now=vision.place.time).end == "withdrawn"
+    with pytest.raises(Conflict):
+        actions.withdraw(departure.pk, by=vision.ada, now=vision.place.time)
+    vision.unprotect()
+    with pytest.raises(Conflict, match="over already"):
+        vision.confirm(departure)
+    assert vision.ask().pk != departure.pk
+
+
+def test_a_place_is_left_once_at_a_time(vision: Parting) -> None:
+    departure = vision.ask()
+    with pytest.raises(Conflict, match="Somebody has asked"):
+        vision.ask(by=vision.priya)
+    fields = {"departure": departure, "tenancy": vision.tenancy}
+    with pytest.raises(IntegrityError, match="a_place_is_left_once_at_a_time"), transaction.atomic():
+        DeparturePlace.objects.create(**fields)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"reason": "Over."}, "reason"),
+        ({"retention_days": 0}, "retention_days"),
+        ({"retention_days": 366}, "retention_days"),
+        ({"tenancies": []}, "cluster"),
+        ({"tenancies": [999_999]}, "cluster"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_at_its_field(
+    vision: Parting, changes: dict[str, Any], field: str
+) -> None:
+    with pytest.raises(BadInput) as refused:
+        vision.ask(**changes)
+    assert refused.value.field == field
+    with pytest.raises(BadInput, match="at most 400 days"):
+        vision.ask(leaves_at=vision.place.time + timedelta(days=401))
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        ("a_confirmed_departure_has_a_confirmer", {"confirmed_by": None}),
+        ("what_a_team_leaves_is_kept_1_to_365_days", {"retention_days": 366}),
+        ("a_departure_ends_as_it_went", {"end": "gone"}),
+        ("a_departure_ends_as_it_went", {"end": "withdrawn", "ended_at": "2026-11-21T12:00Z"}),
+    ],
+)
+def test_the_database_refuses_a_departure_that_cannot_be(
+    vision: Parting, name: str, fields: dict[str, Any]
+) -> None:
+    departure = vision.go()
+    with pytest.raises(IntegrityError, match=name), transaction.atomic():
+        Departure.objects.filter(pk=departure.pk).update(**fields)
+
+
+def test_a_team_that_has_left_asks_for_nothing_but_a_place(vision: Parting) -> None:
+    team = vision.tenancy.team
+    assert not has_left(team)
+    vision.go(is_whole=True)
+    assert has_left(team)
+
+
+def test_members_are_told_and_platform_leads_are_asked(vision: Parting) -> None:
+    departure = vision.ask()
+    assert told(vision.priya) == ["Vision asks to leave Training"]
+    vision.unprotect()
+    vision.confirm(departure)
+    assert told(vision.ada)[-1].startswith("Vision leaves Training on")

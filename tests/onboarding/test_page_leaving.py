@@ -1,0 +1,166 @@
+"""The pages of a team's leaving: asked for, looked at with evidence, confirmed with the name typed, taken along."""
+
+import csv
+import io
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from onboarding.leaving_model import Departure
+from onboarding.leaving_preview import seen
+from provisioning.models import Tenancy
+from tests import factories
+from tests.onboarding.parting import Parting, parting
+from tests.provisioning.conftest import Place
+
+PAGE = "/teams/vision/leaving"
+
+
+@pytest.fixture
+def vision(place: Place) -> Parting:
+    """The team on its cluster."""
+    return parting(place)
+
+
+def browser(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def said(vision: Parting, **changes: str) -> dict[str, str]:
+    usual = {
+        "cluster": str(vision.place.tenancy.pk), "leaves_at": "", "running": "finish", "retention_days": "14",
+        "reason": "The project is over.", "token": "one",
+    }  # fmt: skip
+    return usual | changes
+
+
+def text(answer: Any) -> str:
+    return " ".join(answer.content.decode().split())
+
+
+def test_asking_leads_to_a_page_with_everything_that_goes(vision: Parting) -> None:
+    factories.request(vision.ada, vision.tenancy, vision.place.a100, now=vision.place.time)
+    factories.request(vision.ada, vision.tenancy, vision.place.a100, gpus=4, now=vision.place.time)
+    client = browser(vision.ada)
+    answer = client.post(PAGE, said(vision))
+    departure = Departure.objects.get()
+    assert (answer.status_code, answer["Location"]) == (302, f"{PAGE}/{departure.pk}")
+    assert (departure.hold, departure.retention_days, departure.is_whole) == (True, 14, False)
+    shown = text(client.get(answer["Location"]))
+    for part in ("datasets", "100Gi", "Read from the cluster", "1 × A100", "4 × A100", "ClusterQueue", "Ada Okafor",
+                 "What stays", "Kept for 14 days", "The project is over."):  # fmt: skip
+        assert part in shown, part
+    assert "Type <strong>" not in shown
+    claims = departure.places.get().claims
+    assert claims == [{"name": "datasets", "size": "100Gi", "is_bound": claims[0]["is_bound"]}]
+
+
+def test_sent_twice_it_is_asked_for_once(vision: Parting) -> None:
+    client = browser(vision.ada)
+    first, second = client.post(PAGE, said(vision)), client.post(PAGE, said(vision))
+    assert first["Location"] == second["Location"]
+    assert Departure.objects.count() == 1
+
+
+def test_a_platform_lead_takes_the_protection_off_and_confirms(vision: Parting) -> None:
+    departure = vision.ask()
+    client, page = browser(vision.priya), f"{PAGE}/{departure.pk}"
+    assert "Take the protection off</a> first" in text(client.get(page))
+    off = client.post(f"/tenancies/{vision.place.tenancy.pk}/protection", {"on": "no"})
+    assert (off.status_code, off["Location"]) == (302, PAGE)
+    assert "Type <strong>Vision</strong> to confirm" in text(client.get(page))
+    wrong = client.post(page, {"do": "confirm", "name": "vision", "seen": seen(departure)})
+    assert (wrong.status_code, "Type the team’s name" in text(wrong)) == (422, True)
+    done = client.post(page, {"do": "confirm", "name": "Vision", "seen": seen(departure)})
+    assert done.status_code == 302
+    assert Departure.objects.get().confirmed_by == vision.priya
+    assert "Restore everything but the GPUs" in text(client.get(page))
+    back = client.post(page, {"do": "restore"}, follow=True)
+    assert "Everything but the GPUs comes back" in text(back)
+    assert Tenancy.objects.get(pk=vision.place.tenancy.pk).is_here
+
+
+def test_what_has_changed_since_is_shown_anew(vision: Parting) -> None:
+    departure = vision.ask()
+    vision.unprotect()
+    before = seen(departure)
+    factories.request(vision.ada, vision.tenancy, vision.place.a100, now=vision.place.time)
+    answer = browser(vision.priya).post(
+        f"{PAGE}/{departure.pk}", {"do": "confirm", "name": "Vision", "seen": before}
+    )
+    assert (answer.status_code, "It changed while you looked" in text(answer)) == (412, True)
+    assert Departure.objects.get().confirmed_at is None
+
+
+@pytest.mark.parametrize("do", ["confirm", "withdraw", "restore", "agree"])
+def test_a_get_changes_nothing(vision: Parting, do: str) -> None:
+    departure = vision.ask()
+    vision.unprotect()
+    answer = browser(vision.priya).get(
+        f"{PAGE}/{departure.pk}", {"do": do, "name": "Vision", "seen": seen(departure)}
+    )
+    assert answer.status_code == 200
+    found = Departure.objects.get()
+    assert (found.confirmed_at, found.ended_at) == (None, None)
+
+
+def test_a_cluster_that_is_away_is_said_and_what_was_seen_before_stands(vision: Parting) -> None:
+    departure = vision.ask()
+    client, page = browser(vision.ada), f"{PAGE}/{departure.pk}"
+    client.get(page)
+    vision.place.kubernetes.fail(times=100, status=503)
+    shown = text(client.get(page))
+    assert "could not be read" in shown
+    assert "datasets" in shown
+
+
+def test_a_stranger_finds_no_such_page(vision: Parting) -> None:
+    departure = vision.ask()
+    client = browser(vision.mallory)
+    for page in (PAGE, f"{PAGE}/{departure.pk}", f"{PAGE}/{departure.pk}/export.json"):
+        assert client.get(page).status_code == 404
+    assert client.post(f"{PAGE}/{departure.pk}", {"do": "withdraw"}).status_code == 404
+
+
+def test_it_is_taken_along_as_json_and_csv_until_and_after_it_is_gone(vision: Parting) -> None:
+    factories.request(vision.ada, vision.tenancy, vision.place.a100, now=vision.place.time)
+    departure = vision.go()
+    client, page = browser(vision.ada), f"{PAGE}/{departure.pk}"
+    client.get(page)
+    vision.pass_by(seconds=5)
+    vision.pass_by(days=31)
+    vision.until_gone(departure)
+    found = client.get(f"{page}/export.json").json()
+    assert [claim["name"] for claim in found["claims"]] == ["datasets"]
+    assert [row["gpus"] for row in found["holdings"]] == [1]
+    assert found["history"][-1]["kind"] == "departure.done"
+    answer = client.get(f"{page}/export.csv")
+    rows = list(csv.reader(io.StringIO(answer.content.decode())))
+    assert answer.headers["Content-Disposition"] == f'attachment; filename="vision-{departure.pk}.csv"'
+    assert {row[0] for row in rows[1:]} == {"claim", "member", "holding", "event"}
+    assert "Nothing is left on a cluster." in text(client.get(page))
+
+
+def test_a_name_that_a_spreadsheet_would_run_is_taken_along_as_text(vision: Parting) -> None:
+    User.objects.filter(pk=vision.ada.pk).update(name="=HYPERLINK(1)")
+    departure = vision.ask()
+    body = browser(vision.ada).get(f"{PAGE}/{departure.pk}/export.csv").content.decode()
+    assert "member,,'=HYPERLINK(1)," in body
+
+
+def test_a_stuck_finalizer_stands_on_the_page(vision: Parting) -> None:
+    departure = vision.go()
+    vision.pass_by(seconds=5)
+    hold = {"metadata": {"finalizers": ["example.com/hold"]}}
+    claim = ("v1", "PersistentVolumeClaim")
+    vision.place.kubernetes.patch(claim, "datasets", vision.place.tenancy.namespace, hold)
+    vision.pass_by(days=31)
+    vision.place.kubernetes.cluster.controllers.terminate()
+    vision.pass_by(seconds=61)
+    shown = text(browser(vision.ada).get(f"{PAGE}/{departure.pk}"))
+    assert "Training takes longer" in shown
+    assert "example.com/hold in 1 resource instances" in shown

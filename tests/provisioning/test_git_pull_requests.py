@@ -1,0 +1,173 @@
+"""Changes that go through pull requests: against a server with Git's own program and GitHub's paths and answers."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+from fleet.models import Cluster
+from provisioning.commits import TenancyCommit
+from tests import factories
+from tests.provisioning.test_git_delivery import Followed, condition, followed
+from tests.remotes import Bare, bare, over_https
+
+__all__ = ["followed"]
+TOKEN = "canary-8c41"
+
+
+@dataclass
+class Hub:
+    """The pull requests of one repository, answered as GitHub's REST API does."""
+
+    theirs: Bare
+    pulls: list[dict[str, Any]] = field(default_factory=list)
+    asked: list[tuple[str, str]] = field(default_factory=list)
+    fails: list[int] = field(default_factory=list)
+    hidden: int = 0
+
+    def __call__(self, environ: Any, start_response: Any) -> list[bytes]:
+        method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
+        assert path == "/api/v3/repos/platform/fleet/pulls"
+        self.asked.append((method, environ.get("HTTP_AUTHORIZATION", "")))
+        if self.fails:
+            return _answer(start_response, self.fails.pop(0), {"message": "Bad credentials"})
+        if method == "GET" and self.hidden:
+            self.hidden -= 1
+            return _answer(start_response, 200, [])
+        if method == "GET":
+            return _answer(start_response, 200, [self._told(pull) for pull in reversed(self.pulls)][:1])
+        wanted = json.loads(environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"])))
+        if any(pull["state"] == "open" for pull in self.pulls):
+            return _answer(start_response, 422, {"message": "Validation Failed", "errors": [
+                {"message": f"A pull request already exists for platform:{wanted['head']}."}]})  # fmt: skip
+        pull = wanted | {"number": len(self.pulls) + 12, "state": "open", "merged_at": None}
+        self.pulls.append(pull)
+        return _answer(start_response, 201, self._told(pull))
+
+    def merge(self) -> None:
+        """What a person does with the newest one."""
+        pull = self.pulls[-1]
+        self.theirs.push(dict(self.theirs.files(pull["head"])))
+        pull |= {"state": "closed", "merged_at": "2026-11-21T10:00:00Z"}
+
+    def _told(self, pull: dict[str, Any]) -> dict[str, Any]:
+        sha = pull.get("closed_at_sha") or self.theirs.tip(pull["head"])
+        return {name: pull[name] for name in ("number", "state", "merged_at")} | {"head": {"sha": sha}}
+
+
+def _answer(start_response: Any, status: int, body: Any) -> list[bytes]:
+    text = json.dumps(body).encode()
+    start_response(
+        f"{status} Said", [("Content-Type", "application/json"), ("Content-Length", str(len(text)))]
+    )
+    return [text]
+
+
+@pytest.fixture
+def hub(followed: Followed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    """The followed cluster's repository behind a server, changed by pull requests alone."""
+    theirs = bare(tmp_path / "served", "platform/fleet.git")
+    theirs.push({"README.md": b"theirs"})
+    (tmp_path / "robot").write_text(TOKEN + "\n")
+    hub = Hub(theirs)
+    with over_https(tmp_path / "served", tmp_path, token=TOKEN, api=hub) as served:
+        monkeypatch.setattr(settings.ENV, "git_credentials_dir", tmp_path)
+        monkeypatch.setattr(settings.ENV, "git_hosts_allowed", [served.host])
+        monkeypatch.setattr(settings.ENV, "ca_file", Path(served.ca_file))
+        url = f"https://{served.host}/platform/fleet.git"
+        Cluster.objects.update(git_url=url, git_way="pull-request", git_credentials="robot")
+        followed.theirs = theirs
+        yield hub
+
+
+def branch(followed: Followed) -> str:
+    return f"quartermaster/inference/{followed.tenancy.namespace}"
+
+
+def test_a_change_waits_in_a_pull_request_until_people_merge_it(hub: Hub, followed: Followed) -> None:
+    assert followed.reconcile() == 1
+    short = hub.theirs.tip(branch(followed))[:7]
+    assert condition(followed.row) == (
+        "WaitingForMerge",
+        f"Committed {short}; pull request 12 waits to be merged.",
+    )
+    assert (followed.row.is_settled, hub.theirs.files()) == (False, {"README.md": b"theirs"})
+    [pull] = hub.pulls
+    assert (pull["base"], pull["title"]) == ("main", f"inference: {followed.tenancy.namespace}, generation 1")
+    assert "Team: Vision" in pull["body"]
+    assert TenancyCommit.objects.get().pull == 12
+    assert followed.reconcile() == 0
+    assert len(hub.pulls) == 1
+    hub.merge()
+    assert followed.reconcile() == 0
+    assert (followed.row.is_settled, condition(followed.row)[0]) == (True, "Committed")
+    assert {header for _, header in hub.asked} == {f"Bearer {TOKEN}"}
+
+
+def test_what_is_wanted_next_goes_into_the_same_pull_request(hub: Hub, followed: Followed) -> None:
+    followed.reconcile()
+    factories.request(followed.ada, followed.row, followed.a100, gpus=2)
+    hub.theirs.push({"other.txt": b"theirs"})
+    assert followed.reconcile() == 1
+    assert len(hub.pulls) == 1
+    found = hub.theirs.files(branch(followed))
+    assert found["other.txt"] == b"theirs"
+    assert json.loads(found[followed.quota])["spec"]["hard"]["requests.nvidia.com/gpu"] == "2"
+    assert len(hub.theirs.log(branch(followed))) == 3
+
+
+def test_another_team_that_was_merged_first_makes_no_conflict(hub: Hub, followed: Followed) -> None:
+    followed.reconcile()
+    first = dict(hub.theirs.files(branch(followed)))
+    mine = followed.tenancy
+    followed.tenancy = factories.tenancy(factories.team("Speech"), followed.cluster)
+    followed.reconcile()
+    hub.pulls[0] |= {"head": branch(followed)}
+    hub.merge()
+    followed.tenancy = mine
+    assert followed.reconcile() == 1
+    listed = hub.theirs.files(branch(followed))["clusters/inference/tenancies/kustomization.yaml"]
+    assert listed.count(b"\n- ") == 2
+    assert set(first) < set(hub.theirs.files(branch(followed)))
+
+
+def test_one_that_was_closed_without_merging_is_not_opened_again_by_itself(
+    hub: Hub, followed: Followed
+) -> None:
+    followed.reconcile()
+    hub.pulls[0] |= {"state": "closed"}
+    assert followed.reconcile() == 0
+    assert condition(followed.row) == (
+        "Refused", "Pull request 12 was closed without being merged. Open it again, or change what is wanted.",
+    )  # fmt: skip
+    hub.pulls[0] |= {"closed_at_sha": hub.theirs.tip(branch(followed))}
+    factories.request(followed.ada, followed.row, followed.a100, gpus=1)
+    assert followed.reconcile() == 1
+    assert [pull["state"] for pull in hub.pulls] == ["closed", "open"]
+
+
+def test_one_that_exists_already_is_found(hub: Hub, followed: Followed) -> None:
+    hub.pulls.append({"number": 7, "state": "open", "merged_at": None, "head": branch(followed)})
+    # As between two workers: not there when it was looked for, and there when it was to be opened.
+    hub.hidden = 1
+    followed.reconcile()
+    assert TenancyCommit.objects.get().pull == 7
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"), [(401, "Refused"), (403, "Refused"), (503, "WillTryAgain"), (429, "WillTryAgain")]
+)
+def test_what_github_refuses_is_said_without_the_token(
+    hub: Hub, followed: Followed, status: int, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    hub.fails.append(status)
+    followed.reconcile()
+    found, message = condition(followed.row)
+    assert (found, str(status) in message) == (reason, True)
+    assert TOKEN not in message + caplog.text + str(followed.row.objects_seen)
+    assert followed.reconcile() == 0
+    assert condition(followed.row)[0] == "WaitingForMerge"

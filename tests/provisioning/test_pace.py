@@ -1,0 +1,238 @@
+"""How hard a cluster is worked on: so many tenancies at once, so many writes a second, and clusters take turns."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from connectors.errors import TemporaryError
+from fleet.models import Cluster
+from provisioning import breaker, lease, pace
+from provisioning.models import Pace, Tenancy
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+
+
+def cluster(*, most_at_once: int = 2, writes_per_second: int = 20) -> Cluster:
+    return factories.cluster(most_at_once=most_at_once, writes_per_second=writes_per_second)
+
+
+def fresh(of: Cluster) -> Cluster:
+    return Cluster.objects.select_related("pace").get(pk=of.pk)
+
+
+def wanted(on: Cluster, number: int) -> list[Tenancy]:
+    """So many tenancies that wait for a worker, the first for longest."""
+    made = [factories.tenancy(on=on) for _ in range(number)]
+    for order, tenancy in enumerate(made):
+        Tenancy.objects.filter(pk=tenancy.pk).update(next_look_at=NOW - timedelta(hours=1) + order * SECOND)
+    return made
+
+
+def settle(*tenancies: Tenancy) -> None:
+    for tenancy in tenancies:
+        factories.make_true(tenancy, at=NOW - timedelta(minutes=2))
+
+
+def test_no_more_tenancies_of_a_cluster_are_worked_on_at_once_than_it_allows() -> None:
+    first, second, third = wanted(cluster(), 3)
+    held = [lease.take(t.pk, now=NOW) for t in (first, second)]
+    assert all(held)
+    assert lease.take(third.pk, now=NOW) is None
+    third.refresh_from_db()
+    assert (third.lease_no, third.attempts, third.next_look_at < NOW) == (0, 0, True)
+
+
+def test_a_place_that_is_given_back_is_free_for_the_next() -> None:
+    first, second, third = wanted(cluster(), 3)
+    held = lease.take(first.pk, now=NOW)
+    lease.take(second.pk, now=NOW)
+    assert held
+    assert held.give_back()
+    assert lease.take(third.pk, now=NOW)
+
+
+def test_the_places_of_workers_that_died_are_free_with_their_leases() -> None:
+    first, second, third = wanted(cluster(), 3)
+    lease.take(first.pk, now=NOW)
+    lease.take(second.pk, now=NOW)
+    assert lease.take(third.pk, now=NOW + (lease.SECONDS - 1) * SECOND) is None
+    assert lease.take(third.pk, now=NOW + lease.SECONDS * SECOND)
+
+
+def test_who_lost_its_lease_is_told_so_before_its_next_write() -> None:
+    [tenancy] = wanted(cluster(), 1)
+    first = lease.take(tenancy.pk, now=NOW)
+    assert first is not None
+    later = NOW + lease.SECONDS * SECOND
+    second = lease.take(tenancy.pk, now=later)
+    assert second is not None
+    assert not first.hold(now=later)
+    assert second.hold(now=later)
+
+
+def test_one_cluster_takes_no_place_from_another() -> None:
+    here, there = cluster(most_at_once=1), cluster(most_at_once=1)
+    [first, second], [other] = wanted(here, 2), wanted(there, 1)
+    assert lease.take(first.pk, now=NOW)
+    assert lease.take(second.pk, now=NOW) is None
+    assert lease.take(other.pk, now=NOW)
+
+
+def test_who_loses_the_place_to_another_in_that_moment_takes_the_next_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, second = wanted(cluster(), 2)
+    lease.take(first.pk, now=NOW)
+    seen_free = iter([0, 1])
+    monkeypatch.setattr(pace, "free_slot", lambda of, *, most, now: next(seen_free))
+    assert lease.take(second.pk, now=NOW)
+    assert set(Tenancy.objects.values_list("slot", flat=True)) == {0, 1}
+
+
+@pytest.mark.parametrize("trouble", ["unreachable", "left alone"])
+def test_a_cluster_that_does_not_answer_has_one_place(trouble: str) -> None:
+    here = cluster(most_at_once=8)
+    first, second = wanted(here, 2)
+    if trouble == "unreachable":
+        Cluster.objects.update(reachable=False)
+    else:
+        pace.leave_alone(here, seconds=5, now=NOW)
+    assert lease.take(first.pk, now=NOW)
+    assert lease.take(second.pk, now=NOW) is None
+
+
+def test_all_workers_leave_a_cluster_alone_until_it_answers() -> None:
+    here = cluster()
+    assert pace.seconds_left(fresh(here), now=NOW) == 0
+    pace.leave_alone(here, seconds=5, now=NOW)
+    assert pace.seconds_left(fresh(here), now=NOW + SECOND) == 4
+    assert pace.seconds_left(fresh(here), now=NOW + 6 * SECOND) == 0
+    pace.has_answered(fresh(here), now=NOW)
+    assert Pace.objects.get().left_alone_until is None
+
+
+def test_what_a_process_holds_against_a_cluster_is_forgotten_when_another_one_was_answered() -> None:
+    here, silence = cluster(), TemporaryError("ReadTimeoutError")
+    silence.__cause__ = TimeoutError()
+    breaker.kept_waiting(here.pk, silence, seconds=10)
+    pace.leave_alone(here, seconds=3, now=NOW)
+    assert pace.seconds_to_wait(fresh(here), now=NOW) > 3  # its own five seconds
+    pace.has_answered(fresh(here), now=NOW)  # as another process says
+    assert pace.seconds_to_wait(fresh(here), now=NOW) == 0
+    assert breaker.seconds_left(here.pk) == 0
+
+
+def test_what_waited_for_a_cluster_is_tried_at_once_when_it_answers() -> None:
+    here = cluster()
+    waited, refused, other = wanted(here, 2) + wanted(cluster(), 1)
+    later = NOW + timedelta(minutes=1)
+    for tenancy, reason in ((waited, "WillTryAgain"), (refused, "Refused"), (other, "WillTryAgain")):
+        said = [
+            {"type": "Ready", "status": "False", "reason": reason, "message": "", "since": NOW.isoformat()}
+        ]
+        Tenancy.objects.filter(pk=tenancy.pk).update(conditions=said, next_look_at=later, attempts=6)
+    pace.has_answered(fresh(here), now=NOW)
+    assert not Tenancy.objects.due(NOW).exists()
+    pace.leave_alone(here, seconds=30, now=NOW)
+    pace.has_answered(fresh(here), now=NOW)
+    assert Tenancy.objects.due(NOW).get() == waited
+    assert Tenancy.objects.get(pk=waited.pk).attempts == 0
+
+
+def test_steady_writes_are_twenty_a_second_and_one_second_ahead() -> None:
+    here = cluster()
+    assert [pace.pay(here, 10, on_boarding=False, now=NOW) for _ in range(2)] == [None, None]
+    wait = pace.pay(here, 10, on_boarding=False, now=NOW)
+    assert wait is not None
+    assert wait.total_seconds() == pytest.approx(0.5, abs=0.001)
+    assert pace.pay(here, 10, on_boarding=False, now=NOW + wait) is None
+
+
+def test_over_a_minute_no_more_is_written_than_the_budget_and_its_head_start() -> None:
+    here, written = cluster(), 0
+    for tick in range(600):
+        if pace.pay(here, 7, on_boarding=False, now=NOW + tick * timedelta(seconds=0.1)) is None:
+            written += 7
+    assert 20 * 60 - 7 <= written <= 20 * 61
+
+
+def test_on_boarding_may_be_ten_seconds_ahead_and_others_then_wait() -> None:
+    here, boarded = cluster(), 0
+    while pace.pay(here, 10, on_boarding=True, now=NOW) is None:
+        boarded += 10
+    assert boarded == 200
+    wait = pace.pay(here, 1, on_boarding=False, now=NOW)
+    assert wait is not None
+    assert wait > 8 * SECOND
+
+
+def test_a_tenancy_with_more_objects_than_fit_comes_through_when_nothing_is_owed() -> None:
+    here = cluster(writes_per_second=1)
+    assert pace.pay(here, 14, on_boarding=False, now=NOW) is None
+    assert pace.pay(here, 14, on_boarding=False, now=NOW) is not None
+    assert pace.pay(here, 14, on_boarding=False, now=NOW + 14 * SECOND) is None
+
+
+def test_what_a_clock_that_went_wrong_wrote_is_forgotten() -> None:
+    here = cluster()
+    assert pace.pay(here, 1, on_boarding=False, now=NOW + timedelta(days=1)) is None
+    assert pace.pay(here, 1, on_boarding=False, now=NOW) is None
+    assert Pace.objects.get().paid_until == pytest.approx(NOW.timestamp() + 0.05)
+
+
+def test_clusters_take_turns_and_ten_thousand_of_one_starve_no_other() -> None:
+    many, few = cluster(), cluster()
+    crowd, [waiting, last] = wanted(many, 7), wanted(few, 2)
+    Tenancy.objects.filter(pk=waiting.pk).update(next_look_at=NOW - SECOND)
+    Tenancy.objects.filter(pk=last.pk).update(next_look_at=NOW)
+    rung = pace.fair(now=NOW)
+    assert set(rung[:2]) == {crowd[0].pk, waiting.pk}
+    assert set(rung[2:4]) == {crowd[1].pk, last.pk}
+    assert rung[4:] == [crowd[2].pk, crowd[3].pk], "twice what may be worked on at once"
+
+
+def test_what_is_settled_is_looked_through_with_its_cluster_and_not_rung_for() -> None:
+    here, there = cluster(), cluster()
+    [settled, changed], [other] = wanted(here, 2), wanted(there, 1)
+    settle(settled, other)
+    assert pace.fair(now=NOW) == [changed.pk]
+    assert set(pace.to_look_through(now=NOW)) == {here.pk, there.pk}
+    Tenancy.objects.filter(pk=other.pk).update(next_look_at=NOW + SECOND)
+    assert pace.to_look_through(now=NOW) == [here.pk]
+
+
+def test_a_cluster_that_git_delivers_to_is_looked_at_tenancy_by_tenancy() -> None:
+    here = cluster()
+    [settled] = wanted(here, 1)
+    settle(settled)
+    Cluster.objects.update(delivery=Cluster.Delivery.GIT)
+    assert (pace.fair(now=NOW), pace.to_look_through(now=NOW)) == ([settled.pk], [])
+
+
+def test_a_cluster_is_looked_through_by_one_at_a_time_and_not_while_it_is_left_alone() -> None:
+    here = cluster()
+    settle(*wanted(here, 1))
+    assert pace.begin_look(here.pk, now=NOW)
+    assert not pace.begin_look(here.pk, now=NOW)
+    assert pace.to_look_through(now=NOW) == []
+    dead = NOW + pace.LOOK_SECONDS * SECOND
+    assert pace.to_look_through(now=dead) == [here.pk], "its worker died"
+    assert pace.begin_look(here.pk, now=dead)
+    pace.end_look(here.pk, now=dead, seen=True)
+    assert Pace.objects.get().looked_through_at == dead
+    pace.leave_alone(here, seconds=5, now=dead)
+    assert pace.to_look_through(now=dead) == []
+
+
+def test_who_ends_a_pass_rings_for_who_waited_longest_on_the_same_cluster() -> None:
+    here, there = cluster(), cluster()
+    done, longest, later = wanted(here, 3)
+    wanted(there, 1)
+    assert pace.next_due(done.pk, now=NOW) == longest.pk
+    lease.take(longest.pk, now=NOW)
+    assert pace.next_due(done.pk, now=NOW) == later.pk
+    settle(later)
+    assert pace.next_due(done.pk, now=NOW) is None

@@ -1,0 +1,149 @@
+"""What the portal's service account may do on a cluster: all that it does, and nothing else."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from connectors.errors import PermanentError
+from connectors.kubernetes import KINDS, Cluster, Ref, ref_of
+from fleet.services import SharedService
+from provisioning.manifests import TEAM_ROLE, Manifest, fleet_objects, tenancy_objects
+from tests.provisioning.kubernetes import DEPLOY, Kubernetes
+from tests.provisioning.specs import SAMPLE, sample
+
+RBAC = "rbac.authorization.k8s.io/v1"
+SECRET: Ref = ("v1", "Secret")
+SERVICE = SharedService(name="mlflow", namespace="mlflow", labels=(("app", "mlflow"),), port=5000)
+# Everything that a tenancy can have at once.
+WHOLE = sample(jupyterhub_namespace="jupyterhub", services=(SERVICE,))
+TENANCY = tenancy_objects(WHOLE)
+FLEET = fleet_objects(cohort=WHOLE.cohort, flavors=[("a100-80gb", {"gpu": "a100"}, [])])
+
+
+@pytest.fixture
+def portal(kubernetes: Kubernetes, tmp_path: Path) -> Iterator[Cluster]:
+    """The cluster as the portal reaches it."""
+    client = Cluster.from_kubeconfig(tmp_path / kubernetes.kubeconfig(tmp_path))
+    yield client
+    client.close()
+
+
+def put(portal: Cluster, manifests: list[Manifest]) -> None:
+    for manifest in manifests:
+        portal.apply(manifest)
+
+
+def place_of(manifest: Manifest) -> tuple[Ref, str, str | None]:
+    return ref_of(manifest), manifest["metadata"]["name"], manifest["metadata"].get("namespace")
+
+
+def test_it_makes_and_changes_every_object_it_renders(portal: Cluster) -> None:
+    put(portal, [*FLEET, *TENANCY])
+    put(portal, tenancy_objects(sample(weight=3)))
+    assert all(portal.get(*place_of(manifest)) for manifest in [*FLEET, *TENANCY])
+    for manifest in TENANCY:
+        ref, _, namespace = place_of(manifest)
+        assert portal.list(ref, namespace)
+
+
+def test_it_deletes_what_is_not_wanted_any_more_and_never_a_disk(portal: Cluster) -> None:
+    put(portal, [*FLEET, *TENANCY])
+    for manifest in TENANCY:
+        if manifest["kind"] in ("Namespace", "PersistentVolumeClaim"):
+            continue
+        assert portal.delete(*place_of(manifest)), manifest["kind"]
+    with pytest.raises(PermanentError) as refused:
+        portal.delete(("v1", "PersistentVolumeClaim"), "datasets", WHOLE.namespace)
+    assert refused.value.code == "forbidden"
+
+
+@pytest.mark.parametrize("role", ["cluster-admin", "admin", "edit", "view"])
+def test_it_binds_no_other_role(portal: Cluster, kubernetes: Kubernetes, role: str) -> None:
+    put(portal, TENANCY[:1])
+    everything = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
+    if kubernetes.get((RBAC, "ClusterRole"), role) is None:
+        found = {"apiVersion": RBAC, "kind": "ClusterRole", "metadata": {"name": role}, "rules": everything}
+        kubernetes.create(found)
+    binding: Manifest = next(m for m in TENANCY if m["kind"] == "RoleBinding")
+    with pytest.raises(PermanentError) as refused:
+        portal.apply(binding | {"roleRef": binding["roleRef"] | {"name": role}})
+    assert refused.value.code == "escalation"
+    assert kubernetes.get((RBAC, "RoleBinding"), "team-users", WHOLE.namespace) is None
+
+
+OURS = {ref_of(manifest) for manifest in [*TENANCY, *FLEET]}
+# What runs longer than it is held may be stopped.
+STOPPED = {("patch", ("kueue.x-k8s.io/v1beta2", "Workload")), ("delete", ("batch/v1", "Job"))}
+
+
+@pytest.mark.parametrize("verb", ["create", "patch", "update", "delete", "deletecollection"])
+def test_it_writes_no_other_kind(portal: Cluster, verb: str) -> None:
+    others = [ref for ref in KINDS if ref not in OURS]
+    assert len(others) > 5
+    assert [ref for ref in others if portal.can_i(verb, ref) and (verb, ref) not in STOPPED] == []
+
+
+def test_it_updates_nothing_whole_and_deletes_no_collection(portal: Cluster) -> None:
+    for verb in ("update", "deletecollection"):
+        assert [ref for ref in OURS if portal.can_i(verb, ref)] == []
+
+
+@pytest.mark.parametrize(
+    ("ref", "name"),
+    [
+        (("v1", "ConfigMap"), "coredns"), (("v1", "ResourceQuota"), "theirs"), (("v1", "ServiceAccount"), "default"),
+        (("networking.k8s.io/v1", "NetworkPolicy"), "theirs"), ((RBAC, "RoleBinding"), "system:controller:x"),
+        (("scheduling.k8s.io/v1", "PriorityClass"), "system-cluster-critical"), (("v1", "LimitRange"), "theirs"),
+    ],
+)  # fmt: skip
+def test_it_changes_no_object_of_another_name(portal: Cluster, ref: Ref, name: str) -> None:
+    assert not any(portal.can_i(verb, ref, "kube-system", name) for verb in ("patch", "delete", "update"))
+
+
+def rules() -> list[dict[str, Any]]:
+    found = [*yaml.safe_load_all((DEPLOY / "provisioner.yaml").read_text())]
+    [role] = [one for one in found if one["kind"] == "ClusterRole"]
+    held: list[dict[str, Any]] = role["rules"]
+    return held
+
+
+def test_it_reads_no_secret_and_holds_no_wildcard() -> None:
+    for rule in rules():
+        assert "secrets" not in rule["resources"]
+        assert not {"*"} & {*rule["resources"], *rule["verbs"], *rule["apiGroups"]}
+        assert not {"escalate", "impersonate", "approve", "sign"} & {*rule["verbs"]}
+    assert [rule["resourceNames"] for rule in rules() if "bind" in rule["verbs"]] == [[TEAM_ROLE]]
+
+
+def test_the_names_it_may_change_are_the_names_it_gives() -> None:
+    given: dict[str, set[str]] = {}
+    for manifest in [*TENANCY, *FLEET]:
+        given.setdefault(KINDS[ref_of(manifest)][0], set()).add(manifest["metadata"]["name"])
+    named = {
+        resource: set(rule["resourceNames"])
+        for rule in rules()
+        for resource in rule["resources"]
+        if "patch" in rule["verbs"] and "resourceNames" in rule
+    }
+    assert named == {resource: given[resource] for resource in named}
+    assert SAMPLE.namespace not in str(named)
+
+
+def test_the_role_of_teams_leaves_no_way_around_quota_and_isolation() -> None:
+    [role] = yaml.safe_load_all((DEPLOY / "team-role.yaml").read_text())
+    assert role["metadata"]["name"] == TEAM_ROLE
+    writes = {"create", "update", "patch", "delete", "deletecollection", "*"}
+    for rule in role["rules"]:
+        if writes & {*rule["verbs"]}:
+            assert {*rule["resources"]} <= {
+                "pods",
+                "services",
+                "configmaps",
+                "persistentvolumeclaims",
+                "jobs",
+            }
+            assert {*rule["verbs"]} & writes == {"create", "delete"}
+        assert "secrets" not in rule["resources"]
