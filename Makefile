@@ -3,16 +3,24 @@ PORT ?= 8000
 PYTHON ?= python3
 PYTEST_ARGS ?=
 ONLY ?=
-export PYTHON
+GIT ?=
+CONTEXT ?=
+# Only what is asked for on the command line: a cluster that happens to be at hand is nobody's test bed.
+override KUBECONFIG := $(if $(filter command line,$(origin KUBECONFIG)),$(KUBECONFIG))
+unexport KUBECONFIG
+ITERATIONS ?= 1000
+SEED ?=
+FIRST ?= 0
+export PYTHON ITERATIONS SEED FIRST
 
-.PHONY: help demo demo-check test check bench api-description reference screenshots
+.PHONY: help demo demo-check test soak faults check bench live-test api-description reference screenshots
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-demo: ## the whole product on http://127.0.0.1:8000 with sample people (PORT= changes the port)
+demo: ## the whole product on http://127.0.0.1:8000 with sample people (PORT= changes the port, GIT=1 adds Git)
 	@scripts/venv.sh sandbox
-	@exec .venv/bin/python -m scripts.demo --port $(PORT)
+	@exec .venv/bin/python -m scripts.demo --port $(PORT) $(if $(GIT),--git)
 
 demo-check: ## play the main job against a demo of its own, step by step
 	@scripts/venv.sh sandbox
@@ -23,6 +31,16 @@ test: ## every test, on a PostgreSQL, a Redis and a Chromium of its own
 	@scripts/services.sh
 	@exec .venv/bin/python -m pytest -n 2 --dist worksteal $(PYTEST_ARGS)
 
+soak: ## a long random walk of operations and faults, checked after each iteration (ITERATIONS= SEED= FIRST=)
+	@scripts/venv.sh dev
+	@scripts/services.sh
+	@exec .venv/bin/python -m pytest -m long -s -p no:randomly tests/soak
+
+faults: ## every fault test, those that take minutes too
+	@scripts/venv.sh dev
+	@scripts/services.sh
+	@exec .venv/bin/python -m pytest -m "long or not long" tests/faults tests/concurrency $(PYTEST_ARGS)
+
 check: ## style, types, architecture, templates, migrations, API description, security, budgets
 	@scripts/venv.sh dev
 	@exec .venv/bin/python -m scripts.check
@@ -31,6 +49,11 @@ bench: ## how fast it is, as ratios against peers and floors of the same run (ON
 	@scripts/venv.sh dev
 	@scripts/services.sh
 	@exec .venv/bin/python -m bench --only "$(ONLY)"
+
+live-test: ## the contract suite and the main job on a cluster with Kueue (KUBECONFIG=…, CONTEXT=…); the sandbox without
+	@scripts/venv.sh dev
+	@scripts/services.sh
+	@exec .venv/bin/python -m scripts.live_test --kubeconfig "$(KUBECONFIG)" --context "$(CONTEXT)"
 
 api-description: ## write docs/reference/openapi.yaml anew from the code
 	@scripts/venv.sh dev

@@ -11,7 +11,7 @@ from datetime import date, timedelta
 
 import psycopg
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 
 from accounts.directory import graph
@@ -22,6 +22,7 @@ from allocations.models import Allocation, Budget
 from approvals import decisions
 from fleet.models import Flavor
 from onboarding.actions import Enrolment, onboard
+from provisioning import lease
 from provisioning.models import Tenancy
 from tests import factories
 from tests.sandbox.entra.running import Running
@@ -157,3 +158,15 @@ def test_onboarding_locks_the_cluster_before_the_audit_chain(directory: Running)
 def enrol(enrolment: Enrolment, by: User) -> None:
     """Bring a team on board."""
     onboard(enrolment, by=by, graph=graph(), now=timezone.now())
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_end_of_a_pass_holds_up_no_row_that_refers_to_its_tenancy() -> None:
+    place = Place()
+    held = lease.take(place.tenancy.pk, now=timezone.now())
+    assert held is not None
+    with transaction.atomic(), raw() as referring:
+        assert held.give_back()
+        # What a foreign key's check takes at commit, when the audit chain is held already.
+        refers = "SELECT id FROM provisioning_tenancy WHERE id = %s FOR KEY SHARE NOWAIT"
+        assert referring.execute(refers, [place.tenancy.pk]).fetchone() == (place.tenancy.pk,)

@@ -1,13 +1,9 @@
 """Two sweeps at the same moment, or a sweep beside a vote: everything is done once, and nobody is told twice."""
 
 from collections import Counter
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from threading import Barrier
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 
 from accounts.refusals import Refused
@@ -21,25 +17,11 @@ from fleet.models import Flavor
 from notices.models import Notice
 from tests import factories
 from tests.concurrency.books import wrong_in_the_books
+from tests.concurrency.together import together
 from tests.scene import Scene
 from tests.scene import scene as make
 
 AT_ONCE = 4
-
-
-def together(*actions: Callable[[], object]) -> None:
-    """Run the actions at the same moment, each with a connection of its own."""
-    barrier = Barrier(len(actions))
-
-    def run(action: Callable[[], object]) -> None:
-        try:
-            barrier.wait(timeout=30)
-            action()
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(len(actions)) as threads:
-        list(threads.map(run, actions))
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
+from random import uniform
 from typing import Any, TypeVar
 
 import requests
@@ -46,6 +47,8 @@ class Caller:
             )
             if not again or time.monotonic() > deadline:
                 return answer
+            # As it was told: whoever hammers on a busy server keeps it busy.
+            time.sleep(float(answer.headers.get("Retry-After", 0.2)) * uniform(0.5, 1))
 
     def _headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.secret}"}

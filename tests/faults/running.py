@@ -3,8 +3,6 @@
 import os
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -13,6 +11,7 @@ from pathlib import Path
 import requests
 from django.db import connection
 
+from tests.faults import forks
 from tests.services.process import is_alive, wait_until
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -24,7 +23,7 @@ class Process:
     """One started program with its log."""
 
     name: str
-    popen: subprocess.Popen[bytes]
+    popen: forks.Child
     log_file: Path
 
     @property
@@ -48,6 +47,14 @@ class Process:
         """Send a signal to the process and all its children."""
         with suppress(ProcessLookupError):
             os.killpg(self.popen.pid, number)
+
+    def stop(self) -> None:
+        """Ask it to end as a deployment does: the first process alone gets the signal."""
+        os.kill(self.popen.pid, signal.SIGTERM)
+
+    def children(self) -> list[int]:
+        """The living processes that it started: of a pool's worker without a clock, its pool."""
+        return [pid for pid in members(self.popen.pid) if pid != self.popen.pid]
 
     def kill(self) -> None:
         """End it and its children at once, as a power cut would, and wait until they are gone."""
@@ -77,29 +84,39 @@ class Portal:
     url: str = ""
 
     def worker(
-        self, *, queue: str = "celery", clock: bool = True, failpoint: str = "", wait: bool = False
-    ) -> Process:
-        """Start a worker as production does, with its clock; one that has a failpoint ends where that says.
+        self, *, queue: str = "celery", clock: bool = True, pool: int = 0, failpoint: str = "", wait: bool = False
+    ) -> Process:  # fmt: skip
+        """Start a worker with its clock; one that has a failpoint ends where that says.
 
-        Without a clock it is one process alone, so that its death is the death of the whole worker.
+        Without a clock it is one process alone, so that its death is the death of the whole worker. With `pool` it is
+        the worker of production: that many processes, and the clock is somebody else's (see `clock`).
         """
-        pool = ["-B", "-c", "2"] if clock else ["-P", "solo"]
+        kind = ["-c", str(pool)] if pool else ["-B", "-c", "2"] if clock else ["-P", "solo"]
         name = f"worker-{len(self.running)}"
-        command = ["celery", "-A", "portal.celery", "worker", *pool, "-Q", queue, "-n", f"{name}@%h", *QUIET]
+        command = ["celery", "-A", "portal.celery", "worker", *kind, "-Q", queue, "-n", f"{name}@%h", *QUIET]
         started = self.start(name, command, {"FAILPOINT": failpoint} if failpoint else {})
         if wait:
             started.wait_ready()
         return started
 
-    def web(self, *, workers: int = 2) -> Process:
-        """Start the web server and wait until it is ready."""
+    def clock(self) -> Process:
+        """Start the clock as production does, in a process of its own."""
+        schedule = ["--schedule", str(self.folder / f"beat-{len(self.running)}"), "--pidfile", ""]
+        command = ["celery", "-A", "portal.celery", "beat", "-l", "INFO", *schedule]
+        return self.start("clock", command, {})
+
+    def web(self, *, workers: int = 2, failpoint: str = "") -> Process:
+        """Start the web server and wait until it is ready; `url` is then its address.
+
+        A process of it that has a failpoint ends where that says, and the server starts another one that has it, too.
+        """
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"
         command = ["gunicorn", "-k", "asgi", "-w", str(workers), "-b", f"127.0.0.1:{port}",
                    "--graceful-timeout", "3", "--no-control-socket", "portal.asgi:application"]  # fmt: skip
-        started = self.start("web", command, {})
+        started = self.start("web", command, {"FAILPOINT": failpoint} if failpoint else {})
         try:
             wait_until(self._is_ready, what="the web server to be ready", seconds=60)
         except TimeoutError as error:
@@ -111,11 +128,9 @@ class Portal:
         self.folder.mkdir(parents=True, exist_ok=True)
         log_file = self.folder / f"{name}-{len(self.running)}.log"
         with log_file.open("wb") as log:
-            popen = subprocess.Popen(
-                [sys.executable, "-m", *module], cwd=ROOT, env={**self.environment, **extra}, stdout=log,
-                stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True,
-            )  # fmt: skip
-        self.running.append(Process(name, popen, log_file))
+            log.truncate()
+        child = forks.start(module, environment={**self.environment, **extra}, log=log_file, folder=ROOT)
+        self.running.append(Process(name, child, log_file))
         return self.running[-1]
 
     def kill(self) -> None:

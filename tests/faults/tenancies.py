@@ -15,7 +15,7 @@ from tests.services.process import wait_until
 
 def cluster_of(world: World) -> Cluster:
     """The world's cluster as the portal knows it, with its kind of GPU."""
-    made = factories.cluster(world.name, kubeconfig=world.kubeconfig)
+    made = factories.cluster(world.name, kubeconfig=world.kubeconfig, most_at_once=16, writes_per_second=1000)
     factories.flavor(made, "a100-80gb", node_labels={"accelerator": "nvidia-a100"})
     return made
 

@@ -15,12 +15,14 @@ import requests
 import yaml
 
 from connectors.kubernetes import Cluster as Client
-from provisioning.manifests import tenancy_objects
+from provisioning.manifests import KUEUE, TENANCY_LABEL, tenancy_objects
 from provisioning.models import Tenancy
 from provisioning.plan import Key, first_difference
 from scripts.demo import prepare_cluster
 from tests.services.process import wait_until
 
+# What stands for itself of a tenancy; the rest goes with its namespace.
+LEFT = ((KUEUE, "ClusterQueue"), ("v1", "Namespace"))
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -65,10 +67,9 @@ class World:
         return found
 
     def missing(self, tenancy: Tenancy) -> list[str]:
-        """What of a tenancy's ten objects does not stand on the cluster as the database now wants it, in words."""
+        """What of a tenancy's objects does not stand on the cluster as the database now wants it, in words."""
         client = self.admin()
         desired = tenancy_objects(Tenancy.objects.get(pk=tenancy.pk).desired)
-        assert len(desired) == 10
         wrong = []
         for manifest in desired:
             key = Key.of(manifest)
@@ -77,6 +78,19 @@ class World:
             wrong += [f"{key.kind} {key.name}: {difference}"] if difference else []
         client.close()
         return wrong
+
+    def clear(self) -> None:
+        """Take away what the tenancies of earlier tests left, faults included: nobody knows those any more."""
+        self.switch("DELETE", "faults")
+        client = self.admin()
+        for ref in LEFT:
+            for found in client.list(ref, label_selector=TENANCY_LABEL):
+                client.delete(ref, found["metadata"]["name"])
+        wait_until(
+            lambda: not any(client.list(ref, label_selector=TENANCY_LABEL) for ref in LEFT),
+            what="an empty cluster",
+        )
+        client.close()
 
     def freeze(self) -> None:
         """Stop it in its tracks: connections stay open and nothing answers."""
@@ -88,13 +102,14 @@ class World:
 
 
 @contextmanager
-def served(name: str, folder: Path) -> Iterator[World]:
-    """A prepared cluster of this name: one node of eight A100."""
+def served(name: str, folder: Path, *, forget: bool = False) -> Iterator[World]:
+    """A prepared cluster of this name: three nodes of eight A100; one that may `forget` saves nothing meanwhile."""
     folder.mkdir(parents=True, exist_ok=True)
     node_groups = [{"name": "a100", "nodes": 3, "gpus": 8, "accelerator": "nvidia-a100"}]
     clusters = [{"name": name, "region": "eastus", "node_groups": node_groups}]
     (folder / "world.json").write_text(json.dumps({"people": [], "groups": [], "clusters": clusters}))
     command = [sys.executable, "-m", "sandbox", "--data", str(folder), "--world", str(folder / "world.json")]
+    command += ["--forget"] if forget else []
     with (folder / "log").open("wb") as log:
         popen = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT)
     world = World(name, folder, popen)

@@ -3,6 +3,7 @@
 import os
 import pwd
 import signal
+import subprocess
 from pathlib import Path
 
 import psycopg
@@ -16,6 +17,7 @@ QUICK = {
     "max_connections": "200",
     "shared_buffers": "64MB",
     "autovacuum": "off",
+    "jit": "off",
 }
 
 
@@ -25,6 +27,11 @@ class Postgres(Server):
     name = "PostgreSQL"
     program = "postgres"
     stop_signal = signal.SIGINT  # "fast": clients are cut off, data is written
+
+    def __init__(self, folder: Path, port: int) -> None:
+        super().__init__(folder, port)
+        # Settings that differ from QUICK, from the next start on.
+        self.options: dict[str, str] = {}
 
     def dsn(self, database: str = "postgres") -> str:
         """The address of one database, as `QM_DATABASE_URL` takes it."""
@@ -49,11 +56,15 @@ class Postgres(Server):
 
     def argv(self) -> list[str]:
         """Loopback only, no Unix socket, nothing synced."""
-        options = QUICK | {
-            "listen_addresses": "127.0.0.1",
-            "port": str(self.port),
-            "unix_socket_directories": "",
-        }
+        options = (
+            QUICK
+            | self.options
+            | {
+                "listen_addresses": "127.0.0.1",
+                "port": str(self.port),
+                "unix_socket_directories": "",
+            }
+        )
         return [
             program("postgres"),
             "-D",
@@ -73,6 +84,35 @@ class Postgres(Server):
         """Run one statement outside any transaction, as the server's owner."""
         with psycopg.connect(self.dsn(database), autocommit=True, connect_timeout=5) as connection:
             connection.execute(statement.encode())
+
+    def stop_at_once(self) -> None:
+        """What `pg_ctl stop -m immediate` does: everybody is cut off, nothing is written, the next start recovers."""
+        self._end(signal.SIGQUIT)
+
+    def copy(self, source: str, database: str, *, tablespace: str = "pg_default") -> None:
+        """Make a database with the tables and rows of another server's, named by its address."""
+        self.execute(f'CREATE DATABASE "{database}" TABLESPACE {tablespace}')
+        dump = [
+            program("pg_dump"),
+            "--schema=public",
+            "--no-owner",
+            "--clean",
+            "--if-exists",
+            "--dbname",
+            source,
+        ]
+        load = [
+            program("psql"),
+            "--quiet",
+            "--set=ON_ERROR_STOP=1",
+            "--output=/dev/null",
+            "--dbname",
+            self.dsn(database),
+        ]
+        with subprocess.Popen(dump, stdout=subprocess.PIPE) as dumping:
+            subprocess.run(load, stdin=dumping.stdout, check=True)
+        if dumping.returncode:
+            raise RuntimeError(f"pg_dump ended with {dumping.returncode}")
 
     def account(self) -> pwd.struct_passwd | None:
         """PostgreSQL refuses to run as root."""

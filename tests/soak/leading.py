@@ -1,0 +1,158 @@
+"""What platform leads do: decide, carry out, and set what everybody goes by."""
+
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+from allocations import actions as allocations
+from allocations import ending, share_actions
+from allocations.models import Brake
+from allocations.money import month_of
+from approvals import carrying_out, decisions, offering_actions, policy_actions
+from approvals.document import to_json
+from approvals.models import PolicyVersion, Request, Task
+from approvals.policy_versions import PolicyDraft
+from approvals.routing import open_step
+from approvals.seats import sits
+from fleet.actions import change_cluster, change_flavor
+from fleet.models import Cluster
+from provisioning import brake
+from provisioning.actions import look_again
+from tests.soak.walk import Walk
+from tests.soak.walking import Nothing
+
+
+def decide(walk: Walk) -> str:
+    """Who may decides what waits."""
+    request = walk.one_of(Request.objects.waiting())
+    step = open_step(request)
+    if step is None:
+        raise Nothing
+    deciders = [*walk.town.leads, walk.town.boss]
+    by = next((lead for lead in deciders if sits(lead, step.seat)), deciders[0])
+    version = request.version - walk.random.choice([0, 0, 0, 1])
+    kind = walk.random.choices(["approve", "approve fewer", "reject", "ask back"], weights=[6, 2, 1, 3])[0]
+    now = walk.town.time
+    if kind == "reject":
+        because = walk.random.choice(["capacity", "other"])
+        decisions.reject(request.pk, by=by, expected_version=version, reason="No.", because=because, now=now)
+    elif kind == "ask back":
+        decisions.ask_back(request.pk, by=by, expected_version=version, question="Why?", now=now)
+    else:
+        count = 1 if kind == "approve fewer" else None
+        decisions.approve(request.pk, by=by, expected_version=version, count=count, now=now)
+    return f"{kind}: {request.reference}"
+
+
+def carry_out(walk: Walk) -> str:
+    """A lead takes a task, is done with it, or cannot do it."""
+    task, by = walk.one_of(Task.objects.unfinished()), walk.random.choice(walk.town.leads)
+    kind = walk.random.choice(["take", "finish", "fail"])
+    if kind == "take":
+        carrying_out.take(task.pk, to=by, by=by, now=walk.town.time)
+    else:
+        carrying_out.finish(task.pk, by=by, note="So it is.", failed=kind == "fail", now=walk.town.time)
+    return f"{kind} a task: of {task.request_id}"
+
+
+def set_budget(walk: Walk) -> str:
+    """A lead sets what a team may spend in a month."""
+    limit = Decimal(walk.random.choice([800, 6_000, 20_000, 90_000]))
+    team, month = walk.town.tenancy().team, month_of(walk.town.time)
+    allocations.set_budget(team, month=month, by=walk.town.leads[0], limit_usd=limit)
+    return f"set a budget: ${limit}"
+
+
+def set_price(walk: Walk) -> str:
+    """A lead sets a price."""
+    price = Decimal(walk.random.randint(1, 5))
+    change_flavor(walk.town.flavor().pk, values={"price_per_gpu_hour": price}, by=walk.town.leads[0])
+    return f"set a price: ${price}"
+
+
+def set_share(walk: Walk) -> str:
+    """A lead sets a team's weight in its cluster's queues."""
+    weight = walk.random.choice([1, 2, 5, 200])
+    share_actions.set_shares(walk.town.tenancy().pk, by=walk.town.leads[0], now=walk.town.time, weight=weight)
+    return f"set a share: {weight}"
+
+
+def set_end(walk: Walk) -> str:
+    """A lead sets what becomes of GPUs whose time is over."""
+    grace, drain = walk.random.choice([0, 1, 24]), walk.random.choice([0, 2, 48])
+    when_over = walk.random.choice(["finish", "drain", "stop"])
+    offering_actions.change(
+        "gpus", by=walk.town.leads[0], grace_hours=grace, when_over=when_over, drain_hours=drain
+    )
+    return f"set an end: {grace} h of grace, then {when_over} within {drain} h"
+
+
+def change_policy(walk: Walk) -> str:
+    """A lead drafts a policy; another one puts it in force, takes it over or throws it away."""
+    leads, now = walk.town.leads, walk.town.time
+    drafts = PolicyDraft.objects.filter(closed_at=None)
+    if drafts.count() < walk.random.choice([1, 1, 2]):
+        numbers: dict[str, Any] = {
+            "automatic_gpus": walk.random.choice([0, 2, 4]), "window_gpus_team": walk.random.choice([6, 50]),
+            "keep_free_gpus": walk.random.choice([0, 4]), "automatic_days": walk.random.choice([1, 14]),
+        }  # fmt: skip
+        newest = PolicyVersion.objects.latest("number").policy
+        said = to_json(replace(newest, thresholds=replace(newest.thresholds, **numbers)))
+        policy_actions.draft(by=leads[0], now=now, said=said, why="Less waiting.")
+        return f"draft a policy: {numbers}"
+    found = walk.one_of(drafts)
+    if found.base_id != PolicyVersion.objects.latest("number").pk:
+        policy_actions.take_over(found.pk, by=leads[0], expected_version=found.version, now=now)
+        return "take a policy over: "
+    if walk.random.random() < 0.3:
+        policy_actions.discard(found.pk, by=leads[1], now=now)
+        return "discard a policy: "
+    by = leads[walk.random.choice([0, 1, 1, 1])]
+    policy_actions.activate(
+        found.pk, by=by, expected_version=found.version, now=now, everything_automatic=True
+    )
+    if walk.random.random() < 0.5:  # others wait on the version before
+        policy_actions.draft(by=leads[0], now=now, base=1, why="As it was.")
+    return "activate a policy: "
+
+
+def change_the_cluster(walk: Walk) -> str:
+    """A lead changes how a cluster is worked on."""
+    cluster = walk.random.choice([walk.town.cluster, walk.town.cluster, walk.town.followed])
+    values: dict[str, Any] = walk.random.choice(
+        [
+            {"borrow_percent": walk.random.choice([0, 50, 100])}, {"on_drift": "ask"}, {"on_drift": "repair"},
+            {"on_drift": "ask"}, {"most_at_once": walk.random.choice([1, 4])}, {"dashboards": False},
+            {"writes_per_second": walk.random.choice([1, 20])}, {"storage_class": "fast"}, {"dashboards": True},
+        ]
+    )  # fmt: skip
+    change_cluster(cluster.pk, values=values, by=walk.town.leads[1])
+    return f"change a cluster: {values} of {cluster.name}"
+
+
+def try_again(walk: Walk) -> str:
+    """Somebody wants it tried again."""
+    tenancy = walk.town.tenancy()
+    look_again(tenancy, by=tenancy.team.created_by, now=walk.town.time)
+    return f"try again: {tenancy.namespace}"
+
+
+def release_a_brake(walk: Walk) -> str:
+    """A lead has looked, and lets repairs go on, or says whether the clock that would end so much is right."""
+    by, now = walk.random.choice(walk.town.leads), walk.town.time
+    held_back = Brake.objects.open().first()
+    if held_back is not None:
+        if walk.random.random() < 0.5:
+            ending.confirm(held_back.pk, by=by, now=now)
+            return "confirm ends: "
+        ending.dismiss(held_back.pk, by=by, now=now)
+        return "dismiss ends: "
+    cluster = walk.one_of(Cluster.objects.filter(braked_at__isnull=False))
+    brake.release(cluster.pk, by=by, now=now)
+    return f"release a brake: of {cluster.name}"
+
+
+LEADS = {
+    decide: 14, carry_out: 10, set_budget: 1, set_price: 1, set_share: 2, set_end: 2, change_policy: 6,
+    change_the_cluster: 3, try_again: 1, release_a_brake: 20,
+}  # fmt: skip
