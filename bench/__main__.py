@@ -10,7 +10,14 @@ from bench.results import Measured
 
 RESULTS = Path(__file__).parent / "results.json"
 # Each of these modules has a `measure(rig)`; they need the portal's Django, so they are imported when it is set up.
-BENCHMARKS = {"B3": "last_page", "B5": "approver_queue", "B9": "judging"}
+BENCHMARKS = {
+    "B3": "last_page",
+    "B5": "approver_queue",
+    "B9": "judging",
+    "B12": "provision",
+    "B13": "drift",
+    "B15": "recovery",
+}
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -131,7 +131,7 @@ def _allocation(row: Request) -> Allocation:
     return Allocation(
         team_id=row.team_id, tenancy=row.tenancy, flavor=row.flavor, reference=row.reference,
         gpus=row.approved_count, price_per_gpu_hour=PRICE, starts_at=row.decided_at, until=row.until,
-        ended_at=row.until, end_reason=Allocation.End.EXPIRED, ended_by="portal",
+        kept_until=row.until, ended_at=row.until, end_reason=Allocation.End.EXPIRED, ended_by="portal",
     )  # fmt: skip
 
 

@@ -26,6 +26,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, default=8000)
     parser.add_argument("--data", type=Path, default=ROOT / "var" / "demo")
+    parser.add_argument(
+        "--git", action="store_true", help="add a cluster that a Git repository is followed for"
+    )
     options = parser.parse_args()
     if not is_free(options.port):
         sys.stderr.write(f"Port {options.port} is taken. Try: make demo PORT={options.port + 1}\n")
@@ -36,8 +39,13 @@ def main() -> int:
     demo = Demo(options.data.resolve(), options.port)
     try:
         started = time.monotonic()
-        start(demo)
+        start(demo, by_git=options.git)
         announce(demo, time.monotonic() - started)
+        if options.git:
+            print(
+                f"  Inference, West US follows a repository:  git -C {demo.repository()} log --stat main\n",
+                flush=True,
+            )
         while not stop.wait(1):
             if demo.dead():
                 raise DemoFailed(f"{demo.dead()} has ended. Its log: {demo.log(demo.dead())}")
@@ -49,13 +57,13 @@ def main() -> int:
     return 0
 
 
-def start(demo: Demo) -> None:
+def start(demo: Demo, *, by_git: bool = False) -> None:
     """Bring a demo up: sandbox, its clusters made ready, database, sample teams, then worker and web at once."""
     demo.start_sandbox()
     for cluster in demo.sandbox["kubernetes"].values():
         prepare_cluster(cluster["admin_kubeconfig"])
     demo.manage("migrate", "-v", "0")
-    demo.manage("seed_demo")
+    demo.manage("seed_demo", *(["--git", str(demo.repository())] if by_git else []))
     demo.start_worker()
     demo.start_web()
     demo.wait_ready()
@@ -66,7 +74,8 @@ def prepare_cluster(admin_kubeconfig: str) -> None:
     client = Cluster.from_kubeconfig(admin_kubeconfig)
     for path in sorted((ROOT / "deploy" / "kubernetes").glob("*.yaml")):
         for manifest in yaml.safe_load_all(path.read_text()):
-            client.apply(manifest)
+            # Under a name of their own: what the portal has written to is the portal's, or a finding (I9).
+            client.apply(manifest, manager="kubectl")
     client.close()
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import requests
+from dulwich.repo import Repo
 
 ROOT = Path(__file__).resolve().parent.parent
 PLATFORM_LEADS = "00000000-0000-4000-9000-000000000004"
@@ -63,6 +64,14 @@ class Demo:
         found: dict[str, Any] = json.loads((self.data / "sandbox" / "sandbox.json").read_text())
         return found
 
+    def repository(self) -> Path:
+        """A bare Git repository in the demo's folder, made when it is not there yet."""
+        path = self.data / "git" / "fleet.git"
+        if not path.exists():
+            path.mkdir(parents=True)
+            Repo.init_bare(str(path), default_branch=b"main").close()
+        return path
+
     def start_sandbox(self) -> None:
         """Start the offline world and wait until it serves; its state of last time is there again."""
         folder = self.data / "sandbox"
@@ -109,6 +118,8 @@ class Demo:
             "PUBLIC_URL": self.url,
             "DATA_DIR": str(self.data),
             "KUBECONFIG_DIR": str(self.data / "sandbox"),
+            "GIT_LOCAL_DIR": str(self.data / "git"),
+            "GIT_AUTHOR": "Quartermaster <quartermaster@example.com>",
             "DATABASE_URL": f"sqlite://{self.data / 'portal.sqlite3'}",
             "BROKER_URL": f"filesystem://{self.data / 'broker'}",
             "CACHE_URL": f"file://{self.data / 'cache'}",

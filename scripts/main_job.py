@@ -7,9 +7,12 @@ from typing import Any
 
 import requests
 
+from connectors.git import Repository
+from connectors.git_address import Remote
 from connectors.kubernetes import Cluster
 from scripts.catalogue_job import Catalogue
 from scripts.demo_processes import Demo
+from scripts.ending_job import Ending
 from scripts.expecting import expect
 from scripts.form_browser import FormBrowser
 
@@ -20,6 +23,7 @@ KINDS = [
     ("v1", "LimitRange"),
     ("v1", "ServiceAccount"),
     ("v1", "PersistentVolumeClaim"),
+    ("v1", "ConfigMap"),
     ("rbac.authorization.k8s.io/v1", "RoleBinding"),
     ("networking.k8s.io/v1", "NetworkPolicy"),
     ("kueue.x-k8s.io/v1beta2", "LocalQueue"),
@@ -43,9 +47,9 @@ class MainJob:
     def steps(self) -> Iterator[tuple[str, Callable[[], str | None]]]:
         """Every step in order, in words."""
         yield "Ada, Priya, Elena and Mallory sign in with Entra ID", self.sign_in
+        yield "each makes a token for scripts", self.make_tokens
         yield "Ada brings Climate on board in the wizard", self.onboard
         yield "everything a team needs stands on the cluster", self.objects_stand
-        yield "each makes a token for scripts", self.make_tokens
         yield "Genomics comes on board by one API call, sent twice", self.onboard_by_api
         yield "two A100: the answer before sending is “automatic”", self.preview_small
         yield "two A100, asked in the form, are on the cluster", self.ask_small
@@ -57,6 +61,11 @@ class MainJob:
         yield "Ada gives four back; the quota goes down", self.give_back
         yield "one A100 for a few seconds ends by itself; the quota goes down", self.expire
         yield from Catalogue(self).steps()
+        yield from Ending(self).steps()
+        yield (
+            "a cluster that follows a repository: Climate's namespace there is committed",
+            self.by_git,
+        )
         yield "the audit log is whole", self.audit
 
     def sign_in(self) -> None:
@@ -82,10 +91,12 @@ class MainJob:
         started = time.monotonic()
         page = ada.press("Bring Climate on board")
         expect("/teams/climate/onboarding" in page.url, f"The wizard ended at {page.url} ({page.status}).")
-        self.until("all objects are true", lambda: self.find_namespace() and self.objects() == 10)
+        self.until("all objects are true", lambda: self.find_namespace() and self.settled("climate"))
+        wanted, found = self.wanted(), self.objects()
+        expect(found == wanted, f"{found} of {wanted} objects stand on the cluster.")
         seconds = time.monotonic() - started
         expect(seconds < PROMISE_SECONDS, f"It took {seconds:.1f} s, promised are {PROMISE_SECONDS:.0f} s.")
-        return f"{self.namespace}, 10 objects, {seconds:.2f} s after the last click"
+        return f"{self.namespace}, {found} objects, {seconds:.2f} s after the last click"
 
     def objects_stand(self) -> str:
         """The group may work, the queue selects this namespace only, GPUs are limited, nothing is open."""
@@ -229,6 +240,36 @@ class MainJob:
         late = (datetime.now(UTC) - until).total_seconds()
         return f"quota 10 → 11 → 10, {late:.1f} s after its end"
 
+    def by_git(self) -> str:
+        """Added by a platform lead, with no cluster behind it; asked for as any other namespace is."""
+        added = {
+            "name": "inference-westus", "title": "Inference, West US", "region": "westus", "purpose": "inference",
+            "delivery": "git", "git_url": str(self.demo.repository()),
+        }  # fmt: skip
+        answer = self.call("Priya", "POST", "/clusters/", added, key="by-git-1")
+        expect(answer.status_code == 201, answer.text)
+        until = (datetime.now(UTC) + timedelta(days=7)).isoformat()
+        asked = {
+            "team": "climate", "offering": "namespace", "until": until, "reason": "The forecast is served from there.",
+            "spec": {"cluster": "inference-westus", "environment": "test", "project": "forecast"},
+        }  # fmt: skip
+        answer = self.call("Ada", "POST", "/requests/", asked, key="by-git-2")
+        expect(answer.status_code == 201, answer.text)
+        self.until("it is committed", self.committed, seconds=40)
+        ready = self.committed()["ready"]
+        expect(ready["reason"] == "Committed", f"It says {ready}.")
+        repository = self.demo.repository()
+        seen = Repository(Remote(str(repository), folder=repository.parent)).look("main")
+        namespace = self.committed()["namespace"]
+        found = seen.read(f"clusters/inference-westus/tenancies/{namespace}/namespace-{namespace}.json")
+        expect(found is not None and b"quartermaster.io/tenancy" in found, "The namespace is not committed.")
+        return str(ready["message"])
+
+    def committed(self) -> dict[str, Any]:
+        """Climate's tenancy on the cluster that follows a repository, once it is committed; else nothing."""
+        rows = self.call("Ada", "GET", "/tenancies/?team=climate&cluster=inference-westus").json()["results"]
+        return dict(rows[0]) if rows and rows[0]["is_settled"] else {}
+
     def audit(self) -> str:
         """The hash chain, checked by somebody who may."""
         answer = self.call("Priya", "GET", "/events/verify/")
@@ -285,6 +326,11 @@ class MainJob:
         found = self.cluster.list(("v1", "Namespace"), label_selector="quartermaster.io/team=climate")
         self.namespace = found[0]["metadata"]["name"] if found else ""
         return bool(found)
+
+    def wanted(self) -> int:
+        """How many objects the portal says that Climate's tenancy has."""
+        [row] = self.call("Ada", "GET", "/tenancies/?team=climate").json()["results"]
+        return len(self.call("Ada", "GET", f"/tenancies/{row['id']}/").json()["objects"])
 
     def objects(self) -> int:
         """How many of a tenancy's objects stand."""

@@ -37,7 +37,12 @@ SETTINGS: Mapping[str, str] = {
     "mail_from": "The sender of all mail.",
     "mail_tls": "`starttls`, `tls` (from the first byte on), or `none` for a server on the same machine.",
     "webhook_hosts_allowed": "Inner hosts (`host` or `host:port`) that channels may name all the same, as a JSON list.",
+    "git_credentials_dir": "The folder of tokens and SSH keys that open Git repositories; clusters name a file in it.",
+    "git_local_dir": "The folder in which Git repositories on the same machine may lie; none may without it.",
+    "git_hosts_allowed": "Inner hosts (`host` or `host:port`) whose Git repositories may be used, as a JSON list.",
+    "git_author": "Who signs the portal's commits, as `Name <address>`.",
     "session_hours": "How long a session lasts.",
+    "retention_days": "Days for which what a leaving team had on a cluster is kept, unless its departure says others.",
     "monthly_budget_usd": "The monthly budget in USD of a team that nobody has set one for.",
     "sign_in_rate": "Sign-ins that one address may start in a minute; only the number counts.",
     "write_rate": "API calls that change something, by person.",
@@ -67,6 +72,7 @@ PERMISSIONS: Mapping[str, str] = {
     "manage_catalogue": "Switch offerings on and off, and change their gates, order and prices.",
     "see_policy_drafts": "See drafts of the policy and what they would have decided.",
     "manage_policy": "Write and withdraw drafts of the policy.",
+    "remove_teams": "Take the protection from deletion off, confirm that a team leaves, and restore it.",
     "activate_policy": "Put a draft that somebody else wrote in force.",
 }
 
