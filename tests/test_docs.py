@@ -25,7 +25,7 @@ CURL = re.compile(r"^ *(?:[A-Z]+=\$\()?curl (.*?)(?=\n *\S*curl |\n *[A-Z]+=|\Z)
 ADDRESS = re.compile(r"(?:\$URL|https?://[^/\s]+/api/v1)(/[^\s\"'|]*)")
 LARGEST_IMAGE = 180_000
 # Read by Compose, or by the settings before they read anything else.
-OTHER_VARIABLES = {"QM_LISTEN", "QM_KUBECONFIGS", "QM_SECRETS_DIR"}
+OTHER_VARIABLES = {"QM_LISTEN", "QM_KUBECONFIGS", "QM_GIT_CREDENTIALS", "QM_SECRETS_DIR"}
 named = pytest.mark.parametrize("path", WRITTEN_BY_HAND, ids=lambda path: path.relative_to(ROOT).as_posix())
 
 
