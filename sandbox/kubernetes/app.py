@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sandbox.kubernetes.cluster import Cluster
 
 _METHODS = ["DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"]
+_RESTORED = "the cluster was restored while it held this request"
 _BUSY = "Too many requests, please try again later.\n"
 
 
@@ -52,9 +53,12 @@ async def _respond(cluster: "Cluster", request: Request) -> Response:
         call = await _read(cluster, request)
         if call.path.startswith("/sandbox/"):
             return _sent(switches.handle(cluster, call))
+        restored = cluster.restored
         fault = cluster.faults.take(call.method, call.path)
         if fault and fault.hang:
             await asyncio.sleep(fault.hang)
+        if cluster.restored != restored:
+            raise Refusal(503, _RESTORED, "ServiceUnavailable", {})
         if fault and fault.status:
             return _sent(_faulty(fault))
         response = _handle(cluster, call)

@@ -42,6 +42,7 @@ class Cluster:
         self.tokens = dict(tokens or {})
         self.faults = Faults()
         self.requests: Counter[str] = Counter()
+        self.restored = 0
         self.store = Store()
         self.authorizer = Authorizer(self.store)
         admission = Admission(self.store, self.authorizer)
@@ -81,7 +82,8 @@ class Cluster:
         return self.store.snapshot()
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Replace all objects by a snapshot; watches from before then expire with 410."""
+        """Replace all objects by a snapshot; watches from before expire with 410, requests still held with 503."""
+        self.restored += 1
         self.store.restore(state, _kind_of)
         self.authorizer.reset()
         self.controllers.resume()

@@ -64,6 +64,11 @@ class Faults:
         """Forget all faults."""
         self._faults.clear()
 
+    @property
+    def waiting(self) -> bool:
+        """Whether a fault is left for some request."""
+        return any(fault.times > 0 for fault in self._faults)
+
     def take(self, method: str, path: str) -> Fault | None:
         """The fault for this request, used up once; None when there is none."""
         for fault in self._faults:

@@ -1,9 +1,11 @@
 """A cluster as other code embeds it."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 from sandbox.kubernetes import Cluster, Identity, NodeSpec
 from tests.recordings.calling import Reply, call
+from tests.services.process import wait_until
 
 TOKENS = {"admin": Identity("admin", ("system:masters",))}
 HEADERS = {"authorization": "Bearer admin", "content-type": "application/json"}
@@ -40,6 +42,19 @@ def test_a_snapshot_brings_everything_back() -> None:
     path = "/api/v1/namespaces/a"
     assert send(again, "GET", path).json() == send(cluster, "GET", path).json()
     assert not again.dirty
+
+
+def test_a_request_that_is_held_is_lost_when_the_cluster_is_restored() -> None:
+    cluster = Cluster("dev", tokens=TOKENS)
+    state = cluster.snapshot()
+    cluster.faults.add({"hang": 0.3})
+    with ThreadPoolExecutor(1) as one:
+        held = one.submit(send, cluster, "POST", "/api/v1/namespaces", {"metadata": {"name": "a"}})
+        wait_until(lambda: not cluster.faults.waiting, what="the request to be held")
+        cluster.restore(state)
+        assert held.result().status == 503
+    assert cluster.requests == {}
+    assert send(cluster, "GET", "/api/v1/namespaces/a").status == 404
 
 
 def test_a_read_makes_nothing_dirty() -> None:
