@@ -18,6 +18,7 @@ from notices.kinds import CHOOSABLE, NoticeKind, Way
 from notices.message import Message
 from notices.models import Channel, Delivery
 from notices.outside import outside
+from notices.sealing import Unreadable, seal
 
 FIELDS = frozenset({"name", "kinds", "enabled"})
 CHANNELS_PAGE = "/settings/channels/"
@@ -48,7 +49,9 @@ def add_channel(
     manages(by)
     if way not in (Way.TEAMS, Way.SLACK):
         raise BadInput("A channel is one of Teams or of Slack.", code="invalid", field="way")
-    channel = Channel(name=_name(name), way=way, url=target.url, kinds=_kinds(kinds), enabled=enabled)
+    channel = Channel(
+        name=_name(name), way=way, sealed=seal(target.url), kinds=_kinds(kinds), enabled=enabled
+    )
     _save(channel)
     record(
         Kind.CHANNEL_ADDED, actor=by.as_actor(), subject=("channel", channel.pk), name=channel.name, way=channel.way,
@@ -70,7 +73,7 @@ def change_channel(channel_id: int, *, values: Mapping[str, Any], target: Target
     changed = {field: value for field, value in wanted.items() if getattr(channel, field) != value}
     for field, value in changed.items():
         setattr(channel, field, value)
-    if target is not None and target.url != channel.url:
+    if target is not None and not _is_told_at(channel, target):
         channel.url = target.url
         changed["address"] = channel.address
     if changed:
@@ -116,6 +119,13 @@ def test_of(channel: Channel, **state: str) -> Delivery | None:
     """The newest test of a channel, None when there was none."""
     tests = Delivery.objects.filter(notice__channel=channel, notice__kind=NoticeKind.TEST, **state)
     return tests.order_by("-id").first()
+
+
+def _is_told_at(channel: Channel, target: Target) -> bool:
+    try:
+        return channel.url == target.url
+    except Unreadable:
+        return False
 
 
 def _name(name: str) -> str:

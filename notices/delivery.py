@@ -22,6 +22,7 @@ from notices.kinds import NoticeKind, Way
 from notices.models import Delivery, Notice
 from notices.outside import Outside
 from notices.rendering import Entry
+from notices.sealing import Unreadable
 
 logger = structlog.get_logger(__name__)
 LEASE = timedelta(minutes=2)
@@ -101,7 +102,13 @@ def send(delivery: Delivery, *, now: datetime, outside: Outside) -> None:
     if not channel.enabled and notice.kind != NoticeKind.TEST:
         raise PermanentError("The channel is switched off.")
     body = (cards.teams if channel.way == Way.TEAMS else cards.slack)(_entry(notice, outside))
-    outside.webhooks.post(channel.url, body, stable_id=delivery.stable_id)
+    try:
+        url = channel.url
+    except Unreadable as error:
+        raise PermanentError(
+            "The channel's address was sealed under another secret key. Give it again, or set QM_SECRET_KEY_FALLBACKS."
+        ) from error
+    outside.webhooks.post(url, body, stable_id=delivery.stable_id)
 
 
 def _mail(delivery: Delivery, *, now: datetime, outside: Outside) -> None:

@@ -10,6 +10,7 @@ from django.db.models.functions import Lower
 
 from notices.kinds import CHOOSABLE, USUAL_HOUR, NoticeKind, Pace, Way
 from notices.message import Message
+from notices.sealing import BEGINNING, Unreadable, seal, unseal
 
 KINDS = [(kind.value, kind.words) for kind in NoticeKind]
 PACES = [(pace.value, pace.words) for pace in Pace]
@@ -19,6 +20,7 @@ CHANNEL_WAYS = WAYS[1:]
 # As plain texts: a migration that names them outlives the words of today.
 ALL_KINDS, ALL_PACES, ALL_WAYS = ([value for value, _ in known] for known in (KINDS, PACES, WAYS))
 AT_ONCE, DIGEST = Pace.AT_ONCE.value, Pace.DIGEST.value
+UNREADABLE = "no longer readable: give it again"
 A_PATH = r"^/([^/\\]|$)"
 
 
@@ -27,7 +29,8 @@ class Channel(models.Model):
 
     name = models.CharField(max_length=60)
     way = models.CharField(max_length=10, choices=CHANNEL_WAYS)
-    url = models.CharField(max_length=2000)
+    # Sealed (notices.sealing): `url` is what it says.
+    sealed = models.TextField(db_column="url")
     kinds = models.JSONField(default=list)
     enabled = models.BooleanField(default=True)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -37,16 +40,29 @@ class Channel(models.Model):
         constraints = [
             models.UniqueConstraint(Lower("name"), name="channel_names_are_unique"),
             models.CheckConstraint(condition=Q(way__in=ALL_WAYS[1:]), name="a_known_kind_of_channel"),
-            models.CheckConstraint(condition=Q(url__startswith="https://"), name="a_channel_is_told_over_tls"),
+            models.CheckConstraint(condition=Q(sealed__startswith=BEGINNING), name="a_channels_address_is_sealed"),
         ]  # fmt: skip
 
     def __str__(self) -> str:
         return self.name
 
     @property
+    def url(self) -> str:
+        """The whole address, for sending only; raises Unreadable."""
+        return unseal(self.sealed)
+
+    @url.setter
+    def url(self, url: str) -> None:
+        self.sealed = seal(url)
+
+    @property
     def address(self) -> str:
         """The host and the last four characters of the address, which is all that anybody sees of it."""
-        return f"{urlsplit(self.url).hostname} …{self.url[-4:]}"
+        try:
+            url = self.url
+        except Unreadable:
+            return UNREADABLE
+        return f"{urlsplit(url).hostname} …{url[-4:]}"
 
 
 class Preference(models.Model):

@@ -18,6 +18,7 @@ class Environment(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="QM_", extra="ignore", env_ignore_empty=True)
 
     secret_key: SecretStr
+    secret_key_fallbacks: list[SecretStr] = Field(default_factory=list)
     debug: bool = False
     demo: bool = False
     allowed_hosts: list[str] = Field(default_factory=lambda: ["127.0.0.1", "localhost"])

@@ -10,6 +10,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 ENV = env.read(os.environ.get("QM_SECRETS_DIR"))
 
 SECRET_KEY = ENV.secret_key.get_secret_value()
+SECRET_KEY_FALLBACKS = [key.get_secret_value() for key in ENV.secret_key_fallbacks]
 DEBUG = ENV.debug
 DEMO = ENV.demo
 ALLOWED_HOSTS = ENV.allowed_hosts

@@ -11,7 +11,10 @@ folder and name the folder in `QM_SECRETS_DIR`. Lists and objects are written as
 or `h`."""
 
 SETTINGS: Mapping[str, str] = {
-    "secret_key": "Signs sessions and forms: 50 or more random characters. Changing it signs everybody out.",
+    "secret_key": "Signs sessions and forms and seals the addresses of channels: 50 or more random characters. Whoever "
+    "changes it names the one before in `QM_SECRET_KEY_FALLBACKS`; otherwise everybody is signed out and channels must "
+    "be given their addresses again.",
+    "secret_key_fallbacks": "Secret keys of before, as a JSON list: what they signed and sealed is still read.",
     "debug": "Shows failures with their source. Never in production.",
     "demo": "Serves the style guide, and static files without collecting them.",
     "allowed_hosts": "Host names that the portal answers to, as a JSON list.",

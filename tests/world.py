@@ -12,6 +12,7 @@ from approvals.models import PolicyDraft, PolicyVersion, Request
 from fleet.models import Cluster, Flavor
 from notices.message import Message
 from notices.models import Channel, Delivery, Notice
+from notices.sealing import seal
 from onboarding.models import Onboarding
 from provisioning.models import Tenancy
 from tests import factories
@@ -60,7 +61,7 @@ def world() -> World:
     }
     factories.join(vision, people["team_lead"], lead=True)
     channel = Channel.objects.create(
-        name="Platform", way="slack", url="https://hooks.slack.com/x", kinds=["task_done"]
+        name="Platform", way="slack", sealed=seal("https://hooks.slack.com/x"), kinds=["task_done"]
     )
     return World(
         own=side(vision, cluster, flavor, lead=people["platform_lead"]),

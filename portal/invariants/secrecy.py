@@ -1,6 +1,7 @@
 """I13: nothing that is a secret stands in a record, a message, or an answer that is kept."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -15,6 +16,7 @@ from accounts.models import Idempotency
 from audit.models import Event
 from fleet.models import Cluster
 from notices.models import Channel, Delivery, Notice
+from notices.sealing import Unreadable
 from portal.invariants.findings import Finding
 from provisioning.models import Tenancy
 
@@ -47,7 +49,7 @@ def no_secrets(now: datetime) -> Iterator[Finding]:
 
 
 def _configured() -> set[str]:
-    found = set(Channel.objects.values_list("url", flat=True))
+    found = {*_addresses(), *settings.SECRET_KEY_FALLBACKS}
     for name in type(settings.ENV).model_fields:
         value = getattr(settings.ENV, name)
         if isinstance(value, SecretStr):
@@ -55,6 +57,13 @@ def _configured() -> set[str]:
             # Of an address only the password is secret; without one there is none.
             found.add((urlsplit(text).password or "") if name.endswith("_url") else text)
     return found | _tokens()
+
+
+def _addresses() -> Iterator[str]:
+    for channel in Channel.objects.all():
+        # What nobody can read any more cannot have been told to anybody by us either.
+        with suppress(Unreadable):
+            yield channel.url
 
 
 def _tokens() -> set[str]:

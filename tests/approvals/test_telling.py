@@ -16,6 +16,7 @@ from approvals.states import State
 from notices.kinds import NoticeKind, Way
 from notices.message import Message
 from notices.models import Channel, Notice, Preference
+from notices.sealing import seal
 from tests import factories
 from tests.scene import DAY, NOW, Scene
 
@@ -33,7 +34,7 @@ def channel(*kinds: NoticeKind) -> Channel:
     return Channel.objects.create(
         name="Platform",
         way=Way.TEAMS,
-        url="https://hooks.example.com/x",
+        sealed=seal("https://hooks.example.com/x"),
         kinds=[kind.value for kind in kinds],
     )
 

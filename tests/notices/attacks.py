@@ -8,6 +8,7 @@ from django.db import models
 from accounts.models import User
 from notices.message import Message
 from notices.models import Channel, Delivery, Digest, DigestHour, Notice, Preference
+from notices.sealing import seal
 from tests.scene import NOW
 
 Row = TypeVar("Row", bound=models.Model)
@@ -16,7 +17,7 @@ Attack = Callable[[Any], Any]
 
 def channel(**fields: Any) -> Channel:
     """A channel past the action."""
-    usual = {"name": "Platform", "way": "slack", "url": "https://hooks.slack.com/x", "kinds": []}
+    usual = {"name": "Platform", "way": "slack", "sealed": seal("https://hooks.slack.com/x"), "kinds": []}
     return _added(Channel(**usual | fields))
 
 
@@ -57,7 +58,7 @@ def _added(row: Row) -> Row:
 NAMED: Mapping[str, Attack] = {
     "channel_names_are_unique": lambda w: (channel(), channel(name="pLATFORM")),
     "a_known_kind_of_channel": lambda w: channel(way="email"),
-    "a_channel_is_told_over_tls": lambda w: channel(url="http://hooks.slack.com/x"),
+    "a_channels_address_is_sealed": lambda w: channel(sealed="https://hooks.slack.com/x"),
     "one_preference_per_kind": lambda w: (preference(w), preference(w, pace="digest")),
     "a_preference_is_of_a_known_kind": lambda w: preference(w, kind="gossip"),
     "a_known_pace": lambda w: preference(w, pace="later"),

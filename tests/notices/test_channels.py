@@ -12,6 +12,7 @@ from audit.events import Kind
 from audit.models import Event
 from notices.delivery import deliver_due
 from notices.models import Channel, Delivery
+from notices.sealing import seal
 from tests import factories
 from tests.calling import Caller
 from tests.posting import Running
@@ -53,7 +54,9 @@ def text(answer: Any) -> str:
 
 def channel(**fields: Any) -> Channel:
     usual = {"name": "Platform", "way": "slack", "kinds": ["request_waiting"]}
-    return Channel.objects.create(**usual | {"url": f"https://hooks.slack.com/{CANARY}/x1y2"} | fields)
+    return Channel.objects.create(
+        **usual | {"sealed": seal(f"https://hooks.slack.com/{CANARY}/x1y2")} | fields
+    )
 
 
 def test_a_lead_adds_a_channel_tries_it_and_sees_how_it_went(
@@ -76,7 +79,7 @@ def test_a_lead_adds_a_channel_tries_it_and_sees_how_it_went(
 def test_a_channel_that_answers_with_an_error_says_so(
     client: Client, priya: User, reachable: Running
 ) -> None:
-    row = channel(url=reachable.post.described["slack"] + "wrong")
+    row = channel(sealed=seal(reachable.post.described["slack"] + "wrong"))
     client.post(f"{LIST}{row.pk}/test")
     now = Delivery.objects.get().next_at
     deliver_due(now=lambda: now, outside=reachable.outside())

@@ -15,6 +15,7 @@ from notices.delivery import LEASE, WORKER_DIED, attempt, deliver_due, send, tak
 from notices.kinds import NoticeKind, Way
 from notices.message import Message
 from notices.models import Channel, Delivery
+from notices.sealing import seal
 from tests import factories
 from tests.posting import Running
 from tests.scene import NOW
@@ -46,7 +47,12 @@ def told(to: User, *, title: str = SAID.title, now: datetime = NOW) -> Delivery:
 
 
 def channel(post: Running, way: Way, **fields: Any) -> Channel:
-    usual = {"name": way.words, "way": way, "url": post.post.described[way], "kinds": ["request_waiting"]}
+    usual = {
+        "name": way.words,
+        "way": way,
+        "sealed": seal(post.post.described[way]),
+        "kinds": ["request_waiting"],
+    }
     return Channel.objects.create(**usual | fields)
 
 

@@ -11,6 +11,7 @@ from notices.actions import tell, tell_channels
 from notices.kinds import CHOOSABLE, NoticeKind, Pace, Way
 from notices.message import Message
 from notices.models import Channel, Delivery, Notice, Preference
+from notices.sealing import seal
 from tests import factories
 from tests.scene import NOW
 
@@ -111,7 +112,9 @@ def test_what_people_wrote_is_kept_in_single_lines_of_bounded_length() -> None:
 
 def test_channels_are_told_what_they_subscribed_to_and_only_while_switched_on() -> None:
     def channel(name: str, kinds: list[str], *, enabled: bool = True) -> Channel:
-        return Channel.objects.create(name=name, way=Way.SLACK, url="https://x", kinds=kinds, enabled=enabled)
+        return Channel.objects.create(
+            name=name, way=Way.SLACK, sealed=seal("https://x"), kinds=kinds, enabled=enabled
+        )
 
     wants = channel("wants", ["request_waiting", "task_done"])
     channel("other", ["task_done"])

@@ -1,0 +1,41 @@
+"""Secrets that must be sent lie sealed in the database: who reads it, or a backup of it, cannot use them.
+
+Fernet (https://github.com/fernet/spec) under a key that HKDF-SHA256 (RFC 5869) derives from the portal's secret key.
+"""
+
+import base64
+from collections.abc import Sequence
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from django.conf import settings
+
+PURPOSE = b"quartermaster: addresses of channels"
+# Version 128 of a Fernet token and the first bytes of its time, which stay zero until the year 2106.
+BEGINNING = "gAAAAA"
+
+
+class Unreadable(ValueError):
+    """What was sealed under a key that the portal no longer has, or was changed since."""
+
+
+def seal(text: str) -> str:
+    """The text sealed under the secret key of now; never twice the same."""
+    return _keys([settings.SECRET_KEY]).encrypt(text.encode()).decode()
+
+
+def unseal(sealed: str) -> str:
+    """What was sealed, under the secret key of now or one before it; raises Unreadable."""
+    try:
+        return _keys([settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]).decrypt(sealed.encode()).decode()
+    except InvalidToken as error:
+        raise Unreadable from error
+
+
+def _keys(secrets: Sequence[str]) -> MultiFernet:
+    return MultiFernet([Fernet(base64.urlsafe_b64encode(_derived(secret))) for secret in secrets])
+
+
+def _derived(secret: str) -> bytes:
+    return HKDF(SHA256(), length=32, salt=None, info=PURPOSE).derive(secret.encode())

@@ -1,0 +1,77 @@
+"""Addresses of channels as they lie in the database."""
+
+from importlib import import_module
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.db import connection
+
+from notices.kinds import Way
+from notices.models import UNREADABLE, Channel, Delivery
+from notices.sealing import Unreadable, seal, unseal
+from tests.notices.test_delivery import channel, run, told_channels
+from tests.posting import Running
+
+ADDRESS = "https://hooks.slack.com/services/T0/B0/canary-1234"
+pytestmark = pytest.mark.django_db
+
+
+def stored() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT url FROM notices_channel")
+        return str(cursor.fetchone()[0])
+
+
+def test_nobody_who_reads_the_table_reads_the_address() -> None:
+    Channel.objects.create(name="Platform", way="slack", sealed=seal(ADDRESS))
+    assert "hooks" not in stored()
+    assert "canary" not in stored()
+    kept = Channel.objects.get()
+    assert (kept.url, kept.address) == (ADDRESS, "hooks.slack.com …1234")
+
+
+def test_the_same_address_is_never_sealed_the_same() -> None:
+    assert seal(ADDRESS) != seal(ADDRESS)
+
+
+def test_a_secret_key_before_still_reads(settings: Any) -> None:
+    sealed, before = seal(ADDRESS), settings.SECRET_KEY
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another" * 10, [before]
+    assert unseal(sealed) == ADDRESS
+    settings.SECRET_KEY_FALLBACKS = []
+    with pytest.raises(Unreadable):
+        unseal(sealed)
+
+
+def test_a_sealed_text_that_was_changed_is_not_read() -> None:
+    sealed = seal(ADDRESS)
+    with pytest.raises(Unreadable):
+        unseal(f"{sealed[:-10]}{'A' if sealed[-10] != 'A' else 'B'}{sealed[-9:]}")
+
+
+def test_an_address_that_cannot_be_read_is_said_and_given_again(post: Running, settings: Any) -> None:
+    row = channel(post, Way.SLACK)
+    told_channels()
+    settings.SECRET_KEY = "another" * 10
+    assert row.address == UNREADABLE
+    assert run(post) == 0
+    delivery = Delivery.objects.get()
+    assert delivery.state == "parked"
+    assert "Give it again" in delivery.last_error
+    row.url = post.post.described["slack"]
+    row.save()
+    told_channels()
+    assert run(post) == 1
+
+
+def test_addresses_of_before_are_sealed_by_the_migration() -> None:
+    Channel.objects.create(name="Platform", way="slack", sealed=seal(ADDRESS))
+    migration = import_module("notices.migrations.0003_channel_addresses_are_sealed")
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE notices_channel DROP CONSTRAINT a_channels_address_is_sealed")
+    migration.unseal_all(apps, None)
+    assert stored() == ADDRESS
+    migration.seal_all(apps, None)
+    assert "canary" not in stored()
+    assert Channel.objects.get().url == ADDRESS
