@@ -3,7 +3,6 @@
 from datetime import datetime
 
 from django.db import IntegrityError, transaction
-from django.db.models import Max
 from django.urls import reverse
 
 from accounts.models import User
@@ -34,7 +33,7 @@ def sweep(now: datetime) -> int:
     Too many at once are held back until a platform lead confirms them; what was confirmed ends at any rate.
     """
     due = list(Allocation.objects.over(now).order_by("kept_until").values_list("pk", "kept_until"))
-    confirmed = Brake.objects.filter(answer=Brake.Answer.CONFIRMED).aggregate(at=Max("clock"))["at"]
+    confirmed = Brake.objects.confirmed_until()
     free = [pk for pk, at in due if confirmed is not None and at <= confirmed]
     rest = [pk for pk, at in due if confirmed is None or at > confirmed]
     if too_many(len(rest), Allocation.objects.live().count() if len(rest) > FEWEST else 0):

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from django.conf import settings
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Max, Q
 
 from fleet.models import Flavor
 from provisioning.models import Tenancy
@@ -97,6 +97,11 @@ class BrakeQuerySet(models.QuerySet["Brake"]):
     def open(self) -> "BrakeQuerySet":
         """Those about which nobody has said anything yet."""
         return self.filter(answer="")
+
+    def confirmed_until(self) -> datetime | None:
+        """The latest moment at which somebody said that the clock was right; what was due by then may end."""
+        latest: datetime | None = self.filter(answer=Brake.Answer.CONFIRMED).aggregate(at=Max("clock"))["at"]
+        return latest
 
 
 class Brake(models.Model):

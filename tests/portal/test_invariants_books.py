@@ -9,7 +9,7 @@ import pytest
 from django.db import connection, transaction
 
 from accounts.models import Idempotency
-from allocations.models import Allocation, Budget, Hold
+from allocations.models import Allocation, Brake, Budget, Hold
 from approvals import actions, decisions
 from approvals.models import Request, Step
 from approvals.states import State
@@ -180,6 +180,13 @@ PLANTED: dict[str, tuple[str, str, Callable[[], object]]] = {
         "I11", "should have ended",
         lambda: Allocation.objects.filter(gpus=2).update(
             starts_at=NOW - DAY, until=NOW, kept_until=NOW, remind_at=None
+        ),
+    ),
+    "ends that a brake holds back": (
+        "I11", "a clock that is wrong: 1, the first",
+        lambda: (
+            Allocation.objects.filter(gpus=2).update(starts_at=NOW - DAY, until=NOW, kept_until=NOW, remind_at=None),
+            Brake.objects.create(clock=NOW, due=1, live=1),
         ),
     ),
     "a status without a lease": ("I12", "with 0 leases taken", lambda: Tenancy.objects.update(lease_no=0)),
