@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from allocations import money
 from approvals.document import Policy, Route, StepPlan
-from approvals.rules import Ask, Coming, Rule, Standing, applied, duration
+from approvals.rules import Arrival, Ask, Coming, Rule, Standing, applied, duration
 
 __all__ = [
     "Ask",
@@ -27,6 +27,11 @@ __all__ = [
 ]
 
 DAY = timedelta(days=1)
+AT_ONCE = {
+    Arrival.WRITTEN: "Yours in about 5 seconds.",
+    Arrival.COMMITTED: "Committed to Git in about 5 seconds, yours once the cluster follows.",
+    Arrival.PROPOSED: "A pull request opens in about 5 seconds, yours once it is merged.",
+}
 # Rules that time alone may mend: what is taken now comes back, what was asked lately falls out of the windows.
 MENDED_BY_TIME = frozenset({"free", "after", "window", "window_person"})
 
@@ -84,7 +89,7 @@ def evaluate(ask: Ask, standing: Standing, policy: Policy) -> Evaluation:
         usd=total.usd,
         usd_per_day=money.per_day(gpus=1, price=hourly),
         gpu_hours=total.gpu_hours,
-        at_once="A platform lead carries it out." if ask.by_person else "Yours in about 5 seconds.",
+        at_once="A platform lead carries it out." if ask.by_person else AT_ONCE[ask.arrival],
     )
 
 

@@ -30,12 +30,19 @@ from approvals.presenting import (
     usual_words,
     verdict,
 )
+from approvals.rules import Arrival
 from approvals.states import State
 from approvals.task_words import label_of, said
+from approvals.wanted import arrival_on
 from provisioning.models import Tenancy
 
 Part = dict[str, Any]
 PLURAL = ("gpus", "training")
+SOON = {
+    Arrival.WRITTEN: "Usually a few seconds.",
+    Arrival.COMMITTED: "It is committed to Git, and the cluster follows.",
+    Arrival.PROPOSED: "It is in a pull request, and the cluster follows once that is merged.",
+}
 
 
 def context(request: Request, *, viewer: User, now: datetime) -> Part:
@@ -124,7 +131,6 @@ def sentence(
     held = request.given_name
     if request.flavor is not None and request.offering in ("gpus", "training"):
         held = gpus(getattr(request, "held_gpus", None) or 0, request.flavor.product)
-    by_hand = "A platform lead carries it out." if request.of.by_person else "Usually a few seconds."
     are, back, them = (
         ("are", "they go back by themselves", "them")
         if request.offering in PLURAL
@@ -136,7 +142,7 @@ def sentence(
     who = last.by.name if last and last.by else "The policy"
     words = {
         State.WAITING: asks(request, now=now),
-        State.SETTING_UP: f"{held} {are} being set up{where}. {by_hand}",
+        State.SETTING_UP: f"{held} {are} being set up{where}. {_soon(request)}",
         State.ACTIVE: f"{held}{where} {are} {request.team.name}’s until {until}, {then}.",
         State.ENDING_SOON: f"{held}{where}: back on {until}. Keep {them} longer with one click.",
         State.ENDED: f"{ended} Ask again whenever you need it.",
@@ -146,6 +152,13 @@ def sentence(
         State.FAILED: f"{name}: granted, but could not be set up{where}. {_freed(request)}",
     }
     return words[state]
+
+
+def _soon(request: Request) -> str:
+    """How long setting it up takes, and who does it."""
+    if request.of.by_person:
+        return "A platform lead carries it out."
+    return SOON[arrival_on(request.flavor.cluster if request.flavor else None)]
 
 
 def _waiting(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allocations.money import Amount, Left
@@ -15,6 +16,14 @@ if TYPE_CHECKING:
     from approvals.document import Thresholds
 
 NO_BUDGET = Left(Decimal(0), Decimal(0), None, None, 100)
+
+
+class Arrival(StrEnum):
+    """How what is granted gets to its cluster: written there, committed to Git, or as a pull request to merge."""
+
+    WRITTEN = "written"
+    COMMITTED = "committed"
+    PROPOSED = "proposed"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,6 +46,7 @@ class Ask:
     reversible_minutes: int | None = 1
     decided_by_people: bool = False
     by_person: bool = False
+    arrival: Arrival = Arrival.WRITTEN
     least: int = 1
 
     @property

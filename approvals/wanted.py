@@ -12,7 +12,7 @@ from accounts.models import Team
 from accounts.refusals import BadInput, Conflict
 from approvals.catalogue import OFFERINGS, REGIONS, Gate, Offering, Size, size_of, title
 from approvals.offers import OfferingSetting
-from approvals.rules import Ask
+from approvals.rules import Arrival, Ask
 from approvals.spec import GpuSpec, NamespaceSpec, Spec
 from fleet.models import Cluster, Flavor
 from provisioning.isolation import flavors_of_team
@@ -89,6 +89,7 @@ class Wanted:
             flavor=self.flavor.name if self.flavor else "", tier=self.team.tier,
             reversible_minutes=self.offering.reversible_minutes, by_person=self.offering.by_person,
             decided_by_people=self.setting.gate == Gate.APPROVAL, least=self.spec.least(),
+            arrival=arrival_on(self.cluster),
         )  # fmt: skip
 
     def of(self, count: int) -> "Wanted":
@@ -99,6 +100,13 @@ class Wanted:
     def on(self, flavor: Flavor) -> "Wanted":
         """The same with the flavor as it is now, under a lock."""
         return replace(self, flavor=flavor, cluster=flavor.cluster)
+
+
+def arrival_on(cluster: Cluster | None) -> Arrival:
+    """How what is granted gets to a cluster; what needs none is there as soon as it is written down."""
+    if cluster is None or cluster.delivery == Cluster.Delivery.APPLY:
+        return Arrival.WRITTEN
+    return Arrival.COMMITTED if cluster.git_way == Cluster.GitWay.DIRECT else Arrival.PROPOSED
 
 
 def resolve(key: str, said: Mapping[str, Any], *, team: Team, until: datetime, reason: str = "") -> Wanted:

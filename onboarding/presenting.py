@@ -16,8 +16,9 @@ from allocations import money
 from approvals.actions import Judged, check_answer
 from approvals.policy import Standing, evaluate
 from approvals.presenting import nearest_words, verdict
+from approvals.rules import Arrival
 from approvals.standing import answer_of, given_lately, policy_in_force
-from approvals.wanted import Wanted
+from approvals.wanted import Wanted, arrival_on
 from connectors.errors import ConnectorError
 from connectors.graph import Graph
 from fleet.models import Cluster, Environment, Flavor
@@ -39,6 +40,11 @@ ENVIRONMENTS: Mapping[str, str] = {
     Environment.PRODUCTION: "Serving people. Somebody always looks at what is asked.",
 }
 SIZES = ((1, 7), (2, 7))
+SOON = {
+    Arrival.WRITTEN: "usually in about 5 seconds",
+    Arrival.COMMITTED: "committed to Git in about 5 seconds",
+    Arrival.PROPOSED: "in a pull request in about 5 seconds",
+}
 
 
 @dataclass(frozen=True)
@@ -200,7 +206,7 @@ def review(draft: Draft, *, people: People, person: User, now: datetime) -> dict
         "environment": Environment(values["environment"]).label,
         "namespace": namespace_of(team=team, project=project),
         "recommendation": recommend(values), "objects": objects,
-        "objects_note": f"{len(objects)} objects, usually in about 5 seconds",
+        "objects_note": f"{len(objects)} objects, {SOON[arrival_on(cluster)]}",
         **(_briefly(answer_to(form, draft, person=person, now=now)) if form else {"incomplete": True}),
     }  # fmt: skip
 

@@ -21,7 +21,7 @@ from approvals.document import (
     Thresholds,
     Where,
 )
-from approvals.rules import Ask, Standing
+from approvals.rules import Arrival, Ask, Standing
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -68,6 +68,7 @@ CHOICES: Mapping[str, Sequence[Any]] = {
     "reversible_minutes": (1, 1, 1, 5, 10, 60, None),
     "decided_by_people": (False,) * 7 + (True,),
     "by_person": (False, True),
+    "arrival": tuple(Arrival),
 }
 
 

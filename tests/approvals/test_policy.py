@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from approvals.document import Policy
 from approvals.policy import Ask, Evaluation, Outcome, Standing, evaluate, nearest_automatic
+from approvals.rules import Arrival
 from tests.approvals.asks import ASKS, DAY, POLICIES, STANDINGS, ask, budget, standing
 
 DEFAULT = Policy()
@@ -130,6 +131,14 @@ def test_an_answer_holds_every_rule_with_its_number_and_its_limit() -> None:
     [
         (ask(), "Automatic. Yours in about 5 seconds."),
         (ask(by_person=True), "Automatic. A platform lead carries it out."),
+        (
+            ask(arrival=Arrival.COMMITTED),
+            "Automatic. Committed to Git in about 5 seconds, yours once the cluster follows.",
+        ),
+        (
+            ask(arrival=Arrival.PROPOSED),
+            "Automatic. A pull request opens in about 5 seconds, yours once it is merged.",
+        ),
         (ask(3), "Platform leads decide."),
         (ask(8), "Platform leads, then engineering leadership decide."),
         (ask(25), "Not possible as it stands: 25 of 24 there are."),

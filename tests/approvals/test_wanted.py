@@ -10,6 +10,7 @@ import pytest
 from accounts.refusals import BadInput, Conflict, Refused
 from approvals.catalogue import OFFERINGS
 from approvals.models import OfferingSetting
+from approvals.rules import Arrival
 from approvals.wanted import Wanted, resolve
 from fleet.models import Cluster, Flavor
 from tests import factories
@@ -182,3 +183,18 @@ def test_a_flavor_has_the_price_of_now(places: Scene) -> None:
 def test_a_training_is_never_made_smaller_than_it_may_be(places: Scene) -> None:
     assert [OFFERINGS[key].spec.least() for key in ("training", "gpus", "namespace")] == [8, 1, 1]
     assert wanted(places, "training").ask().least == 8
+
+
+@pytest.mark.parametrize(
+    ("delivery", "way", "arrival"),
+    [
+        (Cluster.Delivery.APPLY, Cluster.GitWay.DIRECT, Arrival.WRITTEN),
+        (Cluster.Delivery.GIT, Cluster.GitWay.DIRECT, Arrival.COMMITTED),
+        (Cluster.Delivery.GIT, Cluster.GitWay.PULL_REQUEST, Arrival.PROPOSED),
+    ],
+)
+def test_how_it_gets_to_its_cluster_is_said_as_the_cluster_is_delivered_to(
+    places: Scene, delivery: Cluster.Delivery, way: Cluster.GitWay, arrival: Arrival
+) -> None:
+    Cluster.objects.update(delivery=delivery, git_way=way, git_url="https://git.example/clusters.git")
+    assert wanted(places, "gpus").ask().arrival is arrival

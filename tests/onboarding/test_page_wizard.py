@@ -78,6 +78,14 @@ def test_four_steps_bring_a_team_on_board_with_its_first_gpus(
     assert browser.get("/teams/genomics/onboarding").status_code == 200
 
 
+def test_on_a_cluster_by_git_no_seconds_are_promised_that_others_take(browser: Client, a100: Flavor) -> None:
+    Cluster.objects.update(delivery=Cluster.Delivery.GIT, git_url="https://git.example/clusters.git")
+    page = browser.get(fill(browser, "review", size=f"{a100.pk}:2:7", purpose="training")).content.decode()
+    assert "committed to Git in about 5 seconds" in page
+    assert "Automatic. Committed to Git in about 5 seconds, yours once the cluster follows." in page
+    assert "Yours in about 5 seconds" not in page
+
+
 def test_sending_it_twice_brings_one_team_on_board(browser: Client) -> None:
     review = fill(browser, "review")
     first, second = browser.post(review), browser.post(review)
