@@ -3,7 +3,7 @@
 Locks: the departure, then all its tenancies in order of their keys, then the audit chain.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,7 +14,7 @@ from accounts import freshness
 from accounts.models import Membership, Team, User
 from accounts.refusals import BadInput, Conflict, NoRight, Stale
 from accounts.roles import Permission
-from audit.actors import Actor
+from audit.actors import PORTAL, Actor
 from audit.events import Kind
 from audit.log import record
 from fleet.models import Environment
@@ -148,6 +148,21 @@ def restore(departure_id: int, *, by: User, now: datetime) -> Departure:
         leaving.restore(place.pk, actor=by.as_actor(), now=now)
     _tell(Kind.DEPARTURE_RESTORED, found, by.as_actor(), clusters=[place.cluster.name for place in places])
     return found
+
+
+@transaction.atomic
+def hold_back(departures: Iterable[int], *, now: datetime) -> None:
+    """Delete none of these until a platform lead agrees to it, one by one; tells all platform leads once."""
+    rows = Departure.objects.under_way().filter(pk__in=departures, held_back_at=None, agreed_at=None)
+    found = list(rows.select_for_update(of=("self",), no_key=True).select_related("team").order_by("pk"))
+    if not found:
+        return
+    Departure.objects.filter(pk__in=[row.pk for row in found]).update(held_back_at=now)
+    telling.held_back(found, now=now)
+    record(
+        Kind.DEPARTURE_BRAKED, actor=PORTAL, subject=("departure", found[0].pk), due=len(found),
+        departures=[row.pk for row in found],
+    )  # fmt: skip
 
 
 @transaction.atomic

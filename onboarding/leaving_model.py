@@ -49,7 +49,9 @@ class Departure(models.Model):
     asked_at = models.DateTimeField()
     confirmed_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
     confirmed_at = models.DateTimeField(null=True)
-    # A platform lead let deleting go on although too many would have been deleted at once.
+    # More than usual was to be deleted at once: this one goes only when a platform lead agrees to it, however few the
+    # others have become.
+    held_back_at = models.DateTimeField(null=True)
     agreed_at = models.DateTimeField(null=True)
     ended_by = models.CharField(max_length=200, blank=True)
     ended_at = models.DateTimeField(null=True)
@@ -80,6 +82,11 @@ class Departure(models.Model):
                 name="a_departure_ends_as_it_went",
             ),
         ]
+
+    @property
+    def is_held_back(self) -> bool:
+        """Whether its deleting waits for a platform lead."""
+        return self.held_back_at is not None and self.agreed_at is None
 
     def __str__(self) -> str:
         return f"{self.team_id} leaves {'the platform' if self.is_whole else 'a cluster'}"

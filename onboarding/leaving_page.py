@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Q
 from django.urls import reverse
 
 from accounts.models import Team, User
@@ -14,7 +15,6 @@ from onboarding import leaving_preview as previews
 from onboarding.leaving_actions import may_ask
 from onboarding.leaving_model import Departure, DeparturePlace
 from onboarding.leaving_plan import Story, steps
-from onboarding.leaving_sweep import is_braked
 from onboarding.leaving_telling import what
 from provisioning.contents import Contents
 from provisioning.models import Tenancy
@@ -43,6 +43,7 @@ def story_of(departure: Departure) -> Story:
         confirmed_at=departure.confirmed_at,
         confirmed_by=departure.confirmed_by.name if departure.confirmed_by else "",
         ended_at=departure.ended_at, ended_by=departure.ended_by, end=departure.end,
+        is_held_back=departure.is_held_back,
     )  # fmt: skip
 
 
@@ -97,7 +98,7 @@ def whole(departure: Departure, found: Mapping[int, Contents], *, by: User, now:
         "is_own": departure.needs_second and departure.asked_by_id == by.pk,
         "may_withdraw": is_open and not is_confirmed and (mine or departure.asked_by_id == by.pk),
         "may_restore": is_open and is_confirmed and mine and not stages & {Stage.REMOVING, Stage.GONE},
-        "may_agree": due and lead and departure.agreed_at is None and is_braked(now=now),
+        "may_agree": due and lead and departure.is_held_back,
         "trouble": [_trouble(place) for place in leaving.tenancies if _is_stuck(place)],
         "live": " ".join([f"team-{departure.team_id}", *(f"cluster-{p.cluster_id}" for p in leaving.tenancies)]),
     }  # fmt: skip
@@ -109,8 +110,9 @@ def open_of_team(team: Team, *, now: datetime) -> list[Part]:
 
 
 def to_confirm(*, now: datetime) -> list[Part]:
-    """The oldest departures that wait for a platform lead, for their home page."""
-    rows = Departure.objects.open().filter(confirmed_at=None).select_related("team", "asked_by")
+    """The oldest departures that wait for a platform lead, to be confirmed or deleted, for their home page."""
+    waits = Q(confirmed_at=None) | Q(held_back_at__isnull=False, agreed_at=None)
+    rows = Departure.objects.open().filter(waits).select_related("team", "asked_by")
     return [_open_line(row, now=now) for row in rows.order_by("asked_at")[:MOST_ON_HOME]]
 
 
@@ -118,7 +120,8 @@ def _open_line(row: Departure, *, now: datetime) -> Part:
     tone, word = state_of(row, now=now)
     href = reverse("departure", args=[row.team.slug, row.pk])
     return {"title": f"{row.team.name} leaves {what(row)}", "tone": tone, "word": word, "href": href,
-            "by": row.asked_by.name, "since": row.asked_at, "waits": row.confirmed_at is None}  # fmt: skip
+            "by": row.asked_by.name, "since": row.asked_at, "waits": row.confirmed_at is None,
+            "held_back": row.is_held_back}  # fmt: skip
 
 
 def _capital(words: str) -> str:

@@ -2,13 +2,16 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 LEAST_BRAKE = 10
 BRAKE_PERCENT = 5
+HELD_BACK = (
+    "More was to be deleted at once than usual. Until somebody lets this one go on, it can be restored."
+)
 GOES = "The spaces with their disks. Nobody can undo it."
 
 
@@ -27,6 +30,7 @@ class Story:
     ended_at: datetime | None = None
     ended_by: str = ""
     end: str = ""
+    is_held_back: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,13 +50,28 @@ def most_at_once(present: int) -> int:
     return max(LEAST_BRAKE, present * BRAKE_PERCENT // 100)
 
 
-def may_delete(due: Sequence[int], agreed: Iterable[int], *, present: int) -> list[int]:
-    """Which of the due places a sweep may delete: all, or when they are too many only what a person agreed to."""
-    most = most_at_once(present)
-    if len(due) <= most:
-        return list(due)
-    wanted = set(agreed)
-    return [place for place in due if place in wanted][:most]
+@dataclass(frozen=True)
+class Due:
+    """A place whose time to be deleted has come, with what was said of its departure."""
+
+    place: int
+    departure: int
+    is_held_back: bool = False
+    is_agreed: bool = False
+
+
+def held_back_of(due: Sequence[Due], *, present: int) -> set[int]:
+    """The departures to hold back now: all that nobody looked at, when their places are too many at once.
+
+    What was held back stays so until a person agrees: it does not go because others went or were restored meanwhile.
+    """
+    fresh = [row for row in due if not (row.is_held_back or row.is_agreed)]
+    return {row.departure for row in fresh} if len(fresh) > most_at_once(present) else set()
+
+
+def may_delete(due: Sequence[Due]) -> list[int]:
+    """Which of the due places a sweep may delete: those that are not held back, and what a person agreed to."""
+    return [row.place for row in due if row.is_agreed or not row.is_held_back]
 
 
 def fingerprint(content: Mapping[str, Any]) -> str:
@@ -94,6 +113,16 @@ def _later(story: Story, now: datetime) -> list[Step]:
     if story.end == "gone":
         return [Step("past", "Deleted for good", story.ended_at, "Nothing is left on a cluster.")]
     if _phase(story, story.retained_until, now) == "past":
+        if story.is_held_back:
+            return [
+                Step(
+                    "now",
+                    "Deleting waits for a platform lead",
+                    story.retained_until,
+                    HELD_BACK,
+                    tone="waiting",
+                )
+            ]
         why = GOES
         return [Step("now", "Being deleted", story.retained_until, why, tone="moving")]
     gone = Step(

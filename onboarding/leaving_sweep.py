@@ -5,19 +5,14 @@ What is to be done is read from the database each time; each step is an action i
 
 from datetime import datetime
 
-from django.db import transaction
-
 from allocations import actions as allocations
 from allocations.models import Allocation
 from approvals import apart
 from approvals import leaving as requests
 from audit.actors import PORTAL
-from audit.events import Kind
-from audit.log import record
-from audit.models import Event
 from onboarding import leaving_actions
-from onboarding.leaving_model import Departure
-from onboarding.leaving_plan import may_delete
+from onboarding.leaving_model import Departure, DeparturePlace
+from onboarding.leaving_plan import Due, held_back_of, may_delete
 from provisioning import leaving
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
@@ -47,22 +42,21 @@ def advance(departure_id: int, *, now: datetime) -> None:
 
 def delete_due(*, now: datetime) -> None:
     """Begin to delete what was kept until its date; when that is too much at once, only what a person agreed to."""
-    rows = Tenancy.objects.filter(stage=Stage.RETAINED, retained_until__lte=now, departures__is_open=True)
-    due = list(rows.order_by("retained_until", "pk").values_list("pk", "departures__departure__agreed_at"))
-    agreed = [pk for pk, agreed_at in due if agreed_at is not None]
-    pks = [pk for pk, _ in due]
-    chosen = may_delete(pks, agreed, present=Tenancy.objects.present().count())
-    for tenancy_id in chosen:
+    held_back = held_back_of(_due(now), present=Tenancy.objects.present().count())
+    if held_back:
+        leaving_actions.hold_back(held_back, now=now)
+    for tenancy_id in may_delete(_due(now)):
         leaving.remove(tenancy_id, actor=PORTAL, now=now)
-    if len(chosen) < len(pks):
-        _say_braked(len(pks), now=now)
 
 
-def is_braked(*, now: datetime) -> bool:
-    """Whether so much is to be deleted now that a person must agree."""
-    due = Tenancy.objects.filter(stage=Stage.RETAINED, retained_until__lte=now).values_list("pk", flat=True)
-    pks = list(due)
-    return bool(pks) and not may_delete(pks, [], present=Tenancy.objects.present().count())
+def _due(now: datetime) -> list[Due]:
+    rows = DeparturePlace.objects.filter(
+        is_open=True, tenancy__stage=Stage.RETAINED, tenancy__retained_until__lte=now
+    ).order_by("tenancy__retained_until", "tenancy")
+    said = rows.values_list("tenancy", "departure", "departure__held_back_at", "departure__agreed_at")
+    return [
+        Due(place, departure, held is not None, agreed is not None) for place, departure, held, agreed in said
+    ]
 
 
 def _places(found: Departure, stage: Stage) -> list[int]:
@@ -89,11 +83,3 @@ def _give_back(found: Departure, *, now: datetime) -> None:
         others = requests.held(found.team, tenancies, whole=found.is_whole)
         for request_id in list(others.values_list("pk", flat=True)):
             requests.let_go(request_id, actor=PORTAL, now=now)
-
-
-@transaction.atomic
-def _say_braked(due: int, *, now: datetime) -> None:
-    """Once a day, however often it is swept."""
-    day = now.date().isoformat()
-    if not Event.objects.filter(kind=Kind.DEPARTURE_BRAKED, details__day=day).exists():
-        record(Kind.DEPARTURE_BRAKED, actor=PORTAL, subject=("departure", 0), due=due, day=day)

@@ -1,9 +1,9 @@
 """What people are told about a team's leaving; called inside the transaction of what it tells of, before its event."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.urls import reverse
 
 from accounts.models import User
@@ -14,18 +14,17 @@ from notices.kinds import NoticeKind
 from notices.message import Message
 from onboarding.leaving_model import Departure
 
+MOST_NAMES = 12
+
 
 def asked(departure: Departure, *, by: User, now: datetime) -> None:
     """Tell platform leads that a departure waits for one of them; the one who asked knows."""
-    leads = User.objects.filter(
-        is_active=True, roles_held__role__in=[role.value for role in HOLDERS[Permission.REMOVE_TEAMS]]
-    )
     said = Message(
         title=f"{departure.team.name} asks to leave {what(departure)}",
         sentence=f"{by.name} asks for it: {departure.reason} Nothing happens until a platform lead confirms.",
         facts=_dates(departure, now), action="Look at what goes",
     )  # fmt: skip
-    _tell(departure, said, to=leads.exclude(pk=by.pk).distinct(), now=now)
+    _tell(departure, said, to=_leads().exclude(pk=by.pk), now=now)
 
 
 def confirmed(departure: Departure, *, now: datetime) -> None:
@@ -37,6 +36,20 @@ def confirmed(departure: Departure, *, now: datetime) -> None:
         facts=_dates(departure, now), action="See what happens next",
     )  # fmt: skip
     _tell(departure, said, to=_members(departure), now=now)
+
+
+def held_back(departures: Sequence[Departure], *, now: datetime) -> None:
+    """Tell platform leads that more would be deleted at once than usual, and that each waits for one of them."""
+    first = departures[0]
+    many = "1 team" if len(departures) == 1 else f"{len(departures)} teams"
+    names = ", ".join(sorted(row.team.name for row in departures)[:MOST_NAMES])
+    said = Message(
+        title=f"Deleting has stopped: {many}",
+        sentence="What they left is to be deleted now, more at once than usual, and a wrong clock looks the same. "
+        "Nothing of it goes before a platform lead has looked at it and let it go on.",
+        facts=(("The portal's clock", f"{now:%a %d %b %Y, %H:%M} UTC"), ("Teams", names)), action="Look at the first",
+    )  # fmt: skip
+    _tell(first, said, to=_leads(), now=now)
 
 
 def restored(departure: Departure, *, by: User, now: datetime) -> None:
@@ -74,6 +87,11 @@ def _dates(departure: Departure, now: datetime) -> tuple[tuple[str, str], ...]:
         ("Work stops", moment(departure.leaves_at, now)),
         ("Deleted for good", moment(departure.retained_until, now)),
     )
+
+
+def _leads() -> QuerySet[User]:
+    roles = [role.value for role in HOLDERS[Permission.REMOVE_TEAMS]]
+    return User.objects.filter(is_active=True, roles_held__role__in=roles).distinct()
 
 
 def _members(departure: Departure) -> Iterable[User]:

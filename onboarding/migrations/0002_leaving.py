@@ -30,6 +30,7 @@ class Migration(migrations.Migration):
                 ("version", models.PositiveIntegerField(default=1)),
                 ("asked_at", models.DateTimeField()),
                 ("confirmed_at", models.DateTimeField(null=True)),
+                ("held_back_at", models.DateTimeField(null=True)),
                 ("agreed_at", models.DateTimeField(null=True)),
                 ("ended_by", models.CharField(blank=True, max_length=200)),
                 ("ended_at", models.DateTimeField(null=True)),

@@ -173,7 +173,7 @@ LEAVING = [
           LEAVE + "test_the_name_is_typed_as_it_is_written", {"typed": "vision"}),
     Guard("onboarding.leaving_actions:_check_protection", "if kept:", "if False:",
           LEAVE + "test_what_is_protected_is_not_confirmed"),
-    Guard("onboarding.leaving_plan:may_delete", "if len(due) <= most:", "if True:",
+    Guard("onboarding.leaving_plan:held_back_of", "if len(fresh) > most_at_once(present)", "if False",
           "tests.onboarding.test_leaving_plan:test_too_many_at_once_wait_for_a_person"),
     Guard("provisioning.leaving:protect", "if not by.may(Permission.REMOVE_TEAMS):", "if False:",
           LEAVE + "test_only_platform_leads_take_the_protection_off"),

@@ -13,7 +13,7 @@ from audit.models import Event
 from notices.models import Notice
 from onboarding import leaving_actions as actions
 from onboarding.leaving_model import Departure, DeparturePlace
-from onboarding.leaving_sweep import advance, delete_due, is_braked, sweep
+from onboarding.leaving_sweep import advance, delete_due, sweep
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
 from tests import factories
@@ -178,11 +178,37 @@ def test_too_many_at_once_wait_for_a_person(vision: Parting, monkeypatch: pytest
         actions.agree(departure.pk, by=vision.ada, now=vision.place.time)
     sweep(now=vision.place.time)
     sweep(now=vision.place.time)
-    assert (vision.tenancy.stage, is_braked(now=vision.place.time)) == (Stage.RETAINED, True)
+    assert (vision.tenancy.stage, Departure.objects.get().is_held_back) == (Stage.RETAINED, True)
     assert Event.objects.filter(kind="departure.braked").count() == 1
-    monkeypatch.setattr("onboarding.leaving_plan.LEAST_BRAKE", 1)
+    told = Notice.objects.filter(kind="team_leaves", message__title="Deleting has stopped: 1 team")
+    assert {notice.person for notice in told} == {vision.priya, vision.marcus}
+
+
+def test_what_was_held_back_goes_only_when_a_person_agrees_however_few_are_left(
+    vision: Parting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("onboarding.leaving_plan.LEAST_BRAKE", 0)
+    departure = vision.go()
+    vision.pass_by(seconds=5)
+    vision.place.later(days=31)
+    sweep(now=vision.place.time)
+    monkeypatch.setattr("onboarding.leaving_plan.LEAST_BRAKE", 10)
+    sweep(now=vision.place.time)
+    assert vision.tenancy.stage == Stage.RETAINED
+    actions.agree(departure.pk, by=vision.priya, now=vision.place.time)
     sweep(now=vision.place.time)
     assert vision.tenancy.stage == Stage.REMOVING
+
+
+def test_what_was_held_back_can_still_be_restored(vision: Parting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("onboarding.leaving_plan.LEAST_BRAKE", 0)
+    departure = vision.go()
+    vision.pass_by(seconds=5)
+    vision.place.later(days=31)
+    sweep(now=vision.place.time)
+    actions.restore(departure.pk, by=vision.ada, now=vision.place.time)
+    sweep(now=vision.place.time)
+    assert vision.tenancy.stage == Stage.HERE
 
 
 def test_only_what_was_confirmed_is_ever_deleted(vision: Parting) -> None:

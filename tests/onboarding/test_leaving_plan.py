@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onboarding.leaving_plan import Story, fingerprint, may_delete, most_at_once, steps
+from onboarding.leaving_plan import (
+    Due,
+    Story,
+    fingerprint,
+    held_back_of,
+    may_delete,
+    most_at_once,
+    steps,
+)
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -64,16 +72,23 @@ def test_at_most_ten_or_five_in_a_hundred_go_at_once(present: int, most: int) ->
 
 
 def test_too_many_at_once_wait_for_a_person() -> None:
-    assert may_delete(range(10), [], present=40) == list(range(10))
-    assert may_delete(range(11), [], present=40) == []
-    assert may_delete(range(11), [3, 99], present=40) == [3]
+    ten, eleven = [Due(n, n) for n in range(10)], [Due(n, n) for n in range(11)]
+    assert held_back_of(ten, present=40) == set()
+    assert held_back_of(eleven, present=40) == set(range(11))
+    assert may_delete(ten) == list(range(10))
 
 
-@given(st.lists(st.integers(0, 500), unique=True), st.lists(st.integers(0, 500)), st.integers(0, 5000))
-def test_a_sweep_never_deletes_more_than_it_was_told(due: list[int], agreed: list[int], present: int) -> None:
-    chosen = may_delete(due, agreed, present=present)
-    assert set(chosen) <= set(due)
-    assert len(chosen) <= most_at_once(present)
+DUE = st.builds(Due, st.integers(0, 500), st.integers(0, 200), st.booleans(), st.booleans())
+
+
+@given(st.lists(DUE, unique_by=lambda row: row.place), st.integers(0, 5000))
+def test_a_sweep_never_deletes_more_that_nobody_looked_at_than_it_may(due: list[Due], present: int) -> None:
+    held = held_back_of(due, present=present)
+    gone = may_delete([replace(row, is_held_back=row.is_held_back or row.departure in held) for row in due])
+    looked_at = {row.place for row in due if row.is_agreed}
+    assert len(set(gone) - looked_at) <= most_at_once(present)
+    assert looked_at <= set(gone)
+    assert not set(gone) & {row.place for row in due if row.is_held_back and not row.is_agreed}
 
 
 def test_a_fingerprint_is_of_the_content_alone() -> None:
