@@ -15,7 +15,7 @@ from typing import Any
 
 from provisioning.objects import Manifest
 from provisioning.paths import Path, put, text_of, value_at
-from provisioning.plan import FIELD_MANAGER, Key, Step, Verb, left_over
+from provisioning.plan import FIELD_MANAGER, Key, Step, Verb, added_to, left_over
 
 # What names an object is the same on both sides.
 NAMING = frozenset({("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace")})
@@ -88,7 +88,7 @@ def _fields(wanted: Manifest, live: Manifest) -> Iterator[Field]:
 
 
 def differences(wanted: Any, live: Any, at: Path = ()) -> Iterator[Field]:
-    """Every one of our fields that live does not hold as wanted; nothing that others or defaults added.
+    """Every one of our fields that live does not hold as wanted; what others added only to what is ours as a whole.
 
     Lists of another length are one field: which item is which cannot be told.
     """
@@ -101,6 +101,7 @@ def differences(wanted: Any, live: Any, at: Path = ()) -> Iterator[Field]:
             found = list(differences(value, there.get(name), here))
             # Of what holds nothing but empty maps, the whole is missing.
             yield from found or ([] if name in there else [Field(here, value, None)])
+        yield from (Field((*at, name), None, there[name]) for name in added_to(wanted, there, at))
     elif isinstance(wanted, list) and isinstance(live, list) and len(live) == len(wanted):
         for index, (one, other) in enumerate(zip(wanted, live, strict=True)):
             yield from differences(one, other, (*at, index))

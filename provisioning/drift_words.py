@@ -24,6 +24,7 @@ QUOTA = "spec.hard."
 # The ends of paths that mean the same in whatever object they stand.
 ENDS: Mapping[str, str] = {
     ".nominalQuota": "what the queue guarantees",
+    ".lendingLimit": "what the queue may lend",
     ".borrowingLimit": "what the queue may borrow",
     ".default.cpu": "CPUs of a job that names none",
     ".default.memory": "memory of a job that names none",
@@ -33,6 +34,9 @@ ENDS: Mapping[str, str] = {
     "subjects": "which group may work here",
     "roleRef.name": "what the group may do",
     "policyTypes": "which traffic is looked at",
+    "namespaceSelector": "which namespaces",
+    "podSelector": "which pods",
+    "podSelector.matchLabels": "which pods",
     "ingress": "traffic let in",
     "egress": "traffic let out",
     "pod-security.kubernetes.io/enforce": "the safety level of pods",

@@ -1,7 +1,7 @@
 """The difference between what should stand on a cluster and what does. Pure; empty means converged."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -10,6 +10,8 @@ from provisioning.objects import INSTALLATION_LABEL, MANAGED_BY, TENANCY_LABEL, 
 
 FIELD_MANAGER = "quartermaster"
 NEVER_PRUNED = frozenset({"Namespace", "PersistentVolumeClaim"})
+# Values that are atomic for server-side apply, and in which the API server defaults nothing that we leave out.
+WHOLE = frozenset({"podSelector", "namespaceSelector", "ingress", "egress", "resourceGroups"})
 
 
 class Verb(StrEnum):
@@ -102,7 +104,8 @@ def _is_anothers(live: Manifest, manifest: Manifest) -> bool:
 def first_difference(wanted: Any, live: Any, path: str = "") -> str:
     """The first of our fields that live does not hold as wanted, in words; empty when all are there.
 
-    Fields that others or the API server's defaults added are not ours and do not count.
+    Fields that others or the API server's defaults added are not ours and do not count, but for those in a value that
+    is ours as a whole.
     """
     if wanted == live:
         return ""
@@ -133,7 +136,16 @@ def _map_difference(wanted: Mapping[str, Any], live: Any, path: str) -> str:
         difference = first_difference(value, live.get(name), f"{path}.{name}")
         if difference:
             return difference
-    return ""
+    added = next(iter(added_to(wanted, live, path.split("."))), "")
+    return f"{path}.{added} was added" if added else ""
+
+
+def added_to(wanted: Mapping[str, Any], live: Mapping[str, Any], path: Iterable[str | int]) -> list[str]:
+    """What others added to a map that is ours as a whole: one word more in a selector may open a namespace to all."""
+    if WHOLE.isdisjoint(str(step).partition("[")[0] for step in path):
+        return []
+    # An empty one counts: `namespaceSelector: {}` is every namespace.
+    return sorted(live.keys() - wanted.keys())
 
 
 def first_left_over(wanted: Manifest, live: Manifest) -> str:

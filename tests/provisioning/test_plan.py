@@ -153,6 +153,17 @@ def test_what_is_not_ours_and_not_wanted_stays() -> None:
         ({"a": [{"b": 1}]}, {"a": [{"b": 1, "c": 2}]}, ""),
         ({"a": "1"}, {"a": 1}, ".a is 1, should be '1'"),
         ({"a": False}, {}, ".a is missing"),
+        ({"podSelector": {}}, {"podSelector": {"x": {}}}, ".podSelector.x was added"),
+        (
+            {"ingress": [{"from": [{}]}]},
+            {"ingress": [{"from": [{"b": {}}]}]},
+            ".ingress[0].from[0].b was added",
+        ),
+        (
+            {"resourceGroups": [{"a": 1}]},
+            {"resourceGroups": [{"a": 1, "b": 0}]},
+            ".resourceGroups[0].b was added",
+        ),
     ],
 )
 def test_a_difference_is_said_with_its_place(wanted: Any, live: Any, difference: str) -> None:
