@@ -19,7 +19,7 @@ class LeftoverQuerySet(models.QuerySet["Leftover"]):
 
     def due(self, now: datetime) -> "LeftoverQuerySet":
         """Those whose cluster should be looked at."""
-        return self.open().filter(look_at__lte=now, tenancy__cluster__enabled=True)
+        return self.open().filter(look_at__lte=now)
 
 
 class Leftover(models.Model):

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from provisioning.usage import WHOLE
+from provisioning.quantities import counted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ def quota_on_cluster(cluster_queue: Mapping[str, Any] | None) -> dict[str, int]:
         for flavor in group.get("flavors") or ():
             for one in flavor.get("resources") or ():
                 if _is_gpu(one.get("name")):
-                    amount = _count(one.get("nominalQuota")) + _count(one.get("borrowingLimit"))
+                    amount = counted(one.get("nominalQuota")) + counted(one.get("borrowingLimit"))
                     found[flavor["name"]] = found.get(flavor["name"], 0) + amount
     return found
 
@@ -95,7 +95,7 @@ def _gpus(status: Mapping[str, Any]) -> dict[str, int]:
     for part in (status.get("admission") or {}).get("podSetAssignments") or ():
         usage = part.get("resourceUsage") or {}
         for resource, flavor in (part.get("flavors") or {}).items():
-            if _is_gpu(resource) and (gpus := _count(usage.get(resource))):
+            if _is_gpu(resource) and (gpus := counted(usage.get(resource))):
                 found[flavor] = found.get(flavor, 0) + gpus
     return found
 
@@ -103,10 +103,3 @@ def _gpus(status: Mapping[str, Any]) -> dict[str, int]:
 def _is_gpu(resource: object) -> bool:
     """Devices have names with a domain; cpu and memory have none."""
     return "/" in str(resource)
-
-
-def _count(amount: object) -> int:
-    text, thousands = str(amount), 1
-    if text.endswith("k"):  # as the API server writes 2000
-        text, thousands = text[:-1], 1000
-    return int(text) * thousands if WHOLE.fullmatch(text) else 0

@@ -64,7 +64,7 @@ class ClusterForm(_ClusterForm):
         )
         labels = {
             "kubeconfig": "Kubeconfig file", "cohort": "Cohort", "borrow_percent": "May borrow, percent of its own",
-            "enabled": "Takes teams", "title": "Name for people", "storage_class": "Storage class",
+            "enabled": "Takes teams and requests", "title": "Name for people", "storage_class": "Storage class",
             "jupyterhub_namespace": "Namespace of JupyterHub", "dashboards": "Grafana dashboards",
             "dedicated_to": "For one team alone", "delivery": "Delivered by", "git_url": "Repository",
             "writes_per_second": "Writes a second", "most_at_once": "Teams worked on at once",
@@ -73,6 +73,7 @@ class ClusterForm(_ClusterForm):
         }  # fmt: skip
         help_texts = {
             "name": NAME_HELP,
+            "enabled": "Without it nobody new comes and nobody asks for more; who is there stays, and is looked after.",
             "writes_per_second": "All workers together; a new team may be ahead by ten seconds. 20 spares other users.",
             "most_at_once": "More are faster; a cluster that does not answer never has more than one.",
             "delivery": "By Git, nothing is written to the cluster itself; with a kubeconfig it is looked at.",

@@ -47,12 +47,12 @@ def counts(cluster: Cluster) -> list[dict[str, str]]:
 
 def health(cluster: Cluster) -> tuple[str, str]:
     """The badge: whether it answers, refuses us, or takes no teams."""
-    if not cluster.enabled:
-        return "past", "Not in use"
     if cluster.reachable is False and "Kueue" in cluster.message.partition(":")[0]:
         return "bad", "Cannot be used"
     if cluster.reachable is False and any(word in cluster.message.casefold() for word in REFUSALS):
         return "bad", "Refuses us"
+    if not cluster.enabled and cluster.reachable is not False:
+        return "past", "Takes no teams"
     if cluster.reachable is not None and not cluster.is_observed:
         return UNSEEN[cluster.reachable]
     return HEALTH[cluster.reachable]
@@ -60,7 +60,7 @@ def health(cluster: Cluster) -> tuple[str, str]:
 
 def trouble(cluster: Cluster) -> str:
     """What the cluster said when it did not answer as it should; empty when all is well."""
-    return cluster.message if cluster.enabled and cluster.reachable is False else ""
+    return cluster.message if cluster.reachable is False else ""
 
 
 def bar(flavor: Flavor, *, asked: int = 0) -> dict[str, Any]:

@@ -41,6 +41,10 @@ class Contents:
 
 def read(tenancy: Tenancy, *, now: Callable[[], datetime]) -> Contents:
     """What is in the namespace; outside of any transaction, and without an exception for a cluster that is away."""
+    if not tenancy.cluster.is_observed:
+        return Contents(
+            now(), away=f"{tenancy.cluster.title} follows Git, and the portal has no access to it to look."
+        )
     pause = breaker.seconds_left(tenancy.cluster_id)
     if pause:
         return Contents(now(), away=f"{tenancy.cluster.title} does not answer.")

@@ -16,11 +16,16 @@ _clients: dict[tuple[object, ...], Client] = {}
 
 
 def client_for(cluster: Cluster) -> Client:
-    """The client for one piece of work on this cluster; raises PermanentError when its kubeconfig is not there."""
+    """The client for one piece of work on this cluster; raises PermanentError when there is no access to it."""
     return _client(cluster).patient(seconds=PATIENCE)
 
 
 def _client(cluster: Cluster) -> Client:
+    if not cluster.is_observed:
+        # Without a kubeconfig it would be the cluster that the portal itself runs on.
+        raise PermanentError(
+            f"The portal has no access to {cluster.title}: it follows Git.", code="not_observed"
+        )
     if not cluster.kubeconfig:
         return _kept(("in-cluster", os.getpid()), Client.in_cluster)
     path = kubeconfig_path(cluster.kubeconfig)

@@ -33,7 +33,7 @@ class TenancyQuerySet(TeamScopedQuerySet["Tenancy"]):
         """What a worker should look at: its time has come, nobody holds its lease, and it is not parked."""
         free = Q(lease_until=None) | Q(lease_until__lte=now)
         rows = self.exclude(stage=Stage.GONE)
-        return rows.filter(free, next_look_at__lte=now, cluster__enabled=True, parked_at=None)
+        return rows.filter(free, next_look_at__lte=now, parked_at=None)
 
     def here(self) -> "TenancyQuerySet":
         """Where teams work and may ask for more: none that is leaving or has left."""

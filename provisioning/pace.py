@@ -157,7 +157,7 @@ def to_look_through(*, now: datetime) -> Sequence[int]:
     """Clusters of which something settled is due for a look, which nobody looks through and nobody leaves alone."""
     due = Tenancy.objects.due(now).converged().filter(cluster=OuterRef("pk"))
     busy = Q(pace__looked_through_until__gt=now) | Q(pace__left_alone_until__gt=now)
-    mine = Cluster.objects.filter(enabled=True, delivery=Cluster.Delivery.APPLY).exclude(busy)
+    mine = Cluster.objects.filter(delivery=Cluster.Delivery.APPLY).exclude(busy)
     return list(
         mine.filter(Exists(due)).order_by("pace__looked_through_at", "pk").values_list("pk", flat=True)
     )

@@ -39,8 +39,8 @@ def look_through_cluster(cluster_id: int) -> None:
 
 @shared_task(name="provisioning.tasks.look_at_clusters")
 def look_at_clusters() -> None:
-    """Ring for a look at every cluster in use; one that does not answer delays no other."""
-    for cluster_id in Cluster.objects.filter(enabled=True).values_list("pk", flat=True):
+    """Ring for a look at every cluster, those that take no teams too; one that does not answer delays no other."""
+    for cluster_id in Cluster.objects.values_list("pk", flat=True):
         look_at_cluster.apply_async(args=[cluster_id], expires=60)
 
 

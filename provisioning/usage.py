@@ -1,13 +1,11 @@
 """What workloads use of a tenancy's queue, as Kueue reports it. Pure."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from fleet.names import RESOURCE
+from provisioning.quantities import counted
 from provisioning.spec import CPU_FLAVOR
-
-WHOLE = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 def gpus_used(cluster_queue: Mapping[str, Any]) -> dict[str, int] | None:
@@ -20,16 +18,10 @@ def gpus_used(cluster_queue: Mapping[str, Any]) -> dict[str, int] | None:
         return None
     return {
         flavor["name"]: sum(
-            _count(one.get("total"))
+            counted(one.get("total"))
             for one in flavor.get("resources") or ()
             if RESOURCE.fullmatch(str(one.get("name")))
         )
         for flavor in flavors
         if flavor.get("name") not in (None, CPU_FLAVOR)
     }
-
-
-def _count(total: object) -> int:
-    """GPUs are whole; a quantity in any other notation is none that anybody could have reserved."""
-    text = str(total)
-    return int(text) if WHOLE.fullmatch(text) else 0

@@ -18,10 +18,11 @@ from provisioning.delivery import client_for
 from provisioning.drift_models import Drift
 from provisioning.drifting import left_alone, place_of
 from provisioning.installation import mark
-from provisioning.manifests import GPU, SOMETIMES, TENANCY_LABEL, tenancy_objects
+from provisioning.manifests import SOMETIMES, TENANCY_LABEL, tenancy_objects
 from provisioning.models import Tenancy
 from provisioning.objects import INSTALLATION_LABEL
 from provisioning.plan import FIELD_MANAGER, Key, Step, Verb, is_ours, plan
+from provisioning.quantities import counted
 
 SCOPE_LABEL = "quartermaster.io/scope"
 AGAIN = "If it is still so in two minutes, press “Try again” on the team's page and read what it says."
@@ -52,8 +53,8 @@ class Seen:
 
 
 def look_at_clusters(report: Report, *, now: datetime) -> None:
-    """Add what is found on every cluster in use; one that cannot be read is noted."""
-    for cluster in Cluster.objects.filter(enabled=True).order_by("name"):
+    """Add what is found on every cluster; one that cannot be read is noted."""
+    for cluster in Cluster.objects.order_by("name"):
         if cluster.delivery != Cluster.Delivery.APPLY:
             report.notes.append(f"{cluster.name}: delivered by Git, so what stands there was not compared.")
             continue
@@ -154,25 +155,37 @@ def _wrong_quotas(tenancy: Tenancy, live: Live, subject: str) -> Iterator[Findin
     """I2, from the allocations themselves and not from what is desired: quota and queue as they stand."""
     if not tenancy.has_access:
         return  # its team leaves: quota and queue are of nothing, and what is held goes back a moment later
-    rows = Allocation.objects.live().filter(tenancy=tenancy).order_by().values("flavor__name")
-    held = {row["flavor__name"]: row["sum"] for row in rows.annotate(sum=Sum("gpus"))}
+    rows = Allocation.objects.live().filter(tenancy=tenancy).order_by()
+    sums = list(rows.values_list("flavor__name", "flavor__resource").annotate(sum=Sum("gpus")))
+    held = {name: number for name, _, number in sums}
     for key, found in live.items():
-        if key.kind == "ResourceQuota" and int(found["spec"]["hard"].get(f"requests.{GPU}", 0)) < sum(
-            held.values()
-        ):
-            words = f"Its quota has room for {found['spec']['hard'].get(f'requests.{GPU}')} GPUs, "
-            yield Finding("I2", subject, f"{words}{sum(held.values())} are held.", AGAIN)
+        if key.kind == "ResourceQuota":
+            yield from _narrow(found["spec"]["hard"], sums, subject)
         if key.kind == "ClusterQueue" and (nominal := _nominal(found)) != held:
             yield Finding("I2", subject, f"Its queue guarantees {nominal}, {held} are held.", AGAIN)
 
 
+def _narrow(hard: Mapping[str, Any], sums: Sequence[tuple[str, str, int]], subject: str) -> Iterator[Finding]:
+    """Where a quota has less room for a resource, whole GPUs or a slice of them, than is held of it."""
+    held: dict[str, int] = defaultdict(int)
+    for _, resource, number in sums:
+        held[resource] += number
+    for resource, number in held.items():
+        room = hard.get(f"requests.{resource}", "0")
+        if counted(room) < number:
+            words = f"Its quota has room for {room} of {resource}, {number} are held."
+            yield Finding("I2", subject, words, AGAIN)
+
+
 def _nominal(queue: Mapping[str, Any]) -> dict[str, int]:
     """GPUs that a ClusterQueue guarantees, by flavor, without those it has none of."""
-    gpus = {
-        flavor["name"]: int(resource["nominalQuota"])
-        for group in queue["spec"].get("resourceGroups", [])
-        for flavor in group["flavors"]
-        for resource in flavor["resources"]
-        if resource["name"].startswith("nvidia.com/")
-    }
+    gpus: dict[str, int] = defaultdict(int)
+    for group in queue["spec"].get("resourceGroups", []):
+        for flavor in group["flavors"]:
+            # A queue with slices has both kinds of each flavor, one of which is 0.
+            gpus[flavor["name"]] += sum(
+                counted(one["nominalQuota"])
+                for one in flavor["resources"]
+                if one["name"].startswith("nvidia.com/")
+            )
     return {name: number for name, number in gpus.items() if number}

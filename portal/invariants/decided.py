@@ -106,9 +106,7 @@ def _stuck(now: datetime) -> Iterator[Finding]:
     for pk in Request.objects.filter(state=State.APPROVED, flavor__isnull=False).values_list("pk", flat=True):
         if f"request-{pk}" not in ever:
             yield Finding("I6", f"request-{pk}", "It is approved, and no GPUs were ever held for it.", LOOK)
-    unseen = Tenancy.objects.filter(
-        last_looked_at=None, changed_at__lte=now - UNSEEN, generation__gte=1, cluster__enabled=True
-    )
+    unseen = Tenancy.objects.filter(last_looked_at=None, changed_at__lte=now - UNSEEN, generation__gte=1)
     for tenancy in unseen:
         yield Finding(
             "I6", f"tenancy {tenancy.namespace}", "Nobody has looked at it since it was wanted.",

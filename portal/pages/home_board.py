@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Exists, Q, Window
+from django.db.models import Count, Exists, OuterRef, Q, Window
 from django.urls import reverse
 
 from accounts.models import User
@@ -119,7 +119,10 @@ def stopped(user: User, *, now: datetime) -> tuple[list[Part], list[Part]]:
 
 def broken(user: User) -> list[Part]:
     """Clusters that do not answer or are not repaired, and places that could not be set up, as far as one sees them."""
-    clusters = Cluster.objects.filter(enabled=True)
+    # One that takes no teams and has none is nobody's trouble.
+    clusters = Cluster.objects.filter(
+        Q(enabled=True) | Exists(Tenancy.objects.present().filter(cluster=OuterRef("pk")))
+    )
     if user.may(Permission.MANAGE_CLUSTERS):
         clusters = clusters.filter(Q(reachable=False) | Q(braked_at__isnull=False))
     else:

@@ -10,8 +10,10 @@ from approvals.models import Request
 from approvals.states import State
 from approvals.wanted import resolve
 from audit.models import Event
+from fleet.models import Cluster
 from notices.models import Notice
 from onboarding import leaving_actions as actions
+from onboarding import leaving_preview as previews
 from onboarding.leaving_model import Departure, DeparturePlace
 from onboarding.leaving_sweep import advance, delete_due, sweep
 from provisioning.models import Tenancy
@@ -80,6 +82,15 @@ def test_the_whole_life_asked_drained_kept_gone_and_on_board_again(vision: Parti
     assert vision.tenancy.is_settled
     factories.request(vision.ada, again, flavor, now=place.time)
     assert told(vision.ada)[-1] == "Vision has left Training"
+
+
+def test_of_a_cluster_that_only_follows_git_nothing_is_read(vision: Parting) -> None:
+    departure = vision.ask()
+    Cluster.objects.update(delivery=Cluster.Delivery.GIT, kubeconfig="", git_url="https://git.example/c.git")
+    [found] = previews.look(departure, now=vision.place.now).values()
+    assert (found.claims, found.away) == (
+        (), "Training follows Git, and the portal has no access to it to look.",
+    )  # fmt: skip
 
 
 def test_restored_before_its_end_everything_but_the_gpus_is_back(vision: Parting) -> None:

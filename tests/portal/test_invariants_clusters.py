@@ -11,6 +11,7 @@ from accounts.roles import Role
 from allocations.models import Allocation
 from audit.models import Event
 from fleet.actions import change_cluster
+from fleet.models import Cluster
 from portal.invariants.checking import check
 from portal.tasks import check_invariants
 from provisioning import drift_actions
@@ -37,6 +38,25 @@ def standing(place: Place) -> Place:
 def found(place: Place) -> list[tuple[str, str]]:
     """Promise and words of every finding."""
     return [(f.promise, f.words) for f in check(now=place.time).findings]
+
+
+def test_slices_of_gpus_are_counted_by_themselves(standing: Place) -> None:
+    flavor = standing.a100
+    mig = "nvidia.com/mig-1g.10gb"
+    slices = factories.flavor(flavor.cluster, "a100-mig", resource=mig, node_labels={"mig": "1g"})
+    factories.request(standing.ada, standing.row, slices, gpus=2, now=standing.time)
+    standing.reconcile()
+    standing.later(seconds=10)
+    assert found(standing) == []
+    hard = {"spec": {"hard": {f"requests.{mig}": "1"}}}
+    standing.kubernetes.patch(QUOTA, "team-quota", standing.tenancy.namespace, hard)
+    assert ("I2", f"Its quota has room for 1 of {mig}, 2 are held.") in found(standing)
+
+
+def test_a_cluster_that_takes_no_teams_is_looked_at_too(standing: Place) -> None:
+    Cluster.objects.update(enabled=False)
+    gone(standing)
+    assert "I1" in [promise for promise, _ in found(standing)]
 
 
 def shrunk(place: Place) -> None:
@@ -89,7 +109,7 @@ def trespass(place: Place) -> None:
 
 PLANTED: dict[str, tuple[str, str, Callable[[Place], None]]] = {
     "an object called true that is not there": ("I1", "LimitRange team-defaults is called true", gone),
-    "a quota below what is held": ("I2", "room for 1 GPUs, 2 are held", shrunk),
+    "a quota below what is held": ("I2", "room for 1 of nvidia.com/gpu, 2 are held", shrunk),
     "a queue that guarantees more": ("I2", "guarantees {'a100': 5}", guarantees_more),
     "a field that another pass would write": ("I8", "Namespace", relabelled),
     "an object of a tenancy that is not here": ("I9", "which is not here", stray),

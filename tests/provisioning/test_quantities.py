@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from provisioning.manifests import count, gibibytes
+from provisioning.quantities import counted
 from sandbox.kubernetes import quantities
 
 
@@ -28,6 +29,12 @@ def test_a_number_is_written_as_the_api_server_would_write_it(number: int, text:
 @given(st.integers(0, 10**9) | st.integers(0, 10**6).map(lambda thousands: thousands * 1000))
 def test_any_number_is_in_its_canonical_form(number: int) -> None:
     assert quantities.canonical(str(number)) == count(number)
+    assert counted(count(number)) == number
+
+
+@pytest.mark.parametrize("text", [None, "", "-1", "1.5", "500m", "1Ki", "x", "1 k", "٣"])
+def test_what_is_no_whole_number_counts_as_none(text: object) -> None:
+    assert counted(text) == 0
 
 
 @given(st.integers(0, 2**31) | st.integers(0, 2**21).map(lambda tebibytes: tebibytes * 1024))

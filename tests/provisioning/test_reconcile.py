@@ -378,6 +378,13 @@ def test_a_bug_of_ours_is_said_too(place: Place, caplog: pytest.LogCaptureFixtur
     assert place.row.ready["reason"] == "Refused"
 
 
+def test_a_cluster_that_takes_no_teams_goes_on_with_those_it_has(place: Place) -> None:
+    Cluster.objects.update(enabled=False)
+    assert list(Tenancy.objects.due(place.time)) == [place.row]
+    place.reconcile()
+    assert place.row.is_settled
+
+
 def test_a_missing_kubeconfig_is_said(place: Place) -> None:
     Cluster.objects.update(kubeconfig="gone.yaml")
     place.reconcile()

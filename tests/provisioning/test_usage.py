@@ -35,9 +35,13 @@ def test_a_queue_that_says_nothing_is_not_one_that_is_idle(status: Any) -> None:
     assert gpus_used({"status": status}) is None
 
 
-@pytest.mark.parametrize("total", [None, "", "1.5", "-1", "1k", {}, "9" * 40])
+@pytest.mark.parametrize("total", [None, "", "1.5", "-1", "1Ki", {}, "9" * 40])
 def test_what_is_no_number_of_gpus_counts_as_none(total: Any) -> None:
     assert gpus_used(queue(("a100", total))) == {"a100": 0}
+
+
+def test_thousands_are_counted_as_the_api_server_writes_them() -> None:
+    assert gpus_used(queue(("a100", "2k"))) == {"a100": 2000}
 
 
 def test_a_pass_keeps_what_workloads_use_and_writes_nothing_for_it(place: Place) -> None:
