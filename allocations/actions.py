@@ -84,14 +84,17 @@ def issue(*, tenancy: Tenancy, flavor: Flavor, gpus: int, reference: str, until:
     return allocation
 
 
-def hand_over(reference: str, *, gpus: int, to: str, actor: Actor, now: datetime) -> int:
-    """End what is held under a reference so that as much of it, at most `gpus`, goes on under another one.
+def hand_over(
+    reference: str, *, flavor: Flavor, gpus: int, to: str, actor: Actor, now: datetime
+) -> int:  # fmt: skip
+    """End what is held of a flavor under a reference so that as much of it, at most `gpus`, goes on under another one.
 
-    Returns how many go on; 0, and nothing changed, when nothing is held any more. What does not go on stays held
+    Returns how many go on; 0, and nothing changed, when nothing of it is held any more. What does not go on stays held
     until its own end. The caller has locked budgets and flavor, and issues in the same transaction: neither the pool
     nor the desired state changes in between.
     """
-    allocation = Allocation.objects.live().filter(reference=reference, kept_until__gt=now).first()
+    live = Allocation.objects.live().filter(reference=reference, flavor=flavor, kept_until__gt=now)
+    allocation = live.first()
     if allocation is None:
         return 0
     Tenancy.objects.select_for_update(no_key=True).get(pk=allocation.tenancy_id)

@@ -9,7 +9,7 @@ from django.db import transaction
 from accounts.models import User
 from accounts.refusals import BadInput, Conflict, NoRight, Stale
 from allocations import budgets
-from approvals import clockwork, deciders, telling
+from approvals import clockwork, deciders, renewing, telling
 from approvals.actions import check, check_answer, content, judge, locked, move, settle_verdict, tell
 from approvals.models import Comment, Request, Revision
 from approvals.revisions import Said, changes, in_words
@@ -37,6 +37,7 @@ def edit(request_id: int, wanted: Wanted, *, by: User, expected_version: int, no
     _check_same(request, wanted)
     check(wanted, by=by, now=now)
     wanted = locked(replace(wanted, renews=request.renews_id), now=now)
+    renewing.check(wanted, now=now, own=request.pk)
     judged = judge(wanted, person=by, now=now, own=request.reference)
     check_answer(judged.answer, reason=wanted.reason, field=wanted.spec.counted)
     fields = content(wanted, judged, now=now)
@@ -65,6 +66,12 @@ def _check_same(request: Request, wanted: Wanted) -> None:
         raise BadInput(
             "A request stays with its team and its offering. Ask for the other thing by itself.",
             code="another_offering", field="offering" if wanted.team.pk == request.team_id else "team",
+        )  # fmt: skip
+    kept = wanted.flavor is not None and wanted.flavor.pk == request.flavor_id
+    if request.renews_id is not None and not (kept and wanted.tenancy == request.tenancy):
+        raise BadInput(
+            "These GPUs are kept longer, so they stay of their kind. Ask for others by themselves.",
+            code="another_flavor", field="flavor",
         )  # fmt: skip
 
 

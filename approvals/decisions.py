@@ -10,13 +10,15 @@ from django.db.models import Q
 from accounts import freshness
 from accounts.delegation import givers_for
 from accounts.models import User
-from accounts.refusals import BadInput, Conflict, NoRight, Stale
+from accounts.refusals import BadInput, Conflict, NoRight, Refused, Stale
 from approvals import clockwork, telling
-from approvals.actions import Judged, close, grant, judge, locked, move, save_evaluation
+from approvals.actions import Judged, check, close, grant, judge, locked, move, save_evaluation
 from approvals.deciders import seats_open
 from approvals.models import Decision, Request, Step
+from approvals.policy import evaluate
 from approvals.routing import open_next, open_step, pause
 from approvals.seats import sits
+from approvals.standing import derive
 from approvals.states import State
 from approvals.wanted import Wanted, priced
 from audit.events import Kind
@@ -47,7 +49,8 @@ def approve(
         move(request, now=now)
     else:
         Step.objects.filter(pk=step.pk).update(done_at=now)
-        following = open_next(request, step, judged.answer, now=now)
+        needed = _still_needed(request, judged, count=wanted)
+        following = open_next(request, step, needed, now=now)
         if following is None:
             kind = Kind.REQUEST_APPROVED
             grant(request, judged, count=wanted, actor=by.as_actor(), now=now)
@@ -202,13 +205,37 @@ def _judge_again(request: Request, *, count: int, now: datetime) -> Judged:
         raise Conflict(
             "The end that was asked for has passed. Reject it or ask for a later one.", code="too_late"
         )
-    wanted = locked(wanted_of(request, count), now=now)
+    asked = wanted_of(request, count)
+    try:
+        check(asked, by=request.requester, now=now)
+    except Refused as refusal:
+        raise Conflict(f"It cannot be granted any more: {refusal.message}", code=refusal.code) from refusal
+    wanted = locked(asked, now=now)
     judged = judge(wanted, person=request.requester, now=now, own=request.reference)
     for rule in judged.answer.rules:
         if rule.code in ("exists", "free", "budget", "budget_hours") and not rule.holds:
             raise Conflict(f"Not possible now: {rule.text}, {rule.limit}.", code=f"not_enough_{rule.code}")
     save_evaluation(request, judged, now=now)
     return judged
+
+
+def _still_needed(request: Request, judged: Judged, *, count: int) -> set[int] | None:
+    """The positions of the route that fewer units need, too; None for all that was asked for.
+
+    It is the route that was told, of the policy that gave it: a policy or a manager that changed on the way takes
+    nobody's say away.
+    """
+    if count == request.count:
+        return None
+    told = (
+        request.evaluations.filter(content_version=request.content_version)
+        .select_related("policy")
+        .earliest("id")
+    )
+    policy = told.policy.policy
+    fewer = {(plan.by, plan.level) for plan in evaluate(judged.ask, judged.standing, policy).route}
+    route = derive(told.inputs, policy).route
+    return {position for position, plan in enumerate(route) if (plan.by, plan.level) in fewer}
 
 
 def _has_quorum(step: Step) -> bool:

@@ -48,8 +48,7 @@ def wanted(request: Request, *, until: datetime, reason: str, now: datetime) -> 
     held = held_under(request, now=now)
     if held is None:
         raise Conflict("These GPUs are not held any more. Ask for them again.", code="not_held")
-    if until <= held.until:
-        raise BadInput("Choose an end later than the present one.", code="not_later", field="until")
+    _check_later(held, until)
     count = max(1, held.gpus // max(request.gpus // request.count, 1))
     # What is left of a large training may be fewer than one can ask for: then it is GPUs as any.
     offering = request.of if count >= request.of.spec.least() else OFFERINGS["gpus"]
@@ -60,13 +59,23 @@ def wanted(request: Request, *, until: datetime, reason: str, now: datetime) -> 
     )  # fmt: skip
 
 
-def check(wanted: Wanted, *, now: datetime) -> None:
-    """Refuse a renewal of what is gone or being renewed already, under the locks of an ask; raises Conflict."""
+def _check_later(held: Allocation, until: datetime) -> None:
+    if until <= held.until:
+        raise BadInput("Choose an end later than the present one.", code="not_later", field="until")
+
+
+def check(wanted: Wanted, *, now: datetime, own: int = 0) -> None:
+    """Refuse a renewal of what is gone or being renewed already, under the locks of an ask; raises Conflict, BadInput.
+
+    `own` is the request that is being changed, which waits itself.
+    """
     if wanted.renews is None:
         return
-    if renewable.held(wanted.renewed_reference, now=now) is None:
+    held = renewable.held(wanted.renewed_reference, now=now)
+    if held is None:
         raise Conflict("These GPUs are not held any more. Ask for them again.", code="not_held")
-    waiting = Request.objects.filter(renews=wanted.renews, state=State.WAITING).first()
+    _check_later(held, wanted.until)
+    waiting = Request.objects.filter(renews=wanted.renews, state=State.WAITING).exclude(pk=own).first()
     if waiting is not None:
         raise Conflict(
             f"Request {waiting.pk} to keep them longer waits for a decision already.", code="renewal_waits"
@@ -76,7 +85,9 @@ def check(wanted: Wanted, *, now: datetime) -> None:
 def standing_of(wanted: Wanted, *, now: datetime) -> tuple[int, Mapping[date, money.Amount]]:
     """GPUs that a renewal already has, and what they would let go of by month if they ended now; nothing for others."""
     held = renewable.held(wanted.renewed_reference, now=now) if wanted.renews is not None else None
-    return (held.gpus, renewable.freed(held, now=now)) if held is not None else (0, {})
+    if held is None or wanted.flavor is None or held.flavor_id != wanted.flavor.pk:
+        return 0, {}
+    return held.gpus, renewable.freed(held, now=now)
 
 
 def hold_from(request: Request, *, now: datetime) -> datetime:
@@ -92,10 +103,10 @@ def hand_over(request: Request, *, gpus: int, actor: Actor, now: datetime) -> in
 
     The caller has locked budgets and flavor.
     """
-    if request.renews is None:
+    if request.renews is None or request.flavor is None:
         return 0
     return allocations.hand_over(
-        request.renews.reference, gpus=gpus, to=request.reference, actor=actor, now=now
+        request.renews.reference, flavor=request.flavor, gpus=gpus, to=request.reference, actor=actor, now=now
     )
 
 

@@ -1,6 +1,6 @@
 """Opening, pausing and going on with the steps of a route; their moments are dates, and a sweep looks at them."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from datetime import datetime, timedelta
 
 from django.db.models import F
@@ -71,11 +71,11 @@ def go_on(request: Request, *, now: datetime) -> None:
         Step.objects.filter(pk=step.pk).update(paused_at=None, **moved)
 
 
-def open_next(request: Request, step: Step, answer: Evaluation, *, now: datetime) -> Step | None:
-    """Open the step after a decided one that the ask, as it now is, still needs; the others are dropped."""
-    needed = {seat_of(plan, request.requester)[0] for plan in answer.route}
+def open_next(request: Request, step: Step, needed: Container[int] | None, *, now: datetime) -> Step | None:
+    """Open the step after a decided one; those at positions that are not `needed` are dropped, None keeps all."""
     later = request.steps.filter(version=request.content_version, position__gt=step.position)
-    later.exclude(seat__in=needed).delete()
+    if needed is not None:
+        later.filter(pk__in=[each.pk for each in later if each.position not in needed]).delete()
     following = later.order_by("position").first()
     if following is not None:
         start(following, now=now)

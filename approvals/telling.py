@@ -117,8 +117,9 @@ def offered_again(request: Request, *, now: datetime) -> None:
 
 def taking_part(request: Request, *, but: User) -> list[User]:
     """Who asked, decided, asked back or commented, without one of them; in one query."""
-    said = Decision.objects.filter(request=request).values("by")
-    commented = Comment.objects.filter(request=request).values("by")
+    # Unordered: SQLite has no order within a union.
+    said = Decision.objects.filter(request=request).order_by().values("by")
+    commented = Comment.objects.filter(request=request).order_by().values("by")
     ids = said.union(commented)
     pks = {row["by"] for row in ids} | {request.requester_id}
     return list(User.objects.filter(pk__in=pks - {but.pk, None}))

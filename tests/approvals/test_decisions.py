@@ -1,6 +1,7 @@
 """Deciding: by the right person, on what is asked now, once."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
@@ -12,11 +13,13 @@ from accounts.refusals import BadInput, Conflict, NoRight, Refused, Stale
 from allocations.models import Allocation, Budget
 from approvals.actions import submit
 from approvals.decisions import approve, ask_back, may_decide, reject
+from approvals.document import Policy, Route, StepPlan
 from approvals.models import Decision, Request
 from approvals.policy import Outcome
 from audit.models import Event
 from fleet.models import Flavor
 from tests import factories
+from tests.approvals.asks import GROUP as BOARD
 from tests.scene import DAY, NOW, Scene, books, ledger
 
 LATER = NOW + timedelta(hours=2)
@@ -227,6 +230,40 @@ def test_the_money_a_request_holds_itself_counts_as_left(scene: Scene) -> None:
     assert scene.held_usd() == 360
     assert approve(request.pk, by=scene.priya, expected_version=1, now=NOW).state == "approved"
     assert books(scene.team) == ledger(scene.team) == {"2026-11": Decimal(360)}
+
+
+def with_route(*steps: StepPlan) -> Policy:
+    return replace(Policy(), routes=(Route(name="All", steps=steps),))
+
+
+def test_a_policy_that_changes_on_the_way_takes_nobodys_say_away(scene: Scene) -> None:
+    request = scene.ask(8)
+    factories.policy(with_route(StepPlan(by="platform_leads"), StepPlan(by=BOARD)), now=NOW + DAY / 2)
+    half = approve(request.pk, by=scene.priya, expected_version=1, now=NOW + DAY)
+    assert (half.state, Allocation.objects.count()) == ("waiting", 0)
+    whole = approve(request.pk, by=scene.elena, expected_version=2, now=NOW + DAY)
+    assert whole.state == "approved"
+
+
+def test_a_manager_who_changes_on_the_way_decides_still(scene: Scene) -> None:
+    first, second = factories.person("Mona First"), factories.person("Mona Second")
+    User.objects.filter(pk=scene.ada.pk).update(managers=[str(first.oid)])
+    factories.policy(with_route(StepPlan(by="platform_leads"), StepPlan(by="managers")), now=NOW - DAY)
+    scene.ada.refresh_from_db()
+    request = scene.ask(5)
+    User.objects.filter(pk=scene.ada.pk).update(managers=[str(second.oid)])
+    half = approve(request.pk, by=scene.priya, expected_version=1, now=LATER)
+    assert (half.state, Allocation.objects.count()) == ("waiting", 0)
+    assert request.steps.filter(seat=f"person:{first.oid}", opened_at=LATER).exists()
+
+
+def test_nothing_is_granted_to_who_may_not_ask_any_more(scene: Scene) -> None:
+    request = scene.ask(5)
+    scene.team.memberships.filter(user=scene.ada).delete()
+    refused = refusal(lambda: approve(request.pk, by=scene.priya, expected_version=1, now=LATER))
+    assert "cannot be granted any more" in refused.message
+    assert not Allocation.objects.exists()
+    reject(request.pk, by=scene.priya, expected_version=1, reason="She has left.", now=LATER)
 
 
 def test_an_end_that_has_passed_is_not_approved(scene: Scene) -> None:

@@ -12,6 +12,7 @@ from allocations import actions as allocations
 from allocations.models import Allocation
 from approvals import renewing
 from approvals.actions import submit, withdraw
+from approvals.conversation import edit
 from approvals.decisions import approve, reject
 from approvals.document import Thresholds
 from approvals.models import Request
@@ -232,9 +233,41 @@ def test_the_policy_counts_it_like_any_ask(scene: Scene) -> None:
     assert [rule["code"] for rule in answer["rules"] if not rule["holds"]] == ["window"]
 
 
-def test_a_renewal_changed_while_it_waits_stays_one(scene: Scene) -> None:
-    from approvals.conversation import edit
+def test_a_renewal_changed_while_it_waits_stays_of_its_kind(scene: Scene) -> None:
+    h100 = factories.flavor(scene.flavor.cluster, "h100", gpus_total=2)
+    factories.policy(SHORT, now=NOW)
+    first = scene.ask(2)
+    second = renew(scene, first)
+    other = replace(renewal(first, until=LATER + 2 * DAY), flavor=h100)
+    with pytest.raises(BadInput, match="stay of their kind"):
+        edit(second.pk, other, by=scene.ada, expected_version=second.version, now=LATER)
+    assert (scene.allocated(), live(first) is not None) == (2, True)
 
+
+def test_a_renewal_is_not_changed_to_an_earlier_end_nor_when_nothing_is_held(scene: Scene) -> None:
+    factories.policy(SHORT, now=NOW)
+    first = scene.ask(2)
+    second = renew(scene, first)
+    early = replace(renewal(first, until=LATER + 2 * DAY), until=LATER + DAY / 2)
+    with pytest.raises(BadInput, match="later than the present"):
+        edit(second.pk, early, by=scene.ada, expected_version=second.version, now=LATER)
+    longer = renewal(first, until=LATER + 2 * DAY)
+    allocations.give_back(Allocation.objects.live().get().pk, gpus=None, by=scene.ada, now=LATER)
+    with pytest.raises(Conflict, match="not held any more"):
+        edit(second.pk, longer, by=scene.ada, expected_version=second.version, now=LATER)
+
+
+def test_what_is_held_of_another_kind_never_goes_over(scene: Scene) -> None:
+    h100 = factories.flavor(scene.flavor.cluster, "h100")
+    first = scene.ask(2)
+    with transaction.atomic():
+        assert allocations.hand_over(
+            first.reference, flavor=h100, gpus=2, to="request-0", actor=scene.ada.as_actor(), now=LATER
+        ) == 0  # fmt: skip
+    assert live(first) is not None
+
+
+def test_a_renewal_changed_while_it_waits_stays_one(scene: Scene) -> None:
     factories.policy(SHORT, now=NOW)
     first = scene.ask(1)
     second = renew(scene, first)

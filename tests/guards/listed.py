@@ -153,11 +153,11 @@ ENDS = [
           ENDING + "test_nobody_is_reminded_of_what_is_over"),
     Guard("allocations.actions:hand_over", "if going < allocation.gpus:", "if False:",
           RENEWING + "test_fewer_are_kept_longer_and_the_others_until_the_old_end"),
-    Guard("approvals.renewing:check", "if renewable.held(wanted.renewed_reference, now=now) is None:", "if False:",
+    Guard("approvals.renewing:check", "if held is None:", "if False:",
           RENEWING + "test_of_a_renewal_and_an_end_one_comes_first"),
     Guard("approvals.renewing:check", "if waiting is not None:", "if False:",
           RENEWING + "test_one_renewal_waits_at_a_time_whoever_writes"),
-    Guard("approvals.renewing:wanted", "if until <= held.until:", "if False:",
+    Guard("approvals.renewing:_check_later", "if until <= held.until:", "if False:",
           RENEWING + "test_an_earlier_end_and_strangers_are_refused"),
 ]  # fmt: skip
 LEAVING = [
