@@ -18,6 +18,7 @@ from approvals.document import Policy, Thresholds, policy_from, to_json
 from approvals.policy_diff import Difference, differences
 from approvals.policy_said import Said, policy_said
 from approvals.policy_versions import PolicyDraft, PolicyVersion
+from approvals.standing import policy_in_force
 from approvals.yaml_text import UNSTORABLE, PolicyRefused
 from audit.events import Kind
 from audit.log import record
@@ -167,6 +168,7 @@ def _activate(
     freshness.check(by, now=now)
     newest = _newest(lock=True)
     changes = _check_activation(found, newest, now=now, active_from=active_from, warned=warned, ticked=ticked)
+    _check_order(found, newest, now=now, active_from=active_from)
     version = PolicyVersion.objects.create(
         number=newest.number + 1, document=found.document, active_from=active_from, why=found.why,
         proposed_by=found.author, activated_by=by,
@@ -176,7 +178,7 @@ def _activate(
     record(
         Kind.POLICY_ACTIVATED, actor=by.as_actor(), subject=("policy", version.number), proposed_by=found.author.name,
         why=found.why, changes=[change.line for change in changes], active_from=active_from,
-        everything_automatic=list(warned) or None,
+        everything_automatic=list(warned) or None, instead_of=[each.number for each in version.instead_of] or None,
     )  # fmt: skip
     return version
 
@@ -186,15 +188,16 @@ def _check_activation(
     ticked: bool,
 ) -> tuple[Difference, ...]:  # fmt: skip
     """What the draft changes; raises Refused when it cannot come into force so."""
-    if newest.pk != found.base_id:
+    current, _ = policy_in_force(now)
+    if found.base_id not in (newest.pk, current.pk):
         raise Conflict(
             f"{newest} was put in force after this draft was begun on {found.base}. Its author takes it over onto the "
             "newest first.",
             code="base_is_old",
         )
-    changes = differences(newest.policy, found.policy)
+    changes = differences(found.base.policy, found.policy)
     if not changes:
-        raise Conflict(f"The draft says the same as {newest}.", code="nothing_changes")
+        raise Conflict(f"The draft says the same as {found.base}.", code="nothing_changes")
     if not found.why:
         raise BadInput("Its author says first why the policy changes.", code="reason_needed", field="why")
     if active_from < now:
@@ -212,6 +215,27 @@ def _check_activation(
     return changes
 
 
+def _check_order(found: PolicyDraft, newest: PolicyVersion, *, now: datetime, active_from: datetime) -> None:
+    """Refuse a moment at which something else than the draft's base would be in force: what changes was not seen.
+
+    A draft on one that comes later comes with it or after it; one on the policy in force comes before, instead of it.
+    """
+    if newest.active_from <= now:
+        return
+    if found.base_id == newest.pk and active_from < newest.active_from:
+        raise BadInput(
+            f"The draft is on {newest}, which comes into force {moment(newest.active_from, now)}: with it or later. To "
+            "change what is in force now, begin a draft from that.",
+            code="before_its_base", field="active_from",
+        )  # fmt: skip
+    first = PolicyVersion.objects.filter(active_from__gt=now).earliest("active_from")
+    if found.base_id != newest.pk and active_from >= first.active_from:
+        raise BadInput(
+            f"{first} comes into force {moment(first.active_from, now)}. What is to come instead of it comes before.",
+            code="after_another", field="active_from",
+        )  # fmt: skip
+
+
 def _tell(version: PolicyVersion, changes: tuple[Difference, ...], *, now: datetime) -> None:
     """Tell everybody who could have put it in force."""
     assert version.proposed_by and version.activated_by  # noqa: S101, PT018 - every version after the first
@@ -222,7 +246,8 @@ def _tell(version: PolicyVersion, changes: tuple[Difference, ...], *, now: datet
     )
     message = Message(
         title=f"{version} {since}",
-        sentence=f"{version.proposed_by.name} wrote it, {version.activated_by.name} activated it: {version.why}",
+        sentence=f"{version.proposed_by.name} wrote it, {version.activated_by.name} activated it: {version.why}"
+        + "".join(f" {each} never comes into force." for each in version.instead_of),
         facts=tuple(
             (each.place, f"{each.before or 'nothing'} → {each.after or 'nothing'}") for each in changes
         ),

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Exists, OuterRef
 from django.urls import reverse
 
 from accounts.models import User
 from accounts.roles import Permission
 from allocations.money import Amount
-from allocations.words import hours, usd
+from allocations.words import hours, moment, usd
 from approvals import policy_page, simulator
 from approvals.boundless import boundless
 from approvals.models import Request
@@ -28,7 +29,10 @@ TONES = {AUTOMATIC: "good", PEOPLE: "waiting", IMPOSSIBLE: "bad"}
 def history(now: datetime) -> Part:
     """Every version with who wrote and who activated it."""
     in_force, _ = policy_in_force(now)
-    rows = PolicyVersion.objects.select_related("proposed_by", "activated_by")
+    sooner = PolicyVersion.objects.filter(
+        number__gt=OuterRef("number"), active_from__lt=OuterRef("active_from")
+    )
+    rows = PolicyVersion.objects.select_related("proposed_by", "activated_by").annotate(never=Exists(sooner))
     return {
         "columns": [
             "Version",
@@ -45,10 +49,10 @@ def history(now: datetime) -> Part:
 def version(found: PolicyVersion, *, now: datetime) -> Part:
     """One version with what it changed of the one before."""
     policy = found.policy
-    before = PolicyVersion.objects.filter(number=found.number - 1).first()
+    before = found.before
     in_force, _ = policy_in_force(now)
     return {
-        "version": found, "before": before, "state": _state(found, in_force),
+        "version": found, "before": before, "state": _state(found, in_force, never=found.never_comes),
         "diff": diff_rows(differences(before.policy, policy) if before else ()),
         "rules": policy_page.rules(policy.thresholds), "deciders": policy_page.deciders(policy),
         "facts": [
@@ -74,7 +78,7 @@ def drafts(now: datetime) -> Part:
 
 def draft(found: PolicyDraft, *, viewer: User, now: datetime, days: str, form: PolicyForm | None) -> Part:
     """One draft with its differences, its form for its author, and the replay when days were asked for."""
-    policy, in_force = found.policy, policy_in_force(now)[1]
+    policy, (current, in_force) = found.policy, policy_in_force(now)
     newest = PolicyVersion.objects.order_by("-number")[0]
     is_open, is_author = found.closed_at is None, found.author_id == viewer.pk
     # A policy without bounds is shown with what it would have decided, asked for or not.
@@ -89,7 +93,10 @@ def draft(found: PolicyDraft, *, viewer: User, now: datetime, days: str, form: P
         "draft": found, "newest": newest, "is_open": is_open, "is_author": is_author, "form": shown,
         "numbers": shown.numbers(in_force) if shown else [],
         "diff": diff_rows(differences(found.base.policy, policy)),
-        "base_is_old": is_open and found.base_id != newest.pk,
+        "base_is_old": is_open and found.base_id not in (newest.pk, current.pk),
+        "scheduled": newest if is_open and newest.pk != current.pk else None, "current": current,
+        "scheduled_words": f"{newest} is to come into force {moment(newest.active_from, now)}. With this draft it "
+        "never does.",
         "may_write": may_write, "may_activate": viewer.may(Permission.ACTIVATE_POLICY) and not is_author,
         "activate_label": f"Put policy {newest.number + 1} in force",
         "warnings": simulator.warnings(policy, replayed.past if replayed else Replay()),
@@ -153,8 +160,8 @@ def _stake(label: str, count: int, amount: Amount) -> Part:
     return {"label": label, "value": count, "unit": "ask" if count == 1 else "asks", "note": note}
 
 
-def _version_row(each: PolicyVersion, in_force: PolicyVersion) -> Part:
-    tone, word = _state(each, in_force)
+def _version_row(each: Any, in_force: PolicyVersion) -> Part:
+    tone, word = _state(each, in_force, never=each.never)
     wrote, activated = each.proposed_by, each.activated_by
     return {
         "cells": [
@@ -174,7 +181,9 @@ def _draft_row(each: PolicyDraft) -> Part:
     return {"cells": [about, each.author.name, str(each.base), state, each.updated_at]}
 
 
-def _state(each: PolicyVersion, in_force: PolicyVersion) -> tuple[str, str]:
+def _state(each: PolicyVersion, in_force: PolicyVersion, *, never: bool) -> tuple[str, str]:
     if each.pk == in_force.pk:
         return "good", "In force"
+    if never:
+        return "past", "Never in force"
     return ("waiting", "Comes into force") if each.number > in_force.number else ("past", "Was in force")

@@ -32,6 +32,22 @@ class PolicyVersion(models.Model):
         return f"Policy {self.number}"
 
     @property
+    def before(self) -> "PolicyVersion | None":
+        """The one that is in force until this one comes; None for the first."""
+        rows = PolicyVersion.objects.filter(number__lt=self.number, active_from__lte=self.active_from)
+        return rows.order_by("-number").first()
+
+    @property
+    def instead_of(self) -> "models.QuerySet[PolicyVersion]":
+        """Those that were to come later and never do, because this one has a higher number."""
+        return PolicyVersion.objects.filter(number__lt=self.number, active_from__gt=self.active_from)
+
+    @property
+    def never_comes(self) -> bool:
+        """Whether one of a higher number was put in force before its own day."""
+        return PolicyVersion.objects.filter(number__gt=self.number, active_from__lt=self.active_from).exists()
+
+    @property
     def policy(self) -> Policy:
         """The document as a value; read anew each time."""
         return policy_from(self.document)

@@ -55,6 +55,7 @@ class MainJob:
         yield "two A100, asked in the form, are on the cluster", self.ask_small
         yield "sixteen: told before sending who decides, and why", self.preview_large
         yield "sixteen wait for platform leads, nothing changes on the cluster", self.ask_large
+        yield "Priya comments, Ada says it better: judged anew", self.talk
         yield "nobody decides their own request, strangers see nothing", self.refuse_wrong_people
         yield "Priya approves twelve of sixteen on one screen", self.approve_less
         yield "Elena approves; twelve more are on the cluster", self.approve_finally
@@ -175,6 +176,17 @@ class MainJob:
         self.sixteen = answer.json()["id"]
         expect(self.quota() == 2, "The quota moved before anybody decided.")
         return f"request {self.sixteen}"
+
+    def talk(self) -> str:
+        """A comment tells the others, a change makes a new version."""
+        path = f"/requests/{self.sixteen}/"
+        said = self.call("Priya", "POST", f"{path}comments/", {"text": "Which forecast?"}, key="comment-1")
+        expect(said.status_code == 201, said.text)
+        etag = self.call("Ada", "GET", path).headers["ETag"]
+        change = {"reason": "The yearly forecast of 2027 has to be retrained before the review."}
+        changed = self.call("Ada", "PATCH", path, change, etag=etag)
+        expect(changed.status_code == 200 and changed.json()["state"] == "waiting", changed.text)
+        return "comment 1, version 2"
 
     def refuse_wrong_people(self) -> str:
         """Its requester, a stranger, and a platform lead with an own request."""

@@ -138,6 +138,30 @@ def test_a_policy_may_come_into_force_later_but_never_before_now(scene: Scene) -
     assert [policy_in_force(at)[0].number for at in (NOW, NOW + DAY)] == [1, 2]
 
 
+def test_what_changes_a_policy_that_comes_later_never_comes_before_it(scene: Scene) -> None:
+    activated(drafted(scene.priya, automatic_gpus=6), by=scene.marcus, active_from=NOW + 40 * DAY)
+    draft = drafted(scene.priya, automatic_gpus=6, automatic_days=5)
+    refusal = refused(lambda: activated(draft, by=scene.marcus))
+    assert (refusal.code, refusal.field) == ("before_its_base", "active_from")
+    activated(draft, by=scene.marcus, active_from=NOW + 40 * DAY)
+    assert policy_in_force(NOW)[0].number == 1
+
+
+def test_what_changes_the_policy_in_force_comes_instead_of_a_later_one_and_says_so(scene: Scene) -> None:
+    activated(drafted(scene.priya, automatic_gpus=6), by=scene.marcus, active_from=NOW + 40 * DAY)
+    draft = policy_actions.draft(by=scene.priya, now=NOW, base=1, said=usual(automatic_days=5), why=WHY)
+    late = refused(lambda: activated(draft, by=scene.marcus, active_from=NOW + 41 * DAY))
+    assert (late.code, late.field) == ("after_another", "active_from")
+    version = activated(draft, by=scene.marcus)
+    assert [policy_in_force(at)[0].number for at in (NOW, NOW + 50 * DAY)] == [3, 3]
+    assert policy_in_force(NOW)[1].thresholds.automatic_gpus == FIRST.thresholds.automatic_gpus
+    event = Event.objects.filter(kind=Kind.POLICY_ACTIVATED).latest("seq")
+    assert (event.details["instead_of"], len(event.details["changes"])) == ([2], 1)
+    assert "Policy 2 never comes into force." in Notice.objects.latest("id").said.sentence
+    assert version.before is not None
+    assert (version.before.number, PolicyVersion.objects.get(number=2).never_comes) == (1, True)
+
+
 def test_a_closed_draft_stays_closed(scene: Scene) -> None:
     gone = drafted(scene.priya, automatic_gpus=4)
     policy_actions.discard(gone.pk, by=scene.marcus, now=NOW)

@@ -107,12 +107,14 @@ POLICIES = [
           POLICY + "test_a_platform_lead_cannot_change_somebodys_draft_and_then_activate_it"),
     Guard("approvals.policy_actions:_check_version", "if found.version != expected:", "if False:",
           POLICY + "test_a_version_that_was_not_looked_at_is_not_activated"),
-    Guard("approvals.policy_actions:_check_activation", "if newest.pk != found.base_id:", "if False:",
+    Guard("approvals.policy_actions:_check_activation", "if found.base_id not in (newest.pk, current.pk):", "if False:",
           POLICY + "test_of_two_drafts_of_one_base_the_second_is_taken_over_first"),
     Guard("approvals.policy_actions:_check_activation", "if warned and not ticked:", "if False:",
           POLICY + "test_a_policy_without_bounds_needs_a_tick_that_the_audit_log_keeps"),
     Guard("approvals.policy_actions:_check_activation", "if active_from < now:", "if False:",
           POLICY + "test_a_policy_may_come_into_force_later_but_never_before_now"),
+    Guard("approvals.policy_actions:_check_order", "if found.base_id == newest.pk and active_from < newest.active_from:",
+          "if False:", POLICY + "test_what_changes_a_policy_that_comes_later_never_comes_before_it"),
 ]  # fmt: skip
 REST = [
     Guard("fleet.models:Flavor.take", ', gpus_total__gte=F("allocated") + gpus', "",
