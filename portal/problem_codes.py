@@ -4,10 +4,12 @@ from collections.abc import Mapping
 
 CODES: Mapping[str, str] = {
     "account_disabled": "The directory has blocked the account, or a platform lead has.",
+    "after_another": "Another policy is to come into force before: choose an earlier moment.",
     "already_answered": "Somebody has said already whether the ends that were held back may come.",
     "already_confirmed": "The leaving is confirmed or over already.",
     "already_decided": "The request was approved, rejected or withdrawn before this call came.",
     "already_there": "The team has a place on this cluster already.",
+    "another_flavor": "What is kept longer stays of its kind: ask for other GPUs by themselves.",
     "another_offering": "A request keeps its team and its offering: ask anew for another.",
     "authentication_failed": "The token is unknown, expired, revoked or not an access token for this API.",
     "bad_address": "A webhook is an https:// address of Teams or Slack that leads to the internet.",
@@ -22,6 +24,7 @@ CODES: Mapping[str, str] = {
     "bad_service": "A shared service has a name, a namespace of its own, labels and a port.",
     "bad_taint": "A taint has a key, a value and an effect.",
     "base_is_old": "A newer policy came since the draft was begun: its author takes it over first.",
+    "before_its_base": "The policy that it changes comes into force later: choose that moment or a later one.",
     "below_what_is_held": "A budget's limit, or the GPUs that are told, cannot be less than what is held already.",
     "braked": "Repairs on the cluster have stopped: a platform lead lets them go on first.",
     "budget_too_small": "A month's budget has less left than this needs.",

@@ -6,7 +6,7 @@ from typing import Any
 from django.db import transaction
 
 from accounts.models import User
-from accounts.refusals import BadInput, Conflict, NoRight
+from accounts.refusals import BadInput, Conflict, NoRight, Stale
 from accounts.roles import Permission
 from audit.events import Kind
 from audit.log import record
@@ -71,12 +71,17 @@ def take_up(drift_id: int, *, by: User, now: datetime) -> Drift:
 
 
 @transaction.atomic
-def adopt(drift_id: int, *, by: User, now: datetime) -> Drift:
+def adopt(drift_id: int, *, by: User, now: datetime, seen: str) -> Drift:
     """Make what stands on the cluster what is wanted, from now on and in every later generation.
 
-    Raises NoRight, or Conflict for what is never taken over (see provisioning.adopting).
+    `seen` is the `content` that was looked at. Raises NoRight, Stale when it has changed since, or Conflict for what is
+    never taken over (see provisioning.adopting).
     """
     tenancy, row = _open(drift_id, by=by)
+    if row.content != seen:
+        raise Stale(
+            "It was changed once more since you looked. Look again before you take it over.", code="stale"
+        )
     said = "" if row.what == What.CHANGED else "Only what was changed can be taken over."
     said = said or adopting.refusal(row.kind, row.fields)
     if said:

@@ -57,6 +57,7 @@ class DriftSerializer(serializers.Serializer[Drift]):
     ended_by = serializers.CharField()
     reason = serializers.CharField()
     ignored_until = serializers.DateTimeField(allow_null=True)
+    content = serializers.CharField()
 
 
 class DriftQuery(PageQuery):
@@ -65,6 +66,12 @@ class DriftQuery(PageQuery):
     team = Text(required=False, max_length=40)
     cluster = Text(required=False, max_length=40)
     state = Choice(choices=Drift.State.values, required=False)
+
+
+class AdoptSerializer(StrictSerializer):
+    """The `content` of the drift that was looked at: what was changed once more since is not taken over unseen."""
+
+    seen = Text(max_length=16)
 
 
 class IgnoreSerializer(StrictSerializer):
@@ -108,11 +115,14 @@ class DriftEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint):
         """Have it put right at once (platform leads); harmless to repeat."""
         return self._change(lambda found: drift_actions.repair(found, by=self.caller, now=timezone.now()))
 
-    @extend_schema(request=None, responses=DriftSerializer)
+    @extend_schema(request=AdoptSerializer, responses=DriftSerializer)
     @action(detail=True, methods=["post"])
     def adopt(self, request: Request, pk: int) -> Response:
         """Want from now on what stands on the cluster (platform leads): amounts only, never GPUs or guards."""
-        return self._change(lambda found: drift_actions.adopt(found, by=self.caller, now=timezone.now()))
+        seen = self.body(AdoptSerializer)["seen"]
+        return self._change(
+            lambda found: drift_actions.adopt(found, by=self.caller, now=timezone.now(), seen=seen)
+        )
 
     @extend_schema(request=None, responses=DriftSerializer)
     @action(detail=True, methods=["post"], url_path="give-up")

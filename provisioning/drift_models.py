@@ -1,5 +1,7 @@
 """What was found on clusters that is not as it was made, and what became of it."""
 
+import hashlib
+import json
 from datetime import datetime
 
 from django.conf import settings
@@ -104,6 +106,11 @@ class Drift(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}: {self.what}"
+
+    @property
+    def content(self) -> str:
+        """What tells one set of differing fields from another: who takes them over says which they saw."""
+        return hashlib.sha256(json.dumps(self.fields, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
     def place(self) -> tuple[str, str, str]:

@@ -1,6 +1,7 @@
 """What was changed on a cluster from elsewhere, and what a platform lead does about it."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django import forms
@@ -48,7 +49,8 @@ def repair(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def adopt(request: HttpRequest, pk: int) -> HttpResponse:
     """Want from now on what stands on the cluster."""
-    return _act(request, pk, drift_actions.adopt, "Taken over: this is what is wanted from now on.")
+    act = partial(drift_actions.adopt, seen=request.POST.get("seen", ""))
+    return _act(request, pk, act, "Taken over: this is what is wanted from now on.")
 
 
 @require_POST

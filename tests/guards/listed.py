@@ -113,8 +113,9 @@ POLICIES = [
           POLICY + "test_a_policy_without_bounds_needs_a_tick_that_the_audit_log_keeps"),
     Guard("approvals.policy_actions:_check_activation", "if active_from < now:", "if False:",
           POLICY + "test_a_policy_may_come_into_force_later_but_never_before_now"),
-    Guard("approvals.policy_actions:_check_order", "if found.base_id == newest.pk and active_from < newest.active_from:",
-          "if False:", POLICY + "test_what_changes_a_policy_that_comes_later_never_comes_before_it"),
+    Guard("approvals.policy_actions:_check_order",
+          "if found.base_id == newest.pk and active_from < newest.active_from:", "if False:",
+          POLICY + "test_what_changes_a_policy_that_comes_later_never_comes_before_it"),
 ]  # fmt: skip
 REST = [
     Guard("fleet.models:Flavor.take", ', gpus_total__gte=F("allocated") + gpus', "",

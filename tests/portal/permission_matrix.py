@@ -174,6 +174,7 @@ class Prober:
             "api/v1/tasks/<int:pk>/give/": {"to": None},
             "api/v1/tasks/<int:pk>/done/": {"note": "There."},
             "api/v1/tasks/<int:pk>/cannot/": {"note": "No quota."},
+            "api/v1/drift/<int:pk>/adopt/": {"seen": Drift(fields=PODS).content},
             "api/v1/drift/<int:pk>/ignore/": {
                 "reason": "A course.", "until": (timezone.now() + timedelta(days=1)).isoformat(),
             },
@@ -187,12 +188,15 @@ class Prober:
         return json.dumps(bodies.get(route, {})) if route.startswith("api/") else ""
 
 
+PODS = [{"path": "spec.hard.pods", "wanted": "50", "live": "80", "who": ""}]
+
+
 def drifted(side: Side) -> Drift:
     """The team's quota, changed by hand."""
     now = timezone.now()
     return Drift.objects.create(
         tenancy=side.tenancy, kind="ResourceQuota", namespace=side.tenancy.namespace, name="team-quota", what="changed",
-        since=now, first_seen_at=now, fields=[{"path": "spec.hard.pods", "wanted": "50", "live": "80", "who": ""}],
+        since=now, first_seen_at=now, fields=PODS,
     )  # fmt: skip
 
 

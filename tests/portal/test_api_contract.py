@@ -219,6 +219,7 @@ NOT_OF_THE_API = {
     "namespace_kept",
     "no_branch",
     "no_kueue",
+    "not_observed",
     "not_json",
     "number",
     "pull_request_closed",

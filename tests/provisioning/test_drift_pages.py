@@ -106,7 +106,7 @@ def test_it_is_left_alone_with_a_reason_and_a_date(priya: Client, here: World) -
 
 def test_an_amount_is_taken_over_and_given_up(priya: Client, here: World) -> None:
     row = drift(here.own.tenancy, fields=[PODS])
-    priya.post(f"/drift/{row.pk}/adopt")
+    priya.post(f"/drift/{row.pk}/adopt", {"seen": row.content})
     held = {"ResourceQuota/team-quota": {"spec.hard.pods": "80"}}
     assert Tenancy.objects.get(pk=here.own.tenancy.pk).adopted == held
     assert "Give it up" in priya.get(f"/drift/{row.pk}/").content.decode()
@@ -142,9 +142,10 @@ def test_the_api_lists_and_does_the_same(here: World) -> None:
     assert found[0]["fields_that_differ"] == [PODS]
     assert member.get(f"drift/{other.pk}/").status_code == 404
     assert member.post(f"drift/{row.pk}/repair/").json()["code"] == "not_a_platform_lead"
-    assert lead.post(f"drift/{other.pk}/adopt/").json()["code"] == "not_adoptable"
+    assert lead.post(f"drift/{other.pk}/adopt/", {"seen": other.content}).json()["code"] == "not_adoptable"
     assert lead.post(f"drift/{row.pk}/repair/").json()["repair_asked_at"]
-    assert lead.post(f"drift/{row.pk}/adopt/").json()["state"] == "adopted"
+    assert lead.post(f"drift/{row.pk}/adopt/", {"seen": "other"}).json()["code"] == "stale"
+    assert lead.post(f"drift/{row.pk}/adopt/", {"seen": found[0]["content"]}).json()["state"] == "adopted"
     assert lead.post(f"drift/{row.pk}/give-up/").status_code == 200
     body = {"reason": "A course.", "until": (timezone.now() + timedelta(days=1)).isoformat()}
     assert lead.post(f"drift/{other.pk}/ignore/", body).json()["state"] == "ignored"

@@ -1,6 +1,7 @@
 """What a pass does about what others changed: puts it right, asks, leaves alone, stops; and writes nothing else."""
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
-from accounts.refusals import BadInput, Conflict, NoRight
+from accounts.refusals import BadInput, Conflict, NoRight, Stale
 from accounts.roles import Role
 from audit.events import Kind
 from audit.models import Event
@@ -285,7 +286,7 @@ def test_an_amount_can_be_taken_over_and_given_up_again(asking: Place, priya: Us
     edit(asking, pods="500")
     passes(asking)
     row = one()
-    drift_actions.adopt(row.pk, by=priya, now=asking.time)
+    drift_actions.adopt(row.pk, by=priya, now=asking.time, seen=row.content)
     assert not asking.row.is_settled
     assert passes(asking) == 0
     assert (asking.row.is_settled, hard(asking)["pods"], one().state) == (True, "500", "adopted")
@@ -298,6 +299,17 @@ def test_an_amount_can_be_taken_over_and_given_up_again(asking: Place, priya: Us
     assert hard(asking)["pods"] == "58"
     with pytest.raises(Conflict):
         drift_actions.give_up(row.pk, by=priya, now=asking.time)
+
+
+def test_what_was_changed_once_more_is_not_taken_over_unseen(asking: Place, priya: User) -> None:
+    edit(asking, pods="80")
+    passes(asking)
+    seen = one().content
+    edit(asking, pods="8000")
+    passes(asking)
+    with pytest.raises(Stale, match="since you looked"):
+        drift_actions.adopt(one().pk, by=priya, now=asking.time, seen=seen)
+    assert (one().state, asking.row.adopted) == ("open", {})
 
 
 @pytest.mark.parametrize(
@@ -320,7 +332,7 @@ def test_what_guards_the_team_and_others_is_never_taken_over(
     asking.kubernetes.patch(ref, name or asking.tenancy.namespace, namespace, body)
     assert passes(asking) == 0
     with pytest.raises(Conflict) as refused:
-        drift_actions.adopt(one().pk, by=priya, now=asking.time)
+        drift_actions.adopt(one().pk, by=priya, now=asking.time, seen=one().content)
     assert refused.value.code == "not_adoptable"
     assert (one().state, asking.row.adopted) == ("open", {})
 
@@ -332,7 +344,7 @@ def test_only_platform_leads_deal_with_it_and_only_once(asking: Place, priya: Us
     later = now + timedelta(days=1)
     for act in (
         lambda by: drift_actions.repair(row.pk, by=by, now=now),
-        lambda by: drift_actions.adopt(row.pk, by=by, now=now),
+        lambda by: drift_actions.adopt(row.pk, by=by, now=now, seen=row.content),
         lambda by: drift_actions.give_up(row.pk, by=by, now=now),
         lambda by: drift_actions.take_up(row.pk, by=by, now=now),
         lambda by: drift_actions.ignore(row.pk, by=by, reason="x", until=later, now=now),
@@ -344,7 +356,7 @@ def test_only_platform_leads_deal_with_it_and_only_once(asking: Place, priya: Us
         with pytest.raises(BadInput):
             drift_actions.ignore(row.pk, by=priya, reason=reason, until=until, now=now)
     drift_actions.ignore(row.pk, by=priya, reason="Fine.", until=later, now=now)
-    for again in (drift_actions.repair, drift_actions.adopt):
+    for again in (drift_actions.repair, partial(drift_actions.adopt, seen=row.content)):
         with pytest.raises(Conflict):
             again(row.pk, by=priya, now=now)
 

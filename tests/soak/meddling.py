@@ -73,7 +73,7 @@ def deal_with_drift(walk: Walk) -> str:
     if kind == "repair":
         drift_actions.repair(row.pk, by=by, now=now)
     elif kind == "adopt":
-        drift_actions.adopt(row.pk, by=by, now=now)
+        drift_actions.adopt(row.pk, by=by, now=now, seen=row.content)
     else:
         until = now + timedelta(days=walk.random.choice([0.05, 30]))
         drift_actions.ignore(row.pk, by=by, reason="It is meant so.", until=until, now=now)
