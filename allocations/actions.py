@@ -61,6 +61,8 @@ def issue(*, tenancy: Tenancy, flavor: Flavor, gpus: int, reference: str, until:
         raise Conflict("These GPUs are not for this team.", code="not_for_this_team", field="flavor")
     if not locked.is_here:
         raise Conflict("The team leaves this cluster: nothing new is granted there.", code="is_leaving")
+    if not flavor.cluster.is_written_to:
+        terms = terms.where_nothing_is_stopped()
     allocation = Allocation.objects.create(
         team_id=locked.team_id,
         tenancy=locked,

@@ -42,6 +42,8 @@ class Leftover(models.Model):
     seen_at = models.DateTimeField(null=True)
     look_at = models.DateTimeField()
     done_at = models.DateTimeField(null=True)
+    # Why the cluster refused to stop what has to stop.
+    trouble = models.CharField(max_length=600, blank=True, default="", db_default="")
 
     objects = LeftoverQuerySet.as_manager()
 

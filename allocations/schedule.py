@@ -1,7 +1,7 @@
 """When what about a holding happens: reminders, its end, grace, and what becomes of work that still runs. Pure."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -47,6 +47,10 @@ class Terms:
         if self.when_over is WhenOver.FINISH:
             return None
         return ended + timedelta(hours=self.drain_hours if self.when_over is WhenOver.DRAIN else 0)
+
+    def where_nothing_is_stopped(self) -> "Terms":
+        """The same on a cluster that the portal does not write to: what runs there may finish."""
+        return replace(self, when_over=WhenOver.FINISH, drain_hours=0)
 
 
 NO_TERMS = Terms()

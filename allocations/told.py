@@ -8,6 +8,7 @@ from django.urls import reverse
 from allocations.models import Allocation, Brake, Budget, Leftover, StoppedWork
 from allocations.words import ahead, gpus, hours, jobs, moment, usd
 from notices.message import Message
+from provisioning.models import Tenancy
 
 
 def close_message(budget: Budget) -> Message:
@@ -70,6 +71,16 @@ def stopped_message(rows: Sequence[StoppedWork], *, now: datetime) -> Message:
     )
 
 
+def refused_message(row: StoppedWork, tenancy: Tenancy, why: str) -> Message:
+    """That the cluster lets the portal stop nothing, for those who can change that."""
+    return Message(
+        title=f"{row.job} could not be stopped on {tenancy.cluster.title}",
+        sentence=f"The GPUs are no longer held, and the time to finish is over. The cluster says: {why} It "
+        "is tried again every half minute.",
+        facts=(("Team", tenancy.team.name), *_work_facts([(row.job, row.gpus)])), action="Open the team",
+    )  # fmt: skip
+
+
 def held_back_message(brake: Brake) -> Message:
     """That so many holdings are due at once that a person must look."""
     return Message(
@@ -86,6 +97,9 @@ def fate(left: Sequence[Leftover], *, now: datetime) -> str:
     stops = sorted(row.stop_at for row in left if row.stop_at is not None)
     if not stops:
         return "It may finish, while nobody else wants the GPUs."
+    trouble = next((row.trouble for row in left if row.trouble), "")
+    if trouble:
+        return f"It could not be stopped, and is tried again: {trouble}"
     if stops[0] <= now:
         return "It is being stopped."
     return f"What still runs on {moment(stops[0], now)} is stopped, lowest priority and newest first."

@@ -13,10 +13,12 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from accounts.models import User
+from accounts.people import holding
+from accounts.roles import Permission
 from allocations.actions import refresh
 from allocations.models import Leftover, StoppedWork
 from allocations.running import Running, quota_on_cluster, running, to_stop
-from allocations.told import left_message, stopped_message, team_link
+from allocations.told import left_message, refused_message, stopped_message, team_link
 from audit.actors import PORTAL
 from audit.events import Kind
 from audit.log import record
@@ -63,23 +65,21 @@ def look(tenancy_id: int, *, now: Callable[[], datetime]) -> int | None:
     tenancy = Tenancy.objects.select_related("cluster", "team").get(pk=tenancy_id)
     started = time.monotonic()
     try:
-        if not _is_read(tenancy):
+        if not tenancy.cluster.is_written_to:
+            # Delivered to by Git since then: what was to be stopped may finish.
+            Leftover.objects.open().filter(tenancy=tenancy_id).update(stop_at=None)
+        if not tenancy.cluster.is_observed:
             settle(tenancy_id, Sight([], {}), now=now())
             return 0
         if breaker.seconds_left(tenancy.cluster_id):
             return _away(tenancy_id, now())
         client = client_for(tenancy.cluster)
         settle(tenancy_id, see(client, tenancy), now=now())
-        return stop(client, tenancy, now=now)
+        return stop(client, tenancy, now=now) if tenancy.cluster.is_written_to else 0
     except ConnectorError as error:
         pace.kept_waiting(tenancy.cluster, error, seconds=time.monotonic() - started, now=now())
         logger.warning("work not looked at", extra={"tenancy": tenancy_id, "error": error.message})
         return _away(tenancy_id, now())
-
-
-def _is_read(tenancy: Tenancy) -> bool:
-    """Whether anything can be read back: a cluster delivered to by Git may be none that the portal reaches."""
-    return tenancy.cluster.delivery != tenancy.cluster.Delivery.GIT or bool(tenancy.cluster.kubeconfig)
 
 
 def _away(tenancy_id: int, now: datetime) -> int:
@@ -190,13 +190,34 @@ def stop(client: Client, tenancy: Tenancy, *, now: Callable[[], datetime]) -> in
     stopped: list[StoppedWork] = []
     try:
         for row in rows:
-            if _stop(client, tenancy, row):
+            if _stop_or_say(client, tenancy, row, now=now()):
                 stopped.append(row)
             else:
                 StoppedWork.objects.filter(pk=row.pk, done_at=None).update(done_at=now())
     finally:
         _note_stopped(tenancy, stopped, now=now())
     return len(stopped)
+
+
+def _stop_or_say(client: Client, tenancy: Tenancy, row: StoppedWork, *, now: datetime) -> bool:
+    """Stop it, or write down why the cluster refused for good; raises ConnectorError either way when it did not."""
+    try:
+        done = _stop(client, tenancy, row)
+    except PermanentError as error:
+        _say_refused(tenancy, row, error.message, now=now)
+        raise
+    Leftover.objects.filter(pk=row.leftover_id).exclude(trouble="").update(trouble="")
+    return done
+
+
+@transaction.atomic
+def _say_refused(tenancy: Tenancy, row: StoppedWork, why: str, *, now: datetime) -> None:
+    """Show it where the work is listed; platform leads are told once."""
+    fresh = Leftover.objects.filter(pk=row.leftover_id, trouble="").update(trouble=why[:600])
+    if fresh:
+        about, link = ("tenancy", tenancy.pk), team_link(tenancy.team.slug)
+        tell(NoticeKind.WORK_STOPPED, to=holding(Permission.MANAGE_CLUSTERS), subject=about, link=link,
+             message=refused_message(row, tenancy, why), now=now)  # fmt: skip
 
 
 def _stop(client: Client, tenancy: Tenancy, row: StoppedWork) -> bool:

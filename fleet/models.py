@@ -130,9 +130,14 @@ class Cluster(models.Model):
         return self.name
 
     @property
+    def is_written_to(self) -> bool:
+        """Whether the portal changes the cluster itself; one that follows Git it changes by commits alone."""
+        return self.delivery == self.Delivery.APPLY
+
+    @property
     def is_observed(self) -> bool:
         """Whether the portal can look at the cluster itself, not at its repository alone."""
-        return self.delivery == self.Delivery.APPLY or bool(self.kubeconfig)
+        return self.is_written_to or bool(self.kubeconfig)
 
     @property
     def health(self) -> str:

@@ -98,6 +98,7 @@ class Migration(migrations.Migration):
                 ("seen_at", models.DateTimeField(null=True)),
                 ("look_at", models.DateTimeField()),
                 ("done_at", models.DateTimeField(null=True)),
+                ("trouble", models.CharField(blank=True, db_default="", default="", max_length=600)),
             ],
             options={
                 "ordering": ["since", "allocation_id"],

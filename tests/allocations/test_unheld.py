@@ -5,12 +5,15 @@ from decimal import Decimal
 
 import pytest
 
+from accounts.roles import Role
 from allocations import unheld
 from allocations.actions import expire, give_back
 from allocations.models import Allocation, Leftover, StoppedWork
+from allocations.told import fate
 from approvals.document import Thresholds
 from audit.models import Event
 from connectors.errors import PermanentError
+from fleet.models import Cluster
 from notices.models import Notice
 from provisioning.delivery import client_for
 from sandbox.kubernetes.store import Change
@@ -168,6 +171,47 @@ def test_at_the_end_of_a_notebook_work_stops_at_once(place: Place) -> None:
     evicted = next(c for c in found["status"]["conditions"] if c["type"] == "Evicted")
     assert (evicted["status"], evicted["reason"]) == ("True", "Deactivated")
     assert [n.message["title"] for n in Notice.objects.filter(kind="work_stopped")] == ["1 job was stopped"]
+
+
+def test_what_the_cluster_refuses_to_stop_is_said_once_and_tried_again(place: Place) -> None:
+    priya = factories.person("Priya Raman", Role.PLATFORM_LEAD)
+    row = hold(place, 2, terms=(0, "stop", 0))
+    work(place, "notebook", 2)
+    assert expire(row.pk, now=row.until)
+    place.time = row.until
+    place.reconcile()
+    place.kubernetes.fail("/workloads/", method="PATCH", status=403)
+    for _ in range(3):
+        look(place, seconds=61)
+    left = Leftover.objects.get()
+    assert "injected fault" in left.trouble
+    assert fate([left], now=place.time).startswith("It could not be stopped, and is tried again")
+    told = Notice.objects.filter(person=priya, message__title__contains="could not be stopped on")
+    assert told.count() == 1
+    place.kubernetes.cluster.faults.clear()
+    assert look(place, seconds=61) == 1
+    assert Leftover.objects.get().trouble == ""
+
+
+def test_on_a_cluster_by_git_nothing_is_stopped_and_nothing_else_is_promised(place: Place) -> None:
+    Cluster.objects.update(delivery=Cluster.Delivery.GIT, git_url="https://git.example/clusters.git")
+    asked = factories.request(place.ada, place.tenancy, place.a100, gpus=2, now=place.time)
+    held = Allocation.objects.get(reference=asked.reference)
+    assert held.terms.stop_at(held.until) is None
+    assert "stopped" not in " ".join(step.words for step in held.next_steps(place.time))
+
+
+def test_a_cluster_that_came_to_follow_git_is_written_to_no_more(place: Place) -> None:
+    row = hold(place, 2, terms=(0, "stop", 0))
+    work(place, "notebook", 2)
+    assert expire(row.pk, now=row.until)
+    place.time = row.until
+    place.reconcile()
+    Cluster.objects.update(delivery=Cluster.Delivery.GIT, git_url="https://git.example/clusters.git")
+    written = place.kubernetes.writes
+    assert look(place, seconds=61) == 0
+    assert (running(place), place.kubernetes.writes) == (["notebook"], written)
+    assert Leftover.objects.get().stop_at is None
 
 
 def test_what_may_finish_is_listed_and_never_stopped(place: Place) -> None:
