@@ -186,7 +186,7 @@ def test_what_the_cluster_refuses_to_stop_is_said_once_and_tried_again(place: Pl
     left = Leftover.objects.get()
     assert "injected fault" in left.trouble
     assert fate([left], now=place.time).startswith("It could not be stopped, and is tried again")
-    told = Notice.objects.filter(person=priya, message__title__contains="could not be stopped on")
+    told = Notice.objects.filter(person=priya, message__title__icontains="could not be stopped on")
     assert told.count() == 1
     place.kubernetes.cluster.faults.clear()
     assert look(place, seconds=61) == 1
