@@ -1,6 +1,7 @@
 """How much of what is held is really used: samples of what each look at a cluster saw, added up by day."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 
@@ -41,6 +42,38 @@ def measured_many(places: Iterable[Place], *, now: datetime, days: int = DAYS) -
         for tenancy, flavor, used, held in rows
         if (tenancy, flavor) in wanted
     }
+
+
+@dataclass(frozen=True)
+class Trend:
+    """Use of what a tenancy holds of a flavor: percent of each day, None for one without a look, and of the best one.
+
+    `idle_gpu_hours` were held and not in use, as far as the looks of each day tell.
+    """
+
+    days: tuple[Decimal | None, ...]
+    best: Decimal
+    idle_gpu_hours: Decimal
+
+
+def trend(tenancy_id: int, flavor_id: int, *, now: datetime, days: int = DAYS) -> Trend | None:
+    """The last `days` days (UTC), today the last of them; None when nothing was measured."""
+    today = now.astimezone(UTC).date()
+    rows = UseDay.objects.filter(tenancy=tenancy_id, flavor=flavor_id, day__gt=today - timedelta(days=days))
+    found = {row.day: row for row in rows}
+    if not found:
+        return None
+    percents = {
+        day: (Decimal(100 * row.used_sum) / row.held_sum).quantize(TENTH) for day, row in found.items()
+    }
+    idle = sum(
+        Decimal(row.held_sum - row.used_sum)
+        / row.samples
+        * (now.astimezone(UTC).hour if day == today else 24)
+        for day, row in found.items()
+    )
+    line = tuple(percents.get(today - timedelta(days=back)) for back in range(days - 1, -1, -1))
+    return Trend(line, max(percents.values()), Decimal(idle).quantize(Decimal(1)))
 
 
 def due() -> list[int]:

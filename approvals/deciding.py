@@ -12,7 +12,8 @@ from accounts.models import Team, User
 from allocations import money
 from allocations.models import Allocation
 from allocations.totals import total
-from allocations.words import ago, gpus, moment, usd
+from allocations.use import trend
+from allocations.words import ago, gpus, hours, moment, usd
 from approvals import presenting, renewal_words, renewing, route_words, talk
 from approvals.actions import Judged, judge
 from approvals.catalogue import in_sentence
@@ -21,11 +22,12 @@ from approvals.listing import steps_of
 from approvals.models import Decision, Request, Step
 from approvals.policy import Ask
 from approvals.presenting import nearest_words, person, verdict
-from approvals.standing import answer_of
+from approvals.standing import answer_of, coming
 from approvals.states import State
 
 Part = dict[str, Any]
 MOST_RIVALS = 3
+STEP, BAR = 8, 24
 MOST_RULES = 4  # with what is asked, so that all of it is on one screen
 
 
@@ -48,7 +50,8 @@ def context(request: Request, *, viewer: User, queue: Sequence[Request], now: da
         "verdict": _verdict(request, judged),
         "changes": changes(request, judged, holdings, now=now) if judged else [],
         "use": use(request, held, holdings, judged.standing.use_percent if judged else None),
-        "rivals": rivals(request, count, viewer=viewer, now=now),
+        "trend": _trend(request, now=now) if held else None,
+        "rivals": rivals(request, count, judged, viewer=viewer, now=now),
         "seats": seats(steps, decisions, request),
         "talk": talk.lines(request, decisions),
         "edited": talk.since_seen(request, viewer, decisions, talk.revisions_of(request), now=now),
@@ -56,12 +59,32 @@ def context(request: Request, *, viewer: User, queue: Sequence[Request], now: da
         "because": Decision.Because.choices,
         "less": less(judged, count, now=now),
         "refusal": refusal,
-        "requester": person(
-            request.requester, f"of {request.team.name}, for {request.get_purpose_display().lower()}"
-        ),
+        "requester": person(request.requester, _about(request)),
         "waited": ago(request.created_at, now).removesuffix(" ago"),
         **beside(request, queue, now=now),
     }
+
+
+def _about(request: Request) -> str:
+    """Of which team, for what, and whose report: as much as the directory said."""
+    asker = request.requester
+    above = next((asker.manager_names.get(str(oid).lower(), {}).get("name") for oid in asker.managers), "")
+    of = f"of {request.team.name}, for {request.get_purpose_display().lower()}"
+    return f"{of}; reports to {above}" if above else of
+
+
+def _trend(request: Request, *, now: datetime) -> Part | None:
+    """Use of the last days as bars, 24 high, with what they say in words."""
+    found = trend(request.tenancy_id or 0, request.flavor_id or 0, now=now)
+    if found is None:
+        return None
+    heights = [None if percent is None else max(1, round(percent * BAR / 100)) for percent in found.days]
+    return {
+        "width": len(heights) * STEP, "height": BAR,
+        "bars": [{"x": n * STEP, "y": BAR - high, "high": high} for n, high in enumerate(heights) if high is not None],
+        "words": f"Use of the last {len(heights)} days: {found.best:.0f} % on the best one, about "
+        f"{hours(found.idle_gpu_hours)} held and not used.",
+    }  # fmt: skip
 
 
 def sentence(request: Request, count: int, held: int, cost: Decimal, *, now: datetime) -> str:
@@ -117,8 +140,11 @@ def _held_words(request: Request, held: int, in_all: int) -> str:
     return f"{gpus(held, request.flavor.product)}, {gpus(in_all)} in all" if request.flavor else gpus(in_all)
 
 
-def rivals(request: Request, count: int, *, viewer: User, now: datetime) -> Part:
-    """Who is hurt: what is free afterwards, and who else, of those the viewer may see, waits for the same GPUs."""
+def rivals(request: Request, count: int, judged: Judged | None, *, viewer: User, now: datetime) -> Part:
+    """Who is hurt: what is free afterwards, and who else, of those the viewer may see, waits for the same GPUs.
+
+    Where too few are free, from when there are enough, as far as ends are known.
+    """
     flavor = request.flavor
     if flavor is None:
         return {"after": 0, "words": "", "rows": [], "more": False}
@@ -138,7 +164,22 @@ def rivals(request: Request, count: int, *, viewer: User, now: datetime) -> Part
     kept = renewing.held_under(request.renews, now=now) if request.renews is not None else None
     after = flavor.free - max(0, count - (kept.gpus if kept is not None else 0))
     short = f"{-after} too few are free" if after < 0 else f"{after} of {flavor.gpus_total} stay free"
-    return {"after": after, "words": short, "rows": rows[:MOST_RIVALS], "more": len(rows) > MOST_RIVALS}
+    fits = _fits_from(judged, -after, now=now) if judged is not None and after < 0 else ""
+    return {
+        "after": after,
+        "words": short,
+        "fits": fits,
+        "rows": rows[:MOST_RIVALS],
+        "more": len(rows) > MOST_RIVALS,
+    }
+
+
+def _fits_from(judged: Judged, missing: int, *, now: datetime) -> str:
+    for event in coming(judged.wanted, person=judged.person, policy=judged.policy, now=now):
+        missing -= event.free
+        if missing <= 0:
+            return f"It fits from {moment(event.at, now)} on, when others end."
+    return "No end within 60 days makes it fit."
 
 
 def seats(steps: Sequence[Step], decisions: Sequence[Decision], request: Request) -> list[Part]:

@@ -10,8 +10,11 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.models import User
+from allocations.models import Allocation, UseDay
+from allocations.words import moment
 from approvals import actions, decisions
 from approvals.models import Request
+from fleet.models import Flavor
 from tests import factories
 from tests.scene import Scene
 
@@ -40,6 +43,33 @@ def signed_in(user: User) -> Client:
     client = Client()
     client.force_login(user)
     return client
+
+
+def test_what_they_hold_is_shown_with_how_it_was_used(page: Client, scene: Scene) -> None:
+    factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=2, now=timezone.now() - timedelta(days=2))
+    today = timezone.now().date()
+    for back, used in ((1, 90), (2, 10)):
+        UseDay.objects.create(
+            tenancy=scene.tenancy, flavor=scene.flavor, day=today - timedelta(days=back), samples=50, held_sum=100,
+            used_sum=used, last_at=timezone.now() - timedelta(days=back),
+        )  # fmt: skip
+    User.objects.filter(pk=scene.ada.pk).update(
+        managers=["m"], manager_names={"m": {"name": "Mona Fields", "email": ""}}
+    )
+    said = shown(page, ask(scene, 4))
+    assert "90 % on the best one, about 48 GPU-hours held and not used." in said
+    assert said.count('class="fill-tone" x=') == 2
+    assert "reports to Mona Fields" in said
+
+
+def test_where_too_few_are_free_it_says_from_when_it_fits(page: Client, scene: Scene) -> None:
+    waits = ask(scene, 20)
+    held = factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=2, now=timezone.now())
+    Flavor.objects.filter(pk=scene.flavor.pk).update(gpus_total=20)
+    end = Allocation.objects.get(reference=held.reference).kept_until
+    assert f"It fits from {moment(end, timezone.now())} on, when others end." in shown(page, waits)
+    Flavor.objects.filter(pk=scene.flavor.pk).update(gpus_total=3)
+    assert "No end within 60 days makes it fit." in shown(page, waits)
 
 
 @pytest.fixture
