@@ -172,7 +172,7 @@ def decide_many(chosen: Sequence[Chosen], *, by: User, now: datetime) -> list[Re
 
 
 def _decide(each: Chosen, *, by: User, now: datetime) -> Result:
-    seen = Request.objects.visible_to(by).filter(pk=each.request).exists()
+    seen = Request.objects.open_to(by, now).filter(pk=each.request).exists()
     if not seen:
         return _refused(each, by, code="not_found", message="There is no such request.")
     try:

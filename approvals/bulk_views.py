@@ -1,5 +1,6 @@
 """Several requests decided together, and how deciding goes."""
 
+from datetime import datetime
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
@@ -50,7 +51,7 @@ def together(request: HttpRequest) -> HttpResponse:
         except Refused as refusal:
             add_refusal(form, refusal)
         else:
-            names = _names([result.request for result in results], user)
+            names = _names([result.request for result in results], user, now=now)
             rows = [(names.get(result.request, f"Request {result.request}"), result) for result in results]
             context = {"results": rows, "decided": sum(result.decided for result in results)}
             return render(request, "approvals/together_done.html", context)
@@ -111,8 +112,8 @@ def _numbers(given: list[str]) -> list[int]:
     return [int(each) for each in given if each.isdecimal() and len(each) <= DIGITS][: bulk.MOST]
 
 
-def _names(numbers: list[int], user: User) -> dict[int, str]:
-    rows = Request.objects.visible_to(user).filter(pk__in=numbers).select_related("team", "flavor__cluster")
+def _names(numbers: list[int], user: User, *, now: datetime) -> dict[int, str]:
+    rows = Request.objects.open_to(user, now).filter(pk__in=numbers).select_related("team", "flavor__cluster")
     return {row.pk: f"{row.name()} for {row.team.name}" for row in rows}
 
 
