@@ -20,12 +20,16 @@ LONGEST_WHY = 200
 def givers_for(user: User, now: datetime) -> list[User]:
     """Whose seats this person may sit in now: one step, so nobody lends on what was lent to them.
 
-    Who lends has to be active still; whether the seat is theirs is to be asked of their own rights.
+    Who lends has to be active still; whether the seat is theirs is to be asked of their own rights. Of who a session
+    found to be a stand-in it is read once for a page.
     """
     if user.stands_in is False:
         return []
-    given = Delegation.objects.in_force(now).filter(to=user).values("giver")
-    return list(people.present().filter(pk__in=given).prefetch_related("roles_held").order_by("name", "pk"))
+    if user.lenders is None or not user.stands_in:
+        given = Delegation.objects.in_force(now).filter(to=user).values("giver")
+        rows = people.present().filter(pk__in=given).prefetch_related("roles_held", "groups_held")
+        user.lenders = list(rows.order_by("name", "pk"))
+    return user.lenders
 
 
 @transaction.atomic

@@ -83,6 +83,8 @@ class User(AbstractBaseUser):
 
     # Whether a stand-in of somebody, as the session read it; None when nobody has looked.
     stands_in: bool | None = None
+    # Who lends them a seat, as a page of theirs read it; None when nobody has looked.
+    lenders: "list[User] | None" = None
 
     @property
     def team_ids(self) -> frozenset[int]:
@@ -101,7 +103,7 @@ class User(AbstractBaseUser):
     def read_again(self) -> None:
         """Forget what was read of this person, rights included; what is asked for next comes from the database."""
         self.refresh_from_db()
-        for name in ("roles", "groups", "teams", "stands_in"):
+        for name in ("roles", "groups", "teams", "stands_in", "lenders"):
             self.__dict__.pop(name, None)
 
     @property

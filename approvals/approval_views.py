@@ -25,7 +25,7 @@ DONE = {"approve": "Approved", "less": "Approved for less", "ask": "Asked", "rej
 def approvals(request: HttpRequest) -> HttpResponse:
     """What waits for this person, longest first."""
     user, now = visitor(request), timezone.now()
-    form = QueueFilter(request.GET, teams=listing.waiting_teams(user))
+    form = QueueFilter(request.GET, teams=listing.waiting_teams(user, now))
     rows = listing.queue(user, form, now=now)
     is_filtered = any(request.GET.get(name) for name in form.fields)
     if not is_filtered:

@@ -3,15 +3,33 @@
 from collections.abc import Iterable
 from datetime import datetime
 
+from django.db.models import F
+
 from accounts import people
+from accounts.delegation import givers_for
 from accounts.models import Delegation, User
+from accounts.roles import DECIDING
 from approvals.models import Decision, Request, Step
-from approvals.seats import holders
+from approvals.seats import holders, seats_of, seats_without_role
+from approvals.states import State
 
 
 def seats_open(step: Step) -> list[str]:
     """The seats that may decide the step: its own and, once it was passed on, the next level's."""
     return list(dict.fromkeys([step.seat, step.escalate_to] if step.escalated_at else [step.seat]))
+
+
+def decides(user: User, *, now: datetime) -> bool:
+    """Whether deciding is this person's: by a role, or as a step that waits is their seat's or of who lent them one.
+
+    Every page asks this: a role needs no query, and who has none and stands in for nobody one.
+    """
+    if any(user.may(permission) for permission in DECIDING):
+        return True
+    known = user.stands_in is False
+    seats = seats_without_role(user) if known else seats_of(user, givers_for(user, now))
+    steps = Step.objects.open().of(user, seats)
+    return steps.filter(request__state=State.WAITING, version=F("request__content_version")).exists()
 
 
 def candidates(step: Step, request: Request, *, now: datetime) -> list[User]:

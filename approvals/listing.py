@@ -98,10 +98,10 @@ def team_choices(user: User) -> list[tuple[str, str]]:
     return list(Team.objects.visible_to(user).values_list("slug", "name")[:200])
 
 
-def waiting_teams(user: User) -> list[tuple[str, str]]:
-    """The teams this person may see of which something waits, for the queue's filter."""
-    waits = Request.objects.waiting().values("team_id")
-    return list(Team.objects.visible_to(user).filter(pk__in=waits).values_list("slug", "name")[:200])
+def waiting_teams(user: User, now: datetime) -> list[tuple[str, str]]:
+    """The teams of what waits for this person, theirs or not, for the queue's filter."""
+    waits = Request.objects.awaiting(user, now).order_by().values("team_id")
+    return list(Team.objects.filter(pk__in=waits).values_list("slug", "name")[:200])
 
 
 def row(request: Request, *, now: datetime) -> Part:

@@ -53,11 +53,7 @@ class RequestQuerySet(TeamScopedQuerySet["Request"]):
         """Those a person sees: of their teams, and those whose route leads by them or on which they have decided."""
         if not user.is_authenticated or user.may(Permission.SEE_ALL_TEAMS):
             return self.visible_to(user)
-        seats = seats_of(user, givers_for(user, now))
-        asked = Step.objects.filter(
-            Q(seat__in=seats) | Q(escalated_at__isnull=False, escalate_to__in=seats) | Q(stand_in=user),
-            request=OuterRef("pk"),
-        )  # fmt: skip
+        asked = Step.objects.of(user, seats_of(user, givers_for(user, now))).filter(request=OuterRef("pk"))
         said = Decision.objects.filter(by=user, request=OuterRef("pk"))
         return self.filter(Q(team_id__in=user.team_ids) | Exists(asked) | Exists(said))
 
@@ -68,10 +64,11 @@ class RequestQuerySet(TeamScopedQuerySet["Request"]):
             verdict__in=Decision.VOTES,
         )  # fmt: skip
         seats = seats_of(user, givers_for(user, now))
-        open_step = Step.objects.open().filter(
-            Q(seat__in=seats) | Q(escalated_at__isnull=False, escalate_to__in=seats) | Q(stand_in=user),
-            request=OuterRef("pk"), version=OuterRef("content_version"),
-        )  # fmt: skip
+        open_step = (
+            Step.objects.open()
+            .of(user, seats)
+            .filter(request=OuterRef("pk"), version=OuterRef("content_version"))
+        )
         return self.waiting().exclude(requester=user).filter(Exists(open_step), ~Exists(voted))
 
 
@@ -260,6 +257,12 @@ class StepQuerySet(models.QuerySet["Step"]):
     def open(self) -> "StepQuerySet":
         """Waiting for somebody's decision now."""
         return self.filter(opened_at__isnull=False, done_at=None)
+
+    def of(self, user: User, seats: Any) -> "StepQuerySet":
+        """Those at one of these seats, which are this person's; once passed on, the next level's count too."""
+        return self.filter(
+            Q(seat__in=seats) | Q(escalated_at__isnull=False, escalate_to__in=seats) | Q(stand_in=user)
+        )
 
 
 class Step(models.Model):

@@ -10,7 +10,8 @@ from django.utils import timezone
 
 from accounts.freshness import notice_since
 from accounts.models import User
-from accounts.roles import DECIDING, Permission
+from accounts.roles import Permission
+from approvals import deciders
 from approvals.models import Request, Task
 
 THEMES = ("system", "light", "dark")
@@ -46,23 +47,32 @@ def frame(request: HttpRequest) -> dict[str, Any]:
     }
     user = getattr(request, "user", None)
     if isinstance(user, User):
-        decides = any(user.may(permission) for permission in DECIDING)
+        deciding = decides(request, user)
         context |= {
             "person": {
-                "name": user.name, "role_words": user.role_words, "initials": user.initials, "decides": decides,
+                "name": user.name, "role_words": user.role_words, "initials": user.initials, "decides": deciding,
             },
-            "directory_notice": notice_since(user.directory_silent_since, timezone.now()) if decides else "",
-            "rail": rail(user, request.path, waiting=getattr(request, "awaiting", None)),
+            "directory_notice": notice_since(user.directory_silent_since, timezone.now()) if deciding else "",
+            "rail": rail(user, request.path, decides=deciding, waiting=getattr(request, "awaiting", None)),
             "teams_switch": teams_switch(user, request.path),
         }  # fmt: skip
     return context
 
 
-def rail(user: User, path: str, *, waiting: int | None = None) -> list[dict[str, Any]]:
+def decides(request: HttpRequest, user: User) -> bool:
+    """Whether deciding is this person's, by a role or by a seat; asked once for a page and all that is on it."""
+    known: bool | None = getattr(request, "decides", None)
+    if known is None:
+        known = deciders.decides(user, now=timezone.now())
+        request.decides = known  # type: ignore[attr-defined]
+    return known
+
+
+def rail(user: User, path: str, *, decides: bool, waiting: int | None = None) -> list[dict[str, Any]]:
     """The places this person may use; approvals with the number that waits for them, counted unless it is given."""
     places = [HOME, REQUESTS, TEAMS, CLUSTERS]
     counts: dict[Place, int] = {}
-    if user.may(Permission.DECIDE_AS_PLATFORM) or user.may(Permission.DECIDE_AS_LEADERSHIP):
+    if decides:
         places.append(APPROVALS)
         counts = _counts(user, waiting)
     if user.may(Permission.DECIDE_AS_PLATFORM):

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.views import safe_target
 from accounts.visitors import visitor
 from onboarding.parts import found_groups
-from portal.context import THEMES
+from portal.context import THEMES, decides
 from portal.pages import home_board
 
 A_YEAR = 365 * 24 * 3600
@@ -19,7 +19,7 @@ A_YEAR = 365 * 24 * 3600
 def home(request: HttpRequest) -> HttpResponse:
     """What I hold, what waits and why, what needs me, and asking again."""
     user = visitor(request)
-    context = home_board.board(user, now=timezone.now())
+    context = home_board.board(user, decides=decides(request, user), now=timezone.now())
     if context["decides"]:
         # The frame shows the number too.
         request.awaiting = context["decide"][0]["in_all"] if context["decide"] else 0  # type: ignore[attr-defined]

@@ -24,9 +24,8 @@ Part = dict[str, Any]
 MOST_TO_DECIDE, MOST_WAITING, MOST_HELD, MOST_AGAIN, MOST_BROKEN = 5, 5, 8, 3, 5
 
 
-def board(user: User, *, now: datetime) -> Part:
+def board(user: User, *, decides: bool, now: datetime) -> Part:
     """The page's context; parts that are empty are left out by the template."""
-    decides = user.may(Permission.DECIDE_AS_PLATFORM) or user.may(Permission.DECIDE_AS_LEADERSHIP)
     leaving, brakes = stopped(user, now=now)
     own = list(
         Request.objects.of_member(user).filter(requester=user)

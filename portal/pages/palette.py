@@ -16,7 +16,7 @@ from accounts.roles import Permission
 from accounts.visitors import visitor
 from approvals.models import Request
 from fleet.models import Cluster
-from portal.context import rail
+from portal.context import decides, rail
 
 MOST = 5
 NUMBERED = re.compile(r"(?:request[- ]?|#)?(\d{1,12})", re.ASCII | re.IGNORECASE)
@@ -28,19 +28,20 @@ Item = dict[str, str]
 def palette(request: HttpRequest) -> HttpResponse:
     """What is called like `q`: a fragment for htmx, a page for everybody else."""
     user, q = visitor(request), " ".join(request.GET.get("q", "").split())[:60]
-    context = {"q": q, "results": [group for group in found(user, q) if group["items"]]}
+    groups = found(user, q, decides=decides(request, user))
+    context = {"q": q, "results": [group for group in groups if group["items"]]}
     is_part = getattr(request, "htmx", False)
     return render(request, "parts/palette_results.html" if is_part else "portal/palette.html", context)
 
 
-def found(user: User, q: str) -> Iterator[dict[str, Any]]:
+def found(user: User, q: str, *, decides: bool) -> Iterator[dict[str, Any]]:
     """Groups of what matches: teams, clusters and requests the person may see, then actions and pages."""
     if q:
         yield {"group": "Teams", "items": list(_teams(user, q))}
         yield {"group": "Clusters", "items": list(_clusters(q))}
         yield {"group": "Requests", "items": list(_requests(user, q))}
     yield {"group": "Do", "items": [item for item in _actions(user) if _matches(item, q)]}
-    yield {"group": "Go to", "items": [item for item in _places(user) if _matches(item, q)]}
+    yield {"group": "Go to", "items": [item for item in _places(user, decides=decides) if _matches(item, q)]}
 
 
 def _requests(user: User, q: str) -> Iterator[Item]:
@@ -89,8 +90,8 @@ def _actions(user: User) -> Iterator[Item]:
     yield {"label": "Create a token", "icon": "key-round", "href": reverse("tokens")}
 
 
-def _places(user: User) -> Iterator[Item]:
-    for place in rail(user, ""):
+def _places(user: User, *, decides: bool) -> Iterator[Item]:
+    for place in rail(user, "", decides=decides):
         yield {"label": place["label"], "icon": place["icon"], "href": place["url"], "key": place["key"]}
     yield {"label": "Tokens", "icon": "key-round", "href": reverse("tokens")}
 
