@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import mixins, serializers
@@ -10,12 +10,11 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts import actions, delegation, people, replay
+from accounts import actions, replay
 from accounts.endpoints import Endpoint
-from accounts.models import ApiToken, Delegation, Membership, Team, User
-from accounts.refusals import BadInput
+from accounts.models import ApiToken, Membership, Team, User
 from accounts.roles import HOLDERS, Role
-from accounts.strict import Choice, Integer, Moment, PageQuery, StrictSerializer, Text
+from accounts.strict import Choice, Integer, PageQuery, StrictSerializer, Text
 
 
 class PersonSerializer(serializers.Serializer[User]):
@@ -115,28 +114,6 @@ class TierSerializer(StrictSerializer):
     tier = Choice(choices=Team.Tier.choices)
 
 
-class DelegationSerializer(serializers.Serializer[Delegation]):
-    """A seat lent from one moment until another; `ended_at` when it was ended before."""
-
-    id = serializers.IntegerField()
-    giver = PersonSerializer()
-    to = PersonSerializer()
-    starts_at = serializers.DateTimeField()
-    until = serializers.DateTimeField()
-    why = serializers.CharField()
-    created_at = serializers.DateTimeField()
-    ended_at = serializers.DateTimeField(allow_null=True)
-
-
-class NewDelegationSerializer(StrictSerializer):
-    """Whom to lend the seat to, and for how long."""
-
-    to = Text(max_length=36, help_text="The object id of somebody who has signed in.")
-    starts_at = Moment(required=False, help_text="Now unless told otherwise.")
-    until = Moment(help_text="At most 90 days after the start.")
-    why = Text(required=False, allow_blank=True, max_length=delegation.LONGEST_WHY)
-
-
 class MeEndpoint(Endpoint):
     """The caller."""
 
@@ -210,41 +187,3 @@ class TokenEndpoint(mixins.ListModelMixin, Endpoint):
         token, secret = actions.create_token(user=self.caller, now=timezone.now(), **wanted)
         seen = self.shown(token, TokenSerializer)
         return replay.Answer(seen | {"secret": secret}, 201, kept=seen | {"secret": None})
-
-
-class DelegationEndpoint(mixins.ListModelMixin, Endpoint):
-    """Stand-ins that the caller named, and those in whose seats the caller sits."""
-
-    queryset = Delegation.objects.none()
-    serializer_class = DelegationSerializer
-    lookup_value_converter = "int"
-    ordering = "-starts_at"
-    asks = {"list": PageQuery}
-    keyed = frozenset({"create"})
-
-    def get_queryset(self) -> QuerySet[Delegation]:
-        """Only those that concern the caller."""
-        mine = Q(giver=self.request.user.pk or 0) | Q(to=self.request.user.pk or 0)
-        return Delegation.objects.filter(mine).select_related("giver", "to")
-
-    @extend_schema(request=NewDelegationSerializer, responses={201: DelegationSerializer})
-    def create(self, request: Request) -> Response:
-        """Name a stand-in for a time; a token that only asks may not."""
-        wanted = self.body(NewDelegationSerializer)
-        return replay.answer_once(request, lambda: self._make(wanted))
-
-    @extend_schema(request=None, responses={204: OpenApiResponse(description="It has ended.")})
-    def destroy(self, request: Request, pk: int) -> Response:
-        """End it now; either of the two may, and doing so again changes nothing."""
-        delegation.end_delegation(self.get_object(), by=self.caller, now=timezone.now())
-        return Response(status=204)
-
-    def _make(self, wanted: dict[str, Any]) -> replay.Answer:
-        now, found = timezone.now(), people.of_oids([wanted["to"]])
-        if not found:
-            raise BadInput("Nobody of this object id has signed in here.", code="no_such_person", field="to")
-        made = delegation.delegate(
-            giver=self.caller, to=found[0], starts_at=wanted.get("starts_at", now), until=wanted["until"],
-            why=wanted.get("why", ""), now=now,
-        )  # fmt: skip
-        return replay.Answer(self.shown(made, DelegationSerializer), 201)

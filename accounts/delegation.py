@@ -1,5 +1,6 @@
 """What changes about stand-ins, and whose seats somebody may sit in now."""
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -34,14 +35,15 @@ def givers_for(user: User, now: datetime) -> list[User]:
 
 @transaction.atomic
 def delegate(
-    *, giver: User, to: User, starts_at: datetime, until: datetime, why: str, now: datetime
-) -> Delegation:
+    *, giver: User, to: User, starts_at: datetime, until: datetime, why: str, now: datetime,
+    groups: Collection[str] = (),
+) -> Delegation:  # fmt: skip
     """Let somebody decide in the giver's place from one moment until another, at most 90 days.
 
-    Raises NoRight when the giver decides nothing, BadInput for dates and people that cannot be, Conflict when the
-    giver has a stand-in for a part of this time.
+    `groups` are the object ids of those whose people decide. Raises NoRight when the giver decides nothing, BadInput
+    for dates and people that cannot be, Conflict when the giver has a stand-in for a part of this time.
     """
-    if not people.decides(giver):
+    if not people.decides(giver, groups=groups):
         raise NoRight("You decide nothing, so there is no seat to lend.", code="nothing_to_lend")
     starts_at = now if now - JUST_NOW <= starts_at < now else starts_at
     _check_dates(starts_at, until, now)

@@ -1,6 +1,6 @@
 """Finding people: by what their roles give, by group, by object id, and who decides."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
@@ -47,8 +47,8 @@ def reports_of(user: User) -> QuerySet[User]:
     return present().filter(managers__icontains=str(user.oid))
 
 
-def decides(user: User) -> bool:
-    """Whether a seat may be this person's to sit in: by a role, or as somebody's manager."""
-    return any(user.may(permission) for permission in DECIDING) or (
-        user.is_active and reports_of(user).exists()
-    )
+def decides(user: User, *, groups: Collection[str] = ()) -> bool:
+    """Whether a seat may be this person's to sit in: by a role, as somebody's manager, or as one of these groups."""
+    if any(user.may(permission) for permission in DECIDING):
+        return True
+    return user.is_active and (not set(groups).isdisjoint(user.groups) or reports_of(user).exists())

@@ -1,8 +1,8 @@
-"""Where signing in and out, personal tokens, stand-ins and tiers live."""
+"""Where signing in and out, personal tokens and tiers live."""
 
 from django.urls import path
 
-from accounts import stand_in_views, team_views, token_views, views
+from accounts import team_views, token_views, views
 
 urlpatterns = [
     path("sign-in", views.sign_in, name="sign-in"),
@@ -11,7 +11,5 @@ urlpatterns = [
     path("sign-out", views.sign_out, name="sign-out"),
     path("tokens/", token_views.tokens, name="tokens"),
     path("tokens/<slug:prefix>/revoke", token_views.revoke, name="token-revoke"),
-    path("stand-in/", stand_in_views.stand_in, name="stand-in"),
-    path("stand-in/<int:pk>/end", stand_in_views.end, name="stand-in-end"),
     path("teams/<slug:slug>/tier", team_views.tier, name="team-tier"),
 ]

@@ -16,12 +16,13 @@ from rest_framework.response import Response
 from rest_framework.routers import SimpleRouter
 from rest_framework.views import APIView
 
-from accounts.api import DelegationEndpoint, MeEndpoint, TokenEndpoint
+from accounts.api import MeEndpoint, TokenEndpoint
 from allocations.api import AllocationEndpoint
 from allocations.api_brakes import BrakeEndpoint
 from allocations.api_budgets import BudgetEndpoint, LedgerEndpoint
 from approvals.api import ApprovalEndpoint, FlavorOptionEndpoint, PolicyEndpoint, RequestEndpoint
 from approvals.api_bulk import DecisionEndpoint, EffectEndpoint, StatisticsEndpoint
+from approvals.api_delegations import DelegationEndpoint
 from approvals.api_offerings import OfferingEndpoint
 from approvals.api_policy import DraftEndpoint, VersionEndpoint, YamlEndpoint
 from approvals.api_shares import ShareEndpoint

@@ -32,7 +32,7 @@ WHO = [
           FRESH + "test_who_is_confirmed_passes_until_five_minutes_are_over"),
     Guard("accounts.freshness:check", "if role is None or not is_active:", "if False:",
           D + "test_a_lead_whose_account_was_disabled_decides_nothing"),
-    Guard("accounts.delegation:delegate", "if not people.decides(giver):", "if False:",
+    Guard("accounts.delegation:delegate", "if not people.decides(giver, groups=groups):", "if False:",
           LENDING + "test_who_decides_nothing_has_no_seat_to_lend"),
     Guard("accounts.delegation:delegate", "if to.pk == giver.pk:", "if False:",
           LENDING + "test_nobody_stands_in_for_themselves"),

@@ -17,6 +17,7 @@ from accounts.models import Delegation, User
 from accounts.refusals import BadInput, Refused
 from accounts.roles import DECIDING
 from accounts.visitors import add_refusal, sent, visitor, with_refusal
+from approvals import lending
 
 MOST_SUGGESTED = 50
 USUAL = timedelta(days=7)
@@ -40,13 +41,13 @@ def stand_in(request: HttpRequest) -> HttpResponse:
     rows = Delegation.objects.open(now).select_related("giver", "to").order_by("starts_at", "pk")
     context: dict[str, Any] = {
         "form": form,
-        "decides": people.decides(user),
+        "decides": lending.may_lend(user, now=now),
         "given": list(rows.filter(giver=user)),
         "taken": list(rows.filter(to=user)),
         "suggested": _suggested(user),
         "now": now,
     }
-    response = render(request, "accounts/stand_in.html", context, status=status)
+    response = render(request, "approvals/stand_in.html", context, status=status)
     return with_refusal(response, form) if status != 200 else response
 
 
@@ -67,7 +68,7 @@ def _delegate(user: User, form: StandInForm) -> Delegation:
             "Nobody of this work address has signed in here. Look for a slip of the pen.",
             code="no_such_person", field="to",
         )  # fmt: skip
-    return delegation.delegate(
+    return lending.lend(
         giver=user,
         to=to,
         starts_at=said["starts_at"],
