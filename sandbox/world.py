@@ -80,6 +80,11 @@ def group_id(number: int) -> str:
     return f"00000000-0000-4000-9000-{number:012d}"
 
 
+def role_id(number: int) -> str:
+    """Return the id of an app role, counted from 1 in the world's order."""
+    return f"00000000-0000-4000-a000-{number:012d}"
+
+
 def archive_id(number: int) -> str:
     """Return the object id of one of the many groups that make a token overflow."""
     return f"00000000-0000-4000-9001-{number:012d}"

@@ -16,6 +16,7 @@ from sandbox.entra.callers import Callers
 from sandbox.entra.directory import Directory
 from sandbox.entra.discovery import Metadata
 from sandbox.entra.graph_absence import Absences
+from sandbox.entra.graph_app_roles import AppRoles
 from sandbox.entra.graph_groups import Groups
 from sandbox.entra.graph_people import People
 from sandbox.entra.keys import SigningKey
@@ -117,6 +118,7 @@ class EntraSandbox:
         groups = Groups(self.directory, self.callers, url, self.page_size)
         absences = Absences(self.directory, self.callers, url)
         return [
+            *self._service_principal(AppRoles(self.directory, self.callers, url, self.page_size)),
             Route("/users", people.many),
             Route("/users/{id}", people.one, methods=["GET"]),
             Route("/users/{id}", people.change, methods=["PATCH"]),
@@ -134,6 +136,18 @@ class EntraSandbox:
             Route("/groups/{id}/members/$ref", groups.add, methods=["POST"]),
             Route("/groups/{id}/members/{member}/$ref", groups.remove, methods=["DELETE"]),
         ]
+
+    def _service_principal(self, roles: AppRoles) -> list[BaseRoute]:
+        routes: list[BaseRoute] = []
+        for here in ("/servicePrincipals(appId='{app}')", "/servicePrincipals/{id}"):
+            assigned = f"{here}/appRoleAssignedTo"
+            routes += [
+                Route(here, roles.one),
+                Route(assigned, roles.assigned, methods=["GET"]),
+                Route(assigned, roles.assign, methods=["POST"]),
+                Route(f"{assigned}/{{assignment}}", roles.withdraw, methods=["DELETE"]),
+            ]
+        return routes
 
     def _switches(self, faults: Faults) -> list[BaseRoute]:
         switches = Switches(self.issuer, self.callers, faults)

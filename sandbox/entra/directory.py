@@ -1,4 +1,4 @@
-"""People and groups as the sandbox holds them: memberships, nesting, managers."""
+"""People and groups as the sandbox holds them: memberships, nesting, managers, app roles."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -32,6 +32,7 @@ class Directory:
     enabled: dict[str, bool] = field(init=False)
     members: dict[str, list[str]] = field(init=False)
     away: dict[str, Away] = field(default_factory=dict)
+    assigned: dict[str, list[str]] = field(init=False)
 
     def __post_init__(self) -> None:
         self.people = {person.oid: person for person in self.world.people}
@@ -41,12 +42,14 @@ class Directory:
         for person in self.world.people:
             for group in person.groups:
                 self.members[group].append(person.oid)
+        self.assigned = {person.oid: list(person.roles) for person in self.world.people if person.roles}
 
     def snapshot(self) -> dict[str, Any]:
         """Return what may change, ready for JSON."""
         return {
             "enabled": dict(self.enabled),
             "members": {key: list(row) for key, row in self.members.items()},
+            "assigned": {key: list(row) for key, row in self.assigned.items()},
             "away": {
                 oid: [moment.isoformat() if moment else None for moment in (row.start, row.end)]
                 for oid, row in self.away.items()
@@ -60,6 +63,9 @@ class Directory:
         for oid, members in state["members"].items():
             if oid in self.groups:
                 self.members[oid] = [member for member in members if member in known]
+        self.assigned = {
+            oid: list(values) for oid, values in state.get("assigned", self.assigned).items() if oid in known
+        }
         self.away = {
             oid: Away(*(datetime.fromisoformat(moment) if moment else None for moment in row))
             for oid, row in state.get("away", {}).items()
@@ -82,6 +88,12 @@ class Directory:
             waiting.extend(parent for parent in parents if parent not in found)
             found.update(parents)
         return [group for group in self.groups if group in found]
+
+    def roles_of(self, oid: str) -> list[str]:
+        """Return the app roles of a person, their own and those of groups they are in directly, in a fixed order."""
+        mine = [oid, *(group for group, members in self.members.items() if oid in members)]
+        values = {value for principal in mine for value in self.assigned.get(principal, ())}
+        return [value for value in self.world.app_roles if value in values]
 
     def people_of(self, group: str) -> list[Person]:
         """Return everybody in a group or in a group inside it, in the world's order."""
@@ -135,6 +147,23 @@ class Directory:
         if oid not in self.members[group]:
             return False
         self.members[group].remove(oid)
+        self._changed()
+        return True
+
+    def assign(self, principal: str, value: str) -> bool:
+        """Assign an app role to a person or group; False when it is assigned already."""
+        values = self.assigned.setdefault(principal, [])
+        if value in values:
+            return False
+        values.append(value)
+        self._changed()
+        return True
+
+    def withdraw(self, principal: str, value: str) -> bool:
+        """Take an app role from a person or group; False when it is not assigned."""
+        if value not in self.assigned.get(principal, ()):
+            return False
+        self.assigned[principal].remove(value)
         self._changed()
         return True
 

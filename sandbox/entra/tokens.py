@@ -11,7 +11,9 @@ from sandbox.entra.keys import SigningKey, encode
 from sandbox.world import Person
 
 GRAPH = "https://graph.microsoft.com"
-GRAPH_ROLES = ("User.Read.All", "GroupMember.Read.All", "Presence.Read.All", "MailboxSettings.Read")
+GRAPH_ROLES = (
+    "User.Read.All", "GroupMember.Read.All", "Application.Read.All", "Presence.Read.All", "MailboxSettings.Read",
+)  # fmt: skip
 MOST_GROUPS = 200
 LIFETIME = 3600
 SERVICE_PRINCIPAL = "33333333-3333-4333-8333-333333333333"
@@ -107,13 +109,14 @@ class Issuer:
         return {"iss": issuer, "iat": now, "nbf": now, "exp": now + LIFETIME, "tid": self.tenant}
 
     def _identity(self, person: Person) -> dict[str, Any]:
+        roles = self.directory.roles_of(person.oid)
         pairwise = hashlib.sha256(f"{self.client}/{person.oid}".encode()).digest()
         return {
             "oid": person.oid,
             "sub": encode(pairwise),
             "sid": str(uuid.uuid4()),
             "uti": encode(uuid.uuid4().bytes),
-            **({"roles": list(person.roles)} if person.roles else {}),
+            **({"roles": roles} if roles else {}),
         }
 
     def _application(self) -> dict[str, Any]:
