@@ -1,6 +1,6 @@
-"""Keeping rights what the directory says between sign-ins: groups followed, and leavers' access ended."""
+"""Keeping rights what the directory says between sign-ins: groups and app roles followed, leavers' access ended."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
 from math import ceil
 from typing import Any
@@ -12,6 +12,7 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from accounts.actions import hold_groups, join_teams, object_ids, revoke_token
+from accounts.app_roles import Assignments
 from accounts.models import RoleHeld, User
 from accounts.roles import DECIDING, HOLDERS, Role
 from audit.actors import PORTAL
@@ -44,13 +45,18 @@ def due(now: datetime, *, most: int) -> list[User]:
     return [user for user, _ in found[:most]]
 
 
-def follow(user: User, *, graph: Graph, now: datetime) -> None:
-    """Ask the directory about one person, and make their access what it says; raises ConnectorError."""
+def follow(user: User, *, graph: Graph, now: datetime, assignments: Assignments | None = None) -> None:
+    """Ask the directory about one person, and make their access what it says; raises ConnectorError.
+
+    Who asks about several gives `assignments`, which are then listed once for all of them.
+    """
     found = graph.person(str(user.oid))
     if found is None or not found.enabled:
         end_access(user.pk, now=now)
         return
-    take_groups(user.pk, groups=graph.groups_of(str(user.oid)), now=now)
+    groups = graph.groups_of(str(user.oid))
+    withdrawn = (assignments or Assignments(graph)).withdrawn(User.objects.get(pk=user.pk), groups)
+    take_groups(user.pk, groups=groups, withdrawn=withdrawn, now=now)
     if user.managers_known_at is None or user.managers_known_at <= now - MANAGERS_KNOWN_FOR:
         follow_managers(user, graph=graph, now=now)
 
@@ -93,8 +99,10 @@ def take_absence(user_id: int, absence: Absence, *, now: datetime) -> None:
 
 
 @transaction.atomic
-def take_groups(user_id: int, *, groups: Iterable[str], now: datetime) -> None:
-    """Make teams, and the roles that groups give, what the directory says now.
+def take_groups(
+    user_id: int, *, groups: Iterable[str], withdrawn: Collection[str] = (), now: datetime
+) -> None:
+    """Make teams, and the roles that groups give, what the directory says now; `withdrawn` roles are lost too.
 
     A role that was lost with a group is lost at once, though an app role may give it too: the next sign-in tells.
     """
@@ -102,12 +110,12 @@ def take_groups(user_id: int, *, groups: Iterable[str], now: datetime) -> None:
     before, known = set(user.groups), object_ids(groups)
     user.groups_known_at = now
     user.save(update_fields=["groups_known_at"])
-    if before == set(known):
+    if before == set(known) and not withdrawn:
         return
     hold_groups(user, known)
     by_group = settings.ENV.role_groups
     wanted = {by_group[oid] for oid in known if oid in by_group}
-    lost = {by_group[oid] for oid in before if oid in by_group} - wanted
+    lost = ({by_group[oid] for oid in before if oid in by_group} | set(withdrawn)) - wanted
     user.roles_held.filter(role__in=lost).delete()
     held = set(user.roles_held.values_list("role", flat=True))
     for role in wanted - held or ({Role.DATA_SCIENTIST.value} if not held else set()):
@@ -115,7 +123,7 @@ def take_groups(user_id: int, *, groups: Iterable[str], now: datetime) -> None:
     join_teams(user, known, lead=Role.TEAM_LEAD in wanted | held)
     record(
         Kind.MEMBERS_SYNCED, actor=PORTAL, subject=("person", user.pk), name=user.name,
-        left=sorted(before - set(known)), joined=sorted(set(known) - before),
+        left=sorted(before - set(known)), joined=sorted(set(known) - before), withdrawn=sorted(withdrawn),
     )  # fmt: skip
 
 

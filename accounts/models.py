@@ -128,7 +128,7 @@ class User(AbstractBaseUser):
 
 
 class RoleHeld(models.Model):
-    """A role that a person's app roles and groups gave at their last sign-in."""
+    """A role that a person's app roles and groups gave at their last sign-in, and that was not taken since."""
 
     user = models.ForeignKey(User, models.CASCADE, related_name="roles_held")
     role = models.CharField(max_length=30, choices=[(role.value, role.words) for role in Role])

@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from accounts import leaving
+from accounts.app_roles import Assignments
 from accounts.directory import graph
 from accounts.models import Contact, Idempotency, User
 from connectors.errors import ConnectorError, PermanentError, TemporaryError
@@ -34,10 +35,10 @@ def follow_directory() -> None:
 
 def follow_due(now: datetime) -> None:
     """Follow who is due; one who cannot be asked about stops no other, a directory away stops all."""
-    followed, refused = [], ""
+    followed, refused, assignments = [], "", Assignments(graph())
     for user in leaving.due(now, most=MOST_AT_ONCE):
         try:
-            leaving.follow(user, graph=graph(), now=now)
+            leaving.follow(user, graph=graph(), now=now, assignments=assignments)
         except TemporaryError as error:
             logger.warning("the directory does not answer", extra={"error": error.message})
             Contact.objects.failed(now, error.message)

@@ -21,6 +21,7 @@ PERSON = "id,displayName,mail,userPrincipalName,accountEnabled"
 MOST_CHECKED = 20
 MOST_PRESENCES = 650
 PAGE = 100
+LARGEST_PAGE = 999
 TEMPORARY = frozenset({408, 423, 429, 500, 502, 503, 504, 509})
 UNKNOWN = frozenset({"forbidden", "bad_request"})
 OUT_OF_OFFICE = "outofoffice"
@@ -132,11 +133,28 @@ class Graph:
     def members(self, group_oid: str) -> Iterator[Person]:
         """Yield everybody in a group or in one inside it, page by page; nobody for an unknown group."""
         path = f"/groups/{quote(group_oid, safe='')}/transitiveMembers/microsoft.graph.user"
-        answer = self._call("GET", path, params={"$select": PERSON, "$top": str(PAGE)})
-        while answer:
-            yield from (_person(row) for row in answer["value"])
-            following = answer.get("@odata.nextLink")
-            answer = self._call("GET", self._within(str(following))) if following else None
+        for row in self._rows(path, {"$select": PERSON, "$top": str(PAGE)}):
+            yield _person(row)
+
+    def app_roles(self, client_id: str) -> dict[str, frozenset[str]]:
+        """Return the app roles of an application, by value, that each person and group is assigned, by object id.
+
+        Needs Application.Read.All; raises PermanentError `not_found` for an application that the tenant does not have.
+        """
+        path = f"/servicePrincipals(appId='{quote(client_id, safe='')}')"
+        described = self._call("GET", path, params={"$select": "id,appRoles"})
+        if described is None:
+            raise PermanentError("Graph knows no application of this client id", code="not_found")
+        # What is switched off is in no token, and what has no value is access alone.
+        roles = (
+            row for row in described["appRoles"] if row.get("isEnabled") is not False and row.get("value")
+        )
+        values = {row["id"]: str(row["value"]) for row in roles}
+        found: dict[str, set[str]] = {}
+        for row in self._rows(f"{path}/appRoleAssignedTo", {"$top": str(LARGEST_PAGE)}):
+            if row["appRoleId"] in values:
+                found.setdefault(str(row["principalId"]).lower(), set()).add(values[row["appRoleId"]])
+        return {oid: frozenset(assigned) for oid, assigned in found.items()}
 
     def person(self, oid: str) -> Person | None:
         """Return a person, blocked or not, or None when the directory has none with this id."""
@@ -206,6 +224,14 @@ class Graph:
         path = f"/users/{quote(oid, safe='')}/mailboxSettings/automaticRepliesSetting"
         answer = self._call("GET", path, headers={"Prefer": 'outlook.timezone="UTC"'})
         return _absence(answer, now=now) if answer else None
+
+    def _rows(self, path: str, params: dict[str, str]) -> Iterator[Row]:
+        """Every row of a list, page by page; none for what does not exist."""
+        answer = self._call("GET", path, params=params)
+        while answer:
+            yield from answer["value"]
+            following = answer.get("@odata.nextLink")
+            answer = self._call("GET", self._within(str(following))) if following else None
 
     def _within(self, link: str) -> str:
         """Refuse pages elsewhere: they would be given our token."""

@@ -10,7 +10,7 @@ import pytest
 
 from connectors.errors import PermanentError, TemporaryError
 from connectors.graph import GRAPH_SCOPE, Absence, Graph, Group, Person, _absence, _is_out, seconds
-from sandbox.world import ARCHIVES, archive_id, group_id, person_id
+from sandbox.world import ARCHIVES, CLIENT_ID, archive_id, group_id, person_id
 from tests.sandbox.entra.running import Running, running
 
 ADA, BEN, CHLOE, PRIYA, ELENA = (person_id(number) for number in (1, 2, 3, 4, 6))
@@ -118,6 +118,38 @@ def test_members_include_those_of_nested_groups_and_the_blocked(graph: Graph) ->
     assert [person.oid for person in graph.members(group_id(7))] == [ADA, BEN]
     assert {person.oid: person.enabled for person in graph.members(group_id(1))}[TOM] is False
     assert list(graph.members(NOBODY)) == []
+
+
+def test_app_roles_are_told_by_the_value_that_a_token_has(world: Running, graph: Graph) -> None:
+    world.sandbox.directory.assign(group_id(1), "Auditor")
+    world.sandbox.directory.assign(PRIYA, "Auditor")
+    found = graph.app_roles(CLIENT_ID)
+    seen = [sorted(found[oid]) for oid in (ADA, group_id(1), PRIYA)]
+    assert seen == [["DataScientist"], ["Auditor"], ["Auditor", "PlatformLead"]]
+    assert not {person_id(5), group_id(4)} & set(found)
+
+
+def test_app_roles_come_page_by_page(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = graph.app_roles(CLIENT_ID)
+    monkeypatch.setattr("connectors.graph.LARGEST_PAGE", 2)
+    assert graph.app_roles(CLIENT_ID) == whole
+    assert len(whole) == 9
+
+
+@pytest.mark.parametrize("app", [NOBODY, "x", "', or", "../users"])
+def test_an_application_that_is_not_there_is_no_application_without_assignments(
+    graph: Graph, app: str
+) -> None:
+    with pytest.raises(PermanentError) as failed:
+        graph.app_roles(app)
+    assert failed.value.code == "not_found"
+
+
+def test_app_roles_need_the_permission_to_read_applications(world: Running) -> None:
+    token = world.token(kind="graph", claims={"roles": ["User.Read.All", "GroupMember.Read.All"]})
+    with pytest.raises(PermanentError) as failed:
+        Graph(lambda: token, world.graph_url, str(world.ca)).app_roles(CLIENT_ID)
+    assert failed.value.code == "forbidden"
 
 
 def test_members_come_page_by_page(small_pages: Running) -> None:
