@@ -9,7 +9,7 @@ from accounts.models import Project, Team
 from accounts.teams import TeamScopedQuerySet
 from fleet.models import Cluster, Environment
 from provisioning.drift_models import Drift
-from provisioning.explaining import PARKED, explain
+from provisioning.explaining import PARKED, WAITING, explain
 from provisioning.installation import Installation, mark
 from provisioning.spec import TenancySpec
 from provisioning.stages import STANDS, Stage, Stop
@@ -208,6 +208,8 @@ class Tenancy(models.Model):
             return ""
         if ready["reason"] == "Parked":
             return str(PARKED)
+        if ready["reason"] in WAITING:
+            return WAITING[ready["reason"]]
         return str(explain(ready["message"], will_try_again=ready["reason"] == "WillTryAgain"))
 
     @property

@@ -270,6 +270,7 @@ def test_the_cluster_is_asked_and_never_written_to(observed: Place) -> None:
     assert reason == "WaitingForSync"
     assert "Flux or Argo CD has not made it true yet: Namespace" in message
     assert set(observed.states()) == {"waiting"}
+    assert observed.row.explanation.startswith("The commit counts once Flux or Argo CD has applied it.")
     assert observed.kubernetes.writes == 0
     for manifest in tenancy_objects(observed.row.desired):
         client_for(observed.cluster).apply(manifest)

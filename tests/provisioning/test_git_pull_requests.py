@@ -96,6 +96,7 @@ def test_a_change_waits_in_a_pull_request_until_people_merge_it(hub: Hub, follow
         f"Committed {short}; pull request 12 waits to be merged.",
     )
     assert (followed.row.is_settled, hub.theirs.files()) == (False, {"README.md": b"theirs"})
+    assert followed.row.explanation.startswith("The change counts once its pull request is merged.")
     [pull] = hub.pulls
     assert (pull["base"], pull["title"]) == ("main", f"inference: {followed.tenancy.namespace}, generation 1")
     assert "Team: Vision" in pull["body"]
@@ -159,15 +160,24 @@ def test_one_that_exists_already_is_found(hub: Hub, followed: Followed) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "reason"), [(401, "Refused"), (403, "Refused"), (503, "WillTryAgain"), (429, "WillTryAgain")]
+    ("status", "reason", "explained"),
+    [
+        (401, "Refused", "does not accept the portal's credentials"),
+        (403, "Refused", "do not allow it"),
+        (404, "Refused", "shows the portal no such repository"),
+        (422, "Refused", "takes no such pull request"),
+        (503, "WillTryAgain", "Git host does not answer as"),
+        (429, "WillTryAgain", "Git host does not answer as"),
+    ],
 )
-def test_what_github_refuses_is_said_without_the_token(
-    hub: Hub, followed: Followed, status: int, reason: str, caplog: pytest.LogCaptureFixture
+def test_what_github_refuses_is_said_without_the_token_and_explained(
+    hub: Hub, followed: Followed, status: int, reason: str, explained: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    hub.fails.append(status)
+    hub.fails += [status]
     followed.reconcile()
     found, message = condition(followed.row)
     assert (found, str(status) in message) == (reason, True)
+    assert explained in followed.row.explanation
     assert TOKEN not in message + caplog.text + str(followed.row.objects_seen)
     assert followed.reconcile() == 0
     assert condition(followed.row)[0] == "WaitingForMerge"
