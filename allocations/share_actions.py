@@ -11,6 +11,7 @@ from allocations.actions import refresh
 from allocations.models import Allocation
 from audit.events import Kind
 from audit.log import record
+from fleet import apart
 from fleet.models import Cluster
 from provisioning.isolation import flavors_for
 from provisioning.models import Isolation, Tenancy
@@ -82,6 +83,13 @@ def _check_there_is(tenancy: Tenancy) -> None:
         raise Conflict(
             f"No kind of GPU on {cluster.title} is {team.name}'s alone. Dedicate one first.", code="not_dedicated",
             field="isolation",
+        )  # fmt: skip
+    fleet = list(cluster.flavors.all())
+    mixed = next((one for one in fleet if one.dedicated_to_id == team.pk and apart.lacking(one, fleet)), None)
+    if mixed is not None:
+        raise Conflict(
+            f"Others' jobs may run on the nodes of {mixed.name}: give it a taint and a label of its own first.",
+            code="not_apart", field="isolation",
         )  # fmt: skip
     shared = Allocation.objects.filter(tenancy=tenancy, ended_at=None).exclude(flavor__in=own)
     if shared.exists():

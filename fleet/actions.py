@@ -16,7 +16,7 @@ from accounts.roles import Permission
 from audit.actors import Actor
 from audit.events import Kind
 from audit.log import record
-from fleet import repositories
+from fleet import apart, repositories
 from fleet.models import Cluster, Flavor
 from fleet.names import LABEL_KEY, LABEL_VALUE, OBJECT_NAME, RESOURCE, fits, is_shared_space
 from fleet.services import ServiceRefused, services_from
@@ -38,6 +38,17 @@ FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 # Every cluster has the portal's own ResourceFlavor for work without GPUs, named like this.
 RESERVED = "quartermaster"
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+APART = frozenset({"node_labels", "node_taints", "dedicated_to"})
+LACKS: Mapping[str, str] = {
+    "node_taints": "Nodes for one team alone need a taint (NoSchedule or NoExecute) that no other kind of GPU here "
+    "has: without it others' jobs run on them.",
+    "node_labels": "Nodes for one team alone need a label that no other kind of GPU here has: without it they are "
+    "not told apart from others' nodes.",
+}
+TAKES: Mapping[str, str] = {
+    "node_taints": "{own} is one team's alone, and this taint keeps others off: no other kind has it.",
+    "node_labels": "{own} is one team's alone, and these are the labels of its nodes: no other kind has them.",
+}
 # The database refuses these too; here they are said at their field.
 LIMITS: Mapping[str, tuple[Any, Any, str]] = {
     "borrow_percent": (0, 100, "Borrow between 0 and 100 percent."),
@@ -77,7 +88,7 @@ def add_cluster(*, name: str, values: Mapping[str, Any], by: User | Actor) -> Cl
 def change_cluster(cluster_id: int, *, values: Mapping[str, Any], by: User | Actor) -> Cluster:
     """Change a cluster, never its name: namespaces and queues carry it. Raises NoRight or BadInput."""
     actor = _manages_clusters(by)
-    cluster = Cluster.objects.select_for_update(no_key=True).get(pk=cluster_id)
+    cluster = _locked(cluster_id)
     changed = _fill(cluster, values, CLUSTER_FIELDS)
     if "kubeconfig" in changed:
         _check_kubeconfig(cluster.kubeconfig)
@@ -107,9 +118,10 @@ def add_flavor(cluster: Cluster, *, name: str, values: Mapping[str, Any], by: Us
         raise BadInput(
             f"Names that start with “{RESERVED}” are the portal's own.", code="reserved", field="name"
         )
-    flavor = Flavor(cluster=cluster, name=name)
+    flavor = Flavor(cluster=_locked(cluster.pk), name=name)
     changed = _fill(flavor, values, FLAVOR_FIELDS)
     _check_nodes(flavor)
+    _check_apart(flavor)
     _check_told(flavor, changed)
     _save_new(flavor, taken="The cluster has a flavor of this name already.")
     record(
@@ -126,6 +138,7 @@ def change_flavor(flavor_id: int, *, values: Mapping[str, Any], by: User | Actor
     How many GPUs there are (`gpus_total`) is told for a cluster that nobody observes. Raises NoRight or BadInput.
     """
     actor = _manages_clusters(by)
+    _locked(Flavor.objects.values_list("cluster", flat=True).get(pk=flavor_id))
     flavor = (
         Flavor.objects.select_for_update(of=("self",), no_key=True)
         .select_related("cluster")
@@ -133,6 +146,8 @@ def change_flavor(flavor_id: int, *, values: Mapping[str, Any], by: User | Actor
     )
     changed = _fill(flavor, values, FLAVOR_FIELDS)
     _check_nodes(flavor)
+    if APART & changed.keys():
+        _check_apart(flavor)
     _check_told(flavor, changed)
     if {"resource", "dedicated_to"} & changed.keys():
         _check_free_to_change(flavor, changed)
@@ -155,6 +170,11 @@ def _manages_clusters(by: User | Actor) -> Actor:
     if not by.may(Permission.MANAGE_CLUSTERS):
         raise NoRight("Platform leads add and change clusters.", code="not_a_platform_lead")
     return by.as_actor()
+
+
+def _locked(cluster_id: int) -> Cluster:
+    """The cluster, so that nobody else changes it or its kinds of GPU meanwhile; locked before any of these."""
+    return Cluster.objects.select_for_update(no_key=True).get(pk=cluster_id)
 
 
 def _fill(row: models.Model, values: Mapping[str, Any], allowed: frozenset[str]) -> dict[str, Any]:
@@ -266,6 +286,18 @@ def _check_free_to_change(flavor: Flavor, changed: Mapping[str, Any]) -> None:
             "Other teams hold some of these. They end or are given back before the nodes can be one team's own.",
             code="held", field="dedicated_to",
         )  # fmt: skip
+
+
+def _check_apart(flavor: Flavor) -> None:
+    """Refuse nodes of one's own that others' work may run on, and to lead others' work to such nodes."""
+    fleet = list(flavor.cluster.flavors.all())
+    lacks = apart.lacking(flavor, fleet) if flavor.dedicated_to_id is not None else ""
+    if lacks:
+        raise BadInput(LACKS[lacks], code="not_apart", field=lacks)
+    taken = apart.taken_by(flavor, fleet)
+    if taken is not None:
+        own, lacks = taken
+        raise BadInput(TAKES[lacks].format(own=own.name), code="not_apart", field=lacks)
 
 
 def _check_nodes(flavor: Flavor) -> None:

@@ -146,7 +146,7 @@ class FlavorForm(_FlavorForm):
         help_texts = {
             "name": NAME_HELP,
             "gpus_total": "The portal does not see this cluster’s nodes: what you say here is what teams may ask for.",
-            "dedicated_to": "Nodes of its own: no other team’s queue names them; empty for all.",
+            "dedicated_to": "Its nodes then need a taint and a label of their own; no other team’s work runs there.",
         }
 
     def __init__(self, *args: Any, cluster: Cluster, **kwargs: Any) -> None:

@@ -81,6 +81,7 @@ CODES: Mapping[str, str] = {
     "not_an_activator": "Platform leads and engineering leadership put a policy in force.",
     "not_an_approver": "The open step is for others.",
     "not_an_auditor": "Leads and auditors verify the audit log.",
+    "not_apart": "Nodes that are one team's alone have a taint and a label that no other kind of GPU there has.",
     "not_authenticated": "The call came without a token.",
     "not_braked": "Repairs on the cluster have not stopped.",
     "not_dedicated": "Nothing there is the team's alone yet: dedicate it first.",

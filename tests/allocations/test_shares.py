@@ -51,7 +51,8 @@ def vision(ada: User, cluster: Cluster) -> Tenancy:
 @pytest.fixture
 def own(cluster: Cluster, vision: Tenancy, priya: User) -> Flavor:
     """A kind of GPU that is Vision's alone."""
-    made = factories.flavor(cluster, "vision-h100")
+    taint = {"key": "team", "value": "vision", "effect": "NoSchedule"}
+    made = factories.flavor(cluster, "vision-h100", node_taints=[taint])
     change_flavor(made.pk, values={"dedicated_to": vision.team}, by=priya)
     return made
 
@@ -111,6 +112,17 @@ def test_nobody_elses_queue_names_a_teams_own_nodes(
 def test_own_nodes_need_nodes_that_are_the_teams(vision: Tenancy, priya: User) -> None:
     with pytest.raises(Conflict, match="alone"):
         set_shares(vision.pk, isolation="node-pool", by=priya, now=NOW)
+
+
+@pytest.mark.parametrize("given", [{"node_taints": []}, {"node_labels": {"accelerator": "a100"}}])
+def test_own_nodes_need_what_keeps_others_off_them(
+    vision: Tenancy, own: Flavor, priya: User, given: dict[str, Any]
+) -> None:
+    # As an older version may have left it.
+    Flavor.objects.filter(pk=own.pk).update(**given)
+    with pytest.raises(Conflict, match="vision-h100") as refused:
+        set_shares(vision.pk, isolation="node-pool", by=priya, now=NOW)
+    assert (refused.value.field, refused.value.code) == ("isolation", "not_apart")
 
 
 def test_who_holds_shared_gpus_gives_them_back_before_moving(
