@@ -227,7 +227,7 @@ def test_a_pass_without_budget_is_booked_again_and_nothing_is_wrong_with_it(plac
     assert place.reconcile()
     other = factories.tenancy(on=place.cluster)
     Tenancy.objects.filter(pk=place.tenancy.pk).update(
-        generation=2, spec={**place.row.spec, "cost_centre": "CC-2"}
+        generation=2, spec={**place.row.spec, "cost_centre": "CC-other"}
     )
     assert place.reconcile() == 0
     row = place.row
