@@ -1,7 +1,9 @@
 """The right to work on a tenancy: taken by conditional update, numbered, and lost by itself."""
 
+import threading
 import time
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -16,6 +18,8 @@ SECONDS = 5
 # A holder that has not asked the database for this long asks again before its next write. Nobody takes a lease within
 # its five seconds, so four of them are left for clocks that differ.
 SURE_SECONDS = 1.0
+# Who waits for a cluster or a repository says this often that it lives.
+BEAT_SECONDS = 2.0
 # As often as others may take the place that was just seen free, before it is left for another time.
 TRIES = 12
 WITH = ("cluster", "cluster__pace")
@@ -69,6 +73,43 @@ class Lease:
         # Before the question: the answer is as old as that.
         self.at, self.ticks = now, time.monotonic()
         return self.write(lease_until=now + timedelta(seconds=SECONDS))
+
+    def stay(self, *, now: datetime) -> bool:
+        """Hold on as `renew`, for a thread beside the holder's: it says nothing about what the holder may write.
+
+        What was given back is not taken again.
+        """
+        held = Tenancy.objects.filter(pk=self.tenancy_id, lease_no=self.number, lease_until__isnull=False)
+        return bool(held.update(lease_until=now + timedelta(seconds=SECONDS)))
+
+
+@contextmanager
+def kept(held: Lease, *, now: Callable[[], datetime]) -> Iterator[None]:
+    """Keep tenancy and place while the block waits for others, however long: somebody hangs there, and counts.
+
+    Who dies loses both within five seconds all the same.
+    """
+    over = threading.Event()
+    beating = threading.Thread(target=_beat, args=(held, over, now), daemon=True)
+    # Without memory for a thread they are kept for five seconds, as ever.
+    with suppress(RuntimeError):
+        beating.start()
+    try:
+        yield
+    finally:
+        over.set()
+
+
+def _beat(held: Lease, over: threading.Event, now: Callable[[], datetime]) -> None:
+    """Say that the holder lives until it is over, or until somebody else took over."""
+    lives = True
+    while lives and not over.wait(BEAT_SECONDS):
+        try:
+            lives = held.stay(now=now())
+        except Error:
+            lives = True
+        finally:
+            connection.close()
 
 
 def take(tenancy_id: int, *, now: datetime) -> Lease | None:

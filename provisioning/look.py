@@ -1,5 +1,6 @@
 """Looking at a cluster: does it answer, how many GPUs has it, and does what every tenancy shares stand there?"""
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
@@ -21,8 +22,19 @@ from provisioning.plan import Key, Verb, plan
 
 
 def look_at(cluster_id: int, *, now: Callable[[], datetime]) -> bool:
-    """Look at one cluster and record what was seen; returns whether it answered and accepts us."""
+    """Look at one cluster and record what was seen; returns whether it answered and accepts us.
+
+    What is known not to answer is left alone as everywhere else, and while another worker finds out about it.
+    """
     cluster = Cluster.objects.select_related("pace").get(pk=cluster_id)
+    if cluster.reachable is False and pace.seconds_to_wait(cluster, now=now()):
+        return False
+    with pace.one_at_a_time(cluster, now=now) as may:
+        return _look(cluster, now=now) if may else bool(cluster.reachable)
+
+
+def _look(cluster: Cluster, *, now: Callable[[], datetime]) -> bool:
+    started = time.monotonic()
     version, by_git = cluster.version, cluster.delivery == Cluster.Delivery.GIT
     try:
         if by_git:
@@ -35,6 +47,7 @@ def look_at(cluster_id: int, *, now: Callable[[], datetime]) -> bool:
             if not by_git:
                 _put_shared_objects(cluster, client)
     except ConnectorError as error:
+        pace.kept_waiting(cluster, error, seconds=time.monotonic() - started, now=now())
         return _seen(cluster, reachable=False, message=error.message, version=cluster.version, now=now())
     return _seen(cluster, reachable=True, message="", version=version, now=now())
 

@@ -3,7 +3,8 @@
 No worker waits for its turn: who finds no place or no budget gives the tenancy back, and it is booked again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from secrets import SystemRandom
 
@@ -22,6 +23,8 @@ AHEAD, AHEAD_ON_BOARDING = timedelta(seconds=1), timedelta(seconds=10)
 UNBELIEVABLE = timedelta(minutes=2)
 LEAST_WAIT = 0.05
 LOOK_SECONDS = 60
+# Longer than any call waits for a first word.
+SILENCE_SECONDS = 25
 MOST_RINGS = 200
 
 
@@ -68,6 +71,18 @@ def seconds_to_wait(cluster: Cluster, *, now: datetime) -> float:
     if _of(cluster).left_alone_until is None:
         breaker.has_answered(cluster.pk)
     return max(breaker.seconds_left(cluster.pk), seconds_left(cluster, now=now))
+
+
+@contextmanager
+def one_at_a_time(cluster: Cluster, *, now: Callable[[], datetime]) -> Iterator[bool]:
+    """Whether the cluster may be called in the block: what last kept somebody waiting is called by one worker alone."""
+    is_silent = _of(cluster).left_alone_until is not None
+    mine = is_silent and begin_look(cluster.pk, now=now(), seconds=SILENCE_SECONDS)
+    try:
+        yield mine or not is_silent
+    finally:
+        if mine:
+            end_look(cluster.pk, now=now(), seen=False)
 
 
 def kept_waiting(cluster: Cluster, error: ConnectorError, *, seconds: float, now: datetime) -> bool:
@@ -163,11 +178,11 @@ def to_look_through(*, now: datetime) -> Sequence[int]:
     )
 
 
-def begin_look(cluster_id: int, *, now: datetime) -> bool:
+def begin_look(cluster_id: int, *, now: datetime, seconds: int = LOOK_SECONDS) -> bool:
     """Take the right to look through a cluster; False while somebody else has it. It is lost by itself."""
     _ensure(cluster_id)
     free = Q(looked_through_until=None) | Q(looked_through_until__lte=now)
-    until = now + timedelta(seconds=LOOK_SECONDS)
+    until = now + timedelta(seconds=seconds)
     return bool(Pace.objects.filter(free, pk=cluster_id).update(looked_through_until=until))
 
 

@@ -124,7 +124,8 @@ def reconcile(tenancy_id: int, *, now: Callable[[], datetime]) -> int | None:
     run = Pass(tenancy, held, now, began)
     started = time.monotonic()
     try:
-        _run(run)
+        with lease.kept(held, now=now):
+            _run(run)
     except LeaseLost:
         logger.warning("lease lost")
         held.come_back()
@@ -154,13 +155,21 @@ def _run(run: Pass) -> None:
         run.held.give_back(next_look_at=run.now() + AGAIN_WHEN_TRUE, attempts=0)
         return
     failpoints.reach("provision.write", of=run.tenancy.pk)
-    spec = run.tenancy.desired
-    desired = tenancy_objects(spec)
+    desired = tenancy_objects(run.tenancy.desired)
     run.wanted = [Key.of(manifest) for manifest in desired]
     cluster = run.tenancy.cluster
     pause = pace.seconds_to_wait(cluster, now=run.began)
     if pause:
         raise _no_answer(run, retry_after=pause)
+    with pace.one_at_a_time(cluster, now=run.now) as may:
+        if not may:
+            raise _no_answer(run, retry_after=breaker.FIRST_PAUSE)
+        _make_true(run, desired)
+
+
+def _make_true(run: Pass, desired: Sequence[Manifest]) -> None:
+    """Call the cluster, or the repository that it follows."""
+    cluster, spec = run.tenancy.cluster, run.tenancy.desired
     if cluster.delivery == Cluster.Delivery.GIT:
         run.writes = git_delivery.make_true(
             git_delivery.Turn(run.tenancy, run.held, run.now, observe), desired

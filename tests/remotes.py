@@ -193,6 +193,58 @@ def over_https(folder: Path, keys: Path, *, token: str, api: Any = None) -> Iter
         thread.join()
 
 
+@dataclass
+class Silent:
+    """A host that takes every connection and never says a word: how many callers hang there, and did at most."""
+
+    port: int
+    waiting: int = 0
+    most: int = 0
+    calls: int = 0
+
+    @property
+    def host(self) -> str:
+        """Host and port, as settings allow them."""
+        return f"127.0.0.1:{self.port}"
+
+
+@contextmanager
+def silent() -> Iterator[Silent]:
+    """Such a host, on loopback."""
+    listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+    host, lock = Silent(listener.getsockname()[1]), threading.Lock()
+    open_: list[socket.socket] = []
+
+    def hear(caller: socket.socket) -> None:
+        with lock:
+            host.calls, host.waiting = host.calls + 1, host.waiting + 1
+            host.most = max(host.most, host.waiting)
+        with suppress(OSError):
+            while caller.recv(65_536):
+                pass
+        with lock:
+            host.waiting -= 1
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                open_.append(listener.accept()[0])
+                threading.Thread(target=hear, args=(open_[-1],), daemon=True).start()
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        yield host
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        for caller in open_:
+            with suppress(OSError):
+                caller.shutdown(socket.SHUT_RDWR)
+            caller.close()
+        thread.join()
+
+
 class _Door(paramiko.ServerInterface):
     """Lets one key in and runs Git's two commands on the folder."""
 

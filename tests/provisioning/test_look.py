@@ -9,7 +9,9 @@ from audit.models import Event
 from connectors import kubernetes as connector
 from connectors.patience import MOST_TRIES
 from fleet.models import Cluster, Flavor
+from provisioning import pace
 from provisioning.look import gpus_by_flavor, look_at
+from provisioning.models import Pace
 from tests import factories
 from tests.provisioning.conftest import Place
 
@@ -155,3 +157,18 @@ def test_a_cluster_without_kueue_cannot_be_used_and_says_so(place: Place) -> Non
     place.kubernetes.fail(r"^/apis/kueue\.x-k8s\.io$", status=404)
     assert not look(place)
     assert Cluster.objects.get().message == "Kueue is not installed: install 0.16 or newer."
+
+
+def test_a_cluster_that_keeps_people_waiting_is_left_alone_and_looked_at_by_one(place: Place) -> None:
+    assert look(place)
+    pace.leave_alone(place.cluster, seconds=5, now=place.time)
+    with pace.one_at_a_time(Cluster.objects.select_related("pace").get(), now=place.now) as may:
+        assert may
+        asked = dict(place.kubernetes.cluster.requests)
+        assert look(place), "as it was seen last"
+    Cluster.objects.update(reachable=False)
+    assert not look(place), "nobody has to find out that it does not answer"
+    assert place.kubernetes.cluster.requests == asked
+    place.later(seconds=6)
+    assert look(place)
+    assert Pace.objects.get().left_alone_until is None

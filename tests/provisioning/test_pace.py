@@ -1,5 +1,6 @@
 """How hard a cluster is worked on: so many tenancies at once, so many writes a second, and clusters take turns."""
 
+import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,6 +10,7 @@ from fleet.models import Cluster
 from provisioning import breaker, lease, pace
 from provisioning.models import Pace, Tenancy
 from tests import factories
+from tests.services.process import wait_until
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -73,6 +75,40 @@ def test_who_lost_its_lease_is_told_so_before_its_next_write() -> None:
     assert second.hold(now=later)
 
 
+@pytest.mark.django_db(transaction=True)
+def test_who_waits_for_a_cluster_keeps_its_tenancy_and_its_place_and_no_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, second = wanted(cluster(most_at_once=1), 2)
+    monkeypatch.setattr(lease, "BEAT_SECONDS", 0.01)
+    held = lease.take(first.pk, now=NOW)
+    assert held is not None
+    row = Tenancy.objects.filter(pk=first.pk)
+    much_later = NOW + timedelta(minutes=1)
+    with lease.kept(held, now=lambda: much_later):
+        wait_until(lambda: row.filter(lease_until__gt=much_later).exists(), what="a sign of life")
+        assert lease.take(second.pk, now=much_later) is None
+        assert held.at == NOW, "it says nothing about what may be written"
+        held.give_back()
+        assert not held.stay(now=much_later), "what was given back is not taken again"
+    assert lease.take(second.pk, now=much_later)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_lost_its_tenancy_does_not_get_it_back_by_living(monkeypatch: pytest.MonkeyPatch) -> None:
+    [tenancy] = wanted(cluster(), 1)
+    monkeypatch.setattr(lease, "BEAT_SECONDS", 0.01)
+    held = lease.take(tenancy.pk, now=NOW)
+    assert held is not None
+    later = NOW + lease.SECONDS * SECOND
+    other = lease.take(tenancy.pk, now=later)
+    assert other is not None
+    threads = threading.active_count()
+    with lease.kept(held, now=lambda: later + timedelta(hours=1)):
+        wait_until(lambda: threading.active_count() == threads, what="it to give up")
+    assert Tenancy.objects.get().lease_until == later + lease.SECONDS * SECOND
+
+
 def test_one_cluster_takes_no_place_from_another() -> None:
     here, there = cluster(most_at_once=1), cluster(most_at_once=1)
     [first, second], [other] = wanted(here, 2), wanted(there, 1)
@@ -102,6 +138,26 @@ def test_a_cluster_that_does_not_answer_has_one_place(trouble: str) -> None:
         pace.leave_alone(here, seconds=5, now=NOW)
     assert lease.take(first.pk, now=NOW)
     assert lease.take(second.pk, now=NOW) is None
+
+
+def test_a_cluster_that_kept_somebody_waiting_is_called_by_one_worker_at_a_time() -> None:
+    here = cluster(most_at_once=8)
+    later = NOW + 6 * SECOND
+
+    def allowed(*, at: datetime = later) -> bool:
+        with pace.one_at_a_time(fresh(here), now=lambda: at) as may:
+            return may
+
+    with (
+        pace.one_at_a_time(fresh(here), now=lambda: NOW) as one,
+        pace.one_at_a_time(fresh(here), now=lambda: NOW) as other,
+    ):
+        assert (one, other) == (True, True)
+    pace.leave_alone(here, seconds=5, now=NOW)
+    with pace.one_at_a_time(fresh(here), now=lambda: later) as first:
+        assert (first, allowed()) == (True, False)
+        assert allowed(at=later + pace.SILENCE_SECONDS * SECOND), "its worker died"
+    assert allowed()
 
 
 def test_all_workers_leave_a_cluster_alone_until_it_answers() -> None:
