@@ -23,7 +23,7 @@ def who(step: Step) -> str:
 def past(steps: Iterable[Step]) -> Iterator[Part]:
     """What the clock has done at these steps."""
     for step in steps:
-        name = _upper(step.words)
+        name = upper(step.words)
         if step.reminded_at is not None:
             yield _past(f"{name} {_were(step)} reminded", step.reminded_at, "Nobody had decided yet.")
         if step.escalated_at is None:
@@ -48,14 +48,13 @@ def coming(request: Request, steps: Sequence[Step]) -> Iterator[Part]:
             still = f"The clock stands still since {since} UTC; every date moves by as long."
             yield _now(f"{request.requester.name} answers", still)
         else:
-            title = _upper(who(step))
-            one = step.stand_in is not None or (_is_one(step) and step.escalated_at is None)
-            yield _now(f"{title} {'decides' if one else 'decide'}", _why(step)) | {"at": ""}
+            title = upper(who(step))
+            yield _now(f"{title} {'decides' if is_one(step) else 'decide'}", _why(step)) | {"at": ""}
             yield from _clock(step)
 
 
 def _clock(step: Step) -> Iterator[Part]:
-    name = _upper(step.words)
+    name = upper(step.words)
     is_are = "is" if _is_one(step) else "are"
     if step.reminded_at is None and step.remind_at:
         yield _future(f"{name} {is_are} reminded", step.remind_at)
@@ -72,8 +71,13 @@ def _clock(step: Step) -> Iterator[Part]:
         yield _future(title, step.escalate_at)
 
 
+def is_one(step: Step) -> bool:
+    """Whether one person alone may decide a step now."""
+    return step.stand_in is not None or (_is_one(step) and step.escalated_at is None)
+
+
 def _why(step: Step) -> str:
-    return f"{_upper(step.words)} is out of office." if step.stand_in is not None else ""
+    return f"{upper(step.words)} is out of office." if step.stand_in is not None else ""
 
 
 def _is_one(step: Step) -> bool:
@@ -88,7 +92,8 @@ def _were(step: Step) -> str:
     return "was" if _is_one(step) else "were"
 
 
-def _upper(words: str) -> str:
+def upper(words: str) -> str:
+    """Words as a sentence begins with them."""
     return words[:1].upper() + words[1:]
 
 

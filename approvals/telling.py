@@ -3,7 +3,7 @@
 Everything here is called inside the transaction of what it tells of, before its audit event.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -11,8 +11,8 @@ from django.urls import reverse
 
 from accounts.models import User
 from allocations.words import moment, usd
-from approvals import deciders
-from approvals.document import seat_words
+from approvals import deciders, route_words
+from approvals.document import MANAGERS, seat_words
 from approvals.models import Comment, Decision, Request, Step
 from approvals.presenting import asks, usual_wait, usual_words, verdict
 from notices.actions import tell, tell_channels
@@ -37,7 +37,7 @@ def waits(
         to = deciders.at_work(everybody, now=now) or everybody
     answer = _answer(request)
     title = f"{request.team.name} asks for {request.name()}"
-    sentence = f"{lead} {asks(request, now=now)} {answer['sentence']}".strip()
+    sentence = f"{lead} {asks(request, now=now)} {_who_decides(request, answer)}".strip()
     rules = [(rule["mark"], rule["text"], rule["number"]) for rule in verdict(answer)["rules"]]
     said = _message(
         request, title, sentence, facts=_facts_of(step, now=now), rules=rules, action="Decide", now=now
@@ -133,6 +133,16 @@ def _answer(request: Request) -> dict[str, Any]:
     """The policy's newest answer, as it is stored."""
     found: dict[str, Any] = request.evaluations.order_by("-id").values_list("answer", flat=True)[0]
     return found
+
+
+def _who_decides(request: Request, answer: Mapping[str, Any]) -> str:
+    """Who decides, for those who do: the answer itself is for the requester, to whom a manager is "your manager"."""
+    if MANAGERS not in answer["route"]:
+        return str(answer["sentence"])
+    rows = Step.objects.filter(request=request, version=request.content_version)
+    steps = list(rows.select_related("stand_in"))
+    decide = "decides" if len(steps) == 1 and route_words.is_one(steps[0]) else "decide"
+    return f"{route_words.upper(', then '.join(map(route_words.who, steps)))} {decide}."
 
 
 def _message(

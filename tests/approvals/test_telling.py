@@ -9,6 +9,7 @@ from accounts.roles import Role
 from approvals import clockwork, telling
 from approvals.actions import answer, submit, withdraw
 from approvals.decisions import approve, ask_back, reject
+from approvals.document import LEADS, Policy, Route, StepPlan
 from approvals.models import Request
 from approvals.request_page import sentence
 from approvals.routing import open_step
@@ -57,6 +58,23 @@ def test_who_decides_is_told_in_the_words_of_the_page_with_the_rules_and_where_t
         ("Asked by", "Ada Okafor"), ("Until", "Mon 23 Nov, 12:00"), ("Cost", "$360"), ("Decides", "platform leads"),
         ("To be decided by", "Sat 21 Nov, 12:00"), ("Why", "Retrain the detector before the review."),
     )  # fmt: skip
+
+
+def test_a_manager_is_told_by_name_who_decides(scene: Scene) -> None:
+    boss = factories.person("Boss Bauer")
+    User.objects.filter(pk=scene.ada.pk).update(managers=[str(boss.oid)])
+    scene.ada.refresh_from_db()
+    policy = Policy(routes=(Route(name="ordinary", steps=(StepPlan(by="managers"), LEADS)),))
+    factories.policy(policy, now=NOW)
+    asked = scene.ask(5)
+    assert asked.evaluations.get().answer["sentence"] == "Your manager, then platform leads decide."
+    assert told(NoticeKind.REQUEST_WAITING) == ["Boss Bauer"]
+    assert last(NoticeKind.REQUEST_WAITING).sentence.endswith(
+        "Boss Bauer, manager, then platform leads decide."
+    )
+    approve(asked.pk, by=boss, expected_version=1, now=NOW)
+    assert told(NoticeKind.REQUEST_WAITING) == ["Boss Bauer", "Marcus Weber", "Priya Raman"]
+    assert "our manager" not in last(NoticeKind.REQUEST_WAITING).sentence
 
 
 def test_an_ask_that_the_policy_approves_tells_channels_alone(scene: Scene) -> None:
