@@ -17,8 +17,9 @@ from accounts import freshness
 from accounts.endpoints import Endpoint
 from accounts.models import Team
 from accounts.replay import Answer, answer_once
-from accounts.strict import PageQuery
 from approvals import actions, conversation, decisions, ending, renewing
+from approvals.api_queries import ApprovalQuery, RequestQuery
+from approvals.listing import narrowed
 from approvals.models import Comment, Evaluation, Request, Step
 from approvals.presenting import flavor_key
 from approvals.preview import preview_of
@@ -37,7 +38,6 @@ from approvals.serializers import (
     ReasonSerializer,
     RejectSerializer,
     RenewSerializer,
-    RequestQuery,
     RequestSerializer,
     RequestShortSerializer,
 )
@@ -84,7 +84,10 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
     def filter_queryset(self, queryset: Any) -> Any:
         """What was asked for in the address."""
         asked = getattr(self, "asked", {})
-        names = {"team": "team__slug", "state": "state", "updated_since": "updated_at__gte"}
+        names = {
+            "team": "team__slug", "state": "state", "offering": "offering", "requester": "requester__oid",
+            "updated_since": "updated_at__gte",
+        }  # fmt: skip
         queryset = queryset.filter(**{names[key]: asked[key] for key in names if key in asked})
         if text := asked.get("q"):
             queryset = queryset.filter(
@@ -201,7 +204,7 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
     @extend_schema(request=ApproveSerializer, responses=RequestSerializer)
     @action(detail=True, methods=["post"])
     def approve(self, call: Call, pk: int) -> Response:
-        """Approve the open step as it was seen, for fewer GPUs if `gpus` says so."""
+        """Approve the open step as it was seen, for fewer units if `count` says so."""
         vote = self.body(ApproveSerializer)
         return self._decide(decisions.approve, **vote)
 
@@ -260,16 +263,15 @@ class ApprovalEndpoint(mixins.ListModelMixin, Endpoint):
     queryset = Request.objects.none()
     serializer_class = RequestShortSerializer
     ordering = "created_at"
-    asks = {"list": PageQuery}
+    asks = {"list": ApprovalQuery}
 
     def get_queryset(self) -> QuerySet[Request]:
         """Oldest first; never one's own."""
-        user = self.request.user
-        return (
-            listed(Request.objects.awaiting(user, timezone.now()))
-            if user.is_authenticated
-            else Request.objects.none()
-        )
+        user, now = self.request.user, timezone.now()
+        if not user.is_authenticated:
+            return Request.objects.none()
+        asked = getattr(self, "asked", {})
+        return listed(narrowed(Request.objects.awaiting(user, now), asked, now=now))
 
 
 class PolicyEndpoint(Endpoint):

@@ -72,14 +72,24 @@ class PoolSerializer(serializers.Serializer[Any]):
     free_after = serializers.IntegerField(source="after")
 
 
+class Hours(serializers.DecimalField):
+    """GPU-hours; null where they have no limit."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_digits=14, decimal_places=2, allow_null=True, **options)
+
+
 class PurseSerializer(serializers.Serializer[Any]):
-    """One month of a team in USD: left now, and when all are approved."""
+    """One month of a team: left now, and when all are approved; GPU-hours are null where they have no limit."""
 
     team = serializers.CharField(source="team.slug")
     month = serializers.DateField()
     limit_usd = serializers.DecimalField(source="limit", max_digits=14, decimal_places=2)
     left_before = serializers.DecimalField(source="before", max_digits=14, decimal_places=2)
     left_after = serializers.DecimalField(source="after", max_digits=14, decimal_places=2)
+    gpu_hours_limit = Hours(source="hours_limit")
+    gpu_hours_left_before = Hours(source="hours_before")
+    gpu_hours_left_after = Hours(source="hours_after")
 
 
 class EffectSerializer(serializers.Serializer[Any]):
@@ -123,6 +133,13 @@ class SeatPaceSerializer(serializers.Serializer[Any]):
         return None if pace.nine_of_ten is None else int(pace.nine_of_ten.total_seconds())
 
 
+class BecauseSerializer(serializers.Serializer[Any]):
+    """One reason of rejections, and how many had it."""
+
+    because = serializers.CharField(source="words", help_text="In words, as its page says it.")
+    requests = serializers.IntegerField()
+
+
 class StatisticsSerializer(serializers.Serializer[Any]):
     """How the requests of these days were decided."""
 
@@ -138,6 +155,7 @@ class StatisticsSerializer(serializers.Serializer[Any]):
     edited = serializers.IntegerField()
     asked_back = serializers.IntegerField()
     given_back_early = serializers.IntegerField()
+    because = BecauseSerializer(many=True, help_text="Why requests were rejected, most frequent first.")
     weeks = WeekSerializer(many=True)
     paces = SeatPaceSerializer(many=True)
 

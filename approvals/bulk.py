@@ -12,6 +12,8 @@ from accounts.models import Team, User
 from accounts.refusals import BadInput, Refused
 from allocations import budgets, money
 from allocations.models import Allocation, Hold
+from allocations.money import Amount
+from allocations.words import hours
 from approvals import decisions
 from approvals.decisions import asked_for
 from approvals.models import Request
@@ -59,13 +61,16 @@ class Pool:
 
 @dataclass(frozen=True)
 class Purse:
-    """What a team's month has left in USD, now and when all of them are approved."""
+    """What a team's month has left in USD, now and when all of them are approved; also in GPU-hours, if limited."""
 
     team: Team
     month: date
     limit: Decimal
     before: Decimal
     after: Decimal
+    hours_limit: Decimal | None = None
+    hours_before: Decimal | None = None
+    hours_after: Decimal | None = None
 
 
 @dataclass
@@ -96,6 +101,11 @@ class Effect:
             for purse in self.purses
             if purse.after < 0
         ]
+        over += [
+            f"{purse.team.name} would be {hours(-purse.hours_after)} over its budget of {purse.month:%B}"
+            for purse in self.purses
+            if purse.hours_after is not None and purse.hours_after < 0
+        ]
         return short + over
 
 
@@ -103,7 +113,7 @@ def effect_of(requests: Sequence[Request], *, now: datetime) -> Effect:
     """What approving all of these would do; one query for each team and two more. Writes nothing."""
     found = Effect(requests)
     pools: dict[int, Pool] = {}
-    needed: dict[tuple[int, date], Decimal] = defaultdict(Decimal)
+    needed: dict[tuple[int, date], Amount] = defaultdict(Amount)
     teams = {request.team_id: request.team for request in requests}
     renewed = _renewed(requests, now=now)
     for request in requests:
@@ -116,9 +126,11 @@ def effect_of(requests: Sequence[Request], *, now: datetime) -> Effect:
             pools.setdefault(request.flavor.pk, Pool(request.flavor)).gpus += more
         found.gpus += more
         found.kept += gpus - more
-        parts = money.by_month(gpus=0, usd_per_hour=_hourly(request) * share, start=start, end=request.until)
+        parts = money.by_month(
+            gpus=gpus, usd_per_hour=_hourly(request) * share, start=start, end=request.until
+        )
         for month, part in parts.items():
-            needed[request.team_id, month] += part.usd
+            needed[request.team_id, month] = needed[request.team_id, month].plus(part)
             found.usd += part.usd
     found.pools = list(pools.values())
     found.purses = list(_purses(teams, needed, _held(requests)))
@@ -141,21 +153,25 @@ def _hourly(request: Request) -> Decimal:
     return request.usd / hours if hours else Decimal(0)
 
 
-def _held(requests: Sequence[Request]) -> dict[tuple[int, date], Decimal]:
+def _held(requests: Sequence[Request]) -> dict[tuple[int, date], Amount]:
     """What these requests have set aside already, by team and month."""
     holds = Hold.objects.filter(reference__in=[request.reference for request in requests]).order_by()
-    rows = holds.values_list("budget__team_id", "budget__month").annotate(usd=Sum("usd"))
-    return {(team, month): usd for team, month, usd in rows}
+    rows = holds.values_list("budget__team_id", "budget__month").annotate(Sum("usd"), Sum("gpu_hours"))
+    return {(team, month): Amount(usd, gpu_hours) for team, month, usd, gpu_hours in rows}
 
 
 def _purses(
-    teams: dict[int, Team], needed: dict[tuple[int, date], Decimal], held: dict[tuple[int, date], Decimal]
+    teams: dict[int, Team], needed: dict[tuple[int, date], Amount], held: dict[tuple[int, date], Amount]
 ) -> Iterable[Purse]:
     for pk, team in teams.items():
         months = sorted(month for of, month in needed if of == pk)
         for month, left in budgets.left_by_month(team, months).items():
-            before = left.usd + held.get((pk, month), Decimal(0))
-            yield Purse(team, month, left.usd_limit, before, before - needed[pk, month])
+            before, more = left.and_freed(held.get((pk, month), money.NOTHING)), needed[pk, month]
+            hours_after = None if before.gpu_hours is None else before.gpu_hours - more.gpu_hours
+            yield Purse(
+                team, month, left.usd_limit, before.usd, before.usd - more.usd, left.gpu_hours_limit,
+                before.gpu_hours, hours_after,
+            )  # fmt: skip
 
 
 def decide_many(chosen: Sequence[Chosen], *, by: User, now: datetime) -> list[Result]:

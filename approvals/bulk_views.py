@@ -1,6 +1,7 @@
 """Several requests decided together, and how deciding goes."""
 
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
@@ -17,9 +18,9 @@ from accounts.models import User
 from accounts.refusals import Refused
 from accounts.roles import Permission
 from accounts.visitors import add_refusal, visitor, with_refusal
-from allocations.words import span, usd
+from allocations.words import hours, span, usd
 from approvals import bulk, listing
-from approvals.bulk import Effect
+from approvals.bulk import Effect, Purse
 from approvals.forms import ManyForm
 from approvals.models import Request
 from approvals.statistics import FEWEST, Pace, Statistics, statistics
@@ -105,7 +106,18 @@ def _tables(effect: Effect) -> Part:
         }
         for purse in effect.purses
     ]
+    purses += [_hours_row(purse) for purse in effect.purses if purse.hours_limit is not None]
     return {"pools": pools, "purses": purses}
+
+
+def _hours_row(purse: Purse) -> Part:
+    """The same of a month's GPU-hours, where they have a limit."""
+    before, after = purse.hours_before or Decimal(0), purse.hours_after or Decimal(0)
+    return {
+        "label": f"{purse.team.name}, {purse.month:%B}, GPU-hours",
+        "before": f"{hours(before)} left",
+        "after": f"{hours(after)} left" if after >= 0 else f"{hours(-after)} over",
+    }
 
 
 def _numbers(given: list[str]) -> list[int]:

@@ -1,5 +1,6 @@
 """The list of requests and the queue of an approver: which rows, and what a row says."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -18,6 +19,8 @@ from approvals.states import State
 
 Part = dict[str, Any]
 LARGE = 8
+SIZES: Mapping[str, Q] = {"small": Q(gpus__lt=LARGE), "large": Q(gpus__gte=LARGE)}
+AGES: Mapping[str, timedelta] = {"day": timedelta(days=1), "week": timedelta(days=7)}
 MOST_IN_QUEUE = 50
 OF_ROW = ("team", "requester", "flavor__cluster")
 COLUMNS = [
@@ -54,19 +57,24 @@ def filtered(request: HttpRequest) -> tuple[RequestFilter, RequestQuerySet]:
 
 def queue(user: User, form: QueueFilter, *, now: datetime) -> list[Request]:
     """What waits for this person and the filter leaves, longest first, at most fifty, each with `in_all` of these."""
-    rows = Request.objects.awaiting(user, now)
-    if form.is_valid():
-        said = form.cleaned_data
-        if said["team"]:
-            rows = rows.filter(team__slug=said["team"])
-        if said["size"]:
-            rows = rows.filter(gpus__gte=LARGE) if said["size"] == "large" else rows.filter(gpus__lt=LARGE)
-        if said["offering"]:
-            rows = rows.filter(offering=said["offering"])
-        if said["age"]:
-            rows = rows.filter(created_at__lte=now - timedelta(days=7 if said["age"] == "week" else 1))
+    rows = narrowed(
+        Request.objects.awaiting(user, now), form.cleaned_data if form.is_valid() else {}, now=now
+    )
     # What waits holds nothing yet, so the row needs neither its holding nor its place.
     return _longest_waiting(rows, Request.objects.select_related(*OF_ROW).prefetch_related("steps"))
+
+
+def narrowed(rows: RequestQuerySet, said: Mapping[str, Any], *, now: datetime) -> RequestQuerySet:
+    """The requests of a queue that a filter leaves: of a team, an offering, a size, older than some time."""
+    if team := said.get("team"):
+        rows = rows.filter(team__slug=team)
+    if offering := said.get("offering"):
+        rows = rows.filter(offering=offering)
+    if size := said.get("size"):
+        rows = rows.filter(SIZES[size])
+    if age := said.get("age"):
+        rows = rows.filter(created_at__lte=now - AGES[age])
+    return rows
 
 
 def queue_beside(user: User, now: datetime) -> tuple[list[Request], int]:

@@ -1,10 +1,11 @@
 """What would be said to an ask, as the API tells it; nothing is stored."""
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 from accounts.models import User
 from allocations import money
+from allocations.money import Amount, Left
 from approvals.actions import check, judge
 from approvals.presenting import cost_per_day, usual_wait
 from approvals.renewal_words import goes_on
@@ -39,14 +40,19 @@ def preview_of(wanted: Wanted, *, by: User, now: datetime) -> dict[str, Any]:
         "automatic_from": later,
         "quota": {"before": held, "after": held + wanted.gpus - own},
         "usd_per_day": {"before": str(per_day), "after": str(per_day + more)},
-        "budget": [
-            {
-                "month": f"{month:%Y-%m}",
-                "limit_usd": str(left[month].usd_limit),
-                "left_before": str(left[month].usd),
-                "left_after": str(left[month].usd - part.usd),
-            }
-            for month, part in parts.items()
-        ],
+        "budget": [_month(month, left[month], part) for month, part in parts.items()],
         "usual_seconds": int(wait.total_seconds()) if wait is not None and answer["route"] else None,
+    }
+
+
+def _month(month: date, left: Left, part: Amount) -> dict[str, Any]:
+    hours = None if left.gpu_hours is None else left.gpu_hours - part.gpu_hours
+    return {
+        "month": f"{month:%Y-%m}",
+        "limit_usd": str(left.usd_limit),
+        "left_before": str(left.usd),
+        "left_after": str(left.usd - part.usd),
+        "gpu_hours_limit": None if left.gpu_hours_limit is None else str(left.gpu_hours_limit),
+        "gpu_hours_left_before": None if left.gpu_hours is None else str(left.gpu_hours),
+        "gpu_hours_left_after": None if hours is None else str(hours),
     }

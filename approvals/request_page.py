@@ -297,7 +297,7 @@ def curl(request: Request) -> str:
     }
     said = json.dumps(body, indent=2, ensure_ascii=False).replace("'", "'\\''")
     return (
-        f"curl -X POST {settings.PUBLIC_URL}/api/v1/requests \\\n"
+        f"curl -X POST {settings.PUBLIC_URL}/api/v1/requests/ \\\n"
         '  -H "Authorization: Bearer $QM_TOKEN" \\\n'
         '  -H "Content-Type: application/json" \\\n'
         f"  -H \"Idempotency-Key: $(uuidgen)\" \\\n  -d '{said}'"

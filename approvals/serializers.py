@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from accounts.api import PersonSerializer, TeamNameSerializer
 from accounts.models import User
-from accounts.strict import Choice, Gpus, Moment, PageQuery, StrictSerializer, Text
+from accounts.strict import Choice, Gpus, Moment, StrictSerializer, Text
 from allocations import renewable
 from allocations.api import AllocationSerializer, StillRunningSerializer
 from allocations.leftover_words import still_running
@@ -26,7 +26,6 @@ from approvals.timeline import coming
 from provisioning.api import TenancyShortSerializer
 
 STATES = [(state.value, state.words) for state in STORED]
-ORDERINGS = ("-created_at", "created_at", "-updated_at", "updated_at", "-usd", "usd", "-until", "until")
 
 
 class RuleSerializer(serializers.Serializer[Any]):
@@ -219,18 +218,6 @@ class RequestSerializer(RequestShortSerializer):
         return may_decide(request, user, now=timezone.now())
 
 
-class RequestQuery(PageQuery):
-    """Which requests to list, and in which order."""
-
-    team = Text(required=False, max_length=40)
-    state = Choice(choices=[state.value for state in STORED], required=False)
-    q = Text(
-        required=False, max_length=100, help_text="Text in the reason, the requester's name or the flavor."
-    )
-    ordering = Choice(choices=ORDERINGS, required=False)
-    updated_since = Moment(required=False)
-
-
 class AskSerializer(StrictSerializer):
     """What is asked for: an offering with its spec, or in short GPUs with `flavor`, `gpus` and `purpose`."""
 
@@ -328,12 +315,15 @@ class CostChangeSerializer(serializers.Serializer[Any]):
 
 
 class MonthSerializer(serializers.Serializer[Any]):
-    """What a month's budget would have left, in USD."""
+    """What a month's budget would have left, in USD and, where they have a limit, in GPU-hours."""
 
     month = serializers.CharField()
     limit_usd = serializers.CharField()
     left_before = serializers.CharField()
     left_after = serializers.CharField()
+    gpu_hours_limit = serializers.CharField(allow_null=True)
+    gpu_hours_left_before = serializers.CharField(allow_null=True)
+    gpu_hours_left_after = serializers.CharField(allow_null=True)
 
 
 class PreviewSerializer(serializers.Serializer[Any]):

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from statistics import median, quantiles
+from typing import NamedTuple
 
 from django.db.models import Count, F, Q
 from django.db.models.functions import TruncWeek
@@ -44,6 +45,13 @@ class Pace:
     nine_of_ten: timedelta | None
 
 
+class Reason(NamedTuple):
+    """Why requests were rejected, in words, and how many of them."""
+
+    words: str
+    requests: int
+
+
 @dataclass(frozen=True)
 class Statistics:
     """The decisions of some days."""
@@ -57,7 +65,7 @@ class Statistics:
     rejected: int
     withdrawn: int
     lapsed: int
-    because: tuple[tuple[str, int], ...]
+    because: tuple[Reason, ...]
     paces: tuple[Pace, ...]
     given_back_early: int
     edited: int
@@ -80,7 +88,7 @@ def statistics(*, days: int, now: datetime) -> Statistics:
         edited=Count("pk", filter=Q(content_version__gt=1)),
         **{state: Count("pk", filter=Q(state=state)) for state in ("rejected", "withdrawn", "lapsed")},
     )
-    weeks = _weeks(since)
+    weeks, words = _weeks(since), dict(Decision.Because.choices)
     said = Decision.objects.filter(request__created_at__gte=since)
     because = Counter(dict(
         said.filter(verdict="reject").order_by().values_list("because").annotate(number=Count("pk"))
@@ -90,7 +98,7 @@ def statistics(*, days: int, now: datetime) -> Statistics:
         approved=by_state["approved"], approved_less=by_state["less"], rejected=by_state["rejected"],
         withdrawn=by_state["withdrawn"], lapsed=by_state["lapsed"], edited=by_state["edited"],
         because=tuple(
-            (str(dict(Decision.Because.choices).get(key, "No reason chosen")), n) for key, n in because.most_common()
+            Reason(str(words.get(key, "No reason chosen")), n) for key, n in because.most_common()
         ),
         paces=_paces(since, now),
         given_back_early=Allocation.objects.filter(

@@ -1,9 +1,11 @@
 """Deciding over the API: as it was seen, once, and by who has the right."""
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
 from approvals.models import Decision, Request
 from audit.models import Event
@@ -53,6 +55,23 @@ def test_the_queue_holds_what_waits_for_the_caller_and_nothing_of_their_own(
     assert priya.get(f"requests/{own.pk}/").json()["why_not_decide"] == "Nobody decides their own request."
     for name in ("member", "team_lead", "auditor", "outsider"):
         assert Caller(here.people[name]).get("approvals/").json()["results"] == []
+
+
+def test_the_queue_is_narrowed_as_its_page_narrows_it(here: World, priya: Caller) -> None:
+    def ids(query: str) -> set[int]:
+        answer = priya.get(f"approvals/?{query}")
+        assert answer.status_code == 200, answer.content
+        return {row["id"] for row in answer.json()["results"]}
+
+    own, other = here.own.waiting, here.other.waiting
+    large = factories.request(here.own.asker, here.own.tenancy, here.flavor, gpus=8)
+    Request.objects.filter(pk=other.pk).update(created_at=timezone.now() - timedelta(days=2))
+    assert ids("team=speech") == ids("age=day") == {other.pk}
+    assert ids("size=large") == ids("size=large&team=vision") == {large.pk}
+    assert ids("size=small") == {own.pk, other.pk}
+    assert ids("offering=gpus") == {own.pk, other.pk, large.pk}
+    assert ids("offering=training") == ids("age=week") == set()
+    assert priya.get("approvals/?size=huge").status_code == priya.get("approvals/?age=1").status_code == 400
 
 
 def test_a_decision_says_which_version_was_seen(here: World, priya: Caller) -> None:

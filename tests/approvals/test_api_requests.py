@@ -164,7 +164,10 @@ def test_the_preview_says_what_would_be_stored_and_stores_nothing(here: World, a
     assert preview["nearest_automatic"]["count"] == 2
     assert preview["quota"] == {"before": 1, "after": 6}
     assert float(preview["usd_per_day"]["after"]) > float(preview["usd_per_day"]["before"])
-    assert {"month", "limit_usd", "left_before", "left_after"} == set(preview["budget"][0])
+    assert {
+        "month", "limit_usd", "left_before", "left_after", "gpu_hours_limit", "gpu_hours_left_before",
+        "gpu_hours_left_after",
+    } == set(preview["budget"][0])  # fmt: skip
     stored = ada.post("requests/", wanted).json()["evaluations"][0]["answer"]
     same = ("outcome", "sentence", "route")
     assert {key: stored[key] for key in same} == {key: preview["answer"][key] for key in same}
@@ -207,6 +210,8 @@ def test_lists_are_filtered_and_ordered_as_asked(here: World, ada: Caller) -> No
     assert ids("state=waiting") == [waiting]
     assert ids("team=vision&q=DETECTOR") == [waiting, granted]
     assert ids("team=speech") == ids("q=nothing+like+it") == []
+    assert ids("offering=gpus") == ids(f"requester={here.own.asker.oid}") == [waiting, granted]
+    assert ids("offering=volume") == ids(f"requester={here.other.asker.oid}") == []
     assert ids("updated_since=2099-01-01T00:00:00Z") == []
     assert ids("updated_since=2000-01-01T00:00:00%2B01:00") == [waiting, granted]
 
@@ -216,7 +221,7 @@ BAD_QUERIES = [
     "limit=-1", "limit=1e3", "limit=８", "limit=%20" + "8", "limit=true", "limit=", "limit=5&limit=6", "cursor=x",
     "cursor=W10=", "cursor=%00", "updated_since=2026-01-01T00:00:00", "updated_since=9999-12-31T23:59:59Z",
     "page_size=1000000000", "offset=1000000000", "format=xml", "q=a%00b", "team=" + "x" * 41, "token=qm_1",
-    "cursor=WyItY3JlYXRlZF9hdCIsZmFsc2UsIjIwMjYtMDEtMDFUMDA6MDA6MDAiLDFd",
+    "offering=gpu", "requester=ada", "cursor=WyItY3JlYXRlZF9hdCIsZmFsc2UsIjIwMjYtMDEtMDFUMDA6MDA6MDAiLDFd",
 ]  # fmt: skip
 
 

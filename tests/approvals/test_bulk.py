@@ -77,6 +77,23 @@ def test_it_says_what_there_is_not_enough_of(scene: Scene) -> None:
     assert "16 × A100 too few are free on training" in found.too_much
 
 
+def test_gpu_hours_are_added_up_beside_the_money(scene: Scene, client: Client) -> None:
+    asked = [ask(scene, 3, hours=0), ask(scene, 5, hours=0)]
+    assert {purse.hours_after for purse in effect(*asked).purses} == {None}
+    scene.team.budgets.update(gpu_hours_limit=Decimal(400))
+    found = effect(*asked)
+    # Three and five GPUs for two days, of which the asks have set aside all.
+    assert sum((purse.hours_before or 0) - (purse.hours_after or 0) for purse in found.purses) == 384
+    assert found.purses[0].hours_before == 400
+    client.force_login(scene.priya)
+    page = client.get("/approvals/together", {"pk": [each.pk for each in asked]}).content.decode()
+    assert "GPU-hours" in page
+    (told, *_) = Caller(scene.priya).post("decisions/effect/", {"requests": [asked[0].pk]}).json()["budgets"]
+    assert told["gpu_hours_limit"] == "400.00"
+    assert Decimal(told["gpu_hours_left_before"]) > Decimal(told["gpu_hours_left_after"])
+    assert any("GPU-hours over its budget" in line for line in effect(ask(scene, 24, hours=0)).too_much)
+
+
 def test_one_that_is_refused_stops_no_other(scene: Scene) -> None:
     first, stale, own = ask(scene, 3), ask(scene, 3), ask(scene, 3, by=scene.priya)
     results = bulk.decide_many(

@@ -2,11 +2,13 @@
 
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import resolve
 from django.utils import timezone
 
 from allocations.actions import expire, give_back
@@ -160,7 +162,8 @@ def test_what_people_write_stays_text(page: Client, scene: Scene) -> None:
 def test_it_shows_the_same_as_an_api_call_and_can_be_asked_again(page: Client, scene: Scene) -> None:
     asked = ask(scene, reason="It's for the detector's evaluation.")
     response = page.get(f"/requests/{asked.pk}/")
-    assert "/api/v1/requests" in response.context["curl"]
+    address = response.context["curl"].split()[3]
+    assert resolve(urlsplit(address).path).view_name == "v1:request-list"
     assert '"flavor": "training/a100"' in response.context["curl"]
     assert "It'\\''s for" in response.context["curl"]
     decisions.reject(asked.pk, by=scene.priya, expected_version=1, reason="No.", now=timezone.now())

@@ -41,6 +41,12 @@ def test_it_counts_what_was_automatic_and_what_people_said(scene: Scene) -> None
     assert sum(week.asked for week in found.weeks) == 3
 
 
+def test_the_api_says_why_requests_were_rejected(scene: Scene) -> None:
+    decided(scene, hours=2, verdict="reject")
+    told = Caller(scene.priya).get("decisions/statistics/").json()
+    assert told["because"] == [{"because": "Too few are free", "requests": 1}]
+
+
 def test_times_are_said_from_five_decisions_on(scene: Scene) -> None:
     for hours in (1, 2, 3, 4):
         decided(scene, hours=hours, verdict="reject")
