@@ -165,7 +165,7 @@ def content(wanted: Wanted, judged: Judged, *, now: datetime) -> dict[str, Any]:
         "offering": wanted.offering.key, "spec": wanted.spec.model_dump(mode="json"), "flavor": wanted.flavor,
         "count": wanted.count, "gpus": wanted.gpus, "until": wanted.until, "purpose": wanted.purpose,
         "reason": wanted.reason.strip(), "usd": judged.answer.usd, "updated_at": now,
-        "lapses_at": min(wanted.until, now + timedelta(days=judged.policy.lapse_days)),
+        "answer_by": None, "lapses_at": min(wanted.until, now + timedelta(days=judged.policy.lapse_days)),
     }  # fmt: skip
 
 
@@ -220,10 +220,10 @@ def withdraw(request_id: int, *, by: User, now: datetime) -> Request:
 
 @transaction.atomic
 def lapse(request_id: int, *, now: datetime) -> bool:
-    """End a request that nobody decided in time, and let its money go; False when it is not such a one."""
+    """End what nobody decided, or whose question nobody answered, in time; its money goes. False for no such one."""
     locked = Request.objects.select_for_update(of=("self",), no_key=True)
     request = locked.select_related("team", "requester", "flavor__cluster").get(pk=request_id)
-    if request.state != State.WAITING or request.lapses_at > now:
+    if request.state != State.WAITING or request.lapses > now:
         return False
     close(request, State.LAPSED, now=now)
     telling.lapsed(request, now=now)
@@ -251,7 +251,7 @@ def answer(request_id: int, *, by: User, text: str, now: datetime) -> Request:
         verdict=Decision.Verdict.ANSWER, reason=text.strip(), at=now,
     )  # fmt: skip
     go_on(request, now=now)
-    move(request, now=now, turn=Request.Turn.APPROVER)
+    move(request, now=now, turn=Request.Turn.APPROVER, answer_by=None)
     telling.answered(request, text.strip(), now=now)
     tell(Kind.REQUEST_ANSWERED, request, by)
     return request

@@ -1,6 +1,6 @@
 """Deciding: approve, approve less, reject, ask. The request is locked and judged again at the moment of the vote."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -16,9 +16,9 @@ from approvals.actions import Judged, check, close, grant, judge, locked, move, 
 from approvals.deciders import seats_open
 from approvals.models import Decision, Request, Step
 from approvals.policy import evaluate
-from approvals.routing import open_next, open_step, pause
+from approvals.routing import go_on, open_next, open_step, pause
 from approvals.seats import sits
-from approvals.standing import derive
+from approvals.standing import derive, policy_in_force
 from approvals.states import State
 from approvals.wanted import Wanted, priced
 from audit.events import Kind
@@ -48,6 +48,7 @@ def approve(
     if not _has_quorum(step):
         move(request, now=now)
     else:
+        go_on(request, now=now)
         Step.objects.filter(pk=step.pk).update(done_at=now)
         needed = _still_needed(request, judged, count=wanted)
         following = open_next(request, step, needed, now=now)
@@ -56,7 +57,7 @@ def approve(
             grant(request, judged, count=wanted, actor=by.as_actor(), now=now)
             telling.decided(request, "approved", by=by, reason=reason, now=now)
         else:
-            move(request, now=now, turn=Request.Turn.APPROVER)
+            move(request, now=now, turn=Request.Turn.APPROVER, answer_by=None)
             passed = clockwork.begin(request, following, now=now)
     _tell(kind, request, by, count=wanted, asked=request.count, seat=step.seat, reason=reason,
           stands_in_for=seat_of.name if seat_of != by else "")  # fmt: skip
@@ -90,7 +91,10 @@ def reject(
 
 @transaction.atomic
 def ask_back(request_id: int, *, by: User, expected_version: int, question: str, now: datetime) -> Request:
-    """Ask the requester something, which hands them the turn; the request keeps waiting and its clock stands still."""
+    """Ask the requester something, which hands them the turn; the request keeps waiting and its clock stands still.
+
+    Unanswered it lapses after as long as one that nobody decides.
+    """
     request, step, seat_of = _locked(request_id, by=by, expected_version=expected_version, now=now)
     if not question.strip():
         raise BadInput("Write the question.", code="required", field="reason")
@@ -99,7 +103,8 @@ def ask_back(request_id: int, *, by: User, expected_version: int, question: str,
         content_version=request.content_version, verdict=Decision.Verdict.ASK, reason=question.strip(), at=now,
     )  # fmt: skip
     pause(step, now=now)
-    move(request, now=now, turn=Request.Turn.REQUESTER)
+    answer_by = min(request.until, now + timedelta(days=policy_in_force(now)[1].lapse_days))
+    move(request, now=now, turn=Request.Turn.REQUESTER, answer_by=answer_by)
     telling.asked_back(request, question.strip(), by=by, now=now)
     _tell(Kind.REQUEST_ASKED_BACK, request, by, question=question)
     return request

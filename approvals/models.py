@@ -37,6 +37,13 @@ class RequestQuerySet(TeamScopedQuerySet["Request"]):
         """Not decided yet."""
         return self.filter(state=State.WAITING)
 
+    def overdue(self, now: datetime) -> "RequestQuerySet":
+        """Waiting, though the time to decide it, or to answer while its requester has the turn, is over."""
+        # The first questions had no date of their own.
+        unanswered = Q(answer_by__lte=now) | Q(answer_by=None, until__lte=now)
+        over = Q(turn="requester") & unanswered | Q(turn="approver", lapses_at__lte=now)
+        return self.waiting().filter(over).order_by("lapses_at")
+
     def with_holding(self) -> "RequestQuerySet":
         """With `held_gpus` and `held_until` of what is held now, None when nothing is, and how its tasks stand."""
         reference = Concat(Value("request-"), Cast(OuterRef("pk"), models.CharField()))
@@ -114,6 +121,7 @@ class Request(models.Model):
     updated_at = models.DateTimeField()
     decided_at = models.DateTimeField(null=True)
     lapses_at = models.DateTimeField()
+    answer_by = models.DateTimeField(null=True)  # while the requester has the turn
     offered_again_at = models.DateTimeField(null=True)
 
     objects = RequestQuerySet.as_manager()
@@ -165,6 +173,11 @@ class Request(models.Model):
     def reference(self) -> str:
         """What its money and its allocation are kept under."""
         return f"request-{self.pk}"
+
+    @property
+    def lapses(self) -> datetime:
+        """When it lapses by itself: undecided, or unanswered while its requester has the turn."""
+        return (self.answer_by or self.until) if self.turn == self.Turn.REQUESTER else self.lapses_at
 
     @property
     def of(self) -> Offering:

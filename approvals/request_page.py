@@ -23,6 +23,7 @@ from approvals.models import Comment, Decision, Evaluation, Request, Step, Task
 from approvals.presenting import (
     ask_link,
     asks,
+    lapse_words,
     offering_link,
     person,
     state_of,
@@ -148,7 +149,7 @@ def sentence(
         State.ENDED: f"{ended} Ask again whenever you need it.",
         State.REJECTED: f"{who} rejected it: {last.reason if last else ''}",
         State.WITHDRAWN: f"{request.requester.name} took it back before it was decided.",
-        State.LAPSED: "Nobody decided in time. Ask again, and say why it matters.",
+        State.LAPSED: lapse_words(request),
         State.FAILED: f"{name}: granted, but could not be set up{where}. {_freed(request)}",
     }
     return words[state]

@@ -64,11 +64,25 @@ def pause(step: Step, *, now: datetime) -> None:
 
 
 def go_on(request: Request, *, now: datetime) -> None:
-    """Let the clock of a paused step run again: its moments move by as long as it stood still."""
+    """Let the clock of a paused step run again: its moments and the lapse move by as long as it stood still.
+
+    No request waits past the end that was asked for.
+    """
     for step in request.steps.filter(version=request.content_version, paused_at__isnull=False):
         stood = now - (step.paused_at or now)
         moved = {name: F(name) + stood for name in MOMENTS}
         Step.objects.filter(pk=step.pk).update(paused_at=None, **moved)
+        request.lapses_at = min(request.until, request.lapses_at + stood)
+        request.save(update_fields=["lapses_at"])
+
+
+def took(step: Step) -> timedelta | None:
+    """How long the deciders of a done step took, without the time in which the requester had the turn."""
+    if step.opened_at is None or step.due_at is None or step.done_at is None:
+        return None
+    # What the due date moved by is how long the clock stood; what is decided over a question stopped it there.
+    stood = step.due_at - step.opened_at - timedelta(hours=step.plan["target"])
+    return max((step.paused_at or step.done_at) - step.opened_at - stood, timedelta(0))
 
 
 def open_next(request: Request, step: Step, needed: Container[int] | None, *, now: datetime) -> Step | None:

@@ -10,7 +10,7 @@ from accounts import people
 from accounts.actions import object_ids
 from accounts.models import User
 from accounts.roles import Permission
-from approvals.document import ENGINEERING_LEADERSHIP, PLATFORM_LEADS
+from approvals.document import ENGINEERING_LEADERSHIP, MANAGERS, PLATFORM_LEADS
 
 RIGHTS: Mapping[str, Permission] = {
     PLATFORM_LEADS: Permission.DECIDE_AS_PLATFORM,
@@ -40,6 +40,11 @@ def sits(user: User, seat: str) -> bool:
     if not user.is_active:
         return False
     return oid in user.groups if sort == "group" else sort == "person" and oid == str(user.oid)
+
+
+def pace_seat(seat: str) -> str:
+    """What a seat's pace is counted under: every manager's is one, as nobody's own is said."""
+    return MANAGERS if seat.startswith("person:") else seat
 
 
 def seats_of(user: User, givers: Iterable[User]) -> list[str]:

@@ -164,7 +164,9 @@ class RequestShortSerializer(serializers.Serializer[Request]):
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
     decided_at = serializers.DateTimeField(allow_null=True)
-    lapses_at = serializers.DateTimeField()
+    lapses_at = serializers.DateTimeField(
+        source="lapses", help_text="Undecided, or unanswered while its requester has the turn."
+    )
 
     def get_stage(self, request: Request) -> State:
         """The state that people see."""

@@ -10,8 +10,11 @@ from django.db.models import Count, F, Q
 from django.db.models.functions import TruncWeek
 
 from allocations.models import Allocation
+from approvals import routing
+from approvals.document import MANAGERS
 from approvals.models import Decision, Evaluation, Request, Step
 from approvals.policy import Outcome
+from approvals.seats import pace_seat
 from approvals.states import State
 
 FEWEST = 5
@@ -131,19 +134,19 @@ def _paces(since: datetime, now: datetime) -> tuple[Pace, ...]:
     steps = Step.objects.filter(opened_at__gte=since).order_by("-opened_at")
     current = Q(request__state=State.WAITING, version=F("request__content_version"))
     rows = steps.filter(Q(done_at__isnull=False) | current)
-    for step in rows.only("seat", "label", "opened_at", "done_at", "due_at", "plan")[:MOST_STEPS]:
+    for step in rows.only("seat", "label", "opened_at", "done_at", "due_at", "paused_at", "plan")[
+        :MOST_STEPS
+    ]:
         # People's own seats are one line: nobody's speed is put on a page.
-        seat = "managers" if step.seat.startswith("person:") else step.seat
-        labels.setdefault(seat, "managers" if seat == "managers" else step.label)
+        seat = pace_seat(step.seat)
+        labels.setdefault(seat, MANAGERS if seat == MANAGERS else step.label)
         end = step.done_at or now
         if step.due_at is not None and end > step.due_at:
             late[seat] += 1
         if step.done_at is None:
             waiting[seat] += 1
-        elif step.opened_at is not None and step.due_at is not None:
-            # What the due date moved by is the time in which the requester had the turn.
-            stood = step.due_at - step.opened_at - timedelta(hours=step.plan["target"])
-            took[seat].append(max((step.done_at - step.opened_at - stood).total_seconds(), 0))
+        elif (length := routing.took(step)) is not None:
+            took[seat].append(length.total_seconds())
     return tuple(_pace(seat, labels[seat], took[seat], waiting[seat], late[seat]) for seat in sorted(labels))
 
 

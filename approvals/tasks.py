@@ -9,14 +9,9 @@ from approvals.models import Request
 
 @shared_task(name="approvals.tasks.lapse")
 def lapse() -> None:
-    """End every request that nobody decided in time, each in a transaction of its own."""
+    """End what nobody decided, or whose question nobody answered, in time, each in a transaction of its own."""
     now = timezone.now()
-    for request_id in (
-        Request.objects.waiting()
-        .filter(lapses_at__lte=now)
-        .order_by("lapses_at")
-        .values_list("pk", flat=True)
-    ):
+    for request_id in Request.objects.overdue(now).values_list("pk", flat=True):
         actions.lapse(request_id, now=now)
 
 

@@ -14,7 +14,7 @@ from allocations.words import moment, usd
 from approvals import deciders, route_words
 from approvals.document import MANAGERS, seat_words
 from approvals.models import Comment, Decision, Request, Step
-from approvals.presenting import asks, usual_wait, usual_words, verdict
+from approvals.presenting import asks, lapse_words, usual_wait, usual_words, verdict
 from notices.actions import tell, tell_channels
 from notices.kinds import NoticeKind
 from notices.message import Message
@@ -56,7 +56,8 @@ def decided(request: Request, decision: str, *, by: User | None, reason: str, no
 
 def asked_back(request: Request, question: str, *, by: User, now: datetime) -> None:
     """Tell the requester that it waits for their answer."""
-    sentence = f"{by.name} asks: {question} The clock stands still until you answer."
+    lapses = f"Unanswered, it lapses on {moment(request.lapses, now)}."
+    sentence = f"{by.name} asks: {question} The clock stands still until you answer. {lapses}"
     said = _message(request, f"A question about {_what(request)}", sentence, action="Answer", now=now)
     _tell(NoticeKind.REQUEST_ASKED_BACK, request, said, to=[request.requester], now=now)
 
@@ -85,11 +86,8 @@ def changed(request: Request, said: str, *, to: Iterable[User], now: datetime) -
 
 
 def lapsed(request: Request, *, now: datetime) -> None:
-    """Tell the requester that nobody decided in time."""
-    said = _message(
-        request, f"Lapsed: {_what(request)}",
-        "Nobody decided in time. Ask again, and say why it matters.", action="Ask again", now=now,
-    )  # fmt: skip
+    """Tell the requester that nobody decided in time, or that their answer did not come."""
+    said = _message(request, f"Lapsed: {_what(request)}", lapse_words(request), action="Ask again", now=now)
     _tell(NoticeKind.REQUEST_LAPSED, request, said, to=[request.requester], now=now)
 
 

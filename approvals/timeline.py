@@ -108,7 +108,9 @@ def coming(
     on = f" on {request.place}" if request.place else ""
     if state is State.WAITING:
         yield from route_words.coming(request, steps)
-        yield _future("Lapses, if nobody has decided", request.lapses_at)
+        asked = request.turn == Request.Turn.REQUESTER
+        until = "it is not answered" if asked else "nobody has decided"
+        yield _future(f"Lapses, if {until}", request.lapses)
         yield _future(f"Ends, when approved; {usd(request.usd)} at most", request.until)
     elif state is State.SETTING_UP:
         yield _now(f"Setting up{on}", why=_task_words(request) or "Usually a few seconds.", tone="moving")

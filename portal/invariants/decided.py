@@ -97,9 +97,9 @@ def is_where_its_record_says(now: datetime) -> Iterator[Finding]:
 
 
 def _stuck(now: datetime) -> Iterator[Finding]:
-    for request in Request.objects.waiting().filter(lapses_at__lte=now - LATE):
+    for request in Request.objects.overdue(now - LATE):
         yield Finding(
-            "I6", request.reference, f"It should have lapsed at {request.lapses_at:%Y-%m-%d %H:%M} and still waits.",
+            "I6", request.reference, f"It should have lapsed at {request.lapses:%Y-%m-%d %H:%M} and still waits.",
             "See whether a worker with its clock runs, and what it logs of approvals.tasks.lapse.",
         )  # fmt: skip
     ever = set(Allocation.objects.order_by().values_list("reference", flat=True).distinct())

@@ -10,6 +10,7 @@ from django.urls import reverse
 from accounts.models import User
 from accounts.roles import Permission
 from allocations.models import Allocation, Brake
+from allocations.words import moment
 from approvals.models import Request
 from approvals.presenting import ask_link
 from approvals.states import State
@@ -73,7 +74,8 @@ def waiting(row: Request) -> Part:
     if row.turn == Request.Turn.REQUESTER:
         return {
             "kind": "change", "what": f"{what}: a question for you", "since": row.updated_at,
-            "advice": "It waits until you answer.", "action": {"label": "Answer", "href": href},
+            "advice": f"Unanswered, it lapses on {moment(row.lapses, row.updated_at)}.",
+            "action": {"label": "Answer", "href": href},
         }  # fmt: skip
     steps = [step for step in row.steps.all() if step.version == row.content_version and step.done_at is None]
     who = steps[0].words if steps else "somebody"

@@ -192,7 +192,10 @@ def test_what_the_clock_did_and_that_it_stands_still_is_said(page: Client, scene
     ):  # fmt: skip
         assert words in said
     ask_back(request.pk, by=scene.elena, expected_version=1, question="Why?", now=timezone.now())
-    assert "The clock stands still since" in shown(page, f"/requests/{request.pk}/")
+    said = shown(page, f"/requests/{request.pk}/")
+    assert "The clock stands still since" in said
+    assert "Lapses, if it is not answered" in said
+    assert "Lapses, if nobody has decided" not in said
 
 
 def test_a_manager_of_no_team_opens_the_request_that_they_decide(scene: Scene) -> None:

@@ -167,6 +167,10 @@ PLANTED: dict[str, tuple[str, str, Callable[[], object]]] = {
     "a request that should have lapsed": (
         "I6", "still waits", lambda: Request.objects.filter(gpus=3).update(lapses_at=NOW)
     ),
+    "a question that should have lapsed": (
+        "I6", "still waits",
+        lambda: Request.objects.filter(gpus=3).update(turn="requester", answer_by=NOW),
+    ),
     "an approval that brought nothing": (
         "I6", "no GPUs were ever held", lambda: plain("DELETE FROM allocations_allocation WHERE gpus = 2")
     ),

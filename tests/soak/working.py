@@ -130,7 +130,7 @@ def by_the_clock(town: Town) -> None:
     ends.sweep(now)
     for pk in list(reminding.due(now)):
         reminding.remind(pk, now=now)
-    waiting = Request.objects.waiting().filter(lapses_at__lte=now).order_by("lapses_at")
+    waiting = Request.objects.overdue(now)
     for pk in list(waiting.values_list("pk", flat=True)):
         approvals.lapse(pk, now=now)
     for pk in clockwork.due(now):
