@@ -6,6 +6,7 @@ from django.db import transaction
 
 from accounts.models import User
 from allocations import share_actions
+from approvals import chasing
 from approvals.models import Task
 from provisioning.models import Isolation, Tenancy
 
@@ -27,7 +28,7 @@ def set_shares(
     if unfinished is not None:
         _drop(unfinished, now=now)
     if tenancy.isolation == Isolation.SUBSCRIPTION:
-        Task.objects.create(kind=Task.Kind.SET_APART, tenancy=tenancy, wanted_by=by, created_at=now)
+        chasing.ask(kind=Task.Kind.SET_APART, tenancy=tenancy, wanted_by=by, now=now)
     return tenancy
 
 

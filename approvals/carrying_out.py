@@ -10,6 +10,7 @@ from accounts.refusals import BadInput, Conflict, NoRight, Stale
 from accounts.roles import Permission
 from accounts.teams import Project
 from allocations import actions as allocations
+from approvals import chasing
 from approvals.ending import release
 from approvals.models import Request, Task
 from approvals.spec import NamespaceSpec
@@ -28,7 +29,7 @@ def carry_out(request: Request, *, gpus: int, actor: Actor, now: datetime, hande
     Of what goes on, `handed_over` GPUs of it, nothing has to be set up.
     """
     if request.of.by_person and not handed_over:
-        Task.objects.create(request=request, created_at=now)
+        chasing.ask(request=request, now=now)
     spec = request.asked
     if isinstance(spec, NamespaceSpec):
         _make_namespace(request, spec, actor=actor, now=now)

@@ -40,6 +40,7 @@ class Thresholds:
     automatic_when_unmeasured: bool = True
     keep_free_gpus: int = 0
     reversible_minutes: int = 10
+    carried_out_hours: int = 24
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,6 +273,8 @@ def _of_thresholds(place: str, numbers: Thresholds) -> Iterator[tuple[str, str]]
         )
     if numbers.window_days < 1 or numbers.longest_days < 1:
         yield f"{place}.window_days", "Write at least one day."
+    if not 1 <= numbers.carried_out_hours <= 9_600:
+        yield f"{place}.carried_out_hours", "Write 1 to 9,600 hours."
     if numbers.least_use_percent > 100:
         yield f"{place}.least_use_percent", "Write a percentage from 0 to 100."
 

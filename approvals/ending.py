@@ -16,6 +16,7 @@ from accounts.roles import Permission
 from allocations import actions as allocations
 from allocations import budgets, money
 from allocations.models import Allocation, Hold
+from approvals import chasing
 from approvals.catalogue import OFFERINGS
 from approvals.models import Request, Task
 from approvals.states import State
@@ -119,7 +120,7 @@ def _close(request: Request, *, actor: Actor, now: datetime) -> None:
         set_up.version += 1
         set_up.save()
     else:
-        Task.objects.create(request=request, kind=Task.Kind.TAKE_DOWN, created_at=now)
+        chasing.ask(request=request, kind=Task.Kind.TAKE_DOWN, now=now)
     Request.objects.filter(pk=request.pk).update(version=request.version + 1, updated_at=now)
     record(Kind.REQUEST_ENDED, actor=actor, subject=("request", request.pk), team_id=request.team_id,
            what=request.given_name)  # fmt: skip

@@ -88,7 +88,7 @@ class Task(models.Model):
     """What a person carries out: taken by somebody, then done, or found impossible.
 
     For an approved request one sets up what was asked for, and another one takes it down when its time is over. For a
-    tenancy one makes the subscription that is to be the team's own.
+    tenancy one makes the subscription that is to be the team's own. Once it is due whoever has it is reminded.
     """
 
     class Kind(models.TextChoices):
@@ -112,6 +112,10 @@ class Task(models.Model):
     note = models.TextField(blank=True, max_length=2000)
     version = models.PositiveIntegerField(default=1)
     created_at = models.DateTimeField()
+    due_at = models.DateTimeField(null=True)
+    escalate_at = models.DateTimeField(null=True)
+    reminded_at = models.DateTimeField(null=True)
+    escalated_at = models.DateTimeField(null=True)
     taken_at = models.DateTimeField(null=True)
     done_at = models.DateTimeField(null=True)
 

@@ -76,6 +76,7 @@ def deciders(policy: Policy) -> list[Part]:
     lines += [
         (f"Over {policy.thresholds.longest_days} days", "nobody"),
         ("More than there are", "nobody"),
+        ("A person carries it out", f"within {policy.thresholds.carried_out_hours} hours"),
         ("Nobody decides", f"it lapses after {policy.lapse_days} days"),
     ]
     return [{"label": label, "text": text} for label, text in lines]

@@ -31,6 +31,11 @@ THRESHOLDS: Mapping[str, Label] = {
     "automatic_when_unmeasured": Label("Counts as used where nothing is measured"),
     "keep_free_gpus": Label("GPUs that stay free", "GPUs"),
     "reversible_minutes": Label("Can be undone within", "minutes"),
+    "carried_out_hours": Label(
+        "Carried out within, where a person does it",
+        "hours",
+        "Then they are reminded, after twice as long leadership is told.",
+    ),
 }
 STEP: Mapping[str, Label] = {
     "by": Label("who decides"),

@@ -1,27 +1,50 @@
-"""Telling people of tasks: who is given one, and whoever asked for what was carried out."""
+"""Telling people of tasks: who may take one, who is given it or is late, and whoever asked for it."""
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from django.urls import reverse
 
 from accounts.models import User
+from allocations.words import moment
 from approvals.models import Task
 from approvals.task_words import what_to_do
-from notices.actions import tell
+from notices.actions import tell, tell_channels
 from notices.kinds import NoticeKind
 from notices.message import Message
+
+
+def tell_open(task: Task, *, to: Iterable[User], now: datetime) -> None:
+    """Tell platform leads and channels that something is to be carried out, inside the transaction that asks for it."""
+    message = Message(
+        title=f"To be carried out: {_what(task)} for {task.team.name}",
+        sentence=f"{task.asker.name} asked for it, and a platform lead carries it out. Whoever does takes it first.",
+        facts=_facts(task, now=now),
+        action="Open the task",
+    )
+    _tell(NoticeKind.TASK_OPEN, task, message, to=to, now=now)
+
+
+def tell_late(task: Task, *, to: Iterable[User], now: datetime) -> None:
+    """Tell whoever should have carried a task out, and who else is given, that its time is over."""
+    who = f"{task.assignee.name} has taken it" if task.assignee else "Nobody has taken it"
+    message = Message(
+        title=f"Late: {_what(task)} for {task.team.name}",
+        sentence=f"{who}, and it is not done yet. {task.asker.name} waits for it.",
+        facts=_facts(task, now=now),
+        action="Open the task",
+    )
+    _tell(NoticeKind.TASK_LATE, task, message, to=to, now=now)
 
 
 def tell_assignee(task: Task, *, by: User, now: datetime) -> None:
     """Tell somebody that a task is theirs, inside the transaction that gives it."""
     if task.assignee is None:
         return
-    name = f" {task.request.given_name}" if task.request is not None else ""
-    what = f"{task.get_kind_display().lower()}{name}"
     message = Message(
-        title=f"For you: {what} for {task.team.name}",
+        title=f"For you: {_what(task)} for {task.team.name}",
         sentence=f"{by.name} gave you this task. {task.asker.name} asked for it.",
-        facts=tuple(what_to_do(task)),
+        facts=_facts(task, now=now),
         action="Open the task",
     )
     tell(
@@ -69,3 +92,19 @@ def _tell_lead(task: Task, *, by: User, now: datetime) -> None:
         NoticeKind.TASK_DONE, to=[task.asker], subject=("tenancy", task.place.pk),
         link=reverse("team", args=[task.team.slug]), message=message, now=now,
     )  # fmt: skip
+
+
+def _what(task: Task) -> str:
+    name = f" {task.request.given_name}" if task.request is not None else ""
+    return f"{task.get_kind_display().lower()}{name}"
+
+
+def _facts(task: Task, *, now: datetime) -> tuple[tuple[str, str], ...]:
+    due = [("To be carried out by", moment(task.due_at, now))] if task.due_at else []
+    return (*what_to_do(task), *due)
+
+
+def _tell(kind: NoticeKind, task: Task, message: Message, *, to: Iterable[User], now: datetime) -> None:
+    about, link = ("task", task.pk), reverse("task", args=[task.pk])
+    tell(kind, to=to, subject=about, link=link, message=message, now=now)
+    tell_channels(kind, subject=about, link=link, message=message, now=now)

@@ -71,6 +71,7 @@ def context(task: Task, *, viewer: User) -> Part:
             {"label": "Asked by", "person": {"name": task.asker.name, "initials": task.asker.initials}},
             _of(task),
             {"label": "Asked for since", "at": task.created_at},
+            *([{"label": "To be carried out by", "at": task.due_at}] if task.due_at else []),
             *([{"label": "Taken", "at": task.taken_at}] if task.taken_at else []),
             *([{"label": "Over", "at": task.done_at}] if task.done_at else []),
         ],

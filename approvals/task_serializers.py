@@ -26,6 +26,14 @@ class TaskSerializer(serializers.Serializer[Task]):
     version = serializers.IntegerField()
     until = serializers.DateTimeField(source="request.until", allow_null=True, default=None)
     created_at = serializers.DateTimeField()
+    due_at = serializers.DateTimeField(
+        allow_null=True, help_text="Until when it should be carried out; then it is asked after."
+    )
+    reminded_at = serializers.DateTimeField(allow_null=True)
+    escalate_at = serializers.DateTimeField(
+        allow_null=True, help_text="When engineering leadership is told that it is late."
+    )
+    escalated_at = serializers.DateTimeField(allow_null=True)
     taken_at = serializers.DateTimeField(allow_null=True)
     done_at = serializers.DateTimeField(allow_null=True)
 

@@ -3,7 +3,7 @@
 from celery import shared_task
 from django.utils import timezone
 
-from approvals import actions, clockwork, ending, free_again
+from approvals import actions, chasing, clockwork, ending, free_again
 from approvals.models import Request
 
 
@@ -17,10 +17,12 @@ def lapse() -> None:
 
 @shared_task(name="approvals.tasks.look_at_routes")
 def look_at_routes() -> None:
-    """Remind, find stand-ins and pass on where it is due, each request in a transaction of its own."""
+    """Remind, find stand-ins and pass on where it is due, each request and each task in a transaction of its own."""
     now = timezone.now()
     for request_id in clockwork.due(now):
         clockwork.look(request_id, now=now)
+    for task_id in chasing.due(now):
+        chasing.look(task_id, now=now)
 
 
 @shared_task(name="approvals.tasks.offer_again")

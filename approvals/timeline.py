@@ -114,8 +114,10 @@ def coming(
         yield _future(f"Ends, when approved; {usd(request.usd)} at most", request.until)
     elif state is State.SETTING_UP:
         yield _now(f"Setting up{on}", why=_task_words(request) or "Usually a few seconds.", tone="moving")
+        yield from _ahead(task_of(request, Task.Kind.SET_UP))
     elif state is State.ENDED and (task := task_of(request, Task.Kind.TAKE_DOWN)) and not task.is_over:
         yield _now("Being taken down" if task.assignee else "To be taken down", why=_who(task), tone="ending")
+        yield from _ahead(task)
     elif state is State.FAILED:
         yield _now("Could not be set up", why=_failure(request), tone="bad")
     elif state is State.ACTIVE:
@@ -132,6 +134,17 @@ def _task_words(request: Request) -> str:
     """Who carries it out, where a person does."""
     task = task_of(request, Task.Kind.SET_UP)
     return _who(task) if task and not task.is_over else ""
+
+
+def _ahead(task: Task | None) -> Iterator[Part]:
+    """What comes while nobody has carried it out."""
+    if task is None or task.is_over or task.due_at is None or task.escalate_at is None:
+        return
+    if task.reminded_at is None:
+        who = f"{task.assignee.name} is" if task.assignee else "platform leads are"
+        yield _future(f"Should be carried out, else {who} reminded", task.due_at)
+    if task.escalated_at is None:
+        yield _future("Engineering leadership is told, if it is not carried out", task.escalate_at)
 
 
 def _who(task: Task) -> str:
@@ -153,6 +166,7 @@ def _carried_out(request: Request) -> Iterator[Part]:
             early = task.created_at < request.until and request.flavor_id is None
             title = "Let go early" if early else "Its time was over"
             yield _past(title, task.created_at, why="Platform leads were asked to take it down.", tone="past")
+        yield from _asked_after(task)
         who = task.assignee.name if task.assignee else ""
         if task.state == Task.State.DONE:
             title = "Taken down" if is_down else "Carried out"
@@ -164,6 +178,14 @@ def _carried_out(request: Request) -> Iterator[Part]:
             yield _past(
                 "Over before it was carried out", task.done_at, why="It has cost nothing.", tone="past"
             )
+
+
+def _asked_after(task: Task) -> Iterator[Part]:
+    why = "It was not carried out yet."
+    if task.reminded_at is not None:
+        yield _past("Reminded of what is to be carried out", task.reminded_at, why=why, tone="waiting")
+    if task.escalated_at is not None:
+        yield _past("Engineering leadership was told", task.escalated_at, why=why, tone="waiting")
 
 
 def _failure(request: Request) -> str:

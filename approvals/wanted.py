@@ -81,11 +81,10 @@ class Wanted:
 
     def ask(self) -> Ask:
         """As the policy sees it."""
-        environment = self.tenancy.environment if self.tenancy else getattr(self.spec, "environment", "")
         return Ask(
             count=self.size.count, gpus_each=self.size.gpus_each, usd_per_hour_each=self.size.usd_per_hour_each,
             until=self.until, offering=self.offering.key, name=self.offering.name,
-            environment="production" if self.offering.key == "endpoint" else environment,
+            environment=environment_of(self.offering, self.spec, self.tenancy),
             flavor=self.flavor.name if self.flavor else "", tier=self.team.tier,
             reversible_minutes=self.offering.reversible_minutes, by_person=self.offering.by_person,
             decided_by_people=self.setting.gate == Gate.APPROVAL, least=self.spec.least(),
@@ -100,6 +99,13 @@ class Wanted:
     def on(self, flavor: Flavor) -> "Wanted":
         """The same with the flavor as it is now, under a lock."""
         return replace(self, flavor=flavor, cluster=flavor.cluster)
+
+
+def environment_of(offering: Offering, spec: Spec, tenancy: Tenancy | None) -> str:
+    """In which environment an ask is judged; empty for what has none."""
+    if offering.key == "endpoint":
+        return "production"
+    return tenancy.environment if tenancy else str(getattr(spec, "environment", ""))
 
 
 def arrival_on(cluster: Cluster | None) -> Arrival:

@@ -17,6 +17,8 @@ class NoticeKind(StrEnum):
     REQUEST_LAPSED = "request_lapsed"
     REQUEST_WITHDRAWN = "request_withdrawn"
     REQUEST_OFFERED_AGAIN = "request_offered_again"
+    TASK_OPEN = "task_open"
+    TASK_LATE = "task_late"
     TASK_ASSIGNED = "task_assigned"
     TASK_DONE = "task_done"
     ALLOCATION_ENDING = "allocation_ending"
@@ -83,6 +85,8 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.REQUEST_LAPSED: "Your request lapsed, because nobody decided in time",
     NoticeKind.REQUEST_WITHDRAWN: "A request that waited for you was taken back",
     NoticeKind.REQUEST_OFFERED_AGAIN: "What you asked for has become free",
+    NoticeKind.TASK_OPEN: "Work waits for a platform lead to carry it out",
+    NoticeKind.TASK_LATE: "Work that a person carries out is late",
     NoticeKind.TASK_ASSIGNED: "Work was assigned to you",
     NoticeKind.TASK_DONE: "Work for your request was done",
     NoticeKind.ALLOCATION_ENDING: "GPUs of your team end soon",

@@ -1,4 +1,4 @@
-"""Further kinds of notice: drift, ends, departures, requests taken back, places that are tried no more."""
+"""Further kinds of notice: drift, ends, departures, requests taken back, work to carry out, places that are tried no more."""
 
 from django.conf import settings
 from django.db import migrations, models
@@ -34,6 +34,8 @@ class Migration(migrations.Migration):
                     ("request_lapsed", "Your request lapsed, because nobody decided in time"),
                     ("request_withdrawn", "A request that waited for you was taken back"),
                     ("request_offered_again", "What you asked for has become free"),
+                    ("task_open", "Work waits for a platform lead to carry it out"),
+                    ("task_late", "Work that a person carries out is late"),
                     ("task_assigned", "Work was assigned to you"),
                     ("task_done", "Work for your request was done"),
                     ("allocation_ending", "GPUs of your team end soon"),
@@ -65,6 +67,8 @@ class Migration(migrations.Migration):
                     ("request_lapsed", "Your request lapsed, because nobody decided in time"),
                     ("request_withdrawn", "A request that waited for you was taken back"),
                     ("request_offered_again", "What you asked for has become free"),
+                    ("task_open", "Work waits for a platform lead to carry it out"),
+                    ("task_late", "Work that a person carries out is late"),
                     ("task_assigned", "Work was assigned to you"),
                     ("task_done", "Work for your request was done"),
                     ("allocation_ending", "GPUs of your team end soon"),
@@ -98,6 +102,8 @@ class Migration(migrations.Migration):
                             "request_lapsed",
                             "request_withdrawn",
                             "request_offered_again",
+                            "task_open",
+                            "task_late",
                             "task_assigned",
                             "task_done",
                             "allocation_ending",
@@ -133,6 +139,8 @@ class Migration(migrations.Migration):
                             "request_lapsed",
                             "request_withdrawn",
                             "request_offered_again",
+                            "task_open",
+                            "task_late",
                             "task_assigned",
                             "task_done",
                             "allocation_ending",

@@ -120,6 +120,7 @@ NUMBERS: dict[str, st.SearchStrategy[Any]] = {
     "automatic_when_unmeasured": st.booleans(),
     "keep_free_gpus": st.integers(0, 8),
     "reversible_minutes": st.integers(1, 90),
+    "carried_out_hours": st.integers(1, 9_600),
 }
 WHERES = st.builds(
     Where,

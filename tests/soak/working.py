@@ -9,7 +9,7 @@ from allocations import reminding, unheld, use
 from allocations.in_step import keep_in_step
 from allocations.models import Budget
 from approvals import actions as approvals
-from approvals import clockwork, ending, free_again
+from approvals import chasing, clockwork, ending, free_again
 from approvals.models import Request
 from onboarding import leaving_sweep
 from provisioning import pace
@@ -135,6 +135,8 @@ def by_the_clock(town: Town) -> None:
         approvals.lapse(pk, now=now)
     for pk in clockwork.due(now):
         clockwork.look(pk, now=now)
+    for pk in chasing.due(now):
+        chasing.look(pk, now=now)
     for pk in list(ending.due(now).values_list("pk", flat=True)):
         ending.end(pk, now=now)
     leaving_sweep.sweep(now=now)
