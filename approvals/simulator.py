@@ -12,12 +12,13 @@ from accounts.models import User
 from accounts.refusals import BadInput
 from allocations.money import NOTHING, Amount
 from allocations.words import hours, usd
+from approvals import windows
 from approvals.boundless import boundless
 from approvals.document import Policy
-from approvals.models import Evaluation, Request
+from approvals.models import Evaluation, PolicyVersion, Request
 from approvals.policy import Evaluation as Answer
-from approvals.policy import Outcome
-from approvals.standing import derive
+from approvals.policy import Outcome, evaluate
+from approvals.standing import policy_of, stored_in
 from approvals.states import State
 
 BATCH = 1000
@@ -26,7 +27,7 @@ SHOWN = 200
 LEAST_ASKS = 5
 AUTOMATIC, PEOPLE, IMPOSSIBLE = (outcome.value for outcome in Outcome)
 CANNOT_KNOW = (
-    "A replay judges each ask on what was held, free, left and counted when it came; what this policy would have "
+    "A replay judges each ask on what was held, free, left and granted when it came; what this policy would have "
     "changed for the asks after it, and asks that were refused at once and never stored, it cannot know."
 )
 
@@ -95,7 +96,8 @@ class Simulation:
 def simulate(policy: Policy, *, days: int, now: datetime, who: User) -> Simulation:
     """Replay the first answer to every version of what was asked in the last days (1 to 365), of teams `who` sees.
 
-    One query for each thousand asks; nothing is written. Raises BadInput for other days.
+    What fell into the windows then is counted again where this policy's are longer or shorter. One query for each
+    thousand asks and one for their windows; nothing is written. Raises BadInput for other days.
     """
     if not 1 <= days <= LONGEST_DAYS:
         raise BadInput(f"Write 1 to {LONGEST_DAYS} days.", code="out_of_range", field="days")
@@ -104,7 +106,10 @@ def simulate(policy: Policy, *, days: int, now: datetime, who: User) -> Simulati
     first = seen.filter(~_another(id__lt=OuterRef("id")), at__gte=since, at__lte=now)
     last = seen.filter(~_another(id__gt=OuterRef("id")), content_version=F("request__content_version"))
     waiting = last.filter(request__state=State.WAITING)
-    return Simulation(days, since, past=_replayed(first, policy), waiting=_replayed(waiting, policy))
+    versions = {row.number: policy_of(row) for row in PolicyVersion.objects.all()}
+    return Simulation(
+        days, since, past=_replayed(first, policy, versions), waiting=_replayed(waiting, policy, versions)
+    )
 
 
 def because(stored: Mapping[str, Any], answer: Answer) -> str:
@@ -149,24 +154,27 @@ def _another(**when: Any) -> Exists:
     return Exists(Evaluation.objects.filter(same, **when))
 
 
-def _replayed(rows: QuerySet[Evaluation], policy: Policy) -> Replay:
+def _replayed(rows: QuerySet[Evaluation], policy: Policy, versions: Mapping[int, Policy]) -> Replay:
     replay = Replay()
-    for request_id, answer, inputs in _streamed(rows):
-        replay.add(request_id, answer, derive(inputs, policy))
+    for batch in _batches(rows):
+        gathered = [(_judged(*each), versions.get(each[-1]["policy"])) for each in batch]
+        for row in windows.counted_by(policy, gathered):
+            replay.add(row.request_id, row.answer, evaluate(row.ask, row.standing, policy))
     return replay
 
 
-def _streamed(rows: QuerySet[Evaluation]) -> Iterator[tuple[int, Any, Any]]:
-    """Batch by batch in the order of their making, so that a year of asks is never in memory at once."""
+def _judged(request_id: int, team_id: int, person_id: int, answer: Any, inputs: Any) -> windows.Judged:
+    return windows.Judged(request_id, team_id, person_id, answer, *stored_in(inputs))
+
+
+def _batches(rows: QuerySet[Evaluation]) -> Iterator[list[tuple[int, int, int, Any, Any]]]:
+    """In the order of their making, so that a year of asks is never in memory at once."""
+    columns = ("id", "request_id", "request__team_id", "request__requester_id", "answer", "inputs")
     after = 0
     while True:
-        batch = list(
-            rows.filter(id__gt=after)
-            .order_by("id")
-            .values_list("id", "request_id", "answer", "inputs")[:BATCH]
-        )
-        for _, request_id, answer, inputs in batch:
-            yield request_id, answer, inputs
+        batch = list(rows.filter(id__gt=after).order_by("id").values_list(*columns)[:BATCH])
+        if batch:
+            yield [each[1:] for each in batch]
         if len(batch) < BATCH:
             return
         after = batch[-1][0]

@@ -150,7 +150,12 @@ def hash_of(inputs: Mapping[str, Any]) -> str:
 
 def derive(inputs: Mapping[str, Any], policy: Policy) -> Evaluation:
     """The answer that a policy gives to stored inputs: the same as was stored, for the policy that gave it."""
-    return evaluate(ASK.validate_python(inputs["ask"]), STANDING.validate_python(inputs["standing"]), policy)
+    return evaluate(*stored_in(inputs), policy)
+
+
+def stored_in(inputs: Mapping[str, Any]) -> tuple[Ask, Standing]:
+    """The ask and everything that was gathered for it, as an evaluation stored them."""
+    return ASK.validate_python(inputs["ask"]), STANDING.validate_python(inputs["standing"])
 
 
 def answer_of(evaluation: Evaluation) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from approvals.models import Evaluation, PolicyVersion, Request
 from approvals.policy import Ask, Outcome, Standing, evaluate
 from approvals.simulator import AUTOMATIC, IMPOSSIBLE, PEOPLE, Simulation, because, simulate
 from approvals.standing import answer_of, derive, inputs_of, policy_in_force
+from tests import factories
 from tests.approvals.policies import in_force
 from tests.scene import DAY, NOW, Scene
 
@@ -148,6 +149,41 @@ def test_what_waits_is_judged_again_on_what_was_last_known(scene: Scene) -> None
     assert (found.asks, found.moved(AUTOMATIC)[0]) == (1, 1)
 
 
+def test_another_window_counts_what_was_granted_in_it_again(scene: Scene) -> None:
+    for days_ago in (20, 12, 4):
+        factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=2, now=NOW - days_ago * DAY)
+    assert replay(scene, but(window_gpus_team=2)).past.differs == 0
+    found = replay(scene, but(window_days=30, window_gpus_team=2, window_gpus_person=None)).past
+    assert found.counts == {(AUTOMATIC, AUTOMATIC): 1, (AUTOMATIC, PEOPLE): 2}
+    assert [each.because for each in found.differing] == [
+        "4 GPUs within 30 days: automatic up to 6 of a team → automatic up to 2 of a team",
+        "6 GPUs within 30 days: automatic up to 6 of a team → automatic up to 2 of a team",
+    ]
+    person = replay(scene, but(window_days=30, window_gpus_team=9, window_gpus_person=4)).past
+    assert person.counts == {(AUTOMATIC, AUTOMATIC): 2, (AUTOMATIC, PEOPLE): 1}
+
+
+def test_a_shorter_window_forgets_and_another_teams_asks_never_count(scene: Scene) -> None:
+    other = factories.team("Speech")
+    place = factories.tenancy(other, scene.flavor.cluster)
+    factories.join(other, scene.mallory)
+    for day in range(3):
+        scene.ask(2, now=NOW - 3 * DAY + day * DAY)
+        factories.request(scene.mallory, place, scene.flavor, gpus=1, now=NOW - 3 * DAY + day * DAY)
+    waits = scene.ask(2)
+    assert waits.state == "waiting"
+    found = replay(scene, but(window_days=1)).past
+    assert (found.asks, found.differs) == (7, 1)
+    assert [(each.request_id, each.after) for each in found.differing] == [(waits.pk, AUTOMATIC)]
+
+
+def test_of_one_moment_what_was_asked_before_counts(scene: Scene) -> None:
+    for _ in range(3):
+        scene.ask(2)
+    found = replay(scene, but(window_days=8, window_gpus_team=4)).past
+    assert found.counts == {(AUTOMATIC, AUTOMATIC): 2, (AUTOMATIC, PEOPLE): 1}
+
+
 def test_a_person_sees_the_asks_of_the_teams_they_see(scene: Scene) -> None:
     scene.ask(4)
     assert simulate(FIRST, days=30, now=NOW + DAY, who=scene.mallory).past.asks == 0
@@ -174,7 +210,11 @@ def test_it_is_a_query_a_batch_however_many_asks_there_are(
         with CaptureQueriesContext(connection) as queries:
             found = replay(scene, but(automatic_gpus=4))
         counts.append((found.past.asks, len(queries)))
-    assert counts == [(19, 2 + 1), (199, 20 + 1)]
+    # For what was asked, for what waits, and one for the versions of the policy.
+    assert counts == [(19, 2 + 1 + 1), (199, 20 + 1 + 1)]
+    with CaptureQueriesContext(connection) as queries:
+        replay(scene, but(window_days=30))
+    assert len(queries) == 2 * (20 + 1) + 1
 
 
 def test_a_thousand_asks_take_a_moment(scene: Scene) -> None:
