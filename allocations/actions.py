@@ -52,10 +52,8 @@ def issue(*, tenancy: Tenancy, flavor: Flavor, gpus: int, reference: str, until:
     """
     needed = gpus - handed_over
     if needed and not flavor.take(needed):
-        raise Conflict(
-            f"Fewer than {needed} × {flavor.product} are free on {flavor.cluster.name}.",
-            code="not_enough_free",
-        )
+        fewer = f"Fewer than {needed} × {flavor.product} are free on {flavor.cluster.name}."
+        raise Conflict(fewer, code="not_enough_free")
     locked = Tenancy.objects.select_for_update(no_key=True).get(pk=tenancy.pk)
     if not flavors_for(locked).filter(pk=flavor.pk).exists():
         raise Conflict("These GPUs are not for this team.", code="not_for_this_team", field="flavor")

@@ -15,6 +15,7 @@ from accounts.roles import Permission
 from accounts.teams import TeamScopedQuerySet
 from allocations.models import Allocation
 from approvals.catalogue import CHOICES, OFFERINGS, Offering, title
+from approvals.comments import Comment
 from approvals.offers import OfferingSetting, Task
 from approvals.policy import Outcome
 from approvals.policy_versions import PolicyDraft, PolicyVersion
@@ -228,21 +229,6 @@ class Revision(models.Model):
 
     def __str__(self) -> str:
         return f"{self.request_id} version {self.number}"
-
-
-class Comment(models.Model):
-    """Something said about a request by somebody who sees it; append-only."""
-
-    request = models.ForeignKey(Request, models.PROTECT, related_name="comments")
-    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
-    text = models.TextField(max_length=2000)
-    at = models.DateTimeField()
-
-    class Meta:
-        ordering = ["at", "id"]
-
-    def __str__(self) -> str:
-        return f"{self.request_id} comment"
 
 
 class Evaluation(models.Model):
