@@ -1,6 +1,6 @@
 """What changes about requests: asked, previewed, withdrawn, answered.
 
-Locks are taken in one order: request, budgets, flavor, tenancy, audit chain.
+Locks are taken in one order: request, budgets, person, flavor, tenancy, audit chain.
 """
 
 from collections import defaultdict
@@ -144,7 +144,7 @@ def submit(wanted: Wanted, *, by: User, now: datetime) -> Request:
     Raises Refused, with nothing saved, for what nobody could approve as it stands.
     """
     check(wanted, by=by, now=now)
-    wanted = locked(wanted, now=now)
+    wanted = locked(wanted, person=by, now=now)
     renewing.check(wanted, now=now)
     judged = judge(wanted, person=by, now=now)
     check_answer(judged.answer, reason=wanted.reason, field=wanted.spec.counted)
@@ -306,10 +306,15 @@ def parts_of(request: Request, judged: Judged, *, now: datetime) -> dict[date, m
     )
 
 
-def locked(wanted: Wanted, *, now: datetime) -> Wanted:
-    """Lock the team's budgets, then the flavor; the same ask with the flavor as it is under the lock."""
+def locked(wanted: Wanted, *, now: datetime, person: User | None = None) -> Wanted:
+    """Lock the team's budgets, then the flavor; the same ask with the flavor as it is under the lock.
+
+    With `person`, whose window an automatic answer counts in, they are locked in between: they may ask for two teams.
+    """
     months = money.by_month(gpus=1, usd_per_hour=Decimal(1), start=now, end=wanted.until)
     budgets.lock_all(wanted.team, sorted(months))
+    if person is not None:
+        list(User.objects.select_for_update(of=("self",), no_key=True).filter(pk=person.pk).values_list("pk"))
     if wanted.flavor is None:
         return wanted
     flavors = Flavor.objects.select_for_update(of=("self",), no_key=True).select_related("cluster")

@@ -25,7 +25,10 @@ def boundless(policy: Policy) -> tuple[str, ...]:
     seen: dict[str, list[str]] = {}
     for where in (Where(), *(override.where for override in policy.overrides)):
         for ask in _asks(where, policy):
-            standing = Standing(now=START, free_gpus=10**6, total_gpus=10**6, budget=_plenty(ask.until))
+            standing = Standing(
+                now=START, free_gpus=10**6, total_gpus=10**6, budget=_plenty(ask.until), recent_team_usd=Decimal(0),
+                recent_person_usd=Decimal(0),
+            )  # fmt: skip
             answer = evaluate(ask, standing, policy)
             if answer.outcome is Outcome.AUTOMATIC:
                 size = f"{MANY} GPUs for {(ask.until - START).days} days ({usd(answer.usd)})"

@@ -34,6 +34,8 @@ class Thresholds:
     window_days: int = 7
     window_gpus_team: int = 6
     window_gpus_person: int | None = 6
+    window_usd_team: Decimal | None = Decimal(4500)
+    window_usd_person: Decimal | None = Decimal(4500)
     automatic_environments: tuple[Literal["dev", "test", "production"], ...] = ("dev", "test")
     automatic_beyond_soft_budget: bool = True
     least_use_percent: int = 50

@@ -33,7 +33,7 @@ AT_ONCE = {
     Arrival.PROPOSED: "A pull request opens in about 5 seconds, yours once it is merged.",
 }
 # Rules that time alone may mend: what is taken now comes back, what was asked lately falls out of the windows.
-MENDED_BY_TIME = frozenset({"free", "after", "window", "window_person"})
+MENDED_BY_TIME = frozenset({"free", "after", "window", "window_person", "window_usd", "window_usd_person"})
 
 
 class Outcome(StrEnum):
@@ -142,7 +142,13 @@ def _after(standing: Standing, event: Coming) -> Standing:
         standing, now=event.at, free_gpus=free, held_gpus=standing.held_gpus,
         recent_team_gpus=standing.recent_team_gpus - event.team,
         recent_person_gpus=standing.recent_person_gpus - event.person,
+        recent_team_usd=_less(standing.recent_team_usd, event.team_usd),
+        recent_person_usd=_less(standing.recent_person_usd, event.person_usd),
     )  # fmt: skip
+
+
+def _less(known: Decimal | None, usd: Decimal) -> Decimal | None:
+    return None if known is None else known - usd
 
 
 def _fits(ask: Ask, standing: Standing, policy: Policy) -> int:

@@ -21,7 +21,7 @@ AMOUNT = re.compile(r"[0-9]{1,10}(\.[0-9]{1,4})?", re.ASCII)
 LONGEST_WHY = 200
 CODE = {"rows": 8, "spellcheck": "false", "class": "font-mono", "autocapitalize": "off"}
 CHOICES = ("automatic_environments", "automatic_beyond_soft_budget", "automatic_when_unmeasured")
-EMPTY_IS_NO_LIMIT = ("automatic_gpu_hours", "window_gpus_person")
+EMPTY_IS_NO_LIMIT = ("automatic_gpu_hours", "window_gpus_person", "window_usd_team", "window_usd_person")
 USUAL_DAYS = 30
 
 

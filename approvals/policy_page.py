@@ -50,6 +50,7 @@ def rules(numbers: Thresholds) -> list[Part]:
             f"Within {numbers.window_days} days",
             f"up to {gpus(numbers.window_gpus_team)} of a team{person} were automatic",
         ),
+        (f"Money within {numbers.window_days} days", _window_usd(numbers)),
         ("Environment", " or ".join(numbers.automatic_environments) or "none"),
         ("Undone", f"within {numbers.reversible_minutes} minutes"),
         (
@@ -60,6 +61,16 @@ def rules(numbers: Thresholds) -> list[Part]:
         ("Free", "enough of that kind are free now" + _kept(numbers)),
     ]
     return [{"label": label, "text": text} for label, text in lines]
+
+
+def _window_usd(numbers: Thresholds) -> str:
+    team, person = numbers.window_usd_team, numbers.window_usd_person
+    parts = [
+        f"{usd(most)} of a {whose}"
+        for most, whose in ((team, "team"), (person, "person"))
+        if most is not None
+    ]
+    return f"up to {', '.join(parts)} were automatic" if parts else "any amount"
 
 
 def _kept(numbers: Thresholds) -> str:
@@ -97,7 +108,7 @@ def example(count: int, days: int, environment: str, *, policy: Policy, now: dat
     months = money.by_month(gpus=1, usd_per_hour=PRICE, start=now, end=until)
     whole = Decimal(12_000)
     standing = Standing(
-        now=now, free_gpus=24, total_gpus=24,
+        now=now, free_gpus=24, total_gpus=24, recent_team_usd=Decimal(0), recent_person_usd=Decimal(0),
         budget={month: money.Left(whole, whole) for month in months},
     )  # fmt: skip
     ask = Ask(count=count, until=until, environment=environment, flavor="a100", usd_per_hour_each=PRICE)

@@ -25,6 +25,8 @@ THRESHOLDS: Mapping[str, Label] = {
     "window_days": Label("Window that looks back", "days", "So that ten small requests are one large one."),
     "window_gpus_team": Label("Automatic in the window, of a team", "GPUs"),
     "window_gpus_person": Label("Automatic in the window, of a person", "GPUs", "Empty for any number."),
+    "window_usd_team": Label("Automatic in the window, of a team", "USD", "Empty for any amount."),
+    "window_usd_person": Label("Automatic in the window, of a person", "USD", "Empty for any amount."),
     "automatic_environments": Label("Environments"),
     "automatic_beyond_soft_budget": Label("Automatic when a budget comes close to its limit"),
     "least_use_percent": Label("Use of what is held, at least", "%", "0 asks for none."),

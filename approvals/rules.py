@@ -61,12 +61,14 @@ class Ask:
 
 
 class Coming(NamedTuple):
-    """What changes by itself at a moment: GPUs that come back, and GPUs that fall out of the windows."""
+    """What changes by itself at a moment: GPUs that come back, and GPUs and USD that fall out of the windows."""
 
     at: datetime
     free: int = 0
     team: int = 0
     person: int = 0
+    team_usd: Decimal = Decimal(0)
+    person_usd: Decimal = Decimal(0)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,13 +76,16 @@ class Standing:
     """Everything the policy may look at, gathered beforehand.
 
     `free_gpus` and `total_gpus` are None for what takes no GPUs of a pool, `use_percent` where nothing was measured.
-    `own_gpus` are held already and go on with the ask, so that it takes only the others from the pool.
+    `own_gpus` are held already and go on with the ask, so that it takes only the others from the pool. The USD that the
+    policy granted lately are None in what was gathered before they were counted: then they say nothing.
     """
 
     now: datetime
     held_gpus: int = 0
     recent_team_gpus: int = 0
     recent_person_gpus: int = 0
+    recent_team_usd: Decimal | None = None
+    recent_person_usd: Decimal | None = None
     free_gpus: int | None = None
     total_gpus: int | None = None
     use_percent: Decimal | None = None
@@ -126,6 +131,8 @@ def applied(
     if gpus:
         yield from _gpus(gpus, standing, limits, total)
     yield Rule("money", total.usd <= limits.automatic_usd, total.usd, limits.automatic_usd)
+    if total.usd:
+        yield from _window_usd(total.usd, standing, limits)
     if ask.environment:
         allowed = limits.automatic_environments
         yield Rule("environment", ask.environment in allowed, ask.environment, allowed)
@@ -179,6 +186,15 @@ def _gpus(gpus: int, standing: Standing, limits: "Thresholds", total: Amount) ->
         use, least = standing.use_percent, limits.least_use_percent
         holds = limits.automatic_when_unmeasured if use is None else use >= least
         yield Rule("use", holds, (use, standing.held_gpus), (least, limits.automatic_when_unmeasured))
+
+
+def _window_usd(usd: Decimal, standing: Standing, limits: "Thresholds") -> Iterator[Rule]:
+    for code, granted, most in (
+        ("window_usd", standing.recent_team_usd, limits.window_usd_team),
+        ("window_usd_person", standing.recent_person_usd, limits.window_usd_person),
+    ):
+        if granted is not None and most is not None:
+            yield Rule(code, granted + usd <= most, (granted + usd, limits.window_days), most)
 
 
 def count_of(number: int) -> str:
@@ -241,6 +257,13 @@ WORDS: Mapping[str, tuple[Words, Words]] = {
     "window_person": (
         lambda v, b: f"{count_of(v[0])} of one person within {v[1]} days",
         lambda v, b: f"automatic up to {b} of a person",
+    ),
+    "window_usd": (
+        lambda v, b: f"${v[0]:,.0f} within {v[1]} days", lambda v, b: f"automatic up to ${b:,.0f} of a team",
+    ),
+    "window_usd_person": (
+        lambda v, b: f"${v[0]:,.0f} of one person within {v[1]} days",
+        lambda v, b: f"automatic up to ${b:,.0f} of a person",
     ),
     "use": (_use_text, _use_limit),
     "environment": (lambda v, b: f"{v} environment", lambda v, b: "automatic in " + (", ".join(b) or "none")),

@@ -4,9 +4,10 @@ import hashlib
 import json
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from decimal import Decimal
 from functools import lru_cache
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import OuterRef, Subquery, Sum
 from pydantic import TypeAdapter
@@ -51,21 +52,19 @@ def gather(wanted: Wanted, *, person: User, policy: Policy, now: datetime, own: 
 
     `own` is the reference of the request being judged: what it has set aside already counts as left.
     """
-    limits = _limits(wanted, policy)
+    since = now - timedelta(days=_limits(wanted, policy).window_days)
     months = sorted(money.by_month(gpus=1, usd_per_hour=wanted.size.usd_per_hour_each, start=now,
                                    end=max(wanted.until, now) + HORIZON))  # fmt: skip
     flavor, tenancy = wanted.flavor, wanted.tenancy
-    held = recent_team = recent_person = 0
-    if wanted.gpus and limits is not None:
-        since = now - timedelta(days=limits.window_days)
-        held, recent_team, recent_person = _gpus(wanted, person, since=since)
+    held, of_team, of_person = _lately(wanted, person, since=since)
     in_use = None
     if held and flavor is not None and tenancy is not None:
         in_use = use.measured(tenancy.pk, flavor.pk, now=now)
     own_gpus, freed = standing_of(wanted, now=now)
     left = budgets.left_by_month(wanted.team, months, own=own)
     return Standing(
-        now=now, held_gpus=held, recent_team_gpus=recent_team, recent_person_gpus=recent_person,
+        now=now, held_gpus=held, recent_team_gpus=of_team.gpus, recent_person_gpus=of_person.gpus,
+        recent_team_usd=of_team.usd, recent_person_usd=of_person.usd,
         free_gpus=flavor.free if flavor else None, total_gpus=flavor.gpus_total if flavor else None,
         use_percent=in_use, own_gpus=own_gpus,
         budget={month: part.and_freed(freed.get(month, money.NOTHING)) for month, part in left.items()},
@@ -82,18 +81,39 @@ def coming(wanted: Wanted, *, person: User, policy: Policy, now: datetime) -> tu
         )
         events += [Coming(at, free=gpus) for at, gpus in ends.values_list("kept_until", "gpus")]
     for given, seen in ((_given_to_team(wanted.team), "team"), (_given_to(person), "person")):
-        for at, gpus in given.filter(at__gte=now - window).values_list("at", "request__gpus"):
-            events.append(Coming(at + window + MOMENT, **{seen: gpus}))
+        for at, gpus, usd in given.filter(at__gte=now - window).values_list("at", "request__gpus", "usd"):
+            events.append(Coming(at + window + MOMENT, **{seen: gpus, f"{seen}_usd": usd}))
     events.sort(key=lambda event: event.at)
     return tuple(
-        Coming(at, *(sum(each) for each in zip(*(event[1:] for event in together), strict=True)))
+        Coming(at, *map(sum, zip(*(event[1:] for event in together), strict=True)))  # type: ignore[arg-type]
         for at, together in groupby(events, key=lambda event: event.at)
     )
 
 
-def given_lately(person: User, *, since: datetime) -> int:
-    """GPUs that the policy alone gave to this person's asks since a moment."""
-    return int(_given_to(person).filter(at__gte=since).aggregate(gpus=Sum("request__gpus"))["gpus"] or 0)
+class Given(NamedTuple):
+    """What the policy alone gave: GPUs, and USD for the whole time of each ask."""
+
+    gpus: int
+    usd: Decimal
+
+    def plus(self, other: "Given") -> "Given":
+        """Both together."""
+        return Given(self.gpus + other.gpus, self.usd + other.usd)
+
+    def minus(self, other: "Given") -> "Given":
+        """What is left without the other."""
+        return Given(self.gpus - other.gpus, self.usd - other.usd)
+
+    @classmethod
+    def of(cls, gpus: int | None, usd: Decimal | None) -> "Given":
+        """Sums as the database adds them up; nothing adds up to NULL."""
+        return cls(int(gpus or 0), usd or Decimal(0))
+
+
+def given_lately(person: User, *, since: datetime) -> Given:
+    """What the policy alone gave to this person's asks since a moment."""
+    sums = _given_to(person).filter(at__gte=since).aggregate(gpus=Sum("request__gpus"), usd=Sum("usd"))
+    return Given.of(sums["gpus"], sums["usd"])
 
 
 def _limits(wanted: Wanted, policy: Policy) -> Thresholds:
@@ -109,28 +129,28 @@ def _given_to(person: User) -> Any:
     return Decision.objects.filter(request__requester=person, by=None, verdict=Decision.Verdict.APPROVE)
 
 
-def _gpus(wanted: Wanted, person: User, *, since: datetime) -> tuple[int, int, int]:
-    """GPUs the team holds of this flavor here, and those the policy alone gave to the team and the person lately.
+def _lately(wanted: Wanted, person: User, *, since: datetime) -> tuple[int, Given, Given]:
+    """GPUs the team holds of this flavor here, and what the policy alone gave to the team and the person lately.
 
     The latter on any cluster and of any kind: ten small asks are one large one.
     """
     held = Allocation.objects.live().filter(team=OuterRef("pk"), tenancy=wanted.tenancy, flavor=wanted.flavor)
     given = Decision.objects.filter(by=None, verdict=Decision.Verdict.APPROVE, at__gte=since)
     of_team = given.filter(request__team=OuterRef("pk"))
-    of_person = (
-        given.filter(request__requester=person).order_by().values("by").annotate(all=Sum("request__gpus"))
-    )
+    of_person = given.filter(request__requester=person).order_by().values("by")
     row = (
         Team.objects.order_by()
         .filter(pk=wanted.team.pk)
         .values_list(
             total(held, Sum("gpus"), by="team"),
             total(of_team, Sum("request__gpus"), by="request__team"),
-            Subquery(of_person.values("all")[:1]),
+            total(of_team, Sum("usd"), by="request__team"),
+            Subquery(of_person.annotate(all=Sum("request__gpus")).values("all")[:1]),
+            Subquery(of_person.annotate(all=Sum("usd")).values("all")[:1]),
         )
         .get()
     )
-    return int(row[0] or 0), int(row[1] or 0), int(row[2] or 0)
+    return int(row[0] or 0), Given.of(row[1], row[2]), Given.of(row[3], row[4])
 
 
 def inputs_of(ask: Ask, standing: Standing, version: PolicyVersion) -> tuple[dict[str, Any], str]:

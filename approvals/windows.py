@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from decimal import Decimal
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -13,9 +14,11 @@ from django.db.models import Q
 from approvals.document import Policy, Thresholds
 from approvals.models import Decision
 from approvals.policy import Ask, Standing
+from approvals.standing import Given
 
 Whose = tuple[str, int]  # "team" or "person", and which
 Place = tuple[datetime, int]  # a moment and, of what happened then, the request
+NOTHING = Given(0, Decimal(0))
 
 
 class Judged(NamedTuple):
@@ -34,7 +37,7 @@ class Grants:
     """Everything that the policy granted by itself, by whom it was for, oldest first and added up."""
 
     places: dict[Whose, list[Place]]
-    sums: dict[Whose, list[int]]
+    sums: dict[Whose, list[Given]]
 
     @classmethod
     def of(cls, rows: Sequence[Judged], *, longest: timedelta) -> "Grants":
@@ -44,24 +47,25 @@ class Grants:
             Q(request__team__in={row.team_id for row in rows}) | Q(requester__in={row.person_id for row in rows}),
             by=None, verdict=Decision.Verdict.APPROVE, at__gte=min(moments) - longest, at__lte=max(moments),
         )  # fmt: skip
-        by: dict[Whose, list[tuple[Place, int]]] = defaultdict(list)
-        columns = ("at", "request_id", "request__team_id", "requester_id", "request__gpus")
-        for at, request, team, person, gpus in found.order_by("at", "request_id").values_list(*columns):
-            by["team", team].append(((at, request), gpus))
-            by["person", person].append(((at, request), gpus))
+        by: dict[Whose, list[tuple[Place, Given]]] = defaultdict(list)
+        columns = ("at", "request_id", "request__team_id", "requester_id", "request__gpus", "usd")
+        for at, request, team, person, gpus, usd in found.order_by("at", "request_id").values_list(*columns):
+            by["team", team].append(((at, request), Given(gpus, usd)))
+            by["person", person].append(((at, request), Given(gpus, usd)))
         return cls(
             {whose: [place for place, _ in parts] for whose, parts in by.items()},
-            {whose: [0, *accumulate(gpus for _, gpus in parts)] for whose, parts in by.items()},
-        )
+            {whose: list(accumulate((each for _, each in parts), Given.plus, initial=NOTHING))
+             for whose, parts in by.items()},
+        )  # fmt: skip
 
-    def before(self, whose: Whose, row: Judged, *, window: timedelta) -> int:
-        """GPUs that were granted within the window before an ask was judged; of the same moment, those asked before."""
+    def before(self, whose: Whose, row: Judged, *, window: timedelta) -> Given:
+        """What was granted within the window before an ask was judged; of the same moment, those asked before."""
         places = self.places.get(whose)
         if places is None:
-            return 0
+            return NOTHING
         now = row.standing.now
         start, end = bisect_left(places, (now - window, 0)), bisect_left(places, (now, row.request_id))
-        return self.sums[whose][end] - self.sums[whose][start]
+        return self.sums[whose][end].minus(self.sums[whose][start])
 
 
 def counted_by(policy: Policy, rows: Iterable[tuple[Judged, Policy | None]]) -> list[Judged]:
@@ -82,7 +86,9 @@ def counted_by(policy: Policy, rows: Iterable[tuple[Judged, Policy | None]]) -> 
 
 
 def _differs(row: Judged, limits: Thresholds, then: Policy | None) -> bool:
-    return then is None or _limits(then, row.ask).window_days != limits.window_days
+    # What was gathered before money was counted lacks it.
+    known = then is not None and row.standing.recent_team_usd is not None
+    return not known or then is None or _limits(then, row.ask).window_days != limits.window_days
 
 
 def _limits(policy: Policy, ask: Ask) -> Thresholds:
@@ -92,5 +98,8 @@ def _limits(policy: Policy, ask: Ask) -> Thresholds:
 def _counted(row: Judged, grants: Grants, window: timedelta) -> Judged:
     team = grants.before(("team", row.team_id), row, window=window)
     person = grants.before(("person", row.person_id), row, window=window)
-    standing = replace(row.standing, recent_team_gpus=team, recent_person_gpus=person)
+    standing = replace(
+        row.standing, recent_team_gpus=team.gpus, recent_person_gpus=person.gpus, recent_team_usd=team.usd,
+        recent_person_usd=person.usd,
+    )  # fmt: skip
     return row._replace(standing=standing)

@@ -119,7 +119,8 @@ def enrol(enrolment: Enrolment, *, brought: Brought, by: User, now: datetime) ->
     slug = slug_for(enrolment.name, field="name")
     project = slug_for(enrolment.project, field="project")
     group = brought.group
-    # The cluster's and the flavor's rows before the audit chain, the order in which every other action takes them.
+    # The person's, the cluster's and the flavor's rows before the audit chain, as every other action takes them.
+    User.objects.select_for_update(no_key=True).get(pk=by.pk)
     cluster = Cluster.objects.select_for_update(no_key=True).get(pk=enrolment.cluster.pk)
     if enrolment.start is not None:
         Flavor.objects.select_for_update(no_key=True).get(pk=enrolment.start.flavor.pk)

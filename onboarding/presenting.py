@@ -136,9 +136,10 @@ def judge_start(start: Start, *, environment: str, person: User, now: datetime) 
     limits = policy.thresholds_for(ask.offering, ask.environment, ask.flavor, ask.tier)
     months = money.by_month(gpus=1, usd_per_hour=Decimal(1), start=now, end=start.until)
     fresh = Decimal(settings.ENV.monthly_budget_usd)
+    given = given_lately(person, since=now - timedelta(days=limits.window_days))
     standing = Standing(
         now=now, free_gpus=start.flavor.free, total_gpus=start.flavor.gpus_total,
-        recent_person_gpus=given_lately(person, since=now - timedelta(days=limits.window_days)),
+        recent_person_gpus=given.gpus, recent_person_usd=given.usd, recent_team_usd=Decimal(0),
         budget=dict.fromkeys(months, money.Left(fresh, fresh)),
     )  # fmt: skip
     return Judged(

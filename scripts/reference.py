@@ -89,6 +89,7 @@ def sample_rules() -> tuple[Rule, ...]:
     left = Left(Decimal(12_000), Decimal(12_000), Decimal(8_000), Decimal(8_000))
     standing = Standing(
         now=now, held_gpus=1, free_gpus=8, total_gpus=8, use_percent=Decimal(90),
+        recent_team_usd=Decimal(0), recent_person_usd=Decimal(0),
         budget={now.date().replace(day=1): left},
     )  # fmt: skip
     ask = Ask(

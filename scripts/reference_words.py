@@ -120,6 +120,14 @@ RULES: Mapping[str, tuple[str, str]] = {
         "Is it small enough together with what the policy approved for the person in the last days, in any team?",
         "People decide.",
     ),
+    "window_usd": (
+        "Does it cost little enough together with what the policy approved for the team in the last days?",
+        "People decide.",
+    ),
+    "window_usd_person": (
+        "Does it cost little enough together with what the policy approved for the person in these days, in any team?",
+        "People decide.",
+    ),
     "use": (
         "Is enough of what the team holds of this flavor in use? Only where it holds some.",
         "People decide. Where nothing was measured, `automatic_when_unmeasured` says how it counts.",
@@ -140,13 +148,16 @@ THRESHOLDS: Mapping[str, str] = {
     "automatic_usd": "USD for the whole time.",
     "automatic_days": "Days from now until the end.",
     "longest_days": "No request ends later than this many days from now, whoever approves.",
-    "window_days": "Days that the two windows look back.",
+    "window_days": "Days that the windows look back.",
     "window_gpus_team": "GPUs that the policy approves for a team within the window, this request included.",
     "window_gpus_person": "GPUs that the policy approves for a person within the window, in all their teams.",
+    "window_usd_team": "USD that the policy approves for a team within the window, for any offering, this included.",
+    "window_usd_person": "USD that the policy approves for a person within the window, in all their teams.",
     "automatic_environments": "Environments in which the policy approves.",
     "automatic_beyond_soft_budget": "Whether the policy still approves once a budget is past its soft stage.",
     "least_use_percent": "Percent of what is held that must be in use before more is automatic; 0 asks for none.",
     "automatic_when_unmeasured": "Whether what nobody has measured counts as used.",
     "keep_free_gpus": "GPUs of the flavor that stay free after an automatic approval.",
     "reversible_minutes": "Minutes within which what is approved can be undone.",
+    "carried_out_hours": "Hours within which a person carries something out; after twice as many leadership is told.",
 }

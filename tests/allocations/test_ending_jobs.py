@@ -29,6 +29,7 @@ def generous(place: Place) -> None:
     """A policy that grants at once, and what all teams of the cluster share."""
     wide = Thresholds(
         automatic_gpus=24, window_gpus_team=1000, window_gpus_person=None, automatic_usd=Decimal(10_000),
+        window_usd_team=None, window_usd_person=None,
         automatic_gpu_hours=None,
     )  # fmt: skip
     factories.policy(wide, now=place.time - DAY)

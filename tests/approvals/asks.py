@@ -98,6 +98,8 @@ STANDINGS = st.builds(
     held_gpus=st.integers(0, 20),
     recent_team_gpus=st.integers(0, 8),
     recent_person_gpus=st.integers(0, 8),
+    recent_team_usd=st.none() | st.decimals(0, 9_000, places=2),
+    recent_person_usd=st.none() | st.decimals(0, 9_000, places=2),
     free_gpus=st.none() | st.integers(-2, 40),
     total_gpus=st.none() | st.integers(8, 80),
     use_percent=st.none() | st.decimals(0, 100, places=1),
@@ -112,6 +114,8 @@ NUMBERS: dict[str, st.SearchStrategy[Any]] = {
     "window_days": st.integers(1, 30),
     "window_gpus_team": st.integers(16, 48),
     "window_gpus_person": st.none() | st.integers(4, 40),
+    "window_usd_team": st.none() | USD,
+    "window_usd_person": st.none() | USD,
     "automatic_environments": st.sampled_from(
         [("dev", "test"), ("dev", "test", "production"), ("test",), ()]
     ),

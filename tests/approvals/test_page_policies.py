@@ -156,7 +156,7 @@ def test_the_replay_stands_beside_what_was_decided(scene: Scene) -> None:
 def test_a_policy_without_bounds_is_warned_of_and_ticked(scene: Scene) -> None:
     draft = drafted(
         scene.priya, automatic_gpus=64, automatic_gpu_hours=None, automatic_usd=Decimal(10**9), automatic_days=90,
-        window_gpus_team=1000, window_gpus_person=None,
+        window_gpus_team=1000, window_gpus_person=None, window_usd_team=None, window_usd_person=None,
     )  # fmt: skip
     address, browser = f"/policy/drafts/{draft.pk}/", as_(scene.marcus)
     assert "64 GPUs for 90 days ($507,341) would be automatic in dev and test." in text_of(

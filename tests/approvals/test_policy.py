@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from approvals.document import Policy
 from approvals.policy import Ask, Evaluation, Outcome, Standing, evaluate, nearest_automatic
 from approvals.rules import Arrival
-from tests.approvals.asks import ASKS, DAY, POLICIES, STANDINGS, ask, budget, standing
+from tests.approvals.asks import ASKS, DAY, NOW, POLICIES, STANDINGS, ask, budget, standing
 
 DEFAULT = Policy()
 LEADS, BOTH = ("platform_leads",), ("platform_leads", "engineering_leadership")
@@ -77,6 +77,15 @@ CASES: Mapping[str, tuple[Ask, Standing, Verdict]] = {
     ),
     "ten small asks of a person are one large one": (
         ask(1), standing(recent_person_gpus=6), people("window_person")
+    ),
+    "volumes that cost much together are one large one": (
+        ask(gpus_each=0), standing(recent_team_usd=Decimal(4429)), people("window_usd")
+    ),
+    "exactly the money of the windows": (
+        ask(), standing(recent_team_usd=Decimal(4428), recent_person_usd=Decimal(4428)), AUTOMATIC
+    ),
+    "what a person got for two teams": (
+        ask(), standing(recent_person_usd=Decimal(4429)), people("window_usd_person")
     ),
     "a test environment": (ask(environment="test"), standing(), AUTOMATIC),
     "production": (ask(environment="production"), standing(), people("environment")),
@@ -155,6 +164,10 @@ def test_the_nearest_automatic_ask_keeps_as_many_gpus_and_as_long_as_it_can() ->
     assert nearest_automatic(ask(6), standing(free_gpus=1), DEFAULT) == ask(1)
     assert nearest_automatic(ask(6), standing(recent_team_gpus=5), DEFAULT) == ask(1)
     assert nearest_automatic(OVER_14_DAYS, standing(), DEFAULT) == AT_14_DAYS
+    # What takes no GPUs is counted in money: three dollars a day each, and 72 are left in the window.
+    many = ask(1000, gpus_each=0, usd_per_hour_each=Decimal("0.125"))
+    fits = nearest_automatic(many, standing(recent_team_usd=Decimal(4428)), DEFAULT)
+    assert fits == replace(many, count=24, until=NOW + DAY)
     assert nearest_automatic(ask(length=14 * DAY), standing(budget=budget(100)), DEFAULT) == ask(
         length=4 * DAY
     )

@@ -205,7 +205,8 @@ def test_platform_leads_and_leadership_are_told(scene: Scene) -> None:
 
 ALL_OF_IT = {
     "automatic_gpus": 64, "automatic_gpu_hours": None, "automatic_usd": Decimal(10**9), "automatic_days": 90,
-    "window_gpus_team": 1000, "window_gpus_person": None, "automatic_environments": ("dev", "test", "production"),
+    "window_gpus_team": 1000, "window_gpus_person": None, "window_usd_team": None, "window_usd_person": None,
+    "automatic_environments": ("dev", "test", "production"),
 }  # fmt: skip
 
 
@@ -221,6 +222,12 @@ def test_a_policy_without_bounds_needs_a_tick_that_the_audit_log_keeps(scene: Sc
     assert details["everything_automatic"] == [
         "64 GPUs for 90 days ($507,341) would be automatic in dev and test and production."
     ]
+
+
+@pytest.mark.parametrize("window", ["window_usd_team", "window_usd_person"])
+def test_a_window_of_money_is_a_bound(scene: Scene, window: str) -> None:
+    draft = drafted(scene.priya, **ALL_OF_IT | {window: Decimal(10_000)})
+    assert activated(draft, by=scene.marcus).number == 2
 
 
 def test_an_exception_without_bounds_is_seen_too(scene: Scene) -> None:

@@ -75,6 +75,15 @@ EDGES: Mapping[str, Edge] = {
         of(2, known=standing(recent_person_gpus=4)), of(2, known=standing(recent_person_gpus=5)),
         "7 GPUs of one person within 7 days", "automatic up to 6 of a person",
     ),
+    "window_usd": Edge(
+        of(known=standing(recent_team_usd=Decimal(4428))), of(known=standing(recent_team_usd=Decimal("4428.01"))),
+        "$4,500 within 7 days", "automatic up to $4,500 of a team",
+    ),
+    "window_usd_person": Edge(
+        of(known=standing(recent_person_usd=Decimal(428))), of(known=standing(recent_person_usd=Decimal(429))),
+        "$501 of one person within 7 days", "automatic up to $500 of a person",
+        {"window_usd_person": Decimal(500)},
+    ),
     "use": Edge(
         of(known=standing(held_gpus=4, use_percent=Decimal(50))),
         of(known=standing(held_gpus=4, use_percent=Decimal(49))), "49 % of 4 in use", "more is automatic from 50 %",
@@ -127,6 +136,11 @@ SILENT: Mapping[str, tuple[tuple[Ask, Standing], Mapping[str, Any]]] = {
     "after": (of(known=standing(free_gpus=1)), {"keep_free_gpus": 0}),
     "gpu_hours": (of(), {"automatic_gpu_hours": None}),
     "window_person": (of(), {"window_gpus_person": None}),
+    "window_usd": (of(known=standing(recent_team_usd=Decimal(9_999))), {"window_usd_team": None}),
+    "window_usd_person": (
+        of(usd_per_hour_each=Decimal(0), known=standing(recent_person_usd=Decimal(9_999))),
+        {},
+    ),
     "environment": (of(environment=""), {}),
     "exists": (of(known=standing(free_gpus=None, total_gpus=None)), {}),
     "free": (of(known=standing(free_gpus=None, total_gpus=None)), {}),
@@ -141,6 +155,10 @@ SILENT: Mapping[str, tuple[tuple[Ask, Standing], Mapping[str, Any]]] = {
 def test_a_rule_that_has_nothing_to_say_is_silent(code: str) -> None:
     known, limits = SILENT[code]
     assert judged(known, limits, code) is None
+
+
+def test_what_was_gathered_before_money_was_counted_is_judged_without_it() -> None:
+    assert {judged(of(known=standing()), {}, code) for code in ("window_usd", "window_usd_person")} == {None}
 
 
 def test_what_is_not_known_is_no_budget() -> None:

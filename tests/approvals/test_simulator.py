@@ -177,6 +177,29 @@ def test_a_shorter_window_forgets_and_another_teams_asks_never_count(scene: Scen
     assert [(each.request_id, each.after) for each in found.differing] == [(waits.pk, AUTOMATIC)]
 
 
+def test_a_window_of_money_is_replayed_also_on_asks_that_were_stored_before_there_was_one(
+    scene: Scene,
+) -> None:
+    for days_ago in (5, 4, 3):
+        asked = factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=2, now=NOW - days_ago * DAY)
+        assert asked.usd == 144
+    draft = but(window_usd_team=Decimal(288), window_usd_person=None)
+    found = replay(scene, draft).past
+    assert [each.because for each in found.differing] == [
+        "$432 within 7 days: automatic up to $4,500 of a team → automatic up to $288 of a team"
+    ]
+    for row in Evaluation.objects.all():
+        known = {key: value for key, value in row.inputs["standing"].items() if not key.endswith("_usd")}
+        rules = [rule for rule in row.answer["rules"] if not rule["code"].startswith("window_usd")]
+        before = {"inputs": row.inputs | {"standing": known}, "answer": row.answer | {"rules": rules}}
+        Evaluation.objects.create(**_fields(row) | {"content_version": 2} | before)
+    again = replay(scene, draft).past
+    assert again.counts == {(AUTOMATIC, AUTOMATIC): 2 + 2, (AUTOMATIC, PEOPLE): 1 + 1}
+    assert [each.because for each in again.differing[1:]] == [
+        "$432 within 7 days: no limit → automatic up to $288 of a team"
+    ]
+
+
 def test_of_one_moment_what_was_asked_before_counts(scene: Scene) -> None:
     for _ in range(3):
         scene.ask(2)

@@ -1,7 +1,7 @@
 """Locks are taken in one order, so that no two actions can wait for each other.
 
-The order: request, budgets, cluster, flavor, tenancy, audit chain. Each test holds one row, lets an action run into
-it, and sees that the action holds nothing that comes later.
+The order: request, budgets, person, cluster, flavor, tenancy, audit chain. Each test holds one row, lets an action run
+into it, and sees that the action holds nothing that comes later.
 """
 
 from collections.abc import Callable, Iterator
@@ -131,6 +131,18 @@ def test_every_month_of_the_team_is_locked_before_the_flavor(action: Callable[[P
 
 
 @pytest.mark.django_db(transaction=True)
+def test_who_asks_is_locked_after_the_budgets_and_before_the_flavor() -> None:
+    place = Place()
+    lock = f"SELECT 1 FROM accounts_user WHERE id = {place.member.pk} FOR NO KEY UPDATE"
+    with run_into(place.submit, lock) as looking:
+        free = "SELECT id FROM fleet_flavor WHERE id = %s FOR NO KEY UPDATE NOWAIT"
+        assert looking.execute(free, [place.flavor.pk]).fetchone() == (place.flavor.pk,)
+        taken = "SELECT id FROM allocations_budget WHERE team_id = %s FOR NO KEY UPDATE NOWAIT"
+        with pytest.raises(psycopg.errors.LockNotAvailable):
+            looking.execute(taken, [place.team.pk])
+
+
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("action", ACTIONS)
 def test_the_tenancy_is_locked_before_the_audit_chain(action: Callable[[Place], None]) -> None:
     place = Place()
@@ -153,6 +165,20 @@ def test_onboarding_locks_the_cluster_before_the_audit_chain(directory: Running)
         looking.autocommit = False
         looking.execute("LOCK TABLE audit_head IN SHARE ROW EXCLUSIVE MODE NOWAIT")
         looking.rollback()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_onboarding_locks_who_asks_before_the_cluster_and_the_audit_chain(directory: Running) -> None:
+    # The first ask of the new team counts in the person's window, as whatever they ask for elsewhere.
+    cluster, lead = factories.cluster(), factories.person("", Role.PLATFORM_LEAD)
+    enrolment = Enrolment(
+        name="Climate", entra_group=CLIMATE, cost_centre="CC-1", project="models", environment="dev",
+        cluster=cluster,
+    )  # fmt: skip
+    lock = f"SELECT 1 FROM accounts_user WHERE id = {lead.pk} FOR NO KEY UPDATE"
+    with run_into(lambda: enrol(enrolment, lead), lock) as looking:
+        free = "SELECT id FROM fleet_cluster WHERE id = %s FOR NO KEY UPDATE NOWAIT"
+        assert looking.execute(free, [cluster.pk]).fetchone() == (cluster.pk,)
 
 
 def enrol(enrolment: Enrolment, by: User) -> None:

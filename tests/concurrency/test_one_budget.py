@@ -25,7 +25,7 @@ SUBMITTERS = 64
 PAID_FOR = 20
 WIDE = Thresholds(
     automatic_gpus=9999, automatic_gpu_hours=None, automatic_usd=Decimal(9_999_999), automatic_days=90,
-    window_gpus_team=9999, window_gpus_person=None,
+    window_gpus_team=9999, window_gpus_person=None, window_usd_team=None, window_usd_person=None,
 )  # fmt: skip
 
 
