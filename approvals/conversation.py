@@ -36,7 +36,7 @@ def edit(request_id: int, wanted: Wanted, *, by: User, expected_version: int, no
     _check_turn(request, by=by, expected_version=expected_version)
     _check_same(request, wanted)
     check(wanted, by=by, now=now)
-    wanted = locked(replace(wanted, renews=request.renews_id), now=now)
+    wanted = locked(replace(wanted, renews=request.renews_id), person=by, now=now)
     renewing.check(wanted, now=now, own=request.pk)
     judged = judge(wanted, person=by, now=now, own=request.reference)
     check_answer(judged.answer, reason=wanted.reason, field=wanted.spec.counted)
