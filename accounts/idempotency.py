@@ -18,13 +18,19 @@ def new_key() -> str:
     return secrets.token_urlsafe(16)
 
 
+def led_to(user: User, *, route: str, key: str, body: Mapping[str, str]) -> str:
+    """The address that the same form led to when it came before; empty when it did not, or said something else."""
+    rows = Idempotency.objects.filter(user=user, route=route, key=key[:LONGEST_KEY], body_hash=_digest(body))
+    return rows.values_list("location", flat=True).first() or ""
+
+
 def once(user: User, *, route: str, key: str, body: Mapping[str, str], action: Callable[[], str]) -> str:
     """Do an action and remember the address it leads to; a repetition is led there and does nothing.
 
     An action that raises is not remembered. A repetition that is under way at the same moment waits for the first.
     Raises Conflict when the key came before with another body.
     """
-    digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+    digest = _digest(body)
     with transaction.atomic():
         row, is_new = Idempotency.objects.get_or_create(
             user=user, route=route, key=key[:LONGEST_KEY], defaults={"body_hash": digest}
@@ -38,3 +44,7 @@ def once(user: User, *, route: str, key: str, body: Mapping[str, str], action: C
                 code="sent_already",
             )
         return row.location
+
+
+def _digest(body: Mapping[str, str]) -> str:
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()

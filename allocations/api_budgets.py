@@ -14,12 +14,14 @@ from rest_framework.response import Response
 
 from accounts.endpoints import Endpoint
 from accounts.models import Team
+from accounts.refusals import BadInput
+from accounts.roles import Permission
 from accounts.strict import Integer, Money, PageQuery, StrictSerializer
 from allocations import actions
 from allocations.budgets import fresh
 from allocations.models import Budget, Hold
 from allocations.money import month_of
-from allocations.months import MONTH, REQUEST, month_named, pace_of, pace_sentences
+from allocations.months import MONTH, REQUEST, month_named, months_from, pace_of, pace_sentences
 
 SHOWN_MONTHS = 36
 THE_MONTH = OpenApiParameter("month", str, OpenApiParameter.PATH, pattern=MONTH.pattern)
@@ -149,6 +151,12 @@ class BudgetEndpoint(OfOneTeam):
         """Set a month's limits (platform leads)."""
         team, first = self.team(slug), self.month(month)
         limits = self.body(LimitSerializer)
+        open_months = months_from(timezone.now())
+        if self.caller.may(Permission.MANAGE_BUDGETS) and first not in open_months:
+            raise BadInput(
+                f"Limits are set from {open_months[0]:%Y-%m} to {open_months[-1]:%Y-%m}.",
+                code="month_not_open",
+            )
         budget = actions.set_budget(team, month=first, by=self.caller, **limits)
         return Response(self.shown(budget, BudgetSerializer))
 

@@ -34,7 +34,7 @@ def budgets_of(team: Team, months: list[date], *, lock: bool = False) -> dict[da
     known = set(Budget.objects.filter(team=team, month__in=months).values_list("month", flat=True))
     missing = sorted(set(months) - known)
     if missing:
-        like = usual(team)
+        like = usual(team, by=missing[-1])
         # Somebody else may make the same month now: theirs then stands.
         Budget.objects.bulk_create(
             (begin(team, month, like=like) for month in missing), ignore_conflicts=True
@@ -52,9 +52,9 @@ def lock_all(team: Team, months: list[date]) -> None:
     list(Budget.objects.select_for_update(no_key=True).filter(team=team).order_by("month"))
 
 
-def usual(team: Team) -> Budget:
-    """A budget with the limits that a new month starts with: the newest month's, else the installation's."""
-    return Budget.objects.filter(team=team).order_by("-month").first() or first(team)
+def usual(team: Team, *, by: date) -> Budget:
+    """A budget with the limits that a month starts with: of the newest month up to it, else the installation's."""
+    return Budget.objects.filter(team=team, month__lte=by).order_by("-month").first() or first(team)
 
 
 def first(team: Team) -> Budget:
@@ -64,7 +64,7 @@ def first(team: Team) -> Budget:
 
 def fresh(team: Team, month: date) -> Budget:
     """A month as it would begin, not saved."""
-    return begin(team, month, like=usual(team))
+    return begin(team, month, like=usual(team, by=month))
 
 
 def begin(team: Team, month: date, *, like: Budget) -> Budget:

@@ -293,6 +293,8 @@ def grant(request: Request, judged: Judged, *, count: int, actor: Actor, now: da
     """Set the money aside and begin what was asked for, as the last step of a locked request; raises Conflict."""
     budgets.settle(reference=request.reference, parts={}, now=now, why="judged again")
     gpus = count * judged.ask.gpus_each
+    # Issued at the price that was judged: the one under the lock.
+    request.flavor = judged.wanted.flavor
     handed_over = renewing.hand_over(request, gpus=gpus, actor=actor, now=now)
     budgets.hold(request.team, reference=request.reference, parts=parts_of(request, judged, now=now), now=now)
     move(request, now=now, state=State.APPROVED, approved_count=count, decided_at=now)

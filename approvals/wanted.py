@@ -97,8 +97,10 @@ class Wanted:
         return replace(self, spec=spec, size=replace(self.size, count=count))
 
     def on(self, flavor: Flavor) -> "Wanted":
-        """The same with the flavor as it is now, under a lock."""
-        return replace(self, flavor=flavor, cluster=flavor.cluster)
+        """The same with the flavor, and so the price, as they are now, under a lock."""
+        prices = prices_of(self.offering, self.setting)
+        size = size_of(self.offering, self.spec, price=flavor.price_per_gpu_hour, prices=prices)
+        return replace(self, flavor=flavor, cluster=flavor.cluster, size=size)
 
 
 def environment_of(offering: Offering, spec: Spec, tenancy: Tenancy | None) -> str:

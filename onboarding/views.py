@@ -1,6 +1,7 @@
 """Pages of onboarding: the wizard, and the list of objects that becomes true."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -14,12 +15,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.directory import graph
-from accounts.idempotency import once
+from accounts.idempotency import led_to, once
 from accounts.refusals import Refused
 from accounts.visitors import STATUS, sent, visitor, with_refusal
 from connectors.errors import ConnectorError
 from onboarding import journey, presenting
-from onboarding.actions import onboard
+from onboarding.actions import ask_directory, enrol
 from onboarding.forms import StartForm, WhereForm, WhoForm
 from onboarding.journey import Draft
 from onboarding.models import Onboarding
@@ -133,14 +134,25 @@ STEP_VIEWS: Mapping[str, Callable[[HttpRequest, Draft], HttpResponse]] = {
 
 def _send(request: HttpRequest, draft: Draft) -> str:
     """Bring the team on board, once for this draft however often it is sent; the address it leads to."""
-    user = visitor(request)
+    user, now, body = visitor(request), timezone.now(), dict(draft.values)
+    before = partial(led_to, user, route="onboard", key=draft.key, body=body)
+    if at := before():
+        return at
+    enrolment = journey.enrolment_of(draft, now=now)
+    try:
+        # The directory is asked before the transaction begins.
+        brought = ask_directory(enrolment, by=user, graph=graph())
+    except Refused:
+        # The same form may have been answered while the directory was asked.
+        if at := before():
+            return at
+        raise
 
     def act() -> str:
-        now = timezone.now()
-        done = onboard(journey.enrolment_of(draft, now=now), by=user, graph=graph(), now=now)
+        done = enrol(enrolment, brought=brought, by=user, now=timezone.now())
         return reverse("onboarding", args=[done.team.slug])
 
-    return once(user, route="onboard", key=draft.key, body=dict(draft.values), action=act)
+    return once(user, route="onboard", key=draft.key, body=body, action=act)
 
 
 def _keep(

@@ -54,6 +54,7 @@ CODES: Mapping[str, str] = {
     "invalid": "A value cannot be taken.",
     "is_leaving": "The team is leaving this place: nothing new is granted there.",
     "method_not_allowed": "The address does not take this method.",
+    "month_not_open": "Limits are set for this month and the next ones, not for months that are over or far ahead.",
     "name_taken": "There is one of this name already.",
     "named_twice": "Each request is named once.",
     "no_credentials": "Git credentials are the plain name of a file in their folder; ssh and pull requests need one.",

@@ -53,6 +53,13 @@ def test_a_month_that_is_none_is_not_there(here: World) -> None:
         assert lead.put(f"teams/vision/budgets/{month}/", {"limit_usd": "1.00"}).status_code == 404, month
 
 
+def test_limits_are_set_for_this_month_and_the_next_ones_only(lead: Caller) -> None:
+    for month in ("2062-11", "2020-01"):
+        refused = lead.put(f"teams/vision/budgets/{month}/", {"limit_usd": "1.00"})
+        assert (refused.status_code, refused.json()["code"]) == (422, "month_not_open")
+    assert not Budget.objects.filter(limit_usd=1).exists()
+
+
 def test_a_month_without_a_budget_shows_the_usual_one(here: World) -> None:
     rows = Caller(here.people["outsider"]).get("teams/robotics/budgets/").json()["results"]
     assert [(row["month"], row["held_usd"], row["left_usd"]) for row in rows] == [

@@ -74,6 +74,13 @@ def test_a_new_month_begins_with_the_newest_limit(scene: Scene) -> None:
     assert (made[DECEMBER].held_usd, made[DECEMBER].soft_told_at) == (Decimal(0), None)
 
 
+def test_a_month_begins_with_no_limit_of_one_after_it(scene: Scene) -> None:
+    Budget.objects.create(team=scene.team, month=date(2062, 1, 1), limit_usd=Decimal(1))
+    december = date(2026, 12, 1)
+    assert budgets.fresh(scene.team, december).limit_usd > 1
+    assert budgets.budgets_of(scene.team, [december])[december].limit_usd > 1
+
+
 def test_looking_at_what_is_left_is_one_query_that_writes_nothing(
     scene: Scene, django_assert_num_queries: Any
 ) -> None:

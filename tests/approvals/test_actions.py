@@ -244,3 +244,19 @@ def test_an_action_that_fails_later_leaves_no_event(scene: Scene) -> None:
         submit(scene.wanted(2), by=scene.ada, now=NOW)
         transaction.set_rollback(True)
     assert rows() == before
+
+
+def test_a_price_that_changes_while_an_ask_waits_is_the_one_that_is_judged_and_issued(scene: Scene) -> None:
+    asked = scene.wanted(2, days=1)
+    Flavor.objects.filter(pk=scene.flavor.pk).update(price_per_gpu_hour=Decimal(5))
+    request = submit(asked, by=scene.ada, now=NOW)
+    assert (request.usd, Allocation.objects.get().price_per_gpu_hour) == (Decimal(240), Decimal(5))
+    assert scene.held_usd() == Decimal(240)
+
+
+def test_what_people_grant_costs_what_it_costs_by_then(scene: Scene) -> None:
+    request = scene.ask(3, days=1)
+    Flavor.objects.filter(pk=scene.flavor.pk).update(price_per_gpu_hour=Decimal(2))
+    approve(request.pk, by=scene.priya, expected_version=1, now=NOW)
+    assert Allocation.objects.get().price_per_gpu_hour == Decimal(2)
+    assert scene.held_usd() == Decimal(144)

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
 
 from accounts.models import Membership, Team, User
@@ -91,6 +92,29 @@ def test_sending_it_twice_brings_one_team_on_board(browser: Client) -> None:
     first, second = browser.post(review), browser.post(review)
     assert first["Location"] == second["Location"] == "/teams/genomics/onboarding"
     assert Team.objects.count() == Onboarding.objects.count() == 1
+
+
+def test_sent_again_while_the_directory_is_away_it_leads_to_the_same_place(
+    browser: Client, directory: Running
+) -> None:
+    review = fill(browser, "review")
+    first = browser.post(review)
+    directory.admin("POST", "/sandbox/faults", path="/v1.0", status=503, times=99)
+    assert browser.post(review)["Location"] == first["Location"]
+
+
+def test_the_directory_is_asked_before_anything_is_locked(browser: Client, directory: Running) -> None:
+    review = fill(browser, "review")
+    asked: list[bool] = []
+
+    def watch(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        asked.append("accounts_idempotency" in sql and sql.startswith("INSERT"))
+        return execute(sql, params, many, context)
+
+    directory.admin("POST", "/sandbox/faults", path="/v1.0", status=503, times=99)
+    with connection.execute_wrapper(watch):
+        assert browser.post(review).status_code == 503
+    assert not any(asked)
 
 
 def test_a_team_may_start_with_nothing(browser: Client) -> None:
