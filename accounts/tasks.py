@@ -7,12 +7,12 @@ from typing import Any
 from celery import shared_task
 from django.contrib.sessions.models import Session
 from django.db.models import QuerySet
-from django.utils import timezone
 
 from accounts import leaving
 from accounts.app_roles import Assignments
 from accounts.directory import graph
 from accounts.models import Contact, Idempotency, User
+from audit import clock
 from connectors.errors import ConnectorError, PermanentError, TemporaryError
 
 logger = logging.getLogger(__name__)
@@ -24,13 +24,13 @@ BATCH = 1_000
 @shared_task(name="accounts.tasks.forget_old_answers")
 def forget_old_answers() -> None:
     """Delete the answers to repeated POSTs after seven days, and sessions that are over."""
-    forget(timezone.now())
+    forget(clock.now())
 
 
 @shared_task(name="accounts.tasks.follow_directory")
 def follow_directory() -> None:
     """Follow the people who are due."""
-    follow_due(timezone.now())
+    follow_due(clock.now())
 
 
 def follow_due(now: datetime) -> None:

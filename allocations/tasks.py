@@ -1,23 +1,23 @@
 """What happens to holdings by the clock: queries over dates, not timers."""
 
 from celery import shared_task
-from django.utils import timezone
 
 from allocations import actions, ending, reminding, unheld, use
 from allocations.in_step import keep_in_step
 from allocations.models import Budget
+from audit import clock
 
 
 @shared_task(name="allocations.tasks.expire")
 def expire() -> None:
     """End every allocation whose date and grace have passed, each in a transaction of its own."""
-    ending.sweep(timezone.now())
+    ending.sweep(clock.now())
 
 
 @shared_task(name="allocations.tasks.remind")
 def remind() -> None:
     """Remind of every end of which it is time, each in a transaction of its own."""
-    now = timezone.now()
+    now = clock.now()
     for allocation_id in reminding.due(now):
         reminding.remind(allocation_id, now=now)
 
@@ -25,20 +25,20 @@ def remind() -> None:
 @shared_task(name="allocations.tasks.look_at_work")
 def look_at_work() -> None:
     """Ring for every tenancy on which work may outlive what is held; a cluster that is away delays no other."""
-    for tenancy_id in unheld.due(timezone.now()):
+    for tenancy_id in unheld.due(clock.now()):
         look_at_work_of.apply_async(args=[tenancy_id], expires=30)
 
 
 @shared_task(name="allocations.tasks.look_at_work_of")
 def look_at_work_of(tenancy_id: int) -> None:
     """See what runs beyond what one tenancy holds, and stop what is due; does nothing when another worker is at it."""
-    unheld.look(tenancy_id, now=timezone.now)
+    unheld.look(tenancy_id, now=clock.now)
 
 
 @shared_task(name="allocations.tasks.keep_in_step")
 def follow_surroundings() -> None:
     """Bring what changed about teams and clusters to every tenancy's desired state."""
-    keep_in_step(now=timezone.now)
+    keep_in_step(now=clock.now)
 
 
 @shared_task(name="allocations.tasks.sample_use")
@@ -54,4 +54,4 @@ def tell_close() -> None:
     for budget_id in (
         Budget.objects.close().filter(soft_told_at=None).order_by("pk").values_list("pk", flat=True)
     ):
-        actions.tell_close(Budget.objects.filter(pk=budget_id), now=timezone.now())
+        actions.tell_close(Budget.objects.filter(pk=budget_id), now=clock.now())

@@ -1,16 +1,16 @@
 """When requests lapse and what they brought ends: queries over dates, not timers."""
 
 from celery import shared_task
-from django.utils import timezone
 
 from approvals import actions, chasing, clockwork, ending, free_again
 from approvals.models import Request
+from audit import clock
 
 
 @shared_task(name="approvals.tasks.lapse")
 def lapse() -> None:
     """End what nobody decided, or whose question nobody answered, in time, each in a transaction of its own."""
-    now = timezone.now()
+    now = clock.now()
     for request_id in Request.objects.overdue(now).values_list("pk", flat=True):
         actions.lapse(request_id, now=now)
 
@@ -18,7 +18,7 @@ def lapse() -> None:
 @shared_task(name="approvals.tasks.look_at_routes")
 def look_at_routes() -> None:
     """Remind, find stand-ins and pass on where it is due, each request and each task in a transaction of its own."""
-    now = timezone.now()
+    now = clock.now()
     for request_id in clockwork.due(now):
         clockwork.look(request_id, now=now)
     for task_id in chasing.due(now):
@@ -28,12 +28,12 @@ def look_at_routes() -> None:
 @shared_task(name="approvals.tasks.offer_again")
 def offer_again() -> None:
     """Offer what was rejected for want of capacity, where there is enough by now."""
-    free_again.sweep(timezone.now())
+    free_again.sweep(clock.now())
 
 
 @shared_task(name="approvals.tasks.end_offerings")
 def end_offerings() -> None:
     """Ask for everything to be taken down whose time is over, each in a transaction of its own."""
-    now = timezone.now()
+    now = clock.now()
     for request_id in ending.due(now).values_list("pk", flat=True)[: ending.MOST_AT_ONCE]:
         ending.end(request_id, now=now)

@@ -5,9 +5,8 @@ from typing import Any
 
 import structlog
 from django.db import connection, transaction
-from django.utils import timezone
 
-from audit import chain
+from audit import chain, clock
 from audit.actors import Actor
 from audit.events import Kind
 from audit.models import Event, Head
@@ -32,7 +31,7 @@ def record(
     head = Head.objects.select_for_update(no_key=True).get_or_create(id=1)[0]
     event = Event(
         seq=head.seq + 1,
-        at=timezone.now(),
+        at=clock.now(),
         kind=kind,
         outcome=outcome,
         actor_kind=actor.kind,

@@ -3,8 +3,8 @@
 from datetime import timedelta
 
 from celery import shared_task
-from django.utils import timezone
 
+from audit import clock
 from notices import delivery, digest
 from notices.models import Delivery, Digest, Notice
 from notices.outside import outside
@@ -16,14 +16,14 @@ MOST_FORGOTTEN = 5000
 @shared_task(name="notices.tasks.deliver")
 def deliver() -> None:
     """Write the daily mails whose hour has come, then send what is due: a lost ring and a dead worker end here."""
-    digest.collect(now=timezone.now())
-    delivery.deliver_due(now=timezone.now, outside=outside())
+    digest.collect(now=clock.now())
+    delivery.deliver_due(now=clock.now, outside=outside())
 
 
 @shared_task(name="notices.tasks.forget")
 def forget() -> None:
     """Delete notices that were told 90 days ago or more; what has not left yet is kept."""
-    before = timezone.now() - KEPT
+    before = clock.now() - KEPT
     old = Notice.objects.filter(at__lt=before)
     unsent = Delivery.objects.exclude(state=Delivery.State.SENT)
     told = old.exclude(deliveries__in=unsent).exclude(digest__deliveries__in=unsent).exclude(

@@ -8,6 +8,7 @@ from typing import Any
 from celery import Celery, Task
 from celery.signals import worker_ready
 
+from audit import clock
 from portal import folder_broker
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
@@ -16,11 +17,15 @@ folder_broker.register()
 
 
 class OneTask(Task):
-    """A task that has no more memory fails alone: Celery would end the whole worker, and what else it does."""
+    """A task goes by the database's clock, and fails alone when it has no more memory.
+
+    Celery would end the whole worker, and what else it does.
+    """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            return super().__call__(*args, **kwargs)
+            with clock.of_the_database():
+                return super().__call__(*args, **kwargs)
         except MemoryError as error:
             raise RuntimeError("out of memory") from error
 

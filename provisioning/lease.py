@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -90,7 +91,8 @@ def kept(held: Lease, *, now: Callable[[], datetime]) -> Iterator[None]:
     Who dies loses both within five seconds all the same.
     """
     over = threading.Event()
-    beating = threading.Thread(target=_beat, args=(held, over, now), daemon=True)
+    # In the same context: it is that which says whose clock is gone by.
+    beating = threading.Thread(target=copy_context().run, args=(_beat, held, over, now), daemon=True)
     # Without memory for a thread they are kept for five seconds, as ever.
     with suppress(RuntimeError):
         beating.start()

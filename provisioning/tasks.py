@@ -1,8 +1,8 @@
 """When tenancies and clusters are looked at. Every task may run twice, late or never."""
 
 from celery import shared_task
-from django.utils import timezone
 
+from audit import clock
 from fleet.models import Cluster
 from provisioning import look, pace, reconcile, whole_cluster
 from provisioning.doorbell import ring
@@ -14,8 +14,8 @@ def reconcile_tenancy(tenancy_id: int) -> None:
 
     Whoever found no place at work comes by when a place is free again, not when the next sweep happens to look.
     """
-    if reconcile.reconcile(tenancy_id, now=timezone.now) is not None:
-        following = pace.next_due(tenancy_id, now=timezone.now())
+    if reconcile.reconcile(tenancy_id, now=clock.now) is not None:
+        following = pace.next_due(tenancy_id, now=clock.now())
         if following is not None:
             ring(following)
 
@@ -23,7 +23,7 @@ def reconcile_tenancy(tenancy_id: int) -> None:
 @shared_task(name="provisioning.tasks.sweep")
 def sweep() -> None:
     """Ring for what is due, clusters taking turns: a lost message, a dead worker and drift all end here."""
-    now = timezone.now()
+    now = clock.now()
     for tenancy_id in pace.fair(now=now):
         ring(tenancy_id)
     for cluster_id in pace.to_look_through(now=now):
@@ -33,7 +33,7 @@ def sweep() -> None:
 @shared_task(name="provisioning.tasks.look_through_cluster")
 def look_through_cluster(cluster_id: int) -> None:
     """Compare everything that is settled on a cluster with what stands there; what differs gets a pass of its own."""
-    for tenancy_id in whole_cluster.look_through(cluster_id, now=timezone.now):
+    for tenancy_id in whole_cluster.look_through(cluster_id, now=clock.now):
         ring(tenancy_id)
 
 
@@ -47,4 +47,4 @@ def look_at_clusters() -> None:
 @shared_task(name="provisioning.tasks.look_at_cluster")
 def look_at_cluster(cluster_id: int) -> None:
     """See whether a cluster answers, count its GPUs and put its cohort, flavors and priorities there."""
-    look.look_at(cluster_id, now=timezone.now)
+    look.look_at(cluster_id, now=clock.now)

@@ -209,7 +209,7 @@ def test_the_sweep_ends_what_is_due(scene: Scene, monkeypatch: pytest.MonkeyPatc
     from approvals import tasks
 
     asked = granted(scene, "volume")
-    monkeypatch.setattr("django.utils.timezone.now", lambda: asked.until)
+    monkeypatch.setattr("audit.clock.now", lambda: asked.until)
     tasks.end_offerings()
     assert task_of(asked).state == "dropped"
     assert Event.objects.filter(kind="request.ended", actor_name="Quartermaster").count() in (0, 1)
