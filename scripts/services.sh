@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing of PostgreSQL, Redis and Chromium from the system's packages. Starts none of them.
+# Installs what is missing of PostgreSQL, Redis, Chromium and libfaketime from the system's packages. Starts none of them.
 set -euo pipefail
 
 missing=()
@@ -8,6 +8,7 @@ if ! compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null && ! command -v in
 fi
 command -v redis-server >/dev/null || missing+=(redis-server)
 command -v chromium >/dev/null || missing+=(chromium)
+compgen -G '/usr/lib/*/faketime/libfaketimeMT.so.1' >/dev/null || missing+=(faketime)
 [ ${#missing[@]} -eq 0 ] && exit 0
 
 as_root=()

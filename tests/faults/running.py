@@ -3,6 +3,8 @@
 import os
 import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -23,7 +25,7 @@ class Process:
     """One started program with its log."""
 
     name: str
-    popen: forks.Child
+    popen: forks.Child | subprocess.Popen[bytes]
     log_file: Path
 
     @property
@@ -84,9 +86,10 @@ class Portal:
     url: str = ""
 
     def worker(
-        self, *, queue: str = "celery", clock: bool = True, pool: int = 0, failpoint: str = "", wait: bool = False
+        self, *, queue: str = "celery", clock: bool = True, pool: int = 0, failpoint: str = "", wait: bool = False,
+        wrong: Mapping[str, str] | None = None,
     ) -> Process:  # fmt: skip
-        """Start a worker with its clock; one that has a failpoint ends where that says.
+        """Start a worker with its clock; one that has a failpoint ends where that says, one may go by a `wrong` clock.
 
         Without a clock it is one process alone, so that its death is the death of the whole worker. With `pool` it is
         the worker of production: that many processes, and the clock is somebody else's (see `clock`).
@@ -94,7 +97,8 @@ class Portal:
         kind = ["-c", str(pool)] if pool else ["-B", "-c", "2"] if clock else ["-P", "solo"]
         name = f"worker-{len(self.running)}"
         command = ["celery", "-A", "portal.celery", "worker", *kind, "-Q", queue, "-n", f"{name}@%h", *QUIET]
-        started = self.start(name, command, {"FAILPOINT": failpoint} if failpoint else {})
+        extra = {"FAILPOINT": failpoint} if failpoint else {}
+        started = self.start_anew(name, command, wrong) if wrong else self.start(name, command, extra)
         if wait:
             started.wait_ready()
         return started
@@ -130,6 +134,19 @@ class Portal:
         with log_file.open("wb") as log:
             log.truncate()
         child = forks.start(module, environment={**self.environment, **extra}, log=log_file, folder=ROOT)
+        self.running.append(Process(name, child, log_file))
+        return self.running[-1]
+
+    def start_anew(self, name: str, module: list[str], extra: Mapping[str, str]) -> Process:
+        """The same in a program of its own: what is preloaded, and what time it is, is settled when one starts."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        log_file = self.folder / f"{name}-{len(self.running)}.log"
+        with log_file.open("wb") as log:
+            child = subprocess.Popen(
+                [sys.executable, "-m", "tests.faults.preloaded", *module],
+                env={**self.environment, **extra}, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL, start_new_session=True,
+            )  # fmt: skip
         self.running.append(Process(name, child, log_file))
         return self.running[-1]
 

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO
 
@@ -66,6 +66,8 @@ class Server(ABC):
         """Nothing is started yet. `port` must be free or held by `reserve_port`."""
         self.folder = folder
         self.port = port
+        # What its environment has besides that of the tests, from the next start on.
+        self.environment: Mapping[str, str] = {}
 
     @abstractmethod
     def argv(self) -> list[str]:
@@ -134,6 +136,7 @@ class Server(ABC):
             stderr=log,
             cwd="/",
             start_new_session=True,
+            env={**os.environ, **self.environment},
             user=account and account.pw_uid,
             group=account and account.pw_gid,
             extra_groups=[] if account else None,
