@@ -43,8 +43,11 @@ def object_ids(groups: Iterable[str]) -> list[str]:
 
 
 @transaction.atomic
-def take_over(claims: Claims, *, groups: Iterable[str], now: datetime) -> User:
-    """Create or refresh the account of a person whose token was checked, with their roles and memberships."""
+def take_over(claims: Claims, *, groups: Iterable[str], now: datetime, address: str = "") -> User:
+    """Create or refresh the account of a person whose token was checked, with their roles and memberships.
+
+    `address` is the directory's: a member's token names one only where the application was told to ask for it.
+    """
     known = object_ids(groups)
     user, _ = User.objects.update_or_create(
         oid=claims.oid,
@@ -52,7 +55,7 @@ def take_over(claims: Claims, *, groups: Iterable[str], now: datetime) -> User:
             "tid": claims.tid,
             "name": claims.name or claims.username or claims.oid,
             "username": claims.username,
-            "email": claims.email,
+            "email": address or claims.email,
             "groups_known_at": now,
         },
     )

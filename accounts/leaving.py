@@ -46,7 +46,7 @@ def due(now: datetime, *, most: int) -> list[User]:
 
 
 def follow(user: User, *, graph: Graph, now: datetime, assignments: Assignments | None = None) -> None:
-    """Ask the directory about one person, and make their access what it says; raises ConnectorError.
+    """Ask the directory about one person, and make their access and their address what it says; raises ConnectorError.
 
     Who asks about several gives `assignments`, which are then listed once for all of them.
     """
@@ -54,6 +54,9 @@ def follow(user: User, *, graph: Graph, now: datetime, assignments: Assignments 
     if found is None or not found.enabled:
         end_access(user.pk, now=now)
         return
+    # Who has no address there keeps the one that their token named.
+    if found.email and found.email != user.email:
+        User.objects.filter(pk=user.pk).update(email=found.email)
     groups = graph.groups_of(str(user.oid))
     withdrawn = (assignments or Assignments(graph)).withdrawn(User.objects.get(pk=user.pk), groups)
     take_groups(user.pk, groups=groups, withdrawn=withdrawn, now=now)

@@ -72,7 +72,7 @@ def callback(request: HttpRequest) -> HttpResponse:
         return _refused(request, 503, "directory_away", f"The directory does not answer: {error.message}")
     if known is None or not known.enabled:
         return _refused(request, 403, "account_disabled", "This account is disabled. Ask your administrator.")
-    user = actions.take_over(claims, groups=groups, now=timezone.now())
+    user = actions.take_over(claims, groups=groups, now=timezone.now(), address=known.email)
     if not user.is_active:
         return _refused(request, 403, "account_disabled", "This account is disabled. Ask a platform lead.")
     login(request, user, backend=BACKEND)

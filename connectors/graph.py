@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 import requests
 
 from connectors.errors import PermanentError, TemporaryError
+from connectors.mail import AN_ADDRESS
 
 GRAPH_SCOPE = "https://graph.microsoft.com/.default"
 TIMEOUT = (3.0, 10.0)
@@ -25,6 +26,8 @@ LARGEST_PAGE = 999
 TEMPORARY = frozenset({408, 423, 429, 500, 502, 503, 504, 509})
 UNKNOWN = frozenset({"forbidden", "bad_request"})
 OUT_OF_OFFICE = "outofoffice"
+LONGEST_ADDRESS = 254
+GUEST = "#ext#"
 CODES = {400: "bad_request", 401: "unauthorized", 403: "forbidden", 404: "not_found"}
 
 Row = dict[str, Any]
@@ -41,7 +44,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody in the directory; `enabled` is False for blocked accounts."""
+    """Somebody in the directory; `email` is empty for who has no address, `enabled` False for blocked accounts."""
 
     oid: str
     name: str
@@ -291,9 +294,16 @@ def _group(row: Row) -> Group:
 
 
 def _person(row: Row) -> Person:
-    email = row.get("mail") or row.get("userPrincipalName") or ""
     enabled = row.get("accountEnabled") is not False
-    return Person(str(row["id"]), str(row.get("displayName") or ""), str(email), enabled)
+    return Person(str(row["id"]), str(row.get("displayName") or ""), _address(row), enabled)
+
+
+def _address(row: Row) -> str:
+    """Where mail reaches somebody: their mail, else a sign-in name that is an address; a guest's never is."""
+    for given in (str(row.get("mail") or ""), str(row.get("userPrincipalName") or "")):
+        if len(given) <= LONGEST_ADDRESS and AN_ADDRESS.fullmatch(given) and GUEST not in given.lower():
+            return given
+    return ""
 
 
 def _is_out(row: Row) -> bool | None:

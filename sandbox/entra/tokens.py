@@ -63,7 +63,7 @@ class Issuer:
         return self.bent(self.id_token(person, nonce), wishes)
 
     def id_token(self, person: Person, nonce: str | None) -> dict[str, Any]:
-        """Return the claims of an ID token."""
+        """Return the claims of an ID token; members of a tenant get no `email` unless the application asks for it."""
         return {
             "aud": self.client,
             **self._lifetime(self.v2),
@@ -71,7 +71,6 @@ class Issuer:
             **self._groups(person),
             "name": person.name,
             "preferred_username": person.mail,
-            "email": person.mail,
             "login_hint": login_hint(person),
             "ver": "2.0",
             **({"nonce": nonce} if nonce else {}),

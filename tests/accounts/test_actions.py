@@ -54,6 +54,19 @@ def test_the_first_sign_in_makes_the_account() -> None:
     assert user.roles == {Role.DATA_SCIENTIST}
 
 
+@pytest.mark.parametrize(
+    ("claim", "address", "kept"),
+    [
+        ("", "ada@example.com", "ada@example.com"),
+        ("old@example.com", "ada@example.com", "ada@example.com"),
+        ("ada@partner.example", "", "ada@partner.example"),
+    ],
+    ids=["a member", "a token of before", "a guest whom the directory has no mail of"],
+)
+def test_the_address_is_the_directorys_else_the_tokens(claim: str, address: str, kept: str) -> None:
+    assert take_over(claims(email=claim), groups=(), now=NOW, address=address).email == kept
+
+
 def test_the_next_sign_in_finds_the_same_account_under_its_new_name() -> None:
     first = sign_in()
     second = sign_in(name="Ada Okafor-Hill", username="ada.hill@example.com")

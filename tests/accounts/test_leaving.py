@@ -1,5 +1,6 @@
 """Between sign-ins: who is blocked or leaves a group loses what it gave, without being asked to sign in again."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -114,6 +115,17 @@ def test_managers_that_may_not_be_read_are_none_and_stop_nothing(directory: Runn
     leaving.follow(ada, graph=as_another(NoManagers), now=NOW)
     ada.refresh_from_db()
     assert (ada.managers, ada.groups_known_at, group_id(1) in ada.groups) == ([], NOW, True)
+
+
+def test_a_new_address_in_the_directory_is_kept_and_none_takes_nothing_away(directory: Running) -> None:
+    ada, ben = known(1, "Ada Okafor", []), known(2, "Ben Ruiz", [], email="ben@partner.example")
+    people = directory.sandbox.directory.people
+    people[person_id(2)] = replace(before := people[person_id(2)], mail="")
+    follow_due(NOW)
+    people[person_id(2)] = before
+    ada.refresh_from_db()
+    ben.refresh_from_db()
+    assert (ada.email, ben.email) == ("ada@example.com", "ben@partner.example")
 
 
 def test_who_is_out_of_office_is_kept_until_the_moment_they_named(directory: Running) -> None:

@@ -74,6 +74,13 @@ def test_it_takes_over_name_roles_and_teams(client: Client, directory: Running) 
     assert client.get("/teams/vision/").status_code == 200
 
 
+def test_it_takes_the_address_from_the_directory_because_a_members_token_names_none(
+    client: Client, directory: Running
+) -> None:
+    sign_in(client, directory, ADA)
+    assert User.objects.get(oid=ADA).email == "ada@example.com"
+
+
 def test_a_role_may_come_from_a_group_by_its_object_id(client: Client, directory: Running) -> None:
     sign_in(client, directory, MARCUS)
     assert User.objects.get(oid=MARCUS).roles == {Role.PLATFORM_LEAD}

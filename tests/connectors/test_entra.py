@@ -25,16 +25,16 @@ def signed_in(world: Running, person: str, **wishes: Any) -> Any:
 def test_it_signs_a_person_in(world: Running) -> None:
     claims = signed_in(world, ADA)
     assert (claims.oid, claims.tid) == (ADA, world.sandbox.world.tenant_id)
-    assert (claims.name, claims.username, claims.email) == (
-        "Ada Okafor",
-        "ada@example.com",
-        "ada@example.com",
-    )
+    assert (claims.name, claims.username, claims.email) == ("Ada Okafor", "ada@example.com", "")
     assert claims.roles == ("DataScientist",)
     assert set(claims.groups) == {group_id(number) for number in (1, 2, 7, 9, 10)}
     assert not claims.groups_overage
     assert claims.sid
     assert claims.login_hint.startswith("O.")
+
+
+def test_an_address_is_read_where_the_token_names_one(world: Running) -> None:
+    assert signed_in(world, ADA, claims={"email": "a.okafor@example.com"}).email == "a.okafor@example.com"
 
 
 def test_groups_of_groups_are_in_the_token(world: Running) -> None:

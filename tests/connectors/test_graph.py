@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from connectors.errors import PermanentError, TemporaryError
-from connectors.graph import GRAPH_SCOPE, Absence, Graph, Group, Person, _absence, _is_out, seconds
+from connectors.graph import GRAPH_SCOPE, Absence, Graph, Group, Person, _absence, _is_out, _person, seconds
 from sandbox.world import ARCHIVES, CLIENT_ID, archive_id, group_id, person_id
 from tests.sandbox.entra.running import Running, running
 
@@ -178,6 +178,24 @@ def test_the_manager_chain_goes_to_the_top(graph: Graph) -> None:
     assert graph.manager_chain(ADA)[0].email == "chloe@example.com"
     assert graph.manager_chain(ELENA) == []
     assert graph.manager_chain(NOBODY) == []
+
+
+@pytest.mark.parametrize(
+    ("mail", "sign_in_name", "address"),
+    [
+        ("ada@example.com", "a123@example.com", "ada@example.com"),
+        (None, "a123@example.com", "a123@example.com"),
+        (None, "ada_partner.example#EXT#@example.onmicrosoft.com", ""),
+        ("no address", "a123", ""),
+        ("x\r\nBcc: y@example.com", None, ""),
+        (f"ada@{'x' * 250}.com", "ada@example.com", "ada@example.com"),
+        (None, None, ""),
+    ],
+)
+def test_mail_reaches_somebody_at_their_mail_or_at_a_sign_in_name_that_is_an_address(
+    mail: str | None, sign_in_name: str | None, address: str
+) -> None:
+    assert _person({"id": ADA, "mail": mail, "userPrincipalName": sign_in_name}).email == address
 
 
 def set_away(

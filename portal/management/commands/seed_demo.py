@@ -99,10 +99,8 @@ def _person(oid: str, *roles: str) -> User:
     known = graph().person(oid)
     if known is None:
         raise LookupError(f"The directory does not know {oid}.")
-    claims = Claims(
-        oid=oid, tid=TENANT, name=known.name, username=known.email, email=known.email, roles=roles
-    )
-    return take_over(claims, groups=graph().groups_of(oid), now=timezone.now())
+    claims = Claims(oid=oid, tid=TENANT, name=known.name, username=known.email, roles=roles)
+    return take_over(claims, groups=graph().groups_of(oid), now=timezone.now(), address=known.email)
 
 
 def _teams() -> None:
