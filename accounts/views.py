@@ -1,5 +1,6 @@
 """Signing in with Entra ID, and out again by POST."""
 
+from functools import partial
 from typing import Any
 
 import structlog
@@ -17,9 +18,9 @@ from django.views.decorators.http import require_GET, require_POST
 from accounts import actions
 from accounts.directory import entra, graph
 from accounts.models import User
-from audit.actors import NOBODY
+from audit.actors import Actor
 from audit.log import refuse
-from connectors.entra import SignInRefused
+from connectors.entra import Claims, SignInRefused
 from connectors.errors import ConnectorError, PermanentError
 
 logger = structlog.get_logger(__name__)
@@ -60,6 +61,7 @@ def callback(request: HttpRequest) -> HttpResponse:
     """Check what Entra ID answered, take the person over, and start a session with a new key."""
     flow = request.session.pop(FLOW, {})
     target = request.session.pop(NEXT, "/")
+    claims = None
     try:
         claims = entra().finish_sign_in(flow, request.GET.dict())
         groups = actions.groups_from(claims, graph())
@@ -67,14 +69,16 @@ def callback(request: HttpRequest) -> HttpResponse:
     except SignInRefused as error:
         return _refused(request, 400, error.code, error.message)
     except PermanentError as error:
-        return _refused(request, 403, error.code or "refused", error.message)
+        return _refused(request, 403, error.code or "refused", error.message, claims)
     except ConnectorError as error:
-        return _refused(request, 503, "directory_away", f"The directory does not answer: {error.message}")
+        message = f"The directory does not answer: {error.message}"
+        return _refused(request, 503, "directory_away", message, claims)
+    disabled = partial(_refused, request, 403, "account_disabled", who=claims)
     if known is None or not known.enabled:
-        return _refused(request, 403, "account_disabled", "This account is disabled. Ask your administrator.")
+        return disabled("This account is disabled. Ask your administrator.")
     user = actions.take_over(claims, groups=groups, now=timezone.now(), address=known.email)
     if not user.is_active:
-        return _refused(request, 403, "account_disabled", "This account is disabled. Ask a platform lead.")
+        return disabled("This account is disabled. Ask a platform lead.")
     login(request, user, backend=BACKEND)
     request.session[HINT] = claims.login_hint
     actions.signed_in(user)
@@ -118,9 +122,14 @@ def _too_many(request: HttpRequest) -> bool:
     return int(cache.incr(key)) > limit
 
 
-def _refused(request: HttpRequest, status: int, code: str, message: str) -> HttpResponse:
+def _refused(
+    request: HttpRequest, status: int, code: str, message: str, who: Claims | None = None
+) -> HttpResponse:
+    """The page that says why nobody is signed in; an audit event too when Entra ID has said who it would have been."""
     logger.warning("sign-in refused", code=code)
-    refuse(actor=NOBODY, reason=message, where="sign-in", code=code)
+    # Who is nobody leaves no event: anybody could fill the audit log, and hold its one lock.
+    if who is not None:
+        refuse(actor=Actor("person", who.oid, who.name), reason=message, where="sign-in", code=code)
     context: dict[str, Any] = {
         "status": status,
         "title": "You are not signed in",

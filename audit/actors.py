@@ -14,4 +14,3 @@ class Actor:
 
 POLICY = Actor("policy", "", "The policy")
 PORTAL = Actor("portal", "", "Quartermaster")
-NOBODY = Actor("anonymous", "", "Somebody not signed in")

@@ -3,6 +3,7 @@
 import re
 import uuid
 from collections.abc import Callable
+from typing import Any
 from urllib.parse import urlencode
 
 import structlog
@@ -13,10 +14,10 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from accounts.models import User
-from audit.actors import NOBODY
 from audit.log import refuse
 from portal.losses import GONE
 
+logger = structlog.get_logger(__name__)
 LOOKS_AGAIN = 2
 Handler = Callable[[HttpRequest], HttpResponse]
 REFUSED = frozenset({400, 403, 404, 405, 409, 412, 415, 422, 428, 429})
@@ -89,24 +90,30 @@ class SignInRequiredMiddleware:
 
 
 class RefusalMiddleware:
-    """Leave an audit event for every change that was asked for and refused, whoever refused it."""
+    """Leave an audit event for every change that somebody asked for and was refused, whoever refused it.
+
+    Who is nobody is only logged: the audit log is for ever and takes one event at a time, and anybody could fill it.
+    """
 
     def __init__(self, get_response: Handler) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
-        if request.method not in ("GET", "HEAD", "OPTIONS") and _is_refused(request, response):
-            said, user = getattr(response, "refusal", {}), _caller(request)
-            refuse(
-                actor=user.as_actor() if isinstance(user, User) else NOBODY,
-                reason=str(said.get("detail", response.reason_phrase)),
-                where=request.resolver_match.route[:64] if request.resolver_match else "unknown",
-                method=request.method,
-                status=response.status_code,
-                code=said.get("code"),
-                fields=said.get("fields"),
-            )
+        if request.method in ("GET", "HEAD", "OPTIONS") or not _is_refused(response):
+            return response
+        said, user = getattr(response, "refusal", {}), _caller(request)
+        told: dict[str, Any] = {
+            "where": request.resolver_match.route[:64] if request.resolver_match else "unknown",
+            "method": request.method,
+            "status": response.status_code,
+            "code": said.get("code"),
+        }
+        if isinstance(user, User):
+            reason = str(said.get("detail", response.reason_phrase))
+            refuse(actor=user.as_actor(), reason=reason, fields=said.get("fields"), **told)
+        else:
+            logger.warning("refused to somebody not signed in", **told)
         return response
 
 
@@ -115,10 +122,8 @@ def _caller(request: HttpRequest) -> object:
     return getattr(request, "api_user", None) or request.user
 
 
-def _is_refused(request: HttpRequest, response: HttpResponse) -> bool:
+def _is_refused(response: HttpResponse) -> bool:
     if response.status_code in REFUSED:
         return True
     said = getattr(response, "refusal", {})
-    is_said = response.status_code in REFUSED_WHEN_SAID and bool(said) and said.get("code") not in FAILED
-    # Nobody in particular leaves no trace: anybody could fill the log.
-    return is_said and isinstance(_caller(request), User)
+    return response.status_code in REFUSED_WHEN_SAID and bool(said) and said.get("code") not in FAILED

@@ -42,11 +42,13 @@ def sign_in(client: Client, directory: Running, person: str, **form: str) -> Any
     return client.get("/sign-in/callback", choose(directory, start(client, **form), person))
 
 
-def refused_for(client: Client, answer: Any, status: int, code: str) -> None:
-    """Nobody is signed in, and the audit log says why."""
+def refused_for(client: Client, answer: Any, status: int, code: str, *, who: str = "") -> None:
+    """Nobody is signed in, the page says why, and the audit log too when it is known who was refused."""
     assert answer.status_code == status
     assert SESSION_KEY not in client.session
-    assert Event.objects.get(kind=Kind.REFUSED).details["code"] == code
+    assert answer.context["code"] == code
+    events = Event.objects.filter(kind=Kind.REFUSED).values_list("actor_id", "details__code")
+    assert list(events) == ([(who, code)] if who else [])
 
 
 def test_the_page_has_one_button_and_loads_nothing_from_elsewhere(client: Client) -> None:
@@ -97,7 +99,7 @@ def test_more_groups_than_fit_a_token_are_asked_for(client: Client, directory: R
 def test_it_lets_nobody_in_when_the_groups_cannot_be_asked_for(client: Client, directory: Running) -> None:
     query = choose(directory, start(client), NOOR)
     directory.admin("POST", "/sandbox/faults", path="/v1.0", status=503, times=50)
-    refused_for(client, client.get("/sign-in/callback", query), 503, "directory_away")
+    refused_for(client, client.get("/sign-in/callback", query), 503, "directory_away", who=NOOR)
     assert not User.objects.filter(oid=NOOR).exists()
 
 
@@ -105,7 +107,8 @@ def test_a_disabled_account_is_refused(client: Client, directory: Running) -> No
     with directory.client() as browser:
         answer = browser.post(start(client), data={"person": TOM})
     if answer.status_code == 302:
-        refused_for(client, client.get("/sign-in/callback", callback_of(answer)), 403, "account_disabled")
+        back = client.get("/sign-in/callback", callback_of(answer))
+        refused_for(client, back, 403, "account_disabled", who=TOM)
     assert SESSION_KEY not in client.session
 
 
@@ -123,6 +126,7 @@ def test_an_account_switched_off_here_is_refused_and_its_sessions_end(
     assert client.get("/teams/").status_code == 302
     answer = sign_in(client, directory, ADA)
     assert answer.status_code == 403
+    assert Event.objects.get(kind=Kind.REFUSED).actor_id == ADA
     assert client.get("/teams/").status_code == 302
 
 
