@@ -6,7 +6,6 @@ from typing import Any
 import structlog
 from django.conf import settings
 from django.contrib.auth import login, logout
-from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -15,7 +14,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
-from accounts import actions
+from accounts import actions, counting
 from accounts.directory import entra, graph
 from accounts.models import User
 from audit.actors import Actor
@@ -118,8 +117,7 @@ def _too_many(request: HttpRequest) -> bool:
     limit = int(settings.RATES["sign-in"].split("/")[0])
     minute = timezone.now().strftime("%H%M")
     key = f"sign-in:{request.META.get('REMOTE_ADDR', '')}:{minute}"
-    cache.add(key, 0, timeout=120)
-    return int(cache.incr(key)) > limit
+    return counting.breaker.count(key, seconds=60) > limit
 
 
 def _refused(

@@ -226,14 +226,6 @@ def test_it_says_so_while_the_directory_is_away(client: Client) -> None:
     assert b"Entra ID does not answer" in answer.content
 
 
-def test_too_many_starts_from_one_address_are_refused_for_a_minute(
-    client: Client, directory: Running
-) -> None:
-    answers = [client.post("/sign-in/start").status_code for _ in range(62)]
-    assert answers[0] == 302
-    assert 429 in answers
-
-
 def test_who_is_signed_in_goes_on_at_once(client: Client) -> None:
     client.force_login(factories.person("Ada"))
     assert client.get("/sign-in?next=/teams/")["Location"] == "/teams/"

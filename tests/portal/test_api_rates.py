@@ -9,7 +9,7 @@ import pytest
 from django.core.cache import caches
 from pytest_django import Settings
 
-from portal import throttling
+from accounts import counting
 from tests import factories
 from tests.calling import Caller
 from tests.services.redis import Redis
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _a_closed_breaker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(throttling, "breaker", throttling.Breaker())
+    monkeypatch.setattr(counting, "breaker", counting.Breaker())
 
 
 def codes(caller: Caller, times: int) -> list[int]:
@@ -53,7 +53,7 @@ def test_a_frozen_cache_costs_a_second_once_and_stops_nothing(
 ) -> None:
     settings.RATES = {"read": "1/h", "write": "1/h"}
     settings.CACHES = {"default": settings.CACHES["default"] | {"LOCATION": own_redis.url()}}
-    monkeypatch.setattr(throttling, "cache", caches["default"])
+    monkeypatch.setattr(counting, "cache", caches["default"])
     ada = Caller(factories.person("Ada"))
     assert codes(ada, 1) == [200]
     os.kill(int(own_redis.pid or 0), signal.SIGSTOP)
@@ -69,12 +69,12 @@ def test_a_dead_cache_stops_nothing_and_is_asked_again_later(
 ) -> None:
     settings.RATES = {"read": "1/h", "write": "1/h"}
     settings.CACHES = {"default": settings.CACHES["default"] | {"LOCATION": own_redis.url()}}
-    monkeypatch.setattr(throttling, "cache", caches["default"])
+    monkeypatch.setattr(counting, "cache", caches["default"])
     ada = Caller(factories.person("Ada"))
     own_redis.kill()
     assert codes(ada, 3) == [200, 200, 200]
     own_redis.start()
-    throttling.breaker.open_until = 0.0
+    counting.breaker.open_until = 0.0
     assert codes(ada, 2) == [200, 429]
 
 
