@@ -15,6 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from accounts import actions, counting
+from accounts.addresses import address_of
 from accounts.directory import entra, graph
 from accounts.models import User
 from audit.actors import Actor
@@ -116,7 +117,7 @@ def _too_many(request: HttpRequest) -> bool:
     """Whether this address has started more sign-ins in this minute than the rate allows (shared by all processes)."""
     limit = int(settings.RATES["sign-in"].split("/")[0])
     minute = timezone.now().strftime("%H%M")
-    key = f"sign-in:{request.META.get('REMOTE_ADDR', '')}:{minute}"
+    key = f"sign-in:{address_of(request.META)}:{minute}"
     return counting.breaker.count(key, seconds=60) > limit
 
 
@@ -124,7 +125,7 @@ def _refused(
     request: HttpRequest, status: int, code: str, message: str, who: Claims | None = None
 ) -> HttpResponse:
     """The page that says why nobody is signed in; an audit event too when Entra ID has said who it would have been."""
-    logger.warning("sign-in refused", code=code)
+    logger.warning("sign-in refused", code=code, address=address_of(request.META))
     # Who is nobody leaves no event: anybody could fill the audit log, and hold its one lock.
     if who is not None:
         refuse(actor=Actor("person", who.oid, who.name), reason=message, where="sign-in", code=code)

@@ -1,5 +1,6 @@
 """Every value the portal takes from its environment, typed and checked when it starts."""
 
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Any, Literal, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -23,6 +24,7 @@ class Environment(BaseSettings):
     demo: bool = False
     allowed_hosts: list[str] = Field(default_factory=lambda: ["127.0.0.1", "localhost"])
     public_url: str = "http://127.0.0.1:8000"
+    trusted_proxies: list[IPv4Network | IPv6Network] = Field(default_factory=list)
     data_dir: Path = Path("var")
     fleet_file: Path | None = None
     kubeconfig_dir: Path = Path("/etc/quartermaster/kubeconfigs")

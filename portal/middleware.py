@@ -13,6 +13,7 @@ from django.db import connection
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
+from accounts.addresses import address_of
 from accounts.models import User
 from audit.log import refuse
 from portal.losses import GONE
@@ -113,7 +114,7 @@ class RefusalMiddleware:
             reason = str(said.get("detail", response.reason_phrase))
             refuse(actor=user.as_actor(), reason=reason, fields=said.get("fields"), **told)
         else:
-            logger.warning("refused to somebody not signed in", **told)
+            logger.warning("refused to somebody not signed in", address=address_of(request.META), **told)
         return response
 
 

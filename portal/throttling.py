@@ -9,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from accounts import counting
+from accounts.addresses import address_of
 
 if TYPE_CHECKING:  # the framework's views import this module through the settings
     from rest_framework.views import APIView
@@ -30,7 +31,7 @@ class Rate(BaseThrottle):
         now = time.time()
         window = int(now // seconds)
         self.until = (window + 1) * seconds - now
-        who = request.user.pk or request.META.get("REMOTE_ADDR", "")
+        who = request.user.pk or address_of(request.META)
         return counting.breaker.count(f"rate:{self.scope}:{who}:{window}", seconds=seconds) <= limit
 
     def wait(self) -> float:

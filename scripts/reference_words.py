@@ -47,6 +47,8 @@ SETTINGS: Mapping[str, str] = {
     "session_hours": "How long a session lasts.",
     "retention_days": "Days for which what a leaving team had on a cluster is kept, unless its departure says others.",
     "monthly_budget_usd": "The monthly budget in USD of a team that nobody has set one for.",
+    "trusted_proxies": "Networks of the proxies in front, as a JSON list: whom they name in `X-Forwarded-For` is who "
+    "called. Without any, the address of the connection counts.",
     "sign_in_rate": "Sign-ins that one address may start in a minute; only the number counts.",
     "write_rate": "API calls that change something, by person.",
     "read_rate": "API calls that only read, by person.",

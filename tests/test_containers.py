@@ -14,7 +14,7 @@ DOCKERFILE = (ROOT / "Dockerfile").read_text()
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE)["services"]
 PORTAL = {"web", "worker", "beat", "migrate"}
 MAY_HAVE_A_DEFAULT = {
-    "QM_LISTEN", "QM_SECRET_KEY_FALLBACKS", "QM_FLEET_FILE", "QM_WEBHOOK_HOSTS_ALLOWED",
+    "QM_LISTEN", "QM_TRUSTED_PROXIES", "QM_SECRET_KEY_FALLBACKS", "QM_FLEET_FILE", "QM_WEBHOOK_HOSTS_ALLOWED",
     *(f"QM_GIT_{name}" for name in ("CREDENTIALS", "HOSTS_ALLOWED", "AUTHOR")),
     *(f"QM_MAIL_{name}" for name in ("HOST", "PORT", "TLS", "USERNAME", "PASSWORD", "FROM")),
 }  # fmt: skip

@@ -1,5 +1,7 @@
 """How many sign-ins one address may start: counted by all processes together, and never the reason nobody gets in."""
 
+from ipaddress import ip_network
+
 import pytest
 from django.contrib.auth import SESSION_KEY
 from django.core.cache import caches
@@ -28,9 +30,9 @@ def cache(settings: Settings, own_redis: Redis, monkeypatch: pytest.MonkeyPatch)
     return own_redis
 
 
-def starts(times: int) -> list[int]:
+def starts(times: int, **meta: str) -> list[int]:
     """What so many starts of a sign-in are answered with."""
-    return [Client().post("/sign-in/start").status_code for _ in range(times)]
+    return [Client().post("/sign-in/start", **meta).status_code for _ in range(times)]  # type: ignore[arg-type]
 
 
 def test_too_many_starts_from_one_address_are_refused_for_a_minute(
@@ -41,6 +43,24 @@ def test_too_many_starts_from_one_address_are_refused_for_a_minute(
     answers = starts(7)
     assert answers[:3] == [302] * 3
     assert 429 in answers
+
+
+def test_people_behind_a_proxy_that_is_trusted_are_counted_apart(
+    settings: Settings, directory: Running
+) -> None:
+    settings.RATES = {"sign-in": "1/min"}
+    settings.ENV = settings.ENV.model_copy(update={"trusted_proxies": [ip_network("127.0.0.0/8")]})
+    for number in range(4):
+        assert starts(1, HTTP_X_FORWARDED_FOR=f"198.51.100.1, 203.0.113.{number}") == [302]
+    assert 429 in starts(3, HTTP_X_FORWARDED_FOR="203.0.113.9")
+
+
+def test_whoever_is_no_trusted_proxy_gets_no_more_by_another_header(
+    settings: Settings, directory: Running
+) -> None:
+    settings.RATES = {"sign-in": "1/min"}
+    answers = [starts(1, HTTP_X_FORWARDED_FOR=f"203.0.113.{number}") for number in range(4)]
+    assert [429] in answers
 
 
 def test_a_dead_cache_keeps_nobody_from_signing_in(client: Client, directory: Running, cache: Redis) -> None:
