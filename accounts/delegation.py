@@ -8,6 +8,7 @@ from django.db import transaction
 from accounts import people
 from accounts.models import Delegation, User
 from accounts.refusals import BadInput, Conflict, NoRight
+from accounts.roles import Role
 from accounts.stand_ins import LONGEST
 from audit.events import Kind
 from audit.log import record
@@ -54,6 +55,10 @@ def delegate(
     if not people.present().filter(pk=to.pk).exists():
         raise BadInput(
             "This person has no account here, or it is disabled.", code="no_such_person", field="to"
+        )
+    if set(to.roles_held.values_list("role", flat=True)) == {Role.AUDITOR.value}:
+        raise BadInput(
+            "Auditors see everything and change nothing. Name somebody else.", code="audits_only", field="to"
         )
     if giver.delegations_given.filter(ended_at=None, starts_at__lt=until, until__gt=starts_at).exists():
         raise Conflict(

@@ -48,7 +48,7 @@ def measured_many(places: Iterable[Place], *, now: datetime, days: int = DAYS) -
 class Trend:
     """Use of what a tenancy holds of a flavor: percent of each day, None for one without a look, and of the best one.
 
-    `idle_gpu_hours` were held and not in use, as far as the looks of each day tell.
+    `idle_gpu_hours` were held and not in use, at least: a minute for each GPU of each look.
     """
 
     days: tuple[Decimal | None, ...]
@@ -66,14 +66,10 @@ def trend(tenancy_id: int, flavor_id: int, *, now: datetime, days: int = DAYS) -
     percents = {
         day: (Decimal(100 * row.used_sum) / row.held_sum).quantize(TENTH) for day, row in found.items()
     }
-    idle = sum(
-        Decimal(row.held_sum - row.used_sum)
-        / row.samples
-        * (now.astimezone(UTC).hour if day == today else 24)
-        for day, row in found.items()
-    )
+    # Each look stands for the time to the next one, which is a minute at least.
+    idle = Decimal(sum(row.held_sum - row.used_sum for row in found.values()) * AT_MOST_EVERY.seconds) / 3600
     line = tuple(percents.get(today - timedelta(days=back)) for back in range(days - 1, -1, -1))
-    return Trend(line, max(percents.values()), Decimal(idle).quantize(Decimal(1)))
+    return Trend(line, max(percents.values()), idle.quantize(Decimal(1)))
 
 
 def due() -> list[int]:

@@ -45,8 +45,8 @@ def context(request: Request, *, viewer: User, queue: Sequence[Request], now: da
     return {
         "asked": request,
         "count": count,
-        "name": request.name(count),
-        "sentence": sentence(request, count, held, judged.answer.usd if judged else request.usd, now=now),
+        "name": presenting.titled(request, count),
+        "sentence": sentence(request, count, held, judged, now=now),
         "verdict": _verdict(request, judged),
         "changes": changes(request, judged, holdings, now=now) if judged else [],
         "use": use(request, held, holdings, judged.standing.use_percent if judged else None),
@@ -87,15 +87,18 @@ def _trend(request: Request, *, now: datetime) -> Part | None:
     }  # fmt: skip
 
 
-def sentence(request: Request, count: int, held: int, cost: Decimal, *, now: datetime) -> str:
-    """Who asks for what, where, until when, from what to what, and what it costs."""
-    gained = request.gpus // request.count * count
-    change = f": from {held} to {held + gained}" if request.flavor_id else ""
+def sentence(request: Request, count: int, held: int, judged: Judged | None, *, now: datetime) -> str:
+    """Who asks for what, where, until when, from what to what, and what it costs; of a renewal what comes on top."""
+    own = min(judged.standing.own_gpus, judged.ask.gpus) if judged else 0
+    gained = request.gpus // request.count * count - own
+    change = f": from {held} to {held + gained}" if request.flavor_id and gained else ""
     where = f" in {request.place}" if request.place else ""
+    verb = "for" if request.renews_id is None else "to keep"
+    on_top = renewal_words.extra_words(judged.wanted, judged, now=now) if judged and own else ""
     return (
-        f"{request.requester.name} ({request.team.name}) asks for {in_sentence(request.name(count))}{where} until "
-        f"{moment(request.until, now)}{change}, for {usd(cost)}."
-    )
+        f"{request.requester.name} ({request.team.name}) asks {verb} {in_sentence(request.name(count))}{where} until "
+        f"{moment(request.until, now)}{change}, for {usd(judged.answer.usd if judged else request.usd)}. {on_top}"
+    ).strip()
 
 
 def changes(request: Request, judged: Judged, holdings: Part, *, now: datetime) -> list[Part]:
@@ -151,7 +154,7 @@ def rivals(request: Request, count: int, judged: Judged | None, *, viewer: User,
     count = request.gpus // request.count * count
     others = (
         Request.objects.visible_to(viewer)
-        .filter(state=State.WAITING, flavor=flavor)
+        .filter(state=State.WAITING, flavor=flavor, renews=None)
         .exclude(pk=request.pk)
         .select_related("team")
     )
@@ -232,7 +235,7 @@ def _in_line(other: Request, shown: Request, *, now: datetime) -> Part:
         "href": reverse("approval", args=[other.pk]),
         "current": other.pk == shown.pk,
         "team": other.team.name,
-        "what": other.name(),
+        "what": presenting.titled(other),
         "since": ago(other.created_at, now).removesuffix(" ago"),
     }
 

@@ -115,6 +115,12 @@ def _median(seat: str) -> timedelta | None:
     return timedelta(seconds=median(seconds)) if len(seconds) >= FEWEST_SAMPLES else None
 
 
+def titled(request: Request, count: int | None = None) -> str:
+    """What is asked for, in a title: "2 × A100", and of a renewal "Keep 2 × A100"."""
+    name = request.name(count)
+    return f"Keep {name}" if request.renews_id is not None else name
+
+
 def usual_words(wait: timedelta | None) -> str:
     """ "Usually 3 h.", or nothing where too little is known to say so."""
     return "" if wait is None else f"Usually {span(wait)}."

@@ -288,17 +288,15 @@ def _of_place(tenancy: Tenancy | None, team: str) -> list[Part]:
 
 
 def curl(request: Request) -> str:
-    """The API call that asks for the same."""
-    body = {
-        "team": request.team.slug,
-        "offering": request.offering,
-        "spec": request.spec,
-        "until": request.until.isoformat().replace("+00:00", "Z"),
-        "reason": request.reason,
-    }
+    """The API call that asks for the same; of a renewal the call that keeps it longer."""
+    until = {"until": request.until.isoformat().replace("+00:00", "Z"), "reason": request.reason}
+    what = {"team": request.team.slug, "offering": request.offering, "spec": request.spec}
+    path, body = ("", what | until)
+    if request.renews_id is not None:
+        path, body = (f"{request.renews_id}/renew/", until)
     said = json.dumps(body, indent=2, ensure_ascii=False).replace("'", "'\\''")
     return (
-        f"curl -X POST {settings.PUBLIC_URL}/api/v1/requests/ \\\n"
+        f"curl -X POST {settings.PUBLIC_URL}/api/v1/requests/{path} \\\n"
         '  -H "Authorization: Bearer $QM_TOKEN" \\\n'
         '  -H "Content-Type: application/json" \\\n'
         f"  -H \"Idempotency-Key: $(uuidgen)\" \\\n  -d '{said}'"

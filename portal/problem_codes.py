@@ -11,6 +11,7 @@ CODES: Mapping[str, str] = {
     "already_there": "The team has a place on this cluster already.",
     "another_flavor": "What is kept longer stays of its kind: ask for other GPUs by themselves.",
     "another_offering": "A request keeps its team and its offering: ask anew for another.",
+    "audits_only": "Auditors see everything and change nothing, so they stand in for nobody.",
     "authentication_failed": "The token is unknown, expired, revoked or not an access token for this API.",
     "bad_address": "A webhook is an https:// address of Teams or Slack that leads to the internet.",
     "bad_branch": "A branch has a plain name, such as main.",

@@ -36,7 +36,7 @@ def cluster(request: HttpRequest, name: str) -> HttpResponse:
     found = get_object_or_404(Cluster.objects.counted(), name=name)
     asked = dict(
         Request.objects.waiting()
-        .filter(flavor__cluster=found)
+        .filter(flavor__cluster=found, renews=None)
         .values_list("flavor")
         .annotate(gpus=Sum("gpus"))
     )

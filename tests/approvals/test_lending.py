@@ -7,7 +7,8 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.models import Delegation, User
-from accounts.refusals import NoRight
+from accounts.refusals import BadInput, NoRight
+from accounts.roles import Role
 from approvals.decisions import approve
 from approvals.document import Policy, Route, StepPlan
 from approvals.lending import groups_that_decide, lend, may_lend
@@ -83,3 +84,9 @@ def test_the_page_and_the_api_let_them(client: Client, scene: Scene) -> None:
     }
     assert Caller(grace).post("delegations/", later).status_code == 201
     assert Delegation.objects.filter(giver=grace, to=scene.mallory).count() == 2
+
+
+def test_who_only_audits_stands_in_for_nobody(scene: Scene) -> None:
+    sam = factories.person("Sam Achebe", Role.AUDITOR)
+    with pytest.raises(BadInput, match="Auditors see everything and change nothing"):
+        lend(giver=scene.priya, to=sam, starts_at=NOW, until=NOW + DAY, why="", now=NOW)

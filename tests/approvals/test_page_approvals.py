@@ -48,9 +48,9 @@ def signed_in(user: User) -> Client:
 def test_what_they_hold_is_shown_with_how_it_was_used(page: Client, scene: Scene) -> None:
     factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=2, now=timezone.now() - timedelta(days=2))
     today = timezone.now().date()
-    for back, used in ((1, 90), (2, 10)):
+    for back, used in ((1, 2592), (2, 288)):
         UseDay.objects.create(
-            tenancy=scene.tenancy, flavor=scene.flavor, day=today - timedelta(days=back), samples=50, held_sum=100,
+            tenancy=scene.tenancy, flavor=scene.flavor, day=today - timedelta(days=back), samples=1440, held_sum=2880,
             used_sum=used, last_at=timezone.now() - timedelta(days=back),
         )  # fmt: skip
     User.objects.filter(pk=scene.ada.pk).update(
