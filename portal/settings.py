@@ -7,7 +7,7 @@ from portal import env
 from portal.celery_schedule import SCHEDULE
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-ENV = env.read(os.environ.get("QM_SECRETS_DIR"))
+ENV = env.read(os.environ.get("QM_SECRETS_DIR") or None)
 
 SECRET_KEY = ENV.secret_key.get_secret_value()
 SECRET_KEY_FALLBACKS = [key.get_secret_value() for key in ENV.secret_key_fallbacks]

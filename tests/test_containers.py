@@ -1,28 +1,57 @@
 """The compose file and the image: no default secrets, nothing runs as root, everything has a health check."""
 
+import os
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from pydantic import ValidationError
 
+from portal.env import Environment, read
 from scripts.packages import PRODUCT, ROOT
 
 COMPOSE = (ROOT / "docker-compose.yml").read_text()
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE)["services"]
 PORTAL = {"web", "worker", "beat", "migrate"}
-MAY_HAVE_A_DEFAULT = {
-    "QM_LISTEN", "QM_TRUSTED_PROXIES", "QM_SECRET_KEY_FALLBACKS", "QM_FLEET_FILE", "QM_WEBHOOK_HOSTS_ALLOWED",
-    *(f"QM_GIT_{name}" for name in ("CREDENTIALS", "HOSTS_ALLOWED", "AUTHOR")),
-    *(f"QM_MAIL_{name}" for name in ("HOST", "PORT", "TLS", "USERNAME", "PASSWORD", "FROM")),
+ENVIRONMENT: dict[str, str] = SERVICES["web"]["environment"]
+REQUIRED = {
+    "QM_KUBECONFIGS", "QM_PUBLIC_URL", "QM_ALLOWED_HOSTS", "POSTGRES_PASSWORD", "QM_ROLE_GROUPS",
+    *(f"QM_ENTRA_{name}" for name in ("AUTHORITY", "TENANT_ID", "CLIENT_ID")),
 }  # fmt: skip
+# Empty where a file holds them: Compose cannot see that file, so the portal is who refuses to start without it.
+REQUIRED_OR_IN_A_FILE = {"QM_SECRET_KEY", "QM_ENTRA_CLIENT_SECRET"}
+NOT_PASSED = {
+    "QM_DEBUG": "shows failures with their source",
+    "QM_DEMO": "is for the demo alone",
+    "QM_DATA_DIR": "is a folder of the image",
+    "QM_SIGN_IN_ORIGIN": "is empty with Entra ID",
+}
+# What Compose itself decides.
+FIXED = {
+    "QM_KUBECONFIG_DIR", "QM_GIT_CREDENTIALS_DIR",
+    *(f"QM_{name}_URL" for name in ("DATABASE", "BROKER", "CACHE")),
+}  # fmt: skip
+REFERENCE = re.compile(r"\$\{(\w+)(:?[-+?])?([^}]*)\}")
 
 
-def variables() -> dict[str, str]:
-    """Every `${NAME…}` of the compose file with what follows its name."""
-    return dict(re.findall(r"\$\{(\w+)([^}]*)\}", COMPOSE))
+def references() -> list[tuple[str, str, str]]:
+    """Every `${NAME…}` of the compose file: its name, how it is asked for, and what stands behind that."""
+    return REFERENCE.findall(COMPOSE)
+
+
+def in_the_container(**given: str) -> dict[str, str]:
+    """The portal's environment when these alone have a value in .env, as Compose works it out."""
+
+    def value(match: re.Match[str]) -> str:
+        name, how, otherwise = match.groups()
+        if how == ":+":
+            return otherwise if given.get(name) else ""
+        return given.get(name) or (otherwise if how == ":-" else "")
+
+    return {name: REFERENCE.sub(value, text) for name, text in ENVIRONMENT.items()}
 
 
 def test_it_starts_every_part_of_the_portal() -> None:
@@ -30,9 +59,50 @@ def test_it_starts_every_part_of_the_portal() -> None:
 
 
 def test_it_refuses_to_start_without_a_value_for_each_setting() -> None:
-    for name, rest in variables().items():
-        if name not in MAY_HAVE_A_DEFAULT:
-            assert rest == f":?set {name}", name
+    how = {name: (sign, rest) for name, sign, rest in references()}
+    for name in REQUIRED:
+        assert how[name] == (":?", f"set {name}"), name
+    for name in REQUIRED_OR_IN_A_FILE:
+        assert how[name] == ("?", f"set {name}"), name
+    assert {name for name, (sign, _) in how.items() if "?" in sign} == REQUIRED | REQUIRED_OR_IN_A_FILE
+
+
+def test_every_setting_reaches_the_portal() -> None:
+    settings = {f"QM_{name.upper()}" for name in Environment.model_fields} | {"QM_SECRETS_DIR"}
+    assert set(ENVIRONMENT) == settings - set(NOT_PASSED)
+    assert all(ENVIRONMENT[name].startswith(f"${{{name}") for name in set(ENVIRONMENT) - FIXED)
+
+
+def test_what_is_left_empty_keeps_its_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = dict.fromkeys(REQUIRED | REQUIRED_OR_IN_A_FILE, "x")
+    given |= {"QM_ALLOWED_HOSTS": '["gpus.example.com"]', "QM_ROLE_GROUPS": "{}"}
+    started = start(monkeypatch, in_the_container(**given), secrets="")
+    for name, field in Environment.model_fields.items():
+        if not field.is_required() and f"QM_{name.upper()}" not in FIXED.union(given):
+            assert getattr(started, name) == field.get_default(call_default_factory=True), name
+
+
+def test_secrets_may_lie_in_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    given = dict.fromkeys(REQUIRED, "x") | {"QM_ALLOWED_HOSTS": "[]", "QM_ROLE_GROUPS": "{}"}
+    inside = in_the_container(**given, QM_SECRETS_DIR=str(tmp_path))
+    assert inside["QM_SECRETS_DIR"] == "/secrets"
+    assert '"${QM_SECRETS_DIR:-/dev/null}:/secrets:ro"' in COMPOSE
+    for name in ("QM_SECRET_KEY", "QM_ENTRA_CLIENT_SECRET"):
+        with pytest.raises(ValidationError, match=name.removeprefix("QM_").lower()):
+            start(monkeypatch, inside, secrets=str(tmp_path))
+        (tmp_path / name.lower()).write_text(f"the file of {name}\n")
+    started = start(monkeypatch, inside, secrets=str(tmp_path))
+    assert started.secret_key.get_secret_value() == "the file of QM_SECRET_KEY"
+    assert started.entra_client_secret.get_secret_value() == "the file of QM_ENTRA_CLIENT_SECRET"
+
+
+def start(patch: pytest.MonkeyPatch, variables: dict[str, str], *, secrets: str) -> Environment:
+    """What the portal reads when it starts with these variables and no others of its own."""
+    for name in [name for name in os.environ if name.startswith("QM_")]:
+        patch.delenv(name)
+    for name, value in variables.items():
+        patch.setenv(name, value)
+    return read(secrets or None)
 
 
 def test_the_example_environment_names_every_variable_and_gives_no_secret() -> None:
@@ -41,8 +111,9 @@ def test_the_example_environment_names_every_variable_and_gives_no_secret() -> N
         for line in (ROOT / ".env.example").read_text().splitlines()
         if line and not line.startswith("#")
     )
-    assert set(given) == set(variables())
-    assert {name for name, value in given.items() if value} <= MAY_HAVE_A_DEFAULT
+    assert set(given) == {name for name, _, _ in references()}
+    filled = {name for name, value in given.items() if value}
+    assert filled.isdisjoint(REQUIRED | REQUIRED_OR_IN_A_FILE | {"QM_MAIL_PASSWORD"})
 
 
 @pytest.mark.parametrize("name", sorted(SERVICES))
