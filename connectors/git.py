@@ -44,7 +44,8 @@ BUSY = frozenset({"408", "425", "429", "500", "502", "503", "504"})
 UNSAID = re.compile(r"[^\x20-\x7e]+")
 # How servers say that somebody else was faster.
 BEHIND = ("fetch first", "non-fast-forward", "stale info", "cannot lock ref", "failed to update ref", "unable to set",
-          "reference already exists", "incorrect old value", "atomic push failed", "failed to lock")  # fmt: skip
+          "unable to remove", "reference already exists", "incorrect old value", "atomic push failed",
+          "failed to lock")  # fmt: skip
 
 
 class Moved(TemporaryError):
@@ -133,8 +134,13 @@ class Repository:
         with self._lock, self._calling() as (client, path):
             new = _Objects(self._memory.object_store)
             sha = new.commit(base.sha, changes, signed)
-            self._push(client, path, _ref(branch), expected, sha, new)
+            self._push(client, path, _ref(branch), expected, sha, new.added)
             return sha.decode()
+
+    def remove(self, branch: str, *, at: str) -> None:
+        """Delete a branch that is still at this commit, else Moved is raised and nothing changed."""
+        with self._lock, self._calling() as (client, path):
+            self._push(client, path, _ref(branch), ObjectID(at.encode()), ZERO_SHA, MemoryObjectStore())
 
     def _fetch(self, client: GitClient, path: str, ref: Ref) -> str:
         if self._fetches >= FETCHES_KEPT:
@@ -154,7 +160,13 @@ class Repository:
         return found[0].decode()
 
     def _push(
-        self, client: GitClient, path: str, ref: Ref, expected: ObjectID, sha: ObjectID, new: "_Objects"
+        self,
+        client: GitClient,
+        path: str,
+        ref: Ref,
+        expected: ObjectID,
+        sha: ObjectID,
+        new: MemoryObjectStore,
     ) -> None:
         def update(refs: Mapping[Ref, ObjectID]) -> dict[Ref, ObjectID]:
             # The server swaps what it told for what it is given: what it told must be what we looked at.
@@ -163,7 +175,7 @@ class Repository:
             return {ref: sha}
 
         def pack(*_: Any, **__: Any) -> Any:
-            return pack_objects_to_data([(new.added[name], None) for name in new.added])
+            return pack_objects_to_data([(new[name], None) for name in new])
 
         result = client.send_pack(path.encode(), update, pack)
         words = (result.ref_status or {}).get(ref)

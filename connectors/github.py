@@ -1,4 +1,4 @@
-"""Pull requests over GitHub's REST API: opened, found and looked at; merging is for people."""
+"""Pull requests over GitHub's REST API: opened, found, looked at and withdrawn; merging is for people."""
 
 import json
 from dataclasses import dataclass
@@ -14,21 +14,31 @@ from connectors.pinned import pool, within
 DEADLINE_SECONDS = 30.0
 LARGEST_ANSWER = 1024 * 1024
 VERSION = "2022-11-28"
+WITHDRAWN = "No longer wanted: "
+LONGEST_TITLE = 256
 
 
 @dataclass(frozen=True)
 class Pull:
-    """A pull request: `state` is open, merged or closed; `head` is the commit that it would bring in."""
+    """A pull request: `state` is open, merged or closed; `head` is the commit that `branch` would bring in."""
 
     number: int
     state: str
     head: str
+    branch: str
+    title: str
+
+    @property
+    def is_withdrawn(self) -> bool:
+        """Whether it was closed by `GitHub.withdraw`, and not by people who decided against it."""
+        return self.state == "closed" and self.title.startswith(WITHDRAWN)
 
     @classmethod
     def of(cls, told: dict[str, Any]) -> "Pull":
         """What the API says of one."""
-        merged = told.get("merged_at") or told.get("merged")
-        return cls(int(told["number"]), "merged" if merged else str(told["state"]), str(told["head"]["sha"]))
+        state = "merged" if told.get("merged_at") or told.get("merged") else str(told["state"])
+        head = told["head"]
+        return cls(int(told["number"]), state, str(head["sha"]), str(head["ref"]), str(told["title"]))
 
 
 @dataclass(frozen=True)
@@ -39,12 +49,12 @@ class GitHub:
 
     def newest(self, *, head: str, base: str) -> Pull | None:
         """The newest pull request from one branch to another, open or not. Raises TemporaryError or PermanentError."""
-        owner = self._name().partition("/")[0]
-        query = urlencode(
-            {"head": f"{owner}:{head}", "base": base, "state": "all", "sort": "created", "direction": "desc"}
-        )
-        found = self._call("GET", f"/repos/{self._name()}/pulls?{query}", None)
-        return Pull.of(found[0]) if isinstance(found, list) and found else None
+        found = self._list(head, base=base, state="all", sort="created", direction="desc")
+        return found[0] if found else None
+
+    def waiting(self, *, head: str) -> list[Pull]:
+        """The open pull requests of a branch, to whichever other. Raises TemporaryError or PermanentError."""
+        return [pull for pull in self._list(head, state="open") if pull.state == "open"]
 
     def open(self, *, head: str, base: str, title: str, body: str) -> Pull:
         """Open a pull request, or return the one that is open already. Raises TemporaryError or PermanentError."""
@@ -56,6 +66,20 @@ class GitHub:
             if found is None or found.state != "open":
                 raise
             return found
+
+    def withdraw(self, pull: Pull, *, why: str) -> None:
+        """Close an open pull request, and say why below it. Raises TemporaryError or PermanentError."""
+        title = (WITHDRAWN + pull.title.removeprefix(WITHDRAWN))[:LONGEST_TITLE]
+        self._call("PATCH", f"/repos/{self._name()}/pulls/{pull.number}", {"state": "closed", "title": title})
+        self._call("POST", f"/repos/{self._name()}/issues/{pull.number}/comments", {"body": why})
+
+    def _list(self, head: str, **asked: str) -> list[Pull]:
+        """Those of one branch, and of no other whatever the server understood."""
+        query = urlencode({"head": f"{self._name().partition('/')[0]}:{head}", **asked})
+        found = self._call("GET", f"/repos/{self._name()}/pulls?{query}", None)
+        if not isinstance(found, list):
+            raise TemporaryError(f"{self.remote.place().host} gave an answer that is no list.")
+        return [pull for pull in map(Pull.of, found) if pull.branch == head]
 
     def _name(self) -> str:
         parts = self.remote.place().path.strip("/").removesuffix(".git").split("/")

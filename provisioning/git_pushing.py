@@ -13,6 +13,7 @@ from provisioning.repository import Changes, PathRefused
 
 MOST_TRIES = 6
 PREFIX = "quartermaster"
+NOT_WANTED = "This is no longer wanted, or has come into the repository another way: Quartermaster closed it."
 Wanted = Callable[[Snapshot], Changes]
 
 
@@ -73,17 +74,21 @@ def _directly(
 def _by_pull_request(
     repository: Repository, cluster: Cluster, wanted: Wanted, signed: Signed, renew: Callable[[], bool], branch: str
 ) -> Pushed | None:  # fmt: skip
+    # Ours first: what is merged between the two looks, and its branch deleted, is then seen in the base.
+    ours, wrote = repository.look(branch), False
     base = repository.look(cluster.git_branch)
     changes = wanted(base)
-    if not changes:
+    if not changes and not ours.sha:
+        # A host closes what is open when its branch goes.
         return Pushed(base.sha, wrote=False)
+    if not changes:
+        return _withdraw(repository, cluster, wanted, renew, branch, ours)
     if not base.sha:
         raise PermanentError(
             f"There is no branch {cluster.git_branch} that a pull request could go to.", code="no_branch"
         )
-    ours, wrote = repository.look(branch), False
     sha = ours.sha
-    if not _holds(ours, changes):
+    if not _holds(ours, wanted, changes):
         if not renew():
             return None
         failpoints.reach("git.push")
@@ -92,9 +97,28 @@ def _by_pull_request(
     return Pushed(sha, wrote, number, f"Committed {sha[:SHORT]}; pull request {number} waits to be merged.")
 
 
-def _holds(ours: Snapshot, changes: Changes) -> bool:
+def _withdraw(
+    repository: Repository, cluster: Cluster, wanted: Wanted, renew: Callable[[], bool], branch: str, ours: Snapshot
+) -> Pushed | None:  # fmt: skip
+    """Leave nothing that could be merged, as the base holds what is wanted; merged all the same raises Moved."""
+    if not renew():
+        return None
+    github = GitHub(repository.remote)
+    for pull in github.waiting(head=branch):
+        github.withdraw(pull, why=NOT_WANTED)
+    # Last: while it is there, what failed above is done again.
+    repository.remove(branch, at=ours.sha)
+    base = repository.look(cluster.git_branch)
+    if wanted(base):
+        raise Moved(repository.remote.shown)
+    return Pushed(base.sha, wrote=False)
+
+
+def _holds(ours: Snapshot, wanted: Wanted, changes: Changes) -> bool:
+    """Whether our branch changes the base as wanted, and holds nothing from before that is wanted no more."""
     try:
-        return bool(ours.sha) and all(ours.read(path) == content for path, content in changes.items())
+        held = bool(ours.sha) and all(ours.read(path) == content for path, content in changes.items())
+        return held and not wanted(ours)
     except ValueError:
         return False
 
@@ -104,7 +128,7 @@ def _pull(github: GitHub, cluster: Cluster, branch: str, sha: str, signed: Signe
     newest = github.newest(head=branch, base=cluster.git_branch)
     if newest is not None and newest.state == "open":
         return newest.number
-    if newest is not None and newest.state == "closed" and newest.head == sha:
+    if newest is not None and newest.state == "closed" and newest.head == sha and not newest.is_withdrawn:
         raise PermanentError(
             f"Pull request {newest.number} was closed without being merged. Open it again, or change what is wanted.",
             code="pull_request_closed",

@@ -113,6 +113,22 @@ def test_a_branch_of_ours_is_put_onto_another_commit(pair: tuple[Bare, Repositor
         ours.commit(ours.look("main"), {"b.txt": b"5"}, SIGNED, branch="ours/x", onto=first)
 
 
+def test_a_branch_of_ours_goes_if_nobody_has_moved_it(pair: tuple[Bare, Repository]) -> None:
+    theirs, ours = pair
+    theirs.push({"a.txt": b"1"})
+    first = ours.commit(ours.look("main"), {"b.txt": b"2"}, SIGNED, branch="ours/x", onto="")
+    theirs.push({"c.txt": b"3"}, branch="ours/x")
+    with pytest.raises(Moved):
+        ours.remove("ours/x", at=first)
+    ours.remove("ours/x", at=ours.look("ours/x").sha)
+    assert (theirs.tip("ours/x"), ours.look("ours/x").sha, theirs.files()) == ("", "", {"a.txt": b"1"})
+    with pytest.raises(Moved):
+        ours.remove("ours/x", at=first)
+    assert ours.commit(ours.look("main"), {"b.txt": b"2"}, SIGNED, branch="ours/x", onto="") == theirs.tip(
+        "ours/x"
+    )
+
+
 def test_what_is_no_plain_file_is_said(pair: tuple[Bare, Repository]) -> None:
     theirs, ours = pair
     theirs.push({"a/b.txt": b"1"})

@@ -1,10 +1,11 @@
 """Changes that go through pull requests: against a server with Git's own program and GitHub's paths and answers."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 from django.conf import settings
@@ -27,36 +28,75 @@ class Hub:
     pulls: list[dict[str, Any]] = field(default_factory=list)
     asked: list[tuple[str, str]] = field(default_factory=list)
     fails: list[int] = field(default_factory=list)
+    comments: list[tuple[int, str]] = field(default_factory=list)
+    before: dict[str, Callable[[], object]] = field(default_factory=dict)
     hidden: int = 0
+    shows_all: bool = False
 
     def __call__(self, environ: Any, start_response: Any) -> list[bytes]:
         method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
-        assert path == "/api/v3/repos/platform/fleet/pulls"
+        place = path.removeprefix("/api/v3/repos/platform/fleet/").split("/")
+        assert place[0] in ("pulls", "issues")
         self.asked.append((method, environ.get("HTTP_AUTHORIZATION", "")))
+        self.before.pop(method, lambda: None)()
         if self.fails:
             return _answer(start_response, self.fails.pop(0), {"message": "Bad credentials"})
-        if method == "GET" and self.hidden:
-            self.hidden -= 1
-            return _answer(start_response, 200, [])
         if method == "GET":
-            return _answer(start_response, 200, [self._told(pull) for pull in reversed(self.pulls)][:1])
-        wanted = json.loads(environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"])))
-        if any(pull["state"] == "open" for pull in self.pulls):
+            return _answer(start_response, 200, self._listed(parse_qs(environ["QUERY_STRING"])))
+        sent = json.loads(environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"])))
+        if place[0] == "issues":
+            self.comments.append((int(place[1]), sent["body"]))
+            return _answer(start_response, 201, {"id": len(self.comments)})
+        if method == "PATCH":
+            return self._change(int(place[1]), sent, start_response)
+        return self._open(sent, start_response)
+
+    def merge(self) -> None:
+        """What a person does with the newest one."""
+        pull = self.pulls[-1]
+        self.theirs.push(dict(self.theirs.files(pull["head"])))
+        pull |= {
+            "state": "closed",
+            "merged_at": "2026-11-21T10:00:00Z",
+            "left_at": self.theirs.tip(pull["head"]),
+        }
+
+    def close(self) -> None:
+        """What a person does with the newest one who decides against it."""
+        self.pulls[-1] |= {"state": "closed", "left_at": self.theirs.tip(self.pulls[-1]["head"])}
+
+    def _listed(self, asked: dict[str, list[str]]) -> list[dict[str, Any]]:
+        if self.hidden:
+            self.hidden -= 1
+            return []
+        head, states = asked["head"][0].removeprefix("platform:"), {*asked["state"]}
+        return [
+            self._told(pull)
+            for pull in reversed(self.pulls)
+            if self.shows_all
+            or (pull["head"] == head and pull["base"] in asked.get("base", [pull["base"]])
+                and states & {"all", pull["state"]})
+        ]  # fmt: skip
+
+    def _open(self, wanted: dict[str, Any], start_response: Any) -> list[bytes]:
+        if any(pull["state"] == "open" and pull["head"] == wanted["head"] for pull in self.pulls):
             return _answer(start_response, 422, {"message": "Validation Failed", "errors": [
                 {"message": f"A pull request already exists for platform:{wanted['head']}."}]})  # fmt: skip
         pull = wanted | {"number": len(self.pulls) + 12, "state": "open", "merged_at": None}
         self.pulls.append(pull)
         return _answer(start_response, 201, self._told(pull))
 
-    def merge(self) -> None:
-        """What a person does with the newest one."""
-        pull = self.pulls[-1]
-        self.theirs.push(dict(self.theirs.files(pull["head"])))
-        pull |= {"state": "closed", "merged_at": "2026-11-21T10:00:00Z"}
+    def _change(self, number: int, wanted: dict[str, Any], start_response: Any) -> list[bytes]:
+        [pull] = [pull for pull in self.pulls if pull["number"] == number]
+        if pull["state"] == "open":
+            pull |= {"left_at": self.theirs.tip(pull["head"])}
+        pull |= wanted
+        return _answer(start_response, 200, self._told(pull))
 
     def _told(self, pull: dict[str, Any]) -> dict[str, Any]:
-        sha = pull.get("closed_at_sha") or self.theirs.tip(pull["head"])
-        return {name: pull[name] for name in ("number", "state", "merged_at")} | {"head": {"sha": sha}}
+        sha = self.theirs.tip(pull["head"]) if pull["state"] == "open" else pull["left_at"]
+        told = {name: pull[name] for name in ("number", "state", "merged_at", "title")}
+        return told | {"head": {"sha": sha, "ref": pull["head"]}}
 
 
 def _answer(start_response: Any, status: int, body: Any) -> list[bytes]:
@@ -127,7 +167,6 @@ def test_another_team_that_was_merged_first_makes_no_conflict(hub: Hub, followed
     mine = followed.tenancy
     followed.tenancy = factories.tenancy(factories.team("Speech"), followed.cluster)
     followed.reconcile()
-    hub.pulls[0] |= {"head": branch(followed)}
     hub.merge()
     followed.tenancy = mine
     assert followed.reconcile() == 1
@@ -140,19 +179,19 @@ def test_one_that_was_closed_without_merging_is_not_opened_again_by_itself(
     hub: Hub, followed: Followed
 ) -> None:
     followed.reconcile()
-    hub.pulls[0] |= {"state": "closed"}
+    hub.close()
     assert followed.reconcile() == 0
     assert condition(followed.row) == (
         "Refused", "Pull request 12 was closed without being merged. Open it again, or change what is wanted.",
     )  # fmt: skip
-    hub.pulls[0] |= {"closed_at_sha": hub.theirs.tip(branch(followed))}
     factories.request(followed.ada, followed.row, followed.a100, gpus=1)
     assert followed.reconcile() == 1
     assert [pull["state"] for pull in hub.pulls] == ["closed", "open"]
 
 
 def test_one_that_exists_already_is_found(hub: Hub, followed: Followed) -> None:
-    hub.pulls.append({"number": 7, "state": "open", "merged_at": None, "head": branch(followed)})
+    known = {"number": 7, "state": "open", "merged_at": None, "title": "Ours", "base": "main"}
+    hub.pulls.append(known | {"head": branch(followed)})
     # As between two workers: not there when it was looked for, and there when it was to be opened.
     hub.hidden = 1
     followed.reconcile()
