@@ -55,7 +55,7 @@ def approve(
         if following is None:
             kind = Kind.REQUEST_APPROVED
             grant(request, judged, count=wanted, actor=by.as_actor(), now=now)
-            telling.decided(request, "approved", by=by, reason=reason, now=now)
+            telling.decided(request, "approved", by=by, reason=reason, now=now, cost=judged.answer.usd)
         else:
             move(request, now=now, turn=Request.Turn.APPROVER, answer_by=None)
             passed = clockwork.begin(request, following, now=now)

@@ -5,6 +5,7 @@ Everything here is called inside the transaction of what it tells of, before its
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from django.urls import reverse
@@ -45,11 +46,20 @@ def waits(
     _tell(kind, request, said, to=to, link=reverse("approval", args=[request.pk]), now=now)
 
 
-def decided(request: Request, decision: str, *, by: User | None, reason: str, now: datetime) -> None:
-    """Tell the requester what people decided; what the policy decided they have seen, so only channels are told."""
+def decided(
+    request: Request, decision: str, *, by: User | None, reason: str, now: datetime, cost: Decimal = Decimal(0)
+) -> None:  # fmt: skip
+    """Tell the requester what people decided; what the policy decided they have seen, so only channels are told.
+
+    A `cost` above what was announced is said with it.
+    """
     what = f"{decision.capitalize()}: {request.given_name} for {request.team.name}"
     who = by.name if by else "The policy"
     sentence = f"{who} {decision} it: {reason}" if reason else f"{who} {decision} it."
+    if cost > request.usd:
+        sentence += (
+            f" The price has risen since it was asked for: {usd(cost)} in all, not {usd(request.usd)}."
+        )
     said = _message(request, what, sentence, now=now)
     _tell(NoticeKind.REQUEST_DECIDED, request, said, to=[request.requester] if by else [], now=now)
 

@@ -19,6 +19,7 @@ from approvals.states import State
 from approvals.wanted import Wanted
 from audit.models import Event
 from fleet.models import Cluster, Flavor
+from notices.models import Notice
 from provisioning.models import Tenancy
 from tests import factories
 from tests.scene import DAY, NOW, Scene, books, ledger
@@ -260,3 +261,5 @@ def test_what_people_grant_costs_what_it_costs_by_then(scene: Scene) -> None:
     approve(request.pk, by=scene.priya, expected_version=1, now=NOW)
     assert Allocation.objects.get().price_per_gpu_hour == Decimal(2)
     assert scene.held_usd() == Decimal(144)
+    told = Notice.objects.get(kind="request_decided", person=scene.ada).said.sentence
+    assert "The price has risen since it was asked for: $144 in all, not $72." in told
