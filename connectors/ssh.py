@@ -6,14 +6,25 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from paramiko import ECDSAKey, Ed25519Key, PKey, RSAKey, SSHClient, SSHException
+from paramiko import (
+    AuthenticationException,
+    BadHostKeyException,
+    ECDSAKey,
+    Ed25519Key,
+    PKey,
+    RSAKey,
+    SSHClient,
+    SSHException,
+)
 from paramiko.channel import Channel
 from paramiko.hostkeys import HostKeyEntry
 
-from connectors.errors import PermanentError, TemporaryError
+from connectors.errors import ConnectorError, PermanentError, TemporaryError
 from connectors.pinned import CONNECT_SECONDS, READ_SECONDS, connect
 
 PORT = 22
+# Paramiko has one class for a key that was refused and for an answer that never came; these are of the second sort.
+UNANSWERED = ("Authentication timeout", "transport shut down")
 
 
 @dataclass(frozen=True)
@@ -37,15 +48,9 @@ class Ssh:
                 banner_timeout=READ_SECONDS, auth_timeout=READ_SECONDS, allow_agent=False, look_for_keys=False,
             )  # fmt: skip
             return Conversation(client, command)
-        except SSHException as error:
+        except (SSHException, OSError, EOFError) as error:
             _end(client, raw)
-            # Paramiko's words name hosts, users and fingerprints, never a key.
-            raise PermanentError(
-                f"{host} and the portal do not accept each other by SSH: {error}", code="unauthorized"
-            ) from error
-        except OSError as error:
-            _end(client, raw)
-            raise TemporaryError(f"{host} cannot be reached: {type(error).__name__}.") from error
+            raise _said(host, error) from error
 
     def _know(self, client: SSHClient, host: str, port: int) -> None:
         lines = [line for line in self.known_hosts.splitlines() if line.strip() and not line.startswith("#")]
@@ -101,6 +106,21 @@ class Conversation:
         """End the command and the connection."""
         self._channel.close()
         self._client.close()
+
+
+def _said(host: str, error: Exception) -> ConnectorError:
+    """What ended a conversation at its beginning: for good only if the key or the host was refused."""
+    refused = isinstance(error, AuthenticationException) and not any(
+        sign in str(error) for sign in UNANSWERED
+    )
+    # Paramiko's words name hosts, users and fingerprints, never a key.
+    if refused or isinstance(error, BadHostKeyException):
+        return PermanentError(
+            f"{host} and the portal do not accept each other by SSH: {error}", code="unauthorized"
+        )
+    if isinstance(error, SSHException):
+        return TemporaryError(f"{host} cannot be reached by SSH: {error}")
+    return TemporaryError(f"{host} cannot be reached: {type(error).__name__}.")
 
 
 def _end(client: SSHClient, raw: socket.socket) -> None:
