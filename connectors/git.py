@@ -132,7 +132,8 @@ class Repository:
         """
         expected = ObjectID((base.sha if onto is None else onto).encode() or ZERO_SHA)
         with self._lock, self._calling() as (client, path):
-            new = _Objects(self._memory.object_store)
+            # What was looked at keeps its objects, though a look in between may have begun a new memory.
+            new = _Objects(base._store)
             sha = new.commit(base.sha, changes, signed)
             self._push(client, path, _ref(branch), expected, sha, new.added)
             return sha.decode()

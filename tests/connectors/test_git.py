@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from paramiko import ECDSAKey
 
+from connectors import git
 from connectors.errors import PermanentError, TemporaryError
 from connectors.git import Moved, NotAFile, Repository, Signed
 from connectors.git_address import BadAddress, Remote, is_branch, read
@@ -111,6 +112,19 @@ def test_a_branch_of_ours_is_put_onto_another_commit(pair: tuple[Bare, Repositor
     assert len(theirs.log("ours/x")) == 3
     with pytest.raises(Moved):
         ours.commit(ours.look("main"), {"b.txt": b"5"}, SIGNED, branch="ours/x", onto=first)
+
+
+def test_what_was_looked_at_is_built_upon_though_all_else_was_forgotten(
+    pair: tuple[Bare, Repository], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs, ours = pair
+    monkeypatch.setattr(git, "FETCHES_KEPT", 1)
+    theirs.push({"a.txt": b"1", "b/c.txt": b"2"})
+    main = ours.look("main")
+    assert ours.look("ours/x").sha == ""
+    sha = ours.commit(main, {"b/d.txt": b"3"}, SIGNED, branch="ours/x", onto="")
+    assert theirs.tip("ours/x") == sha
+    assert theirs.files("ours/x") == {"a.txt": b"1", "b/c.txt": b"2", "b/d.txt": b"3"}
 
 
 def test_a_branch_of_ours_goes_if_nobody_has_moved_it(pair: tuple[Bare, Repository]) -> None:
