@@ -1,6 +1,8 @@
 """The Entra groups that somebody may bring, and why not the others."""
 
+import logging
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from django.core.cache import cache
@@ -9,6 +11,7 @@ from accounts.models import Team, User
 from accounts.roles import Permission
 from connectors.graph import Graph, Group
 
+logger = logging.getLogger(__name__)
 MOST = 8
 A_WHILE = 600
 
@@ -63,14 +66,29 @@ def _without_team(own: set[str]) -> list[str]:
 
 def _named(oids: Sequence[str], graph: Graph) -> list[Group]:
     """The first few groups with their names, which are asked for once in ten minutes."""
-    known = cache.get_many([_key(oid) for oid in oids[:MOST]])
+    known = _kept(_key(oid) for oid in oids[:MOST])
     found = []
     for oid in oids[:MOST]:
         group = known.get(_key(oid)) or graph.group(oid)
         if group is not None:
-            cache.set(_key(oid), group, A_WHILE)
+            if _key(oid) not in known:
+                _keep(_key(oid), group)
             found.append(group)
     return found
+
+
+def _kept(keys: Iterable[str]) -> dict[str, Group]:
+    """What the cache holds; nothing while it does not answer, whatever its client raises: the directory is asked."""
+    try:
+        return dict(cache.get_many(list(keys)))
+    except Exception as error:
+        logger.warning("names of groups are not kept", extra={"error": type(error).__name__})
+        return {}
+
+
+def _keep(key: str, group: Group) -> None:
+    with suppress(Exception):  # told of when reading
+        cache.set(key, group, A_WHILE)
 
 
 def _key(oid: str) -> str:

@@ -184,7 +184,7 @@ SHOWN_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "A45": ("too many calls, over all processes", (
         RATES + "test_the_call_over_the_limit_is_told_when_to_come_back",
         RATES + "test_reading_and_writing_are_counted_apart_and_tokens_of_a_person_together",
-        VIEWS + "test_too_many_starts_from_one_address_are_refused_for_a_minute",
+        "tests.accounts.test_sign_in_rate:test_too_many_starts_from_one_address_are_refused_for_a_minute",
         "tests.faults.test_rates:test_a_person_who_calls_two_web_servers_in_turns_has_one_limit",
     )),
     "A47": ("pages of any size", (
@@ -194,9 +194,11 @@ SHOWN_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "A49": ("addresses that scanners try, and forged headers", (
         LISTS + "test_nothing_is_at_the_addresses_that_scanners_try",
         "tests.portal.test_page_health:test_the_gallery_is_missing_in_production",
+        "tests.accounts.test_addresses:test_a_header_of_anybody_else_changes_nothing",
     )),
     "A50": ("changing what was recorded", (
         "tests.audit.test_constraints:test_postgres_never_changes_an_event",
+        "tests.portal.test_refusals:test_nobody_fills_the_audit_log_without_signing_in",
         "tests.audit.test_constraints:test_records_of_decisions_and_money_are_never_changed",
         "tests.audit.test_chain:test_it_names_the_event_that_is_missing",
         "tests.audit.test_chain:test_it_names_the_event_that_was_changed",

@@ -4,8 +4,10 @@ import re
 from typing import Any
 
 import pytest
+from django.core.cache import caches
 from django.db import connection
 from django.test import Client
+from pytest_django import Settings
 
 from accounts.models import Membership, Team, User
 from accounts.roles import Role
@@ -17,6 +19,7 @@ from onboarding.models import Onboarding
 from sandbox.world import person_id
 from tests import factories
 from tests.sandbox.entra.running import Running
+from tests.services.redis import Redis
 
 pytestmark = pytest.mark.django_db
 GENOMICS, CLIMATE, SPEECH = (str(factories.group_oid(n)) for n in (10, 9, 3))
@@ -206,6 +209,15 @@ def test_it_can_be_begun_while_the_directory_is_away_but_not_finished(
     assert answer.status_code == 503
     assert b"Nothing was created." in answer.content
     assert not Team.objects.exists()
+
+
+def test_a_dead_cache_costs_questions_to_the_directory_and_nothing_else(
+    browser: Client, settings: Settings, own_redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.CACHES = {"default": settings.CACHES["default"] | {"LOCATION": own_redis.url()}}
+    monkeypatch.setattr("onboarding.groups.cache", caches["default"])
+    own_redis.kill()
+    assert GENOMICS in browser.get("/teams/new/groups").content.decode()
 
 
 def test_what_was_taken_meanwhile_is_said_on_the_last_step(browser: Client) -> None:
