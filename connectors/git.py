@@ -179,9 +179,13 @@ class Repository:
             return pack_objects_to_data([(new[name], None) for name in new])
 
         result = client.send_pack(path.encode(), update, pack)
-        words = (result.ref_status or {}).get(ref)
-        if words:
+        told = result.ref_status or {}
+        if words := told.get(ref):
             raise refusal(self.remote.shown, str(words))
+        # A folder tells of refusals alone; a server tells of all that it was sent, and what it is silent about is not
+        # there for certain.
+        if ref not in told and sha != expected and not isinstance(client, LocalGitClient):
+            raise TemporaryError(f"{self.remote.shown} gave no answer that can be used.")
 
     @contextmanager
     def _calling(self) -> Iterator[tuple[GitClient, str]]:

@@ -1,6 +1,7 @@
 """Pull requests over GitHub's REST API: opened, found, looked at and withdrawn; merging is for people."""
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -16,6 +17,7 @@ LARGEST_ANSWER = 1024 * 1024
 VERSION = "2022-11-28"
 WITHDRAWN = "No longer wanted: "
 LONGEST_TITLE = 256
+TOKEN = re.compile(r"[\x21-\x7e]+")
 
 
 @dataclass(frozen=True)
@@ -89,12 +91,21 @@ class GitHub:
             )
         return "/".join(parts)
 
+    def _token(self) -> str:
+        """What opens the API; what could not stand in a header is refused here, where nobody puts it into words."""
+        token = self.remote.secret.rpartition(":")[2]
+        if not TOKEN.fullmatch(token):
+            raise PermanentError(
+                "The credentials hold no token, which is one line of plain characters.", code="no_token"
+            )
+        return token
+
     def _call(self, method: str, path: str, body: dict[str, Any] | None) -> Any:
         place = self.remote.place()
         base = "https://api.github.com" if place.host == "github.com" else f"{place.base}/api/v3"
         headers = {
             "Accept": "application/vnd.github+json", "X-GitHub-Api-Version": VERSION, "User-Agent": "Quartermaster",
-            "Authorization": f"Bearer {self.remote.secret.rpartition(':')[2]}", "Content-Type": "application/json",
+            "Authorization": f"Bearer {self._token()}", "Content-Type": "application/json",
         }  # fmt: skip
         content = None if body is None else json.dumps(body).encode()
         try:

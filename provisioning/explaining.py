@@ -144,7 +144,7 @@ OF_REPOSITORIES: Classes = (
     (_any(r"Pull request \d+ was closed"), Explanation(
         "Somebody decided against it where the change was proposed.",
         "Ask there why; it goes on when the pull request is opened again or something else is wanted.", again=False)),
-    (_any("The Git credentials ", "The credentials hold no private key"), Explanation(
+    (_any("The Git credentials ", "The credentials hold no "), Explanation(
         "The credentials for the repository are missing or cannot be read.",
         "A platform lead puts the file into its folder.", again=False)),
     (_any(r"The key of [^ ]+ is not known"), Explanation(

@@ -135,6 +135,14 @@ def _http_backend(folder: Path, environ: Any, start_response: Any) -> list[bytes
     return [rest]
 
 
+def _swallowed(environ: Any, start_response: Any) -> list[bytes]:
+    """An answer that ends where the report of what was taken should stand."""
+    environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+    kind = "application/x-git-receive-pack-result"
+    start_response("200 OK", [("Content-Type", kind), ("Content-Length", "4")])
+    return [b"0000"]
+
+
 @dataclass
 class Served:
     """A server of repositories: its address, what opens it, and the requests it got."""
@@ -145,6 +153,7 @@ class Served:
     secret: str = field(default="", repr=False)
     requests: list[str] = field(default_factory=list)
     answers: list[str] = field(default_factory=list)
+    swallows: bool = False
 
     @property
     def host(self) -> str:
@@ -177,6 +186,8 @@ def over_https(folder: Path, keys: Path, *, token: str, api: Any = None) -> Iter
         if environ.get("HTTP_AUTHORIZATION") != wanted:
             start_response("401 Unauthorized", [("WWW-Authenticate", "Basic"), ("Content-Length", "0")])
             return [b""]
+        if served.swallows and environ["PATH_INFO"].endswith("/git-receive-pack"):
+            return _swallowed(environ, start_response)
         return _http_backend(folder, environ, start_response)
 
     server = WSGIServer(("127.0.0.1", 0), _Quiet)

@@ -1,5 +1,6 @@
 """Repositories: what is read and pushed over a folder, HTTPS and SSH, and what is never called, told or overwritten."""
 
+import traceback
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ from connectors import git
 from connectors.errors import PermanentError, TemporaryError
 from connectors.git import Moved, NotAFile, Repository, Signed
 from connectors.git_address import BadAddress, Remote, is_branch, read
+from connectors.github import GitHub
 from tests.remotes import Bare, Served, bare, over_https, over_ssh
 
 NOW = datetime(2026, 11, 21, 9, tzinfo=UTC)
@@ -184,6 +186,37 @@ def test_nothing_that_opens_it_is_ever_told(tmp_path: Path) -> None:
         Repository(remote).look("main")
     assert CANARY not in repr(unreachable.value)
     assert asked == 8
+
+
+def test_a_push_that_nobody_says_was_taken_is_none(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    theirs = bare(folder)
+    theirs.push({"a.txt": b"1"})
+    with over_https(folder, tmp_path, token=CANARY) as https:
+        ours = Repository(replace(_https(https), url=f"https://{https.host}/fleet.git"))
+        seen = ours.look("main")
+        https.swallows = True
+        with pytest.raises(TemporaryError) as unsaid:
+            ours.commit(seen, {"b.txt": b"2"}, SIGNED, branch="main")
+        assert (
+            unsaid.value.message
+            == f"{https.host.partition(':')[0]}/fleet.git gave no answer that can be used."
+        )
+        with pytest.raises(TemporaryError):
+            ours.remove("main", at=seen.sha)
+        https.swallows = False
+        assert ours.commit(seen, {"b.txt": b"2"}, SIGNED, branch="main") == theirs.tip()
+
+
+@pytest.mark.parametrize("secret", [f"{CANARY}\nnext", f"robot:{CANARY}\r", f"{CANARY}é", f"{CANARY} x"])
+def test_what_cannot_be_a_token_is_neither_sent_nor_told(tmp_path: Path, secret: str) -> None:
+    with over_https(tmp_path, tmp_path, token=CANARY) as https:
+        remote = replace(_https(https), url=f"https://{https.host}/platform/fleet.git", secret=secret)
+        with pytest.raises(PermanentError) as refused:
+            GitHub(remote).newest(head="ours/x", base="main")
+        asked = list(https.requests)
+    told = "".join(traceback.format_exception(refused.value))
+    assert (refused.value.code, CANARY in told, asked) == ("no_token", False, [])
 
 
 def test_a_certificate_that_is_not_trusted_ends_it(tmp_path: Path) -> None:

@@ -152,6 +152,7 @@ def test_every_refusal_of_a_git_host_is_explained_as_one(name: str) -> None:
     [
         ("The Git credentials robot are not there.", "credentials for the repository"),
         ("The credentials hold no private key without a passphrase.", "credentials for the repository"),
+        ("The credentials hold no token, which is one line of plain characters.", "credentials for the repository"),
         ("git.example and the portal do not accept each other by SSH: No …", "renews the credentials"),
         ("The key of git.example is not known. Put its line …", ".known_hosts"),
         ("git.example is not on the internet and not among the hosts allowed.", "corrects the address"),
