@@ -109,7 +109,8 @@ def deliver_shared(cluster: Cluster, *, now: Callable[[], datetime]) -> None:
         repository_for(cluster), cluster, partial(_shared, cluster, manifests), signed, renew=lambda: True,
         branch=f"{cluster.name}/cluster",
     )  # fmt: skip
-    if pushed is not None and (pushed.wrote or not ClusterCommit.objects.filter(cluster=cluster).exists()):
+    known = ClusterCommit.objects.filter(cluster=cluster).first()
+    if pushed is not None and (pushed.wrote or known is None or known.pull != pushed.pull):
         fields = {"sha": pushed.sha, "at": now(), "pull": pushed.pull}
         ClusterCommit.objects.update_or_create(cluster=cluster, defaults=fields)
 

@@ -32,6 +32,7 @@ class Hub:
     before: dict[str, Callable[[], object]] = field(default_factory=dict)
     hidden: int = 0
     shows_all: bool = False
+    lists: bool = True
 
     def __call__(self, environ: Any, start_response: Any) -> list[bytes]:
         method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
@@ -42,7 +43,8 @@ class Hub:
         if self.fails:
             return _answer(start_response, self.fails.pop(0), {"message": "Bad credentials"})
         if method == "GET":
-            return _answer(start_response, 200, self._listed(parse_qs(environ["QUERY_STRING"])))
+            found = self._listed(parse_qs(environ["QUERY_STRING"]))
+            return _answer(start_response, 200, found if self.lists else {"items": found})
         sent = json.loads(environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"])))
         if place[0] == "issues":
             self.comments.append((int(place[1]), sent["body"]))

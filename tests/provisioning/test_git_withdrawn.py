@@ -6,8 +6,8 @@ from allocations.actions import give_back, refresh
 from allocations.models import Leftover
 from audit.actors import PORTAL
 from connectors.kubernetes import rendered
-from provisioning import lease
-from provisioning.commits import TenancyCommit
+from provisioning import lease, look
+from provisioning.commits import ClusterCommit, TenancyCommit
 from provisioning.manifests import tenancy_objects
 from provisioning.models import Tenancy
 from provisioning.repository import file_name
@@ -119,6 +119,29 @@ def test_a_branch_that_never_got_one_goes_too(hub: Hub, followed: Followed) -> N
     assert followed.reconcile() == 0
     assert (hub.pulls, hub.comments, hub.theirs.tip(branch(followed))) == ([], [], "")
     assert followed.row.stage == Stage.GONE
+
+
+def test_what_the_teams_share_is_not_said_to_be_in_a_commit_that_is_gone(
+    hub: Hub, followed: Followed
+) -> None:
+    assert look.look_at(followed.cluster.pk, now=followed.now)
+    waits = ClusterCommit.objects.get()
+    assert (waits.pull, waits.sha) == (12, hub.theirs.tip("quartermaster/inference/cluster"))
+    hub.theirs.push(dict(hub.theirs.files("quartermaster/inference/cluster")))
+    assert look.look_at(followed.cluster.pk, now=followed.now)
+    assert (hub.pulls[0]["state"], hub.theirs.tip("quartermaster/inference/cluster")) == ("closed", "")
+    found = ClusterCommit.objects.get()
+    assert (found.pull, found.sha) == (None, hub.theirs.tip())
+    hub.theirs.push({"other.txt": b"theirs"})
+    assert look.look_at(followed.cluster.pk, now=followed.now)
+    assert ClusterCommit.objects.get().sha == found.sha
+
+
+def test_an_answer_that_lists_nothing_is_not_taken_for_none(regretted: Hub, followed: Followed) -> None:
+    regretted.lists = False
+    assert followed.reconcile() == 0
+    assert condition(followed.row) == ("WillTryAgain", "127.0.0.1 gave an answer that is no list.")
+    assert (regretted.pulls[-1]["state"], bool(regretted.theirs.tip(branch(followed)))) == ("open", True)
 
 
 def test_one_that_people_closed_already_is_left_as_it_is(regretted: Hub, followed: Followed) -> None:
