@@ -14,20 +14,20 @@ INPUT = "%Y-%m-%dT%H:%M"
 
 
 class WholeNumberField(forms.Field):
-    """A whole number from 1 to `most`, written in plain digits and nothing else."""
+    """A whole number from `least` to `most`, written in plain digits and nothing else."""
 
-    def __init__(self, *, most: int, of: str, **options: Any) -> None:
-        attrs = {"min": 1, "max": most, "step": 1, "inputmode": "numeric"}
+    def __init__(self, *, most: int, of: str, least: int = 1, **options: Any) -> None:
+        attrs = {"min": least, "max": most, "step": 1, "inputmode": "numeric"}
         super().__init__(widget=forms.NumberInput(attrs=attrs), **options)
-        self.most, self.of = most, of
+        self.least, self.most, self.of = least, most, of
 
     def to_python(self, value: Any) -> int | None:
         """The number; None for nothing. Raises ValidationError."""
         if value in self.empty_values:
             return None
-        if not DIGITS.fullmatch(str(value)) or not 1 <= int(value) <= self.most:
+        if not DIGITS.fullmatch(str(value)) or not self.least <= int(value) <= self.most:
             raise forms.ValidationError(
-                f"Write a whole number of {self.of} from 1 to {self.most:,}.", code="number"
+                f"Write a whole number of {self.of} from {self.least} to {self.most:,}.", code="number"
             )
         return int(value)
 

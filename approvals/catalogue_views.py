@@ -37,6 +37,7 @@ class OfferingChangeForm(StrictForm):
     )  # fmt: skip
     grace_hours = WholeNumberField(
         label="Kept after the end",
+        least=0,
         most=LONGEST_GRACE,
         of="hours",
         required=False,
@@ -48,6 +49,7 @@ class OfferingChangeForm(StrictForm):
     )  # fmt: skip
     drain_hours = WholeNumberField(
         label="Until it is stopped",
+        least=0,
         most=LONGEST_DRAIN,
         of="hours",
         required=False,

@@ -49,6 +49,31 @@ def test_what_is_off_is_not_there_for_people_and_is_shown_as_off_to_leads(page: 
     assert "This is not offered here now." in text(closed)
 
 
+@pytest.mark.parametrize("key", list(OFFERINGS))
+def test_every_offering_saves_as_its_form_shows_it(page: Client, key: str) -> None:
+    form = page.get(f"/catalogue/{key}/").context["form"]
+    shown = {name: form[name].value() for name in form.fields}
+    sent = {name: "on" if value is True else str(value) for name, value in shown.items() if value is not None}
+    answer = page.post(f"/catalogue/{key}/", sent)
+    assert answer.status_code == 302, answer.context["form"].errors
+    again = page.get(f"/catalogue/{key}/").context["form"]
+    assert {name: again[name].value() for name in again.fields} == shown
+
+
+def test_hours_of_an_end_may_be_none_and_not_less(page: Client) -> None:
+    sent = {
+        "enabled": "on",
+        "gate": "self_service",
+        "grace_hours": "0",
+        "when_over": "stop",
+        "drain_hours": "0",
+    }
+    assert page.post("/catalogue/notebook/", sent).status_code == 302
+    assert 'min="0"' in text(page.get("/catalogue/notebook/"))
+    refused = text(page.post("/catalogue/notebook/", sent | {"grace_hours": "169"}))
+    assert "Write a whole number of hours from 0 to 168." in refused
+
+
 def test_a_lead_switches_and_moves_with_one_button(page: Client) -> None:
     for do in ("off", "on", "up"):
         answer = page.post("/catalogue/volume/", {"do": do})
