@@ -32,7 +32,10 @@ LONGEST_LIST_OF_RADIOS = 3
 
 
 class OfferingForm(StrictForm):
-    """What to ask for. `token` makes a second sending harmless, `answered` is what the shown answer was about."""
+    """What to ask for. `token` makes a second sending harmless, `answered` is what the shown answer was about.
+
+    With `follows_team`, where nothing is sent yet, what the team cannot have becomes the first that it can have.
+    """
 
     also = StrictForm.also | {"check", "quick"}
 
@@ -46,8 +49,9 @@ class OfferingForm(StrictForm):
     answered = forms.CharField(widget=forms.HiddenInput, max_length=300, required=False)
 
     def __init__(
-        self, data: Any, *, offering: Offering, setting: OfferingSetting, teams: Sequence[Team]
-    ) -> None:
+        self, data: Any, *, offering: Offering, setting: OfferingSetting, teams: Sequence[Team],
+        follows_team: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(data, label_suffix="")
         self.offering, self.teams = offering, teams
         team = self.fields["team"]
@@ -57,6 +61,20 @@ class OfferingForm(StrictForm):
         lists = choices_of(offering, setting, team=self._team(str(data.get("team", ""))))
         for name, schema in self.asked.items():
             self.fields[name] = _field(offering, name, schema, lists.get(name))
+            if depends_on_team(schema):
+                self._fit(name, lists[name], follows_team=follows_team)
+
+    def _fit(self, name: str, lines: Sequence[Choice], *, follows_team: bool) -> None:
+        """Show nothing as chosen that was not said: take the first that is possible, or ask to choose."""
+        possible = [(line.value, line.label) for line in lines if not line.reason]
+        field, said = self.fields[name], self.data
+        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - told to the type checker
+        if not possible or said.get(name) in dict(possible):
+            return
+        if follows_team:
+            self.data = {key: said[key] for key in said} | {name: possible[0][0]}
+        else:
+            field.choices = [("", "Choose one"), *possible]
 
     def _team(self, slug: str) -> Team | None:
         return next((team for team in self.teams if team.slug == slug), None)

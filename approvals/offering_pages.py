@@ -37,8 +37,9 @@ def request_offering(request: HttpRequest, key: str) -> HttpResponse:
         teams = visitor(request).teams
         begins = starts(request.GET.dict(), offering, teams, setting, now=timezone.now())
         return _page(request, _form(request, offering, setting, begins))
-    form = _form(request, offering, setting, _data(request))
-    if "check" in request.POST or "quick" in request.POST:
+    only_answers = "check" in request.POST or "quick" in request.POST
+    form = _form(request, offering, setting, _data(request), follows_team=only_answers)
+    if only_answers:
         return _page(request, form)
     status = 422
     if form.is_valid():
@@ -54,8 +55,8 @@ def request_offering(request: HttpRequest, key: str) -> HttpResponse:
 def request_offering_preview(request: HttpRequest, key: str) -> HttpResponse:
     """The answer to the form as it stands; writes nothing."""
     offering = _offering(key)
-    form = _form(request, offering, setting_of(offering), _data(request))
-    changed = [form[name] for name in form.dependent if form.errors.get(name)]
+    form = _form(request, offering, setting_of(offering), _data(request), follows_team=True)
+    changed = [form[name] for name in form.dependent]
     context = _context(request, form) | {
         "is_preview": True, "quick": "quick" in request.POST, "changed_fields": changed,
     }  # fmt: skip
@@ -68,8 +69,11 @@ def _offering(key: str) -> Offering:
     return OFFERINGS[key]
 
 
-def _form(request: HttpRequest, offering: Offering, setting: OfferingSetting, data: Any) -> OfferingForm:
-    return OfferingForm(data, offering=offering, setting=setting, teams=visitor(request).teams)
+def _form(
+    request: HttpRequest, offering: Offering, setting: OfferingSetting, data: Any, *, follows_team: bool = False
+) -> OfferingForm:  # fmt: skip
+    teams = visitor(request).teams
+    return OfferingForm(data, offering=offering, setting=setting, teams=teams, follows_team=follows_team)
 
 
 def _send(form: OfferingForm, request: HttpRequest) -> str:

@@ -147,6 +147,43 @@ def test_the_preview_writes_nothing_and_swaps_what_follows_the_team(page: Client
     assert 'name="reason"' in text(page.post("/requests/preview/openai", values("openai")))
 
 
+@pytest.mark.parametrize("key", ["notebook", "training", "endpoint"])
+def test_another_team_brings_a_kind_of_gpu_that_it_can_have(page: Client, scene: Scene, key: str) -> None:
+    speech_has_another_cluster(scene)
+    said = values(key, team="speech")
+    for answer in (
+        page.post(f"/requests/preview/{key}", said),
+        page.post(f"/requests/new/{key}", said | {"check": "1"}),
+    ):
+        shown = text(answer)
+        assert '<option value="speech/h100" selected>' in shown
+        assert "Choose one of the list." not in shown
+        assert "H100" in answer.context["answer"]["button"]
+
+
+def test_the_lists_of_a_team_come_with_every_answer(page: Client, scene: Scene) -> None:
+    speech_has_another_cluster(scene)
+    back = text(page.post("/requests/preview/notebook", values("notebook")))
+    assert '<option value="training/a100" selected>' in back
+    assert 'value="speech/h100"' not in back
+
+
+def test_what_cannot_be_chosen_is_not_shown_as_chosen(page: Client, scene: Scene) -> None:
+    speech_has_another_cluster(scene)
+    answer = page.post("/requests/new/notebook", values("notebook", team="speech"))
+    assert answer.status_code == 422
+    assert '<option value="">Choose one</option>' in text(answer)
+    assert 'value="speech/h100" selected' not in text(answer)
+
+
+def speech_has_another_cluster(scene: Scene) -> None:
+    """Ada is in a second team, with another kind of GPU on another cluster."""
+    speech = factories.team("Speech")
+    factories.join(speech, scene.ada)
+    kind = factories.flavor(factories.cluster("speech"), "h100", product="H100")
+    factories.tenancy(speech, kind.cluster)
+
+
 def test_a_request_shows_who_carries_it_out_and_can_be_let_go(page: Client, scene: Scene) -> None:
     page.post("/requests/new/volume", values("volume"))
     asked, task = Request.objects.get(), Task.objects.get()
