@@ -227,9 +227,9 @@ def figures(
                 "all"
             ] or Decimal(0)
             cost = _figure("Cost", usd(paid), "", f"in all, {usd(per_day)} a day")
-        return [first, cost, _end(request, held, now)]
+        return [first, cost, _end(request, state, allocations, now)]
     count = held.gpus if held else request.gpus // request.count * (given or request.count)
-    return [_figure("GPUs", str(count), flavor.product, note), cost, _end(request, held, now)]
+    return [_figure("GPUs", str(count), flavor.product, note), cost, _end(request, state, allocations, now)]
 
 
 def facts(request: Request, evaluation: Evaluation) -> list[Part]:
@@ -272,9 +272,13 @@ def _of_spec(request: Request) -> list[Part]:
 
 
 def _freed(request: Request) -> str:
+    return "What was set aside for it is free again." if _never_came(request) else "Platform leads see it."
+
+
+def _never_came(request: Request) -> bool:
+    """Whether whoever was to carry it out could not."""
     task = timeline.task_of(request, Task.Kind.SET_UP)
-    never = task is not None and task.state == Task.State.FAILED
-    return "What was set aside for it is free again." if never else "Platform leads see it."
+    return task is not None and task.state == Task.State.FAILED
 
 
 def _of_place(tenancy: Tenancy | None, team: str) -> list[Part]:
@@ -306,13 +310,14 @@ def curl(request: Request) -> str:
 def _may(request: Request, state: State, held: Allocation | None, viewer: User, *, now: datetime) -> Part:
     mine, member = viewer.pk == request.requester_id, request.team_id in viewer.team_ids
     waits = state is State.WAITING
+    goes_on = state in (State.WAITING, State.SETTING_UP, State.ACTIVE, State.ENDING_SOON)
     return {
         "withdraw": mine and waits,
         "answer": mine and waits and request.turn == Request.Turn.REQUESTER,
         "renew": held is not None and (member or viewer.may(Permission.ONBOARD_ANY_GROUP)),
         "give_back": held is not None and (member or viewer.may(Permission.MANAGE_BUDGETS)),
         "let_go": (member or viewer.may(Permission.MANAGE_BUDGETS)) and ending.may_let_go(request, now=now),
-        "again": member and not waits,
+        "again": member and not goes_on,
         "edit": mine and waits,
         "decide": waits and not mine and not may_decide(request, viewer, now=now),
     }
@@ -331,12 +336,23 @@ def _again(request: Request, now: datetime) -> str:
     )
 
 
-def _end(request: Request, held: Allocation | None, now: datetime) -> Part:
-    end = held.until if held else request.until
+def _end(request: Request, state: State, allocations: Sequence[Allocation], now: datetime) -> Part:
+    held = next((a for a in allocations if a.ended_at is None), None)
+    is_over = held is None and (state is State.ENDED or _never_came(request))
+    end = held.until if held else _ended(request, allocations) if is_over else request.until
     day, time = moment(end, now).rsplit(", ", 1)
     coming = f", in {ahead(end, now)}" if end > now else ""
-    is_over = held is None and request.state == State.APPROVED
     return _figure("Was until" if is_over else "Ends", day, "", f"{time} UTC{coming}")
+
+
+def _ended(request: Request, allocations: Sequence[Allocation]) -> datetime:
+    """When what is over came to its end: its date, or before that."""
+    over: datetime | None = getattr(request, "over_at", None)
+    task = timeline.task_of(request, Task.Kind.SET_UP)
+    if over is None and task is not None and task.state in (Task.State.FAILED, Task.State.DROPPED):
+        over = task.done_at
+    last = max((a.ended_at for a in allocations if a.ended_at), default=request.until)
+    return min(request.until, last, over or request.until)
 
 
 def _figure(label: str, value: str, unit: str, note: str) -> Part:

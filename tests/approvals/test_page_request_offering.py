@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from allocations.words import moment
 from approvals import carrying_out, decisions, offering_actions
 from approvals.models import Request, Task
 from audit.models import Event
@@ -182,6 +183,33 @@ def speech_has_another_cluster(scene: Scene) -> None:
     factories.join(speech, scene.ada)
     kind = factories.flavor(factories.cluster("speech"), "h100", product="H100")
     factories.tenancy(speech, kind.cluster)
+
+
+@pytest.mark.parametrize("key", ["volume", "namespace"])
+def test_what_takes_no_gpus_has_an_end_ahead_until_it_is_over(page: Client, scene: Scene, key: str) -> None:
+    page.post(f"/requests/new/{key}", values(key, **({"cluster": "dev"} if key == "namespace" else {})))
+    asked = Request.objects.get()
+    said = text(page.get(f"/requests/{asked.pk}/"))
+    assert "Setting up" in said
+    assert_it_is_not_over(said)
+    if key == "namespace":
+        factories.make_true(Request.objects.get().tenancy, at=timezone.now() + timedelta(seconds=1))
+    else:
+        carrying_out.finish(Task.objects.get().pk, by=scene.priya, note="There.", now=timezone.now())
+    said = text(page.get(f"/requests/{asked.pk}/"))
+    assert "Running" in said
+    assert_it_is_not_over(said)
+    page.post(f"/requests/{asked.pk}/let-go")
+    said = text(page.get(f"/requests/{asked.pk}/"))
+    assert "Was until" in said
+    assert moment(timezone.now(), timezone.now()).rsplit(", ", 1)[0] in said
+    assert "Ask again" in said
+
+
+def assert_it_is_not_over(said: str) -> None:
+    assert "Was until" not in said
+    assert ">Ends<" in said
+    assert "Ask again" not in said
 
 
 def test_a_request_shows_who_carries_it_out_and_can_be_let_go(page: Client, scene: Scene) -> None:
