@@ -17,6 +17,7 @@ from allocations.words import ago, gpus, hours, moment, usd
 from approvals import presenting, renewal_words, renewing, route_words, talk
 from approvals.actions import Judged, judge
 from approvals.catalogue import in_sentence
+from approvals.choices import WORDS
 from approvals.decisions import asked_for, may_decide, wanted_of
 from approvals.listing import steps_of
 from approvals.models import Decision, Request, Step
@@ -69,7 +70,8 @@ def _about(request: Request) -> str:
     """Of which team, for what, and whose report: as much as the directory said."""
     asker = request.requester
     above = next((asker.manager_names.get(str(oid).lower(), {}).get("name") for oid in asker.managers), "")
-    of = f"of {request.team.name}, for {request.get_purpose_display().lower()}"
+    purpose = str(request.spec.get("purpose", "")) or (request.purpose if request.flavor_id else "")
+    of = f"of {request.team.name}" + (f", for {WORDS[purpose].lower()}" if purpose else "")
     return f"{of}; reports to {above}" if above else of
 
 

@@ -212,6 +212,19 @@ def assert_it_is_not_over(said: str) -> None:
     assert "Ask again" not in said
 
 
+@pytest.mark.parametrize(
+    ("key", "changes", "about"),
+    [("cluster", {"purpose": "development"}, "of Vision, for development"), ("training", {}, "of Vision, for training"),
+     ("endpoint", {}, "of Vision, for inference"), ("openai", {}, "of Vision")],
+)  # fmt: skip
+def test_who_decides_reads_what_it_was_asked_for(
+    page: Client, scene: Scene, key: str, changes: dict[str, str], about: str
+) -> None:
+    page.post(f"/requests/new/{key}", values(key, **changes))
+    page.force_login(scene.priya)
+    assert page.get(f"/approvals/{Request.objects.get().pk}/").context["requester"]["role"] == about
+
+
 def test_a_request_shows_who_carries_it_out_and_can_be_let_go(page: Client, scene: Scene) -> None:
     page.post("/requests/new/volume", values("volume"))
     asked, task = Request.objects.get(), Task.objects.get()
