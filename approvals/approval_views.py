@@ -51,8 +51,8 @@ def approval(request: HttpRequest, pk: int) -> HttpResponse:
     form, status, changed = DecisionForm(request.POST), 422, []
     if form.is_valid():
         try:
-            decide(asked, form, by=visitor(request))
-            messages.success(request, f"{DONE[form.cleaned_data['do']]}: {_name(asked)}.")
+            decided = decide(asked, form, by=visitor(request))
+            messages.success(request, f"{DONE[form.cleaned_data['do']]}: {_name(decided)}.")
             return HttpResponseRedirect(_onwards(visitor(request), pk))
         except Refused as refusal:
             status = add_refusal(form, refusal)
@@ -119,5 +119,6 @@ def _onwards(viewer: User, pk: int) -> str:
     return reverse("approval", args=[following.pk]) if following else reverse("request", args=[pk])
 
 
-def _name(asked: Request) -> str:
-    return f"{asked.name()} for {asked.team.name}"
+def _name(decided: Request) -> str:
+    """What was decided about, and of how many where the votes leave fewer."""
+    return f"{decided.name(decisions.asked_for(decided), of=decided.count)} for {decided.team.name}"

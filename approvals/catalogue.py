@@ -210,9 +210,15 @@ def size_of(
     return Size(count=count, gpus_each=gpus_each, usd_per_hour_each=each, formula=how)
 
 
-def title(offering: Offering, said: spec.Spec, *, product: str = "", count: int | None = None) -> str:
-    """What is asked for in a few words: "2 × A100", "500 GiB volume corpus". `product` names the flavor's GPU."""
-    number = said.count if count is None else count
+def title(
+    offering: Offering, said: spec.Spec, *, product: str = "", count: int | None = None, of: int = 0
+) -> str:
+    """What is asked for in a few words: "2 × A100", "500 GiB volume corpus". `product` names the flavor's GPU.
+
+    With `of` it is some of what was asked: "2 of 3 × A100".
+    """
+    units = said.count if count is None else count
+    number = f"{units:,} of {of:,}" if of > units else f"{units:,}"
     match said:
         case spec.GpuSpec():
             return f"{number} × {product}"
@@ -221,11 +227,11 @@ def title(offering: Offering, said: spec.Spec, *, product: str = "", count: int 
         case spec.EndpointSpec():
             return f"Endpoint of {number} × {said.gpus_per_replica} {product} for {said.model}"
         case spec.VolumeSpec():
-            return f"{number:,} GiB volume {said.name}"
+            return f"{number} GiB volume {said.name}"
         case spec.NamespaceSpec():
             return f"{'Test' if said.environment == 'test' else 'Development'} namespace for {said.project}"
         case spec.OpenAiSpec():
-            return f"{said.model} with {number:,}k tokens a minute"
+            return f"{said.model} with {number}k tokens a minute"
         case spec.ReservationSpec():
             return f"{number} × {said.vm_size} reserved"
         case spec.ClusterSpec():

@@ -190,10 +190,10 @@ class Request(models.Model):
         """The spec as a value."""
         return self.of.spec.model_validate(self.spec)
 
-    def name(self, count: int | None = None) -> str:
-        """What is asked for, or as many of it as `count` says: "2 × A100"."""
+    def name(self, count: int | None = None, *, of: int = 0) -> str:
+        """What is asked for, or as many of it as `count` says: "2 × A100", and `of` how many."""
         product = self.flavor.product if self.flavor is not None else ""
-        return title(self.of, self.asked, product=product, count=count or self.count)
+        return title(self.of, self.asked, product=product, count=count or self.count, of=of)
 
     @property
     def given_name(self) -> str:

@@ -53,7 +53,8 @@ def decided(
 
     A `cost` above what was announced is said with it.
     """
-    what = f"{decision.capitalize()}: {request.given_name} for {request.team.name}"
+    name = request.name(request.approved_count, of=request.count)
+    what = f"{decision.capitalize()}: {name} for {request.team.name}"
     who = by.name if by else "The policy"
     sentence = f"{who} {decision} it: {reason}" if reason else f"{who} {decision} it."
     if cost > request.usd:

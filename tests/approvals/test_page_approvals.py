@@ -15,6 +15,8 @@ from allocations.words import moment
 from approvals import actions, decisions
 from approvals.models import Request
 from fleet.models import Flavor
+from notices.kinds import NoticeKind
+from notices.models import Notice
 from tests import factories
 from tests.scene import Scene
 
@@ -141,6 +143,25 @@ def test_approving_less_starts_with_what_would_be_automatic(page: Client, scene:
     assert page.get(f"/approvals/{asked.pk}/").context["less"]["count"] == 2
     decide(page, asked, "less", count="4")
     assert Request.objects.get().approved_count == 4
+
+
+def test_what_is_approved_for_less_is_named_with_what_was_asked(page: Client, scene: Scene) -> None:
+    asked = ask(scene, 12)
+    decide(page, asked, "less", count="10")
+    elena = signed_in(scene.elena)
+    assert said_after(page, asked) == "Approved for less: 10 of 12 × A100 for Vision."
+    decide(elena, asked, "approve")
+    assert said_after(elena, asked) == "Approved: 10 of 12 × A100 for Vision."
+    told = Notice.objects.get(kind=NoticeKind.REQUEST_DECIDED, person=scene.ada)
+    assert told.said.title == "Approved: 10 of 12 × A100 for Vision"
+    whole = ask(scene, 3)
+    decide(page, whole, "approve")
+    assert said_after(page, whole) == "Approved: 3 × A100 for Vision."
+
+
+def said_after(client: Client, request: Request) -> str:
+    """What the next page says was done."""
+    return " ".join(map(str, client.get(f"/requests/{request.pk}/").context["messages"]))
 
 
 @pytest.mark.parametrize("count", ["0", "6", "1.5", "99999999999"])

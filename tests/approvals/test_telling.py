@@ -96,7 +96,7 @@ def test_the_next_level_is_told_when_the_first_has_approved_and_who_asked_when_t
     assert told(NoticeKind.REQUEST_DECIDED) == ["Ada Okafor"]
     said = last(NoticeKind.REQUEST_DECIDED)
     assert (said.title, said.sentence) == (
-        "Approved: 6 × A100 for Vision",
+        "Approved: 6 of 8 × A100 for Vision",
         "Elena Petrova approved it: Six will do.",
     )
 
