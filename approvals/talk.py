@@ -10,8 +10,9 @@ from allocations.words import ago
 from approvals.catalogue import in_sentence, title
 from approvals.conversation import said_in
 from approvals.models import Comment, Decision, Evaluation, Request, Revision
-from approvals.presenting import person
+from approvals.presenting import flavor_key, person
 from approvals.revisions import Change, changes, in_words
+from fleet.models import Flavor
 
 Part = dict[str, Any]
 SAID = (Decision.Verdict.ASK, Decision.Verdict.ANSWER)
@@ -94,8 +95,16 @@ def between(request: Request, before: Revision, after: Revision) -> list[Change]
 def name_in(request: Request, revision: Revision) -> str:
     """What a version asked for, in a few words; its kind of GPU by today's name of it."""
     spec = request.of.spec.model_validate(revision.spec)
-    product = request.flavor.product if request.flavor else ""
-    return title(request.of, spec, product=product)
+    return title(request.of, spec, product=_product_in(request, str(revision.spec.get("flavor", ""))))
+
+
+def _product_in(request: Request, key: str) -> str:
+    """What a kind of GPU is called; no query for that of the request."""
+    if request.flavor is None or key in ("", flavor_key(request.flavor)):
+        return request.flavor.product if request.flavor else ""
+    cluster, _, name = key.partition("/")
+    found = Flavor.objects.filter(cluster__name=cluster, name=name).first()
+    return found.product if found else name
 
 
 def _past(words: str, revision: Revision, why: str) -> Part:

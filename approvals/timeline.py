@@ -12,6 +12,9 @@ from approvals import route_words
 from approvals.catalogue import in_sentence
 from approvals.models import Decision, Evaluation, Request, Step, Task
 from approvals.states import State
+from audit.events import Kind
+from audit.models import Event
+from provisioning.models import Tenancy
 
 Part = dict[str, Any]
 
@@ -75,13 +78,9 @@ def _held(request: Request, allocations: Sequence[Allocation]) -> Iterator[Part]
     made = allocations or request.offering == "namespace"
     if tenancy is None or not made:
         return
-    if tenancy.true_since and request.decided_at and tenancy.true_since >= request.decided_at:
-        yield _past(
-            f"Set up on {request.place}",
-            tenancy.true_since,
-            why="Every object stands as wanted.",
-            tone="good",
-        )
+    since = _set_up_at(request, tenancy, allocations)
+    if since is not None:
+        yield _past(f"Set up on {request.place}", since, why="Every object stands as wanted.", tone="good")
     for allocation in allocations:
         if allocation.ended_at is None or flavor is None:
             continue
@@ -96,6 +95,21 @@ def _held(request: Request, allocations: Sequence[Allocation]) -> Iterator[Part]
         else:
             back = gpus(allocation.gpus - rest, flavor.product)
             yield _past(f"Gave back {back}", allocation.ended_at, who=allocation.ended_by, tone="ending")
+
+
+def _set_up_at(request: Request, tenancy: Tenancy, allocations: Sequence[Allocation]) -> datetime | None:
+    """When everything was true for the first time after the grant; None where it was over before that.
+
+    The tenancy knows the last time only; the audit log knows the first.
+    """
+    if request.decided_at is None or tenancy.true_since is None or tenancy.true_since < request.decided_at:
+        return None
+    made_true = Event.objects.about("tenancy", tenancy.pk).filter(kind=Kind.TENANCY_CONVERGED)
+    first = made_true.filter(at__gte=request.decided_at).order_by("seq").first()
+    since = first.at if first is not None else tenancy.true_since
+    ends = [a.ended_at for a in allocations] or [getattr(request, "over_at", None)]
+    known = [end for end in ends if end is not None]
+    return None if len(known) == len(ends) and since > max(known) else since
 
 
 def coming(

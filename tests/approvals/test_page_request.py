@@ -1,11 +1,11 @@
 """One request: what it says in every state, what happened and comes, and what its requester can do."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import resolve
@@ -15,6 +15,9 @@ from allocations.actions import expire, give_back
 from allocations.models import Allocation
 from approvals import decisions
 from approvals.models import Request
+from audit.actors import PORTAL
+from audit.events import Kind
+from audit.log import record
 from tests import factories
 from tests.scene import Scene
 
@@ -99,6 +102,39 @@ def test_what_was_given_back_stands_in_the_story(page: Client, scene: Scene) -> 
     held = Allocation.objects.get(reference=asked.reference)
     give_back(held.pk, gpus=1, by=scene.ada, now=timezone.now())
     assert "Gave back 1 × A100" in shown(page, asked)
+
+
+def set_up_at(client: Client, request: Request) -> list[datetime]:
+    """When the story says that it was set up."""
+    story = client.get(f"/requests/{request.pk}/").context["timeline"]
+    return [entry["at"] for entry in story if entry["title"].startswith("Set up on")]
+
+
+def converged(scene: Scene) -> datetime:
+    """A worker made everything true, and wrote it down."""
+    with transaction.atomic():
+        event = record(Kind.TENANCY_CONVERGED, actor=PORTAL, subject=("tenancy", scene.tenancy.pk))
+    factories.make_true(scene.tenancy, at=event.at)
+    return event.at
+
+
+def test_it_was_set_up_when_it_first_was_and_stays_so(page: Client, scene: Scene) -> None:
+    converged(scene)
+    asked = ask(scene, 2)
+    assert set_up_at(page, asked) == []
+    first = converged(scene)
+    held = Allocation.objects.get(reference=asked.reference)
+    give_back(held.pk, gpus=1, by=scene.ada, now=timezone.now())
+    converged(scene)
+    assert set_up_at(page, asked) == [first]
+
+
+def test_what_was_never_set_up_is_not_set_up_by_its_end(page: Client, scene: Scene) -> None:
+    asked = ask(scene, 2)
+    held = Allocation.objects.get(reference=asked.reference)
+    give_back(held.pk, gpus=None, by=scene.ada, now=timezone.now())
+    converged(scene)
+    assert set_up_at(page, asked) == []
 
 
 def test_a_rejection_says_who_and_why(page: Client, scene: Scene) -> None:

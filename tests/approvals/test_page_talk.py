@@ -84,6 +84,16 @@ def test_the_form_of_a_change_begins_as_the_request_stands_and_changes_it(page: 
     assert "What was decided before is void." in said
 
 
+def test_the_story_names_the_kind_of_gpu_that_each_version_asked_for(page: Client, scene: Scene) -> None:
+    request = ask(scene, 12)
+    factories.flavor(scene.flavor.cluster, "h100", product="H100")
+    page.post(f"/requests/{request.pk}/edit", form_of(request, flavor="training/h100", gpus=4))
+    said = shown(page, f"/requests/{request.pk}/")
+    assert "Asked for 12 × A100" in said
+    assert "12 × H100" not in said
+    assert "4 × H100" in said
+
+
 def test_a_change_that_is_refused_keeps_what_was_written(page: Client, scene: Scene) -> None:
     request = ask(scene)
     path = f"/requests/{request.pk}/edit"
