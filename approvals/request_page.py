@@ -33,7 +33,7 @@ from approvals.presenting import (
 )
 from approvals.rules import Arrival
 from approvals.states import State
-from approvals.task_words import label_of, said
+from approvals.task_words import label_of, lost, said
 from approvals.wanted import arrival_on
 from provisioning.models import Tenancy
 
@@ -80,6 +80,7 @@ def context(request: Request, *, viewer: User, now: datetime) -> Part:
         "renewed": request.renews_id,
         "tasks": task_page.of_request(request, viewer=viewer),
         "may": _may(request, state, held, viewer, now=now),
+        "lost": lost(request),
         "again": _again(request, now),
         "offered": request.offered_again_at is not None and request.team_id in viewer.team_ids,
         "curl": curl(request),

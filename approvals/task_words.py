@@ -60,6 +60,17 @@ def said(request: Request) -> list[tuple[str, object]]:
     return [(name, value) for name, value in spec.items() if name not in ("cluster", "region")]
 
 
+def lost(request: Request) -> str:
+    """What is gone when a request is let go of, for the question before it."""
+    task = next((task for task in request.tasks.all() if task.kind == Task.Kind.SET_UP), None)
+    if task is not None and not task.is_over:
+        return "Nobody sets it up any more; it has cost nothing."
+    with_it = {VolumeSpec: ", with everything on it", NamespaceSpec: ", with everything in it"}
+    spec = request.asked
+    what = f"{_thing(request.of, spec)} down{with_it.get(type(spec), '; nothing answers there any more')}"
+    return f"A platform lead asks {request.requester.name}, then takes {what}. What it will not cost is free again."
+
+
 def label_of(offering: Offering, field: str) -> str:
     """What a field of an offering is called."""
     return offering.spec.model_fields[field].title or field

@@ -240,6 +240,28 @@ def test_a_request_shows_who_carries_it_out_and_can_be_let_go(page: Client, scen
     assert "/requests/new/volume?team=vision" in gone
 
 
+@pytest.mark.parametrize(
+    ("key", "lost"),
+    [("volume", "then takes the volume corpus down, with everything on it."),
+     ("namespace", "then takes the namespace of main down, with everything in it.")],
+)  # fmt: skip
+def test_letting_go_asks_first_and_says_what_is_lost(page: Client, scene: Scene, key: str, lost: str) -> None:
+    page.post(
+        f"/requests/new/{key}",
+        values(key, **({"cluster": "dev", "project": "main"} if key == "namespace" else {})),
+    )
+    asked = Request.objects.get()
+    if key == "volume":
+        said = text(page.get(f"/requests/{asked.pk}/"))
+        assert "Nobody sets it up any more; it has cost nothing." in said
+        carrying_out.finish(Task.objects.get().pk, by=scene.priya, note="There.", now=timezone.now())
+    said = text(page.get(f"/requests/{asked.pk}/"))
+    question = said[said.index("<details") : said.index("/let-go")]
+    assert "<summary" in question
+    assert lost in said
+    assert "What it will not cost is free again." in said
+
+
 def test_tasks_are_taken_given_and_finished_in_the_browser(page: Client, scene: Scene) -> None:
     page.post("/requests/new/volume", values("volume"))
     asked, task = Request.objects.get(), Task.objects.get()
