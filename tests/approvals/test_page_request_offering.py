@@ -193,7 +193,9 @@ def test_what_takes_no_gpus_has_an_end_ahead_until_it_is_over(page: Client, scen
     assert "Setting up" in said
     assert_it_is_not_over(said)
     if key == "namespace":
-        factories.make_true(Request.objects.get().tenancy, at=timezone.now() + timedelta(seconds=1))
+        asked.refresh_from_db()
+        assert asked.tenancy is not None
+        factories.make_true(asked.tenancy, at=timezone.now() + timedelta(seconds=1))
     else:
         carrying_out.finish(Task.objects.get().pk, by=scene.priya, note="There.", now=timezone.now())
     said = text(page.get(f"/requests/{asked.pk}/"))
