@@ -180,7 +180,7 @@ class MainJob:
     def talk(self) -> str:
         """A comment tells the others, a change makes a new version."""
         path = f"/requests/{self.sixteen}/"
-        said = self.call("Priya", "POST", f"{path}comments/", {"text": "Which forecast?"}, key="comment-1")
+        said = self.call("Priya", "POST", f"{path}comments/", {"reason": "Which forecast?"}, key="comment-1")
         expect(said.status_code == 201, said.text)
         etag = self.call("Ada", "GET", path).headers["ETag"]
         change = {"reason": "The yearly forecast of 2027 has to be retrained before the review."}
