@@ -129,7 +129,7 @@ REST = [
           CHAIN + "test_a_changed_event_with_a_new_hash_breaks_the_one_after_it"),
     Guard("audit.chain:verify", "if digest(seq=link.seq, body=link.body, previous=previous) != link.hash:", "if False:",
           CHAIN + "test_it_names_the_event_that_was_changed", {"place": 2}),
-    Guard("portal.middleware:_is_refused", "return is_said and isinstance(_caller(request), User)", "return False",
+    Guard("portal.middleware:_is_refused", "response.status_code in REFUSED_WHEN_SAID", "False",
           DECIDING + "test_a_decision_that_waits_for_the_directory_leaves_an_event_too"),
     Guard("approvals.bulk:_refused", "refuse(", "dict(",
           DECIDING + "test_a_refused_decision_leaves_an_event_by_every_door"),
