@@ -41,7 +41,7 @@ faults: ## every fault test, those that take minutes too
 	@scripts/services.sh
 	@exec .venv/bin/python -m pytest -m "long or not long" tests/faults tests/concurrency $(PYTEST_ARGS)
 
-check: ## style, types, architecture, templates, migrations, API description, security, budgets
+check: ## style, types, architecture, templates, migrations, API description, security
 	@scripts/venv.sh dev
 	@exec .venv/bin/python -m scripts.check
 

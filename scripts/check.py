@@ -38,7 +38,6 @@ def checks(scratch: Path) -> list[Check]:
         Check("deployment", [*MANAGE, "check", "--deploy", "--fail-level", "WARNING"]),
         Check("API description", [sys.executable, "-m", "scripts.api_description", "--check", described]),
         Check("security", [str(BIN / "bandit"), "-q", "-ll", "-r", *PRODUCT]),
-        Check("budgets", [sys.executable, "-m", "scripts.budgets"]),
     ]
 
 
@@ -70,9 +69,7 @@ def run(check: Check, env: dict[str, str]) -> bool:
     )
     passed = done.returncode == 0
     line = f"{'ok  ' if passed else 'FAIL'}  {check.name:<20}{time.monotonic() - began:6.1f} s"
-    output = done.stdout if check.name == "budgets" else ""
-    if not passed:
-        output = shortened(f"{done.stdout}{done.stderr}")
+    output = "" if passed else shortened(f"{done.stdout}{done.stderr}")
     print(f"{line}\n{output}".rstrip(), flush=True)
     return passed
 
