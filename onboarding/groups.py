@@ -69,15 +69,25 @@ def _named(oids: Sequence[str], graph: Graph) -> list[Group]:
     known = _kept(_key(oid) for oid in oids[:MOST])
     found = []
     for oid in oids[:MOST]:
-        group = known.get(_key(oid)) or graph.group(oid)
+        group = _cached_group(oid, known.get(_key(oid)))
+        if group is None:
+            group = graph.group(oid)
+            if group is not None:
+                _keep(_key(oid), [group.name, group.description])
         if group is not None:
-            if _key(oid) not in known:
-                _keep(_key(oid), group)
             found.append(group)
     return found
 
 
-def _kept(keys: Iterable[str]) -> dict[str, Group]:
+def _cached_group(oid: str, value: object) -> Group | None:
+    """The group whose name and description are in the cache; None for anything else that lies under its key."""
+    match value:
+        case [str(name), str(description)]:
+            return Group(oid, name, description)
+    return None
+
+
+def _kept(keys: Iterable[str]) -> dict[str, object]:
     """What the cache holds; nothing while it does not answer, whatever its client raises: the directory is asked."""
     try:
         return dict(cache.get_many(list(keys)))
@@ -86,9 +96,9 @@ def _kept(keys: Iterable[str]) -> dict[str, Group]:
         return {}
 
 
-def _keep(key: str, group: Group) -> None:
+def _keep(key: str, value: list[str]) -> None:
     with suppress(Exception):  # told of when reading
-        cache.set(key, group, A_WHILE)
+        cache.set(key, value, A_WHILE)
 
 
 def _key(oid: str) -> str:

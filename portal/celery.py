@@ -17,12 +17,15 @@ folder_broker.register()
 
 
 class OneTask(Task):
-    """A task goes by the database's clock, and fails alone when it has no more memory.
+    """A task takes ids only, goes by the database's clock, and fails alone when it has no more memory.
 
-    Celery would end the whole worker, and what else it does.
+    Whoever can write to the broker can name a task that exists and a row, both of which the worker judges afresh.
+    Celery would end the whole worker for want of memory, and what else it does.
     """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if any(type(value) is not int for value in (*args, *kwargs.values())):
+            raise TypeError("A message names a task and the ids of rows, and nothing else.")
         try:
             with clock.of_the_database():
                 return super().__call__(*args, **kwargs)

@@ -123,13 +123,18 @@ def cache(url: str) -> dict[str, Any]:
     parts = urlsplit(url)
     if parts.scheme == "file":
         return {
-            "BACKEND": "django.core.cache.backends.filebased.FileBasedCache",
+            "BACKEND": "portal.caching.JsonFileCache",
             "LOCATION": unquote(parts.path),
         }
     return {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": url,
-        "OPTIONS": {"socket_timeout": 1, "socket_connect_timeout": 1},
+        "OPTIONS": {
+            # Django's own would unpickle whatever lies in Redis, which runs it.
+            "serializer": "portal.caching.JsonSerializer",
+            "socket_timeout": 1,
+            "socket_connect_timeout": 1,
+        },
     }
 
 

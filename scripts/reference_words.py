@@ -23,8 +23,11 @@ SETTINGS: Mapping[str, str] = {
     "fleet_file": "A JSON file with clusters and flavors that are added or changed at each start; empty for none.",
     "kubeconfig_dir": "The folder with the kubeconfig files of the fleet; a cluster names a file in it.",
     "database_url": "`postgresql://user:password@host:5432/name`, or `sqlite:////path` for one machine.",
-    "broker_url": "`redis://host:6379/0`, or `filesystem:///path` for one machine.",
-    "cache_url": "`redis://host:6379/1`, or `file:///path` for one machine. Rate limits are counted here.",
+    "broker_url": "`redis://:password@host:6379/0`, or `filesystem:///path` for one machine.",
+    "cache_url": (
+        "`redis://:password@host:6379/1`, or `file:///path` for one machine. Rate limits are counted here. "
+        "Values are JSON."
+    ),
     "entra_authority": "`https://login.microsoftonline.com/` and the tenant id.",
     "entra_tenant_id": "The tenant that people sign in from. Tokens of other tenants are refused.",
     "entra_client_id": "The application's id.",

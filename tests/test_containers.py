@@ -2,15 +2,21 @@
 
 import os
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from pydantic import ValidationError
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+from redis.retry import Retry
 
 from portal.env import Environment, read
 from scripts.packages import PRODUCT, ROOT
+from tests.services.process import port_of, reserve_port, wait_until
 
 COMPOSE = (ROOT / "docker-compose.yml").read_text()
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
@@ -18,7 +24,7 @@ SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE)["services"]
 PORTAL = {"web", "worker", "beat", "migrate"}
 ENVIRONMENT: dict[str, str] = SERVICES["web"]["environment"]
 REQUIRED = {
-    "QM_KUBECONFIGS", "QM_PUBLIC_URL", "QM_ALLOWED_HOSTS", "POSTGRES_PASSWORD", "QM_ROLE_GROUPS",
+    "QM_KUBECONFIGS", "QM_PUBLIC_URL", "QM_ALLOWED_HOSTS", "POSTGRES_PASSWORD", "REDIS_PASSWORD", "QM_ROLE_GROUPS",
     *(f"QM_ENTRA_{name}" for name in ("AUTHORITY", "TENANT_ID", "CLIENT_ID")),
 }  # fmt: skip
 # Empty where a file holds them: Compose cannot see that file, so the portal is who refuses to start without it.
@@ -132,6 +138,44 @@ def test_each_lasting_service_has_a_health_check(name: str) -> None:
 @pytest.mark.parametrize("name", ["postgres", "redis"])
 def test_the_stores_are_not_reachable_from_outside(name: str) -> None:
     assert "ports" not in SERVICES[name]
+
+
+@pytest.mark.parametrize("name", ["database", "broker"])
+def test_each_store_is_in_a_network_of_its_own_that_leads_nowhere(name: str) -> None:
+    store = {"database": "postgres", "broker": "redis"}[name]
+    assert yaml.safe_load(COMPOSE)["networks"][name] == {"internal": True}
+    assert SERVICES[store]["networks"] == [name]
+    assert {key for key, service in SERVICES.items() if name in service["networks"]} == PORTAL | {store}
+
+
+def test_redis_answers_nobody_without_its_password(tmp_path: Path) -> None:
+    """The command of the compose file, run here with another folder and port."""
+    assert ENVIRONMENT["QM_CACHE_URL"].startswith("redis://:${REDIS_PASSWORD:?set REDIS_PASSWORD}@")
+    shell = [
+        part.replace("$$", "$").replace("/tmp/", f"{tmp_path}/") for part in SERVICES["redis"]["command"]
+    ]
+    with reserve_port() as reserved:
+        port = port_of(reserved)
+        shell[-1] += f" --port {port} --bind 127.0.0.1 --dir {tmp_path}"
+        server = subprocess.Popen(
+            shell, env={**os.environ, "REDISCLI_AUTH": "abc123"}, stdout=subprocess.DEVNULL
+        )
+        try:
+            wait_until(lambda: answer(port, "abc123") == "PONG", what="Redis")
+            assert answer(port, None) == "Authentication required."
+            assert "abc123" not in Path(f"/proc/{server.pid}/cmdline").read_text()
+        finally:
+            server.terminate()
+            server.wait(10)
+
+
+def answer(port: int, password: str | None) -> str:
+    """What Redis says to a ping."""
+    try:
+        with Redis(port=port, password=password, protocol=2, retry=Retry(NoBackoff(), 0)) as client:
+            return "PONG" if client.ping() else ""
+    except RedisError as error:
+        return str(error)
 
 
 @pytest.mark.parametrize("name", ["web", "worker", "beat"])

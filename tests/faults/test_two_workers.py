@@ -3,6 +3,7 @@
 import logging
 import time
 from datetime import timedelta
+from pathlib import Path
 
 from celery import Celery
 from django.utils import timezone
@@ -19,6 +20,7 @@ from tests.concurrency.books import wrong_in_the_books
 from tests.faults.running import Portal
 from tests.faults.tenancies import are_true, cluster_of, hide, wanted
 from tests.faults.world import World
+from tests.planting import Planted
 from tests.services.process import wait_until
 from tests.services.redis import Redis
 
@@ -75,13 +77,14 @@ def test_a_worker_that_loses_its_lease_half_way_writes_no_more(portal: Portal, w
 
 
 def test_messages_of_an_unknown_task_or_shape_are_dropped_and_the_worker_goes_on(
-    portal: Portal, world: World, redis: Redis
+    portal: Portal, world: World, redis: Redis, tmp_path: Path
 ) -> None:
     [tenancy] = wanted(world, 1)
     hide([tenancy])
     stranger = Celery(broker=celery_app.conf.broker_url, set_as_current=False)
     name = reconcile_tenancy.name
     stranger.send_task("provisioning.tasks.removed_last_year", args=[1], queue="odd")
+    stranger.send_task(name, args=[Planted(tmp_path / "code was run")], queue="odd", serializer="pickle")
     stranger.send_task(name, args=[], queue="odd")
     stranger.send_task(name, args=[tenancy.pk, "of an older version"], queue="odd")
     stranger.send_task(name, kwargs={"tenancy": {"not": "known"}}, queue="odd")
@@ -95,6 +98,7 @@ def test_messages_of_an_unknown_task_or_shape_are_dropped_and_the_worker_goes_on
     with redis.client(int(celery_app.conf.broker_url.rpartition("/")[2])) as client:
         wait_until(lambda: not client.hlen("unacked"), what="every message to be done with")
         assert client.llen("odd") == 0
+    assert not (tmp_path / "code was run").exists()
 
 
 def test_two_expiries_at_once_end_an_allocation_once(portal: Portal, world: World) -> None:
