@@ -31,4 +31,4 @@ COPY --from=build /venv /venv
 COPY --from=build /app /app
 USER 10001
 EXPOSE 8000
-CMD ["gunicorn", "-k", "asgi", "--no-control-socket", "--bind", "0.0.0.0:8000", "--workers", "2", "--worker-tmp-dir", "/tmp", "portal.asgi:application"]
+CMD ["gunicorn", "-k", "portal.web_worker.BoundedWorker", "--worker-connections", "2000", "--no-control-socket", "--bind", "0.0.0.0:8000", "--workers", "2", "--worker-tmp-dir", "/tmp", "portal.asgi:application"]

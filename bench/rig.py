@@ -88,7 +88,8 @@ def started() -> Iterator[Rig]:
 @contextmanager
 def portal(rig: Rig) -> Iterator[int]:
     """The portal as its container starts it, and its port."""
-    command = [str(Path(sys.executable).parent / "gunicorn"), "-k", "asgi", "portal.asgi:application"]
+    gunicorn = str(Path(sys.executable).parent / "gunicorn")
+    command = [gunicorn, "-k", "portal.web_worker.BoundedWorker", "portal.asgi:application"]
     with serving("the portal", rig, command, {}) as port:
         yield port
 

@@ -56,6 +56,7 @@ class Environment(BaseSettings):
     mail_tls: Literal["starttls", "tls", "none"] = "starttls"
     webhook_hosts_allowed: list[str] = Field(default_factory=list)
 
+    request_seconds: float = Field(default=20, gt=0, le=600)
     session_hours: int = 8
     monthly_budget_usd: int = 12_000
     retention_days: int = Field(default=30, ge=1, le=365)

@@ -4,7 +4,7 @@ import io
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from rest_framework.exceptions import ParseError
+from rest_framework.exceptions import APIException, ParseError
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import JSONParser
 from rest_framework.renderers import BaseRenderer
@@ -12,6 +12,14 @@ from rest_framework.request import Request
 
 LARGEST_BODY = 256 * 1024
 DEEPEST = 20
+
+
+class BodyTooLarge(APIException):
+    """The body is over the limit."""
+
+    status_code = 413
+    default_code = "body_too_large"
+    default_detail = f"The body is larger than {LARGEST_BODY // 1024} kB."
 
 
 class BoundedJson(JSONParser):
@@ -23,7 +31,7 @@ class BoundedJson(JSONParser):
         """The object; raises ParseError saying what is wrong with the body."""
         raw = stream.read(LARGEST_BODY + 1)
         if len(raw) > LARGEST_BODY:
-            raise ParseError(f"The body is larger than {LARGEST_BODY // 1024} kB.")
+            raise BodyTooLarge
         try:
             data = super().parse(io.BytesIO(raw), media_type, parser_context)
         except RecursionError:

@@ -1,6 +1,6 @@
 """One shape for everything that was refused: problem+json for the API (RFC 9457), a page for people."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
@@ -17,6 +17,7 @@ from accounts.visitors import STATUS
 from connectors.errors import ConnectorError, PermanentError
 from portal import losses
 from portal.filtering import BadQuery
+from portal.parsing import BodyTooLarge
 
 MEDIA_TYPE = "application/problem+json"
 TITLES = {
@@ -26,8 +27,11 @@ TITLES = {
     404: "Not found",
     405: "Not possible here",
     406: "No such format",
+    408: "The request came too slowly",
     409: "This does not fit what is there",
+    411: "Say how long the body is",
     412: "It has changed since you looked",
+    413: "The body is too large",
     415: "Send JSON",
     422: "Some values cannot be taken",
     428: "Say which version you saw",
@@ -57,7 +61,7 @@ def problem_response(error: Exception, context: Mapping[str, Any]) -> Response |
     if isinstance(error, Http404):
         error = exceptions.NotFound()
     if isinstance(error, RequestDataTooBig):
-        error = exceptions.ParseError("The body is larger than 256 kB.")
+        error = BodyTooLarge()
     if isinstance(error, PermissionDenied):
         error = exceptions.PermissionDenied()
     if not isinstance(error, exceptions.APIException):
@@ -113,16 +117,8 @@ def _respond(
     errors: list[dict[str, str]],
     headers: dict[str, str] | None = None,
 ) -> Response:
-    body = {
-        "type": f"/api/problems#{code}",
-        "title": TITLES.get(status, "Not done"),
-        "status": status,
-        "code": code,
-        "detail": detail,
-        "instance": request.path,
-        "errors": errors,
-        "request_id": getattr(request, "request_id", ""),
-    }
+    body = problem_body(status, code, detail, path=request.path, errors=errors)
+    body["request_id"] = getattr(request, "request_id", "")
     # Also where the address itself answers with a page or with YAML.
     request.accepted_renderer, request.accepted_media_type = JSONRenderer(), JSONRenderer.media_type
     response = Response(body, status=status, headers=headers, content_type=MEDIA_TYPE)
@@ -132,6 +128,22 @@ def _respond(
     if inner is not None and getattr(request, "_user", None) is not None:
         inner.api_user = request._user
     return response
+
+
+def problem_body(
+    status: int, code: str, detail: str, *, path: str, errors: Sequence[dict[str, str]] = ()
+) -> dict[str, Any]:
+    """A problem as programs read it (RFC 9457)."""
+    return {
+        "type": f"/api/problems#{code}",
+        "title": TITLES.get(status, "Not done"),
+        "status": status,
+        "code": code,
+        "detail": detail,
+        "instance": path,
+        "errors": list(errors),
+        "request_id": "",
+    }
 
 
 def refused_page(request: HttpRequest, refusal: Refused) -> HttpResponse:

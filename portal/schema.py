@@ -10,7 +10,7 @@ from portal.filtering import query_of
 from portal.problems import MEDIA_TYPE, TITLES
 
 ALWAYS = ("400", "401", "403", "404", "429", "503")
-CHANGING = ("409", "415", "422")
+CHANGING = ("408", "409", "413", "415", "422")
 GUARDED = ("412", "428")
 KEY = OpenApiParameter(
     "Idempotency-Key", str, OpenApiParameter.HEADER, required=True, pattern=r"^[\x21-\x7e]{1,255}$",

@@ -45,6 +45,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "portal.middleware.RequestIdMiddleware",
+    "portal.bodies.KnownLengthMiddleware",
     "portal.middleware.LookAgainMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "portal.static.StaticFilesMiddleware",

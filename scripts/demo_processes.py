@@ -85,8 +85,8 @@ class Demo:
     def start_web(self) -> None:
         """Start the web server; it answers some seconds later."""
         (self.data / "static").mkdir(exist_ok=True)
-        command = ["gunicorn", "-k", "asgi", "-w", "1", "-b", f"127.0.0.1:{self.port}", "--graceful-timeout", "3",
-                   "--no-control-socket"]  # fmt: skip
+        command = ["gunicorn", "-k", "portal.web_worker.BoundedWorker", "-w", "1"]
+        command += ["-b", f"127.0.0.1:{self.port}", "--graceful-timeout", "3", "--no-control-socket"]
         self.start("web", [sys.executable, "-m", *command, "portal.asgi:application"], self.environment())
 
     def start_worker(self, extra: Mapping[str, str] | None = None) -> None:

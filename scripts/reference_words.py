@@ -47,6 +47,7 @@ SETTINGS: Mapping[str, str] = {
     "git_local_dir": "The folder in which Git repositories on the same machine may lie; none may without it.",
     "git_hosts_allowed": "Inner hosts (`host` or `host:port`) whose Git repositories may be used, as a JSON list.",
     "git_author": "Who signs the portal's commits, as `Name <address>`.",
+    "request_seconds": "Seconds that a request's headers, and then its body, may take to arrive.",
     "session_hours": "How long a session lasts.",
     "retention_days": "Days for which what a leaving team had on a cluster is kept, unless its departure says others.",
     "monthly_budget_usd": "The monthly budget in USD of a team that nobody has set one for.",

@@ -130,6 +130,12 @@ def test_each_service_is_locked_down(name: str) -> None:
     assert "privileged" not in service
 
 
+@pytest.mark.parametrize("name", sorted(SERVICES))
+def test_a_folder_in_memory_has_a_size(name: str) -> None:
+    for mounted in SERVICES[name].get("tmpfs", []):
+        assert re.search(r":.*size=\d+m", mounted), mounted
+
+
 @pytest.mark.parametrize("name", sorted(set(SERVICES) - {"migrate"}))
 def test_each_lasting_service_has_a_health_check(name: str) -> None:
     assert SERVICES[name]["healthcheck"]["test"][0] in {"CMD", "CMD-SHELL"}
@@ -196,7 +202,7 @@ def test_the_image_runs_as_nobody_in_particular_from_hashed_packages() -> None:
     final = DOCKERFILE.rpartition("FROM ")[2]
     assert "USER 10001" in final
     assert "--require-hashes -r requirements/base.txt" in DOCKERFILE
-    assert "-k" in final
+    assert '"-k", "portal.web_worker.BoundedWorker", "--worker-connections", "2000"' in final
     assert "portal.asgi:application" in final
 
 

@@ -118,8 +118,9 @@ class Portal:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"
-        command = ["gunicorn", "-k", "asgi", "-w", str(workers), "-b", f"127.0.0.1:{port}",
-                   "--graceful-timeout", "3", "--no-control-socket", "portal.asgi:application"]  # fmt: skip
+        command = ["gunicorn", "-k", "portal.web_worker.BoundedWorker", "-w", str(workers)]
+        command += ["-b", f"127.0.0.1:{port}", "--graceful-timeout", "3", "--no-control-socket"]
+        command += ["portal.asgi:application"]
         started = self.start("web", command, {"FAILPOINT": failpoint} if failpoint else {})
         try:
             wait_until(self._is_ready, what="the web server to be ready", seconds=60)
