@@ -298,7 +298,9 @@ def _verdict(request: Request, judged: Judged | None) -> Part:
         sentence = (
             f"{broken} of {len(stored['rules'])} rules do not hold" if broken else "Every rule holds now"
         )
-        return verdict(stored) | {"sentence": sentence, "most": MOST_RULES}
+        words = (stored["route_size"] or {}).get("words", "")
+        detail = f"It counts as {words}." if words else ""
+        return verdict(stored, detail=detail) | {"sentence": sentence, "most": MOST_RULES}
     evaluation = request.evaluations.last()
     assert evaluation is not None  # noqa: S101 - it is written together with the request
     return verdict(evaluation.answer)

@@ -3,14 +3,15 @@
 All rules hold: the policy approves. One does not: the people of the first route that takes the ask decide.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 
 from allocations import money
-from approvals.document import Policy, Route, StepPlan
+from approvals.document import Policy, StepPlan
+from approvals.route_size import RouteSize, choose
 from approvals.rules import Arrival, Ask, Coming, Rule, Standing, applied, duration
 
 __all__ = [
@@ -55,6 +56,7 @@ class Evaluation:
     usd_per_day: Decimal
     gpu_hours: Decimal
     at_once: str
+    size: RouteSize | None = None  # what the route was chosen by, where people decide
 
     @property
     def sentence(self) -> str:
@@ -65,7 +67,12 @@ class Evaluation:
             return "Not possible as it stands: " + next(rule.text for rule in self.rules if rule.blocks) + "."
         who = ", then ".join(step.words for step in self.route)
         decides = "decides" if len(self.route) == 1 and self.route[0].by == "managers" else "decide"
-        return f"{who[0].upper()}{who[1:]} {decides}."
+        return f"{who[0].upper()}{who[1:]} {decides}{self.because}."
+
+    @property
+    def because(self) -> str:
+        """Why more people decide than the single ask needs: ": 14 GPUs with the 7 granted on Mon 16 Nov"; or ""."""
+        return f": {self.size.words}" if self.size is not None and self.size.words else ""
 
 
 def evaluate(ask: Ask, standing: Standing, policy: Policy) -> Evaluation:
@@ -82,19 +89,19 @@ def evaluate(ask: Ask, standing: Standing, policy: Policy) -> Evaluation:
         fails, blocked = fails or not rule.holds, blocked or rule.blocks
     if fails:
         rules.sort(key=lambda rule: (not rule.blocks, rule.holds))
+    route, size = (
+        choose(policy.routes_for(*kind), ask, total.usd, standing.earlier) if fails else (None, None)
+    )
     return Evaluation(
         outcome=Outcome.IMPOSSIBLE if blocked else Outcome.PEOPLE if fails else Outcome.AUTOMATIC,
         rules=tuple(rules),
-        route=_route(policy.routes_for(*kind), gpus, total.usd) if fails else (),
+        route=route.steps if route is not None else (),
         usd=total.usd,
         usd_per_day=money.per_day(gpus=1, price=hourly),
         gpu_hours=total.gpu_hours,
         at_once="A platform lead carries it out." if ask.by_person else AT_ONCE[ask.arrival],
+        size=size,
     )
-
-
-def _route(routes: Iterable[Route], gpus: int, usd: Decimal) -> tuple[StepPlan, ...]:
-    return next((route.steps for route in routes if route.takes(gpus, usd)), ())
 
 
 def nearest_automatic(ask: Ask, standing: Standing, policy: Policy) -> Ask | None:

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allocations.money import Amount, Left
+from approvals.route_size import Earlier
 
 if TYPE_CHECKING:
     from approvals.document import Thresholds
@@ -77,7 +78,8 @@ class Standing:
 
     `free_gpus` and `total_gpus` are None for what takes no GPUs of a pool, `use_percent` where nothing was measured.
     `own_gpus` are held already and go on with the ask, so that it takes only the others from the pool. The USD that the
-    policy granted lately are None in what was gathered before they were counted: then they say nothing.
+    policy granted lately are None in what was gathered before they were counted: then they say nothing. `earlier` are
+    the other asks of the team and of the person that a route's size counts with this one.
     """
 
     now: datetime
@@ -92,6 +94,7 @@ class Standing:
     budget: Mapping[date, Left]
     coming: tuple[Coming, ...] = ()
     own_gpus: int = 0
+    earlier: tuple[Earlier, ...] = ()
 
 
 class Rule(NamedTuple):

@@ -47,12 +47,23 @@ class PlannedStepSerializer(serializers.Serializer[Any]):
     target_hours = serializers.IntegerField()
 
 
+class RouteSizeSerializer(serializers.Serializer[Any]):
+    """What the route was chosen by: the ask, or the sum with what was granted or asked for lately."""
+
+    gpus = serializers.IntegerField()
+    usd = serializers.CharField()
+    words = serializers.CharField(help_text="Why it is more than the single ask; empty when it is not.")
+
+
 class AnswerSerializer(serializers.Serializer[Any]):
     """The policy's answer, as it is stored; money is USD."""
 
     outcome = serializers.ChoiceField(choices=[outcome.value for outcome in Outcome])
     sentence = serializers.CharField()
     route = serializers.ListField(child=serializers.CharField())
+    route_size = RouteSizeSerializer(
+        allow_null=True, required=False, help_text="Null where nobody has to decide."
+    )
     steps = PlannedStepSerializer(many=True)
     rules = RuleSerializer(many=True)
     usd = serializers.CharField()

@@ -16,6 +16,7 @@ from accounts.models import Team, User
 from allocations import budgets, money, use
 from allocations.models import Allocation
 from allocations.totals import total
+from approvals import earlier_asks
 from approvals.document import Policy, Thresholds, policy_from
 from approvals.models import Decision, PolicyVersion
 from approvals.policy import Ask, Coming, Evaluation, Standing, evaluate
@@ -67,6 +68,7 @@ def gather(wanted: Wanted, *, person: User, policy: Policy, now: datetime, own: 
         recent_team_usd=of_team.usd, recent_person_usd=of_person.usd,
         free_gpus=flavor.free if flavor else None, total_gpus=flavor.gpus_total if flavor else None,
         use_percent=in_use, own_gpus=own_gpus,
+        earlier=earlier_asks.gather(wanted, person=person, since=since, now=now, own=own),
         budget={month: part.and_freed(freed.get(month, money.NOTHING)) for month, part in left.items()},
     )  # fmt: skip
 
@@ -178,12 +180,19 @@ def stored_in(inputs: Mapping[str, Any]) -> tuple[Ask, Standing]:
     return ASK.validate_python(inputs["ask"]), STANDING.validate_python(inputs["standing"])
 
 
+def _size_of(evaluation: Evaluation) -> dict[str, Any] | None:
+    """What the route was chosen by: the ask, or the sum that it belongs to with the words that say so."""
+    size = evaluation.size
+    return None if size is None else {"gpus": size.gpus, "usd": str(size.usd), "words": size.words}
+
+
 def answer_of(evaluation: Evaluation) -> dict[str, Any]:
     """An evaluation as JSON, the same for page, API and store."""
     return {
         "outcome": evaluation.outcome.value,
         "sentence": evaluation.sentence,
         "route": [step.by for step in evaluation.route],
+        "route_size": _size_of(evaluation),
         "steps": [
             {"seat": step.by, "words": step.words, "quorum": step.quorum, "target_hours": step.target_hours}
             for step in evaluation.route

@@ -151,7 +151,9 @@ def _who_decides(request: Request, answer: Mapping[str, Any]) -> str:
     rows = Step.objects.filter(request=request, version=request.content_version)
     steps = list(rows.select_related("stand_in"))
     decide = "decides" if len(steps) == 1 and route_words.is_one(steps[0]) else "decide"
-    return f"{route_words.upper(', then '.join(map(route_words.who, steps)))} {decide}."
+    words = (answer.get("route_size") or {}).get("words", "")
+    because = f": {words}" if words else ""
+    return f"{route_words.upper(', then '.join(map(route_words.who, steps)))} {decide}{because}."
 
 
 def _message(

@@ -93,8 +93,10 @@ never changed. [Verify the audit log](../how-to/verify-the-audit-log.md) says ho
 ABOUT_POLICY = """\
 Each request is held against the rules below, in the preview, when it is sent, and again at each approval. When every
 rule holds, the policy approves at once. Otherwise people decide: those of the first of the policy's routes that takes
-the request. Two rules block: what breaks them can be approved by nobody. Rules about GPUs say nothing of what has
-none."""
+the request. A route that takes requests from a size on counts the request together with what the team, or the person
+in all their teams, waits for, still holds, or was granted within `window_days`, as far as the people of that route have
+not approved it themselves or seen it in a sum before. Two rules block: what breaks them can be approved by nobody.
+Rules about GPUs say nothing of what has none."""
 
 RULES: Mapping[str, tuple[str, str]] = {
     "exists": ("Has the cluster this many GPUs of this flavor at all?", "Not possible."),

@@ -13,6 +13,7 @@ from allocations.models import Allocation
 from approvals import bulk, renewing
 from approvals.actions import submit
 from approvals.bulk import Chosen
+from approvals.document import LEADS, Policy, Route
 from approvals.listing import with_all
 from approvals.models import Decision, Request
 from tests import factories
@@ -126,6 +127,8 @@ def test_none_too_many_and_doubles_are_refused(scene: Scene) -> None:
 
 def test_the_last_that_does_not_fit_is_refused_in_words(scene: Scene) -> None:
     scene.team.budgets.update(limit_usd=Decimal(100_000))
+    now = timezone.now() - timedelta(hours=2)
+    factories.policy(Policy(routes=(Route(name="ordinary", steps=(LEADS,)),)), now=now)
     results = bulk.decide_many([chosen(ask(scene, 7)) for _ in range(4)], by=scene.priya, now=timezone.now())
     assert [each.decided for each in results] == [True, True, True, False]
     assert results[-1].code == "not_enough_free"
