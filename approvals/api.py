@@ -43,7 +43,7 @@ from approvals.serializers import (
 )
 from approvals.standing import policy_in_force
 from approvals.versions import etag_of, is_known, seen_version
-from approvals.wanted import Wanted, resolve
+from approvals.wanted import Wanted, kept_namespace, resolve
 from fleet.models import Flavor
 from provisioning.models import Tenancy
 
@@ -127,6 +127,7 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
             team=found.team,
             until=said.get("until", found.until),
             reason=said.get("reason", found.reason),
+            namespace=said.get("namespace", "") or kept_namespace(found, said.get("spec", {})),
         )
         edited = conversation.edit(
             found.pk, wanted, by=self.caller, expected_version=version, now=timezone.now()
@@ -242,6 +243,7 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
             team=team,
             until=said["until"],
             reason=said.get("reason", ""),
+            namespace=said.get("namespace", ""),
         )
 
     def _submit(self, wanted: Wanted) -> Answer:

@@ -37,7 +37,7 @@ from fleet.models import Flavor
 from provisioning.models import Tenancy
 
 Part = dict[str, Any]
-FIELDS = ("team", "flavor", "gpus", "until", "purpose", "reason")
+FIELDS = ("team", "flavor", "namespace", "gpus", "until", "purpose", "reason")
 QUICK = [("day", "Today"), ("3", "3 days"), ("7", "1 week"), ("14", "2 weeks")]
 RECENT = timedelta(days=90)
 MOST_RECENT = 100
@@ -195,7 +195,7 @@ def _per_day(wanted: Wanted) -> Decimal:
 def about(wanted: Wanted) -> str:
     """What an answer was about; a form sent with another one is shown the new answer first."""
     said = sorted(wanted.spec.model_dump(mode="json").items())
-    parts = (wanted.team.slug, wanted.offering.key, said, wanted.until.strftime(INPUT))
+    parts = (wanted.team.slug, wanted.offering.key, wanted.namespace, said, wanted.until.strftime(INPUT))
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
 
@@ -207,10 +207,12 @@ def _hint(wanted: Wanted, judged: Judged, *, now: datetime) -> Part | None:
         return {"text": " ".join(words)} if words else None
     if wanted.flavor is None or wanted.offering.key != "gpus":
         fewer = wanted.spec.fewer(nearest.count)
-        link = offering_link(wanted.offering.key, team=wanted.team.slug, spec=fewer, until=nearest.until)
+        link = offering_link(wanted.offering.key, team=wanted.team.slug, spec=fewer, until=nearest.until,
+                             namespace=wanted.namespace)  # fmt: skip
         return {"text": " ".join(words), "label": "Use that", "href": link}
     link = ask_link(
         team=wanted.team.slug, flavor=wanted.flavor, count=nearest.count, until=nearest.until, purpose=wanted.purpose,
+        namespace=wanted.namespace,
     )  # fmt: skip
     return {"text": " ".join(words), "label": "Use that", "href": link}
 

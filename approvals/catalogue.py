@@ -135,7 +135,7 @@ OFFERINGS: Mapping[str, Offering] = {
             after=(PERSON, DOWN), priced="GiB and month", prices=VOLUME_PRICES,
         ),
         Offering(
-            key="namespace", name="Dev/test namespace", line="A place for the team on another cluster.",
+            key="namespace", name="Namespace", line="A place for a project’s development, test or production.",
             spec=spec.NamespaceSpec, unit="namespace", gate=Gate.SELF_SERVICE, reversible_minutes=5,
             after=("Namespace, quota, network policies and queue are made within seconds.", DOWN),
         ),
@@ -229,7 +229,8 @@ def title(
         case spec.VolumeSpec():
             return f"{number} GiB volume {said.name}"
         case spec.NamespaceSpec():
-            return f"{'Test' if said.environment == 'test' else 'Development'} namespace for {said.project}"
+            words = {"dev": "Development", "test": "Test", "production": "Production"}[said.environment]
+            return f"{words} namespace for {said.project}"
         case spec.OpenAiSpec():
             return f"{said.model} with {number}k tokens a minute"
         case spec.ReservationSpec():

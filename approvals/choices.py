@@ -20,6 +20,7 @@ from provisioning.stages import Stage
 # What a fixed word of a spec is called; the rest is written as it is.
 WORDS = {
     "pytorch": "PyTorch", "tensorflow": "TensorFlow", "scipy": "SciPy", "dev": "Development", "test": "Test",
+    "production": "Production",
     "ReadWriteOnce": "One node at a time", "ReadWriteMany": "Many nodes at once", "training": "Training",
     "inference": "Inference", "development": "Development", "notebook": "Notebooks", "other": "Something else",
 }  # fmt: skip
@@ -89,16 +90,18 @@ def flavors_of(team: Team) -> list[Choice]:
 
 
 def clusters_of(team: Team, offering: Offering) -> list[Choice]:
-    """The clusters where the team is, or for a namespace where it is not yet."""
-    stages = dict(Tenancy.objects.present().filter(team=team).order_by().values_list("cluster_id", "stage"))
-    there = set(stages)
-    new = offering.spec is NamespaceSpec
+    """The clusters where the team is; for a namespace those that take it, where it may have others already."""
+    rows = Tenancy.objects.present().filter(team=team).order_by().values_list("cluster_id", "stage")
+    stages: dict[int, set[str]] = {}
+    for cluster_id, stage in rows:
+        stages.setdefault(cluster_id, set()).add(stage)
+    is_new = offering.spec is NamespaceSpec
     lines = []
     for row in Cluster.objects.not_of_others(team).order_by("name"):
         reason = "" if row.enabled else "It takes no teams now."
-        if (row.pk in there) is new:
-            reason = f"{team.name} is there already." if new else f"{team.name} is not there."
-        if stages.get(row.pk, Stage.HERE) != Stage.HERE:
+        if not is_new and row.pk not in stages:
+            reason = f"{team.name} is not there."
+        if row.pk in stages and Stage.HERE not in stages[row.pk]:
             reason = f"{team.name} is leaving it."
         lines.append(Choice(row.name, f"{row.title} · {row.region}", reason))
     return lines

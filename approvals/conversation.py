@@ -30,7 +30,7 @@ def edit(request_id: int, wanted: Wanted, *, by: User, expected_version: int, no
     """
     request = (
         Request.objects.select_for_update(of=("self",), no_key=True)
-        .select_related("team", "requester", "flavor__cluster")
+        .select_related("team", "requester", "flavor__cluster", "tenancy")
         .get(pk=request_id)
     )
     _check_turn(request, by=by, expected_version=expected_version)
@@ -66,6 +66,12 @@ def _check_same(request: Request, wanted: Wanted) -> None:
         raise BadInput(
             "A request stays with its team and its offering. Ask for the other thing by itself.",
             code="another_offering", field="offering" if wanted.team.pk == request.team_id else "team",
+        )  # fmt: skip
+    here, there = request.tenancy, wanted.tenancy
+    if here and there and here != there and here.cluster_id == there.cluster_id:
+        raise BadInput(
+            "A request stays in its namespace. Ask for the other namespace by itself.",
+            code="another_namespace", field="namespace",
         )  # fmt: skip
     kept = wanted.flavor is not None and wanted.flavor.pk == request.flavor_id
     if request.renews_id is not None and not (kept and wanted.tenancy == request.tenancy):

@@ -14,6 +14,7 @@ from approvals.actions import MOST_GPUS
 from approvals.bulk import Chosen
 from approvals.catalogue import OFFERINGS
 from approvals.models import Decision, Request
+from approvals.namespaces import NamespaceField, choices_on, offer
 from approvals.presenting import flavor_key, with_cost
 from approvals.wanted import Wanted
 from fleet.models import Flavor
@@ -39,7 +40,7 @@ class Offers:
     def of(cls, user: User) -> "Offers":
         """Read in two queries."""
         places = with_cost(Tenancy.objects.here().of_member(user)).filter(cluster__enabled=True)
-        tenancies = list(places.select_related("team", "cluster"))
+        tenancies = list(places.select_related("team", "cluster", "project"))
         clusters = {tenancy.cluster_id for tenancy in tenancies}
         flavors = Flavor.objects.offered().filter(cluster__in=clusters).select_related("cluster")
         rows = flavors.order_by("cluster__name", "price_per_gpu_hour", "name")
@@ -50,9 +51,20 @@ class Offers:
         """The teams, each once, by name."""
         return list({tenancy.team_id: tenancy.team for tenancy in self.tenancies}.values())
 
-    def tenancy(self, team: str, flavor: Flavor) -> Tenancy | None:
-        """The place of a team where a kind of GPU is; None when the team is not there."""
-        return next((t for t in self.tenancies if t.team.slug == team and _is_at(flavor, t)), None)
+    def tenancy(self, team: str, flavor: Flavor, namespace: str = "") -> Tenancy | None:
+        """The team's namespace where a kind of GPU is, the first where none is named; None where it has none."""
+        there = self._of_team(team, flavor)
+        return next((tenancy for tenancy in there if namespace in ("", tenancy.namespace)), None)
+
+    def namespaces(self, team: str, key: str) -> list[tuple[str, str]]:
+        """The team's namespaces where a kind of GPU is, by its key; empty where there is nothing to choose."""
+        flavor = self.flavor(key)
+        return choices_on(self._of_team(team, flavor), flavor.cluster.name) if flavor else []
+
+    def _of_team(self, team: str, flavor: Flavor) -> list[Tenancy]:
+        return [
+            tenancy for tenancy in self.tenancies if tenancy.team.slug == team and _is_at(flavor, tenancy)
+        ]
 
     def flavor(self, key: str) -> Flavor | None:
         """The kind of GPU with this key; None for one that is not offered to this person."""
@@ -83,6 +95,7 @@ class AskForm(StrictForm):
         label="Kind of GPU",
         error_messages={"invalid_choice": "Choose a kind of GPU that is offered where the team is."},
     )
+    namespace = NamespaceField()
     gpus = WholeNumberField(label="GPUs", most=MOST_GPUS, of="GPUs")
     until = MomentField(label="Until (UTC)")
     purpose = forms.ChoiceField(
@@ -104,6 +117,7 @@ class AskForm(StrictForm):
         team = str((data or initial or {}).get("team", ""))
         self.choose("team", [(team.slug, team.name) for team in offers.teams])
         self.choose("flavor", [("", "Choose a kind of GPU"), *offers.choices(team)])
+        offer(self, offers.namespaces(team, str((data or initial or {}).get("flavor", ""))))
 
     def choose(self, name: str, choices: list[tuple[str, Any]]) -> None:
         """Set what a field offers."""
@@ -122,11 +136,12 @@ class AskForm(StrictForm):
         """What an answerable form asks for."""
         said = self.cleaned_data
         flavor = self.offers.flavor(said["flavor"])
-        tenancy = self.offers.tenancy(said["team"], flavor) if flavor else None
+        named = said.get("namespace", "")
+        tenancy = self.offers.tenancy(said["team"], flavor, named) if flavor else None
         assert flavor is not None and tenancy is not None  # noqa: S101, PT018 - both are among the choices
         return Wanted.of_gpus(
             tenancy=tenancy, flavor=flavor, gpus=said["gpus"], until=said["until"], purpose=said["purpose"],
-            reason=said.get("reason", ""),
+            reason=said.get("reason", ""), namespace=named,
         )  # fmt: skip
 
 

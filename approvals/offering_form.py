@@ -14,7 +14,10 @@ from approvals.catalogue import Offering
 from approvals.choices import Choice, choices_of, depends_on_team, fields_of
 from approvals.forms import LONGEST_TEXT
 from approvals.models import OfferingSetting
+from approvals.namespaces import NamespaceField, choices_on, offer
+from approvals.spec import NamespaceSpec
 from approvals.wanted import Wanted, resolve
+from provisioning.models import Tenancy
 
 # What a form starts with, where a number is better than none.
 STARTS: Mapping[str, str] = {
@@ -40,6 +43,7 @@ class OfferingForm(StrictForm):
     also = StrictForm.also | {"check", "quick"}
 
     team = forms.ChoiceField(error_messages={"invalid_choice": "Choose one of your teams."})
+    namespace = NamespaceField()
     until = MomentField(label="Until (UTC)")
     reason = forms.CharField(
         label="Why", required=False, max_length=LONGEST_TEXT, widget=forms.Textarea(attrs={"rows": 4}),
@@ -63,6 +67,7 @@ class OfferingForm(StrictForm):
             self.fields[name] = _field(offering, name, schema, lists.get(name))
             if depends_on_team(schema):
                 self._fit(name, lists[name], follows_team=follows_team)
+        self._offer_namespaces()
 
     def _fit(self, name: str, lines: Sequence[Choice], *, follows_team: bool) -> None:
         """Show nothing as chosen that was not said: take the first that is possible, or ask to choose."""
@@ -75,6 +80,15 @@ class OfferingForm(StrictForm):
             self.data = {key: said[key] for key in said} | {name: possible[0][0]}
         else:
             field.choices = [("", "Choose one"), *possible]
+
+    def _offer_namespaces(self) -> None:
+        """Ask for the namespace where the team has several on the cluster that is named."""
+        team, tenancies = self._team(str(self.data.get("team", ""))), Tenancy.objects.none()
+        named = str(self.data.get("flavor") or self.data.get("cluster") or "").partition("/")[0]
+        if team is not None and named and self.offering.spec is not NamespaceSpec:
+            here = Tenancy.objects.here().filter(team=team, cluster__name=named)
+            tenancies = here.select_related("cluster", "project")
+        offer(self, choices_on(tenancies, named))
 
     def _team(self, slug: str) -> Team | None:
         return next((team for team in self.teams if team.slug == slug), None)
@@ -115,7 +129,8 @@ class OfferingForm(StrictForm):
         team = self._team(said["team"])
         assert team is not None  # noqa: S101 - it is among the choices
         spec = {name: said[name] for name in self.asked}
-        return resolve(self.offering.key, spec, team=team, until=said["until"], reason=said.get("reason", ""))
+        return resolve(self.offering.key, spec, team=team, until=said["until"], reason=said.get("reason", ""),
+                       namespace=said.get("namespace", ""))  # fmt: skip
 
 
 def starts(form: Mapping[str, str], offering: Offering, teams: Sequence[Team], setting: OfferingSetting, *,

@@ -161,11 +161,14 @@ def cost_per_day_at(tenancy: Tenancy) -> Decimal:
     return money.per_day(gpus=1, price=hourly or Decimal(0))
 
 
-def ask_link(*, team: str, flavor: Flavor, count: int, until: datetime, purpose: str = "") -> str:
+def ask_link(
+    *, team: str, flavor: Flavor, count: int, until: datetime, purpose: str = "", namespace: str = ""
+) -> str:
     """The form filled in with this."""
     values = {
         "team": team,
         "flavor": flavor_key(flavor),
+        "namespace": namespace,
         "gpus": str(count),
         "until": until.strftime(INPUT),
         "purpose": purpose,
@@ -173,10 +176,13 @@ def ask_link(*, team: str, flavor: Flavor, count: int, until: datetime, purpose:
     return f"{reverse('request-new')}?{urlencode({key: value for key, value in values.items() if value})}"
 
 
-def offering_link(key: str, *, team: str, spec: Mapping[str, Any], until: datetime) -> str:
+def offering_link(
+    key: str, *, team: str, spec: Mapping[str, Any], until: datetime, namespace: str = ""
+) -> str:
     """The form of any offering filled in with this."""
     values = {
         "team": team,
+        **({"namespace": namespace} if namespace else {}),
         **{name: str(value) for name, value in spec.items()},
         "until": until.strftime(INPUT),
     }

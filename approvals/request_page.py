@@ -326,14 +326,20 @@ def _may(request: Request, state: State, held: Allocation | None, viewer: User, 
 
 def _again(request: Request, now: datetime) -> str:
     until = (now + (request.until - request.created_at)).replace(second=0, microsecond=0)
+    # What was made for a request for a namespace is where it led to, not where it is asked for.
+    place = None if request.offering == "namespace" else request.tenancy
+    namespace = place.namespace if place else ""
     if request.flavor is None or request.offering != "gpus":
-        return offering_link(request.offering, team=request.team.slug, spec=request.spec, until=until)
+        return offering_link(
+            request.offering, team=request.team.slug, spec=request.spec, until=until, namespace=namespace
+        )
     return ask_link(
         team=request.team.slug,
         flavor=request.flavor,
         count=request.count,
         until=until,
         purpose=request.purpose,
+        namespace=namespace,
     )
 
 

@@ -244,6 +244,11 @@ class AskSerializer(StrictSerializer):
     )
     gpus = Gpus(required=False)
     purpose = Choice(choices=Request.Purpose.choices, required=False)
+    namespace = Text(
+        max_length=63,
+        required=False,
+        help_text="The team's namespace that it is for; needed where the team has several on the cluster.",
+    )
     until = Moment()
     reason = Text(required=False, allow_blank=True, help_text="Needed when people decide.")
 
@@ -271,6 +276,11 @@ class EditSerializer(StrictSerializer):
     """What is asked for instead; what is left out stays as it is."""
 
     spec = serializers.DictField(required=False, help_text="The fields of the offering that change.")
+    namespace = Text(
+        max_length=63,
+        required=False,
+        help_text="Needed for another cluster on which the team has several namespaces.",
+    )
     until = Moment(required=False)
     reason = Text(required=False, allow_blank=True)
 

@@ -79,10 +79,10 @@ class EndpointSpec(Spec):
 
 
 class NamespaceSpec(Spec):
-    """A development or test namespace on a cluster where the team is not yet."""
+    """A namespace for a project's environment on a cluster; the team may have several there."""
 
     cluster: ClusterName
-    environment: Literal["dev", "test"] = Field(default="dev", title="Environment")
+    environment: Literal["dev", "test", "production"] = Field(default="dev", title="Environment")
     project: str = Field(title="Project", pattern=NAME, json_schema_extra={"list": "projects"})
 
 

@@ -101,7 +101,7 @@ def _starts(asked: Request) -> dict[str, str]:
     spec = {name: str(value) for name, value in asked.spec.items()}
     return spec | {
         "team": asked.team.slug, "until": asked.until.strftime(INPUT), "reason": asked.reason,
-        "version": str(asked.version),
+        "version": str(asked.version), "namespace": asked.tenancy.namespace if asked.tenancy else "",
     }  # fmt: skip
 
 

@@ -4,19 +4,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from accounts.models import Team
 from accounts.refusals import BadInput, Conflict
+from accounts.teams import Project
 from approvals.catalogue import OFFERINGS, REGIONS, Gate, Offering, Size, size_of, title
 from approvals.offers import OfferingSetting
 from approvals.rules import Arrival, Ask
 from approvals.spec import GpuSpec, NamespaceSpec, Spec
 from fleet.models import Cluster, Flavor
+from provisioning.actions import why_not_another
 from provisioning.isolation import flavors_of_team
 from provisioning.models import Tenancy
+
+if TYPE_CHECKING:
+    from approvals.models import Request
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,11 +42,14 @@ class Wanted:
     flavor: Flavor | None = None
     cluster: Cluster | None = None
     renews: int | None = None  # the request whose GPUs go on under this one
+    namespace: str = (
+        ""  # the team's namespace that was named, which is needed where it has several on a cluster
+    )
 
     @classmethod
     def of_gpus(
         cls, *, tenancy: Tenancy, flavor: Flavor, gpus: int, until: datetime, purpose: str, reason: str = "",
-        offering: str = "gpus",
+        offering: str = "gpus", namespace: str = "",
     ) -> "Wanted":  # fmt: skip
         """GPUs of a kind for a team where it is; `gpus` may be a number that `check_sense` refuses."""
         spec = GpuSpec.model_construct(
@@ -49,7 +57,7 @@ class Wanted:
         )
         return priced(
             team=tenancy.team, offering=OFFERINGS[offering], spec=spec, until=until, reason=reason, tenancy=tenancy,
-            flavor=flavor, cluster=flavor.cluster,
+            flavor=flavor, cluster=flavor.cluster, namespace=namespace,
         )  # fmt: skip
 
     @property
@@ -117,8 +125,13 @@ def arrival_on(cluster: Cluster | None) -> Arrival:
     return Arrival.COMMITTED if cluster.git_way == Cluster.GitWay.DIRECT else Arrival.PROPOSED
 
 
-def resolve(key: str, said: Mapping[str, Any], *, team: Team, until: datetime, reason: str = "") -> Wanted:
-    """Look up what a spec names; raises BadInput at the field that is wrong, Conflict for what is not offered now."""
+def resolve(
+    key: str, said: Mapping[str, Any], *, team: Team, until: datetime, reason: str = "", namespace: str = ""
+) -> Wanted:
+    """Look up what a spec names; raises BadInput at the field that is wrong, Conflict for what is not offered now.
+
+    `namespace` says which of the team's namespaces on the cluster it is for; it may be empty where there is one.
+    """
     offering = OFFERINGS.get(key)
     if offering is None:
         raise BadInput(f"Choose one of: {', '.join(OFFERINGS)}.", code="unknown_offering", field="offering")
@@ -127,15 +140,27 @@ def resolve(key: str, said: Mapping[str, Any], *, team: Team, until: datetime, r
     name = getattr(spec, "cluster", "")
     cluster = flavor.cluster if flavor else _cluster(name, team) if name else None
     tenancy = None
-    if cluster is not None:
-        places = Tenancy.objects.select_related("team", "cluster", "project")
-        tenancy = places.present().filter(team=team, cluster=cluster).first()
-        _check_place(offering, spec, tenancy, team)
+    if isinstance(spec, NamespaceSpec):
+        _check_new_namespace(spec, team)
+    elif cluster is not None:
+        tenancy = _tenancy_on(
+            cluster, team, namespace, missing="flavor" if offering.on_cluster else "cluster"
+        )
     _check_region(str(getattr(spec, "region", "")))
     return priced(
         team=team, offering=offering, spec=spec, until=until, reason=reason, tenancy=tenancy, flavor=flavor,
-        cluster=cluster,
+        cluster=cluster, namespace=namespace,
     )  # fmt: skip
+
+
+def kept_namespace(request: "Request", said: Mapping[str, Any]) -> str:
+    """The namespace of a request for what is changed about it; empty where it goes to another cluster."""
+    place = request.tenancy
+    if place is None or isinstance(request.asked, NamespaceSpec):
+        return ""
+    key = str(said.get("flavor", "") or said.get("cluster", ""))
+    cluster = key.partition("/")[0] or place.cluster.name
+    return place.namespace if cluster == place.cluster.name else ""
 
 
 def setting_of(offering: Offering) -> OfferingSetting:
@@ -217,14 +242,36 @@ def _check_region(name: str) -> None:
         raise BadInput("Choose a region of the list.", code="no_such_region", field="region")
 
 
-def _check_place(offering: Offering, spec: Spec, tenancy: Tenancy | None, team: Team) -> None:
-    if isinstance(spec, NamespaceSpec):
-        if tenancy is not None:
-            raise Conflict(
-                f"{team.name} is on {tenancy.cluster.name} already.", code="already_there", field="cluster"
+def _check_new_namespace(spec: NamespaceSpec, team: Team) -> None:
+    project = Project.objects.filter(team=team, slug=spec.project).first()
+    cluster = _cluster(spec.cluster, team)
+    refusal = why_not_another(project, cluster, spec.environment) if project else ""
+    if refusal:
+        raise Conflict(refusal, code="already_there", field="cluster")
+
+
+def _tenancy_on(cluster: Cluster, team: Team, namespace: str, *, missing: str) -> Tenancy:
+    """The team's namespace on a cluster; raises BadInput where it has none, or several and none was named."""
+    rows = Tenancy.objects.present().filter(team=team, cluster=cluster)
+    there = list(rows.select_related("team", "cluster", "project"))
+    if namespace:
+        named = next((row for row in there if row.namespace == namespace), None)
+        if named is None:
+            raise BadInput(
+                f"{team.name} has no such namespace on {cluster.name}.", code="not_there", field="namespace"
             )
-    elif tenancy is None:
-        raise _not_there("flavor" if offering.on_cluster else "cluster")
+        return named
+    if not there:
+        raise _not_there(missing)
+    # What leaves takes nothing new, so that it is no choice beside one that stays.
+    open_ones = [row for row in there if row.is_here] or there
+    if len(open_ones) > 1:
+        names = ", ".join(row.namespace for row in open_ones)
+        raise BadInput(
+            f"{team.name} has several namespaces on {cluster.name}. Name one of them: {names}.",
+            code="choose_namespace", field="namespace",
+        )  # fmt: skip
+    return open_ones[0]
 
 
 def _not_there(field: str = "flavor") -> BadInput:

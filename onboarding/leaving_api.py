@@ -178,11 +178,16 @@ class ProtectionEndpoint(Endpoint):
 
 
 def wish_of(team: Team, said: dict[str, Any]) -> Wish:
-    """What a checked body asks for; a cluster that the team is not on becomes a place that there is none of."""
-    names = set(said.get("clusters", ()))
-    rows = dict(Tenancy.objects.present().filter(team=team).values_list("cluster__name", "pk"))
+    """What a checked body asks for: all namespaces on these clusters, and these namespaces.
+
+    A cluster that the team is not on, and a namespace that it has not, become a place that there is none of.
+    """
+    clusters, namespaces = set(said.get("clusters", ())), set(said.get("namespaces", ()))
+    rows = list(Tenancy.objects.present().filter(team=team).select_related("cluster"))
+    chosen = {row.pk for row in rows if row.cluster.name in clusters or row.namespace in namespaces}
+    unknown = clusters - {row.cluster.name for row in rows} or namespaces - {row.namespace for row in rows}
     return Wish(
-        tenancies=tuple(rows.get(name, 0) for name in sorted(names)), is_whole=not names,
+        tenancies=(*sorted(chosen), *([0] if unknown else [])), is_whole=not (clusters or namespaces),
         leaves_at=said.get("leaves_at") or timezone.now() - timedelta(seconds=1), hold=said.get("hold", False),
         retention_days=said.get("retention_days", settings.ENV.retention_days), reason=said["reason"],
     )  # fmt: skip

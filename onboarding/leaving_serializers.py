@@ -23,8 +23,15 @@ class LeaveSerializer(StrictSerializer):
     team = Text(max_length=40)
     clusters = serializers.ListField(
         child=Text(max_length=40), required=False, allow_empty=False, max_length=50,
-        help_text="Names of clusters; left out for all, the platform.",
+        help_text="Names of clusters that it leaves with all its namespaces; left out with namespaces, the platform.",
     )  # fmt: skip
+    namespaces = serializers.ListField(
+        child=Text(max_length=63),
+        required=False,
+        allow_empty=False,
+        max_length=50,
+        help_text="Names of single namespaces that it leaves.",
+    )
     leaves_at = Moment(required=False, help_text="When work stops; as soon as it is confirmed when left out.")
     hold = Boolean(required=False, help_text="Whether nothing new starts from the confirmation on.")
     retention_days = Integer(required=False, min_value=1, max_value=365)

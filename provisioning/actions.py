@@ -15,7 +15,7 @@ from fleet.models import Cluster, Environment
 from provisioning import parking
 from provisioning.doorbell import ring_on_commit
 from provisioning.models import Isolation, Tenancy
-from provisioning.naming import namespace_of
+from provisioning.naming import namespaces_of
 from provisioning.spec import TenancySpec
 
 
@@ -23,9 +23,10 @@ from provisioning.spec import TenancySpec
 def create_tenancy(
     *, team: Team, cluster: Cluster, project: Project, environment: str, now: datetime
 ) -> Tenancy:
-    """Give a team a place on a cluster, with nothing desired yet.
+    """Give a project of a team an environment on a cluster, with nothing desired yet.
 
-    Raises BadInput for an environment that is none, Conflict the second time and on another team's own cluster.
+    A team may have several: a namespace for each project and environment. Raises BadInput for an environment that is
+    none, Conflict for one that the project has there already and on another team's own cluster.
     """
     if environment not in Environment.values:
         raise BadInput(
@@ -45,19 +46,31 @@ def create_tenancy(
                 project=project,
                 environment=environment,
                 isolation=Isolation.NAMESPACE if owner is None else Isolation.CLUSTER,
-                namespace=namespace_of(team=team.slug, project=project.slug),
+                namespace=_free_namespace(cluster, project, environment),
                 next_look_at=now,
             )
     except IntegrityError as error:
-        raise Conflict(_taken(team, cluster), code="already_there", field="cluster") from error
+        refusal = why_not_another(project, cluster, environment)
+        raise Conflict(refusal, code="already_there", field="cluster") from error
 
 
-def _taken(team: Team, cluster: Cluster) -> str:
-    """Why there cannot be another place, in words: of a team that leaves, until when."""
-    there = Tenancy.objects.present().filter(team=team, cluster=cluster).first()
-    if there is not None and not there.is_here:
-        return f"{team.name} is leaving {cluster.name}: restore it, or come again when it is gone."
-    return f"{team.name} is on {cluster.name} already."
+def why_not_another(project: Project, cluster: Cluster, environment: str) -> str:
+    """Why a project cannot have this environment on a cluster once more, in words; empty when it can."""
+    rows = Tenancy.objects.present().filter(project=project, cluster=cluster, environment=environment)
+    there = rows.select_related("team").first()
+    if there is None:
+        return ""
+    words = f"{there.get_environment_display().lower()} of {project.slug}"
+    if not there.is_here:
+        return f"{there.team.name}’s {words} is leaving {cluster.name}: restore it, or come again when it is gone."
+    return f"{there.team.name} has {words} on {cluster.name} already: {there.namespace}."
+
+
+def _free_namespace(cluster: Cluster, project: Project, environment: str) -> str:
+    """The short name, or the one with the environment where another environment of the project has the short one."""
+    short, long = namespaces_of(team=project.team.slug, project=project.slug, environment=environment)
+    is_taken = Tenancy.objects.present().filter(cluster=cluster, namespace=short).exists()
+    return long if is_taken else short
 
 
 @transaction.atomic

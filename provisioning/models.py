@@ -110,13 +110,13 @@ class Tenancy(models.Model):
     objects = TenancyQuerySet.as_manager()
 
     class Meta:
-        ordering = ["team__name", "cluster__name"]
+        ordering = ["team__name", "cluster__name", "namespace"]
         constraints = [
             # What is gone stays as history; the team may come again, and the name is free again.
             models.UniqueConstraint(
-                fields=["team", "cluster"],
+                fields=["cluster", "project", "environment"],
                 condition=~Q(stage="gone"),
-                name="a_team_is_on_a_cluster_once",
+                name="a_project_has_an_environment_on_a_cluster_once",
             ),
             models.UniqueConstraint(
                 fields=["cluster", "namespace"],

@@ -54,11 +54,19 @@ def check_not_reserved(slug: str) -> None:
         raise NameRefused(f"“{slug}” is reserved for the platform. Choose the name people call the team by.")
 
 
-def namespace_of(*, team: str, project: str) -> str:
+def namespace_of(*, team: str, project: str, environment: str = "") -> str:
     """The namespace of a team's project: readable, at most 63 characters, different for every (team, project).
 
-    The hash covers the pair as JSON, so `a-b` + `c` and `a` + `b-c` never meet.
+    With an environment it is the name of a further environment of the same project on the same cluster. The hash
+    covers the parts as JSON, so `a-b` + `c` and `a` + `b-c` never meet.
     """
-    mark = hashlib.sha256(json.dumps([team, project]).encode()).hexdigest()[:6]
-    readable = f"{PREFIX}-{team}-{project}"[: LONGEST - len(mark) - 1].rstrip("-")
+    parts = [team, project, environment] if environment else [team, project]
+    mark = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:6]
+    readable = "-".join([PREFIX, *parts])[: LONGEST - len(mark) - 1].rstrip("-")
     return f"{readable}-{mark}"
+
+
+def namespaces_of(*, team: str, project: str, environment: str) -> tuple[str, str]:
+    """The names that a project's environment may have on a cluster: the short one, and the one beside others."""
+    short = namespace_of(team=team, project=project)
+    return short, namespace_of(team=team, project=project, environment=environment)

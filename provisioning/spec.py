@@ -13,7 +13,7 @@ from fleet import services
 from fleet.names import OBJECT_NAME, RESOURCE, WHOLE_GPU, is_shared_space
 from fleet.services import SharedService
 from provisioning import adopting
-from provisioning.naming import LONGEST, SLUG_PATTERN, namespace_of
+from provisioning.naming import LONGEST, SLUG_PATTERN, namespaces_of
 
 LARGEST_GPUS = 100_000
 LARGEST_OF_A_GPU = 10_000
@@ -118,7 +118,8 @@ class TenancySpec:
             _fits(INSTALLATION, self.installation, "the mark of an installation")
         if self.storage_class != "":
             _fits(OBJECT_NAME, self.storage_class, "a storage class")
-        if self.namespace != namespace_of(team=self.team, project=self.project):
+        names = namespaces_of(team=self.team, project=self.project, environment=self.environment)
+        if self.namespace not in names:
             raise SpecRefused(f"{self.namespace!r} is not the namespace of {self.team} / {self.project}.")
         if self.jupyterhub_namespace != "" and not is_shared_space(self.jupyterhub_namespace):
             raise SpecRefused(f"{self.jupyterhub_namespace!r} is not a namespace that a hub can live in.")

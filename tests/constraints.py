@@ -159,7 +159,9 @@ NAMED: Mapping[str, Attack] = {
     "allocated_gpus_are_not_negative": lambda w: Flavor.objects.update(allocated=F("allocated") - 4),
     "a_gpu_hour_has_a_price": lambda w: Flavor.objects.update(price_per_gpu_hour=0),
     "a_node_has_a_gpu": lambda w: Flavor.objects.update(gpus_per_node=0),
-    "a_team_is_on_a_cluster_once": lambda w: only(w.other_place).update(team=w.scene.team),
+    "a_project_has_an_environment_on_a_cluster_once": lambda w: only(w.other_place).update(
+        project=w.scene.tenancy.project_id
+    ),
     "a_namespace_has_one_tenancy": lambda w: only(w.other_place).update(namespace=w.scene.tenancy.namespace),
     "nothing_unwanted_was_observed": lambda w: only(w.other_place).update(observed_generation=F("generation") + 1),
     "a_tenancy_has_a_known_environment": lambda w: only(w.other_place).update(environment="prod"),

@@ -101,11 +101,13 @@ def flavor(on: Cluster | None = None, name: str = "", **fields: Any) -> Flavor:
     return Flavor.objects.create(**(defaults | {"cluster": on or cluster(), "name": name} | fields))
 
 
-def tenancy(of: Team | None = None, on: Cluster | None = None, *, environment: str = "dev") -> Tenancy:
-    """A team's place on a cluster, wanted and not yet looked at."""
+def tenancy(
+    of: Team | None = None, on: Cluster | None = None, *, environment: str = "dev", project: str = "main"
+) -> Tenancy:
+    """A project's environment on a cluster, wanted and not yet looked at."""
     of, now = of or team(), timezone.now()
-    project = Project.objects.filter(team=of).first() or Project.objects.create(team=of, slug="main")
-    made = create_tenancy(team=of, cluster=on or cluster(), project=project, environment=environment, now=now)
+    found, _ = Project.objects.get_or_create(team=of, slug=project)
+    made = create_tenancy(team=of, cluster=on or cluster(), project=found, environment=environment, now=now)
     refresh(made, actor=of.created_by.as_actor(), now=now)
     return Tenancy.objects.get(pk=made.pk)
 

@@ -82,7 +82,7 @@ def test_a_wrong_spec_is_refused_at_its_field(
 def test_choices_are_told_with_why_not(ada: Caller, scene: Scene) -> None:
     found = ada.get("offerings/namespace/options/?team=vision").json()["choices"]
     lines = {line["value"]: line["reason"] for line in found["cluster"]}
-    assert lines == {"dev": "", "training": "Vision is there already."}
+    assert lines == {"dev": "", "training": ""}
     assert [line["value"] for line in found["project"]] == ["main"]
     sizes = ada.get("offerings/cluster/options/?team=vision").json()["choices"]["vm_size"]
     assert all("$" in line["label"] for line in sizes)

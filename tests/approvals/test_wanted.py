@@ -91,7 +91,7 @@ WRONG: list[tuple[str, str, Any, str]] = [
     ("volume", "gib", 65_537, "less_than_equal"),
     ("volume", "name", "Corpus", "string_pattern_mismatch"),
     ("volume", "access", "ReadOnlyMany", "literal_error"),
-    ("namespace", "environment", "production", "literal_error"),
+    ("namespace", "environment", "staging", "literal_error"),
     ("namespace", "project", "../etc", "string_pattern_mismatch"),
     ("training", "gpus", 7, "greater_than_equal"),
     ("endpoint", "gpus_per_replica", 9, "less_than_equal"),
@@ -153,8 +153,9 @@ def test_a_volume_goes_where_the_team_is(places: Scene) -> None:
     assert refusal(places, "volume", cluster="nowhere").code == "no_such_cluster"
 
 
-def test_a_namespace_goes_where_the_team_is_not_yet(places: Scene) -> None:
-    refused = refusal(places, "namespace", cluster="training")
+def test_a_namespace_is_for_an_environment_that_the_project_has_not_there(places: Scene) -> None:
+    assert wanted(places, "namespace", cluster="training", project="main").tenancy is None
+    refused = refusal(places, "namespace", cluster="training", project="main", environment="dev")
     assert (type(refused), refused.code, refused.field) == (Conflict, "already_there", "cluster")
     Cluster.objects.filter(name="inference").update(enabled=False)
     assert refusal(places, "namespace").code == "no_such_cluster"

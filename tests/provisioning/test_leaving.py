@@ -272,10 +272,13 @@ def test_the_database_refuses_a_stage_that_cannot_be(place: Place, name: str, fi
         Tenancy.objects.filter(pk=place.tenancy.pk).update(**fields)
 
 
-def test_two_places_on_one_cluster_are_refused_until_one_is_gone(place: Place) -> None:
+def test_a_project_has_an_environment_on_a_cluster_once_until_it_is_gone(place: Place) -> None:
     new = {"team": place.tenancy.team, "cluster": place.cluster, "project": place.tenancy.project}
     fields = new | {"environment": "dev", "namespace": "qm-other", "next_look_at": place.time}
-    with pytest.raises(IntegrityError, match="a_team_is_on_a_cluster_once"), transaction.atomic():
+    with (
+        pytest.raises(IntegrityError, match="a_project_has_an_environment_on_a_cluster_once"),
+        transaction.atomic(),
+    ):
         Tenancy.objects.create(**fields)
 
 
