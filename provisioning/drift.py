@@ -13,9 +13,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from provisioning.defaults import Filled, added, below, filled_in, in_items
 from provisioning.objects import Manifest
 from provisioning.paths import Path, put, text_of, value_at
-from provisioning.plan import FIELD_MANAGER, Key, Step, Verb, added_to, left_over
+from provisioning.plan import FIELD_MANAGER, Key, Step, Verb, left_over
 
 # What names an object is the same on both sides.
 NAMING = frozenset({("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace")})
@@ -82,31 +83,42 @@ def finding(step: Step, live: Manifest | None) -> Finding:
 
 
 def _fields(wanted: Manifest, live: Manifest) -> Iterator[Field]:
-    yield from differences(wanted, live)
+    found = list(differences(wanted, live))
+    yield from found
+    known = {field.at for field in found}
     for at in left_over(wanted, live):
-        yield Field(at, None, value_at(live, at))
+        # What we own and want no longer is something too much, like what others added, and is told once.
+        if not any(at[:length] in known for length in range(1, len(at) + 1)):
+            yield Field(at, None, value_at(live, at))
 
 
-def differences(wanted: Any, live: Any, at: Path = ()) -> Iterator[Field]:
-    """Every one of our fields that live does not hold as wanted; what others added only to what is ours as a whole.
+def differences(wanted: Any, live: Any) -> Iterator[Field]:
+    """Every field that live does not hold as wanted, and what others added that nobody fills in by default.
 
     Lists of another length are one field: which item is which cannot be told.
     """
+    yield from _differences(wanted, live, (), filled_in(wanted))
+
+
+def _differences(wanted: Any, live: Any, at: Path, filled: Filled) -> Iterator[Field]:
     if isinstance(wanted, Mapping) and (live is None or isinstance(live, Mapping)):
-        there = live or {}
-        for name, value in wanted.items():
-            here = (*at, name)
-            if here in NAMING or (name not in there and value in ({}, [])):
-                continue
-            found = list(differences(value, there.get(name), here))
-            # Of what holds nothing but empty maps, the whole is missing.
-            yield from found or ([] if name in there else [Field(here, value, None)])
-        yield from (Field((*at, name), None, there[name]) for name in added_to(wanted, there, at))
+        yield from _of_map(wanted, live or {}, at, filled)
     elif isinstance(wanted, list) and isinstance(live, list) and len(live) == len(wanted):
         for index, (one, other) in enumerate(zip(wanted, live, strict=True)):
-            yield from differences(one, other, (*at, index))
+            yield from _differences(one, other, (*at, index), in_items(filled))
     elif wanted != live and wanted != {} and not (wanted == [] and live is None):
         yield Field(at, wanted, live)
+
+
+def _of_map(wanted: Mapping[str, Any], live: Mapping[str, Any], at: Path, filled: Filled) -> Iterator[Field]:
+    for name, value in wanted.items():
+        here = (*at, name)
+        if here in NAMING or (name not in live and value in ({}, [])):
+            continue
+        found = list(_differences(value, live.get(name), here, below(filled, name)))
+        # Of what holds nothing but empty maps, the whole is missing.
+        yield from found or ([] if name in live else [Field(here, value, None)])
+    yield from (Field((*at, name), None, live[name]) for name in added(wanted, live, filled))
 
 
 def owner(live: Mapping[str, Any], at: Path) -> tuple[str, str, datetime | None]:

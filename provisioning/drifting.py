@@ -5,7 +5,7 @@ otherwise is no drift. Nothing here calls a cluster, and a pass that finds nothi
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -29,7 +29,7 @@ from provisioning.drift_models import Drift
 from provisioning.lease import Lease
 from provisioning.manifests import Manifest, tenancy_objects
 from provisioning.models import Tenancy
-from provisioning.plan import Key, Step, Verb, first_difference, first_left_over
+from provisioning.plan import Key, Step, Verb, update
 
 WRITES = frozenset({Verb.CREATE, Verb.UPDATE, Verb.DELETE})
 THE_PORTAL = "the portal"
@@ -250,10 +250,7 @@ def _spared(
     spare = [one for one in found.fields if any(_same(row, one) for row in holding)]
     if live is None:
         return [Step(Verb.KEEP, step.key, step.manifest)] if len(spare) == len(found.fields) else [step]
-    manifest = spared(step.manifest, live, [one.at for one in spare])
-    difference = first_difference(manifest, live) or first_left_over(manifest, live)
-    verb = Verb.UPDATE if difference else Verb.KEEP
-    return [replace(step, verb=verb, manifest=manifest, why=difference)]
+    return [update(step.key, spared(step.manifest, live, [one.at for one in spare]), live)]
 
 
 def conditions(

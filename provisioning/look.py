@@ -14,11 +14,11 @@ from audit.log import record
 from connectors.errors import ConnectorError, PermanentError
 from connectors.kubernetes import Cluster as Client
 from fleet.models import Cluster, Flavor
-from provisioning import git_delivery, keepers, kueue, pace
+from provisioning import git_delivery, keepers, kueue, pace, writing
 from provisioning.delivery import client_for
 from provisioning.manifests import Manifest, fleet_objects
 from provisioning.models import Tenancy
-from provisioning.plan import Key, Verb, plan
+from provisioning.plan import Key, Step, Verb, plan
 
 
 def look_at(cluster_id: int, *, now: Callable[[], datetime]) -> bool:
@@ -93,7 +93,8 @@ def _count_gpus(cluster: Cluster, client: Client, now: datetime) -> None:
         Flavor.objects.filter(pk=flavor.pk).update(gpus_total=found[flavor.pk], gpus_seen_at=now)
 
 
-def _put_shared_objects(cluster: Cluster, client: Client) -> None:
+def shared_steps(cluster: Cluster, client: Client) -> tuple[list[Step], dict[Key, Manifest]]:
+    """What would make the objects that all teams share as wanted, and what stands there; writes nothing."""
     desired = fleet_objects(
         cohort=cluster.cohort,
         flavors=[(f.name, f.node_labels, f.node_taints) for f in cluster.flavors.order_by("name")],
@@ -104,11 +105,16 @@ def _put_shared_objects(cluster: Cluster, client: Client) -> None:
         found = client.get(key.ref, key.name)
         if found is not None:
             live[key] = found
-    steps = plan(desired, live)
+    return plan(desired, live), live
+
+
+def _put_shared_objects(cluster: Cluster, client: Client) -> None:
+    steps, live = shared_steps(cluster, client)
     keepers.refuse_kept_by_others(steps, live)
     for step in steps:
-        if step.verb in (Verb.CREATE, Verb.UPDATE) and step.manifest is not None:
-            client.apply(step.manifest)
+        if step.verb in (Verb.CREATE, Verb.UPDATE):
+            for _ in writing.write(client, step):
+                continue
     foreign = next((step for step in steps if step.verb is Verb.FOREIGN), None)
     if foreign is not None:
         raise PermanentError(foreign.why, code="foreign")

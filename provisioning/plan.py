@@ -1,17 +1,16 @@
 """The difference between what should stand on a cluster and what does. Pure; empty means converged."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from provisioning.defaults import Filled, added, additions, below, filled_in, in_items
 from provisioning.objects import INSTALLATION_LABEL, MANAGED_BY, TENANCY_LABEL, Manifest
 
 FIELD_MANAGER = "quartermaster"
 NEVER_PRUNED = frozenset({"Namespace", "PersistentVolumeClaim"})
-# Values that are atomic for server-side apply, and in which the API server defaults nothing that we leave out.
-WHOLE = frozenset({"podSelector", "namespaceSelector", "ingress", "egress", "resourceGroups"})
 
 
 class Verb(StrEnum):
@@ -47,12 +46,16 @@ class Key:
 
 @dataclass(frozen=True)
 class Step:
-    """One object and what is to be done about it; `why` is in words."""
+    """One object and what is to be done about it; `why` is in words.
+
+    `removal` is a JSON merge patch that takes away what others added: to apply the manifest leaves it where it is.
+    """
 
     verb: Verb
     key: Key
     manifest: Manifest | None
     why: str = ""
+    removal: Manifest | None = None
 
 
 def plan(desired: Sequence[Manifest], live: Mapping[Key, Manifest]) -> list[Step]:
@@ -84,13 +87,36 @@ def _step(manifest: Manifest, live: Manifest | None) -> Step:
         )
     if live["metadata"].get("deletionTimestamp"):
         return Step(Verb.KEEP, key, manifest, "is being deleted")
-    differing = first_difference(manifest, live)
-    if differing:
-        return Step(Verb.UPDATE, key, manifest, differing)
+    return update(key, manifest, live)
+
+
+def update(key: Key, manifest: Manifest, live: Manifest) -> Step:
+    """What makes a live object of ours as wanted; KEEP when it is."""
+    why = difference(manifest, live)
+    if not why:
+        return Step(Verb.KEEP, key, manifest)
+    return Step(Verb.UPDATE, key, manifest, why, removal(manifest, live))
+
+
+def difference(manifest: Manifest, live: Manifest) -> str:
+    """The first thing that a live object of ours has otherwise than wanted, in words; empty when there is none."""
     left_over = first_left_over(manifest, live)
-    if left_over:
-        return Step(Verb.UPDATE, key, manifest, f"{left_over} is no longer wanted")
-    return Step(Verb.KEEP, key, manifest)
+    return f"{left_over} is no longer wanted" if left_over else first_difference(manifest, live)
+
+
+def removal(manifest: Manifest, live: Manifest) -> Manifest | None:
+    """A merge patch without what others added, for this version of the object alone; None when there is nothing."""
+    places = list(additions(manifest, live))
+    if not places:
+        return None
+    known = {name: live["metadata"][name] for name in ("uid", "resourceVersion") if name in live["metadata"]}
+    patch: Manifest = {"metadata": known}
+    for at in places:
+        inner = patch
+        for step in at[:-1]:
+            inner = inner.setdefault(str(step), {})
+        inner[str(at[-1])] = None
+    return patch
 
 
 def _is_anothers(live: Manifest, manifest: Manifest) -> bool:
@@ -101,51 +127,48 @@ def _is_anothers(live: Manifest, manifest: Manifest) -> bool:
     )
 
 
-def first_difference(wanted: Any, live: Any, path: str = "") -> str:
+def first_difference(wanted: Any, live: Any) -> str:
     """The first of our fields that live does not hold as wanted, in words; empty when all are there.
 
-    Fields that others or the API server's defaults added are not ours and do not count, but for those in a value that
-    is ours as a whole.
+    In a manifest, what others added counts, too, unless the API server or Kueue fills it in (provisioning.defaults).
     """
+    return _difference(wanted, live, "", filled_in(wanted))
+
+
+def _difference(wanted: Any, live: Any, path: str, filled: Filled) -> str:
     if wanted == live:
         return ""
     if isinstance(wanted, dict):
-        return _map_difference(wanted, live, path)
+        return _map_difference(wanted, live, path, filled)
     if isinstance(wanted, list):
-        if live is None and not wanted:
-            return ""
-        if not isinstance(live, list) or len(live) != len(wanted):
-            return f"{path or '.'} differs"
-        found = (
-            first_difference(a, b, f"{path}[{i}]") for i, (a, b) in enumerate(zip(wanted, live, strict=True))
-        )
-        return next((difference for difference in found if difference), "")
+        return _list_difference(wanted, live, path, filled)
     return f"{path} is {live!r}, should be {wanted!r}"
 
 
-def _map_difference(wanted: Mapping[str, Any], live: Any, path: str) -> str:
+def _list_difference(wanted: Sequence[Any], live: Any, path: str, filled: Filled) -> str:
+    if live is None and not wanted:
+        return ""
+    if not isinstance(live, list) or len(live) != len(wanted):
+        return f"{path or '.'} differs"
+    found = (
+        _difference(a, b, f"{path}[{i}]", in_items(filled))
+        for i, (a, b) in enumerate(zip(wanted, live, strict=True))
+    )
+    return next((each for each in found if each), "")
+
+
+def _map_difference(wanted: Mapping[str, Any], live: Any, path: str, filled: Filled) -> str:
     if not isinstance(live, dict):
         # The API server drops an empty map; there is nothing of ours in it to miss.
         return f"{path} is missing" if wanted else ""
     for name, value in wanted.items():
-        if name in live:
-            if value == live[name]:
-                continue
-        elif not (value == {} or value == []):
+        if name not in live and value not in ({}, []):
             return f"{path}.{name} is missing"
-        difference = first_difference(value, live.get(name), f"{path}.{name}")
-        if difference:
-            return difference
-    added = next(iter(added_to(wanted, live, path.split("."))), "")
-    return f"{path}.{added} was added" if added else ""
-
-
-def added_to(wanted: Mapping[str, Any], live: Mapping[str, Any], path: Iterable[str | int]) -> list[str]:
-    """What others added to a map that is ours as a whole: one word more in a selector may open a namespace to all."""
-    if WHOLE.isdisjoint(str(step).partition("[")[0] for step in path):
-        return []
-    # An empty one counts: `namespaceSelector: {}` is every namespace.
-    return sorted(live.keys() - wanted.keys())
+        found = _difference(value, live.get(name), f"{path}.{name}", below(filled, name))
+        if found:
+            return found
+    more = next(iter(added(wanted, live, filled)), "")
+    return f"{path}.{more} was added" if more else ""
 
 
 def first_left_over(wanted: Manifest, live: Manifest) -> str:

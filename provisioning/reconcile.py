@@ -16,13 +16,13 @@ from django.db import OperationalError
 from connectors.errors import ConnectorError, PermanentError, TemporaryError
 from connectors.kubernetes import Cluster as Client
 from fleet.models import Cluster
-from provisioning import breaker, drifting, failpoints, git_delivery, keepers, kueue, lease, pace
+from provisioning import breaker, drifting, failpoints, git_delivery, keepers, kueue, lease, pace, writing
 from provisioning.delivery import client_for
 from provisioning.drifting import Drifts
 from provisioning.manifests import SOMETIMES, Manifest, tenancy_objects
 from provisioning.models import Tenancy
 from provisioning.objects import selector
-from provisioning.plan import Key, Step, Verb, first_difference, plan
+from provisioning.plan import Key, Step, Verb, plan
 from provisioning.removing import Removal, note_gone
 from provisioning.stages import Stage
 from provisioning.status import Seen, write_status
@@ -99,18 +99,9 @@ class Pass:
         return settled
 
     def _write(self, client: Client, step: Step) -> None:
-        if step.manifest is None:
-            client.delete(step.key.ref, step.key.name, step.key.namespace or None)
-        else:
-            answer = client.apply(step.manifest)
-            # A field may vanish without an error (a pruned field of another version): only what is there counts.
-            vanished = first_difference(step.manifest, answer)
-            if vanished:
-                raise PermanentError(
-                    f"{step.key.kind} {step.key.name}: {vanished} after writing.", code="vanished"
-                )
-        self.writes += 1
-        failpoints.reach("provision.write", of=self.tenancy.pk)
+        for _ in writing.write(client, step):
+            self.writes += 1
+            failpoints.reach("provision.write", of=self.tenancy.pk)
 
 
 def reconcile(tenancy_id: int, *, now: Callable[[], datetime]) -> int | None:

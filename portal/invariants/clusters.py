@@ -18,6 +18,7 @@ from provisioning.delivery import client_for
 from provisioning.drift_models import Drift
 from provisioning.drifting import left_alone, place_of
 from provisioning.installation import mark
+from provisioning.look import shared_steps
 from provisioning.manifests import SOMETIMES, TENANCY_LABEL, tenancy_objects
 from provisioning.models import Tenancy
 from provisioning.objects import INSTALLATION_LABEL
@@ -26,6 +27,7 @@ from provisioning.quantities import counted
 
 SCOPE_LABEL = "quartermaster.io/scope"
 AGAIN = "If it is still so in two minutes, press “Try again” on the team's page and read what it says."
+AGAIN_SHARED = "If it is still so in two minutes, read what the cluster's page says."
 STRAY = "See whose it is; delete it by hand when it is nobody's."
 # Listed whole, to see whether something was written to that is not ours.
 WATCHED = ("Namespace", "ResourceQuota", "ClusterQueue")
@@ -67,8 +69,9 @@ def look_at_clusters(report: Report, *, now: datetime) -> None:
 
 def _wrong_on(cluster: Cluster, report: Report, *, now: datetime) -> list[Finding]:
     tenancies = {str(t.pk): t for t in _standing(cluster)}
-    seen = _list(client_for(cluster), cluster, tenancies.values())
-    found = [*_strays(seen, tenancies)]
+    client = client_for(cluster)
+    seen = _list(client, cluster, tenancies.values())
+    found = [*_strays(seen, tenancies), *_wrong_shared(cluster, client)]
     for key, tenancy in tenancies.items():
         live = seen.by_tenancy.get(key, {})
         steps, rows = left_alone(tenancy, plan(tenancy_objects(tenancy.desired), live), live, now=now)
@@ -126,6 +129,14 @@ def _strays(seen: Seen, tenancies: Mapping[str, Tenancy]) -> Iterator[Finding]:
                 yield _stray(seen, key, f"It belongs to {tenancy.namespace} and stands somewhere else.")
     for key in seen.touched:
         yield _stray(seen, key, "It is not ours, and the portal has written to it.")
+
+
+def _wrong_shared(cluster: Cluster, client: Client) -> Iterator[Finding]:
+    """I8 of what all teams of a cluster share; what is missing comes with the next look at the cluster."""
+    for step in shared_steps(cluster, client)[0]:
+        if step.verb is Verb.UPDATE:
+            words = f"{step.key.kind} {step.key.name} would be written again: {step.why}."
+            yield Finding("I8", cluster.name, words, AGAIN_SHARED)
 
 
 def _stray(seen: Seen, key: Key, words: str) -> Finding:

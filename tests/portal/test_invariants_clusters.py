@@ -15,6 +15,7 @@ from fleet.models import Cluster
 from portal.invariants.checking import check
 from portal.tasks import check_invariants
 from provisioning import drift_actions
+from provisioning.look import look_at
 from provisioning.models import Drift, Tenancy
 from tests import factories
 from tests.provisioning.conftest import Place, kubernetes, kubernetes_server, place
@@ -28,6 +29,7 @@ OURS = {"app.kubernetes.io/managed-by": "quartermaster"}
 @pytest.fixture
 def standing(place: Place) -> Place:
     """A place that holds two GPUs and is true."""
+    assert look_at(place.cluster.pk, now=place.now)
     factories.request(place.ada, place.row, place.a100, gpus=2)
     place.reconcile()
     place.later(seconds=10)
@@ -88,6 +90,16 @@ def relabelled(place: Place) -> None:
     place.kubernetes.patch(NAMESPACE, place.tenancy.namespace, None, body)
 
 
+def opened(place: Place) -> None:
+    policy = ("networking.k8s.io/v1", "NetworkPolicy")
+    place.kubernetes.patch(policy, "default-deny", place.tenancy.namespace, {"spec": {"ingress": [{}]}})
+
+
+def reparented(place: Place) -> None:
+    cohort = ("kueue.x-k8s.io/v1beta2", "Cohort")
+    place.kubernetes.patch(cohort, "quartermaster", None, {"spec": {"parentName": "theirs"}})
+
+
 def stray(place: Place) -> None:
     marks = OURS | {"quartermaster.io/tenancy": "99999"}
     place.kubernetes.create(
@@ -112,6 +124,8 @@ PLANTED: dict[str, tuple[str, str, Callable[[Place], None]]] = {
     "a quota below what is held": ("I2", "room for 1 of nvidia.com/gpu, 2 are held", shrunk),
     "a queue that guarantees more": ("I2", "guarantees {'a100': 5}", guarantees_more),
     "a field that another pass would write": ("I8", "Namespace", relabelled),
+    "a traffic rule beside the portal's own fields": ("I8", ".spec.ingress was added", opened),
+    "a field of what all teams share": ("I8", "Cohort quartermaster would be written again", reparented),
     "an object of a tenancy that is not here": ("I9", "which is not here", stray),
     "an object in another namespace": ("I9", "stands somewhere else", elsewhere),
     "somebody else's object with our hand in it": ("I9", "the portal has written to it", trespass),

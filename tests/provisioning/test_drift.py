@@ -123,6 +123,19 @@ def test_a_time_that_is_none_names_the_manager_alone() -> None:
     assert owner(live, ("spec",)) == ("odd", "Update", None)
 
 
+def quota_of(spec: Any) -> dict[str, Any]:
+    """A document in which every field counts."""
+    return {"kind": "ResourceQuota", "spec": spec}
+
+
+@given(DOCUMENTS, DOCUMENTS)
+def test_in_what_is_the_portals_there_are_differences_exactly_where_a_plan_sees_one(
+    wanted: Any, live: Any
+) -> None:
+    pair = quota_of(wanted), quota_of(live)
+    assert bool(list(differences(*pair))) == bool(first_difference(*pair))
+
+
 @given(DOCUMENTS, DOCUMENTS)
 def test_there_are_differences_exactly_where_a_plan_sees_one(wanted: Any, live: Any) -> None:
     assert bool(list(differences(wanted, live))) == bool(first_difference(wanted, live))
@@ -135,8 +148,9 @@ def test_there_are_differences_exactly_where_a_plan_sees_one(wanted: Any, live: 
 def test_a_manifest_that_spares_every_difference_changes_nothing(
     wanted: dict[str, Any], live: dict[str, Any]
 ) -> None:
-    places = [field.at for field in differences(wanted, live)]
-    assert first_difference(spared(wanted, live, places), live) == ""
+    for pair in ((wanted, live), (quota_of(wanted), quota_of(live))):
+        places = [field.at for field in differences(*pair)]
+        assert first_difference(spared(pair[0], pair[1], places), pair[1]) == ""
 
 
 def test_sparing_one_field_leaves_the_others_wanted() -> None:

@@ -17,6 +17,7 @@ from tests.recordings.replaying import Player
 FEW = settings(max_examples=15)
 DESIRED = tenancy_objects(SAMPLE)
 QUOTA = next(manifest for manifest in DESIRED if manifest["kind"] == "ResourceQuota")
+QUEUE = next(manifest for manifest in DESIRED if manifest["kind"] == "ClusterQueue")
 APPLY = "application/apply-patch+yaml"
 
 
@@ -42,6 +43,11 @@ def on_cluster(**changes: Any) -> dict[Key, Manifest]:
     for found in live.values():
         found["metadata"].update(changes)
     return live
+
+
+def policy(**spec: Any) -> Manifest:
+    """A NetworkPolicy of this spec."""
+    return {"kind": "NetworkPolicy", "spec": spec}
 
 
 def without(live: dict[Key, Manifest], kind: str) -> dict[Key, Manifest]:
@@ -73,7 +79,7 @@ def test_what_others_and_the_defaults_added_is_no_difference() -> None:
     live = on_cluster(uid="1", resourceVersion="5")
     for found in live.values():
         found["metadata"]["annotations"] = found["metadata"].get("annotations", {}) | {"theirs": "x"}
-    live[Key.of(QUOTA)]["spec"]["hard"]["count/pods"] = "7"
+    live[Key.of(QUEUE)]["spec"]["preemption"]["borrowWithinCohort"] = {"policy": "Never"}
     live[Key.of(QUOTA)]["metadata"]["labels"]["theirs"] = "x"
     live[Key.of(QUOTA)]["status"] = {"hard": {}}
     assert verbs(plan(DESIRED, live)) == []
@@ -153,17 +159,15 @@ def test_what_is_not_ours_and_not_wanted_stays() -> None:
         ({"a": [{"b": 1}]}, {"a": [{"b": 1, "c": 2}]}, ""),
         ({"a": "1"}, {"a": 1}, ".a is 1, should be '1'"),
         ({"a": False}, {}, ".a is missing"),
-        ({"podSelector": {}}, {"podSelector": {"x": {}}}, ".podSelector.x was added"),
+        (policy(podSelector={}), policy(podSelector={"x": {}}), ".spec.podSelector.x was added"),
         (
-            {"ingress": [{"from": [{}]}]},
-            {"ingress": [{"from": [{"b": {}}]}]},
-            ".ingress[0].from[0].b was added",
+            policy(ingress=[{"from": [{}]}]),
+            policy(ingress=[{"from": [{"b": {}}]}]),
+            ".spec.ingress[0].from[0].b was added",
         ),
-        (
-            {"resourceGroups": [{"a": 1}]},
-            {"resourceGroups": [{"a": 1, "b": 0}]},
-            ".resourceGroups[0].b was added",
-        ),
+        (policy(), policy(ingress=[{}]), ".spec.ingress was added"),
+        (policy(), policy(egress=[]), ".spec.egress was added"),
+        (policy(), policy() | {"status": {"a": 1}, "metadata": {"b": 2}}, ""),
     ],
 )
 def test_a_difference_is_said_with_its_place(wanted: Any, live: Any, difference: str) -> None:
