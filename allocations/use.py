@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Sum
+from django.db.models import Exists, F, OuterRef, Q, Sum
 
 from allocations.models import Allocation, UseDay
 from provisioning.models import Tenancy
@@ -42,6 +42,48 @@ def measured_many(places: Iterable[Place], *, now: datetime, days: int = DAYS) -
         for tenancy, flavor, used, held in rows
         if (tenancy, flavor) in wanted
     }
+
+
+@dataclass(frozen=True)
+class Measured:
+    """How much of what is held now is in use, over how many looks, and since when something is held without a gap."""
+
+    percent: Decimal | None
+    samples: int
+    since: datetime | None
+
+
+def of_held(tenancy_id: int, flavor_id: int, *, held: int, now: datetime, days: int = DAYS) -> Measured:
+    """Use of the `held` GPUs that a tenancy has of a flavor now, over the last `days` days.
+
+    What was given back since counts no more: of each look at most `held` GPUs were there to be used. Something held
+    goes on where one allocation follows another without a gap.
+    """
+    first = now.astimezone(UTC).date() - timedelta(days=days)
+    rows = UseDay.objects.filter(tenancy=tenancy_id, flavor=flavor_id, day__gt=first).order_by()
+    sums = rows.aggregate(used=Sum("used_sum"), held=Sum("held_sum"), samples=Sum("samples"))
+    samples = sums["samples"] or 0
+    there = min(sums["held"] or 0, samples * held)
+    percent = min(Decimal(100 * (sums["used"] or 0)) / there, Decimal(100)) if there else None
+    return Measured(
+        None if percent is None else percent.quantize(TENTH, ROUND_HALF_UP),
+        samples,
+        held_since(tenancy_id, flavor_id, now=now, days=days),
+    )
+
+
+def held_since(tenancy_id: int, flavor_id: int, *, now: datetime, days: int = DAYS) -> datetime | None:
+    """Since when a tenancy holds something of a flavor without a gap, as far as `days` days back; None for nothing."""
+    rows = Allocation.objects.filter(tenancy=tenancy_id, flavor=flavor_id, starts_at__lte=now)
+    recent = rows.filter(Q(ended_at=None) | Q(ended_at__gt=now - timedelta(days=days)))
+    since: datetime | None = None
+    for starts_at, ended_at in recent.order_by(F("ended_at").desc(nulls_first=True)).values_list(
+        "starts_at", "ended_at"
+    ):
+        if ended_at is not None and (since is None or ended_at < since):
+            break
+        since = starts_at if since is None else min(since, starts_at)
+    return since
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 from django.db import transaction
@@ -20,10 +21,12 @@ from approvals import clockwork, places, renewing, telling
 from approvals.carrying_out import carry_out
 from approvals.document import Policy
 from approvals.models import Decision, Evaluation, PolicyVersion, Request, Revision
-from approvals.policy import Ask, Outcome, Standing, evaluate, later_automatic, nearest_automatic
+from approvals.policy import Ask, Outcome, Standing, evaluate, nearest_automatic
 from approvals.policy import Evaluation as Answer
+from approvals.remedies import Remedy, remedies_of
 from approvals.routing import go_on, open_route
-from approvals.standing import answer_of, coming, gather, inputs_of, policy_in_force
+from approvals.rules import measured_use
+from approvals.standing import answer_of, coming, gather, inputs_of, policy_in_force, remedies_shown
 from approvals.states import State
 from approvals.wanted import Wanted
 from audit.actors import POLICY, PORTAL, Actor
@@ -56,13 +59,25 @@ class Judged:
         """The nearest ask that would be automatic now."""
         return nearest_automatic(self.ask, self.standing, self.policy)
 
+    @cached_property
+    def remedies(self) -> tuple[Remedy, ...]:
+        """What would make it automatic, as far as is known; empty when it is. Asks the database."""
+        if self.answer.outcome is Outcome.AUTOMATIC:
+            return ()
+        events = coming(self.wanted, person=self.person, policy=self.policy, now=self.standing.now)
+        return remedies_of(self.ask, replace(self.standing, coming=events), self.policy)
+
     @property
     def later(self) -> datetime | None:
         """From when the same ask would be automatic, as far as is known; asks the database."""
-        if self.answer.outcome is Outcome.AUTOMATIC:
-            return None
-        events = coming(self.wanted, person=self.person, policy=self.policy, now=self.standing.now)
-        return later_automatic(self.ask, replace(self.standing, coming=events), self.policy)
+        return next((remedy.at for remedy in self.remedies if remedy.code == "wait"), None)
+
+    @property
+    def use_percent(self) -> Decimal | None:
+        """Percent of what the team holds of this kind that is in use; None while it is not measured."""
+        ask = self.ask
+        limits = self.policy.thresholds_for(ask.offering, ask.environment, ask.flavor, ask.tier)
+        return measured_use(self.standing, limits)
 
 
 def judge(wanted: Wanted, *, person: User, now: datetime, own: str = "") -> Judged:
@@ -284,6 +299,7 @@ def save_evaluation(request: Request, judged: Judged, *, now: datetime) -> Evalu
         at=now,
         outcome=judged.answer.outcome,
         answer=answer_of(judged.answer),
+        remedies=remedies_shown(judged.remedies),
         inputs=inputs,
         input_hash=digest,
     )

@@ -12,7 +12,7 @@ from accounts.fields import INPUT
 from accounts.models import User
 from accounts.refusals import Refused
 from allocations import money
-from allocations.words import gpus, moment, usd
+from allocations.words import gpus, usd
 from approvals import renewal_words as renewal
 from approvals.actions import Judged, judge
 from approvals.catalogue import in_sentence
@@ -25,7 +25,7 @@ from approvals.presenting import (
     cost_per_day,
     cost_per_day_at,
     flavor_key,
-    nearest_words,
+    hint_of,
     offering_link,
     usual_wait,
     usual_words,
@@ -162,7 +162,7 @@ def answer(wanted: Wanted, judged: Judged, *, now: datetime) -> Part:
         "verdict": verdict(
             stored,
             detail=usual_words(usual_wait(stored["route"])) if people else "",
-            hint=_hint(wanted, judged, now=now),
+            hint=_hint(wanted, judged),
         ),
         "total": usd(judged.answer.usd),
         "per_day": usd(judged.answer.usd_per_day),
@@ -199,22 +199,20 @@ def about(wanted: Wanted) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
 
-def _hint(wanted: Wanted, judged: Judged, *, now: datetime) -> Part | None:
-    nearest, later = judged.nearest, judged.later
-    words = [nearest_words(judged.ask, nearest, now=now)] if nearest else []
-    words += [f"As it is, automatic from {moment(later, now)}."] if later else []
-    if nearest is None:
-        return {"text": " ".join(words)} if words else None
+def _hint(wanted: Wanted, judged: Judged) -> Part | None:
+    nearest, hint = judged.nearest, hint_of(judged.remedies)
+    if hint is None or nearest is None:
+        return hint
     if wanted.flavor is None or wanted.offering.key != "gpus":
         fewer = wanted.spec.fewer(nearest.count)
         link = offering_link(wanted.offering.key, team=wanted.team.slug, spec=fewer, until=nearest.until,
                              namespace=wanted.namespace)  # fmt: skip
-        return {"text": " ".join(words), "label": "Use that", "href": link}
+        return {**hint, "label": "Use that", "href": link}
     link = ask_link(
         team=wanted.team.slug, flavor=wanted.flavor, count=nearest.count, until=nearest.until, purpose=wanted.purpose,
         namespace=wanted.namespace,
     )  # fmt: skip
-    return {"text": " ".join(words), "label": "Use that", "href": link}
+    return {**hint, "label": "Use that", "href": link}
 
 
 def _lacks(form: Answerable) -> Iterator[str]:

@@ -22,7 +22,8 @@ from approvals.decisions import asked_for, may_decide, wanted_of
 from approvals.listing import steps_of
 from approvals.models import Decision, Request, Step
 from approvals.policy import Ask
-from approvals.presenting import nearest_words, person, verdict
+from approvals.presenting import person, verdict
+from approvals.remedies import nearest_words
 from approvals.standing import answer_of, coming
 from approvals.states import State
 
@@ -50,7 +51,7 @@ def context(request: Request, *, viewer: User, queue: Sequence[Request], now: da
         "sentence": sentence(request, count, held, judged, now=now),
         "verdict": _verdict(request, judged),
         "changes": changes(request, judged, holdings, now=now) if judged else [],
-        "use": use(request, held, holdings, judged.standing.use_percent if judged else None),
+        "use": use(request, held, holdings, judged.use_percent if judged else None),
         "trend": _trend(request, now=now) if held else None,
         "rivals": rivals(request, count, judged, viewer=viewer, now=now),
         "seats": seats(steps, decisions, request),
@@ -298,9 +299,10 @@ def _verdict(request: Request, judged: Judged | None) -> Part:
         sentence = (
             f"{broken} of {len(stored['rules'])} rules do not hold" if broken else "Every rule holds now"
         )
+        hint = presenting.hint_of(judged.remedies)
         words = (stored["route_size"] or {}).get("words", "")
         detail = f"It counts as {words}." if words else ""
-        return verdict(stored, detail=detail) | {"sentence": sentence, "most": MOST_RULES}
+        return verdict(stored, detail=detail, hint=hint) | {"sentence": sentence, "most": MOST_RULES}
     evaluation = request.evaluations.last()
     assert evaluation is not None  # noqa: S101 - it is written together with the request
     return verdict(evaluation.answer)

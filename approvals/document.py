@@ -17,6 +17,7 @@ from approvals.yaml_text import PolicyRefused, parse, unfit
 CLOSED = ConfigDict(extra="forbid")
 MOST = 10**9
 LONGEST_NAME = 120
+MAX_USE_HOURS = 14 * 24
 PLATFORM_LEADS, ENGINEERING_LEADERSHIP, MANAGERS = "platform_leads", "engineering_leadership", "managers"
 
 
@@ -40,6 +41,8 @@ class Thresholds:
     automatic_beyond_soft_budget: bool = True
     least_use_percent: int = 50
     automatic_when_unmeasured: bool = True
+    use_after_hours: int = 24
+    use_after_samples: int = 60
     keep_free_gpus: int = 0
     reversible_minutes: int = 10
     carried_out_hours: int = 24
@@ -279,6 +282,8 @@ def _of_thresholds(place: str, numbers: Thresholds) -> Iterator[tuple[str, str]]
         yield f"{place}.carried_out_hours", "Write 1 to 9,600 hours."
     if numbers.least_use_percent > 100:
         yield f"{place}.least_use_percent", "Write a percentage from 0 to 100."
+    if numbers.use_after_hours > MAX_USE_HOURS:
+        yield f"{place}.use_after_hours", f"Write 0 to {MAX_USE_HOURS} hours: use is kept for 14 days."
 
 
 def _of_sizes(place: str, route: Route) -> Iterator[tuple[str, str]]:

@@ -240,6 +240,8 @@ class Evaluation(models.Model):
     at = models.DateTimeField()
     outcome = models.CharField(max_length=12, choices=[(o.value, o.value) for o in Outcome])
     answer = models.JSONField()
+    # What would have made it automatic; null in what was judged before this was kept.
+    remedies = models.JSONField(null=True)
     inputs = models.JSONField()
     input_hash = models.CharField(max_length=64)
 

@@ -5,7 +5,7 @@ All rules hold: the policy approves. One does not: the people of the first route
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 
@@ -34,7 +34,12 @@ AT_ONCE = {
     Arrival.PROPOSED: "A pull request opens in about 5 seconds, yours once it is merged.",
 }
 # Rules that time alone may mend: what is taken now comes back, what was asked lately falls out of the windows.
-MENDED_BY_TIME = frozenset({"free", "after", "window", "window_person", "window_usd", "window_usd_person"})
+MENDED_BY_TIME = frozenset(
+    (
+        *("free", "after", "budget", "budget_hours", "budget_soft"),
+        *("window", "window_person", "window_usd", "window_usd_person"),
+    )
+)
 
 
 class Outcome(StrEnum):
@@ -114,36 +119,45 @@ def nearest_automatic(ask: Ask, standing: Standing, policy: Policy) -> Ask | Non
         return None
     most = _fits(ask, standing, policy)
     # Fewer never breaks a rule, so the largest number that holds for one day is found by halving, and so is the time.
-    count = _largest(most, lambda n: _is_automatic(_with(ask, standing, count=n, days=1), standing, policy))
+    count = _largest(most, lambda n: is_automatic(resized(ask, standing, count=n, days=1), standing, policy))
     if count < max(ask.least, 1):
         return None
     whole = replace(ask, count=count)
-    if _is_automatic(whole, standing, policy):
+    if is_automatic(whole, standing, policy):
         return whole
     days = _largest(
         (ask.until - standing.now).days,
-        lambda n: _is_automatic(_with(ask, standing, count=count, days=n), standing, policy),
+        lambda n: is_automatic(resized(ask, standing, count=count, days=n), standing, policy),
     )
-    return _with(ask, standing, count=count, days=max(days, 1))
+    return resized(ask, standing, count=count, days=max(days, 1))
 
 
 def later_automatic(ask: Ask, standing: Standing, policy: Policy) -> datetime | None:
     """The first moment from which the very same ask, for the same time, would be approved at once; None if unknown.
 
-    Only what is known to come is counted: allocations that end, and asks that fall out of the windows.
+    Only what is known to come is counted: allocations that end, asks that fall out of the windows, and the budgets of
+    the months that follow.
     """
     failing = {rule.code for rule in evaluate(ask, standing, policy).rules if not rule.holds}
     if not failing or failing - MENDED_BY_TIME:
         return None
     length, then = ask.until - standing.now, standing
-    for event in standing.coming:
-        then = _after(then, event)
-        if _is_automatic(replace(ask, until=event.at + length), then, policy):
+    for event in events_of(standing):
+        then = after(then, event)
+        if is_automatic(replace(ask, until=event.at + length), then, policy):
             return event.at
     return None
 
 
-def _after(standing: Standing, event: Coming) -> Standing:
+def events_of(standing: Standing) -> list[Coming]:
+    """What is known to come, and the first moment of each month whose budget is known, in order."""
+    starts = (datetime(month.year, month.month, 1, tzinfo=UTC) for month in standing.budget)
+    months = [Coming(start) for start in starts if start > standing.now]
+    return sorted([*standing.coming, *months], key=lambda event: event.at)
+
+
+def after(standing: Standing, event: Coming) -> Standing:
+    """What the policy looks at once something that comes by itself has come."""
     free = None if standing.free_gpus is None else standing.free_gpus + event.free
     return replace(
         standing, now=event.at, free_gpus=free, held_gpus=standing.held_gpus,
@@ -166,11 +180,13 @@ def _fits(ask: Ask, standing: Standing, policy: Policy) -> int:
     return min(ask.count, limits.automatic_gpus // ask.gpus_each, free // ask.gpus_each)
 
 
-def _with(ask: Ask, standing: Standing, *, count: int, days: int) -> Ask:
+def resized(ask: Ask, standing: Standing, *, count: int, days: int) -> Ask:
+    """The same ask for another number of units, and for at most so many days."""
     return replace(ask, count=count, until=min(ask.until, standing.now + days * DAY))
 
 
-def _is_automatic(ask: Ask, standing: Standing, policy: Policy) -> bool:
+def is_automatic(ask: Ask, standing: Standing, policy: Policy) -> bool:
+    """Whether the policy approves an ask at once."""
     return evaluate(ask, standing, policy).outcome is Outcome.AUTOMATIC
 
 

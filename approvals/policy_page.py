@@ -40,7 +40,7 @@ def rules(numbers: Thresholds) -> list[Part]:
     """What must hold for an ask to be automatic, each with its number."""
     most_hours, most_person = numbers.automatic_gpu_hours, numbers.window_gpus_person
     person = f", {gpus(most_person)} of a person" if most_person is not None else ""
-    unmeasured = "counts as used" if numbers.automatic_when_unmeasured else "people decide"
+    unmeasured = "counts as used" if numbers.automatic_when_unmeasured else "goes to people"
     lines = [
         ("GPUs in one ask", f"up to {numbers.automatic_gpus}"),
         ("GPU-hours in one ask", f"up to {most_hours:,}" if most_hours is not None else "any number"),
@@ -55,7 +55,10 @@ def rules(numbers: Thresholds) -> list[Part]:
         ("Undone", f"within {numbers.reversible_minutes} minutes"),
         (
             "Use of what is held",
-            f"at least {numbers.least_use_percent} %; where it is not measured, it {unmeasured}",
+            (
+                f"at least {numbers.least_use_percent} %; measured after {numbers.use_after_hours} hours of holding, "
+                f"before that it {unmeasured}"
+            ),
         ),
         ("Budget", "enough is left in every month it touches"),
         ("Free", "enough of that kind are free now" + _kept(numbers)),

@@ -31,6 +31,10 @@ THRESHOLDS: Mapping[str, Label] = {
     "automatic_beyond_soft_budget": Label("Automatic when a budget comes close to its limit"),
     "least_use_percent": Label("Use of what is held, at least", "%", "0 asks for none."),
     "automatic_when_unmeasured": Label("Counts as used where nothing is measured"),
+    "use_after_hours": Label(
+        "Use is measured after", "hours", "GPUs that a team has only just been given are not called unused."
+    ),
+    "use_after_samples": Label("and after", "readings", "A cluster is read at most once a minute."),
     "keep_free_gpus": Label("GPUs that stay free", "GPUs"),
     "reversible_minutes": Label("Can be undone within", "minutes"),
     "carried_out_hours": Label(

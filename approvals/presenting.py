@@ -19,7 +19,8 @@ from allocations.words import gpus, moment, share, span, usd
 from approvals.catalogue import in_sentence
 from approvals.document import MANAGERS, seat_words
 from approvals.models import Request, Step, Task
-from approvals.policy import Ask, Outcome
+from approvals.policy import Outcome
+from approvals.remedies import Remedy
 from approvals.routing import took
 from approvals.seats import pace_seat
 from approvals.states import Holding, State, shown
@@ -93,6 +94,12 @@ def verdict(answer: Mapping[str, Any], *, detail: str = "", hint: Part | None = 
         "rules": rules,
         "hint": hint,
     }
+
+
+def hint_of(remedies: Iterable[Remedy | Mapping[str, Any]]) -> Part | None:
+    """What would make an ask automatic, in sentences; None where nothing has to."""
+    said = [remedy.sentence if isinstance(remedy, Remedy) else remedy["sentence"] for remedy in remedies]
+    return {"text": " ".join(said)} if said else None
 
 
 def usual_wait(seats: Sequence[str]) -> timedelta | None:
@@ -192,13 +199,6 @@ def offering_link(
 def flavor_key(flavor: Flavor) -> str:
     """A kind of GPU as the form and its links name it: "training-eastus/a100"."""
     return f"{flavor.cluster.name}/{flavor.name}"
-
-
-def nearest_words(ask: Ask, nearest: Ask, *, now: datetime) -> str:
-    """ "Automatic if you ask for 2 until Fri 28 Nov, 18:00": only what differs from the ask."""
-    parts = [f"for {nearest.count:,}"] if nearest.count != ask.count else []
-    parts += [f"until {moment(nearest.until, now)}"] if nearest.until != ask.until else []
-    return f"Automatic if you ask {' '.join(parts)}."
 
 
 def seats_words(seats: Iterable[str]) -> str:

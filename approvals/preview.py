@@ -9,7 +9,7 @@ from allocations.money import Amount, Left
 from approvals.actions import check, judge
 from approvals.presenting import cost_per_day, usual_wait
 from approvals.renewal_words import goes_on
-from approvals.standing import answer_of
+from approvals.standing import answer_of, remedies_shown
 from approvals.wanted import Wanted
 
 
@@ -38,6 +38,7 @@ def preview_of(wanted: Wanted, *, by: User, now: datetime) -> dict[str, Any]:
         "answer": answer,
         "nearest_automatic": {"count": nearest.count, "until": nearest.until} if nearest else None,
         "automatic_from": later,
+        "remedies": remedies_shown(judged.remedies),
         "quota": {"before": held, "after": held + wanted.gpus - own},
         "usd_per_day": {"before": str(per_day), "after": str(per_day + more)},
         "budget": [_month(month, left[month], part) for month, part in parts.items()],

@@ -23,6 +23,7 @@ from approvals.models import Comment, Decision, Evaluation, Request, Step, Task
 from approvals.presenting import (
     ask_link,
     asks,
+    hint_of,
     lapse_words,
     offering_link,
     person,
@@ -62,7 +63,9 @@ def context(request: Request, *, viewer: User, now: datetime) -> Part:
         "sentence": sentence(request, state, decisions, now=now, renewal=_renewal(request, allocations)),
         "waiting": _waiting(request, state, decisions, viewer=viewer, now=now),
         "figures": figures(request, state, allocations, now=now),
-        "verdict": verdict(evaluation.answer),
+        "verdict": verdict(
+            evaluation.answer, hint=hint_of(evaluation.remedies or ()) if state is State.WAITING else None
+        ),
         "judged": evaluation,
         "timeline": timeline.entries(
             request,

@@ -77,6 +77,8 @@ class Standing:
     """Everything the policy may look at, gathered beforehand.
 
     `free_gpus` and `total_gpus` are None for what takes no GPUs of a pool, `use_percent` where nothing was measured.
+    `held_since` and `use_samples` say how long and how often use was measured; None in what was gathered before they
+    were counted, where use counts as measured.
     `own_gpus` are held already and go on with the ask, so that it takes only the others from the pool. The USD that the
     policy granted lately are None in what was gathered before they were counted: then they say nothing. `earlier` are
     the other asks of the team and of the person that a route's size counts with this one.
@@ -91,6 +93,8 @@ class Standing:
     free_gpus: int | None = None
     total_gpus: int | None = None
     use_percent: Decimal | None = None
+    held_since: datetime | None = None
+    use_samples: int | None = None
     budget: Mapping[date, Left]
     coming: tuple[Coming, ...] = ()
     own_gpus: int = 0
@@ -186,9 +190,22 @@ def _gpus(gpus: int, standing: Standing, limits: "Thresholds", total: Amount) ->
         person = standing.recent_person_gpus + gpus
         yield Rule("window_person", person <= most, (person, limits.window_days), most)
     if standing.held_gpus and limits.least_use_percent:
-        use, least = standing.use_percent, limits.least_use_percent
+        use, least = measured_use(standing, limits), limits.least_use_percent
         holds = limits.automatic_when_unmeasured if use is None else use >= least
-        yield Rule("use", holds, (use, standing.held_gpus), (least, limits.automatic_when_unmeasured))
+        bound = (least, limits.automatic_when_unmeasured, limits.use_after_hours)
+        yield Rule("use", holds, (use, standing.held_gpus), bound)
+
+
+def measured_use(standing: Standing, limits: "Thresholds") -> Decimal | None:
+    """Percent of what is held that is in use; None until it was held for long enough and looked at often enough."""
+    too_young = standing.held_since is not None and standing.now < measured_from(standing.held_since, limits)
+    too_few = standing.use_samples is not None and standing.use_samples < limits.use_after_samples
+    return None if too_young or too_few else standing.use_percent
+
+
+def measured_from(held_since: datetime, limits: "Thresholds") -> datetime:
+    """From when on the use of what is held since a moment counts."""
+    return held_since + timedelta(hours=limits.use_after_hours)
 
 
 def _window_usd(usd: Decimal, standing: Standing, limits: "Thresholds") -> Iterator[Rule]:
@@ -229,9 +246,10 @@ def _use_text(value: Any, _: Any) -> str:
 
 
 def _use_limit(value: Any, bound: Any) -> str:
-    least, counts = bound
+    least, counts, hours = bound
     if value[0] is None:
-        return "counts as used" if counts else "people decide without it"
+        until_then = "counts as used until then" if counts else "people decide until then"
+        return f"it is measured once held for {hours} hours; {until_then}"
     return f"more is automatic from {least} %"
 
 

@@ -71,12 +71,28 @@ class AnswerSerializer(serializers.Serializer[Any]):
     gpu_hours = serializers.CharField()
 
 
+class RemedySerializer(serializers.Serializer[Any]):
+    """One way to an automatic answer."""
+
+    code = serializers.CharField(
+        help_text="ask_less, wait, or the rule that stands in the way of an ask of any size."
+    )
+    sentence = serializers.CharField()
+    at = serializers.DateTimeField(allow_null=True, help_text="From when on, where that is known.")
+    count = serializers.IntegerField(
+        allow_null=True, help_text="How many units to ask for, or how many GPUs to give back."
+    )
+
+
 class EvaluationSerializer(serializers.Serializer[Evaluation]):
     """An answer with the policy that gave it and a hash of everything it looked at."""
 
     policy = serializers.IntegerField(source="policy.number")
     at = serializers.DateTimeField()
     answer = AnswerSerializer()
+    remedies = RemedySerializer(
+        many=True, allow_null=True, help_text="Empty when it is automatic; null before this was kept."
+    )
     input_hash = serializers.CharField()
 
 
@@ -362,6 +378,9 @@ class PreviewSerializer(serializers.Serializer[Any]):
     nearest_automatic = NearestSerializer(allow_null=True)
     automatic_from = serializers.DateTimeField(
         allow_null=True, help_text="From when the same ask would be automatic, as far as is known."
+    )
+    remedies = RemedySerializer(
+        many=True, help_text="What would make it automatic: at least one, unless it is automatic."
     )
     quota = CountChangeSerializer()
     usd_per_day = CostChangeSerializer()

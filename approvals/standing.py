@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache
@@ -20,6 +20,7 @@ from approvals import earlier_asks
 from approvals.document import Policy, Thresholds, policy_from
 from approvals.models import Decision, PolicyVersion
 from approvals.policy import Ask, Coming, Evaluation, Standing, evaluate
+from approvals.remedies import Remedy
 from approvals.renewing import standing_of
 from approvals.wanted import Wanted
 
@@ -58,16 +59,16 @@ def gather(wanted: Wanted, *, person: User, policy: Policy, now: datetime, own: 
                                    end=max(wanted.until, now) + HORIZON))  # fmt: skip
     flavor, tenancy = wanted.flavor, wanted.tenancy
     held, of_team, of_person = _lately(wanted, person, since=since)
-    in_use = None
+    seen = use.Measured(None, 0, None)
     if held and flavor is not None and tenancy is not None:
-        in_use = use.measured(tenancy.pk, flavor.pk, now=now)
+        seen = use.of_held(tenancy.pk, flavor.pk, held=held, now=now)
     own_gpus, freed = standing_of(wanted, now=now)
     left = budgets.left_by_month(wanted.team, months, own=own)
     return Standing(
         now=now, held_gpus=held, recent_team_gpus=of_team.gpus, recent_person_gpus=of_person.gpus,
         recent_team_usd=of_team.usd, recent_person_usd=of_person.usd,
         free_gpus=flavor.free if flavor else None, total_gpus=flavor.gpus_total if flavor else None,
-        use_percent=in_use, own_gpus=own_gpus,
+        use_percent=seen.percent, held_since=seen.since, use_samples=seen.samples, own_gpus=own_gpus,
         earlier=earlier_asks.gather(wanted, person=person, since=since, now=now, own=own),
         budget={month: part.and_freed(freed.get(month, money.NOTHING)) for month, part in left.items()},
     )  # fmt: skip
@@ -124,7 +125,8 @@ def _limits(wanted: Wanted, policy: Policy) -> Thresholds:
 
 
 def _given_to_team(team: Team) -> Any:
-    return Decision.objects.filter(request__team=team, by=None, verdict=Decision.Verdict.APPROVE)
+    # A team that is being brought on board has no number yet, and was granted nothing.
+    return Decision.objects.filter(request__team_id=team.pk or 0, by=None, verdict=Decision.Verdict.APPROVE)
 
 
 def _given_to(person: User) -> Any:
@@ -184,6 +186,19 @@ def _size_of(evaluation: Evaluation) -> dict[str, Any] | None:
     """What the route was chosen by: the ask, or the sum that it belongs to with the words that say so."""
     size = evaluation.size
     return None if size is None else {"gpus": size.gpus, "usd": str(size.usd), "words": size.words}
+
+
+def remedies_shown(remedies: Iterable[Remedy]) -> list[dict[str, Any]]:
+    """Remedies as JSON, the same for page, API and store."""
+    return [
+        {
+            "code": remedy.code,
+            "sentence": remedy.sentence,
+            "at": remedy.at.isoformat() if remedy.at else None,
+            "count": remedy.count,
+        }
+        for remedy in remedies
+    ]
 
 
 def answer_of(evaluation: Evaluation) -> dict[str, Any]:

@@ -36,12 +36,18 @@ def waits(
     if to is None:
         everybody = deciders.candidates(step, request, now=now)
         to = deciders.at_work(everybody, now=now) or everybody
-    answer = _answer(request)
+    answer, hint = _answer(request)
     title = f"{request.team.name} asks for {request.name()}"
     sentence = f"{lead} {asks(request, now=now)} {_who_decides(request, answer)}".strip()
     rules = [(rule["mark"], rule["text"], rule["number"]) for rule in verdict(answer)["rules"]]
     said = _message(
-        request, title, sentence, facts=_facts_of(step, now=now), rules=rules, action="Decide", now=now
+        request,
+        title,
+        sentence,
+        facts=[*_facts_of(step, now=now), *hint],
+        rules=rules,
+        action="Decide",
+        now=now,
     )
     _tell(kind, request, said, to=to, link=reverse("approval", args=[request.pk]), now=now)
 
@@ -138,10 +144,10 @@ def _what(request: Request) -> str:
     return f"{request.name()} for {request.team.name}"
 
 
-def _answer(request: Request) -> dict[str, Any]:
-    """The policy's newest answer, as it is stored."""
-    found: dict[str, Any] = request.evaluations.order_by("-id").values_list("answer", flat=True)[0]
-    return found
+def _answer(request: Request) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """The policy's newest answer, as it is stored, and what would make it automatic, as a fact."""
+    answer, remedies = request.evaluations.order_by("-id").values_list("answer", "remedies")[0]
+    return answer, [("Without people", remedies[0]["sentence"])] if remedies else []
 
 
 def _who_decides(request: Request, answer: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from accounts.visitors import add_refusal
 from allocations import money
 from approvals.actions import Judged, check_answer
 from approvals.policy import Standing, evaluate
-from approvals.presenting import nearest_words, verdict
+from approvals.presenting import hint_of, verdict
 from approvals.rules import Arrival
 from approvals.standing import answer_of, given_lately, policy_in_force
 from approvals.wanted import Wanted, arrival_on
@@ -171,8 +171,7 @@ def answer_to(form: StartForm, draft: Draft, *, person: User, now: datetime) -> 
     if start is None:
         return {"nothing": True}
     judged = judge_start(start, environment=draft.values.get("environment", "dev"), person=person, now=now)
-    nearest = judged.nearest
-    hint = {"text": nearest_words(judged.ask, nearest, now=now)} if nearest else None
+    hint = hint_of(judged.remedies)
     return {
         "verdict": verdict(answer_of(judged.answer), hint=hint), "until": start.until, "start": start,
         "usd": judged.answer.usd, "usd_per_day": judged.answer.usd_per_day, "people_decide": bool(judged.answer.route),

@@ -138,7 +138,8 @@ RULES: Mapping[str, tuple[str, str]] = {
     ),
     "use": (
         "Is enough of what the team holds of this flavor in use? Only where it holds some.",
-        "People decide. Where nothing was measured, `automatic_when_unmeasured` says how it counts.",
+        ("People decide. Until it was held for `use_after_hours` and read `use_after_samples` times, "
+        "`automatic_when_unmeasured` says how it counts."),
     ),
     "environment": ("Is it for an environment where nobody is harmed?", "People decide."),
     "reversible": ("Can it be undone soon enough?", "People decide."),
@@ -164,7 +165,9 @@ THRESHOLDS: Mapping[str, str] = {
     "automatic_environments": "Environments in which the policy approves.",
     "automatic_beyond_soft_budget": "Whether the policy still approves once a budget is past its soft stage.",
     "least_use_percent": "Percent of what is held that must be in use before more is automatic; 0 asks for none.",
-    "automatic_when_unmeasured": "Whether what nobody has measured counts as used.",
+    "automatic_when_unmeasured": "Whether what is not measured yet counts as used.",
+    "use_after_hours": "Hours that GPUs are held before their use counts as measured.",
+    "use_after_samples": "Readings of the cluster that use needs to count as measured; at most one a minute is kept.",
     "keep_free_gpus": "GPUs of the flavor that stay free after an automatic approval.",
     "reversible_minutes": "Minutes within which what is approved can be undone.",
     "carried_out_hours": "Hours within which a person carries something out; after twice as many leadership is told.",

@@ -103,6 +103,8 @@ STANDINGS = st.builds(
     free_gpus=st.none() | st.integers(-2, 40),
     total_gpus=st.none() | st.integers(8, 80),
     use_percent=st.none() | st.decimals(0, 100, places=1),
+    held_since=st.none() | st.timedeltas(timedelta(0), 14 * DAY).map(lambda age: NOW - age),
+    use_samples=st.none() | st.integers(0, 2_000),
     budget=BUDGETS,
 )
 NUMBERS: dict[str, st.SearchStrategy[Any]] = {
@@ -122,6 +124,8 @@ NUMBERS: dict[str, st.SearchStrategy[Any]] = {
     "automatic_beyond_soft_budget": st.booleans(),
     "least_use_percent": st.integers(0, 100),
     "automatic_when_unmeasured": st.booleans(),
+    "use_after_hours": st.integers(0, 336),
+    "use_after_samples": st.integers(0, 2_000),
     "keep_free_gpus": st.integers(0, 8),
     "reversible_minutes": st.integers(1, 90),
     "carried_out_hours": st.integers(1, 9_600),

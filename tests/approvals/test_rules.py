@@ -10,7 +10,7 @@ import pytest
 from approvals.document import Policy, Thresholds
 from approvals.policy import evaluate
 from approvals.rules import WORDS, Ask, Rule, Standing, count_of, duration
-from tests.approvals.asks import DAY, ask, budget, standing
+from tests.approvals.asks import DAY, NOW, ask, budget, standing
 
 SECOND = timedelta(seconds=1)
 CENT = Decimal("0.01")
@@ -124,11 +124,32 @@ def test_over_the_longest_time_nobody_can_approve() -> None:
     assert (rule.blocks, rule.text, rule.limit) == (True, "90 days 1 h", "never over 90 days")
 
 
-@pytest.mark.parametrize(("counts", "limit"), [(True, "counts as used"), (False, "people decide without it")])
-def test_use_that_nobody_measured_counts_as_the_policy_says(counts: bool, limit: str) -> None:
-    rule = judged(of(known=standing(held_gpus=1)), {"automatic_when_unmeasured": counts}, "use")
+@pytest.mark.parametrize(
+    ("counts", "then"), [(True, "counts as used until then"), (False, "people decide until then")]
+)
+@pytest.mark.parametrize(
+    "measured",
+    [
+        {},
+        {"use_percent": Decimal(0), "held_since": NOW - DAY + SECOND, "use_samples": 1_439},
+        {"use_percent": Decimal(0), "held_since": NOW - DAY, "use_samples": 59},
+    ],
+)
+def test_use_that_is_not_measured_yet_counts_as_the_policy_says(
+    measured: Mapping[str, Any], counts: bool, then: str
+) -> None:
+    known = standing(held_gpus=1, **measured)
+    rule = judged(of(known=known), {"automatic_when_unmeasured": counts}, "use")
     assert rule is not None
-    assert (rule.holds, rule.text, rule.limit) == (counts, "use of the 1 GPU held is not measured yet", limit)
+    assert (rule.holds, rule.text) == (counts, "use of the 1 GPU held is not measured yet")
+    assert rule.limit == f"it is measured once held for 24 hours; {then}"
+
+
+def test_use_counts_from_the_hour_and_the_sample_that_the_policy_names() -> None:
+    known = standing(held_gpus=1, use_percent=Decimal(0), held_since=NOW - timedelta(hours=2), use_samples=5)
+    rule = judged(of(known=known), {"use_after_hours": 2, "use_after_samples": 5}, "use")
+    assert rule is not None
+    assert (rule.holds, rule.text) == (False, "0 % of 1 in use")
 
 
 SILENT: Mapping[str, tuple[tuple[Ask, Standing], Mapping[str, Any]]] = {
