@@ -11,6 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -87,7 +88,8 @@ class Cluster:
         try:
             load: Callable[..., None] = config.load_kube_config
             load(os.fspath(path), context=context, client_configuration=configuration, persist_config=False)
-        except (config.ConfigException, OSError, ValueError) as error:
+        # The loader takes the file for a mapping of lists of mappings, and trips over whatever else it is.
+        except Exception as error:
             raise PermanentError(f"cannot use the kubeconfig: {error}", code="kubeconfig") from error
         return cls(configuration)
 
@@ -145,13 +147,17 @@ class Cluster:
             raise
 
     def list(self, ref: Ref, namespace: str | None = None, *, label_selector: str = "") -> list[Manifest]:
-        """All objects of a kind in a namespace (None: everywhere), as they were at one moment, each with its type."""
+        """All objects of a kind in a namespace (None: everywhere), as they were at one moment, each with its type.
+
+        Read from the start once more when the server forgot the rest; TemporaryError when it forgot it again.
+        """
         try:
             return [*self.pages(ref, namespace, label_selector=label_selector)]
         except PermanentError as error:
             if error.code != "expired":
                 raise
-        return [*self.pages(ref, namespace, label_selector=label_selector)]
+        with forgotten_twice():
+            return [*self.pages(ref, namespace, label_selector=label_selector)]
 
     def pages(
         self, ref: Ref, namespace: str | None = None, *, label_selector: str = ""
@@ -301,6 +307,31 @@ class Cluster:
                 pool = api.rest_client.pool_manager.connection_from_url(self.server)
                 self._connections[os.getpid()] = (api, pool)
             return self._connections[os.getpid()]
+
+
+def check_kubeconfig(path: str | os.PathLike[str], context: str | None = None) -> None:
+    """Refuse a file that names no cluster and no user: PermanentError(code="kubeconfig"). Runs no login command."""
+    from kubernetes.config import kube_config
+
+    merge: Callable[..., Any] = kube_config.KubeConfigMerger
+    load: Callable[..., Any] = kube_config.KubeConfigLoader
+    try:
+        server = load(merge(os.fspath(path)).config, active_context=context)._cluster["server"]
+    except Exception as error:
+        raise PermanentError(f"cannot use the kubeconfig: {error}", code="kubeconfig") from error
+    if urlsplit(str(server)).scheme not in ("https", "http"):
+        raise PermanentError("cannot use the kubeconfig: it names no server", code="kubeconfig")
+
+
+@contextmanager
+def forgotten_twice() -> Iterator[None]:
+    """A list whose pages went stale for the second time running: the next look may well have more luck."""
+    try:
+        yield
+    except PermanentError as error:
+        if error.code != "expired":
+            raise
+        raise TemporaryError(error.message) from error
 
 
 def ref_of(manifest: Mapping[str, Any]) -> Ref:

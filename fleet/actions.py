@@ -16,6 +16,8 @@ from accounts.roles import Permission
 from audit.actors import Actor
 from audit.events import Kind
 from audit.log import record
+from connectors.errors import PermanentError
+from connectors.kubernetes import check_kubeconfig
 from fleet import apart, repositories
 from fleet.models import Cluster, Flavor
 from fleet.names import LABEL_KEY, LABEL_VALUE, OBJECT_NAME, RESOURCE, fits, is_shared_space
@@ -76,7 +78,7 @@ def add_cluster(*, name: str, values: Mapping[str, Any], by: User | Actor) -> Cl
     actor = _manages_clusters(by)
     cluster = Cluster(name=name)
     changed = _fill(cluster, values, CLUSTER_FIELDS)
-    _check_kubeconfig(cluster.kubeconfig)
+    _check_kubeconfig(cluster)
     repositories.check_repository(cluster)
     _check_around(cluster)
     _save_new(cluster, taken="There is a cluster of this name already.")
@@ -90,8 +92,8 @@ def change_cluster(cluster_id: int, *, values: Mapping[str, Any], by: User | Act
     actor = _manages_clusters(by)
     cluster = _locked(cluster_id)
     changed = _fill(cluster, values, CLUSTER_FIELDS)
-    if "kubeconfig" in changed:
-        _check_kubeconfig(cluster.kubeconfig)
+    if {"kubeconfig", "context"} & changed.keys():
+        _check_kubeconfig(cluster)
     if repositories.FIELDS & changed.keys():
         repositories.check_repository(cluster)
     _check_around(cluster)
@@ -237,16 +239,26 @@ def _save_new(row: models.Model, *, taken: str) -> None:
         ) from error
 
 
-def _check_kubeconfig(name: str) -> None:
-    """Refuse everything but the plain name of a file that is there; empty means the portal's own cluster."""
+def _check_kubeconfig(cluster: Cluster) -> None:
+    """Refuse everything but the plain name of a kubeconfig that is there; empty means the portal's own cluster."""
+    name = cluster.kubeconfig
     if not name:
         return
-    folder = Path(settings.ENV.kubeconfig_dir)
-    if not FILE_NAME.fullmatch(name) or not (folder / name).is_file():
+    path = Path(settings.ENV.kubeconfig_dir) / name
+    if not FILE_NAME.fullmatch(name) or not path.is_file():
         raise BadInput(
-            "Give the name of a file in the portal's kubeconfig folder, without a path.", code="no_kubeconfig",
+            "Give the name of a file in the portal's kubeconfig folder, without a path.",
+            code="no_kubeconfig",
             field="kubeconfig",
-        )  # fmt: skip
+        )
+    try:
+        check_kubeconfig(path, cluster.context or None)
+    except PermanentError as error:
+        raise BadInput(
+            "This file is no kubeconfig with this context: it must name a cluster's address and a user.",
+            code="bad_kubeconfig",
+            field="kubeconfig",
+        ) from error
 
 
 def _check_around(cluster: Cluster) -> None:

@@ -15,7 +15,7 @@ from django.db.models import Q, QuerySet
 
 from connectors.errors import ConnectorError, PermanentError, TemporaryError
 from connectors.kubernetes import Cluster as Client
-from connectors.kubernetes import Ref
+from connectors.kubernetes import Ref, forgotten_twice
 from fleet.models import Cluster
 from provisioning import drifting, git_delivery, kueue, pace
 from provisioning.comparing import Compared, Known, compare
@@ -113,7 +113,8 @@ def _listed(client: Client, ref: Ref) -> Iterable[Manifest]:
     except PermanentError as error:
         if error.code != "expired":
             raise
-        yield from client.pages(ref, label_selector=ours)
+        with forgotten_twice():
+            yield from client.pages(ref, label_selector=ours)
 
 
 def _record(cluster: Cluster, compared: Compared, *, began: datetime, now: datetime) -> None:

@@ -11,7 +11,7 @@ from audit.events import Kind
 from audit.log import record
 from portal.invariants import decided, holdings, kept, secrecy, work
 from portal.invariants.clusters import look_at_clusters
-from portal.invariants.findings import Finding, Report
+from portal.invariants.findings import BROKE, Finding, Report, broke
 
 logger = structlog.get_logger(__name__)
 Check = Callable[[datetime], Iterator[Finding]]
@@ -43,15 +43,34 @@ def check(*, now: datetime, clusters: bool = True) -> Report:
     with transaction.atomic():
         _at_one_moment()
         for promise, look in BOOKS.items():
-            report.findings += look(now)
+            report.findings += _alone(promise, _in_a_savepoint(look), now)
             report.checked.add(promise)
-    report.findings += work.reads_are_answered(now)
+    report.findings += _alone("I16", work.reads_are_answered, now)
     report.checked.add("I16")
     if clusters:
         look_at_clusters(report, now=now)
     else:
         report.notes.append(NO_CLUSTERS)
     return report
+
+
+def _alone(promise: str, look: Check, now: datetime) -> list[Finding]:
+    """What one check finds; one that breaks is a finding itself, and keeps no other from being made."""
+    try:
+        return list(look(now))
+    except Exception as error:
+        logger.exception("check broke", promise=promise)
+        return [Finding(promise, "The check itself", broke(error), BROKE)]
+
+
+def _in_a_savepoint(look: Check) -> Check:
+    """The check, such that a query that fails does not end the transaction for those that follow."""
+
+    def looked(now: datetime) -> Iterator[Finding]:
+        with transaction.atomic():
+            yield from look(now)
+
+    return looked
 
 
 def tell(report: Report) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+import structlog
 from django.db.models import Sum
 
 from allocations.models import Allocation
@@ -13,7 +14,7 @@ from connectors.errors import ConnectorError
 from connectors.kubernetes import Cluster as Client
 from connectors.kubernetes import Ref
 from fleet.models import Cluster
-from portal.invariants.findings import Finding, Report
+from portal.invariants.findings import BROKE, Finding, Report, broke
 from provisioning.delivery import client_for
 from provisioning.drift_models import Drift
 from provisioning.drifting import left_alone, place_of
@@ -25,6 +26,7 @@ from provisioning.objects import INSTALLATION_LABEL
 from provisioning.plan import FIELD_MANAGER, Key, Step, Verb, is_ours, plan
 from provisioning.quantities import counted
 
+logger = structlog.get_logger(__name__)
 SCOPE_LABEL = "quartermaster.io/scope"
 AGAIN = "If it is still so in two minutes, press “Try again” on the team's page and read what it says."
 AGAIN_SHARED = "If it is still so in two minutes, read what the cluster's page says."
@@ -64,6 +66,10 @@ def look_at_clusters(report: Report, *, now: datetime) -> None:
             report.findings += _wrong_on(cluster, report, now=now)
         except ConnectorError as error:
             report.notes.append(f"{cluster.name}: not looked at. {error.message}")
+        except Exception as error:
+            # Whatever is wrong with one entry must not hide what is wrong with the others.
+            logger.exception("cluster not checked", cluster=cluster.name)
+            report.findings.append(Finding("I8", cluster.name, broke(error), BROKE))
     report.checked |= {"I8", "I9"}
 
 

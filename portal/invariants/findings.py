@@ -23,6 +23,14 @@ PROMISES: Mapping[str, str] = {
 }
 
 
+BROKE = "The log has the trace: report it, and read the other findings as usual."
+
+
+def broke(error: Exception) -> str:
+    """What a finding says of a check that ended by itself, so that the others are made all the same."""
+    return f"It could not be checked: {type(error).__name__}."
+
+
 @dataclass(frozen=True)
 class Finding:
     """One promise that does not hold: of what, what was seen, and what a person can do."""

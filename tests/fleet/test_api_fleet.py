@@ -16,6 +16,27 @@ pytestmark = pytest.mark.django_db
 CLUSTER = {"name": "dev-eastus", "title": "Development", "region": "eastus", "purpose": "development"}
 
 
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+current-context: dev
+clusters: [{name: dev, cluster: {server: "https://10.1.2.3:6443"}}]
+users: [{name: portal, user: {token: secret}}]
+contexts: [{name: dev, context: {cluster: dev, user: portal}}]
+"""
+NO_KUBECONFIGS = {
+    "ca.pem": "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n",
+    "empty.yaml": "",
+    "list.yaml": "[1, 2]\n",
+    "half.yaml": "apiVersion: v1\nkind: Config\n",
+    "broken.yaml": "a: [\n",
+    "strings.yaml": "current-context: dev\nclusters: dev\nusers: dev\ncontexts: dev\n",
+    "no-server.yaml": KUBECONFIG.replace("server:", "port:"),
+    "no-address.yaml": KUBECONFIG.replace("https://10.1.2.3:6443", "none"),
+    "bytes.yaml": "\x00\x01",
+}
+
+
 @pytest.fixture
 def priya() -> Caller:
     """A platform lead."""
@@ -25,8 +46,8 @@ def priya() -> Caller:
 @pytest.fixture
 def kubeconfigs(tmp_path: Path, settings: Settings) -> Path:
     """The folder of kubeconfigs, with one in it."""
-    (tmp_path / "dev.yaml").write_text("apiVersion: v1\n")
-    (tmp_path.parent / "outside.yaml").write_text("apiVersion: v1\n")
+    (tmp_path / "dev.yaml").write_text(KUBECONFIG)
+    (tmp_path.parent / "outside.yaml").write_text(KUBECONFIG)
     settings.ENV = settings.ENV.model_copy(update={"kubeconfig_dir": tmp_path})
     return tmp_path
 
@@ -64,6 +85,25 @@ def test_a_kubeconfig_is_a_plain_file_name_in_the_folder(priya: Caller, kubeconf
         assert answer.status_code == 422, name
         assert answer.json()["errors"][0]["pointer"] == "/kubeconfig"
     assert not Cluster.objects.exists()
+
+
+@pytest.mark.parametrize("name", NO_KUBECONFIGS)
+def test_a_file_that_is_no_kubeconfig_is_refused_when_it_is_saved(
+    priya: Caller, kubeconfigs: Path, name: str
+) -> None:
+    (kubeconfigs / name).write_text(NO_KUBECONFIGS[name])
+    answer = priya.post("clusters/", CLUSTER | {"kubeconfig": name})
+    assert (answer.status_code, answer.json()["code"]) == (422, "bad_kubeconfig")
+    assert answer.json()["errors"][0]["pointer"] == "/kubeconfig"
+    assert not Cluster.objects.exists()
+
+
+def test_a_context_that_the_kubeconfig_does_not_have_is_refused(priya: Caller, kubeconfigs: Path) -> None:
+    answer = priya.post("clusters/", CLUSTER | {"kubeconfig": "dev.yaml", "context": "prod"})
+    assert (answer.status_code, answer.json()["code"]) == (422, "bad_kubeconfig")
+    assert priya.post("clusters/", CLUSTER | {"kubeconfig": "dev.yaml"}).status_code == 201
+    changed = priya.patch("clusters/dev-eastus/", {"context": "prod"})
+    assert (changed.status_code, changed.json()["code"]) == (422, "bad_kubeconfig")
 
 
 def test_names_are_dns_labels_and_taken_once(priya: Caller) -> None:

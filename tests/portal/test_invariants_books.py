@@ -1,8 +1,8 @@
 """Every promise that the books can break is broken here for real, and the checker says so, and what to do."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 import pytest
@@ -16,6 +16,7 @@ from approvals.states import State
 from fleet.models import Cluster, Flavor
 from notices.models import Delivery
 from portal.invariants.checking import BOOKS, check
+from portal.invariants.findings import Finding
 from portal.invariants.work import reads_are_answered
 from provisioning.models import Tenancy
 from tests import factories
@@ -239,6 +240,22 @@ def test_each_broken_promise_is_found_with_what_to_do(place: Scene) -> None:
     assert missed == {}
     assert check(now=LATER, clusters=False).findings == []
     assert {promise for promise, _, _ in PLANTED.values()} == set(BOOKS), "one of each, at least"
+
+
+def test_a_check_that_breaks_is_a_finding_and_the_others_are_made(
+    place: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(now: datetime) -> Iterator[Finding]:
+        yield from ()
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT no_such_column FROM fleet_cluster")
+
+    monkeypatch.setitem(BOOKS, "I1", breaks)
+    report = check(now=LATER, clusters=False)
+    assert [(f.promise, f.words) for f in report.findings] == [
+        ("I1", "It could not be checked: ProgrammingError.")
+    ]
+    assert "I16" in report.checked
 
 
 def test_reads_that_fail_are_found(place: Scene, settings: object) -> None:

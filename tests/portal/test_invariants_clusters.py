@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings as django_settings
 from django.core.management import CommandError, call_command
 
 from accounts.roles import Role
@@ -202,6 +204,29 @@ def test_a_cluster_that_cannot_be_read_is_noted_and_the_others_are_checked(stand
     report = check(now=standing.time)
     assert [f.promise for f in report.findings] == ["I1"]
     assert any("away: not looked at. The kubeconfig" in note for note in report.notes)
+
+
+@pytest.mark.parametrize("text", ["-----BEGIN CERTIFICATE-----\nMIIB\n", "[1, 2]\n", "clusters: 7\n", ""])
+def test_a_kubeconfig_that_is_none_is_noted_and_the_others_are_checked(standing: Place, text: str) -> None:
+    (Path(django_settings.ENV.kubeconfig_dir) / "ca.pem").write_text(text)
+    factories.cluster("another", kubeconfig="ca.pem")
+    gone(standing)
+    report = check(now=standing.time)
+    assert [f.promise for f in report.findings] == ["I1"]
+    assert any("another: not looked at. cannot use the kubeconfig" in note for note in report.notes)
+
+
+def test_an_entry_that_breaks_the_check_is_a_finding_and_the_others_are_checked(standing: Place) -> None:
+    factories.cluster("another", kubeconfig=standing.cluster.kubeconfig, delivery="apply")
+    Cluster.objects.filter(name="another").update(context="it")
+    tenancy = factories.tenancy(standing.tenancy.team, Cluster.objects.get(name="another"))
+    Tenancy.objects.filter(pk=tenancy.pk).update(generation=1, spec={})
+    gone(standing)
+    report = check(now=standing.time)
+    assert ("I8", "another", "It could not be checked: KeyError.") in [
+        (f.promise, f.subject, f.words) for f in report.findings
+    ]
+    assert "I1" in {f.promise for f in report.findings}
 
 
 def test_the_command_says_what_holds_and_ends_with_1_when_something_does_not(

@@ -1,6 +1,8 @@
 """Looking at clusters: whether they answer, how many GPUs they have, and what every tenancy shares."""
 
 from collections import Counter
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -104,6 +106,22 @@ def test_one_cluster_that_is_away_does_not_keep_others_from_being_looked_at(plac
     assert not look_at(away.pk, now=place.now)
     assert look(place)
     assert Cluster.objects.get(pk=away.pk).message == "The kubeconfig not-there.yaml is not there."
+
+
+def test_a_file_that_is_no_kubeconfig_is_said_and_breaks_nothing(place: Place, tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n")
+    wrong = factories.cluster("wrong", kubeconfig="ca.pem")
+    assert not look_at(wrong.pk, now=place.now)
+    assert Cluster.objects.get(pk=wrong.pk).message.startswith("cannot use the kubeconfig")
+
+
+def test_a_list_whose_pages_are_forgotten_twice_running_is_tried_again_soon(place: Place) -> None:
+    place.reconcile()
+    place.later(minutes=2)
+    place.kubernetes.fail(where="limit=500|resourcequotas", method="GET", times=2, status=410)
+    place.reconcile()
+    assert place.row.ready["reason"] == "WillTryAgain"
+    assert place.row.next_look_at - place.time < timedelta(seconds=10)
 
 
 def test_a_cohort_of_somebody_elses_is_not_taken_over(place: Place) -> None:
