@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from fleet.services import SharedService
+from provisioning.priorities import DEFAULT_PRIORITY
 from provisioning.spec import GPU, FlavorQuota, TenancySpec
 
 
@@ -25,6 +26,7 @@ class Place:
     jupyterhub_namespace: str = ""
     services: tuple[SharedService, ...] = ()
     dashboards: bool = True
+    highest_priority: str = DEFAULT_PRIORITY
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,5 +72,6 @@ def desired(
         jupyterhub_namespace=place.jupyterhub_namespace,
         services=place.services,
         dashboards=place.dashboards,
+        highest_priority=place.highest_priority,
         flavors=flavors,
     )

@@ -28,6 +28,7 @@ def place_of(tenancy: Tenancy) -> Place:
         jupyterhub_namespace=cluster.jupyterhub_namespace,
         services=services_from(cluster.shared_services),
         dashboards=cluster.dashboards,
+        highest_priority=tenancy.highest_priority,
     )
 
 

@@ -15,33 +15,44 @@ from fleet import apart
 from fleet.models import Cluster
 from provisioning.isolation import flavors_for
 from provisioning.models import Isolation, Tenancy
+from provisioning.priorities import PRIORITIES
 from provisioning.spec import LARGEST_WEIGHT
 
 
 @transaction.atomic
 def set_shares(
-    tenancy_id: int, *, by: User, now: datetime, weight: int | None = None, isolation: str | None = None
+    tenancy_id: int,
+    *,
+    by: User,
+    now: datetime,
+    weight: int | None = None,
+    isolation: str | None = None,
+    priority_limit: str | None = None,
 ) -> Tenancy:
     """Set a tenancy's weight among those that want more than they hold, and how far apart the team is; None stays.
+
+    `priority_limit` is the highest priority that its pods may have; empty: as environment and cluster are for.
 
     The queue follows in the same transaction; `approvals.apart` does the same for pages and API, and has a person make
     a subscription. Raises NoRight for others than platform leads, BadInput, Conflict for what the fleet does not have
     or the team still holds.
     """
     tenancy = locked(tenancy_id, by=by)
-    before = (tenancy.weight, tenancy.isolation)
+    before = (tenancy.weight, tenancy.isolation, tenancy.priority_limit)
     tenancy.weight = tenancy.weight if weight is None else _weight(weight)
     tenancy.isolation = tenancy.isolation if isolation is None else _isolation(isolation)
-    if (tenancy.weight, tenancy.isolation) == before:
+    tenancy.priority_limit = tenancy.priority_limit if priority_limit is None else _priority(priority_limit)
+    if (tenancy.weight, tenancy.isolation, tenancy.priority_limit) == before:
         return tenancy
     if tenancy.isolation != before[1]:
         _check_there_is(tenancy)
-    tenancy.save(update_fields=["weight", "isolation"])
+    tenancy.save(update_fields=["weight", "isolation", "priority_limit"])
     refresh(tenancy, actor=by.as_actor(), now=now)
     record(
         Kind.TENANCY_CHANGED, actor=by.as_actor(), subject=("tenancy", tenancy.pk), team_id=tenancy.team_id,
         weight=tenancy.weight, weight_before=before[0], isolation=str(tenancy.isolation),
-        isolation_before=str(before[1]), generation=tenancy.generation,
+        isolation_before=str(before[1]), priority_limit=tenancy.priority_limit, priority_limit_before=before[2],
+        generation=tenancy.generation,
     )  # fmt: skip
     return tenancy
 
@@ -60,6 +71,12 @@ def _weight(number: int) -> int:
     if not 1 <= number <= LARGEST_WEIGHT:
         raise BadInput(f"A share is 1 to {LARGEST_WEIGHT}.", code="out_of_range", field="weight")
     return number
+
+
+def _priority(name: str) -> str:
+    if name and name not in PRIORITIES:
+        raise BadInput("Choose one of the four priorities.", code="unknown_priority", field="priority_limit")
+    return name
 
 
 def _isolation(level: str) -> Isolation:

@@ -13,7 +13,13 @@ from provisioning.models import Isolation, Tenancy
 
 @transaction.atomic
 def set_shares(
-    tenancy_id: int, *, by: User, now: datetime, weight: int | None = None, isolation: str | None = None
+    tenancy_id: int,
+    *,
+    by: User,
+    now: datetime,
+    weight: int | None = None,
+    isolation: str | None = None,
+    priority_limit: str | None = None,
 ) -> Tenancy:
     """As in `allocations.share_actions`, whose errors it raises; a subscription of its own becomes a person's task.
 
@@ -22,7 +28,9 @@ def set_shares(
     before = share_actions.locked(tenancy_id, by=by)
     # The task before the audit chain, in the order in which finishing it takes them.
     unfinished = Task.objects.unfinished().select_for_update(no_key=True).filter(tenancy=before).first()
-    tenancy = share_actions.set_shares(tenancy_id, by=by, now=now, weight=weight, isolation=isolation)
+    tenancy = share_actions.set_shares(
+        tenancy_id, by=by, now=now, weight=weight, isolation=isolation, priority_limit=priority_limit
+    )
     if tenancy.isolation == before.isolation:
         return tenancy
     if unfinished is not None:

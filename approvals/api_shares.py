@@ -13,6 +13,7 @@ from accounts.endpoints import Endpoint
 from accounts.strict import Choice, Integer, StrictSerializer
 from approvals.apart import set_shares
 from provisioning.models import Isolation, Tenancy
+from provisioning.priorities import PRIORITIES
 from provisioning.spec import LARGEST_WEIGHT
 
 
@@ -21,6 +22,12 @@ class SharesSerializer(serializers.Serializer[Tenancy]):
 
     weight = serializers.IntegerField()
     isolation = serializers.ChoiceField(choices=Isolation.choices)
+    priority_limit = serializers.CharField(
+        help_text="The highest priority of its pods as a platform lead set it; empty when none did."
+    )
+    open_priorities = serializers.ListField(
+        child=serializers.CharField(), help_text="The priorities that its pods may have, the highest first."
+    )
 
 
 class SharesChangeSerializer(StrictSerializer):
@@ -28,6 +35,7 @@ class SharesChangeSerializer(StrictSerializer):
 
     weight = Integer(min_value=1, max_value=LARGEST_WEIGHT, required=False)
     isolation = Choice(choices=Isolation.choices, required=False)
+    priority_limit = Choice(choices=["", *PRIORITIES], required=False)
 
 
 class ShareEndpoint(Endpoint):

@@ -17,17 +17,24 @@ from accounts.roles import Permission
 from accounts.visitors import add_refusal, sent, visitor, with_refusal
 from approvals.apart import set_shares
 from provisioning.models import Isolation, Tenancy
+from provisioning.priorities import PRIORITIES
 from provisioning.spec import LARGEST_WEIGHT
 
 
 class SharesForm(StrictForm):
-    """A weight and a level."""
+    """A weight, a level and the highest priority."""
 
     weight = WholeNumberField(
         label="Weight", most=LARGEST_WEIGHT, of="shares",
         help_text="When several teams want more than they hold, idle GPUs go round by weight; 1 unless told otherwise.",
     )  # fmt: skip
     isolation = forms.ChoiceField(label="Isolation", choices=Isolation.choices)
+    priority_limit = forms.ChoiceField(
+        label="Highest priority",
+        required=False,
+        choices=[("", "As the environment and the cluster are for"), *((name, name) for name in PRIORITIES)],
+        help_text="Pods of a higher priority are refused in the team’s namespace.",
+    )
 
 
 @never_cache
@@ -39,7 +46,8 @@ def shares(request: HttpRequest, pk: int) -> HttpResponse:
     tenancy = get_object_or_404(rows, pk=pk)
     if not user.may(Permission.MANAGE_CLUSTERS):
         raise PermissionDenied
-    form = SharesForm(sent(request), initial={"weight": tenancy.weight, "isolation": tenancy.isolation})
+    initial = {name: getattr(tenancy, name) for name in ("weight", "isolation", "priority_limit")}
+    form = SharesForm(sent(request), initial=initial)
     status = 200
     if request.method == "POST":
         status = 422

@@ -35,6 +35,7 @@ _POOL = 8
 # What a YAML parser of 1.1 takes for the end of a line, or for nothing: written as JSON escapes.
 _ODD = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x2029, 0xFEFF)}
 _KUEUE = "kueue.x-k8s.io/v1beta2"
+_ADMISSION = "admissionregistration.k8s.io/v1"
 _RBAC = "rbac.authorization.k8s.io/v1"
 
 KINDS: Mapping[Ref, tuple[str, bool]] = {
@@ -53,6 +54,8 @@ KINDS: Mapping[Ref, tuple[str, bool]] = {
     (_RBAC, "ClusterRoleBinding"): ("clusterrolebindings", False),
     ("networking.k8s.io/v1", "NetworkPolicy"): ("networkpolicies", True),
     ("scheduling.k8s.io/v1", "PriorityClass"): ("priorityclasses", False),
+    (_ADMISSION, "ValidatingAdmissionPolicy"): ("validatingadmissionpolicies", False),
+    (_ADMISSION, "ValidatingAdmissionPolicyBinding"): ("validatingadmissionpolicybindings", False),
     ("batch/v1", "Job"): ("jobs", True),
     ("apps/v1", "Deployment"): ("deployments", True),
     (_KUEUE, "ClusterQueue"): ("clusterqueues", False),

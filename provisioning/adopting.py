@@ -16,6 +16,8 @@ from provisioning.paths import leaves, put, text_of
 Adopted = tuple[tuple[str, str, str], ...]
 
 HARD = "spec.hard."
+# The quota of priorities that are closed to a tenancy (provisioning.limits).
+PRIORITY_QUOTA = "team-priorities"
 NEEDED = frozenset({"requests.cpu", "limits.cpu", "requests.memory", "limits.memory", "pods"})
 OTHER_AMOUNTS = re.compile(
     r"(persistentvolumeclaims|requests\.storage|count/[a-z0-9.-]+"
@@ -39,8 +41,10 @@ def amount(text: object) -> Decimal | None:
     return Decimal(match[1]) * FACTORS[match[2] or ""] if match else None
 
 
-def refusal(kind: str, fields: Sequence[Mapping[str, Any]]) -> str:
+def refusal(kind: str, fields: Sequence[Mapping[str, Any]], *, name: str = "") -> str:
     """Why these differences cannot be taken over, in a sentence; empty when they can."""
+    if name == PRIORITY_QUOTA:
+        return "Which priorities are open to a team is set on its page, and never taken over."
     if not fields:
         return "What is gone or too much cannot be taken over."
     return next((said for said in (_refusal(kind, field) for field in fields) if said), "")

@@ -83,7 +83,7 @@ def adopt(drift_id: int, *, by: User, now: datetime, seen: str) -> Drift:
             "It was changed once more since you looked. Look again before you take it over.", code="stale"
         )
     said = "" if row.what == What.CHANGED else "Only what was changed can be taken over."
-    said = said or adopting.refusal(row.kind, row.fields)
+    said = said or adopting.refusal(row.kind, row.fields, name=row.name)
     if said:
         raise Conflict(said, code="not_adoptable")
     values = {field["path"]: field["live"] for field in row.fields}

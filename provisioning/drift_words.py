@@ -37,6 +37,7 @@ ENDS: Mapping[str, str] = {
     "subjects": "which group may work here",
     "roleRef.name": "what the group may do",
     "policyTypes": "which traffic is looked at",
+    "scopeSelector": "which priorities are closed",
     "namespaceSelector": "which namespaces",
     "podSelector": "which pods",
     "podSelector.matchLabels": "which pods",

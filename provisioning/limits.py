@@ -3,7 +3,9 @@
 from collections import Counter
 from typing import Any
 
+from provisioning.adopting import PRIORITY_QUOTA
 from provisioning.objects import Manifest, guarded, placed
+from provisioning.priorities import closed
 from provisioning.quantities import count, gibibytes
 from provisioning.spec import TenancySpec
 
@@ -33,6 +35,18 @@ def quota(spec: TenancySpec) -> Manifest:
         "count/secrets": "100",
     }
     return placed(spec, "v1", "ResourceQuota", "team-quota", spec={"hard": hard})
+
+
+def priority_quota(spec: TenancySpec) -> Manifest:
+    """No pod of a priority that is closed to the tenancy: it would come before, or push out, what others were granted.
+
+    A quota counts what is made, whoever makes it: a Job's pods as well as a pod by hand.
+    """
+    classes = {"scopeName": "PriorityClass", "operator": "In", "values": closed(spec.highest_priority)}
+    scope = {"matchExpressions": [classes]}
+    return placed(
+        spec, "v1", "ResourceQuota", PRIORITY_QUOTA, spec={"hard": {"pods": "0"}, "scopeSelector": scope}
+    )
 
 
 def ceilings(spec: TenancySpec) -> dict[str, int]:

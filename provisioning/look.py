@@ -14,7 +14,7 @@ from audit.log import record
 from connectors.errors import ConnectorError, PermanentError
 from connectors.kubernetes import Cluster as Client
 from fleet.models import Cluster, Flavor
-from provisioning import git_delivery, keepers, kueue, pace, writing
+from provisioning import git_delivery, keepers, kueue, pace, replacing, writing
 from provisioning.delivery import client_for
 from provisioning.manifests import Manifest, fleet_objects
 from provisioning.models import Tenancy
@@ -113,6 +113,7 @@ def _put_shared_objects(cluster: Cluster, client: Client) -> None:
     keepers.refuse_kept_by_others(steps, live)
     for step in steps:
         if step.verb in (Verb.CREATE, Verb.UPDATE):
+            replacing.take_away(client, step, live.get(step.key))
             for _ in writing.write(client, step):
                 continue
     foreign = next((step for step in steps if step.verb is Verb.FOREIGN), None)

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from provisioning import dashboard, limits, network, queues, rights
 from provisioning.adopting import laid_on
 from provisioning.objects import DOMAIN, MANAGED_BY, TENANCY_LABEL, Manifest, labels
+from provisioning.priorities import PRIORITIES
 from provisioning.quantities import count, gibibytes
-from provisioning.queues import KUEUE, PRIORITIES
+from provisioning.queues import KUEUE
 from provisioning.rights import TEAM_ROLE
 from provisioning.spec import CPU_FLAVOR, GPU, TenancySpec
 from provisioning.stages import as_left
@@ -29,6 +30,7 @@ def tenancy_objects(spec: TenancySpec) -> list[Manifest]:
     objects = [
         rights.namespace(spec),
         limits.quota(spec),
+        limits.priority_quota(spec),
         limits.limit_range(spec),
         rights.job_account(spec),
         rights.team_binding(spec),

@@ -11,6 +11,7 @@ from fleet.models import Cluster, Environment
 from provisioning.drift_models import Drift
 from provisioning.explaining import PARKED, WAITING, explain
 from provisioning.installation import Installation, mark
+from provisioning.priorities import PRIORITIES, highest_by_purpose, permitted
 from provisioning.spec import TenancySpec
 from provisioning.stages import STANDS, Stage, Stop
 
@@ -63,6 +64,10 @@ class Tenancy(models.Model):
         max_length=12, choices=Isolation.choices, default=Isolation.NAMESPACE, db_default="namespace"
     )
     weight = models.PositiveSmallIntegerField(default=1, db_default=1)
+    # The highest priority of its pods, where a lead set one; empty: as environment and cluster are for.
+    priority_limit = models.CharField(
+        max_length=30, choices=[(name, name) for name in PRIORITIES], blank=True, default="", db_default=""
+    )
     namespace = models.CharField(max_length=63)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -162,6 +167,9 @@ class Tenancy(models.Model):
             models.CheckConstraint(
                 condition=Q(isolation__in=Isolation.values), name="a_tenancy_has_a_known_isolation"
             ),
+            models.CheckConstraint(
+                condition=Q(priority_limit__in=["", *PRIORITIES]), name="a_priority_limit_is_a_priority"
+            ),
             models.CheckConstraint(condition=Q(weight__gte=1, weight__lte=100), name="a_share_is_1_to_100"),
             # With a condition, so that a slot is no key to PostgreSQL: letting go of one would else make every row
             # that refers to the tenancy wait at its commit, which holds the audit chain already.
@@ -179,6 +187,18 @@ class Tenancy(models.Model):
     def desired(self) -> TenancySpec:
         """The desired state as a value, with what was taken over from the cluster and whose it is."""
         return TenancySpec.from_json({**self.spec, "adopted": self.adopted, "installation": mark()})
+
+    @property
+    def highest_priority(self) -> str:
+        """The highest priority that its pods may have: as a lead set it, or as environment and cluster are for."""
+        return self.priority_limit or highest_by_purpose(
+            environment=self.environment, purpose=self.cluster.purpose
+        )
+
+    @property
+    def open_priorities(self) -> list[str]:
+        """The priorities that its pods may have, the highest first."""
+        return permitted(self.highest_priority)
 
     @property
     def is_here(self) -> bool:

@@ -4,20 +4,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from provisioning.objects import Manifest, named_after, placed, shared
+from provisioning.priorities import PRIORITIES
 from provisioning.quantities import CPU, MEMORY, count, gibibytes
 from provisioning.spec import CPU_FLAVOR, FlavorQuota, TenancySpec
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
 SCHEDULING = "scheduling.k8s.io/v1"
-NEVER, LOWER = "Never", "PreemptLowerPriority"
-PRIORITIES = {
-    "production-inference": (1_000_000, "Serving people; never preempted by training."),
-    "scheduled-training": (100_000, "Training with a date to meet."),
-    "exploratory": (1_000, "Notebooks and experiments; may be preempted."),
-    "best-effort": (0, "Runs when nothing else wants the GPU."),
-}
-# Fifty notebooks that preempt each other would be a stampede: only what has a promise to keep pushes others out.
-PREEMPTS = {"production-inference": LOWER, "scheduled-training": LOWER}
 
 
 def cluster_queue(spec: TenancySpec) -> Manifest:
@@ -109,16 +101,16 @@ def _toleration(taint: Mapping[str, str]) -> dict[str, str]:
 def priorities() -> list[Manifest]:
     """The four priorities twice: for Kueue's line, and for pods, which the scheduler puts in order.
 
-    None is anybody's default: a default would apply to every pod of the cluster, add-ons included. Value and
-    preemption policy of a PriorityClass can never be changed once it stands.
+    None is anybody's default: a default would apply to every pod of the cluster, add-ons included. None preempts: the
+    scheduler would evict what Kueue guaranteed to another team. Value and preemption policy of a PriorityClass
+    cannot be changed once it stands; one that differs is replaced (`provisioning.replacing`).
     """
     workload = [
         shared(KUEUE, "WorkloadPriorityClass", name, value=value, description=words)
         for name, (value, words) in PRIORITIES.items()
     ]
     pod = [
-        shared(SCHEDULING, "PriorityClass", name, value=value, description=words,
-               preemptionPolicy=PREEMPTS.get(name, NEVER))
+        shared(SCHEDULING, "PriorityClass", name, value=value, description=words, preemptionPolicy="Never")
         for name, (value, words) in PRIORITIES.items()
-    ]  # fmt: skip
+    ]
     return workload + pod

@@ -1,15 +1,18 @@
 """Who may do what in a tenancy's namespace: the space with its guards, its people, who its jobs run as. Pure."""
 
-from provisioning.objects import Manifest, guarded, named_after, placed
+from provisioning.objects import DOMAIN, Manifest, guarded, named_after, placed
 from provisioning.spec import TenancySpec
 
 TEAM_ROLE = "quartermaster-team-user"
+GROUP_LABEL = f"{DOMAIN}/group"
 RBAC = "rbac.authorization.k8s.io"
 
 
 def namespace(spec: TenancySpec) -> Manifest:
     """The team's own space; pods that break out of their container are refused, careless ones warned of."""
     guards = {
+        # By whom the cluster's admission policies know the team's people (deploy/kubernetes/team-guards.yaml).
+        GROUP_LABEL: spec.entra_group,
         "kueue.x-k8s.io/managed": "true",
         "pod-security.kubernetes.io/enforce": "baseline",
         "pod-security.kubernetes.io/enforce-version": "latest",

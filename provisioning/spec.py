@@ -14,6 +14,7 @@ from fleet.names import OBJECT_NAME, RESOURCE, WHOLE_GPU, is_shared_space
 from fleet.services import SharedService
 from provisioning import adopting
 from provisioning.naming import LONGEST, SLUG_PATTERN, namespaces_of
+from provisioning.priorities import DEFAULT_PRIORITY, PRIORITIES
 
 LARGEST_GPUS = 100_000
 LARGEST_OF_A_GPU = 10_000
@@ -97,12 +98,16 @@ class TenancySpec:
     jupyterhub_namespace: str = ""
     services: tuple[SharedService, ...] = ()
     dashboards: bool = True
+    # No pod has a higher one; the lower ones are open, too.
+    highest_priority: str = DEFAULT_PRIORITY
 
     def __post_init__(self) -> None:
         self._check_names()
         self._check_numbers()
         if self.environment not in ENVIRONMENTS or self.stop not in STOPS:
             raise SpecRefused(f"{self.environment!r} and {self.stop!r} are not an environment and a stop.")
+        if self.highest_priority not in tuple(PRIORITIES):
+            raise SpecRefused(f"{self.highest_priority!r} is not a priority.")
         _yes_or_no(self.access, self.dashboards)
         names = [flavor.name for flavor in self.flavors]
         if names != sorted(set(names)) or len(names) > MOST_FLAVORS:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 PLAIN: Mapping[tuple[str, str], str] = {
     ("Namespace", ""): "the team’s own space",
     ("ResourceQuota", ""): "the ceiling of what can be used",
+    ("ResourceQuota", "team-priorities"): "which priorities are closed to the team",
     ("LimitRange", ""): "sizes for jobs that name none",
     ("ServiceAccount", ""): "who jobs run as",
     ("RoleBinding", ""): "the group may work here",

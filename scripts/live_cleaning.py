@@ -8,6 +8,7 @@ from connectors.errors import ConnectorError
 from connectors.kubernetes import Cluster, Ref
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
+ADMISSION = "admissionregistration.k8s.io/v1"
 RBAC = "rbac.authorization.k8s.io/v1"
 # Queues before what they name: Kueue lets no flavor go that a queue uses.
 KINDS: Sequence[Ref] = (
@@ -17,6 +18,8 @@ KINDS: Sequence[Ref] = (
     (KUEUE, "Cohort"),
     (KUEUE, "WorkloadPriorityClass"),
     ("scheduling.k8s.io/v1", "PriorityClass"),
+    (ADMISSION, "ValidatingAdmissionPolicyBinding"),
+    (ADMISSION, "ValidatingAdmissionPolicy"),
     (RBAC, "ClusterRoleBinding"),
     (RBAC, "ClusterRole"),
 )

@@ -167,6 +167,7 @@ NAMED: Mapping[str, Attack] = {
     "a_tenancy_has_a_known_environment": lambda w: only(w.other_place).update(environment="prod"),
     "a_tenancy_has_a_known_isolation": lambda w: only(w.other_place).update(isolation="planet"),
     "a_place_at_work_is_held_once": lambda w: Tenancy.objects.update(cluster=w.scene.flavor.cluster_id, slot=1),
+    "a_priority_limit_is_a_priority": lambda w: only(w.other_place).update(priority_limit="system-node-critical"),
     "a_share_is_1_to_100": lambda w: only(w.other_place).update(weight=0),
     "a_request_is_granted_once": lambda w: only(w.other_allocation).update(reference=w.allocation.reference),
     "an_allocation_holds_a_gpu": lambda w: only(w.allocation).update(gpus=0),

@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
-from sandbox.kubernetes import job_webhook, limitrange, ownership, quota, status, validation
+from sandbox.kubernetes import job_webhook, limitrange, ownership, quota, scopes, status, validation
 from sandbox.kubernetes.calls import Target
 from sandbox.kubernetes.clock import timestamp
 from sandbox.kubernetes.defaults import apply_defaults
@@ -12,6 +12,7 @@ from sandbox.kubernetes.defaults_pods import admit_pod, qos_class
 from sandbox.kubernetes.identity import Identity
 from sandbox.kubernetes.kinds import RBAC_GROUP, Kind, builtin
 from sandbox.kubernetes.ownership import Writer
+from sandbox.kubernetes.policies import Attempt, Policies
 from sandbox.kubernetes.quantities import add
 from sandbox.kubernetes.rbac import MASTERS, Attributes, Authorizer
 from sandbox.kubernetes.status import Refusal
@@ -20,6 +21,7 @@ from sandbox.kubernetes.store import Obj, Store
 NAMESPACES = builtin("v1", "Namespace")
 QUOTAS = builtin("v1", "ResourceQuota")
 _LIMIT_RANGES = builtin("v1", "LimitRange")
+_PRIORITY_CLASSES = builtin("scheduling.k8s.io/v1", "PriorityClass")
 _BINDINGS = frozenset({"RoleBinding", "ClusterRoleBinding"})
 
 
@@ -29,6 +31,7 @@ class Admission:
     def __init__(self, store: Store, authorizer: Authorizer) -> None:
         self._store = store
         self._authorizer = authorizer
+        self._policies = Policies(store)
 
     def check_namespace(self, kind: Kind, target: Target) -> None:
         """Refuse new content in a namespace that is missing (404) or being deleted (403)."""
@@ -59,9 +62,39 @@ class Admission:
         """A new pod with the defaults of its namespace's LimitRanges and its token; may change the object in place."""
         if kind.kind == "Pod":
             limitrange.fill_in(obj, self._ranges(obj))
-            admit_pod(obj, token_volume=f"kube-api-access-{secrets.token_hex(3)[:5]}")
+            value, preemption = self._priority(kind, obj)
+            volume = f"kube-api-access-{secrets.token_hex(3)[:5]}"
+            admit_pod(obj, token_volume=volume, priority=value, preemption=preemption)
             obj["status"] = {**obj["status"], "qosClass": qos_class(obj["spec"])}
         return obj
+
+    def _priority(self, kind: Kind, obj: dict[str, Any]) -> tuple[int, str]:
+        """Value and preemption policy of a pod's class, or of the default one; 403 when it is not there."""
+        classes = [*self._store.objects(_PRIORITY_CLASSES, None)]
+        spec, name = obj["spec"], obj["metadata"]["name"]
+        if not spec.get("priorityClassName"):
+            default = next((one for one in classes if one.get("globalDefault")), None)
+            if default is None:
+                return self._given(kind, obj, 0, ""), "PreemptLowerPriority"
+            spec["priorityClassName"] = default["metadata"]["name"]
+        wanted = spec["priorityClassName"]
+        found = next((one for one in classes if one["metadata"]["name"] == wanted), None)
+        if found is None:
+            raise status.forbidden(kind, name, f"no PriorityClass with name {wanted} was found")
+        value = self._given(kind, obj, int(found.get("value") or 0), wanted)
+        return value, str(found.get("preemptionPolicy") or "PreemptLowerPriority")
+
+    @staticmethod
+    def _given(kind: Kind, obj: dict[str, Any], value: int, wanted: str) -> int:
+        """The computed value; 403 for a pod that brings another one."""
+        given = obj["spec"].get("priority")
+        if given is not None and given != value:
+            text = (
+                f"the integer value of priority ({given}) must not be provided in pod spec; "
+                f"priority admission controller computed {value} from the given PriorityClass name"
+            )
+            raise status.forbidden(kind, obj["metadata"]["name"], text)
+        return value
 
     def _ranges(self, obj: Obj) -> list[dict[str, Any]]:
         return [dict(item) for item in self._store.objects(_LIMIT_RANGES, obj["metadata"]["namespace"])]
@@ -74,6 +107,10 @@ class Admission:
             refusal = job_webhook.change_refusal(obj, live)
         if refusal:
             raise refusal
+
+    def judged(self, attempt: Attempt) -> None:
+        """Refuse what an admission policy of the cluster denies."""
+        self._policies.check(attempt)
 
     def charged(self, kind: Kind, obj: dict[str, Any], live: Obj | None, *, dry_run: bool) -> None:
         """Refuse what a LimitRange or a quota forbids (403); otherwise count it in the quota's status."""
@@ -99,7 +136,13 @@ class Admission:
         before = state.get("used")
         if not before:
             return
-        after = {key: value for key, value in quota.used(before, [(kind, obj)]).items() if value != "0"}
+        after = {
+            key: value
+            for key, value in quota.used(
+                before, [(kind, obj)] if scopes.covers(item, kind, obj) else []
+            ).items()
+            if value != "0"
+        }
         if not after:
             return
         total = {**before, **{key: add(before[key], value) for key, value in after.items()}}

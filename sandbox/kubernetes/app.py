@@ -14,6 +14,7 @@ from sandbox.kubernetes import api, switches
 from sandbox.kubernetes.calls import Answer, Call, refused, target_of, text_answer
 from sandbox.kubernetes.faults import Fault, refusal_of
 from sandbox.kubernetes.identity import authenticate
+from sandbox.kubernetes.impersonating import impersonated
 from sandbox.kubernetes.status import Refusal
 from sandbox.kubernetes.watching import Watch
 
@@ -74,6 +75,7 @@ async def _respond(cluster: "Cluster", request: Request) -> Response:
 async def _read(cluster: "Cluster", request: Request) -> Call:
     headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in request.scope["headers"]}
     who = authenticate(headers.get("authorization"), cluster.tokens)
+    who = impersonated(who, request.headers, cluster.authorizer)
     body = await request.body() if request.method not in {"GET", "HEAD"} else b""
     path = request.scope["path"]
     query = dict(request.query_params)

@@ -47,7 +47,7 @@ class Cluster:
         self.authorizer = Authorizer(self.store)
         admission = Admission(self.store, self.authorizer)
         self.writes = Writes(self.store, admission, self.authorizer)
-        self.deletes = Deletes(self.store)
+        self.deletes = Deletes(self.store, admission)
         self.controllers = Controllers(self.store, self.deletes, admission, ca)
         if state is None:
             self._seed(tuple(nodes))

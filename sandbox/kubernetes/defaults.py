@@ -195,6 +195,26 @@ def _workload(obj: dict[str, Any]) -> None:
         _fill(pod_set, {"count": 1, "name": "main"})
 
 
+def _admission_policy(obj: dict[str, Any]) -> None:
+    spec = obj.setdefault("spec", {})
+    _fill(spec, {"failurePolicy": "Fail"})
+    if isinstance(spec.get("matchConstraints"), dict):
+        _match_resources(spec["matchConstraints"])
+
+
+def _admission_binding(obj: dict[str, Any]) -> None:
+    spec = obj.setdefault("spec", {})
+    if isinstance(spec.get("matchResources"), dict):
+        _match_resources(spec["matchResources"])
+
+
+def _match_resources(found: dict[str, Any]) -> None:
+    _fill(found, {"matchPolicy": "Equivalent", "namespaceSelector": {}, "objectSelector": {}})
+    for name in ("resourceRules", "excludeResourceRules"):
+        for rule in items(found, name):
+            _fill(rule, {"scope": "*"})
+
+
 DEFAULTS: Mapping[str, Callable[[dict[str, Any]], None]] = {
     "Namespace": _namespace,
     "PersistentVolumeClaim": _claim,
@@ -215,4 +235,6 @@ DEFAULTS: Mapping[str, Callable[[dict[str, Any]], None]] = {
     "Cohort": _cohort,
     "ResourceFlavor": _resource_flavor,
     "Workload": _workload,
+    "ValidatingAdmissionPolicy": _admission_policy,
+    "ValidatingAdmissionPolicyBinding": _admission_binding,
 }

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from sandbox.kubernetes import status
+from sandbox.kubernetes.admission import Admission
 from sandbox.kubernetes.calls import Answer, Call, Target, json_answer, object_answer
 from sandbox.kubernetes.clock import timestamp
 from sandbox.kubernetes.kinds import Kind
+from sandbox.kubernetes.policies import Attempt
 from sandbox.kubernetes.reads import list_answer, selector_of
 from sandbox.kubernetes.status import Refusal, options_invalid
 from sandbox.kubernetes.store import Entry, Obj, Store
@@ -61,6 +63,7 @@ class Deletes:
     """The deleting part of the API for one store."""
 
     store: Store
+    admission: Admission
 
     def delete(self, call: Call, kind: Kind, target: Target) -> Answer:
         """Delete one object: a Status when it is gone, the object when something still holds it."""
@@ -84,6 +87,7 @@ class Deletes:
         if live is None:
             raise status.not_found(kind, target.name)
         _check_preconditions(kind, live.obj, options)
+        self.admission.judged(Attempt(kind, "DELETE", call.who, None, live.obj, dry_run=call.dry_run))
         entry, gone = self.remove(kind, live, options.propagation, dry_run=call.dry_run)
         if gone and kind.kind not in _ANSWERED_WITH_OBJECT:
             return json_answer(200, _success(kind, live.obj), headers)
@@ -117,6 +121,8 @@ class Deletes:
             row for row in self.store.table(kind).sorted(namespace) if not selector or selector(row[1].obj)
         ]
         version = {"resourceVersion": str(self.store.version)}
+        for _, entry in rows:
+            self.admission.judged(Attempt(kind, "DELETE", call.who, None, entry.obj, dry_run=call.dry_run))
         for _, entry in rows:
             self.remove(kind, entry, options.propagation, dry_run=call.dry_run)
         return list_answer(kind, rows, version, call)

@@ -10,13 +10,19 @@ from sandbox.kubernetes.causes import items, part
 from sandbox.kubernetes.clock import timestamp
 from sandbox.kubernetes.controllers_pods import POD, TRACKING, is_over, is_ready, owner_of, pods_of
 from sandbox.kubernetes.events import tell
+from sandbox.kubernetes.identity import Identity
 from sandbox.kubernetes.kinds import builtin
+from sandbox.kubernetes.policies import Attempt
 from sandbox.kubernetes.status import Refusal
 from sandbox.kubernetes.statuses import write_new, write_status
 from sandbox.kubernetes.store import Change, Key, Obj, Store
 
 MANAGER, NAME = "kube-controller-manager", "job-controller"
 JOB = builtin("batch/v1", "Job")
+CONTROLLER = Identity(
+    "system:serviceaccount:kube-system:job-controller",
+    ("system:serviceaccounts", "system:serviceaccounts:kube-system"),
+)
 LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 Status = dict[str, Any]
 # A pod is let go of by its name; what is being deleted then disappears.
@@ -163,6 +169,7 @@ class Jobs:
         body = {"apiVersion": "v1", "kind": "Pod", "metadata": below, "spec": template["spec"]}
         pod = self._admission.limited(POD, self._admission.defaulted(POD, body, ""))
         self._admission.validated(POD, pod, None)
+        self._admission.judged(Attempt(POD, "CREATE", CONTROLLER, pod, None))
         self._admission.charged(POD, pod, None, dry_run=False)
         return write_new(self._store, POD, pod, MANAGER).obj
 

@@ -73,6 +73,11 @@ def _rbac(kind: str, *, namespaced: bool) -> Kind:
     return Kind(RBAC_GROUP, "v1", kind, f"{kind.lower()}s", kind.lower(), namespaced)
 
 
+def _policy(kind: str, plural: str, sub: tuple[str, ...] = ()) -> Kind:
+    group = "admissionregistration.k8s.io"
+    return Kind(group, "v1", kind, plural, kind.lower(), False, (), STANDARD_VERBS, sub, ("api-extensions",))
+
+
 def _kueue(
     kind: str, plural: str, short: tuple[str, ...], *, namespaced: bool = False, status: bool = True
 ) -> Kind:
@@ -117,6 +122,8 @@ KINDS: tuple[Kind, ...] = (
         (),
         ("all",),
     ),
+    _policy("ValidatingAdmissionPolicy", "validatingadmissionpolicies", ("status",)),
+    _policy("ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"),
     Kind("storage.k8s.io", "v1", "StorageClass", "storageclasses", "storageclass", False, ("sc",)),
     Kind("coordination.k8s.io", "v1", "Lease", "leases", "lease", True),
     Kind(

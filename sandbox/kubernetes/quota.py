@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sandbox.kubernetes import status
+from sandbox.kubernetes import scopes, status
 from sandbox.kubernetes.causes import items, part
 from sandbox.kubernetes.kinds import KINDS, Kind
 from sandbox.kubernetes.pod_resources import pod_amounts
@@ -96,7 +96,8 @@ def refusal(
     old object: only growth is charged.
     """
     name = str(part(obj, "metadata").get("name") or "")
-    ordered = sorted(quotas, key=lambda quota: str(part(quota, "metadata").get("name")))
+    covering = [one for one in quotas if scopes.covers(one, kind, obj)]
+    ordered = sorted(covering, key=lambda quota: str(part(quota, "metadata").get("name")))
     if kind.kind == "Pod" and old is None:
         for quota in ordered:
             missing = _unspecified(obj, _hard(quota))

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
-from sandbox.kubernetes import quota
+from sandbox.kubernetes import quota, scopes
 from sandbox.kubernetes.admission import QUOTAS
 from sandbox.kubernetes.kinds import KINDS, Kind
 from sandbox.kubernetes.statuses import write_status
-from sandbox.kubernetes.store import Change, Store
+from sandbox.kubernetes.store import Change, Obj, Store
 
 MANAGER = "kube-controller-manager"
 _NAMESPACED = tuple(kind for kind in KINDS if kind.namespaced)
@@ -35,11 +35,12 @@ class Quotas:
         if item is None:
             return
         hard = (item.get("spec") or {}).get("hard") or {}
-        state: dict[str, Any] = {"hard": hard, "used": quota.used(hard, self._objects(namespace))}
+        state: dict[str, Any] = {"hard": hard, "used": quota.used(hard, self._objects(item, namespace))}
         if hard or (item.get("status") or {}):
             write_status(self._store, QUOTAS, item, state, MANAGER)
 
-    def _objects(self, namespace: str) -> Iterator[tuple[Kind, dict[str, Any]]]:
+    def _objects(self, item: Obj, namespace: str) -> Iterator[tuple[Kind, dict[str, Any]]]:
         for kind in _NAMESPACED:
             for obj in self._store.objects(kind, namespace):
-                yield kind, dict(obj)
+                if scopes.covers(item, kind, obj):
+                    yield kind, dict(obj)

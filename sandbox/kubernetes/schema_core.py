@@ -247,6 +247,45 @@ PriorityClass
   ObjectMeta metadata
   bool globalDefault
   int value
+ValidatingAdmissionPolicy
+  string apiVersion kind
+  ObjectMeta metadata
+  ValidatingAdmissionPolicySpec spec
+  any status
+ValidatingAdmissionPolicySpec
+  string failurePolicy
+  [key]AuditAnnotation auditAnnotations
+  [name]MatchCondition matchConditions
+  MatchResources matchConstraints
+  ParamKind paramKind
+  []Validation validations
+  [name]Variable variables
+AuditAnnotation
+  string key valueExpression
+MatchCondition
+  string expression name
+Variable atomic
+  string expression name
+Validation
+  string expression message messageExpression reason
+ParamKind atomic
+  string apiVersion kind
+MatchResources atomic
+  string matchPolicy
+  []NamedRuleWithOperations excludeResourceRules resourceRules
+  LabelSelector namespaceSelector objectSelector
+NamedRuleWithOperations atomic
+  string scope
+  []string apiGroups apiVersions operations resourceNames resources
+ValidatingAdmissionPolicyBinding
+  string apiVersion kind
+  ObjectMeta metadata
+  ValidatingAdmissionPolicyBindingSpec spec
+ValidatingAdmissionPolicyBindingSpec
+  string policyName
+  MatchResources matchResources
+  any paramRef
+  [=]string validationActions
 StorageClass
   string apiVersion kind provisioner reclaimPolicy volumeBindingMode
   ObjectMeta metadata

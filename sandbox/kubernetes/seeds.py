@@ -46,9 +46,22 @@ def seeds(nodes: tuple[NodeSpec, ...], now: str) -> Iterator[dict[str, Any]]:
             "roleRef": _ref(name),
             "subjects": [_group(g) for g in groups],
         }
+    yield from _system_priorities()
     yield _kueue()
     for spec in nodes:
         yield node(spec, now)
+
+
+def _system_priorities() -> Iterator[dict[str, Any]]:
+    for name, value in (("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000)):
+        yield {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name, "generation": 1},
+            "value": value,
+            "preemptionPolicy": "PreemptLowerPriority",
+            "description": "Used for system critical pods that must run in the cluster.",
+        }
 
 
 def _kueue() -> dict[str, Any]:

@@ -3,7 +3,14 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sandbox.kubernetes import kueue_rules, status, validation_objects, validation_pods, validation_rbac
+from sandbox.kubernetes import (
+    kueue_rules,
+    policies,
+    status,
+    validation_objects,
+    validation_pods,
+    validation_rbac,
+)
 from sandbox.kubernetes.causes import Cause, forbidden_field, invalid_value, part, required, too_long
 from sandbox.kubernetes.kinds import KUEUE_GROUP, RBAC_GROUP, Kind
 from sandbox.kubernetes.names import (
@@ -32,6 +39,8 @@ CHECKS: Mapping[str, Check] = {
     "ConfigMap": validation_objects.validate_config_map,
     "Secret": validation_objects.validate_config_map,
     "PriorityClass": validation_objects.validate_priority_class,
+    "ValidatingAdmissionPolicy": policies.validate_policy,
+    "ValidatingAdmissionPolicyBinding": policies.validate_binding,
     "NetworkPolicy": validate_network_policy,
     "Role": lambda obj: validation_rbac.validate_role(obj, namespaced=True),
     "ClusterRole": lambda obj: validation_rbac.validate_role(obj, namespaced=False),

@@ -4,6 +4,7 @@ import difflib
 import json
 from typing import Any
 
+from sandbox.kubernetes import scopes
 from sandbox.kubernetes.causes import (
     Cause,
     duplicate,
@@ -39,7 +40,7 @@ def validate_quota(obj: dict[str, Any]) -> list[Cause]:
             found.append(invalid_value(field, stored(amount), NOT_NEGATIVE))
         if (resource in COUNTED or resource.startswith("count/")) and not is_whole(amount):
             found.append(invalid_value(field, stored(amount), "must be an integer"))
-    return found
+    return [*found, *scopes.validate(obj)]
 
 
 def validate_limit_range(obj: dict[str, Any]) -> list[Cause]:

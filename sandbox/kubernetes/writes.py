@@ -13,11 +13,21 @@ from sandbox.kubernetes.calls import APPLY, Answer, Call, Target, object_answer
 from sandbox.kubernetes.clock import timestamp
 from sandbox.kubernetes.kinds import Kind
 from sandbox.kubernetes.ownership import Claims
+from sandbox.kubernetes.policies import Attempt
 from sandbox.kubernetes.rbac import Authorizer
 from sandbox.kubernetes.status import Refusal
 from sandbox.kubernetes.store import Entry, Obj, Store
 
-_COUNTED = frozenset({"NetworkPolicy", "PriorityClass", "Job", "Pod"})
+_COUNTED = frozenset(
+    {
+        "NetworkPolicy",
+        "PriorityClass",
+        "Job",
+        "Pod",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+    }
+)
 _SERVER_SET = (
     "uid",
     "creationTimestamp",
@@ -165,6 +175,9 @@ class Writes:
         obj = self.admission.limited(kind, {**obj, "metadata": metadata})
         self.admission.check_rights(kind, obj, call.who)
         self.admission.validated(kind, obj, None)
+        self.admission.judged(
+            Attempt(kind, "CREATE", call.who, obj, None, target.subresource, dry_run=call.dry_run)
+        )
         present = self.store.get(kind, target.namespace, target.name)
         if present is not None:
             deleting = "deletionTimestamp" in present["metadata"]
@@ -209,6 +222,8 @@ class Writes:
             return object_answer(kind, live, 200, headers)
         self.admission.check_rights(kind, obj, call.who)
         self.admission.validated(kind, obj, live.obj)
+        part = call.target.subresource if call.target else ""
+        self.admission.judged(Attempt(kind, "UPDATE", call.who, obj, live.obj, part, dry_run=call.dry_run))
         self.admission.charged(kind, obj, live.obj, dry_run=call.dry_run)
         return object_answer(kind, self._keep(call, kind, obj, live), 200, headers)
 

@@ -9,7 +9,7 @@ import pytest
 import urllib3
 import yaml
 
-from connectors.kubernetes import Cluster
+from connectors.kubernetes import Cluster, ref_of
 from sandbox import certificates
 from sandbox.kubernetes import Cluster as Sandbox
 from sandbox.kubernetes import Identity, NodeSpec
@@ -18,6 +18,7 @@ from tests.contract import live
 from tests.contract.raw import Raw
 from tests.serving import serving
 
+DEPLOY = Path(__file__).parents[2] / "deploy" / "kubernetes"
 TOKENS = {
     "admin": Identity("admin", ("system:masters",)),
     "quartermaster": Identity("quartermaster"),
@@ -74,6 +75,20 @@ def admin_config(request: pytest.FixtureRequest) -> Path:
         return given
     served: Serving = request.getfixturevalue("sandbox")
     return served.config("admin")
+
+
+@pytest.fixture(scope="session")
+def installed(admin_config: Path) -> None:
+    """What an administrator applies once per cluster; only what is missing is made, and taken away at the end."""
+    cluster = Cluster.from_kubeconfig(admin_config)
+    for file in sorted(DEPLOY.glob("*.yaml")):
+        for manifest in yaml.safe_load_all(file.read_text()):
+            metadata = manifest["metadata"]
+            if cluster.get(ref_of(manifest), metadata["name"], metadata.get("namespace")) is None:
+                if "namespace" not in metadata:
+                    live.note(manifest["kind"], metadata["name"])
+                cluster.apply(manifest, manager="kubectl")
+    cluster.close()
 
 
 @pytest.fixture

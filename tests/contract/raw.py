@@ -1,5 +1,6 @@
 """HTTPS requests as they are written, without the connector's manners."""
 
+import copy
 import json
 import threading
 import time
@@ -19,6 +20,13 @@ class Raw:
         self._pool = pool
         self._server = server
         self._token = token
+        self._acting: dict[str, str] = {}
+
+    def acting_as(self, user: str, group: str) -> "Raw":
+        """The same calls as somebody else, in one group: an administrator may act as anybody."""
+        other = copy.copy(self)
+        other._acting = {"impersonate-user": user, "impersonate-group": group}
+        return other
 
     def send(
         self,
@@ -28,9 +36,15 @@ class Raw:
         *,
         query: Mapping[str, str] | None = None,
         content_type: str = "application/json",
+        headers: Mapping[str, str] | None = None,
     ) -> tuple[int, Any]:
         """Status and body; the body is parsed where it is JSON."""
-        headers = {"content-type": content_type, "user-agent": "contract/1"}
+        headers = {
+            "content-type": content_type,
+            "user-agent": "contract/1",
+            **self._acting,
+            **(headers or {}),
+        }
         headers |= {"authorization": self._token} if self._token else {}
         url = f"{self._server}{path}" + (f"?{urlencode(query)}" if query else "")
         data = None if body is None else json.dumps(body).encode()

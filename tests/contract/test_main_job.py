@@ -99,7 +99,7 @@ class Team:
 
 @pytest.fixture
 def team(
-    db: None, admin: Client, admin_config: Path, prefix: str, monkeypatch: pytest.MonkeyPatch
+    db: None, installed: None, admin: Client, admin_config: Path, prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Team]:
     """A team that is wanted on the cluster under test; what it had is gone at the end, and so is what it shared."""
     monkeypatch.setattr(settings.ENV, "kubeconfig_dir", admin_config.parent)
@@ -123,6 +123,12 @@ def team(
     eventually(lambda: admin.get(QUEUE, place.namespace) is None)
     for key in made:
         admin.delete(key.ref, key.name)
+
+
+@pytest.fixture
+def member(raw: Raw, team: Team) -> Raw:
+    """A member of the team's Entra group."""
+    return raw.acting_as("member@example.com", team.row.desired.entra_group)
 
 
 def share(admin: Client, cluster: Cluster, prefix: str) -> list[Key]:
@@ -224,6 +230,42 @@ def test_a_job_runs_to_its_end_and_gives_its_room_back(team: Team) -> None:
     eventually(lambda: (team.admin.get(QUEUE, namespace) or {})["status"]["admittedWorkloads"] == 0)
 
 
+def test_no_priority_of_a_member_comes_before_what_others_were_granted(team: Team, member: Raw) -> None:
+    team.become_true()
+    namespace = team.tenancy.namespace
+    for name in ("production-inference", "system-cluster-critical", "system-node-critical"):
+        status, said = member.send("POST", f"/api/v1/namespaces/{namespace}/pods", pod(name, name))
+        assert status == 403, said
+        assert (
+            "exceeded quota: team-priorities, requested: pods=1, used: pods=0, limited: pods=0"
+            in said["message"]
+        )
+    for name in ("scheduled-training", "exploratory", "best-effort"):
+        status, made = member.send("POST", f"/api/v1/namespaces/{namespace}/pods", pod(name, name))
+        assert status == 201, made
+        assert made["spec"]["preemptionPolicy"] == "Never"
+
+
+def test_a_job_of_a_closed_priority_gets_no_pod_until_a_lead_opens_it(team: Team) -> None:
+    take_jobs(team)
+    namespace = team.tenancy.namespace
+    wanted = job(namespace, "urgent", gpus=0)
+    wanted["spec"]["template"]["spec"]["priorityClassName"] = "production-inference"
+    team.admin.create(wanted)
+
+    def refused() -> bool:
+        said = [one["message"] for one in team.admin.list(("v1", "Event"), namespace)]
+        return any("exceeded quota: team-priorities" in message for message in said)
+
+    eventually(refused)
+    assert team.admin.list(POD, namespace, label_selector="job-name=urgent") == []
+    publish(team.row, spec=replace(team.row.desired, highest_priority="production-inference"), actor=PORTAL,
+            now=team.time)  # fmt: skip
+    team.become_true()
+    team.admin.create(wanted | {"metadata": wanted["metadata"] | {"name": "again"}})
+    eventually(lambda: bool(team.admin.list(POD, namespace, label_selector="job-name=again")))
+
+
 def test_a_team_leaves_and_nothing_of_it_stays(team: Team) -> None:
     take_jobs(team)
     namespace = team.tenancy.namespace
@@ -282,6 +324,18 @@ def job(
         "metadata": {"name": name, "namespace": namespace, "labels": {"kueue.x-k8s.io/queue-name": "default"}},
         "spec": {"suspend": True, "template": {"spec": pod}},
     }  # fmt: skip
+
+
+def pod(name: str, priority: str) -> dict[str, Any]:
+    """A pod that a member makes by hand."""
+    amounts = {"cpu": "100m", "memory": "64Mi"}
+    container = {
+        "name": "it",
+        "image": "registry.k8s.io/pause:3.10",
+        "resources": {"requests": amounts, "limits": amounts},
+    }
+    spec = {"automountServiceAccountToken": False, "priorityClassName": priority, "containers": [container]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
 
 
 def status_of(team: Team, name: str) -> dict[str, Any]:

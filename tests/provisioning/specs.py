@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from fleet.services import SharedService
 from provisioning.manifests import tenancy_objects
 from provisioning.naming import namespace_of
+from provisioning.priorities import PRIORITIES
 from provisioning.spec import FlavorQuota, TenancySpec
 
 SAMPLE = TenancySpec(
@@ -103,4 +104,5 @@ def specs(draw: st.DrawFn) -> TenancySpec:
         jupyterhub_namespace=draw(st.just("") | _SPACES),
         services=draw(_services()),
         dashboards=draw(st.booleans()),
+        highest_priority=draw(st.sampled_from(sorted(PRIORITIES))),
     )

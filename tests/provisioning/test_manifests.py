@@ -56,6 +56,7 @@ ALL: list[Manifest] = [
             "annotations": NOT_PRUNED,
             "labels": LABELS
             | {
+                "quartermaster.io/group": "00000000-0000-4000-9000-000000000001",
                 "kueue.x-k8s.io/managed": "true",
                 "pod-security.kubernetes.io/enforce": "baseline",
                 "pod-security.kubernetes.io/enforce-version": "latest",
@@ -83,6 +84,28 @@ ALL: list[Manifest] = [
                 "count/jobs.batch": "200",
                 "count/secrets": "100",
             }
+        },
+    },
+    {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "team-priorities", **OWN},
+        "spec": {
+            "hard": {"pods": "0"},
+            "scopeSelector": {
+                "matchExpressions": [
+                    {
+                        "scopeName": "PriorityClass",
+                        "operator": "In",
+                        "values": [
+                            "production-inference",
+                            "scheduled-training",
+                            "system-cluster-critical",
+                            "system-node-critical",
+                        ],
+                    }
+                ]
+            },
         },
     },
     {
@@ -196,7 +219,6 @@ ALL: list[Manifest] = [
 
 
 PLAIN = sample(dashboards=False)
-PREEMPTS = ["PreemptLowerPriority", "PreemptLowerPriority", "Never", "Never"]
 
 
 @pytest.mark.parametrize("place", range(len(ALL)), ids=[f"{m['kind']} {m['metadata']['name']}" for m in ALL])
@@ -233,9 +255,9 @@ def test_what_every_tenancy_shares() -> None:
             for name, (value, words) in PRIORITIES.items()
         ),
         *(
-            wide("PriorityClass", name, value=value, description=words, preemptionPolicy=preempts)
+            wide("PriorityClass", name, value=value, description=words, preemptionPolicy="Never")
             | {"apiVersion": "scheduling.k8s.io/v1"}
-            for (name, (value, words)), preempts in zip(PRIORITIES.items(), PREEMPTS, strict=True)
+            for name, (value, words) in PRIORITIES.items()
         ),
     ]
 
@@ -318,7 +340,7 @@ def test_a_mig_profile_is_a_resource_of_its_own_in_the_same_group() -> None:
         "a100-80gb": [resource(GPU, "2", "1"), resource("nvidia.com/mig-1g.10gb", "0", "0")],
         "a100-mig": [resource(GPU, "0", "0"), resource("nvidia.com/mig-1g.10gb", "7", "3")],
     }
-    hard = found("ResourceQuota", flavors=flavors)["spec"]["hard"]
+    hard = found("ResourceQuota", "team-quota", flavors=flavors)["spec"]["hard"]
     assert (hard[f"requests.{GPU}"], hard["requests.nvidia.com/mig-1g.10gb"]) == ("3", "10")
 
 
@@ -326,7 +348,7 @@ def test_work_that_outlives_its_allocation_has_room_and_no_guarantee() -> None:
     flavors = (FlavorQuota(name="a100", gpus=1, over=2),)
     [group] = found("ClusterQueue", flavors=flavors)["spec"]["resourceGroups"]
     assert group["flavors"][1]["resources"][2] == resource(GPU, "1", "0")
-    assert found("ResourceQuota", flavors=flavors)["spec"]["hard"][f"requests.{GPU}"] == "3"
+    assert found("ResourceQuota", "team-quota", flavors=flavors)["spec"]["hard"][f"requests.{GPU}"] == "3"
 
 
 def test_a_larger_share_weighs_more() -> None:

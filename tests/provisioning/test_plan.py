@@ -134,7 +134,7 @@ def strays() -> dict[Key, Manifest]:
 def test_what_is_ours_and_not_wanted_goes_but_never_a_namespace_or_a_claim() -> None:
     assert verbs(plan(DESIRED, strays())) == [("delete", "ResourceQuota"), ("delete", "LocalQueue")]
     assert [step.why for step in plan(DESIRED, strays())[-2:]] == ["is no longer wanted"] * 2
-    assert verbs(plan([], strays())).count(("delete", "ResourceQuota")) == 2
+    assert verbs(plan([], strays())).count(("delete", "ResourceQuota")) == 3
     assert {kind for _, kind in verbs(plan([], strays()))} & {"Namespace", "PersistentVolumeClaim"} == set()
 
 
