@@ -20,22 +20,26 @@ class Unreadable(ValueError):
     """What was sealed under a key that the portal no longer has, or was changed since."""
 
 
-def seal(text: str) -> str:
+def seal(text: str, *, purpose: bytes = PURPOSE) -> str:
     """The text sealed under the secret key of now; never twice the same."""
-    return _keys([settings.SECRET_KEY]).encrypt(text.encode()).decode()
+    return _keys([settings.SECRET_KEY], purpose).encrypt(text.encode()).decode()
 
 
-def unseal(sealed: str) -> str:
-    """What was sealed, under the secret key of now or one before it; raises Unreadable."""
+def unseal(sealed: str, *, purpose: bytes = PURPOSE, max_age: int | None = None) -> str:
+    """What was sealed for a purpose, under the secret key of now or one before it, at most `max_age` seconds ago.
+
+    Raises Unreadable.
+    """
+    keys = _keys([settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS], purpose)
     try:
-        return _keys([settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]).decrypt(sealed.encode()).decode()
+        return keys.decrypt(sealed.encode(), ttl=max_age).decode()
     except InvalidToken as error:
         raise Unreadable from error
 
 
-def _keys(secrets: Sequence[str]) -> MultiFernet:
-    return MultiFernet([Fernet(base64.urlsafe_b64encode(_derived(secret))) for secret in secrets])
+def _keys(secrets: Sequence[str], purpose: bytes) -> MultiFernet:
+    return MultiFernet([Fernet(base64.urlsafe_b64encode(_derived(secret, purpose))) for secret in secrets])
 
 
-def _derived(secret: str) -> bytes:
-    return HKDF(SHA256(), length=32, salt=None, info=PURPOSE).derive(secret.encode())
+def _derived(secret: str, purpose: bytes) -> bytes:
+    return HKDF(SHA256(), length=32, salt=None, info=purpose).derive(secret.encode())

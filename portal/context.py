@@ -50,6 +50,7 @@ def frame(request: HttpRequest) -> dict[str, Any]:
         deciding = decides(request, user)
         context |= {
             "person": {
+                "id": str(user.pk),
                 "name": user.name, "role_words": user.role_words, "initials": user.initials, "decides": deciding,
             },
             "directory_notice": notice_since(user.directory_silent_since, timezone.now()) if deciding else "",

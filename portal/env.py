@@ -57,7 +57,8 @@ class Environment(BaseSettings):
     webhook_hosts_allowed: list[str] = Field(default_factory=list)
 
     request_seconds: float = Field(default=20, gt=0, le=600)
-    session_hours: int = 8
+    session_hours: int = Field(default=8, ge=1, le=24 * 7)
+    session_limit_hours: int = Field(default=24, ge=1, le=24 * 30)
     monthly_budget_usd: int = 12_000
     retention_days: int = Field(default=30, ge=1, le=365)
     sign_in_rate: str = "30/min"

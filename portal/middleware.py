@@ -8,14 +8,18 @@ from urllib.parse import urlencode
 
 import structlog
 from django.conf import settings
+from django.contrib.auth import logout
 from django.core.exceptions import BadRequest
 from django.db import connection
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils import timezone
 
+from accounts import sessions
 from accounts.addresses import address_of
 from accounts.models import User
 from audit.log import refuse
+from portal import kept_forms
 from portal.losses import GONE
 
 logger = structlog.get_logger(__name__)
@@ -27,7 +31,7 @@ REFUSED_WHEN_SAID = frozenset({302, 503})
 # What failed by itself is no refusal: it stands in the log, and may be what keeps an event from being written.
 FAILED = frozenset({"busy", "database_away", "database_full", "outside_system_away"})
 # Whoever may see a page without signing in; everything under /api/ and the event stream answer 401 themselves.
-OPEN = re.compile(r"^/(api/|static/|healthz$|readyz$|sign-in|events$|\.well-known/)")
+OPEN = re.compile(r"^/(api/|static/|healthz$|readyz$|sign-in|session$|events$|\.well-known/)")
 
 
 class RequestIdMiddleware:
@@ -76,18 +80,37 @@ class StorableMiddleware:
 
 
 class SignInRequiredMiddleware:
-    """Send whoever is not signed in to the sign-in page, and back afterwards."""
+    """Send whoever is not signed in to the sign-in page, and back afterwards; nothing they typed is lost."""
 
     def __init__(self, get_response: Handler) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if OPEN.match(request.path) or request.user.is_authenticated:
+        if OPEN.match(request.path) or _is_signed_in(request):
             return self.get_response(request)
-        if request.method not in ("GET", "HEAD"):
-            return HttpResponseRedirect(reverse(settings.LOGIN_URL))
-        target = request.get_full_path()
-        return HttpResponseRedirect(f"{reverse(settings.LOGIN_URL)}?{urlencode({'next': target})}")
+        if request.headers.get("HX-Request") == "true":
+            # A part of a page: a redirect would put the sign-in page into its place.
+            return HttpResponse(status=401, headers={"HX-Reswap": "none", "HX-Trigger": "session-ended"})
+        if request.method in ("GET", "HEAD"):
+            return _to_sign_in(request.get_full_path())
+        kept = kept_forms.kept_form(request)
+        return kept_forms.ended_page(request, kept) if kept else _to_sign_in(kept_forms.page_of(request))
+
+
+def _is_signed_in(request: HttpRequest) -> bool:
+    """Whether the session holds; it ends here when its time is over."""
+    if not request.user.is_authenticated:
+        return False
+    # What a live page fetches by itself is not its person's work.
+    by_itself = request.method == "GET" and request.headers.get("HX-Request") == "true"
+    if sessions.keep(request.session, now=timezone.now(), active=not by_itself):
+        return True
+    logout(request)
+    return False
+
+
+def _to_sign_in(target: str) -> HttpResponse:
+    return HttpResponseRedirect(f"{reverse(settings.LOGIN_URL)}?{urlencode({'next': target})}")
 
 
 class RefusalMiddleware:

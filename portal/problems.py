@@ -12,10 +12,11 @@ from rest_framework import exceptions
 from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 
+from accounts.models import User
 from accounts.refusals import Refused, Sort
 from accounts.visitors import STATUS
 from connectors.errors import ConnectorError, PermanentError
-from portal import losses
+from portal import kept_forms, losses
 from portal.filtering import BadQuery
 from portal.parsing import BodyTooLarge
 
@@ -160,7 +161,10 @@ def refused_page(request: HttpRequest, refusal: Refused) -> HttpResponse:
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """The page for a form that did not come from here, or from a session that has ended."""
+    """The page for a form that did not come from here; one of ours that is only too old can be sent again as it is."""
+    kept = kept_forms.kept_form(request) if isinstance(request.user, User) else None
+    if kept is not None:
+        return kept_forms.again_page(request, kept, status=403)
     detail = "The form is too old or came from another site. Go back, reload the page and send it again."
     context = {"status": 403, "title": "The form was not accepted", "detail": detail}
     return render(request, "errors/problem.html", context, status=403)

@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from portal import views
+from portal import session_views, views
 
 handler500 = "portal.problems.failed_page"
 
@@ -11,6 +11,10 @@ urlpatterns = [
     path("healthz", views.healthz, name="healthz"),
     path("readyz", views.readyz, name="readyz"),
     path("theme", views.theme, name="theme"),
+    path("session", session_views.state, name="session"),
+    path("sign-in/done", session_views.done, name="sign-in-done"),
+    path("sign-in/keep", session_views.keep, name="sign-in-keep"),
+    path("sign-in/kept", session_views.kept, name="sign-in-kept"),
     path("", include("accounts.urls")),
     path("", include("onboarding.urls")),
     path("", include("approvals.urls")),

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 import requests
 
@@ -123,6 +123,11 @@ class FormBrowser:
         """Open an address."""
         return self._show(self.session.get(urljoin(self.base, path), timeout=15))
 
+    def lose_session(self) -> None:
+        """Forget the session, as a browser does whose session has ended."""
+        for cookie in [each for each in self.session.cookies if each.name == "qm_session"]:
+            self.session.cookies.clear(cookie.domain, cookie.path, cookie.name)
+
     def press(self, words: str, **values: str) -> Page:
         """Fill in and send the form that has a button with these words; raises LookupError when there is none."""
         for form in self.page.forms():
@@ -135,7 +140,8 @@ class FormBrowser:
     def _send(self, form: Form, pressed: dict[str, str], values: dict[str, str]) -> Page:
         target = urljoin(self.page.url, form.action or self.page.url)
         # urllib3 adds no Referer; browsers do, and Django's CSRF check wants it over TLS.
-        headers = {"Referer": self.page.url}
+        here = urlsplit(self.page.url)
+        headers = {"Referer": self.page.url, "Origin": f"{here.scheme}://{here.netloc}"}
         body = {**form.values, **values, **pressed}
         if form.method == "get":
             return self._show(self.session.get(target, params=body, headers=headers, timeout=15))

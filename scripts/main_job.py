@@ -56,6 +56,7 @@ class MainJob:
         yield "sixteen: told before sending who decides, and why", self.preview_large
         yield "sixteen wait for platform leads, nothing changes on the cluster", self.ask_large
         yield "Priya comments, Ada says it better: judged anew", self.talk
+        yield "a session that ends in mid-form loses nothing", self.outlast_the_session
         yield "nobody decides their own request, strangers see nothing", self.refuse_wrong_people
         yield "Priya approves twelve of sixteen on one screen", self.approve_less
         yield "Elena approves; twelve more are on the cluster", self.approve_finally
@@ -187,6 +188,20 @@ class MainJob:
         changed = self.call("Ada", "PATCH", path, change, etag=etag)
         expect(changed.status_code == 200 and changed.json()["state"] == "waiting", changed.text)
         return "comment 1, version 2"
+
+    def outlast_the_session(self) -> str:
+        """Without JavaScript; with it, see tests/browser/test_session.py."""
+        ada, words = self.people["Ada"], "It is for the review on Friday."
+        ada.get(f"/requests/{self.sixteen}/")
+        ada.lose_session()
+        page = ada.press("Comment", reason=words)
+        expect(page.status == 401 and words in page.text, f"It ended at {page.url} ({page.status}).")
+        ada.press("Sign in again")
+        page = ada.press("Ada")
+        expect(words in page.text, f"What was typed is not on {page.url} ({page.status}).")
+        page = ada.press("Send it now")
+        expect(page.status == 200 and words in page.text, f"It ended at {page.url} ({page.status}).")
+        return "shown, kept over the sign-in, sent"
 
     def refuse_wrong_people(self) -> str:
         """Its requester, a stranger, and a platform lead with an own request."""

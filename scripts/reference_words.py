@@ -48,7 +48,8 @@ SETTINGS: Mapping[str, str] = {
     "git_hosts_allowed": "Inner hosts (`host` or `host:port`) whose Git repositories may be used, as a JSON list.",
     "git_author": "Who signs the portal's commits, as `Name <address>`.",
     "request_seconds": "Seconds that a request's headers, and then its body, may take to arrive.",
-    "session_hours": "How long a session lasts.",
+    "session_hours": "Hours without work after which a session ends; whatever its person does starts them anew.",
+    "session_limit_hours": "Hours after signing in at which a session ends whatever was done in it.",
     "retention_days": "Days for which what a leaving team had on a cluster is kept, unless its departure says others.",
     "monthly_budget_usd": "The monthly budget in USD of a team that nobody has set one for.",
     "trusted_proxies": "Networks of the proxies in front, as a JSON list: whom they name in `X-Forwarded-For` is who "

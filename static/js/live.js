@@ -19,7 +19,11 @@ function listen() {
     if (missed) document.querySelectorAll("[data-live]").forEach(refresh);
     missed = false;
   });
-  source.addEventListener("error", () => { missed = true; });
+  source.addEventListener("error", () => {
+    missed = true;
+    // Closed for good: the server refused to be listened to, most often because the session has ended.
+    if (source?.readyState === EventSource.CLOSED) document.dispatchEvent(new Event("session:doubt"));
+  });
   source.addEventListener("message", ({ data }) => data.startsWith("changed ") && changed(data.slice(8).trim()));
 }
 
@@ -33,5 +37,6 @@ if (address && document.querySelector("[data-live]")) {
   document.addEventListener("visibilitychange", () => (document.hidden ? rest() : listen()));
   addEventListener("pagehide", rest);
   addEventListener("pageshow", listen);
+  document.addEventListener("session:back", () => { rest(); listen(); });
   listen();
 }

@@ -229,3 +229,20 @@ def test_it_says_so_while_the_directory_is_away(client: Client) -> None:
 def test_who_is_signed_in_goes_on_at_once(client: Client) -> None:
     client.force_login(factories.person("Ada"))
     assert client.get("/sign-in?next=/teams/")["Location"] == "/teams/"
+
+
+def test_what_was_typed_in_an_ended_session_is_sent_after_signing_in(
+    client: Client, directory: Running
+) -> None:
+    body = "name=Ada&reason=For+the+review."
+    headers = {"Origin": "http://testserver", "Referer": "http://testserver/tokens/"}
+    page = client.post("/tokens/", body, content_type="application/x-www-form-urlencoded", headers=headers)
+    form = {"next": page.context["next"], "kept": page.context["sealed"]}
+    sent = client.post("/sign-in/keep", form)
+    assert "For the review" not in str(dict(client.session))
+    back = client.get("/sign-in/callback", choose(directory, str(sent["Location"]), ADA))
+    assert back["Location"] == "/sign-in/kept"
+    shown = client.get("/sign-in/kept")
+    assert shown.context["kept"].path == "/tokens/"
+    assert 'name="reason" value="For the review."' in shown.content.decode()
+    assert "You are signed in as Ada Okafor" in shown.content.decode()

@@ -1,0 +1,32 @@
+// Forms whose answer follows them (hx-post with "change" among its triggers): ask for the answer again whenever the
+// browser has filled in something by itself. After Back it restores what was typed, but the answer is that of before.
+const followed = () => document.querySelectorAll("form[hx-post][hx-trigger*='change']");
+
+const isRestored = (field) => {
+  if (field.type === "hidden" || !field.name) return false;
+  if (field.type === "checkbox" || field.type === "radio") return field.checked !== field.defaultChecked;
+  if (field.options) return [...field.options].some((each) => each.defaultSelected && !each.selected);
+  return "defaultValue" in field && field.value !== field.defaultValue;
+};
+
+const ask = (form) => form.dispatchEvent(new Event("change"));
+
+// Browsers may fill the fields, and htmx may begin to listen, in a task after the page was shown.
+const TRIES = 30;
+const TRY_AGAIN_MS = 100;
+
+function askWhereRestored(tries) {
+  for (const form of followed()) {
+    if (!form.hasAttribute("data-htmx-powered") || ![...form.elements].some(isRestored)) continue;
+    ask(form);
+    return;
+  }
+  if (tries > 0) setTimeout(askWhereRestored, TRY_AGAIN_MS, tries - 1);
+}
+
+addEventListener("pageshow", ({ persisted }) => {
+  if (persisted) followed().forEach(ask);
+  // Only a page that one came back to, or loaded again, has fields that somebody filled in before.
+  else if (performance.getEntriesByType("navigation")[0]?.type !== "navigate") askWhereRestored(TRIES);
+});
+document.addEventListener("session:back", () => followed().forEach(ask));
