@@ -18,7 +18,7 @@ from fleet.models import Cluster, Flavor
 from onboarding.models import Onboarding
 from provisioning.actions import create_tenancy
 from provisioning.models import Tenancy
-from provisioning.naming import NameRefused, slug_of
+from provisioning.naming import NameRefused, display_name, slug_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +131,7 @@ def enrol(enrolment: Enrolment, *, brought: Brought, by: User, now: datetime) ->
     if brought.is_news:
         hold_groups(by, [group.oid], only=False)
     team, first = create_team(
-        name=enrolment.name.strip(), slug=slug, entra_group=group.oid, entra_group_name=group.name,
+        name=display_name(enrolment.name), slug=slug, entra_group=group.oid, entra_group_name=group.name,
         cost_centre=enrolment.cost_centre, project=project, by=by,
     )  # fmt: skip
     tenancy = create_tenancy(

@@ -63,7 +63,7 @@ def _said(field: str, value: str, request: HttpRequest) -> tuple[bool, str]:
         return True, ""
     try:
         if field == "name":
-            return True, f"Free. Its address is /teams/{check_name_free(value)}/."
+            return True, f"Free. Its short name, in addresses and on clusters, is {check_name_free(value)}."
         if field == "cost_centre":
             return True, f"Costs go to {check_cost_centre(value)}."
         if field == "project":

@@ -5,6 +5,9 @@ import json
 import re
 import unicodedata
 
+from anyascii import anyascii
+from confusable_homoglyphs import categories, confusables
+
 PREFIX = "qm"
 LONGEST = 63
 RESERVED = frozenset(
@@ -22,6 +25,10 @@ RESERVED = frozenset(
     }
 )
 RESERVED_STARTS = ("kube-", "kueue-", "openshift-", "system-", "istio-", "azure-")
+# What may stand between the letters of a name.
+JOINERS = frozenset(" -._&'’")
+# Scripts that one word of Japanese, Chinese or Korean is written in.
+WRITTEN_TOGETHER = frozenset({"HAN", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO"})
 SLUG_PATTERN = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?")
 
 
@@ -29,23 +36,47 @@ class NameRefused(ValueError):
     """A name that must not be used; the text says why and what would do."""
 
 
-def slug_of(name: str, *, longest: int = 30) -> str:
-    """The DNS label for a team's or project's name; raises NameRefused with what to change.
+def display_name(name: str) -> str:
+    """A team's or project's name as people read it, in any script; raises NameRefused with what to change.
 
-    Only Latin letters, digits, spaces, hyphens and dots are taken: a letter of another script that looks like a
-    Latin one would make two teams look the same.
+    Composed and with single spaces. What could be taken for another name is refused: invisible and
+    compatibility characters, scripts mixed within a word, words of another script that look Latin (UTS #39).
     """
-    foreign = next((c for c in name if not (c.isascii() and (c.isalnum() or c in " -._&"))), None)
-    if foreign is not None:
-        shown = unicodedata.name(foreign, "a control character").lower()
-        raise NameRefused(f"Use Latin letters, digits, spaces and hyphens; this name has {shown}.")
-    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+    text = re.sub(" {2,}", " ", unicodedata.normalize("NFC", name).strip(" "))
+    for character in text:
+        if not (character in JOINERS or unicodedata.category(character)[0] in "LM" or character.isdecimal()):
+            shown = unicodedata.name(character, "a control character").lower()
+            raise NameRefused(f"Use letters, digits, spaces and hyphens; this name has {shown}.")
+    if unicodedata.normalize("NFKC", text) != text:
+        raise NameRefused("Write the name with ordinary letters and digits, without wide or joined forms.")
+    for word in text.split():
+        _check_script(word)
+    return text
+
+
+def slug_of(name: str, *, longest: int = 30) -> str:
+    """The DNS label for a team's or project's name, transliterated; raises NameRefused with what to change."""
+    slug = re.sub(r"[^a-z0-9]+", "-", anyascii(display_name(name)).lower()).strip("-")
     if not slug or not slug[0].isalpha():
         raise NameRefused("Start with a letter.")
-    if len(slug) > longest:
-        raise NameRefused(f"Use at most {longest} letters and digits; this has {len(slug)}.")
+    slug = slug[:longest].rstrip("-")
     check_not_reserved(slug)
     return slug
+
+
+def _check_script(word: str) -> None:
+    """Refuse a word of several scripts, and one of another script whose every letter looks like a Latin one."""
+    scripts = categories.unique_aliases(word) - {"COMMON", "INHERITED"}
+    if len(scripts - WRITTEN_TOGETHER) + bool(scripts & WRITTEN_TOGETHER) > 1:
+        names = " and ".join(sorted(script.lower() for script in scripts))
+        raise NameRefused(f"Write each word in one script; “{word}” mixes {names}.")
+    if "LATIN" in scripts:
+        return
+    found = confusables.is_confusable(word, greedy=True, preferred_aliases=["latin"]) or []
+    lookalikes = {each["character"] for each in found if any(h["c"].isascii() for h in each["homoglyphs"])}
+    letters = {character for character in word if character.isalpha() and not character.isascii()}
+    if letters and letters <= lookalikes:
+        raise NameRefused(f"Every letter of “{word}” looks like a Latin one: write it in Latin letters.")
 
 
 def check_not_reserved(slug: str) -> None:
