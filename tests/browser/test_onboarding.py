@@ -79,7 +79,9 @@ def test_fields_are_checked_while_they_are_typed(open_page: Open, ada: User) -> 
     page.get_by_label("Team’s name").fill("Vision")
     expect(page.get_by_text("There is a team of this name already. Choose another.")).to_be_visible()
     page.get_by_label("Team’s name").fill("Genomics")
-    expect(page.get_by_text("Free. Its short name, in addresses and on clusters, is genomics.")).to_be_visible()
+    expect(
+        page.get_by_text("Free. Its short name, in addresses and on clusters, is genomics.")
+    ).to_be_visible()
     page.get_by_label("Search a group by name").fill("clim")
     expect(page.get_by_label("climate-team")).to_be_visible()
     who_else = page.get_by_label("genomics-team")
