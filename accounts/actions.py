@@ -10,10 +10,11 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from accounts.losses import AccessLoss
 from accounts.models import ApiToken, GroupHeld, Membership, Project, RoleHeld, Team, User
 from accounts.refusals import BadInput, Conflict, NoRight
 from accounts.roles import Permission, Role, roles_from
-from audit.actors import Actor
+from audit.actors import PORTAL, Actor
 from audit.events import Kind
 from audit.log import record
 from connectors.entra import Claims
@@ -159,6 +160,13 @@ def revoke_token(token: ApiToken, *, by: User | Actor, now: datetime) -> None:
     if ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now):
         actor = by if isinstance(by, Actor) else by.as_actor()
         record(Kind.TOKEN_REVOKED, actor=actor, subject=("token", token.prefix), name=token.name)
+
+
+def suspend_tokens(user: User, loss: AccessLoss) -> None:
+    """Let none of a person's tokens work until what they lost comes back; inside the transaction of the loss."""
+    for token in user.tokens.filter(revoked_at=None, suspended_by=None).order_by("pk"):
+        ApiToken.objects.filter(pk=token.pk).update(suspended_by=loss)
+        record(Kind.TOKEN_SUSPENDED, actor=PORTAL, subject=("token", token.prefix), name=token.name)
 
 
 def hold_groups(user: User, groups: Iterable[str], *, only: bool = True) -> None:

@@ -92,6 +92,11 @@ class TokenSerializer(serializers.Serializer[ApiToken]):
     expires_at = serializers.DateTimeField()
     last_used_at = serializers.DateTimeField(allow_null=True)
     revoked_at = serializers.DateTimeField(allow_null=True)
+    suspended = serializers.SerializerMethodField()
+
+    def get_suspended(self, token: ApiToken) -> bool:
+        """Whether it was taken with its owner's access, and comes back with it."""
+        return token.suspended_by_id is not None
 
 
 class NewTokenSerializer(TokenSerializer):

@@ -5,8 +5,9 @@ from datetime import datetime, timedelta
 import structlog
 from django.utils import timezone
 
-from accounts import leaving
+from accounts import following
 from accounts.directory import graph
+from accounts.losses import Reason
 from accounts.models import Contact, User
 from accounts.refusals import Away, NoRight
 from connectors.errors import ConnectorError
@@ -28,7 +29,7 @@ def renew(user: User, *, now: datetime) -> None:
     if Contact.objects.failing().filter(failed_at__gt=now - JUST_ASKED).exists():
         return
     try:
-        leaving.follow(user, graph=graph(), now=now)
+        following.follow(user, graph=graph(), now=now)
     except ConnectorError as error:
         logger.warning("the directory does not answer", error=error.message)
         Contact.objects.failed(now, error.message)
@@ -42,11 +43,17 @@ def check(user: User, *, now: datetime) -> None:
 
     Raises Away `directory_away`, and NoRight `account_disabled` for somebody whom the directory has blocked.
     """
-    known, is_active, role = (
+    known, is_active, role, doubt = (
         User.objects.filter(pk=user.pk)
-        .values_list("groups_known_at", "is_active", "roles_held__role")
+        .values_list("groups_known_at", "is_active", "roles_held__role", "doubt__reason")
         .first()
-    ) or (None, False, None)
+    ) or (None, False, None, None)
+    if doubt is not None:
+        raise Away(
+            f"Nothing was changed: Entra ID says of you “{Reason(doubt).label}”, and it is not certain yet whether "
+            "that is so. Try again in a few minutes.",
+            code="directory_away",
+        )
     if known is None or known < now - CONFIRMED_FOR:
         raise Away(
             "Nothing was changed: Entra ID does not answer, so it cannot be confirmed that you may decide. "

@@ -12,9 +12,20 @@ from accounts.roles import HOLDERS, Permission, Role
 from audit.actors import Actor
 
 __all__ = [
-    "ApiToken", "Contact", "Delegation", "GroupHeld", "Idempotency", "Membership", "Project", "RoleHeld", "Team",
+    "AccessLoss",
+    "ApiToken",
+    "Contact",
+    "Delegation",
+    "DirectoryBrake",
+    "Doubt",
+    "GroupHeld",
+    "Idempotency",
+    "Membership",
+    "Project",
+    "RoleHeld",
+    "Team",
     "User",
-]  # fmt: skip
+]
 # Who was said to be away this long ago, and not since, is not passed over for it.
 AWAY_KNOWN_FOR = timedelta(hours=1)
 
@@ -159,6 +170,7 @@ class GroupHeld(models.Model):
 
 
 from accounts.contact import Contact  # noqa: E402
+from accounts.losses import AccessLoss, DirectoryBrake, Doubt  # noqa: E402
 from accounts.stand_ins import Delegation  # noqa: E402
 from accounts.teams import Membership, Project, Team  # noqa: E402
 from accounts.tokens import ApiToken, Idempotency  # noqa: E402

@@ -36,6 +36,7 @@ class Permission(StrEnum):
     MANAGE_POLICY = "manage_policy"
     ACTIVATE_POLICY = "activate_policy"
     REMOVE_TEAMS = "remove_teams"
+    MANAGE_ACCESS = "manage_access"
 
 
 HOLDERS: Mapping[Permission, frozenset[Role]] = {
@@ -53,6 +54,7 @@ HOLDERS: Mapping[Permission, frozenset[Role]] = {
     Permission.MANAGE_POLICY: frozenset({Role.PLATFORM_LEAD}),
     Permission.ACTIVATE_POLICY: frozenset({Role.PLATFORM_LEAD, Role.ENGINEERING_LEADERSHIP}),
     Permission.REMOVE_TEAMS: frozenset({Role.PLATFORM_LEAD}),
+    Permission.MANAGE_ACCESS: frozenset({Role.PLATFORM_LEAD}),
 }
 DECIDING = (Permission.DECIDE_AS_PLATFORM, Permission.DECIDE_AS_LEADERSHIP)
 

@@ -8,7 +8,7 @@ from celery import shared_task
 from django.contrib.sessions.models import Session
 from django.db.models import QuerySet
 
-from accounts import leaving
+from accounts import following, leaving
 from accounts.app_roles import Assignments
 from accounts.directory import graph
 from accounts.models import Contact, Idempotency, User
@@ -34,25 +34,41 @@ def follow_directory() -> None:
 
 
 def follow_due(now: datetime) -> None:
-    """Follow who is due; one who cannot be asked about stops no other, a directory away stops all."""
-    followed, refused, assignments = [], "", Assignments(graph())
-    for user in leaving.due(now, most=MOST_AT_ONCE):
+    """Follow who is due; one who cannot be asked about stops no other, a directory away stops all.
+
+    Everybody of a round is asked about before anything is taken from anybody.
+    """
+    users = leaving.due(now, most=MOST_AT_ONCE)
+    assignments = Assignments(graph())
+    answers, error = _ask(users, assignments)
+    try:
+        following.act_on(answers, graph=graph(), now=now, assignments=assignments)
+    except ConnectorError as refused:
+        logger.warning("the directory is not followed", extra={"error": refused.message})
+        Contact.objects.failed(now, refused.message)
+        return
+    if isinstance(error, TemporaryError) or (error is not None and not answers):
+        Contact.objects.failed(now, error.message)
+        return
+    if answers:
+        Contact.objects.answered(now)
+        _follow_absences([answer.user for answer in answers], now)
+
+
+def _ask(users: list[User], assignments: Assignments) -> tuple[list[leaving.Answer], ConnectorError | None]:
+    """What the directory says of these people, and the last error; it stops at one that everybody would get."""
+    answers: list[leaving.Answer] = []
+    last: ConnectorError | None = None
+    for user in users:
         try:
-            leaving.follow(user, graph=graph(), now=now, assignments=assignments)
+            answers.append(leaving.ask(user, graph=graph(), assignments=assignments))
         except TemporaryError as error:
             logger.warning("the directory does not answer", extra={"error": error.message})
-            Contact.objects.failed(now, error.message)
-            return
+            return answers, error
         except PermanentError as error:
             logger.warning("the directory refuses", extra={"person": user.pk, "error": error.message})
-            refused = error.message
-        else:
-            followed.append(user)
-    if followed:
-        Contact.objects.answered(now)
-        _follow_absences(followed, now)
-    elif refused:
-        Contact.objects.failed(now, refused)
+            last = error
+    return answers, last
 
 
 def _follow_absences(users: list[User], now: datetime) -> None:

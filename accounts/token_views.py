@@ -55,7 +55,11 @@ def _create(form: TokenForm, user: User) -> str:
 def _lists(user: User) -> dict[str, Any]:
     now = timezone.now()
     rows = list(user.tokens.all()[:100])
-    live = [token for token in rows if token.revoked_at is None and token.expires_at > now]
+    live = [
+        token
+        for token in rows
+        if token.revoked_at is None and token.suspended_by_id is None and token.expires_at > now
+    ]
     return {"live": live, "over": [token for token in rows if token not in live], "scopes": ApiToken.Scope}
 
 

@@ -12,8 +12,8 @@ class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
     """Ways to look at tokens."""
 
     def usable(self, now: datetime) -> "ApiTokenQuerySet":
-        """Neither revoked nor expired, and of a person whose account is active."""
-        return self.filter(revoked_at=None, expires_at__gt=now, user__is_active=True)
+        """Neither revoked, suspended nor expired, and of a person whose account is active."""
+        return self.filter(revoked_at=None, suspended_by=None, expires_at__gt=now, user__is_active=True)
 
 
 class ApiToken(models.Model):
@@ -33,6 +33,8 @@ class ApiToken(models.Model):
     expires_at = models.DateTimeField()
     last_used_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)
+    # What the directory took together with it; it works again when that comes back.
+    suspended_by = models.ForeignKey("accounts.AccessLoss", models.PROTECT, null=True, related_name="tokens")
 
     objects = ApiTokenQuerySet.as_manager()
 

@@ -2,13 +2,14 @@
 
 from django.urls import path
 
-from accounts import team_views, token_views, views
+from accounts import directory_views, team_views, token_views, views
 
 urlpatterns = [
     path("sign-in", views.sign_in, name="sign-in"),
     path("sign-in/start", views.start, name="sign-in-start"),
     path("sign-in/callback", views.callback, name="sign-in-callback"),
     path("sign-out", views.sign_out, name="sign-out"),
+    path("directory", directory_views.directory, name="directory"),
     path("tokens/", token_views.tokens, name="tokens"),
     path("tokens/<slug:prefix>/revoke", token_views.revoke, name="token-revoke"),
     path("teams/<slug:slug>/tier", team_views.tier, name="team-tier"),

@@ -13,7 +13,7 @@ from django.db.models import Exists, F, OuterRef, Q
 
 from accounts import people
 from accounts.actions import object_ids
-from accounts.models import User
+from accounts.models import DirectoryBrake, User
 from approvals import deciders, telling
 from approvals.document import PLATFORM_LEADS, seat_words
 from approvals.models import Decision, Request, Step, StepQuerySet
@@ -119,6 +119,9 @@ def pass_over(request: Request, step: Step, *, now: datetime, tell: bool = True)
     if step.escalated_at is not None or step.escalate_to == step.seat:
         return []
     if deciders.at_work(deciders.candidates(step, request, now=now), now=now):
+        return []
+    # A seat looks empty when the directory has emptied it: nobody is passed over for that.
+    if DirectoryBrake.objects.open().exists():
         return []
     return [_pass_on(request, step, why="away", now=now, tell=tell)]
 

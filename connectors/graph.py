@@ -97,10 +97,28 @@ class Graph:
         self._session = BoundedSession(ca_file)
 
     def groups_of(self, user_oid: str) -> set[str]:
-        """Return the ids of all groups of a person, nested ones included; empty for an unknown person."""
+        """Return the ids of all groups of a person, nested ones included.
+
+        Raises PermanentError `not_found` for an unknown person: that is not the same as being in no group.
+        """
         body = {"securityEnabledOnly": True}
         answer = self._call("POST", f"/users/{quote(user_oid, safe='')}/getMemberObjects", json=body)
-        return {str(oid) for oid in answer["value"]} if answer else set()
+        if answer is None:
+            raise PermanentError("Graph does not know whose groups were asked for", code="not_found")
+        return {str(oid) for oid in answer["value"]}
+
+    def tenant_ids(self) -> frozenset[str] | None:
+        """Return the ids of the tenant that answers, in small letters; None where reading it was not granted.
+
+        An address that answers but knows no tenant returns none.
+        """
+        try:
+            answer = self._call("GET", "/organization", params={"$select": "id"})
+        except PermanentError as error:
+            if error.code != "forbidden":
+                raise
+            return None
+        return frozenset(str(row["id"]).lower() for row in answer.get("value", ())) if answer else frozenset()
 
     def is_member(self, user_oid: str, group_oids: Iterable[str]) -> bool:
         """Tell whether a person is in any of the groups, directly or through another group."""

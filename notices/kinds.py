@@ -30,6 +30,7 @@ class NoticeKind(StrEnum):
     DRIFT_WAITING = "drift_waiting"
     CLUSTER_BRAKED = "cluster_braked"
     TENANCY_PARKED = "tenancy_parked"
+    DIRECTORY_BRAKED = "directory_braked"
     TEST = "test"
 
     @property
@@ -98,6 +99,7 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.DRIFT_WAITING: "A change on a cluster waits for your decision",
     NoticeKind.CLUSTER_BRAKED: "Repairs on a cluster have stopped",
     NoticeKind.TENANCY_PARKED: "A team's place on a cluster is tried no more",
+    NoticeKind.DIRECTORY_BRAKED: "The directory would take access from too many people at once",
     NoticeKind.TEST: "A test",
 }
 CHANNEL_WORDS: Mapping[NoticeKind, str] = {

@@ -5,7 +5,7 @@ from datetime import timedelta
 from celery import shared_task
 
 from audit import clock
-from notices import delivery, digest
+from notices import delivery, digest, directory
 from notices.models import Delivery, Digest, Notice
 from notices.outside import outside
 
@@ -15,7 +15,11 @@ MOST_FORGOTTEN = 5000
 
 @shared_task(name="notices.tasks.deliver")
 def deliver() -> None:
-    """Write the daily mails whose hour has come, then send what is due: a lost ring and a dead worker end here."""
+    """Tell of a stopped directory, write the daily mails whose hour has come, then send what is due.
+
+    A lost ring and a dead worker end here.
+    """
+    directory.tell_of_brake(now=clock.now())
     digest.collect(now=clock.now())
     delivery.deliver_due(now=clock.now, outside=outside())
 

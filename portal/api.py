@@ -17,6 +17,7 @@ from rest_framework.routers import SimpleRouter
 from rest_framework.views import APIView
 
 from accounts.api import MeEndpoint, TokenEndpoint
+from accounts.directory_api import AccessLossEndpoint, DirectoryEndpoint
 from allocations.api import AllocationEndpoint
 from allocations.api_brakes import BrakeEndpoint
 from allocations.api_budgets import BudgetEndpoint, LedgerEndpoint
@@ -42,13 +43,15 @@ KINDS = (
     "decisions/statistics", "allocations", "clusters", "flavors",
     "options/flavors", "policy", "policy/versions", "policy/drafts", "policy/yaml", "events", "tokens", "delegations",
     "notice-settings", "channels", "deliveries", "offerings", "tasks", "departures",
-    "drift",
+    "drift", "directory", "directory/losses",
 )  # fmt: skip
 
 router = SimpleRouter(use_regex_path=False)
 router.register("me", MeEndpoint, basename="me")
 router.register("teams", TeamEndpoint, basename="team")
+router.register("directory", DirectoryEndpoint, basename="directory")
 router.register("directory/groups", GroupEndpoint, basename="group")
+router.register("directory/losses", AccessLossEndpoint, basename="access-loss")
 router.register("tenancies", TenancyEndpoint, basename="tenancy")
 router.register("requests", RequestEndpoint, basename="request")
 router.register("approvals", ApprovalEndpoint, basename="approval")

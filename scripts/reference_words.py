@@ -83,6 +83,7 @@ PERMISSIONS: Mapping[str, str] = {
     "see_policy_drafts": "See drafts of the policy and what they would have decided.",
     "manage_policy": "Write and withdraw drafts of the policy.",
     "remove_teams": "Take the protection from deletion off, confirm that a team leaves, and restore it.",
+    "manage_access": "Let take effect what the directory takes from many at once, and give back what it took.",
     "activate_policy": "Put a draft that somebody else wrote in force.",
 }
 

@@ -27,9 +27,12 @@ from django.db import DatabaseError, connection, models, transaction
 from django.db.models import F
 
 from accounts.models import (
+    AccessLoss,
     ApiToken,
     Contact,
     Delegation,
+    DirectoryBrake,
+    Doubt,
     GroupHeld,
     Idempotency,
     Membership,
@@ -108,6 +111,18 @@ def day_of_use(w: World, **fields: Any) -> UseDay:
     return UseDay(tenancy=w.scene.tenancy, flavor=w.scene.flavor, **(usual | fields))
 
 
+def doubt(w: World, **fields: Any) -> Doubt:
+    """The directory has once said that Ada is blocked."""
+    usual = {"user": w.scene.ada, "reason": "blocked", "since": NOW, "asked_at": NOW}
+    return Doubt(**(usual | fields))
+
+
+def directory_brake(**fields: Any) -> DirectoryBrake:
+    """The directory was stopped, and nobody has looked yet."""
+    usual = {"at": NOW, "cause": "mass", "people": 9, "reason": "Too many."}
+    return DirectoryBrake(**(usual | fields))
+
+
 def stand_in(w: World, **fields: Any) -> Delegation:
     """Marcus for Priya for two days, written by nobody's action."""
     usual = {"giver": w.scene.priya, "to": w.scene.marcus, "starts_at": NOW, "until": NOW + 2 * DAY}
@@ -136,6 +151,20 @@ NAMED: Mapping[str, Attack] = {
     "a_known_role_is_held": lambda w: RoleHeld.objects.filter(user=w.scene.ada).update(role="owner"),
     "only_who_is_away_comes_back": lambda w: only(w.scene.ada).update(away_until=NOW),
     "a_group_is_held_once": lambda w: add(*(GroupHeld(user=w.scene.ada, group=factories.group_oid(1)) for _ in "ab")),
+    "a_doubt_has_a_known_reason": lambda w: add(doubt(w, reason="none")),
+    "a_doubt_was_answered_once": lambda w: add(doubt(w, times=0)),
+    "a_doubt_begins_once": lambda w: add(doubt(w, asked_at=NOW - DAY)),
+    "access_is_lost_for_a_known_reason": lambda w: add(
+        AccessLoss(user=w.scene.ada, reason="none", at=NOW)
+    ),
+    "access_is_restored_by_a_person": lambda w: add(
+        AccessLoss(user=w.scene.ada, reason="blocked", at=NOW, restored_at=NOW)
+    ),
+    "one_directory_brake_is_on_at_a_time": lambda w: add(directory_brake(), directory_brake()),
+    "a_directory_brake_has_a_known_cause": lambda w: add(directory_brake(cause="none")),
+    "a_directory_brake_is_released_by_a_person": lambda w: add(
+        directory_brake(answer="released", answered_at=NOW)
+    ),
     "there_is_one_directory": lambda w: add(Contact(pk=2)),
     "nobody_stands_in_for_themselves": lambda w: add(stand_in(w, to=w.scene.priya)),
     "a_stand_in_ends_after_it_starts": lambda w: add(stand_in(w, until=NOW)),

@@ -6,6 +6,7 @@ from datetime import datetime
 import structlog
 from django.db import connection, transaction
 
+from accounts.models import DirectoryBrake
 from audit.actors import PORTAL
 from audit.events import Kind
 from audit.log import record
@@ -45,6 +46,8 @@ def check(*, now: datetime, clusters: bool = True) -> Report:
         for promise, look in BOOKS.items():
             report.findings += _alone(promise, _in_a_savepoint(look), now)
             report.checked.add(promise)
+    for brake in DirectoryBrake.objects.open():
+        report.notes.append(f"Directory: not believed since {brake.at:%Y-%m-%d %H:%M} UTC. {brake.reason}")
     report.findings += _alone("I16", work.reads_are_answered, now)
     report.checked.add("I16")
     if clusters:

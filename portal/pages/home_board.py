@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Count, Exists, OuterRef, Q, Window
 from django.urls import reverse
 
-from accounts.models import User
+from accounts.models import DirectoryBrake, User
 from accounts.roles import Permission
 from allocations.models import Allocation, Brake
 from allocations.words import moment
@@ -105,12 +105,25 @@ def again(own: Sequence[Request], *, now: datetime) -> list[Part]:
 
 
 def stopped(user: User, *, now: datetime) -> tuple[list[Part], list[Part]]:
-    """What waits for a platform lead because it is large: teams that leave, and many ends; one query if none does."""
+    """What waits for a platform lead because it is large: teams that leave, many ends, a directory that takes much.
+
+    One query if nothing does.
+    """
     if not (user.may(Permission.REMOVE_TEAMS) and user.may(Permission.MANAGE_BUDGETS)):
         return [], []
     leaving = Exists(Departure.objects.open().filter(confirmed_at=None))
-    leaves, ends = User.objects.filter(pk=user.pk).values_list(leaving, Exists(Brake.objects.open())).get()
+    stops = Exists(Brake.objects.open()), Exists(DirectoryBrake.objects.open())
+    leaves, ends, directory = User.objects.filter(pk=user.pk).values_list(leaving, *stops).get()
     brakes = [
+        {
+            "what": "The directory takes nothing from anybody",
+            "why": row.reason,
+            "href": reverse("directory"),
+            "since": row.at,
+        }
+        for row in (DirectoryBrake.objects.open() if directory else [])
+    ]
+    brakes += [
         {"what": f"{row.due} ends are held back", "why": "So many at one moment may be a wrong clock.",
          "href": reverse("ends-held-back"), "since": row.clock}
         for row in (Brake.objects.open() if ends else [])

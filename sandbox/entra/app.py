@@ -119,6 +119,7 @@ class EntraSandbox:
         absences = Absences(self.directory, self.callers, url)
         return [
             *self._service_principal(AppRoles(self.directory, self.callers, url, self.page_size)),
+            Route("/organization", people.organization),
             Route("/users", people.many),
             Route("/users/{id}", people.one, methods=["GET"]),
             Route("/users/{id}", people.change, methods=["PATCH"]),

@@ -36,6 +36,12 @@ class People:
         rows = [odata.select(row, query.get("$select"), PERSON_FIELDS) for row in rows]
         return JSONResponse(odata.page(rows, query, self._self(request), self.page_size))
 
+    async def organization(self, request: Request) -> Response:
+        """GET /organization: the one tenant."""
+        self.callers.need_permission(request, PERMISSION, "Organization.Read.All")
+        row = {"id": self.directory.world.tenant_id, "displayName": "Contoso"}
+        return JSONResponse({"@odata.context": f"{self.url}/$metadata#organization", "value": [row]})
+
     async def one(self, request: Request) -> Response:
         """GET /users/{id}, with $expand=manager($levels=max|n;$select=…)."""
         self.callers.need_permission(request, PERMISSION)

@@ -9,7 +9,7 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 from django.utils import timezone
 
-from accounts import leaving
+from accounts import following, leaving
 from accounts.actions import create_token
 from accounts.directory import graph
 from accounts.models import ApiToken, Contact, RoleHeld, User
@@ -50,7 +50,7 @@ def test_a_blocked_account_loses_session_token_teams_and_roles(client: Client, d
     assert Session.objects.count() == 1
     assert stranger.get("/").status_code == 200
     kinds = set(Event.objects.filter(actor_name="Quartermaster").values_list("kind", flat=True))
-    assert {Kind.TOKEN_REVOKED, Kind.MEMBERS_SYNCED} <= kinds
+    assert {Kind.TOKEN_SUSPENDED, Kind.MEMBERS_SYNCED} <= kinds
 
 
 def test_who_left_a_group_leaves_its_team_and_loses_the_role_it_gave(directory: Running) -> None:
@@ -112,7 +112,7 @@ def test_managers_that_may_not_be_read_are_none_and_stop_nothing(directory: Runn
             raise PermanentError("Graph answered 403", code="forbidden")
 
     ada = known(1, "Ada Okafor", [], managers=[person_id(3)], managers_known_at=None)
-    leaving.follow(ada, graph=as_another(NoManagers), now=NOW)
+    following.follow(ada, graph=as_another(NoManagers), now=NOW)
     ada.refresh_from_db()
     assert (ada.managers, ada.groups_known_at, group_id(1) in ada.groups) == ([], NOW, True)
 

@@ -10,7 +10,7 @@ import pytest
 
 from connectors.errors import PermanentError, TemporaryError
 from connectors.graph import GRAPH_SCOPE, Absence, Graph, Group, Person, _absence, _is_out, _person, seconds
-from sandbox.world import ARCHIVES, CLIENT_ID, archive_id, group_id, person_id
+from sandbox.world import ARCHIVES, CLIENT_ID, TENANT_ID, archive_id, group_id, person_id
 from tests.sandbox.entra.running import Running, running
 
 ADA, BEN, CHLOE, PRIYA, ELENA = (person_id(number) for number in (1, 2, 3, 4, 6))
@@ -45,8 +45,14 @@ def test_an_overage_is_answered_in_full(graph: Graph) -> None:
     assert len(graph.groups_of(NOOR)) == ARCHIVES + 1
 
 
-def test_nobody_has_no_groups(graph: Graph) -> None:
-    assert graph.groups_of(NOBODY) == set()
+def test_nobody_is_not_taken_for_somebody_in_no_group(graph: Graph) -> None:
+    with pytest.raises(PermanentError) as refused:
+        graph.groups_of(NOBODY)
+    assert refused.value.code == "not_found"
+
+
+def test_the_tenant_says_which_it_is(graph: Graph) -> None:
+    assert graph.tenant_ids() == frozenset({TENANT_ID})
 
 
 def test_it_sees_removal_from_a_group_at_once(world: Running, graph: Graph) -> None:
