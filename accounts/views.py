@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET, require_POST, require_safe
 
 from accounts import actions, counting
 from accounts.addresses import address_of
@@ -31,7 +31,7 @@ BACKEND = "accounts.backends.EntraBackend"
 
 
 @never_cache
-@require_GET
+@require_safe
 def sign_in(request: HttpRequest) -> HttpResponse:
     """Say what this is, with one button; a person already signed in goes on at once."""
     target = safe_target(request, request.GET.get("next", ""))

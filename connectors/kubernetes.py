@@ -8,6 +8,7 @@ names the codes).
 import copy
 import json
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,6 +37,8 @@ _POOL = 8
 _ODD = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x2029, 0xFEFF)}
 _KUEUE = "kueue.x-k8s.io/v1beta2"
 _ADMISSION = "admissionregistration.k8s.io/v1"
+# A file as an error names it; not the path of an address, which stands behind a host or a colon.
+_FILE = re.compile(r"(?<![\w/:.])(?:/[^\s/'\",:;()]+)+")
 _RBAC = "rbac.authorization.k8s.io/v1"
 
 KINDS: Mapping[Ref, tuple[str, bool]] = {
@@ -93,7 +96,9 @@ class Cluster:
             load(os.fspath(path), context=context, client_configuration=configuration, persist_config=False)
         # The loader takes the file for a mapping of lists of mappings, and trips over whatever else it is.
         except Exception as error:
-            raise PermanentError(f"cannot use the kubeconfig: {error}", code="kubeconfig") from error
+            raise PermanentError(
+                f"cannot use the kubeconfig: {_without_paths(error)}", code="kubeconfig"
+            ) from error
         return cls(configuration)
 
     @classmethod
@@ -386,3 +391,8 @@ def _dry(query: dict[str, str], dry_run: bool) -> dict[str, str]:
 def _may_be_repeated(method: str, body: Any) -> bool:
     """Whether a call that comes twice does nothing more: a read, a patch, the deletion of one object by its uid."""
     return method in ("GET", "PATCH") or (method == "DELETE" and "preconditions" in body)
+
+
+def _without_paths(error: Exception) -> str:
+    """What an error says, without where files lie on this machine: everybody who sees a cluster reads it."""
+    return _FILE.sub("a file", str(error))

@@ -9,9 +9,26 @@ from contextlib import contextmanager, suppress
 
 from connectors.errors import TemporaryError
 
-# Azure's host service: a public number that only ever leads to the machine underneath.
-AZURE_HOST = ipaddress.ip_address("168.63.129.16")
+# Where providers' machines ask about themselves, credentials among it, besides link-local addresses: Azure's (a public
+# number), Alibaba's, Oracle's, and the IPv6 ones of Amazon, Google, Oracle and Scaleway.
+METADATA = frozenset(
+    ipaddress.ip_address(text)
+    for text in (
+        "168.63.129.16",
+        "100.100.100.200",
+        "192.0.0.192",
+        "fd00:ec2::254",
+        "fd20:ce::254",
+        "fd00:c1::a9fe:a9fe",
+        "fd00:42::42",
+    )
+)
 NAT64 = ipaddress.ip_network("64:ff9b::/96")
+# Addresses that a gateway, a tunnel or an old rule turns into others, and blocks that lead to nobody's server.
+NOT_THE_INTERNET = tuple(
+    ipaddress.ip_network(text)
+    for text in ("192.0.0.0/24", "192.88.99.0/24", "::/96", "64:ff9b:1::/48", "2001::/32", "fec0::/10")
+)
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
@@ -24,16 +41,26 @@ def resolve(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
+def numeric(host: str) -> str:
+    """The address that a host is written as, in whatever spelling; empty for a name. Nothing is asked of anybody."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    except (OSError, UnicodeError):
+        return ""
+    return str(found[0][4][0])
+
+
 def is_public(text: str) -> bool:
     """Whether an address leads to the internet at large: not to this machine, its network or its provider."""
     address = _inner(ipaddress.ip_address(text.partition("%")[0]))
-    return address.is_global and not address.is_multicast and address != AZURE_HOST
+    elsewhere = address in METADATA or any(address in network for network in NOT_THE_INTERNET)
+    return address.is_global and not address.is_multicast and not elsewhere
 
 
 def is_link_local(text: str) -> bool:
     """Whether an address is one of those where clouds hand out credentials, which nothing may ever call."""
     address = _inner(ipaddress.ip_address(text.partition("%")[0]))
-    return address.is_link_local or address == AZURE_HOST or address == ipaddress.ip_address("fd00:ec2::254")
+    return address.is_link_local or address in METADATA
 
 
 def trust(ca_file: str | None) -> ssl.SSLContext:

@@ -6,7 +6,8 @@ from django.conf import settings
 
 from accounts.refusals import BadInput
 from connectors.errors import PermanentError
-from connectors.git_address import is_branch, read
+from connectors.git_address import Place, is_branch, read
+from connectors.sockets import is_public, numeric
 from fleet.models import Cluster
 
 FIELDS = frozenset({"delivery", "git_url", "git_branch", "git_way", "git_credentials"})
@@ -29,6 +30,12 @@ def _check_address(cluster: Cluster) -> None:
         place = read(cluster.git_url, folder=settings.ENV.git_local_dir)
     except PermanentError as error:
         raise BadInput(error.message, code="bad_address", field="git_url") from error
+    if _leads_inside(place):
+        raise BadInput(
+            f"{place.host} is not on the internet and not among the hosts allowed.",
+            code="bad_address",
+            field="git_url",
+        )
     if place.scheme == "ssh" and not cluster.git_credentials:
         raise BadInput(
             "An ssh address needs a key: name its file.", code="no_credentials", field="git_credentials"
@@ -55,3 +62,14 @@ def _check_credentials(name: str) -> None:
             code="no_credentials",
             field="git_credentials",
         )
+
+
+def _leads_inside(place: Place) -> bool:
+    """Whether the host is an inner address by itself; what a name leads to is looked up when it is called."""
+    allowed = settings.ENV.git_hosts_allowed
+    if not place.host or place.host in allowed or f"{place.host}:{place.port}" in allowed:
+        return False
+    if f".{place.host}".endswith(".localhost"):
+        return True
+    address = numeric(place.host)
+    return bool(address) and not is_public(address)

@@ -87,6 +87,8 @@ class BoundedBodies:
             await _refuse(scope, refusal.status, send)
             await _discard(receive)
             return
+        if scope["method"] == "HEAD":
+            send = _without_body(send)
         await self.application(_with_length(scope, body), _replay(body, receive), send)
 
     async def _read(self, headers: Headers, receive: Receive) -> bytes:
@@ -201,3 +203,12 @@ def _replay(body: bytes, receive: Receive) -> Receive:
         return waiting.pop() if waiting else await receive()
 
     return replayed
+
+
+def _without_body(send: Send) -> Send:
+    """Send what the answer to GET would have said of itself, and none of what it would have carried."""
+
+    async def sent(message: Message) -> None:
+        await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+    return sent

@@ -51,6 +51,19 @@ class RequestIdMiddleware:
         return response
 
 
+class NoStoreMiddleware:
+    """Keep every answer out of caches unless it says itself how long it may stay: almost all are for one person."""
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        if "no-store" not in response.get("Cache-Control", ""):
+            response["Cache-Control"] = "private, no-store"
+        return response
+
+
 class LookAgainMiddleware:
     """Answer a read anew whose database connection was lost under it; a change is left to whoever asked for it."""
 

@@ -3,13 +3,13 @@
 import base64
 import json
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import MAXYEAR, MINYEAR, UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.db.models import Model, Q, QuerySet
+from django.db.models import BigIntegerField, Model, Q, QuerySet
 from rest_framework.exceptions import ErrorDetail
 from rest_framework.exceptions import ValidationError as Invalid
 from rest_framework.pagination import BasePagination
@@ -82,15 +82,13 @@ class CursorPages(BasePagination):
             return False, None
         try:
             field, backward, value, key = json.loads(base64.urlsafe_b64decode(cursor.encode("ascii")))
-            if field != self._field or not isinstance(key, int) or not isinstance(value, str):
+            if field != self._field or not isinstance(backward, bool):
                 raise ValueError(cursor)
-            made = model._meta.get_field(field.lstrip("-")).to_python(value)  # type: ignore[union-attr]
-            if isinstance(made, datetime) and made.tzinfo is None:
-                raise ValueError(cursor)
+            made, key = _value_of(model, field, value), _key_of(key)
         except (ValueError, TypeError, ValidationError, ArithmeticError) as error:
             detail = ErrorDetail("This cursor is not from this list in this order.", "bad_cursor")
             raise BadQuery(Invalid({"cursor": [detail]}).get_full_details()) from error
-        return bool(backward), (made, key)
+        return backward, (made, key)
 
     def _link(self, row: Any, *, backward: bool) -> str | None:
         if row is None:
@@ -101,3 +99,27 @@ class CursorPages(BasePagination):
         cursor = base64.urlsafe_b64encode(plain.encode()).decode()
         query = {**self._request.query_params.dict(), "cursor": cursor}
         return f"{settings.PUBLIC_URL}{self._request.path}?{urlencode(query)}"
+
+
+def _value_of(model: type[Model], field: str, text: object) -> Any:
+    """What a cursor's text stands for in a column; raises ValueError and the like for what no row could have."""
+    if not isinstance(text, str) or "\x00" in text:
+        raise ValueError(text)
+    text.encode()  # half a pair of surrogates is no text of a database's
+    column = model._meta.get_field(field.lstrip("-"))
+    value = column.to_python(text)  # type: ignore[union-attr]
+    column.run_validators(value)  # type: ignore[union-attr]
+    if isinstance(value, datetime) and (value.tzinfo is None or not _is_far_from_the_ends(value)):
+        raise ValueError(text)
+    return value
+
+
+def _is_far_from_the_ends(moment: datetime) -> bool:
+    """Whether the moment has a date in every zone; raises OverflowError where UTC has none."""
+    return MINYEAR < moment.astimezone(UTC).year < MAXYEAR
+
+
+def _key_of(key: object) -> int:
+    if isinstance(key, bool) or not isinstance(key, int) or not 0 < key <= BigIntegerField.MAX_BIGINT:
+        raise ValueError(key)
+    return key

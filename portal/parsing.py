@@ -1,6 +1,6 @@
 """How a call is read: JSON only, of a bounded size and depth, whatever it says it accepts."""
 
-import io
+import json
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
@@ -33,9 +33,13 @@ class BoundedJson(JSONParser):
         if len(raw) > LARGEST_BODY:
             raise BodyTooLarge
         try:
-            data = super().parse(io.BytesIO(raw), media_type, parser_context)
+            data = json.loads(
+                raw.decode(), parse_constant=_refuse_constant, object_pairs_hook=_without_duplicates
+            )
         except RecursionError:
             _too_deep()
+        except ValueError as error:
+            raise ParseError(f"The body is not JSON: {error}") from error
         if not isinstance(data, dict):
             raise ParseError("Send a JSON object.")
         _check_depth(data)
@@ -55,6 +59,21 @@ class OnlyJson(BaseContentNegotiation):
     ) -> tuple[BaseRenderer, str]:
         """The first renderer."""
         return renderers[0], renderers[0].media_type
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of these pairs; one that names a key twice means something else to each of its readers."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        shown = twice[:100].encode("utf-8", "replace").decode()
+        raise ParseError(f"The key “{shown}” stands twice in one object.")
+    return found
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number.")
 
 
 def _check_depth(data: Any) -> None:

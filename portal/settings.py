@@ -49,6 +49,8 @@ MIDDLEWARE = [
     "portal.middleware.LookAgainMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "portal.static.StaticFilesMiddleware",
+    # Behind static files, which say themselves how long they stay.
+    "portal.middleware.NoStoreMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

@@ -37,7 +37,7 @@ async def events(request: HttpRequest) -> HttpResponseBase:
     after = request.headers.get("Last-Event-ID", "")
     listener = await broadcaster.join(sight, after=int(after) if EVENT_ID.fullmatch(after) else None)
     response = StreamingHttpResponse(Stream(listener, key), content_type="text/event-stream")
-    response["Cache-Control"] = "no-cache"
+    response["Cache-Control"] = "private, no-store"
     response["X-Accel-Buffering"] = "no"
     return response
 

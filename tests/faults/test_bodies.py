@@ -172,6 +172,15 @@ def test_one_half_request_too_many_closes_the_oldest_and_the_honest_are_served(
         assert wires[0].response().status == 408
 
 
+def test_an_answer_to_head_has_the_headers_of_get_and_no_body(portal: Portal, here: Scene) -> None:
+    for path in ("/healthz", "/sign-in", "/api/v1/me/", "/nowhere"):
+        got = requests.get(portal.url + path, timeout=30, allow_redirects=False)
+        asked = requests.head(portal.url + path, timeout=30, allow_redirects=False)
+        assert (asked.status_code, asked.content) == (got.status_code, b""), path
+        assert asked.headers.get("Content-Type") == got.headers.get("Content-Type")
+    assert "body bytes on a no-body response" not in portal.running[0].log
+
+
 def test_one_body_too_many_under_way_ends_the_oldest() -> None:
     """Without a server: two bodies may be under way, the third makes the first one late."""
     statuses: dict[int, int] = {}
@@ -188,7 +197,7 @@ def test_one_body_too_many_under_way_ends_the_oldest() -> None:
             async def send(message: Message) -> None:
                 statuses.setdefault(number, message.get("status", 0))
 
-            scope = {"type": "http", "path": "/", "headers": []}
+            scope = {"type": "http", "method": "GET", "path": "/", "headers": []}
             await bounded(scope, never_to_the_end, send)
 
         bounded = BoundedBodies(application, seconds=60, concurrent=2)

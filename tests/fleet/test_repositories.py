@@ -31,6 +31,9 @@ def priya(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Caller:
     [
         ({"delivery": "git"}, "git_url"), ({"git_url": "file:///etc"}, "git_url"), ({"git_url": "ext::id"}, "git_url"),
         ({"git_url": "http://github.com/a/b"}, "git_url"), ({"git_url": "--upload-pack=id"}, "git_url"),
+        ({"git_url": "https://127.0.0.1/a/b.git"}, "git_url"), ({"git_url": "https://0x7f000001/a/b"}, "git_url"),
+        ({"git_url": "https://[::1]/a/b"}, "git_url"), ({"git_url": "https://localhost/a/b"}, "git_url"),
+        ({"git_url": "https://169.254.169.254/a/b"}, "git_url"),
         ({"git_url": "https://user:canary@github.com/a/b"}, "git_url"), ({"git_url": "/etc/passwd"}, "git_url"),
         (BY_GIT | {"git_branch": "-x"}, "git_branch"), (BY_GIT | {"git_branch": "a..b"}, "git_branch"),
         (BY_GIT | {"git_credentials": "../robot"}, "git_credentials"),

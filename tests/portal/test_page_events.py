@@ -81,7 +81,7 @@ def test_it_tells_members_of_changes_in_their_teams_alone() -> None:
     async def story() -> None:
         answer = await listen(ada)
         assert answer["Content-Type"] == "text/event-stream"
-        assert answer["Cache-Control"] == "no-cache"
+        assert answer["Cache-Control"] == "private, no-store"
         assert answer["X-Accel-Buffering"] == "no"
         lines = answer.streaming_content
         assert await anext(lines) == b"retry: 3000\n\n"
