@@ -44,7 +44,11 @@ class BudgetForm(StrictForm):
         "GPU-hours", of="GPU-hours", required=False, help_text="Empty: as many as the money buys."
     )
     soft_percent = WholeNumberField(
-        label="Close from", most=100, of="percent", required=False, help_text="From there on, people decide."
+        label="People decide beyond",
+        most=100,
+        of="percent",
+        required=False,
+        help_text="Up to there the policy may approve by itself.",
     )
 
     def __init__(

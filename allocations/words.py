@@ -81,6 +81,6 @@ def pace_words(course: Course, *, now: datetime, unit: str = "USD") -> str:
 
 
 def limits_words(limit_usd: Decimal, gpu_hours_limit: Decimal | None, soft_percent: int) -> str:
-    """A month's limits: "$12,000.00 and 500 GPU-hours, close from 80 % on"."""
+    """A month's limits: "$12,000.00 and 500 GPU-hours, people decide beyond 80 %"."""
     more = "" if gpu_hours_limit is None else f" and {hours(gpu_hours_limit)}"
-    return f"${limit_usd:,.2f}{more}, close from {soft_percent} % on"
+    return f"${limit_usd:,.2f}{more}, people decide beyond {soft_percent} %"

@@ -38,7 +38,7 @@ class Thresholds:
     window_usd_team: Decimal | None = Decimal(4500)
     window_usd_person: Decimal | None = Decimal(4500)
     automatic_environments: tuple[Literal["dev", "test", "production"], ...] = ("dev", "test")
-    automatic_beyond_soft_budget: bool = True
+    automatic_beyond_soft_budget: bool = False
     least_use_percent: int = 50
     automatic_when_unmeasured: bool = True
     use_after_hours: int = 24

@@ -17,7 +17,7 @@ LONGEST_WHY = 200
 
 
 class PolicyVersionSerializer(serializers.Serializer[PolicyVersion]):
-    """A version of the policy; `proposed_by` and `activated_by` are null for the first."""
+    """A version of the policy; `proposed_by` and `activated_by` are null for what was shipped."""
 
     number = serializers.IntegerField()
     active_from = serializers.DateTimeField()

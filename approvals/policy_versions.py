@@ -8,7 +8,10 @@ from approvals.document import Policy, policy_from
 
 
 class PolicyVersion(models.Model):
-    """A policy in force from a moment on, proposed by one person and activated by another; never changed."""
+    """A policy in force from a moment on, proposed by one person and activated by another; never changed.
+
+    One that is `shipped` came with an upgrade, where nobody had put another one in force than the first.
+    """
 
     number = models.PositiveIntegerField(unique=True)
     document = models.JSONField()
@@ -16,12 +19,14 @@ class PolicyVersion(models.Model):
     why = models.CharField(max_length=200)
     proposed_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
     activated_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
+    shipped = models.BooleanField(default=False)
 
     class Meta:
         ordering = ["-number"]
         constraints = [
             models.CheckConstraint(
                 condition=Q(number=1)
+                | Q(shipped=True, proposed_by=None, activated_by=None)
                 | Q(proposed_by__isnull=False, activated_by__isnull=False)
                 & ~Q(proposed_by=F("activated_by")),
                 name="two_people_put_a_policy_in_force",

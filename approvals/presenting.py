@@ -80,7 +80,7 @@ def verdict(answer: Mapping[str, Any], *, detail: str = "", hint: Part | None = 
     """The verdict strip of an answer as it is stored and as the API gives it."""
     rules = [
         {
-            "mark": "ok" if rule["holds"] else "no" if rule["blocks"] else "note",
+            "mark": _mark(rule),
             "text": _sentence(rule["text"]),
             "number": rule["limit"],
             "deciding": not rule["holds"],
@@ -100,6 +100,13 @@ def hint_of(remedies: Iterable[Remedy | Mapping[str, Any]]) -> Part | None:
     """What would make an ask automatic, in sentences; None where nothing has to."""
     said = [remedy.sentence if isinstance(remedy, Remedy) else remedy["sentence"] for remedy in remedies]
     return {"text": " ".join(said)} if said else None
+
+
+def _mark(rule: Mapping[str, Any]) -> str:
+    """A tick is for what is within its number; what only the policy allows beyond it has a mark of its own."""
+    if rule["holds"]:
+        return "ok" if rule.get("within", True) else "allowed"
+    return "no" if rule["blocks"] else "note"
 
 
 def usual_wait(seats: Sequence[str]) -> timedelta | None:

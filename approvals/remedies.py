@@ -84,7 +84,8 @@ def _of_any_size(ask: Ask, standing: Standing, policy: Policy) -> Iterator[Remed
     limits = policy.thresholds_for(ask.offering, ask.environment, ask.flavor, ask.tier)
     seen = set()
     for rule in evaluate(least, standing, policy).rules:
-        if rule.holds or rule.code in seen:
+        # Who has no money left is beyond the soft stage, too: the first of both says it.
+        if rule.holds or rule.code in seen or (rule.code == "budget_soft" and "budget" in seen):
             continue
         seen.add(rule.code)
         at, then = _holds_from(rule.code, least, standing, policy)
@@ -138,7 +139,7 @@ def _not_measured(case: _Case) -> Remedy:
 def _of_budget(case: _Case) -> Remedy:
     month = case.rule.value[-1]
     if case.rule.code == "budget_soft":
-        state = f"more than {case.rule.bound} % of the budget of {month:%B} is set aside"
+        state = f"more than {case.rule.bound[0]} % of the budget of {month:%B} is set aside"
     elif case.rule.code == "budget_hours":
         state = f"the budget of {month:%B} has {case.rule.value[1]:,.0f} GPU-hours left"
     else:

@@ -111,6 +111,13 @@ class Rule(NamedTuple):
     blocks: bool = False
 
     @property
+    def within(self) -> bool:
+        """Whether its number is known and within the limit; a rule may hold without, because the policy allows that."""
+        if self.code == "budget_soft":
+            return bool(self.value[0] <= self.bound[0])
+        return self.holds and not (self.code == "use" and self.value[0] is None)
+
+    @property
     def text(self) -> str:
         """The number, in words."""
         return WORDS[self.code][0](self.value, self.bound)
@@ -171,13 +178,9 @@ def _budget(standing: Standing, limits: "Thresholds", parts: Mapping[date, Amoun
             yield Rule("budget_hours", enough, (part.gpu_hours, left.gpu_hours, month), left.gpu_hours_limit)
         if part.usd and left.usd_limit:
             used = 100 * (left.usd_limit - left.usd + part.usd) / left.usd_limit
-            close = used > left.soft_percent
-            yield Rule(
-                "budget_soft",
-                not close or limits.automatic_beyond_soft_budget,
-                (used, month),
-                left.soft_percent,
-            )
+            allowed = limits.automatic_beyond_soft_budget
+            holds = used <= left.soft_percent or allowed
+            yield Rule("budget_soft", holds, (used, month), (left.soft_percent, allowed))
 
 
 def _gpus(gpus: int, standing: Standing, limits: "Thresholds", total: Amount) -> Iterator[Rule]:
@@ -223,8 +226,11 @@ def count_of(number: int) -> str:
 
 
 def duration(length: timedelta) -> str:
-    """ "3 hours", "14 days", "14 days 1 h": hours begun count, so that nothing over a limit reads like the limit."""
-    hours = max(-(-int(length.total_seconds()) // 3600), 1)
+    """ "5 minutes", "3 hours", "14 days 1 h": what is begun counts, so that nothing over a limit reads like it."""
+    minutes = max(-(-int(length.total_seconds()) // 60), 1)
+    if minutes < 60:
+        return f"{minutes} minute{'s' if minutes > 1 else ''}"
+    hours = -(-int(length.total_seconds()) // 3600)
     if hours < 48:
         return f"{hours} hour{'s' if hours > 1 else ''}"
     days, rest = divmod(hours, 24)
@@ -233,7 +239,7 @@ def duration(length: timedelta) -> str:
 
 def _days_limit(_: Any, bound: Any) -> str:
     automatic, longest, too_long = bound
-    return f"never over {longest} days" if too_long else f"automatic up to {automatic} days"
+    return f"at most {longest} days, whoever approves" if too_long else f"automatic up to {automatic} days"
 
 
 def _use_text(value: Any, _: Any) -> str:
@@ -241,7 +247,7 @@ def _use_text(value: Any, _: Any) -> str:
     return (
         f"use of the {count_of(held)} held is not measured yet"
         if use is None
-        else f"{use:.0f} % of {held} in use"
+        else f"{use:.0f} % of the {count_of(held)} held in use"
     )
 
 
@@ -253,44 +259,65 @@ def _use_limit(value: Any, bound: Any) -> str:
     return f"more is automatic from {least} %"
 
 
+def _soft_limit(value: Any, bound: Any) -> str:
+    soft, allowed = bound
+    return (
+        f"over {soft} %, allowed by the policy"
+        if allowed and value[0] > soft
+        else f"people decide beyond {soft} %"
+    )
+
+
+def _reversible_text(value: Any, _: Any) -> str:
+    return "cannot be undone" if value is None else f"can be undone within {_minutes(value)}"
+
+
+def _minutes(number: int) -> str:
+    return f"{number} minute{'s' if number != 1 else ''}"
+
+
 Words = Callable[[Any, Any], str]
 WORDS: Mapping[str, tuple[Words, Words]] = {
-    "exists": (lambda v, b: f"{v} of {b} there are", lambda v, b: f"the cluster has {b}"),
-    "free": (lambda v, b: f"{v} free now", lambda v, b: f"{b[0]} needed of {b[1]}"),
-    "after": (lambda v, b: f"{max(v, 0)} stay free", lambda v, b: f"automatic while {b} stay free"),
+    "exists": (
+        lambda v, b: f"the cluster has {b}; this asks for {v}",
+        lambda v, b: "no more than the cluster has",
+    ),
+    "free": (lambda v, b: f"{v} free now", lambda v, b: f"{b[0]} needed"),
+    "after": (lambda v, b: f"{max(v, 0)} stay free", lambda v, b: f"automatic while at least {b} stay free"),
     "budget": (
-        lambda v, b: f"${v[0]:,.0f} of ${v[1]:,.0f} left in {v[2]:%b}", lambda v, b: f"budget ${b:,.0f}",
+        lambda v, b: f"${v[0]:,.0f} of the ${v[1]:,.0f} left in {v[2]:%B}",
+        lambda v, b: f"budget ${b:,.0f}",
     ),
     "budget_hours": (
-        lambda v, b: f"{v[0]:,.0f} of {v[1]:,.0f} GPU-hours left in {v[2]:%b}",
+        lambda v, b: f"{v[0]:,.0f} of the {v[1]:,.0f} GPU-hours left in {v[2]:%B}",
         lambda v, b: f"budget {b:,.0f} GPU-hours",
     ),
     "budget_soft": (
-        lambda v, b: f"{v[0]:.0f} % of {v[1]:%b}’s budget set aside then", lambda v, b: f"close from {b} %",
+        lambda v, b: f"{v[0]:.0f} % of the budget of {v[1]:%B} set aside with this",
+        _soft_limit,
     ),
     "days": (lambda v, b: duration(v), _days_limit),
     "gpus": (lambda v, b: count_of(v), lambda v, b: f"automatic up to {b}"),
     "gpu_hours": (lambda v, b: f"{v:,.0f} GPU-hours", lambda v, b: f"automatic up to {b:,}"),
     "money": (lambda v, b: f"${v:,.0f} in all", lambda v, b: f"automatic up to ${b:,.0f}"),
     "window": (
-        lambda v, b: f"{count_of(v[0])} within {v[1]} days", lambda v, b: f"automatic up to {b} of a team",
+        lambda v, b: f"{count_of(v[0])} within {v[1]} days",
+        lambda v, b: f"the team’s limit without people is {b}",
     ),
     "window_person": (
         lambda v, b: f"{count_of(v[0])} of one person within {v[1]} days",
-        lambda v, b: f"automatic up to {b} of a person",
+        lambda v, b: f"a person’s limit without people is {b}",
     ),
     "window_usd": (
-        lambda v, b: f"${v[0]:,.0f} within {v[1]} days", lambda v, b: f"automatic up to ${b:,.0f} of a team",
+        lambda v, b: f"${v[0]:,.0f} within {v[1]} days",
+        lambda v, b: f"the team’s limit without people is ${b:,.0f}",
     ),
     "window_usd_person": (
         lambda v, b: f"${v[0]:,.0f} of one person within {v[1]} days",
-        lambda v, b: f"automatic up to ${b:,.0f} of a person",
+        lambda v, b: f"a person’s limit without people is ${b:,.0f}",
     ),
     "use": (_use_text, _use_limit),
     "environment": (lambda v, b: f"{v} environment", lambda v, b: "automatic in " + (", ".join(b) or "none")),
-    "reversible": (
-        lambda v, b: "cannot be undone" if v is None else f"undone in {v} min",
-        lambda v, b: f"automatic up to {b} min",
-    ),
+    "reversible": (_reversible_text, lambda v, b: f"automatic up to {_minutes(b)}"),
     "gate": (lambda v, b: v, lambda v, b: "people always decide this"),
-}  # fmt: skip
+}

@@ -33,6 +33,10 @@ class RuleSerializer(serializers.Serializer[Any]):
 
     code = serializers.CharField()
     holds = serializers.BooleanField()
+    within = serializers.BooleanField(
+        required=False,
+        help_text="False where it holds only because the policy allows what is over its number or not measured yet.",
+    )
     text = serializers.CharField()
     limit = serializers.CharField()
     blocks = serializers.BooleanField()

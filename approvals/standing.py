@@ -216,6 +216,7 @@ def answer_of(evaluation: Evaluation) -> dict[str, Any]:
             {
                 "code": rule.code,
                 "holds": rule.holds,
+                "within": rule.within,
                 "text": rule.text,
                 "limit": rule.limit,
                 "blocks": rule.blocks,

@@ -9,7 +9,7 @@ from notices.rendering import MARKS, Entry
 
 ADAPTIVE = "application/vnd.microsoft.card.adaptive"
 SCHEMA = "http://adaptivecards.io/schemas/adaptive-card.json"
-COLORS = {"ok": "Good", "no": "Attention", "note": "Warning"}
+COLORS = {"ok": "Good", "no": "Attention", "note": "Warning", "allowed": "Default"}
 LONGEST_HEADER = 150
 LONGEST_SECTION = 3000
 MOST_FIELDS = 10

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-MARKS = ("ok", "no", "note")
+MARKS = ("ok", "no", "note", "allowed")
 LONGEST_TITLE = 150
 LONGEST_SENTENCE = 1000
 LONGEST_WORDS = 200

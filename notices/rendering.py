@@ -7,7 +7,7 @@ from html import escape
 
 from notices.message import LONGEST_TITLE, Message, one_line
 
-MARKS = {"ok": "✓", "no": "✕", "note": "!"}
+MARKS = {"ok": "✓", "no": "✕", "note": "!", "allowed": "i"}
 # A mail brings its looks along: programs that show mail load no style sheet.
 FONT = "font-family:-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif"
 SOFT = "color:#5b6570"

@@ -165,7 +165,7 @@ THRESHOLDS: Mapping[str, str] = {
     "window_usd_team": "USD that the policy approves for a team within the window, for any offering, this included.",
     "window_usd_person": "USD that the policy approves for a person within the window, in all their teams.",
     "automatic_environments": "Environments in which the policy approves.",
-    "automatic_beyond_soft_budget": "Whether the policy still approves once a budget is past its soft stage.",
+    "automatic_beyond_soft_budget": "Whether the policy still approves what goes beyond the soft stage of a budget.",
     "least_use_percent": "Percent of what is held that must be in use before more is automatic; 0 asks for none.",
     "automatic_when_unmeasured": "Whether what is not measured yet counts as used.",
     "use_after_hours": "Hours that GPUs are held before their use counts as measured.",

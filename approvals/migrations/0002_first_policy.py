@@ -15,7 +15,7 @@ FIRST = {
         "window_gpus_team": 6,
         "window_gpus_person": 6,
         "automatic_environments": ["dev", "test"],
-        "automatic_beyond_soft_budget": True,
+        "automatic_beyond_soft_budget": False,
         "least_use_percent": 50,
         "automatic_when_unmeasured": True,
         "keep_free_gpus": 0,

@@ -27,6 +27,7 @@ STATE_ICONS = {
 }
 MARKS = {
     "ok": ("good", "check", "Fine"),
+    "allowed": ("past", "info", "Allowed"),
     "no": ("bad", "x", "Not allowed"),
     "note": ("waiting", "triangle-alert", "Note"),
 }
@@ -56,7 +57,7 @@ def state_badge(tone: str, word: str, events: Sequence[Part] = ()) -> Context:
 
 @register.inclusion_tag("parts/rule_mark.html")
 def rule_mark(mark: str) -> Context:
-    """✓ ✕ ! of a rule: `ok`, `no` or `note`, spoken as a word."""
+    """✓ ✕ ! i of a rule: `ok`, `no`, `note` or `allowed`, spoken as a word."""
     tone, name, label = MARKS[mark]
     return {"tone": tone, "name": name, "label": label}
 

@@ -50,7 +50,7 @@ def test_hours_and_the_soft_stage_are_set_with_it_and_none_is_a_limit_too(
     client.force_login(scene.priya)
     sent = {"month": month, "limit_usd": "900", "gpu_hours_limit": "500.5", "soft_percent": "60"}
     said = client.post(URL, sent, follow=True).content.decode()
-    assert "is $900.00 and 500.5 GPU-hours, close from 60 % on." in said
+    assert "is $900.00 and 500.5 GPU-hours, people decide beyond 60 %." in said
     assert 'value="500.50"' in client.get(f"{URL}?month={month[:7]}").content.decode()
     client.post(URL, {"month": month, "limit_usd": "800", "gpu_hours_limit": "", "soft_percent": ""})
     row = Budget.objects.get(team=scene.team)

@@ -207,7 +207,7 @@ def test_gpus_that_are_gone_by_now_are_a_conflict(scene: Scene) -> None:
     Flavor.objects.update(allocated=20)
     refused = refusal(lambda: approve(request.pk, by=scene.priya, expected_version=1, now=NOW))
     assert (refused.code, refused.message) == (
-        "not_enough_free", "Not possible now: 4 free now, 5 needed of 24.",
+        "not_enough_free", "Not possible now: 4 free now, 5 needed.",
     )  # fmt: skip
     assert (fresh(request).state, votes(request), request.evaluations.count()) == ("waiting", [], 1)
     assert approve(request.pk, by=scene.priya, expected_version=1, count=4, now=NOW).approved_count == 4

@@ -91,11 +91,12 @@ CASES: Mapping[str, tuple[Ask, Standing, Verdict]] = {
     "production": (ask(environment="production"), standing(), people("environment")),
     "an environment nobody knows": (ask(environment="Dev"), standing(), people("environment")),
     "what has no environment": (ask(environment=""), standing(), AUTOMATIC),
-    "exactly the budget": (ask(), standing(budget=budget(72)), AUTOMATIC),
-    "a cent above the budget": (ask(), standing(budget=budget("71.99")), people("budget")),
+    "exactly the budget": (ask(), standing(budget=budget(72, soft=100)), AUTOMATIC),
+    "a cent above the budget": (ask(), standing(budget=budget("71.99", soft=100)), people("budget", "budget_soft")),
     "no budget known": (ask(), standing(budget={}), people("budget")),
     "a budget too small in both months": (
-        ask(length=14 * DAY), standing(budget=budget(1)), people("budget", "budget")
+        ask(length=14 * DAY), standing(budget=budget(1, 1, soft=100)),
+        people("budget", "budget_soft", "budget", "budget_soft")
     ),
     "what is held and not measured": (ask(), standing(held_gpus=20), AUTOMATIC),
     "what is held and stands idle": (
@@ -121,17 +122,27 @@ def test_an_answer_holds_every_rule_with_its_number_and_its_limit() -> None:
         ("days", False, "15 days", "automatic up to 14 days"),
         ("gpus", False, "3 GPUs", "automatic up to 2"),
         ("gpu_hours", False, "1,080 GPU-hours", "automatic up to 700"),
-        ("exists", True, "3 of 24 there are", "the cluster has 24"),
-        ("free", True, "24 free now", "3 needed of 24"),
-        ("budget", True, "$756 of $50,000 left in Nov", "budget $60,000"),
-        ("budget_soft", True, "18 % of Nov’s budget set aside then", "close from 80 %"),
-        ("budget", True, "$324 of $50,000 left in Dec", "budget $60,000"),
-        ("budget_soft", True, "17 % of Dec’s budget set aside then", "close from 80 %"),
-        ("window", True, "3 GPUs within 7 days", "automatic up to 6 of a team"),
-        ("window_person", True, "3 GPUs of one person within 7 days", "automatic up to 6 of a person"),
+        ("exists", True, "the cluster has 24; this asks for 3", "no more than the cluster has"),
+        ("free", True, "24 free now", "3 needed"),
+        ("budget", True, "$756 of the $50,000 left in November", "budget $60,000"),
+        (
+            "budget_soft",
+            True,
+            "18 % of the budget of November set aside with this",
+            "people decide beyond 80 %",
+        ),
+        ("budget", True, "$324 of the $50,000 left in December", "budget $60,000"),
+        (
+            "budget_soft",
+            True,
+            "17 % of the budget of December set aside with this",
+            "people decide beyond 80 %",
+        ),
+        ("window", True, "3 GPUs within 7 days", "the team’s limit without people is 6"),
+        ("window_person", True, "3 GPUs of one person within 7 days", "a person’s limit without people is 6"),
         ("money", True, "$1,080 in all", "automatic up to $1,500"),
         ("environment", True, "dev environment", "automatic in dev, test"),
-        ("reversible", True, "undone in 1 min", "automatic up to 10 min"),
+        ("reversible", True, "can be undone within 1 minute", "automatic up to 10 minutes"),
     ]
 
 
@@ -150,7 +161,7 @@ def test_an_answer_holds_every_rule_with_its_number_and_its_limit() -> None:
         ),
         (ask(3), "Platform leads decide."),
         (ask(8), "Platform leads, then engineering leadership decide."),
-        (ask(25), "Not possible as it stands: 25 of 24 there are."),
+        (ask(25), "Not possible as it stands: the cluster has 24; this asks for 25."),
         (ask(length=91 * DAY), "Not possible as it stands: 91 days."),
     ],
 )
@@ -168,7 +179,7 @@ def test_the_nearest_automatic_ask_keeps_as_many_gpus_and_as_long_as_it_can() ->
     many = ask(1000, gpus_each=0, usd_per_hour_each=Decimal("0.125"))
     fits = nearest_automatic(many, standing(recent_team_usd=Decimal(4428)), DEFAULT)
     assert fits == replace(many, count=24, until=NOW + DAY)
-    assert nearest_automatic(ask(length=14 * DAY), standing(budget=budget(100)), DEFAULT) == ask(
+    assert nearest_automatic(ask(length=14 * DAY), standing(budget=budget(100, soft=100)), DEFAULT) == ask(
         length=4 * DAY
     )
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -308,3 +309,24 @@ def test_drafts_do_not_pile_up(scene: Scene) -> None:
         for _ in range(policy_actions.MOST_DRAFTS)
     )
     assert refused(lambda: policy_actions.draft(by=scene.priya, now=NOW)).code == "too_many"
+
+
+def test_what_was_shipped_and_never_changed_gets_people_beyond_the_soft_stage() -> None:
+    successor_of = import_module("approvals.migrations.0009_people_decide_beyond_the_soft_stage").successor_of
+    old = usual(automatic_beyond_soft_budget=True)
+    assert successor_of(1, old) == usual(automatic_beyond_soft_budget=False)
+    assert successor_of(1, usual()) is None
+    assert successor_of(2, old) is None
+
+
+def test_only_what_is_shipped_comes_into_force_without_two_people(scene: Scene) -> None:
+    fields = {"number": 2, "document": usual(), "active_from": NOW, "why": "An upgrade."}
+    with pytest.raises(IntegrityError, match="two_people_put_a_policy_in_force"), transaction.atomic():
+        PolicyVersion.objects.create(**fields)
+    with pytest.raises(IntegrityError, match="two_people_put_a_policy_in_force"), transaction.atomic():
+        PolicyVersion.objects.create(**fields, shipped=True, activated_by=scene.priya)
+    assert PolicyVersion.objects.create(**fields, shipped=True).policy == Policy()
+
+
+def test_the_first_policy_says_what_the_product_ships(db: None) -> None:
+    assert PolicyVersion.objects.get(number=1).policy == Policy()

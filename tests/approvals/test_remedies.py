@@ -29,7 +29,6 @@ IDLE = {"held_gpus": 4, "use_percent": Decimal(12)}
 NOVEMBER, DECEMBER = (datetime(2026, month, 1, tzinfo=UTC).date() for month in (11, 12))
 SPENT = {**budget(), NOVEMBER: budget(0, 4_000)[NOVEMBER]}
 CLOSE = {**budget(), NOVEMBER: budget(100, 4_000)[NOVEMBER]}
-STRICT = {"automatic_beyond_soft_budget": False}
 
 
 class Case(NamedTuple):
@@ -108,7 +107,7 @@ CASES: Mapping[str, Case] = {
     "a budget past its soft stage": Case(
         ask(),
         standing(budget=CLOSE),
-        STRICT,
+        {},
         "Nothing of any size is automatic while more than 80 % of the budget of November is set aside, until a "
         "platform lead raises it. It is from Tue 1 Dec, 00:00 on, when the budget of December begins.",
         datetime(2026, 12, 1, tzinfo=UTC),

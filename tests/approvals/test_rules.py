@@ -6,11 +6,14 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import given
 
 from approvals.document import Policy, Thresholds
 from approvals.policy import evaluate
+from approvals.presenting import verdict
 from approvals.rules import WORDS, Ask, Rule, Standing, count_of, duration
-from tests.approvals.asks import DAY, NOW, ask, budget, standing
+from approvals.standing import answer_of
+from tests.approvals.asks import ASKS, DAY, MILD, NOW, POLICIES, STANDINGS, ask, budget, standing
 
 SECOND = timedelta(seconds=1)
 CENT = Decimal("0.01")
@@ -35,25 +38,25 @@ def of(
 
 
 EDGES: Mapping[str, Edge] = {
-    "exists": Edge(of(24), of(25), "25 of 24 there are", "the cluster has 24", blocks=True),
+    "exists": Edge(of(24), of(25), "the cluster has 24; this asks for 25", "no more than the cluster has", blocks=True),
     "free": Edge(
-        of(2, known=standing(free_gpus=2)), of(3, known=standing(free_gpus=2)), "2 free now", "3 needed of 24"
+        of(2, known=standing(free_gpus=2)), of(3, known=standing(free_gpus=2)), "2 free now", "3 needed"
     ),
     "after": Edge(
         of(1, known=standing(free_gpus=5)), of(2, known=standing(free_gpus=5)), "3 stay free",
-        "automatic while 4 stay free", {"keep_free_gpus": 4},
+        "automatic while at least 4 stay free", {"keep_free_gpus": 4},
     ),
     "budget": Edge(
         of(known=standing(budget=budget(72, 500))), of(known=standing(budget=budget(72 - CENT, 500))),
-        "$72 of $72 left in Nov", "budget $500",
+        "$72 of the $72 left in November", "budget $500",
     ),
     "budget_hours": Edge(
         of(known=standing(budget=budget(hours=(72, 900)))), of(known=standing(budget=budget(hours=(71, 900)))),
-        "72 of 71 GPU-hours left in Nov", "budget 900 GPU-hours",
+        "72 of the 71 GPU-hours left in November", "budget 900 GPU-hours",
     ),
     "budget_soft": Edge(
         of(known=standing(budget=budget(92, 100))), of(known=standing(budget=budget(91, 100))),
-        "81 % of Nov’s budget set aside then", "close from 80 %", {"automatic_beyond_soft_budget": False},
+        "81 % of the budget of November set aside with this", "people decide beyond 80 %",
     ),
     "days": Edge(
         of(length=14 * DAY), of(length=14 * DAY + SECOND), "14 days 1 h", "automatic up to 14 days"
@@ -69,30 +72,32 @@ EDGES: Mapping[str, Edge] = {
     ),
     "window": Edge(
         of(2, known=standing(recent_team_gpus=4)), of(2, known=standing(recent_team_gpus=5)),
-        "7 GPUs within 7 days", "automatic up to 6 of a team",
+        "7 GPUs within 7 days", "the team’s limit without people is 6",
     ),
     "window_person": Edge(
         of(2, known=standing(recent_person_gpus=4)), of(2, known=standing(recent_person_gpus=5)),
-        "7 GPUs of one person within 7 days", "automatic up to 6 of a person",
+        "7 GPUs of one person within 7 days", "a person’s limit without people is 6",
     ),
     "window_usd": Edge(
         of(known=standing(recent_team_usd=Decimal(4428))), of(known=standing(recent_team_usd=Decimal("4428.01"))),
-        "$4,500 within 7 days", "automatic up to $4,500 of a team",
+        "$4,500 within 7 days", "the team’s limit without people is $4,500",
     ),
     "window_usd_person": Edge(
         of(known=standing(recent_person_usd=Decimal(428))), of(known=standing(recent_person_usd=Decimal(429))),
-        "$501 of one person within 7 days", "automatic up to $500 of a person",
+        "$501 of one person within 7 days", "a person’s limit without people is $500",
         {"window_usd_person": Decimal(500)},
     ),
     "use": Edge(
         of(known=standing(held_gpus=4, use_percent=Decimal(50))),
-        of(known=standing(held_gpus=4, use_percent=Decimal(49))), "49 % of 4 in use", "more is automatic from 50 %",
+        of(known=standing(held_gpus=4, use_percent=Decimal(49))), "49 % of the 4 GPUs held in use",
+        "more is automatic from 50 %",
     ),
     "environment": Edge(
         of(environment="test"), of(environment="production"), "production environment", "automatic in dev, test"
     ),
     "reversible": Edge(
-        of(reversible_minutes=10), of(reversible_minutes=11), "undone in 11 min", "automatic up to 10 min"
+        of(reversible_minutes=10), of(reversible_minutes=11), "can be undone within 11 minutes",
+        "automatic up to 10 minutes"
     ),
     "gate": Edge(of(), of(decided_by_people=True, name="GPUs"), "GPUs", "people always decide this"),
 }  # fmt: skip
@@ -121,7 +126,7 @@ def test_a_rule_holds_at_its_limit_and_not_one_above_it(code: str) -> None:
 def test_over_the_longest_time_nobody_can_approve() -> None:
     rule = judged(of(length=90 * DAY + SECOND), {}, "days")
     assert rule is not None
-    assert (rule.blocks, rule.text, rule.limit) == (True, "90 days 1 h", "never over 90 days")
+    assert (rule.blocks, rule.text, rule.limit) == (True, "90 days 1 h", "at most 90 days, whoever approves")
 
 
 @pytest.mark.parametrize(
@@ -149,7 +154,7 @@ def test_use_counts_from_the_hour_and_the_sample_that_the_policy_names() -> None
     known = standing(held_gpus=1, use_percent=Decimal(0), held_since=NOW - timedelta(hours=2), use_samples=5)
     rule = judged(of(known=known), {"use_after_hours": 2, "use_after_samples": 5}, "use")
     assert rule is not None
-    assert (rule.holds, rule.text) == (False, "0 % of 1 in use")
+    assert (rule.holds, rule.text) == (False, "0 % of the 1 GPU held in use")
 
 
 SILENT: Mapping[str, tuple[tuple[Ask, Standing], Mapping[str, Any]]] = {
@@ -191,7 +196,9 @@ def test_what_is_not_known_is_no_budget() -> None:
 @pytest.mark.parametrize(
     ("length", "words"),
     [
-        (timedelta(minutes=5), "1 hour"),
+        (timedelta(minutes=5), "5 minutes"),
+        (timedelta(seconds=5), "1 minute"),
+        (timedelta(minutes=59, seconds=1), "1 hour"),
         (timedelta(hours=1), "1 hour"),
         (timedelta(hours=47), "47 hours"),
         (timedelta(hours=47, seconds=1), "2 days"),
@@ -205,3 +212,38 @@ def test_a_length_is_said_as_people_say_it(length: timedelta, words: str) -> Non
 
 def test_one_gpu_is_not_several() -> None:
     assert [count_of(number) for number in (0, 1, 2, 1_000)] == ["0 GPUs", "1 GPU", "2 GPUs", "1,000 GPUs"]
+
+
+def test_a_budget_beyond_its_soft_stage_goes_to_people_unless_the_policy_allows_it_and_is_never_ticked() -> (
+    None
+):
+    beyond = of(known=standing(budget=budget(91, 100)))
+    rule = judged(beyond, {"automatic_beyond_soft_budget": True}, "budget_soft")
+    assert rule is not None
+    assert (rule.holds, rule.within, rule.limit) == (True, False, "over 80 %, allowed by the policy")
+    rule = judged(beyond, {}, "budget_soft")
+    assert rule is not None
+    assert (rule.holds, rule.within, rule.limit) == (False, False, "people decide beyond 80 %")
+
+
+def test_what_is_not_measured_holds_without_being_within() -> None:
+    rule = judged(of(known=standing(held_gpus=1)), {}, "use")
+    assert rule is not None
+    assert (rule.holds, rule.within) == (True, False)
+
+
+@given(ASKS, STANDINGS, POLICIES | MILD)
+def test_what_is_within_its_number_holds(asked: Ask, known: Standing, policy: Policy) -> None:
+    assert all(rule.holds or not rule.within for rule in evaluate(asked, known, policy).rules)
+
+
+def test_only_what_is_within_its_number_has_a_tick() -> None:
+    known = of(known=standing(budget=budget(91, 100), held_gpus=1))
+    policy = Policy(thresholds=Thresholds(automatic_beyond_soft_budget=True))
+    answer = answer_of(evaluate(*known, policy))
+    marks = {
+        rule["code"]: shown["mark"]
+        for rule, shown in zip(answer["rules"], verdict(answer)["rules"], strict=True)
+    }
+    assert answer["outcome"] == "automatic"
+    assert (marks["budget_soft"], marks["use"], marks["budget"]) == ("allowed", "allowed", "ok")

@@ -112,7 +112,7 @@ def test_each_ask_that_differs_names_the_rule_with_both_limits(scene: Scene) -> 
     assert [each.because for each in less.differing] == ["2 GPUs: automatic up to 2 → automatic up to 1"]
     never = replay(scene, but(longest_days=2, automatic_days=2)).past
     assert {each.because for each in never.differing} == {
-        "3 days: automatic up to 14 days → never over 2 days"
+        "3 days: automatic up to 14 days → at most 2 days, whoever approves"
     }
 
 
@@ -156,8 +156,8 @@ def test_another_window_counts_what_was_granted_in_it_again(scene: Scene) -> Non
     found = replay(scene, but(window_days=30, window_gpus_team=2, window_gpus_person=None)).past
     assert found.counts == {(AUTOMATIC, AUTOMATIC): 1, (AUTOMATIC, PEOPLE): 2}
     assert [each.because for each in found.differing] == [
-        "4 GPUs within 30 days: automatic up to 6 of a team → automatic up to 2 of a team",
-        "6 GPUs within 30 days: automatic up to 6 of a team → automatic up to 2 of a team",
+        "4 GPUs within 30 days: the team’s limit without people is 6 → the team’s limit without people is 2",
+        "6 GPUs within 30 days: the team’s limit without people is 6 → the team’s limit without people is 2",
     ]
     person = replay(scene, but(window_days=30, window_gpus_team=9, window_gpus_person=4)).past
     assert person.counts == {(AUTOMATIC, AUTOMATIC): 2, (AUTOMATIC, PEOPLE): 1}
@@ -186,7 +186,7 @@ def test_a_window_of_money_is_replayed_also_on_asks_that_were_stored_before_ther
     draft = but(window_usd_team=Decimal(288), window_usd_person=None)
     found = replay(scene, draft).past
     assert [each.because for each in found.differing] == [
-        "$432 within 7 days: automatic up to $4,500 of a team → automatic up to $288 of a team"
+        "$432 within 7 days: the team’s limit without people is $4,500 → the team’s limit without people is $288"
     ]
     for row in Evaluation.objects.all():
         known = {key: value for key, value in row.inputs["standing"].items() if not key.endswith("_usd")}
@@ -196,7 +196,7 @@ def test_a_window_of_money_is_replayed_also_on_asks_that_were_stored_before_ther
     again = replay(scene, draft).past
     assert again.counts == {(AUTOMATIC, AUTOMATIC): 2 + 2, (AUTOMATIC, PEOPLE): 1 + 1}
     assert [each.because for each in again.differing[1:]] == [
-        "$432 within 7 days: no limit → automatic up to $288 of a team"
+        "$432 within 7 days: no limit → the team’s limit without people is $288"
     ]
 
 
