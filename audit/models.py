@@ -1,6 +1,6 @@
 """What happened: append-only, numbered without gaps, each event holding the hash of the one before."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Self
 
 from django.db import models
@@ -105,7 +105,33 @@ class Head(models.Model):
         return str(self.seq)
 
 
+class Anchor(models.Model):
+    """The head of one day, signed, and where copies of it were left: whoever rewrites the log does not reach those."""
+
+    day = models.DateField(primary_key=True)
+    seq = models.BigIntegerField()
+    text = models.TextField()
+    mailed_at = models.DateTimeField(null=True)
+    stored_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["day"]
+        constraints = [
+            models.CheckConstraint(condition=models.Q(seq__gte=1), name="an_anchor_holds_an_event"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.day} event {self.seq}"
+
+
 def links(*, batch: int = 2000) -> Iterator[chain.Link]:
     """Every event as a link, oldest first, without holding them all."""
     for event in Event.objects.order_by("seq").iterator(chunk_size=batch):
         yield event.link()
+
+
+def verify(*, known: Iterable[chain.Known] = ()) -> chain.Verdict:
+    """Walk the whole log, and compare it with its head and with what else is known of it."""
+    # The head first: what is written meanwhile is newer.
+    head = Head.objects.filter(pk=1, seq__gt=0).values_list("seq", "hash").first()
+    return chain.verify(links(), known=[*known, *([chain.Known(*head)] if head else [])])

@@ -56,6 +56,11 @@ SCHEDULE = {
         "schedule": 3600.0,
         "options": {"expires": 3600},
     },
+    "anchor the audit log": {
+        "task": "portal.tasks.anchor_audit_log",
+        "schedule": 900.0,
+        "options": {"expires": 900},
+    },
     "check what must always hold": {
         "task": "portal.tasks.check_invariants",
         "schedule": crontab(hour=3, minute=17),

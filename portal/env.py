@@ -36,6 +36,7 @@ class Environment(BaseSettings):
     )
 
     database_url: SecretStr
+    migrate_database_url: SecretStr | None = None
     broker_url: SecretStr
     cache_url: SecretStr
 
@@ -55,6 +56,8 @@ class Environment(BaseSettings):
     mail_from: str = "Quartermaster <quartermaster@localhost>"
     mail_tls: Literal["starttls", "tls", "none"] = "starttls"
     webhook_hosts_allowed: list[str] = Field(default_factory=list)
+    anchor_mail: list[str] = Field(default_factory=list)
+    anchor_dir: Path | None = None
 
     request_seconds: float = Field(default=20, gt=0, le=600)
     session_hours: int = Field(default=8, ge=1, le=24 * 7)

@@ -1,8 +1,10 @@
 """What the whole installation does by the clock."""
 
 from celery import shared_task
+from django.conf import settings
 
-from audit import clock
+from audit import anchors, clock
+from notices.outside import outside
 from portal.invariants.checking import check, tell
 
 
@@ -10,3 +12,14 @@ from portal.invariants.checking import check, tell
 def check_invariants() -> None:
     """Check every promise against the database and the clusters, and tell the audit log of what does not hold."""
     tell(check(now=clock.now()))
+
+
+@shared_task(name="portal.tasks.anchor_audit_log")
+def anchor_audit_log() -> None:
+    """Sign the head of the log once a day, and leave copies of it where the portal's operators cannot rewrite it."""
+    away = outside()
+    anchors.leave(
+        anchors.Ways(mail=away.mail, to=tuple(settings.ENV.anchor_mail), folder=settings.ENV.anchor_dir),
+        log=settings.PUBLIC_URL,
+        now=clock.now(),
+    )

@@ -23,6 +23,10 @@ SETTINGS: Mapping[str, str] = {
     "fleet_file": "A JSON file with clusters and flavors that are added or changed at each start; empty for none.",
     "kubeconfig_dir": "The folder with the kubeconfig files of the fleet; a cluster names a file in it.",
     "database_url": "`postgresql://user:password@host:5432/name`, or `sqlite:////path` for one machine.",
+    "migrate_database_url": (
+        "The login that owns the tables, for `manage.py migrate` alone, which then grants the login of "
+        "`QM_DATABASE_URL` what it needs. Empty: that login migrates, too."
+    ),
     "broker_url": "`redis://:password@host:6379/0`, or `filesystem:///path` for one machine.",
     "cache_url": (
         "`redis://:password@host:6379/1`, or `file:///path` for one machine. Rate limits are counted here. "
@@ -50,6 +54,14 @@ SETTINGS: Mapping[str, str] = {
     "request_seconds": "Seconds that a request's headers, and then its body, may take to arrive.",
     "session_hours": "Hours without work after which a session ends; whatever its person does starts them anew.",
     "session_limit_hours": "Hours after signing in at which a session ends whatever was done in it.",
+    "anchor_mail": (
+        "JSON list of addresses outside the platform that get the signed head of the audit log once a day. "
+        "[How to check it](../how-to/verify-the-audit-log.md)."
+    ),
+    "anchor_dir": (
+        "A folder for the same, one file a day, which nobody who runs the portal can change afterwards, such as a "
+        "mounted object store with retention."
+    ),
     "retention_days": "Days for which what a leaving team had on a cluster is kept, unless its departure says others.",
     "monthly_budget_usd": "The monthly budget in USD of a team that nobody has set one for.",
     "trusted_proxies": "Networks of the proxies in front, as a JSON list: whom they name in `X-Forwarded-For` is who "

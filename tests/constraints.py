@@ -42,7 +42,7 @@ from accounts.models import (
 )
 from allocations.models import Allocation, Budget, UseDay
 from approvals.models import Comment, Request
-from audit.models import Event, Head
+from audit.models import Anchor, Event, Head
 from fleet.models import Cluster, Flavor
 from onboarding.models import Onboarding
 from provisioning.models import Tenancy
@@ -146,6 +146,7 @@ NAMED: Mapping[str, Attack] = {
     "an_event_is_of_a_known_kind": lambda w: add(event(kind="whatever")),
     "events_are_numbered_from_one": lambda w: add(event(seq=0)),
     "there_is_one_head": lambda w: add(Head(id=2)),
+    "an_anchor_holds_an_event": lambda w: add(Anchor(day=NOW.date(), seq=0, text="x")),
     "one_account_per_person": lambda w: only(w.scene.mallory).update(tid=w.scene.ada.tid, oid=w.scene.ada.oid),
     "a_role_is_held_once": lambda w: add(RoleHeld(user=w.scene.ada, role="data_scientist")),
     "a_known_role_is_held": lambda w: RoleHeld.objects.filter(user=w.scene.ada).update(role="owner"),

@@ -24,7 +24,8 @@ SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE)["services"]
 PORTAL = {"web", "worker", "beat", "migrate"}
 ENVIRONMENT: dict[str, str] = SERVICES["web"]["environment"]
 REQUIRED = {
-    "QM_KUBECONFIGS", "QM_PUBLIC_URL", "QM_ALLOWED_HOSTS", "POSTGRES_PASSWORD", "REDIS_PASSWORD", "QM_ROLE_GROUPS",
+    "QM_KUBECONFIGS", "QM_PUBLIC_URL", "QM_ALLOWED_HOSTS", "POSTGRES_PASSWORD", "POSTGRES_OWNER_PASSWORD",
+    "POSTGRES_APP_PASSWORD", "REDIS_PASSWORD", "QM_ROLE_GROUPS",
     *(f"QM_ENTRA_{name}" for name in ("AUTHORITY", "TENANT_ID", "CLIENT_ID")),
 }  # fmt: skip
 # Empty where a file holds them: Compose cannot see that file, so the portal is who refuses to start without it.
@@ -34,6 +35,7 @@ NOT_PASSED = {
     "QM_DEMO": "is for the demo alone",
     "QM_DATA_DIR": "is a folder of the image",
     "QM_SIGN_IN_ORIGIN": "is empty with Entra ID",
+    "QM_MIGRATE_DATABASE_URL": "is the service's that migrates, and nobody else's",
 }
 # What Compose itself decides.
 FIXED = {
@@ -144,6 +146,19 @@ def test_each_lasting_service_has_a_health_check(name: str) -> None:
 @pytest.mark.parametrize("name", ["postgres", "redis"])
 def test_the_stores_are_not_reachable_from_outside(name: str) -> None:
     assert "ports" not in SERVICES[name]
+
+
+def test_only_the_service_that_migrates_knows_the_login_that_owns_the_tables() -> None:
+    owner, app = "//quartermaster_owner:", "//quartermaster_app:"
+    assert owner in SERVICES["migrate"]["environment"]["QM_MIGRATE_DATABASE_URL"]
+    for name in PORTAL:
+        assert app in SERVICES[name]["environment"]["QM_DATABASE_URL"], name
+        assert (owner in str(SERVICES[name]["environment"])) == (name == "migrate"), name
+    assert SERVICES["postgres"]["environment"]["POSTGRES_USER"] == "postgres"
+    assert (
+        "./deploy/postgres/roles.sql:/docker-entrypoint-initdb.d/roles.sql:ro"
+        in SERVICES["postgres"]["volumes"]
+    )
 
 
 @pytest.mark.parametrize("name", ["database", "broker"])

@@ -11,9 +11,8 @@ from django.db.models import Count
 from accounts.models import Idempotency
 from allocations.models import Allocation
 from approvals.models import Request
-from audit.chain import verify
 from audit.events import Kind
-from audit.models import Event, Head, links
+from audit.models import Event, Head, verify
 from portal.invariants.findings import Finding
 
 GUARDS = ("audit_event_no_change", "audit_event_no_truncate")
@@ -28,12 +27,12 @@ BACKUP = "Compare with a backup, and tell the developers."
 
 def log_is_whole(now: datetime) -> Iterator[Finding]:
     """I5: no gap, no change, nothing cut off, guarded by the database, and an event for each change."""
-    verdict = verify(links())
+    verdict = verify()
     if verdict.broken_at is not None:
         yield Finding("I5", f"event {verdict.broken_at}", verdict.reason, RESTORE)
-    newest = Event.objects.order_by("-seq").values_list("seq", "hash").first() or (0, None)
-    head = Head.objects.filter(pk=1).values_list("seq", "hash").first() or (0, None)
-    if newest[0] != head[0] or (newest[0] and newest[1] != head[1]):
+    newest = Event.objects.order_by("-seq").values_list("seq").first() or (0,)
+    head = Head.objects.filter(pk=1).values_list("seq").first() or (0,)
+    if newest[0] > head[0]:
         yield Finding("I5", f"event {newest[0]}", f"The newest event should be number {head[0]}.", RESTORE)
     for guard in GUARDS:
         if not _stands(guard):

@@ -147,7 +147,7 @@ PLANTED: dict[str, tuple[str, str, Callable[[], object]]] = {
     "an event was changed": ("I5", "was changed", lambda: plain("UPDATE audit_event SET details = '{}' WHERE seq = 2")),
     "an event is missing": ("I5", "is missing", lambda: plain("DELETE FROM audit_event WHERE seq = 3")),
     "the newest events were cut off": (
-        "I5", "The newest event should be",
+        "I5", "the newest that is known, is missing",
         lambda: plain("DELETE FROM audit_event WHERE seq = (SELECT max(seq) FROM audit_event)"),
     ),
     "the log's trigger is off": (

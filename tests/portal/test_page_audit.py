@@ -9,6 +9,7 @@ from audit.events import Kind
 from audit.log import record, refuse
 from audit.models import Event
 from tests import factories
+from tests.calling import Caller
 
 pytestmark = pytest.mark.django_db
 
@@ -97,6 +98,20 @@ def test_a_broken_chain_names_the_event(client: Client) -> None:
     client.force_login(factories.person("Sam", Role.AUDITOR))
     client.post("/audit/check")
     assert "The chain is broken at event 2" in text(client, "/audit/")
+
+
+def test_events_that_were_cut_off_at_the_end_are_noticed_by_page_and_api(client: Client) -> None:
+    happen(5)
+    with connection.cursor() as cursor:
+        cursor.execute("SET session_replication_role = replica")
+        cursor.execute("DELETE FROM audit_event WHERE seq > 3")
+        cursor.execute("SET session_replication_role = DEFAULT")
+    auditor = factories.person("Sam", Role.AUDITOR)
+    client.force_login(auditor)
+    client.post("/audit/check")
+    assert "Events 4 to 5, the newest that are known, are missing." in text(client, "/audit/")
+    verdict = Caller(auditor).get("events/verify/").json()
+    assert (verdict["checked"], verdict["broken_at"]) == (3, 4)
 
 
 def test_others_may_not_check_it(client: Client) -> None:
