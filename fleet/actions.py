@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, models, transaction
 
 from accounts.models import Team, User
-from accounts.refusals import BadInput, Conflict, NoRight
+from accounts.refusals import BadInput, Conflict, NoRight, Stale
 from accounts.roles import Permission
 from audit.actors import Actor
 from audit.events import Kind
@@ -163,6 +163,59 @@ def change_flavor(flavor_id: int, *, values: Mapping[str, Any], by: User | Actor
             **_plain(changed),
         )  # fmt: skip
     return flavor
+
+
+@transaction.atomic
+def accept_identity(cluster_id: int, *, found: str, by: User) -> Cluster:
+    """Have this cluster be the API server that its kubeconfig leads to now; the next look goes on there.
+
+    `found` is what was seen, so that nobody accepts a third one. Raises NoRight, Conflict or Stale.
+    """
+    actor = _manages_clusters(by)
+    cluster = _locked(cluster_id)
+    if not cluster.identity_found:
+        raise Conflict("The kubeconfig leads where it always led.", code="nothing_to_accept")
+    if found != cluster.identity_found:
+        raise Stale("The kubeconfig leads somewhere else by now. Look again.", code="stale")
+    before, cluster.identity, cluster.identity_found = cluster.identity, found, ""
+    try:
+        with transaction.atomic():
+            cluster.save(update_fields=["identity", "identity_found"])
+    except IntegrityError as error:
+        raise Conflict(
+            "This API server is registered as another cluster.", code="registered_twice"
+        ) from error
+    # Its nodes are others: they are counted as those of a new cluster.
+    _believe(cluster)
+    record(
+        Kind.CLUSTER_CHANGED,
+        actor=actor,
+        subject=("cluster", cluster.pk),
+        name=cluster.name,
+        identity=found,
+        identity_before=before,
+    )
+    return cluster
+
+
+@transaction.atomic
+def accept_capacity(cluster_id: int, *, by: User) -> Cluster:
+    """Believe at the next look how many nodes the cluster lists, however few. Raises NoRight or Conflict."""
+    actor = _manages_clusters(by)
+    cluster = _locked(cluster_id)
+    if not cluster.capacity_doubt:
+        raise Conflict("What the cluster lists is believed.", code="nothing_to_accept")
+    reason = cluster.capacity_doubt
+    _believe(cluster)
+    record(
+        Kind.CLUSTER_CHANGED, actor=actor, subject=("cluster", cluster.pk), name=cluster.name, accepted=reason
+    )
+    return cluster
+
+
+def _believe(cluster: Cluster) -> None:
+    cluster.nodes_seen, cluster.capacity_doubt, cluster.doubted_looks = 0, "", 0
+    cluster.save(update_fields=["nodes_seen", "capacity_doubt", "doubted_looks"])
 
 
 def _manages_clusters(by: User | Actor) -> Actor:

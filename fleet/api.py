@@ -1,10 +1,12 @@
 """What exists: clusters and the kinds of GPU they hold."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, serializers
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -93,6 +95,12 @@ class ClusterSerializer(serializers.Serializer[Cluster]):
     most_at_once = serializers.IntegerField(
         help_text="Tenancies that are worked on at the same time at most."
     )
+    identity_found = serializers.CharField(
+        help_text="Another API server that the kubeconfig leads to now, by its kube-system's uid; empty usually."
+    )
+    capacity_doubt = serializers.CharField(
+        help_text="Why the nodes that it lists are not believed, so that the numbers before stay; empty usually."
+    )
     tenancies = serializers.IntegerField(source="tenancies_here", help_text="Teams that have a place here.")
     tenancies_not_true = serializers.IntegerField(help_text="Of these, how many are not as wanted now.")
     drifted = serializers.IntegerField(help_text="Objects that somebody changed and nobody has dealt with.")
@@ -164,6 +172,12 @@ class NewClusterSerializer(ClusterChangeSerializer):
     name = Text(max_length=40)
 
 
+class AcceptIdentitySerializer(StrictSerializer):
+    """The API server that was seen behind the kubeconfig."""
+
+    identity_found = Text(max_length=64)
+
+
 class TaintSerializer(StrictSerializer):
     """A node's taint."""
 
@@ -221,7 +235,7 @@ class ClusterEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
     lookup_value_converter = "slug"
     ordering = "name"
     asks = {"list": PageQuery}
-    keyed = frozenset({"create"})
+    keyed = frozenset({"create", "accept_identity", "accept_capacity"})
 
     @extend_schema(request=NewClusterSerializer, responses={201: ClusterSerializer})
     def create(self, request: Request) -> Response:
@@ -235,6 +249,28 @@ class ClusterEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
         values = self.body(ClusterChangeSerializer, partial=True)
         actions.change_cluster(self.get_object().pk, values=values, by=self.caller)
         return Response(self.shown(self.get_object(), ClusterSerializer))
+
+    @extend_schema(request=AcceptIdentitySerializer, responses=ClusterSerializer)
+    @action(detail=True, methods=["post"], url_path="accept-identity")
+    def accept_identity(self, request: Request, name: str) -> Response:
+        """Have the cluster be the API server that its kubeconfig leads to now (platform leads)."""
+        found = self.body(AcceptIdentitySerializer)["identity_found"]
+        return self._accept(lambda pk: actions.accept_identity(pk, found=found, by=self.caller))
+
+    @extend_schema(request=None, responses=ClusterSerializer)
+    @action(detail=True, methods=["post"], url_path="accept-capacity")
+    def accept_capacity(self, request: Request, name: str) -> Response:
+        """Believe at the next look how many nodes the cluster lists, however few (platform leads)."""
+        return self._accept(lambda pk: actions.accept_capacity(pk, by=self.caller))
+
+    def _accept(self, act: Callable[[int], Cluster]) -> Response:
+        found = self.get_object().pk
+
+        def change() -> Answer:
+            act(found)
+            return Answer(self.shown(self.get_object(), ClusterSerializer))
+
+        return answer_once(self.request, change)
 
     def _add(self, values: dict[str, Any]) -> Answer:
         cluster = actions.add_cluster(name=values.pop("name"), values=values, by=self.caller)

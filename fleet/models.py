@@ -107,11 +107,30 @@ class Cluster(models.Model):
     last_contact_at = models.DateTimeField(null=True)
     looked_at = models.DateTimeField(null=True)
 
+    # The uid of the namespace kube-system: which API server this is. `identity_found` is that of another one to which
+    # the kubeconfig leads now, until a lead accepts it or mends the file.
+    identity = models.CharField(max_length=64, blank=True, default="", db_default="")
+    identity_found = models.CharField(max_length=64, blank=True, default="", db_default="")
+    # How many nodes were listed when the GPUs were counted, and why a shorter list is not believed yet.
+    nodes_seen = models.PositiveIntegerField(default=0, db_default=0)
+    capacity_doubt = models.CharField(max_length=300, blank=True, default="", db_default="")
+    doubted_looks = models.PositiveSmallIntegerField(default=0, db_default=0)
+    # [{"part": …, "state": "good" | "bad" | "waiting", "words": …}]: what was seen of each part at the last look.
+    parts = models.JSONField(default=list, blank=True, db_default=[])
+
     objects = ClusterQuerySet.as_manager()
 
     class Meta:
         ordering = ["name"]
         constraints = [
+            models.UniqueConstraint(
+                fields=["identity"], condition=~Q(identity=""), name="an_api_server_is_registered_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(capacity_doubt="", doubted_looks=0)
+                | (~Q(capacity_doubt="") & Q(doubted_looks__gte=1)),
+                name="a_doubted_list_of_nodes_has_a_reason",
+            ),
             models.CheckConstraint(condition=Q(name__regex=SLUG), name="a_cluster_name_is_a_dns_label"),
             models.CheckConstraint(
                 condition=Q(borrow_percent__lte=100), name="borrowing_is_at_most_as_much_again"

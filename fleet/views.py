@@ -7,7 +7,7 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.models import User
 from accounts.refusals import Refused
@@ -54,6 +54,31 @@ def cluster_edit(request: HttpRequest, name: str) -> HttpResponse:
     return _answer(
         request, form, act, title=f"Change {cluster.title}", button="Save the cluster", cluster=cluster
     )
+
+
+@require_POST
+def accept_identity(request: HttpRequest, name: str) -> HttpResponse:
+    """Have a cluster be the API server that its kubeconfig leads to now."""
+    user, cluster = _lead(request), get_object_or_404(Cluster, name=name)
+    found = request.POST.get("identity_found", "")
+    return _accept(request, name, lambda: actions.accept_identity(cluster.pk, found=found, by=user))
+
+
+@require_POST
+def accept_capacity(request: HttpRequest, name: str) -> HttpResponse:
+    """Believe how many nodes a cluster lists."""
+    user, cluster = _lead(request), get_object_or_404(Cluster, name=name)
+    return _accept(request, name, lambda: actions.accept_capacity(cluster.pk, by=user))
+
+
+def _accept(request: HttpRequest, name: str, act: Callable[[], Cluster]) -> HttpResponse:
+    try:
+        act()
+    except Refused as refusal:
+        messages.error(request, refusal.message)
+    else:
+        messages.success(request, "Accepted. A worker looks at the cluster within a minute.")
+    return redirect("cluster", name)
 
 
 @require_http_methods(FORM_METHODS)

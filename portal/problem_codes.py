@@ -66,6 +66,8 @@ CODES: Mapping[str, str] = {
     "no_credentials": "Git credentials are the plain name of a file in their folder; ssh and pull requests need one.",
     "no_end_here": "The offering takes no GPUs, so there is nothing to keep or to stop at its end.",
     "bad_kubeconfig": "The file names no cluster, no user, or not this context.",
+    "nothing_to_accept": "The cluster is the one it always was, and what it lists is believed.",
+    "registered_twice": "The API server is registered as another cluster already.",
     "no_kubeconfig": "The kubeconfig must be the plain name of a file in the configured folder.",
     "no_price": "There is no price for this choice, so nobody could say what it costs.",
     "no_prices_here": "The offering has no prices of its own.",

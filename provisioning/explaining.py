@@ -85,6 +85,12 @@ OF_CLUSTERS: Classes = (
     (_any(r"[A-Z][A-Za-z]+ [^ ]+: \."), Explanation(
         "The cluster took what was sent and dropped a part of it.",
         "A platform lead looks for a webhook that changes objects, or an older version of Kueue.", again=False)),
+    (_any("The kubeconfig leads to another cluster", "This API server is registered as "), Explanation(
+        "The kubeconfig does not lead to the cluster that the portal knows by this name, so nothing is written there.",
+        "A platform lead mends the file, or accepts the other cluster on its page.", again=False)),
+    (_any("The cluster shows no namespace kube-system"), Explanation(
+        "The cluster answers, and does not show what every cluster has: it has just started, or is not what it seems.",
+        "There is nothing to do; a platform lead looks if it lasts.", again=True)),
     (_any("The kubeconfig ", "cannot use the kubeconfig:", "not inside a cluster:"), Explanation(
         "The portal cannot reach the cluster, because its kubeconfig is missing or cannot be read.",
         "A platform lead puts the file into its folder.", again=False)),

@@ -1,8 +1,7 @@
 """Looking at a cluster: does it answer, how many GPUs has it, and does what every tenancy shares stand there?"""
 
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -13,8 +12,8 @@ from audit.events import Kind
 from audit.log import record
 from connectors.errors import ConnectorError, PermanentError
 from connectors.kubernetes import Cluster as Client
-from fleet.models import Cluster, Flavor
-from provisioning import git_delivery, keepers, kueue, pace, replacing, writing
+from fleet.models import Cluster
+from provisioning import capacity, git_delivery, identity, keepers, kueue, pace, replacing, writing
 from provisioning.delivery import client_for
 from provisioning.manifests import Manifest, fleet_objects
 from provisioning.models import Tenancy
@@ -42,8 +41,9 @@ def _look(cluster: Cluster, *, now: Callable[[], datetime]) -> bool:
         if not by_git or cluster.kubeconfig:
             client = client_for(cluster)
             version = client.version()
+            identity.confirm(cluster, client)
             _note_kueue(cluster, client)
-            _count_gpus(cluster, client, now())
+            capacity.count(cluster, client.list(("v1", "Node")), now=now())
             if not by_git:
                 _put_shared_objects(cluster, client)
     except ConnectorError as error:
@@ -57,40 +57,6 @@ def _note_kueue(cluster: Cluster, client: Client) -> None:
     version = kueue.installed(client)
     Cluster.objects.filter(pk=cluster.pk).update(kueue_version=version)
     kueue.check(version)
-
-
-def gpus_by_flavor(nodes: Iterable[Mapping[str, Any]], flavors: Iterable[Flavor]) -> Counter[int]:
-    """GPUs that the ready, schedulable nodes of each flavor can give, by the flavor's id.
-
-    What a node has of a resource belongs to the first flavor of that resource whose labels it carries: a node may
-    offer several MIG profiles, each of them a flavor.
-    """
-    ordered = sorted(flavors, key=lambda f: -len(f.node_labels))
-    resources = sorted({flavor.resource for flavor in ordered})
-    found: Counter[int] = Counter()
-    for node in nodes:
-        if node.get("spec", {}).get("unschedulable") or not _is_ready(node):
-            continue
-        marks = (node["metadata"].get("labels") or {}).items()
-        can_give = node.get("status", {}).get("allocatable", {})
-        for resource in resources:
-            fit = (f for f in ordered if f.resource == resource and f.node_labels.items() <= marks)
-            owner = next(fit, None)
-            if owner is not None:
-                found[owner.pk] += int(can_give.get(resource, 0))
-    return found
-
-
-def _is_ready(node: Mapping[str, Any]) -> bool:
-    conditions = node.get("status", {}).get("conditions") or []
-    return any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)
-
-
-def _count_gpus(cluster: Cluster, client: Client, now: datetime) -> None:
-    flavors = list(cluster.flavors.all())
-    found = gpus_by_flavor(client.list(("v1", "Node")), flavors)
-    for flavor in flavors:
-        Flavor.objects.filter(pk=flavor.pk).update(gpus_total=found[flavor.pk], gpus_seen_at=now)
 
 
 def shared_steps(cluster: Cluster, client: Client) -> tuple[list[Step], dict[Key, Manifest]]:

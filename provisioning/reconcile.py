@@ -16,7 +16,18 @@ from django.db import OperationalError
 from connectors.errors import ConnectorError, PermanentError, TemporaryError
 from connectors.kubernetes import Cluster as Client
 from fleet.models import Cluster
-from provisioning import breaker, drifting, failpoints, git_delivery, keepers, kueue, lease, pace, writing
+from provisioning import (
+    breaker,
+    drifting,
+    failpoints,
+    git_delivery,
+    identity,
+    keepers,
+    kueue,
+    lease,
+    pace,
+    writing,
+)
 from provisioning.delivery import client_for
 from provisioning.drifting import Drifts
 from provisioning.manifests import SOMETIMES, Manifest, tenancy_objects
@@ -170,10 +181,14 @@ def _make_true(run: Pass, desired: Sequence[Manifest]) -> None:
     kueue.check(cluster.kueue_version)
     client = client_for(cluster)
     if not run.tenancy.stands:
+        identity.confirm(cluster, client)
         _remove(run, client)
         return
     live = observe(client, desired, selector(spec), is_new=not run.tenancy.observed_generation)
-    steps = run.settle(plan(desired, live), desired, live)
+    steps = plan(desired, live)
+    if any(step.verb is not Verb.KEEP for step in steps):
+        identity.confirm(cluster, client)
+    steps = run.settle(steps, desired, live)
     keepers.refuse_kept_by_others(steps, live)
     run.pay(steps)
     for step in steps:

@@ -17,7 +17,7 @@ from connectors.errors import ConnectorError, PermanentError, TemporaryError
 from connectors.kubernetes import Cluster as Client
 from connectors.kubernetes import Ref, forgotten_twice
 from fleet.models import Cluster
-from provisioning import drifting, git_delivery, kueue, pace
+from provisioning import drifting, git_delivery, identity, kueue, pace
 from provisioning.comparing import Compared, Known, compare
 from provisioning.delivery import client_for
 from provisioning.installation import mark
@@ -71,8 +71,10 @@ def _look(cluster: Cluster, *, began: datetime, now: Callable[[], datetime]) -> 
     if cluster.delivery == Cluster.Delivery.GIT:
         return _committed(cluster, rows, began=began, now=now())
     kueue.check(cluster.kueue_version)
+    client = client_for(cluster)
+    identity.confirm(cluster, client)
     known = _known[cluster.pk]
-    compared = compare(rows, known, partial(_listed, client_for(cluster)), seconds=began.timestamp())
+    compared = compare(rows, known, partial(_listed, client), seconds=began.timestamp())
     # What waits for a lead, or was put back by hand meanwhile, gets a pass that says so.
     waiting = set(
         Drift.objects.standing(began).filter(tenancy__cluster=cluster).values_list("tenancy", flat=True)

@@ -183,6 +183,11 @@ NAMED: Mapping[str, Attack] = {
     "a_cluster_name_is_a_dns_label": lambda w: Cluster.objects.update(name="a.b"),
     "borrowing_is_at_most_as_much_again": lambda w: Cluster.objects.update(borrow_percent=101),
     "repairs_stop_for_a_reason": lambda w: Cluster.objects.update(braked_at=NOW),
+    "an_api_server_is_registered_once": lambda w: (
+        only(w.scene.flavor.cluster).update(identity="u-1"),
+        only(factories.cluster("second")).update(identity="u-1"),
+    ),
+    "a_doubted_list_of_nodes_has_a_reason": lambda w: Cluster.objects.update(doubted_looks=1),
     "a_cluster_may_be_written_to": lambda w: Cluster.objects.update(writes_per_second=0),
     "a_flavor_is_on_a_cluster_once": lambda w: only(factories.flavor(w.scene.flavor.cluster)).update(name="a100"),
     "a_flavor_name_is_a_dns_label": lambda w: Flavor.objects.update(name="A100"),

@@ -164,6 +164,7 @@ class Prober:
             "api/v1/teams/<slug:slug>/": {"tier": "trusted"},
             "api/v1/departures/": {"team": "vision", "reason": "The project is over."},
             "api/v1/departures/<int:pk>/confirm/": {"name": "Vision"},
+            "api/v1/clusters/<slug:name>/accept-identity/": {"identity_found": "u-1"},
             "api/v1/tenancies/<int:pk>/protection/": {"on": False},
             "api/v1/delegations/": {
                 "to": str(self.here.other.asker.oid), "until": (timezone.now() + timedelta(days=1)).isoformat(),

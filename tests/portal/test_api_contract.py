@@ -211,6 +211,7 @@ def test_the_secret_of_a_token_is_told_once(here: World) -> None:
 
 # These are told by forms on pages, and by workers to those who run the portal; the API refuses with none of them.
 NOT_OF_THE_API = {
+    "another_cluster",
     "answer_is_old",
     "foreign",
     "kept_by_others",

@@ -12,7 +12,8 @@ from connectors import kubernetes as connector
 from connectors.patience import MOST_TRIES
 from fleet.models import Cluster, Flavor
 from provisioning import pace
-from provisioning.look import gpus_by_flavor, look_at
+from provisioning.capacity import gpus_by_flavor
+from provisioning.look import look_at
 from provisioning.models import Pace
 from tests import factories
 from tests.provisioning.conftest import Place

@@ -1,0 +1,47 @@
+"""Whether a kubeconfig still leads to the cluster that it led to first: the uid of the namespace `kube-system`, kept.
+
+That namespace is made with a cluster and never deleted, so its uid is the cluster's own. It is looked at before
+anything is written, and before nodes are counted.
+"""
+
+from django.db import IntegrityError, transaction
+
+from connectors.errors import PermanentError, TemporaryError
+from connectors.kubernetes import Cluster as Client
+from fleet.models import Cluster
+
+SYSTEM = "kube-system"
+ANOTHER = (
+    "The kubeconfig leads to another cluster than before. Nothing was written and nothing counted there: mend the "
+    "file, or accept the other cluster on this one's page."
+)
+
+
+def confirm(cluster: Cluster, client: Client) -> None:
+    """Keep which API server this is at the first contact; refuse another one afterwards.
+
+    Raises PermanentError (code `another_cluster`, `registered_twice`), and TemporaryError for one that shows no
+    `kube-system`: it has just started, or answers nothing truly.
+    """
+    found = client.get(("v1", "Namespace"), SYSTEM)
+    if found is None:
+        raise TemporaryError(f"The cluster shows no namespace {SYSTEM}: what it answers is not believed.")
+    uid = str(found["metadata"]["uid"])
+    known = Cluster.objects.values_list("identity", flat=True).get(pk=cluster.pk)
+    if not known:
+        _keep(cluster, uid)
+    elif known != uid:
+        Cluster.objects.filter(pk=cluster.pk).exclude(identity_found=uid).update(identity_found=uid)
+        raise PermanentError(ANOTHER, code="another_cluster")
+    else:
+        Cluster.objects.filter(pk=cluster.pk).exclude(identity_found="").update(identity_found="")
+
+
+def _keep(cluster: Cluster, uid: str) -> None:
+    try:
+        with transaction.atomic():
+            Cluster.objects.filter(pk=cluster.pk, identity="").update(identity=uid)
+    except IntegrityError as error:
+        other = Cluster.objects.filter(identity=uid).first()
+        words = f"This API server is registered as {other.title if other else 'another cluster'} already."
+        raise PermanentError(words, code="registered_twice") from error
