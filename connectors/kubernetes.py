@@ -154,24 +154,28 @@ class Cluster:
                 return None
             raise
 
-    def list(self, ref: Ref, namespace: str | None = None, *, label_selector: str = "") -> list[Manifest]:
+    def list(
+        self, ref: Ref, namespace: str | None = None, *, label_selector: str = "", name: str = ""
+    ) -> list[Manifest]:
         """All objects of a kind in a namespace (None: everywhere), as they were at one moment, each with its type.
 
-        Read from the start once more when the server forgot the rest; TemporaryError when it forgot it again.
+        With `name` only those of this name: a right that names it is enough. Read from the start once more when the
+        server forgot the rest; TemporaryError when it forgot it again.
         """
         try:
-            return [*self.pages(ref, namespace, label_selector=label_selector)]
+            return [*self.pages(ref, namespace, label_selector=label_selector, name=name)]
         except PermanentError as error:
             if error.code != "expired":
                 raise
         with forgotten_twice():
-            return [*self.pages(ref, namespace, label_selector=label_selector)]
+            return [*self.pages(ref, namespace, label_selector=label_selector, name=name)]
 
     def pages(
-        self, ref: Ref, namespace: str | None = None, *, label_selector: str = ""
+        self, ref: Ref, namespace: str | None = None, *, label_selector: str = "", name: str = ""
     ) -> Iterator[Manifest]:
         """The same one by one, so that not all are in memory; code="expired" when the server has forgotten the rest."""
         query = {"limit": str(PAGE), **({"labelSelector": label_selector} if label_selector else {})}
+        query |= {"fieldSelector": f"metadata.name={name}"} if name else {}
         while True:
             page = self._json("GET", path(ref, namespace), query)
             for item in page["items"]:

@@ -16,13 +16,15 @@ from provisioning.spec import CPU_FLAVOR, GPU, TenancySpec
 from provisioning.stages import as_left
 
 __all__ = [
-    "CPU_FLAVOR", "DOMAIN", "GPU", "KUEUE", "MANAGED_BY", "PRIORITIES", "SOMETIMES", "TEAM_ROLE", "TENANCY_LABEL",
-    "Manifest", "count", "fleet_objects", "gibibytes", "labels", "tenancy_objects",
+    "CPU_FLAVOR", "DOMAIN", "GPU", "KUEUE", "MANAGED_BY", "NAMED", "PRIORITIES", "SOMETIMES", "TEAM_ROLE",
+    "TENANCY_LABEL", "Manifest", "count", "fleet_objects", "gibibytes", "labels", "tenancy_objects",
 ]  # fmt: skip
 
 
 # Kinds of which a tenancy may want none. They are listed all the same: nothing else finds what is no longer wanted.
 SOMETIMES = (("v1", "ConfigMap"),)
+# Kinds of which the portal may read those of one name alone.
+NAMED = {("v1", "ConfigMap"): dashboard.NAME}
 
 
 def tenancy_objects(spec: TenancySpec) -> list[Manifest]:

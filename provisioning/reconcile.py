@@ -30,7 +30,7 @@ from provisioning import (
 )
 from provisioning.delivery import client_for
 from provisioning.drifting import Drifts
-from provisioning.manifests import SOMETIMES, Manifest, tenancy_objects
+from provisioning.manifests import NAMED, SOMETIMES, Manifest, tenancy_objects
 from provisioning.models import Tenancy
 from provisioning.objects import selector
 from provisioning.plan import Key, Step, Verb, plan
@@ -263,7 +263,10 @@ def observe(
     spaces = dict.fromkeys(key.namespace for key in keys if key.namespace)
     for ref, namespace in places | dict.fromkeys((ref, space) for ref in SOMETIMES for space in spaces):
         if ref != NAMESPACE and namespace not in absent and (namespace or not is_new):
-            live |= {Key.of(one): one for one in client.list(ref, namespace or None, label_selector=mine)}
+            live |= {
+                Key.of(one): one
+                for one in client.list(ref, namespace or None, label_selector=mine, name=NAMED.get(ref, ""))
+            }
     _read(client, keys, absent, live)
     return live
 

@@ -18,7 +18,7 @@ from connectors.errors import PermanentError, TemporaryError
 from connectors.kubernetes import Cluster as Client
 from provisioning import failpoints
 from provisioning.lease import Lease
-from provisioning.manifests import KUEUE, Manifest, tenancy_objects
+from provisioning.manifests import KUEUE, NAMED, Manifest, tenancy_objects
 from provisioning.models import Tenancy
 from provisioning.objects import owner, selector
 from provisioning.plan import Key, Step, Verb, is_ours
@@ -61,7 +61,9 @@ class Removal:
         found = [
             live
             for ref, namespace in places(spec)
-            for live in self.client.list(ref, namespace, label_selector=selector(spec))
+            for live in self.client.list(
+                ref, namespace, label_selector=selector(spec), name=NAMED.get(ref, "")
+            )
             if is_of(live, spec)
         ]
         namespace = self.client.get(NAMESPACE, self.tenancy.namespace)

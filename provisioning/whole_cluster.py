@@ -21,6 +21,7 @@ from provisioning import drifting, git_delivery, identity, kueue, pace
 from provisioning.comparing import Compared, Known, compare
 from provisioning.delivery import client_for
 from provisioning.installation import mark
+from provisioning.manifests import NAMED
 from provisioning.models import Drift, Tenancy
 from provisioning.objects import INSTALLATION_LABEL, TENANCY_LABEL, Manifest
 
@@ -111,12 +112,12 @@ def _listed(client: Client, ref: Ref) -> Iterable[Manifest]:
     """Every object of a kind that belongs to a tenancy, page by page; from the start again if the pages went stale."""
     ours = f"{TENANCY_LABEL},{INSTALLATION_LABEL}={mark()}"
     try:
-        yield from client.pages(ref, label_selector=ours)
+        yield from client.pages(ref, label_selector=ours, name=NAMED.get(ref, ""))
     except PermanentError as error:
         if error.code != "expired":
             raise
         with forgotten_twice():
-            yield from client.pages(ref, label_selector=ours)
+            yield from client.pages(ref, label_selector=ours, name=NAMED.get(ref, ""))
 
 
 def _record(cluster: Cluster, compared: Compared, *, began: datetime, now: datetime) -> None:

@@ -20,7 +20,7 @@ from provisioning.drift_models import Drift
 from provisioning.drifting import left_alone, place_of
 from provisioning.installation import mark
 from provisioning.look import shared_steps
-from provisioning.manifests import SOMETIMES, TENANCY_LABEL, tenancy_objects
+from provisioning.manifests import NAMED, SOMETIMES, TENANCY_LABEL, tenancy_objects
 from provisioning.models import Tenancy
 from provisioning.objects import INSTALLATION_LABEL
 from provisioning.plan import FIELD_MANAGER, Key, Step, Verb, is_ours, plan
@@ -117,7 +117,9 @@ def _list(client: Client, cluster: Cluster, tenancies: Any) -> Seen:
         kinds |= dict.fromkeys(Key.of(manifest).ref for manifest in tenancy_objects(tenancy.desired))
     marks = "app.kubernetes.io/managed-by=quartermaster"
     for ref in kinds:
-        for found in client.list(ref, label_selector="" if ref[1] in WATCHED else marks):
+        for found in client.list(
+            ref, label_selector="" if ref[1] in WATCHED else marks, name=NAMED.get(ref, "")
+        ):
             seen.add(found)
     return seen
 
@@ -176,7 +178,7 @@ def _wrong_quotas(tenancy: Tenancy, live: Live, subject: str) -> Iterator[Findin
     sums = list(rows.values_list("flavor__name", "flavor__resource").annotate(sum=Sum("gpus")))
     held = {name: number for name, _, number in sums}
     for key, found in live.items():
-        if key.kind == "ResourceQuota":
+        if (key.kind, key.name) == ("ResourceQuota", "team-quota"):
             yield from _narrow(found["spec"]["hard"], sums, subject)
         if key.kind == "ClusterQueue" and (nominal := _nominal(found)) != held:
             yield Finding("I2", subject, f"Its queue guarantees {nominal}, {held} are held.", AGAIN)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from sandbox.kubernetes import discovery, reads, status
+from sandbox.kubernetes import accounts, discovery, reads, status
 from sandbox.kubernetes.calls import Answer, Call, Target
 from sandbox.kubernetes.kinds import Kind
 from sandbox.kubernetes.reviews import review
@@ -25,7 +25,7 @@ _NOT_ACCEPTABLE = (
     "application/vnd.kubernetes.protobuf, application/json;stream=watch, "
     "application/vnd.kubernetes.protobuf;stream=watch"
 )
-_SERVED_PARTS = frozenset({"", "status", "finalize"})
+_SERVED_PARTS = frozenset({"", "status", "finalize", "token"})
 
 
 def handle(cluster: "Cluster", call: Call) -> Answer | Watch:
@@ -42,6 +42,8 @@ def handle(cluster: "Cluster", call: Call) -> Answer | Watch:
     _check_path(call, kind, call.target)
     _check_accept(call)
     cluster.count(call)
+    if call.target.subresource == "token":
+        return accounts.token(cluster, call, call.target)
     return _serve(cluster, call, kind, call.target)
 
 

@@ -74,7 +74,7 @@ async def _respond(cluster: "Cluster", request: Request) -> Response:
 
 async def _read(cluster: "Cluster", request: Request) -> Call:
     headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in request.scope["headers"]}
-    who = authenticate(headers.get("authorization"), cluster.tokens)
+    who = authenticate(headers.get("authorization"), {**cluster.tokens, **cluster.account_tokens})
     who = impersonated(who, request.headers, cluster.authorizer)
     body = await request.body() if request.method not in {"GET", "HEAD"} else b""
     path = request.scope["path"]

@@ -75,8 +75,17 @@ class Call:
         if self.target is None:
             return Attributes(self.verb, path=self.path)
         at = self.target
+        name = at.name or self._selected_name()
         namespace = at.name if (at.group, at.plural) == ("", "namespaces") else at.namespace
-        return Attributes(self.verb, at.group, at.plural, at.subresource, namespace, at.name)
+        return Attributes(self.verb, at.group, at.plural, at.subresource, namespace, name)
+
+    def _selected_name(self) -> str:
+        """The one name that a list, watch or deletion of a collection selects: a rule that names it covers it."""
+        if self.verb not in {"list", "watch", "deletecollection"}:
+            return ""
+        terms = (one.partition("=") for one in self.query.get("fieldSelector", "").split(","))
+        names = [value.removeprefix("=") for key, _, value in terms if key == "metadata.name"]
+        return names[0] if len(names) == 1 else ""
 
     @property
     def dry_run(self) -> bool:

@@ -40,6 +40,8 @@ class Cluster:
     ) -> None:
         self.name = name
         self.tokens = dict(tokens or {})
+        # Tokens of service accounts, which callers asked for; they end with the process.
+        self.account_tokens: dict[str, Identity] = {}
         self.faults = Faults()
         self.requests: Counter[str] = Counter()
         self.restored = 0

@@ -91,6 +91,35 @@ def installed(admin_config: Path) -> None:
     cluster.close()
 
 
+@pytest.fixture(scope="session")
+def provisioner_config(installed: None, admin_config: Path) -> Path:
+    """The kubeconfig of the service account that the portal has: what the product does, it does with these rights."""
+    admin = Cluster.from_kubeconfig(admin_config)
+    body = {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenRequest",
+        "spec": {"expirationSeconds": 7200},
+    }
+    where = "/api/v1/namespaces/quartermaster/serviceaccounts/provisioner/token"
+    answer = admin._json("POST", where, body=body)
+    admin.close()
+    config = yaml.safe_load(admin_config.read_text())
+    for user in config["users"]:
+        user["user"] = {"token": answer["status"]["token"]}
+    path = admin_config.with_name("provisioner.yaml")
+    path.touch(mode=0o600)
+    path.write_text(yaml.safe_dump(config))
+    return path
+
+
+@pytest.fixture
+def provisioner(provisioner_config: Path) -> Iterator[Cluster]:
+    """The portal's connector with the portal's own rights."""
+    cluster = Cluster.from_kubeconfig(provisioner_config)
+    yield cluster
+    cluster.close()
+
+
 @pytest.fixture
 def admin(admin_config: Path) -> Iterator[Cluster]:
     """The portal's connector as an administrator."""
