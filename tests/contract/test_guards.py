@@ -113,3 +113,60 @@ def test_a_pod_that_would_evict_others_is_refused_whoever_made_its_class(
 def test_the_team_is_bound_to_the_role_that_is_shipped(admin: Cluster, space: str) -> None:
     found = admin.get((f"{RBAC}/v1", "RoleBinding"), "team-users", space) or {}
     assert found["roleRef"]["name"] == TEAM_ROLE
+
+
+def test_a_secret_of_the_teams_own_is_made_and_none_that_holds_a_token_of_an_account(
+    member: Raw, space: str
+) -> None:
+    where = f"/api/v1/namespaces/{space}/secrets"
+    assert member.send("POST", where, thing("pull", stringData={"key": "x"}))[0] == 201
+    assert member.send("DELETE", f"{where}/pull")[0] == 200
+    token = thing("token", type="kubernetes.io/service-account-token")
+    token["metadata"]["annotations"] = {"kubernetes.io/service-account.name": "workload"}
+    status, said = member.send("POST", where, token)
+    assert status == 403, said
+    assert "tokens of accounts are not made in teams' namespaces" in said["message"]
+
+
+def test_a_member_changes_a_job_and_lifts_no_gate(member: Raw, raw: Raw, space: str) -> None:
+    where = f"/apis/batch/v1/namespaces/{space}/jobs"
+    container = {"name": "c", "image": "registry.k8s.io/pause:3.10"}
+    job = thing("held", spec={"suspend": True, "template": {"spec": {"restartPolicy": "Never",
+                "containers": [container]}}})  # fmt: skip
+    gate = "kueue.x-k8s.io/admission-gated-by"
+    job["metadata"]["annotations"] = {gate: "portal.example.com/approval"}
+    assert raw.send("POST", where, job)[0] == 201
+
+    def change(metadata: dict[str, Any]) -> tuple[int, Any]:
+        merge = "application/merge-patch+json"
+        return member.send("PATCH", f"{where}/held", {"metadata": metadata}, content_type=merge)
+
+    assert change({"labels": {"mine": "yes"}})[0] == 200
+    status, said = change({"annotations": {gate: None}})
+    assert status == 403, said
+    assert "whoever set the gate takes it away" in said["message"]
+    raw.send("DELETE", f"{where}/held")
+
+
+@pytest.mark.parametrize(
+    ("verb", "group", "resource", "part", "answer"),
+    [
+        ("create", "apps", "deployments", "", True),
+        ("create", "batch", "cronjobs", "", True),
+        ("create", "", "pods", "exec", True),
+        ("create", "", "pods", "portforward", True),
+        ("create", "jobset.x-k8s.io", "jobsets", "", True),
+        ("create", "rbac.authorization.k8s.io", "rolebindings", "", False),
+        ("create", "", "serviceaccounts", "token", False),
+        ("patch", "", "pods", "ephemeralcontainers", False),
+        ("patch", "", "resourcequotas", "", False),
+    ],
+)
+def test_the_cluster_says_what_a_member_may(
+    member: Raw, space: str, verb: str, group: str, resource: str, part: str, answer: bool
+) -> None:
+    asked = {"namespace": space, "verb": verb, "group": group, "resource": resource, "subresource": part}
+    body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": asked}}  # fmt: skip
+    status, said = member.send("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body)
+    assert (status, bool(said["status"].get("allowed"))) == (201, answer)

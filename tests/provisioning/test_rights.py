@@ -130,20 +130,3 @@ def test_the_names_it_may_change_are_the_names_it_gives() -> None:
     }
     assert named == {resource: given[resource] for resource in named}
     assert SAMPLE.namespace not in str(named)
-
-
-def test_the_role_of_teams_leaves_no_way_around_quota_and_isolation() -> None:
-    [role] = yaml.safe_load_all((DEPLOY / "team-role.yaml").read_text())
-    assert role["metadata"]["name"] == TEAM_ROLE
-    writes = {"create", "update", "patch", "delete", "deletecollection", "*"}
-    for rule in role["rules"]:
-        if writes & {*rule["verbs"]}:
-            assert {*rule["resources"]} <= {
-                "pods",
-                "services",
-                "configmaps",
-                "persistentvolumeclaims",
-                "jobs",
-            }
-            assert {*rule["verbs"]} & writes == {"create", "delete"}
-        assert "secrets" not in rule["resources"]
