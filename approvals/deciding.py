@@ -14,7 +14,7 @@ from allocations.models import Allocation
 from allocations.totals import total
 from allocations.use import trend
 from allocations.words import ago, gpus, hours, moment, usd
-from approvals import presenting, renewal_words, renewing, route_words, talk
+from approvals import presenting, renewal_words, renewing, route_words, talk, triage
 from approvals.actions import Judged, judge
 from approvals.catalogue import in_sentence
 from approvals.choices import WORDS
@@ -30,7 +30,6 @@ from approvals.states import State
 Part = dict[str, Any]
 MOST_RIVALS = 3
 STEP, BAR = 8, 24
-MOST_RULES = 4  # with what is asked, so that all of it is on one screen
 
 
 def context(request: Request, *, viewer: User, queue: Sequence[Request], now: datetime) -> Part:
@@ -44,6 +43,8 @@ def context(request: Request, *, viewer: User, queue: Sequence[Request], now: da
     )
     held = judged.standing.held_gpus if judged else 0
     holdings = _holdings(request)
+    hurt = rivals(request, count, judged, viewer=viewer, now=now)
+    primary = triage.primary(request, judged, count, hurt)
     return {
         "asked": request,
         "count": count,
@@ -53,7 +54,10 @@ def context(request: Request, *, viewer: User, queue: Sequence[Request], now: da
         "changes": changes(request, judged, holdings, now=now) if judged else [],
         "use": use(request, held, holdings, judged.use_percent if judged else None),
         "trend": _trend(request, now=now) if held else None,
-        "rivals": rivals(request, count, judged, viewer=viewer, now=now),
+        "rivals": hurt,
+        "primary": primary,
+        "tiles": triage.tiles(request, judged, held, hurt, primary),
+        "is_long": len(request.reason) > triage.LONG_REASON or request.reason.count("\n") > 1,
         "seats": seats(steps, decisions, request),
         "talk": talk.lines(request, decisions),
         "edited": talk.since_seen(request, viewer, decisions, talk.revisions_of(request), now=now),
@@ -197,6 +201,8 @@ def seats(steps: Sequence[Step], decisions: Sequence[Decision], request: Request
         if vote is not None and vote.by is not None:
             label = f"{label}: {vote.by.name} {Decision.Verdict(vote.verdict).label}"
         state = "done" if step.done_at else "now" if step.opened_at else "next"
+        if vote is not None and vote.verdict == Decision.Verdict.REJECT:
+            state = "rejected"
         rows.append(
             {"label": label, "state": state if request.state == State.WAITING or step.done_at else "next"}
         )
@@ -239,6 +245,7 @@ def _in_line(other: Request, shown: Request, *, now: datetime) -> Part:
         "current": other.pk == shown.pk,
         "team": other.team.name,
         "what": presenting.titled(other),
+        "mark": triage.mark_of(other),
         "since": ago(other.created_at, now).removesuffix(" ago"),
     }
 
@@ -295,14 +302,16 @@ def _verdict(request: Request, judged: Judged | None) -> Part:
     """The answer as it stands now; the stored one once nothing can be decided any more."""
     if judged is not None:
         stored = answer_of(judged.answer)
-        broken = sum(not rule["holds"] for rule in stored["rules"])
         sentence = (
-            f"{broken} of {len(stored['rules'])} rules do not hold" if broken else "Every rule holds now"
+            stored["sentence"]
+            if any(not rule["holds"] for rule in stored["rules"])
+            else "Every rule holds now."
         )
         hint = presenting.hint_of(judged.remedies)
         words = (stored["route_size"] or {}).get("words", "")
         detail = f"It counts as {words}." if words else ""
-        return verdict(stored, detail=detail, hint=hint) | {"sentence": sentence, "most": MOST_RULES}
+        return verdict(stored, detail=detail, hint=hint) | {"sentence": sentence}
     evaluation = request.evaluations.last()
     assert evaluation is not None  # noqa: S101 - it is written together with the request
-    return verdict(evaluation.answer)
+    told = verdict(evaluation.answer)
+    return told | {"sentence": triage.in_the_past(told["sentence"], request.state)}

@@ -24,6 +24,9 @@ from approvals.wanted import Wanted, priced
 from audit.events import Kind
 from audit.log import record
 
+# What no vote can grant: more GPUs than are free, or money that is not there.
+NEEDED_NOW = frozenset({"exists", "free", "budget", "budget_hours"})
+
 
 @transaction.atomic
 def approve(
@@ -218,7 +221,7 @@ def _judge_again(request: Request, *, count: int, now: datetime) -> Judged:
     wanted = locked(asked, now=now)
     judged = judge(wanted, person=request.requester, now=now, own=request.reference)
     for rule in judged.answer.rules:
-        if rule.code in ("exists", "free", "budget", "budget_hours") and not rule.holds:
+        if rule.code in NEEDED_NOW and not rule.holds:
             raise Conflict(f"Not possible now: {rule.text}, {rule.limit}.", code=f"not_enough_{rule.code}")
     save_evaluation(request, judged, now=now)
     return judged

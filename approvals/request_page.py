@@ -35,6 +35,7 @@ from approvals.presenting import (
 from approvals.rules import Arrival
 from approvals.states import State
 from approvals.task_words import label_of, lost, said
+from approvals.triage import in_the_past
 from approvals.wanted import arrival_on
 from provisioning.models import Tenancy
 
@@ -65,7 +66,8 @@ def context(request: Request, *, viewer: User, now: datetime) -> Part:
         "figures": figures(request, state, allocations, now=now),
         "verdict": verdict(
             evaluation.answer, hint=hint_of(evaluation.remedies or ()) if state is State.WAITING else None
-        ),
+        )
+        | {"sentence": in_the_past(evaluation.answer["sentence"], request.state)},
         "judged": evaluation,
         "timeline": timeline.entries(
             request,

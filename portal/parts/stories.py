@@ -21,14 +21,24 @@ VERDICTS = {
 
 @register.inclusion_tag("parts/verdict.html")
 def verdict_strip(verdict: Part) -> Context:
-    """The answer in one sentence, then its rules, the deciding ones first; `most` folds those that hold after it."""
-    rules = sorted(verdict.get("rules", ()), key=lambda rule: not rule.get("deciding", False))
-    deciding = sum(bool(rule.get("deciding")) for rule in rules)
-    most = max(verdict.get("most", len(rules)), deciding)
+    """The answer in one sentence and the rule that decides it; the others, grouped, in a fold.
+
+    A rule that forbids decides before one that only asks people.
+    """
+    rules = verdict.get("rules", ())
+    failing = sorted((r for r in rules if r.get("deciding")), key=lambda rule: rule["mark"] != "no")
+    holding = [rule for rule in rules if not rule.get("deciding")]
+    first, others = failing[:1], failing[1:]
+    counts = [f"{len(others)} more {'do' if len(others) > 1 else 'does'} not hold"] if others else []
+    counts += [f"{len(holding)} hold{'' if len(holding) > 1 else 's'}"] if holding else []
     return {
-        "verdict": verdict, "rules": rules[:most], "folded": rules[most:],
+        "verdict": verdict,
+        "first": first,
+        "others": others,
+        "holding": holding,
+        "fold_words": " · ".join(counts),
         "icon_name": VERDICTS.get(verdict["tone"], "info"),
-    }  # fmt: skip
+    }
 
 
 @register.inclusion_tag("parts/before_after.html")

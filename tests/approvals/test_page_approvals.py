@@ -112,7 +112,7 @@ def test_the_screen_holds_everything_a_decision_needs(page: Client, scene: Scene
     said = shown(page, asked)
     facts = (
         "from 2 to 7",
-        "rules do not hold",
+        "more do not hold",
         "automatic up to 2",
         "2 GPUs",
         "7 GPUs",
@@ -271,7 +271,7 @@ def test_a_decided_request_shows_how_it_was_judged(page: Client, scene: Scene) -
     decisions.reject(asked.pk, by=scene.marcus, expected_version=1, reason="No.", now=timezone.now())
     said = shown(page, asked)
     assert "It is already rejected." in said
-    assert "Platform leads decide." in said
+    assert "Platform leads were to decide." in said
 
 
 def test_the_queue_takes_as_many_queries_for_fifty_as_for_five(page: Client, scene: Scene) -> None:
@@ -284,9 +284,10 @@ def test_the_queue_takes_as_many_queries_for_fifty_as_for_five(page: Client, sce
                 page.get(address)
             counts.append(len(seen))
     assert counts[:2] == counts[2:]
-    # The screen judges the request anew, which reads policy, prices, budgets, holdings and what was asked lately.
+    # The screen judges the request anew, which reads policy, prices, budgets, holdings, what was asked lately and what
+    # ends next.
     assert counts[0] <= 12, counts
-    assert counts[1] <= 16, counts
+    assert counts[1] <= 19, counts
 
 
 @pytest.mark.parametrize("values", [{}, {"count": ""}])
@@ -308,3 +309,49 @@ def test_who_else_waits_is_shown_only_to_who_may_see_it(page: Client, scene: Sce
     factories.request(scene.mallory, place, scene.flavor, gpus=4, now=timezone.now())
     assert "Speech" in shown(page, request)
     assert "Speech" not in shown(signed_in(scene.ada), request)
+
+
+FITS_NEVER = "No end within 60 days makes it fit."
+
+
+def test_what_is_not_possible_is_never_the_primary_button(page: Client, scene: Scene) -> None:
+    asked = ask(scene, 8)
+    Flavor.objects.filter(pk=scene.flavor.pk).update(allocated=21)
+    some = page.get(f"/approvals/{asked.pk}/")
+    assert some.context["primary"] == {"label": "Approve 3 now", "count": 3, "less": True, "why": FITS_NEVER}
+    assert 'name="do" value="approve"' not in some.content.decode()
+    Flavor.objects.filter(pk=scene.flavor.pk).update(allocated=24)
+    none = page.get(f"/approvals/{asked.pk}/")
+    assert (none.context["primary"]["label"], none.context["primary"]["count"]) == ("", 0)
+    assert FITS_NEVER in none.content.decode()
+
+
+def test_as_many_as_the_button_says_can_be_approved(page: Client, scene: Scene) -> None:
+    asked = ask(scene, 8)
+    Flavor.objects.filter(pk=scene.flavor.pk).update(allocated=21)
+    offered = page.get(f"/approvals/{asked.pk}/").context["primary"]["count"]
+    decide(page, asked, "less", count=str(offered + 1))
+    assert Request.objects.get(pk=asked.pk).decisions.count() == 0
+    assert decide(page, asked, "less", count=str(offered)).status_code == 302
+    assert Request.objects.get(pk=asked.pk).decisions.get().count == offered
+
+
+def test_a_rejected_step_bears_no_tick_and_speaks_of_the_past(page: Client, scene: Scene) -> None:
+    asked = ask(scene, 16)
+    decide(page, asked, "reject", reason="The pool is full.")
+    screen = page.get(f"/approvals/{asked.pk}/")
+    assert [seat["state"] for seat in screen.context["seats"]] == ["rejected", "next"]
+    assert "steps__item--done" not in screen.content.decode()
+    sentence = "Platform leads, then engineering leadership were to decide."
+    assert screen.context["verdict"]["sentence"] == sentence
+    assert page.get(f"/requests/{asked.pk}/").context["verdict"]["sentence"] == sentence
+
+
+def test_the_queue_marks_what_fits(page: Client, scene: Scene) -> None:
+    small, large = ask(scene, 3, hours=3), ask(scene, 24, hours=2)
+    Flavor.objects.filter(pk=scene.flavor.pk).update(allocated=12)
+    rows = page.get(f"/approvals/{small.pk}/").context["queue"]
+    assert [(row["href"], row["mark"]) for row in rows] == [
+        (f"/approvals/{small.pk}/", "ok"),
+        (f"/approvals/{large.pk}/", "no"),
+    ]

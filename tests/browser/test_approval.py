@@ -3,14 +3,33 @@
 from datetime import timedelta
 
 import pytest
+from django.db.models import F
 from django.utils import timezone
 from playwright.sync_api import expect
 
+from accounts.models import Team
+from allocations.models import Budget
 from approvals.models import Request
+from fleet.models import Flavor
 from tests import factories
 from tests.browser.conftest import LOOKS, Open, arrives, overflow, violations
 from tests.scene import Scene
 
+# What of the tiles and the bar is outside the window, or has something else on top of its middle.
+SEEN = """() => {
+  const inside = (box) => box.top >= 0 && box.left >= 0 && box.bottom <= innerHeight && box.right <= innerWidth;
+  const parts = [...document.querySelectorAll(".tile, .actions--stay .button, .verdict__sentence, .verdict__rest")];
+  return parts.filter((part) => {
+    const box = part.getBoundingClientRect();
+    const on = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
+    return !inside(box) || !(part.contains(on) || on?.contains(part));
+  }).map((part) => part.className + ": " + JSON.stringify(part.getBoundingClientRect()));
+}"""
+CURRENT_IS_SEEN = """() => {
+  const queue = document.querySelector("[data-queue]").getBoundingClientRect();
+  const row = document.querySelector("[data-queue] [aria-current]").getBoundingClientRect();
+  return row.top >= queue.top && row.bottom <= queue.bottom && queue.bottom <= innerHeight;
+}"""
 ACTIONS = ("Approve less…", "Ask", "Reject")
 
 
@@ -37,7 +56,7 @@ def test_everything_is_in_sight_without_scrolling(open_page: Open, scene: Scene)
     page = open_page(scene.priya, f"/approvals/{asked.pk}/")
     reason = page.get_by_text("Fine-tune the detector on the November data.")
     approve = page.get_by_role("button", name="Approve", exact=True)
-    for part in (reason, approve, page.get_by_text("Cost a day"), page.get_by_text("stay free")):
+    for part in (reason, approve, page.get_by_text("Cost a day"), page.get_by_text("stay free").first):
         box = part.bounding_box()
         assert box is not None
         assert box["y"] + box["height"] <= 800
@@ -45,6 +64,71 @@ def test_everything_is_in_sight_without_scrolling(open_page: Open, scene: Scene)
     assert reason_box is not None
     assert approve_box is not None
     assert reason_box["y"] + reason_box["height"] <= approve_box["y"]
+
+
+@pytest.fixture
+def largest(scene: Scene) -> list[Request]:
+    """The ten largest samples: long names and words in several scripts, all rules broken, little free, a long queue."""
+    words = "Nachtraining des Großmodells für die Qualitätssicherung im Werk. "
+    reasons = [
+        words * 20,
+        "אימון מחדש של מודל הזיהוי לפני הסקירה ביום שישי. " * 12,
+        "Line\n" * 40,
+        "Unbroken" * 60,
+        "Two sentences. Not more.",
+    ]
+    team = factories.team("Robotics and automation", by=scene.ada)
+    Team.objects.filter(pk=team.pk).update(name="Robotik & Großküchenautomation")
+    factories.join(team, scene.ada)
+    other = factories.tenancy(team, scene.tenancy.cluster)
+    places = (scene.tenancy, other)
+
+    def asked(number: int, gpus: int) -> Request:
+        at, since = places[number % 2], timezone.now() - timedelta(hours=40 - number)
+        reason = reasons[number % 5]
+        return factories.request(scene.ada, at, scene.flavor, gpus=gpus, days=3, reason=reason, now=since)
+
+    found = [asked(number, 24 - number) for number in range(10)]
+    for number in range(20):
+        asked(10 + number, 3 + number % 3)
+    Flavor.objects.filter(pk=scene.flavor.pk).update(allocated=21)
+    Budget.objects.update(limit_usd=F("held_usd"))
+    return found
+
+
+def test_tiles_and_buttons_of_the_largest_samples_are_in_the_window(
+    open_page: Open, scene: Scene, largest: list[Request]
+) -> None:
+    page = open_page(scene.priya, f"/approvals/{largest[0].pk}/")
+    for number, asked in enumerate(largest):
+        if number:
+            page.goto(f"/approvals/{asked.pk}/")
+        assert page.evaluate(SEEN) == [], asked.pk
+        assert page.locator(".tile").count() == 4
+        assert page.evaluate(CURRENT_IS_SEEN)
+        assert page.evaluate("document.documentElement.scrollHeight") < 1600
+        assert overflow(page) <= 0
+
+
+def test_a_long_reason_is_cut_and_opens(open_page: Open, scene: Scene, largest: list[Request]) -> None:
+    page = open_page(scene.priya, f"/approvals/{largest[0].pk}/")
+    reason = page.locator(".reason summary")
+    before = reason.bounding_box()
+    reason.click()
+    after = reason.bounding_box()
+    assert before is not None
+    assert after is not None
+    assert after["height"] > before["height"] + 40
+    assert violations(page) == []
+
+
+def test_it_approves_as_many_as_are_possible_now(open_page: Open, scene: Scene) -> None:
+    asked = ask(scene, 5)
+    Flavor.objects.filter(pk=scene.flavor.pk).update(allocated=21)
+    page = open_page(scene.priya, f"/approvals/{asked.pk}/")
+    expect(page.get_by_role("button", name="Approve", exact=True)).to_have_count(0)
+    page.get_by_role("button", name="Approve 3 now").click()
+    expect(page.get_by_text("Approved for less: 3 of 5 × A100 for Vision.")).to_be_visible()
 
 
 def test_the_actions_never_move(open_page: Open, scene: Scene) -> None:

@@ -210,6 +210,18 @@ def test_the_deciding_rule_comes_first() -> None:
     assert html.index("decides") < html.index("first")
 
 
+def test_a_verdict_shows_the_deciding_rule_and_folds_the_others() -> None:
+    rules = [{"mark": "note", "text": f"fails {n}", "deciding": True} for n in range(3)]
+    rules += [{"mark": "no", "text": "forbids", "deciding": True}, {"mark": "ok", "text": "holds"}]
+
+    html = render("{% verdict_strip v %}", v={"tone": "bad", "sentence": "s", "rules": rules})
+
+    shown, folded = html.split("<details", 1)
+    assert "forbids" in shown
+    assert "fails 0" not in shown
+    assert "3 more do not hold · 1 holds" in folded
+
+
 def test_before_after_leaves_out_what_stays() -> None:
     html = render("{% before_after rows %}", rows=[{"label": "Same", "before": 1, "after": 1}])
 
