@@ -18,7 +18,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import urllib3
 
-from connectors.errors import PermanentError, TemporaryError
+from connectors.errors import ConnectorError, PermanentError, TemporaryError
 from connectors.kubernetes_failures import failure, is_momentary
 from connectors.patience import Patience
 
@@ -70,6 +70,10 @@ KINDS: Mapping[Ref, tuple[str, bool]] = {
     (_KUEUE, "AdmissionCheck"): ("admissionchecks", False),
     (_KUEUE, "Topology"): ("topologies", False),
 }
+
+
+class AnswerLost(TemporaryError):
+    """The connection ended after the call was sent: whether the server did it is not known."""
 
 
 class Cluster:
@@ -274,11 +278,18 @@ class Cluster:
         tries = 0
         while True:
             began, tries = time.monotonic(), tries + 1
-            status, headers, text = self._send(method, *call)
-            if status < 400:
-                return text
-            error = failure(status, text, headers.get("Retry-After"))
-            if not is_momentary(status, error) or not _may_be_repeated(method, call[2]):
+            error: ConnectorError
+            try:
+                status, headers, text = self._send(method, *call)
+            except AnswerLost as lost:
+                # A write may have been done: who made it reads back what stands.
+                error, is_repeatable = lost, method == "GET"
+            else:
+                if status < 400:
+                    return text
+                error = failure(status, text, headers.get("Retry-After"))
+                is_repeatable = is_momentary(status, error) and _may_be_repeated(method, call[2])
+            if not is_repeatable:
                 raise error
             pause = self._patience.pause(tries, took=time.monotonic() - began)
             if pause is None:
@@ -304,6 +315,8 @@ class Cluster:
                 method, url, body if body is None or isinstance(body, bytes) else json.dumps(body).encode(), headers,
                 retries=False, redirect=False, timeout=urllib3.Timeout(connect=TIMEOUT[0], read=TIMEOUT[1]),
             )  # fmt: skip
+        except urllib3.exceptions.ProtocolError as error:
+            raise AnswerLost(f"{method} {where}: {type(error).__name__}: {error}") from error
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise TemporaryError(f"{method} {where}: {type(error).__name__}: {error}") from error
         return answer.status, answer.headers, answer.data.decode("utf-8", "replace")

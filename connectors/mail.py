@@ -3,6 +3,7 @@
 import re
 import smtplib
 import ssl
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -36,6 +37,10 @@ class ServerAway(TemporaryError):
     """The server takes no mail at all now; what else waits for it need not be tried."""
 
 
+class ReceiptLost(TemporaryError):
+    """The mail may have been taken, and may not: it is sent once more under the same id, soon."""
+
+
 @dataclass(frozen=True)
 class Letter:
     """One mail to one person; `message_id` (without brackets) is the same each time it is sent."""
@@ -62,9 +67,10 @@ class Mail:
     def send(self, letter: Letter, *, now: datetime) -> None:
         """Hand a mail to the server; raises ServerAway, TemporaryError, or PermanentError (it will never be taken)."""
         message = compose(letter, self.sender, now)
+        began = time.monotonic()
         try:
             with self._session() as session:
-                session.send_message(message)
+                _hand_over(session, message, began=began)
         except smtplib.SMTPRecipientsRefused as error:
             code, reply = next(iter(error.recipients.values()))
             raise _refused(code, reply) from error
@@ -106,6 +112,19 @@ class Mail:
         if self.security is Security.TLS:
             return smtplib.SMTP_SSL(self.host, self.port, name, timeout=CONNECT_SECONDS, context=context)
         return smtplib.SMTP(self.host, self.port, name, timeout=CONNECT_SECONDS)
+
+
+def _hand_over(session: smtplib.SMTP, message: EmailMessage, *, began: float) -> None:
+    """Send a mail in an open session; raises ReceiptLost when that ends before the server says that it has it.
+
+    A session that ended because we waited long enough is a server that is away: the library tells them not apart.
+    """
+    try:
+        session.send_message(message)
+    except (smtplib.SMTPServerDisconnected, ConnectionError) as error:
+        if time.monotonic() - began >= min(READ_SECONDS, DEADLINE_SECONDS):
+            raise
+        raise ReceiptLost("The mail server hung up before it said whether it took the mail.") from error
 
 
 def compose(letter: Letter, sender: str, now: datetime) -> EmailMessage:

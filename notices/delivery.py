@@ -15,9 +15,9 @@ import structlog
 from django.db.models import F
 
 from connectors.errors import ConnectorError, PermanentError, TemporaryError
-from connectors.mail import Letter, ServerAway
+from connectors.mail import Letter, ReceiptLost, ServerAway
 from notices import cards, rendering
-from notices.backoff import MOST_ATTEMPTS, wait_after
+from notices.backoff import MOST_ATTEMPTS, wait_after, wait_for_receipt
 from notices.kinds import NoticeKind, Way
 from notices.models import Delivery, Notice
 from notices.outside import Outside
@@ -152,6 +152,11 @@ def _later(claim: Claim, error: Exception, *, now: datetime, jitter: float) -> N
     )
     if claim.attempt >= MOST_ATTEMPTS:
         _park(claim, why)
+        return
+    if isinstance(error, ReceiptLost):
+        # Nobody is away: this mail alone waits.
+        next_at = now + wait_for_receipt(claim.attempt, jitter=jitter)
+        _still_mine(claim).update(next_at=next_at, last_error=_short(why))
         return
     asked = error.retry_after if isinstance(error, TemporaryError) else None
     next_at = now + wait_after(claim.attempt, retry_after=asked, jitter=jitter)

@@ -129,6 +129,51 @@ def test_an_answer_that_is_lost_slow_or_never_comes_costs_a_try_and_nothing_twic
     assert is_right(place)
 
 
+def test_when_every_third_answer_is_lost_one_pass_does_it_and_nothing_is_written_twice(
+    place: Place, proxy: Proxy
+) -> None:
+    for _ in range(100):
+        proxy.fail("reset", after=2)
+    assert come_true(place, most=1) == 1
+    assert place.kubernetes.writes <= 2 * len(place.row.objects_seen)
+    proxy.faults.clear()
+    assert is_right(place)
+
+
+def test_a_write_whose_answer_was_lost_is_sent_again_and_the_object_is_written_once(
+    place: Place, proxy: Proxy
+) -> None:
+    place.reconcile()
+    where = (QUOTA, "team-quota", place.tenancy.namespace)
+    place.kubernetes.patch(*where, {"spec": {"hard": {"pods": "7"}}})
+    before = place.kubernetes.get(*where)
+    place.later(seconds=61)
+    reads = proxy.exchanges
+    place.reconcile()
+    plain = proxy.exchanges - reads
+    place.kubernetes.patch(*where, {"spec": {"hard": {"pods": "7"}}})
+    place.later(seconds=61)
+    # The last exchange of such a pass is the write.
+    proxy.fail("reset", after=plain - 1)
+    place.reconcile()
+    after = place.kubernetes.get(*where)
+    assert before is not None
+    assert after is not None
+    assert (place.row.is_settled, after["spec"]["hard"]["pods"]) == (True, "50")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_when_a_third_of_all_answers_is_lost_by_chance_few_passes_do_it(
+    place: Place, proxy: Proxy, seed: int
+) -> None:
+    chance = Random(seed)
+    for _ in range(300):
+        proxy.fail("reset" if chance.random() < 0.3 else "pass")
+    assert come_true(place, most=3) <= 3
+    proxy.faults.clear()
+    assert is_right(place)
+
+
 def test_a_field_that_a_person_took_over_is_taken_back_and_what_is_theirs_stays(place: Place) -> None:
     place.reconcile()
     human = {

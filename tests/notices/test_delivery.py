@@ -1,6 +1,7 @@
 """Deliveries: sent once, tried again as told, given up in time, and sent again when somebody says so."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -17,6 +18,7 @@ from notices.message import Message
 from notices.models import Channel, Delivery
 from notices.sealing import seal
 from tests import factories
+from tests.faults.proxy import proxied
 from tests.posting import Running
 from tests.scene import NOW
 
@@ -100,6 +102,25 @@ def test_a_worker_that_dies_after_sending_sends_again_under_the_same_id(post: Ru
     assert run(post, NOW + LEASE) == 1
     first, second = post.got
     assert first["id"] == second["id"]
+
+
+def test_a_mail_whose_receipt_was_lost_is_sent_again_within_seconds_under_the_same_id(post: Running) -> None:
+    other = factories.person("Marcus", email="marcus@example.com")
+    delivery, waiting = told(ada()), told(other)
+    mail = post.mail()
+    with proxied(mail.port) as proxy:
+        outside: dict[str, Any] = {"mail": replace(mail, port=proxy.port)}
+        # EHLO, MAIL, RCPT and DATA go through; the mail arrives, and the word that it did never comes.
+        proxy.fail("reset", after=4)
+        assert run(post, **outside) == 1
+        delivery.refresh_from_db()
+        waiting.refresh_from_db()
+        assert (delivery.state, waiting.state) == ("waiting", "sent")
+        assert delivery.next_at - NOW <= 5 * SECOND
+        assert run(post, delivery.next_at, **outside) == 1
+    mine = [got for got in post.got if got["to"] == ["ada@example.com"]]
+    assert len(mine) == 2
+    assert mine[0]["id"] == mine[1]["id"]
 
 
 def test_two_workers_never_hold_the_same_delivery(post: Running) -> None:
