@@ -120,9 +120,7 @@ def create_team(
         ) from error
     team.refresh_from_db()
     first = Project.objects.create(team=team, slug=project)
-    there = GroupHeld.objects.filter(group=team.entra_group).values("user")
-    for user in User.objects.filter(is_active=True, pk__in=there).prefetch_related("roles_held"):
-        _join(team, user, lead=user.pk == by.pk or Role.TEAM_LEAD in user.roles)
+    members_by_group(team)
     record(
         Kind.TEAM_CREATED, actor=by.as_actor(), subject=("team", team.pk), team_id=team.pk,
         name=name, entra_group=entra_group, cost_centre=cost_centre,
@@ -206,7 +204,15 @@ def join_teams(user: User, groups: list[str], *, lead: bool) -> None:
     """Make memberships equal to the person's groups; the part in a team that stays is kept."""
     user.memberships.exclude(team__entra_group__in=groups).delete()
     for team in Team.objects.filter(entra_group__in=groups).exclude(memberships__user=user):
-        _join(team, user, lead=lead or team.created_by_id == user.pk)
+        _join(team, user, lead=lead or user.pk in (team.owner_id, team.created_by_id))
+
+
+def members_by_group(team: Team) -> None:
+    """Make a team's members those who are in its group, as the directory last said; a part that stays is kept."""
+    there = GroupHeld.objects.filter(group=team.entra_group).values("user")
+    team.memberships.exclude(user__in=there).delete()
+    for user in User.objects.filter(is_active=True, pk__in=there).prefetch_related("roles_held"):
+        _join(team, user, lead=user.pk == team.accountable.pk or Role.TEAM_LEAD in user.roles)
 
 
 def _join(team: Team, user: User, *, lead: bool) -> None:

@@ -66,6 +66,7 @@ class TeamSerializer(TeamNameSerializer):
     tier = serializers.ChoiceField(choices=Team.Tier.choices)
     entra_group = serializers.UUIDField()
     entra_group_name = serializers.CharField()
+    owner = PersonSerializer(source="accountable", help_text="Who answers for the team.")
     projects = serializers.SerializerMethodField()
     created_at = serializers.DateTimeField()
 
@@ -113,12 +114,6 @@ class WantedTokenSerializer(StrictSerializer):
     days = Integer(min_value=1, max_value=actions.LONGEST_TOKEN_DAYS, help_text="Days it lives.")
 
 
-class TierSerializer(StrictSerializer):
-    """How far the policy trusts a team."""
-
-    tier = Choice(choices=Team.Tier.choices)
-
-
 class MeEndpoint(Endpoint):
     """The caller."""
 
@@ -142,14 +137,8 @@ class TeamReadEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoin
 
     def get_queryset(self) -> QuerySet[Team]:
         """One's own teams; every team for leads and auditors."""
-        return Team.objects.visible_to(self.request.user).prefetch_related("projects")
-
-    @extend_schema(request=TierSerializer, responses=TeamSerializer)
-    def partial_update(self, request: Request, slug: str) -> Response:
-        """Set the team's tier; platform leads only."""
-        team, wanted = self.get_object(), self.body(TierSerializer)
-        actions.set_tier(team, wanted["tier"], by=self.caller, now=timezone.now())
-        return Response(self.shown(team, TeamSerializer))
+        rows = Team.objects.visible_to(self.request.user).select_related("owner", "created_by")
+        return rows.prefetch_related("projects")
 
     @extend_schema(responses=MemberSerializer(many=True))
     @action(detail=True, ordering="id")

@@ -37,6 +37,7 @@ class Permission(StrEnum):
     ACTIVATE_POLICY = "activate_policy"
     REMOVE_TEAMS = "remove_teams"
     MANAGE_ACCESS = "manage_access"
+    MANAGE_TEAMS = "manage_teams"
 
 
 HOLDERS: Mapping[Permission, frozenset[Role]] = {
@@ -55,6 +56,7 @@ HOLDERS: Mapping[Permission, frozenset[Role]] = {
     Permission.ACTIVATE_POLICY: frozenset({Role.PLATFORM_LEAD, Role.ENGINEERING_LEADERSHIP}),
     Permission.REMOVE_TEAMS: frozenset({Role.PLATFORM_LEAD}),
     Permission.MANAGE_ACCESS: frozenset({Role.PLATFORM_LEAD}),
+    Permission.MANAGE_TEAMS: frozenset({Role.PLATFORM_LEAD}),
 }
 DECIDING = (Permission.DECIDE_AS_PLATFORM, Permission.DECIDE_AS_LEADERSHIP)
 

@@ -1,12 +1,15 @@
 """Teams, their projects and members, and the querysets that show a person only what is theirs."""
 
-from typing import Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Lower
 
 from accounts.roles import Permission
+
+if TYPE_CHECKING:
+    from accounts.models import User
 
 M = TypeVar("M", bound=models.Model)
 
@@ -51,6 +54,8 @@ class Team(models.Model):
     cost_centre = models.CharField(max_length=20)
     tier = models.CharField(max_length=10, choices=Tier.choices, default=Tier.STANDARD)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    # Who answers for the team; null while that is who brought it on board.
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = TeamQuerySet.as_manager()
@@ -70,6 +75,11 @@ class Team(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def accountable(self) -> "User":
+        """Who answers for the team: its owner, else who brought it on board."""
+        return self.owner or self.created_by
 
 
 class Project(models.Model):

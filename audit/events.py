@@ -17,6 +17,7 @@ class Kind(models.TextChoices):
     DIRECTORY_RELEASED = "directory.released", "let take effect what the directory says"
     DIRECTORY_PASSED = "directory.passed", "believes the directory again"
     TEAM_CREATED = "team.created", "created the team"
+    TEAM_CHANGED = "team.changed", "changed the team"
     MEMBERS_SYNCED = "team.members_synced", "took the members over from the directory"
     TIER_SET = "team.tier_set", "set the team's tier"
     DELEGATED = "delegation.created", "named a stand-in"

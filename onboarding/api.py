@@ -2,16 +2,19 @@
 
 from typing import Any
 
+from django.db import transaction
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.actions import set_tier
 from accounts.api import TeamReadEndpoint, TeamSerializer
 from accounts.directory import graph
 from accounts.endpoints import Endpoint
+from accounts.models import Team, User
 from accounts.refusals import BadInput, Refused
 from accounts.replay import Answer, answer_once, earlier_answer
 from accounts.strict import Choice, Gpus, Moment, PageQuery, StrictSerializer, Text
@@ -21,6 +24,15 @@ from fleet.models import Cluster, Environment, Flavor
 from onboarding.actions import Brought, Enrolment, Start, ask_directory, enrol
 from onboarding.groups import offers
 from onboarding.models import Onboarding
+from onboarding.team_changes import (
+    ClusterEffect,
+    Effects,
+    TeamChange,
+    change_team,
+    check_may_change,
+    effects,
+    group_of_change,
+)
 from provisioning.api import TenancySerializer
 
 
@@ -44,6 +56,49 @@ class NewTeamSerializer(StrictSerializer):
     environment = Choice(choices=Environment.choices)
     cluster = Text(max_length=40)
     start = StartSerializer(required=False, allow_null=True)
+
+
+class TeamChangeSerializer(StrictSerializer):
+    """What is to be different about a team."""
+
+    name = Text(max_length=60, required=False, help_text="In any script; the short name stays.")
+    cost_centre = Text(max_length=20, required=False)
+    entra_group = Text(max_length=36, required=False, help_text="The object id of another group.")
+    owner = serializers.UUIDField(required=False, help_text="The object id of a member of the group.")
+    tier = Choice(choices=Team.Tier.choices, required=False)
+
+
+class ClusterEffectSerializer(serializers.Serializer[ClusterEffect]):
+    """Objects of a namespace that are written again."""
+
+    cluster = serializers.CharField(source="tenancy.cluster.name")
+    namespace = serializers.CharField(source="tenancy.namespace")
+    objects = serializers.ListField(child=serializers.CharField())
+
+
+class FieldChangeSerializer(serializers.Serializer[Any]):
+    """A field with what it is and what it becomes."""
+
+    field = serializers.CharField()
+    before = serializers.CharField()
+    after = serializers.CharField()
+
+
+class TeamEffectsSerializer(serializers.Serializer[Effects]):
+    """What changing a team leads to."""
+
+    fields_changed = serializers.SerializerMethodField()
+    clusters = ClusterEffectSerializer(many=True)
+    joining = serializers.ListField(child=serializers.CharField())
+    leaving = serializers.ListField(child=serializers.CharField())
+
+    @extend_schema_field(FieldChangeSerializer(many=True))
+    def get_fields_changed(self, found: Effects) -> list[dict[str, str]]:
+        """Each field that would be another."""
+        return [
+            {"field": name, "before": before, "after": after}
+            for name, (before, after) in found.fields.items()
+        ]
 
 
 class OnboardedSerializer(serializers.Serializer[Onboarding]):
@@ -90,7 +145,7 @@ class TeamEndpoint(TeamReadEndpoint):
     asks = {"list": PageQuery, "members": PageQuery}
     keyed = frozenset({"create"})
     asking = frozenset({"create"})
-    outside = frozenset({"create"})
+    outside = frozenset({"create", "partial_update", "preview_change"})
 
     @extend_schema(request=NewTeamSerializer, responses={201: OnboardedSerializer})
     def create(self, request: Request) -> Response:
@@ -107,6 +162,39 @@ class TeamEndpoint(TeamReadEndpoint):
                 return earlier
             raise
         return answer_once(request, lambda: self._enrol(enrolment, brought))
+
+    @extend_schema(request=TeamChangeSerializer, responses=TeamSerializer)
+    def partial_update(self, request: Request, slug: str) -> Response:
+        """Change the team; what is left out stays. Its tier is set by platform leads only."""
+        team, wanted = self.get_object(), self.body(TeamChangeSerializer)
+        change = self._change(team, wanted)
+        with transaction.atomic():
+            if change != TeamChange():
+                change_team(team, change, by=self.caller, now=timezone.now())
+            if "tier" in wanted:
+                set_tier(team, wanted["tier"], by=self.caller, now=timezone.now())
+        return Response(self.shown(self.get_object(), TeamSerializer))
+
+    @extend_schema(
+        operation_id="teams_preview_change", request=TeamChangeSerializer, responses=TeamEffectsSerializer
+    )
+    def preview_change(self, request: Request, slug: str) -> Response:
+        """What changing the team would lead to; writes nothing."""
+        team, wanted = self.get_object(), self.body(TeamChangeSerializer)
+        check_may_change(team, self.caller)
+        return Response(TeamEffectsSerializer(effects(team, self._change(team, wanted))).data)
+
+    def _change(self, team: Team, wanted: dict[str, Any]) -> TeamChange:
+        """What the body changes, with its group asked of the directory for those who may change the team."""
+        if wanted.keys() - {"tier"}:
+            check_may_change(team, self.caller)
+        oid = str(wanted.get("entra_group", ""))
+        return TeamChange(
+            name=wanted.get("name", ""),
+            cost_centre=wanted.get("cost_centre", ""),
+            group=group_of_change(team, oid, by=self.caller, graph=graph()) if oid else None,
+            owner=owner_from(str(wanted["owner"])) if "owner" in wanted else None,
+        )
 
     @extend_schema(operation_id="teams_onboarding", responses=OnboardedSerializer)
     def onboarding(self, request: Request, slug: str) -> Response:
@@ -132,6 +220,14 @@ class GroupEndpoint(Endpoint):
         """Groups that the caller may bring, and why not the others."""
         found = offers(self.caller, text=self.asked.get("q", ""), graph=graph())
         return Response(GroupsSerializer({"results": found}).data)
+
+
+def owner_from(oid: str) -> User:
+    """The person with this object id who has signed in; raises BadInput."""
+    found = User.objects.filter(oid=oid, is_active=True).first()
+    if found is None:
+        raise BadInput("Nobody of this object id has signed in.", code="no_such_person", field="owner")
+    return found
 
 
 def enrolment_from(said: dict[str, Any]) -> Enrolment:

@@ -113,6 +113,11 @@ nested = [
         ShareEndpoint.as_view({"get": "show", "patch": "change"}),
         name="tenancy-shares",
     ),
+    path(
+        "teams/<slug:slug>/change-preview/",
+        TeamEndpoint.as_view({"post": "preview_change"}),
+        name="team-change-preview",
+    ),
     path("teams/<slug:slug>/onboarding/", TeamEndpoint.as_view({"get": "onboarding"}), name="onboarding"),
 ]
 

@@ -87,6 +87,7 @@ CODES: Mapping[str, str] = {
     "not_a_platform_lead": "Only platform leads do this.",
     "not_a_policy": "The document is no policy; `errors` names each place.",
     "not_a_reader": "Leads and auditors see drafts and the history of the policy.",
+    "not_a_team_lead": "The owner of the team, its leads and platform leads change it.",
     "not_adoptable": "Only amounts of CPU, memory, storage, pods and counts are taken over, never GPUs or guards.",
     "not_an_activator": "Platform leads and engineering leadership put a policy in force.",
     "not_an_approver": "The open step is for others.",

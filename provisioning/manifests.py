@@ -17,7 +17,7 @@ from provisioning.stages import as_left
 
 __all__ = [
     "CPU_FLAVOR", "DOMAIN", "GPU", "KUEUE", "MANAGED_BY", "NAMED", "PRIORITIES", "SOMETIMES", "TEAM_ROLE",
-    "TENANCY_LABEL", "Manifest", "count", "fleet_objects", "gibibytes", "labels", "tenancy_objects",
+    "TENANCY_LABEL", "Manifest", "changed_objects", "count", "fleet_objects", "gibibytes", "labels", "tenancy_objects",
 ]  # fmt: skip
 
 
@@ -43,6 +43,13 @@ def tenancy_objects(spec: TenancySpec) -> list[Manifest]:
         *([dashboard.dashboard(spec)] if spec.dashboards else []),
     ]
     return as_left(laid_on(objects, spec.adopted), stop=spec.stop, access=spec.access)
+
+
+def changed_objects(before: TenancySpec, after: TenancySpec) -> list[str]:
+    """The objects that another spec gives other content, as "RoleBinding team-users", in the order of creation."""
+    old = {(m["kind"], m["metadata"]["name"]): m for m in tenancy_objects(before)}
+    new = {(m["kind"], m["metadata"]["name"]): m for m in tenancy_objects(after)}
+    return [f"{kind} {name}" for (kind, name), manifest in new.items() if old.get((kind, name)) != manifest]
 
 
 def fleet_objects(

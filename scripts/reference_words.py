@@ -88,6 +88,7 @@ PERMISSIONS: Mapping[str, str] = {
     "decide_as_platform": "Decide the platform leads' step of a request.",
     "decide_as_leadership": "Decide engineering leadership's step of a request.",
     "manage_clusters": "Add and change clusters and flavors, and have any tenancy looked at again.",
+    "manage_teams": "Change any team's name, cost centre, group and owner.",
     "manage_budgets": "Set budgets, and give back what any team holds.",
     "manage_notices": "Set up the channels that are told, and send again what could not be sent.",
     "manage_tiers": "Put a team into another tier, which the policy may treat differently.",

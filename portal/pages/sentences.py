@@ -21,6 +21,7 @@ SENTENCES: Mapping[str, str] = {
     Kind.TENANCY_PARKED: "Tried no more",
     Kind.DRIFT_REPAIRED: "A change from elsewhere was put right",
     Kind.TEAM_CREATED: "Team created",
+    Kind.TEAM_CHANGED: "Team changed",
     Kind.BUDGET_SOFT_REACHED: "{percent} % of the budget of {month} set aside",
 }
 

@@ -22,6 +22,7 @@ from audit.models import Event
 from onboarding.checklist import checklist
 from onboarding.leaving_page import open_of_team
 from onboarding.models import Departure
+from onboarding.team_changes import may_change
 from portal.pages.sentences import sentence
 from provisioning.models import Tenancy
 
@@ -51,7 +52,8 @@ class Holding:
 def find(slug: str, user: User) -> Team | None:
     """The team, if the person may see it; `leaves` says whether any of its leaving is asked for or under way."""
     leaves = Exists(Departure.objects.open().filter(team=OuterRef("pk")))
-    return Team.objects.visible_to(user).annotate(leaves=leaves).filter(slug=slug).first()
+    rows = Team.objects.visible_to(user).select_related("owner", "created_by")
+    return rows.annotate(leaves=leaves).filter(slug=slug).first()
 
 
 def board(team: Team, *, by: User, now: datetime) -> Part:
@@ -69,6 +71,7 @@ def board(team: Team, *, by: User, now: datetime) -> Part:
     return {
         "team": team, "figures": figures(held, this_month(team, now=now, rows=rows), now=now),
         "is_member": team.pk in by.team_ids,
+        "may_change": may_change(team, by),
         "may_give_back": team.pk in by.team_ids or by.may(Permission.MANAGE_BUDGETS),
         "holdings": [holding(row, now=now) for row in held],
         "departures": open_of_team(team, now=now) if getattr(team, "leaves") else [],  # noqa: B009

@@ -1,0 +1,191 @@
+"""Changing what a team is called, who pays, who is in it and who answers for it, and what follows on its clusters."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from accounts.actions import check_cost_centre, members_by_group
+from accounts.models import GroupHeld, Membership, Team, User
+from accounts.refusals import BadInput, Conflict, NoRight
+from accounts.roles import Permission
+from allocations.actions import refresh
+from audit.events import Kind
+from audit.log import record
+from connectors.graph import Graph, Group
+from onboarding.actions import check_group
+from provisioning.manifests import changed_objects
+from provisioning.models import Tenancy
+from provisioning.naming import NameRefused, display_name
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeamChange:
+    """What is to be different about a team; None and "" leave it as it is. The short name never changes."""
+
+    name: str = ""
+    cost_centre: str = ""
+    group: Group | None = None
+    owner: User | None = None
+
+
+@dataclass(frozen=True)
+class ClusterEffect:
+    """Objects of one namespace that will be written again, as "RoleBinding team-users"."""
+
+    tenancy: Tenancy
+    objects: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What a change leads to: fields with before and after, namespaces written again, people who join and leave."""
+
+    fields: Mapping[str, tuple[str, str]]
+    clusters: Sequence[ClusterEffect]
+    joining: Sequence[str]
+    leaving: Sequence[str]
+
+
+def may_change(team: Team, user: User) -> bool:
+    """Whether this person may change the team: its owner, its leads, platform leads."""
+    if user.may(Permission.MANAGE_TEAMS):
+        return True
+    is_lead = Membership.objects.filter(team=team, user=user, part=Membership.Part.LEAD).exists()
+    return user.is_active and (team.accountable.pk == user.pk or is_lead)
+
+
+def check_may_change(team: Team, user: User) -> None:
+    """Raise NoRight for who may not change the team."""
+    if not may_change(team, user):
+        raise NoRight("The team’s owner, its leads and platform leads change it.", code="not_a_team_lead")
+
+
+def group_of_change(team: Team, oid: str, *, by: User, graph: Graph) -> Group | None:
+    """The group that a team is to be made of, asked of the directory; None when it is the present one."""
+    if not oid or oid.lower() == str(team.entra_group):
+        return None
+    return check_group(oid, by=by, graph=graph)
+
+
+def effects(team: Team, change: TeamChange) -> Effects:
+    """What the change would lead to; writes nothing, raises BadInput or Conflict as the change itself would."""
+    wanted = _checked(team, change)
+    before = {
+        "name": team.name,
+        "cost_centre": team.cost_centre,
+        "entra_group_name": team.entra_group_name,
+        "owner": team.accountable.name,
+    }
+    fields = {name: (before[name], str(wanted[name])) for name in before if name in wanted}
+    # Another group counts though it has the same name.
+    fields = {
+        name: (old, new) for name, (old, new) in fields.items() if old != new or name == "entra_group_name"
+    }
+    joining, leaving = _people(team, change)
+    return Effects(fields, _on_clusters(team, wanted), joining, leaving)
+
+
+@transaction.atomic
+def change_team(team: Team, change: TeamChange, *, by: User, now: datetime) -> Effects:
+    """Change a team and publish what follows for each of its namespaces; returns what changed.
+
+    Raises NoRight for others than its owner, its leads and platform leads, BadInput and Conflict naming the field.
+    The directory was asked about the group beforehand.
+    """
+    check_may_change(team, by)
+    # The team's row and its tenancies before the audit chain, as every other action takes them.
+    locked = Team.objects.select_for_update(of=("self",), no_key=True).select_related("owner", "created_by")
+    team = locked.get(pk=team.pk)
+    found = effects(team, change)
+    if not found.fields:
+        return found
+    for name, value in _checked(team, change).items():
+        setattr(team, name, value)
+    try:
+        with transaction.atomic():
+            team.save()
+    except IntegrityError as error:
+        raise Conflict(
+            "Somebody took this name or group a moment ago.", code="name_taken", field="name"
+        ) from error
+    if change.group is not None:
+        members_by_group(team)
+    _publish(team, by=by, now=now)
+    record(
+        Kind.TEAM_CHANGED,
+        actor=by.as_actor(),
+        subject=("team", team.pk),
+        team_id=team.pk,
+        name=team.name,
+        before={field: before for field, (before, _) in found.fields.items()},
+        after={field: after for field, (_, after) in found.fields.items()},
+    )
+    return found
+
+
+def _checked(team: Team, change: TeamChange) -> dict[str, Any]:
+    """The columns that the change sets, each checked; raises BadInput or Conflict naming the field."""
+    wanted: dict[str, Any] = {}
+    if change.name:
+        wanted["name"] = _free_name(team, change.name)
+    if change.cost_centre:
+        wanted["cost_centre"] = check_cost_centre(change.cost_centre)
+    if change.group is not None:
+        wanted |= {"entra_group": change.group.oid, "entra_group_name": change.group.name}
+    if change.owner is not None:
+        _check_owner(team, change)
+        wanted["owner"] = change.owner
+    return wanted
+
+
+def _free_name(team: Team, name: str) -> str:
+    try:
+        shown = display_name(name)
+    except NameRefused as refusal:
+        raise BadInput(str(refusal), code="bad_name", field="name") from refusal
+    if not shown:
+        raise BadInput("Write the name that people call the team by.", code="bad_name", field="name")
+    if Team.objects.filter(name__iexact=shown).exclude(pk=team.pk).exists():
+        raise Conflict(
+            "There is a team of this name already. Choose another.", code="name_taken", field="name"
+        )
+    return shown
+
+
+def _check_owner(team: Team, change: TeamChange) -> None:
+    """The owner is of the team: whoever answers for it sees what it asks for and what it costs."""
+    group = change.group.oid if change.group is not None else team.entra_group
+    if not GroupHeld.objects.filter(user=change.owner, group=group).exists():
+        raise BadInput(
+            "The owner is a member of the team’s group who has signed in.", code="not_a_member", field="owner"
+        )
+
+
+def _people(team: Team, change: TeamChange) -> tuple[list[str], list[str]]:
+    """Names of those who join and who leave the team with another group, as far as they have signed in."""
+    if change.group is None:
+        return [], []
+    now_in = set(team.memberships.values_list("user__name", flat=True))
+    rows = GroupHeld.objects.filter(group=change.group.oid, user__is_active=True)
+    then_in = set(rows.values_list("user__name", flat=True))
+    return sorted(then_in - now_in), sorted(now_in - then_in)
+
+
+def _on_clusters(team: Team, wanted: Mapping[str, Any]) -> list[ClusterEffect]:
+    cost_centre = str(wanted.get("cost_centre", team.cost_centre))
+    entra_group = str(wanted.get("entra_group", team.entra_group))
+    rows = Tenancy.objects.present().filter(team=team, generation__gt=0).select_related("cluster", "project")
+    found = []
+    for row in rows:
+        after = replace(row.desired, cost_centre=cost_centre, entra_group=entra_group)
+        found.append(ClusterEffect(row, changed_objects(row.desired, after)))
+    return [effect for effect in found if effect.objects]
+
+
+def _publish(team: Team, *, by: User, now: datetime) -> None:
+    rows = Tenancy.objects.select_for_update(of=("self",), no_key=True).present().filter(team=team)
+    for tenancy in rows.select_related("team", "cluster", "project").order_by("pk"):
+        refresh(tenancy, actor=by.as_actor(), now=now)

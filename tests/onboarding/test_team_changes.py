@@ -1,0 +1,153 @@
+"""Changing a team: who may, what follows on its clusters, and what is refused."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from accounts.actions import hold_groups
+from accounts.models import Team
+from accounts.refusals import BadInput, Conflict, NoRight
+from audit.models import Event
+from connectors.graph import Group
+from onboarding.team_changes import TeamChange, change_team, effects
+from provisioning.models import Tenancy
+from tests import factories
+from tests.calling import Caller
+from tests.factories import group_oid
+from tests.scene import NOW, Scene
+
+OTHER = Group(oid=str(group_oid(77)), name="vision-research")
+COST_CENTRE = {"cost_centre": "CC-9000"}
+
+
+@pytest.fixture
+def lead(scene: Scene) -> Scene:
+    """The scene, whose team Ada brought on board; Ben is in the team, too."""
+    hold_groups(scene.ada, [str(scene.team.entra_group)])
+    ben = factories.person("Ben Ruiz")
+    hold_groups(ben, [str(scene.team.entra_group)])
+    factories.join(scene.team, ben)
+    return scene
+
+
+def settled(tenancy: Tenancy) -> Tenancy:
+    return Tenancy.objects.get(pk=tenancy.pk)
+
+
+def test_another_cost_centre_reaches_every_namespace(lead: Scene) -> None:
+    second = factories.tenancy(lead.team, lead.flavor.cluster, environment="test")
+    before = settled(lead.tenancy).generation
+    change_team(lead.team, TeamChange(cost_centre="CC-9000"), by=lead.ada, now=NOW)
+    for tenancy in (lead.tenancy, second):
+        assert settled(tenancy).desired.cost_centre == "CC-9000"
+    assert settled(lead.tenancy).generation == before + 1
+
+
+def test_what_follows_is_said_before_and_writes_nothing(lead: Scene) -> None:
+    found = effects(lead.team, TeamChange(cost_centre="CC-9000", name="Vision Research"))
+    assert found.fields == {
+        "name": ("Vision", "Vision Research"),
+        "cost_centre": (lead.team.cost_centre, "CC-9000"),
+    }
+    [effect] = found.clusters
+    assert effect.tenancy == lead.tenancy
+    assert f"Namespace {lead.tenancy.namespace}" in effect.objects
+    assert Team.objects.get(pk=lead.team.pk).name == "Vision"
+
+
+def test_another_name_in_any_script_keeps_the_short_name_and_the_namespaces(lead: Scene) -> None:
+    generation = settled(lead.tenancy).generation
+    change_team(lead.team, TeamChange(name="  Équipe  Vision "), by=lead.ada, now=NOW)
+    team = Team.objects.get(pk=lead.team.pk)
+    assert (team.name, team.slug) == ("Équipe Vision", "vision")
+    assert settled(lead.tenancy).generation == generation
+
+
+def test_another_group_gives_the_binding_and_the_members(lead: Scene) -> None:
+    cleo = factories.person("Cleo Novak")
+    hold_groups(cleo, [OTHER.oid])
+    change = TeamChange(group=OTHER)
+    found = effects(lead.team, change)
+    assert (found.joining, found.leaving) == (["Cleo Novak"], ["Ada Okafor", "Ben Ruiz"])
+    change_team(lead.team, change, by=lead.priya, now=NOW)
+    assert list(lead.team.memberships.values_list("user__name", flat=True)) == ["Cleo Novak"]
+    assert settled(lead.tenancy).desired.entra_group == OTHER.oid
+
+
+def test_the_owner_is_a_member_of_the_group(lead: Scene) -> None:
+    with pytest.raises(BadInput) as refused:
+        change_team(lead.team, TeamChange(owner=lead.mallory), by=lead.ada, now=NOW)
+    assert refused.value.field == "owner"
+    ben = lead.team.memberships.get(user__name="Ben Ruiz").user
+    change_team(lead.team, TeamChange(owner=ben), by=lead.ada, now=NOW)
+    assert Team.objects.get(pk=lead.team.pk).accountable == ben
+
+
+def test_members_who_do_not_lead_change_nothing(lead: Scene) -> None:
+    ben = lead.team.memberships.get(user__name="Ben Ruiz").user
+    with pytest.raises(NoRight):
+        change_team(lead.team, TeamChange(cost_centre="CC-9000"), by=ben, now=NOW)
+    assert Caller(ben).patch("teams/vision/", COST_CENTRE).status_code == 403
+    assert Caller(lead.mallory).patch("teams/vision/", COST_CENTRE).status_code == 404
+
+
+def test_a_taken_name_is_refused_whatever_its_case(lead: Scene) -> None:
+    factories.team("Speech")
+    with pytest.raises(Conflict) as refused:
+        change_team(lead.team, TeamChange(name="SPEECH"), by=lead.ada, now=NOW)
+    assert refused.value.code == "name_taken"
+
+
+def test_the_change_is_in_the_audit_log_with_before_and_after(lead: Scene) -> None:
+    before = lead.team.cost_centre
+    change_team(lead.team, TeamChange(cost_centre="CC-9000"), by=lead.ada, now=NOW)
+    event = Event.objects.get(kind="team.changed")
+    assert (event.details["before"], event.details["after"]) == ({"cost_centre": before}, COST_CENTRE)
+
+
+def test_what_is_the_same_changes_nothing(lead: Scene) -> None:
+    change_team(lead.team, TeamChange(name="Vision"), by=lead.ada, now=NOW)
+    assert not Event.objects.filter(kind="team.changed").exists()
+
+
+def test_the_api_previews_and_changes(lead: Scene) -> None:
+    ada = Caller(lead.ada)
+    shown = ada.post("teams/vision/change-preview/", COST_CENTRE)
+    assert shown.status_code == 200
+    assert [each["field"] for each in shown.json()["fields_changed"]] == ["cost_centre"]
+    assert shown.json()["clusters"][0]["namespace"] == lead.tenancy.namespace
+    changed = ada.patch("teams/vision/", COST_CENTRE)
+    assert (changed.status_code, changed.json()["cost_centre"]) == (200, "CC-9000")
+    unknown = ada.patch("teams/vision/", {"slug": "other"})
+    assert unknown.status_code == 422
+
+
+def test_a_tier_that_may_not_be_set_undoes_the_rest_of_the_call(lead: Scene) -> None:
+    refused = Caller(lead.ada).patch("teams/vision/", COST_CENTRE | {"tier": "trusted"})
+    assert refused.status_code == 403
+    assert Team.objects.get(pk=lead.team.pk).cost_centre == lead.team.cost_centre
+
+
+def page_values(scene: Scene, **changes: Any) -> dict[str, str]:
+    team = scene.team
+    usual = {"name": team.name, "cost_centre": team.cost_centre, "entra_group": str(team.entra_group)}
+    return usual | {"owner": str(scene.ada.oid)} | changes
+
+
+def test_the_page_shows_what_follows_and_then_changes_it(client: Client, lead: Scene, directory: Any) -> None:
+    client.force_login(lead.ada)
+    assert client.get("/teams/vision/settings").status_code == 200
+    values = page_values(lead, **COST_CENTRE)
+    shown = client.post("/teams/vision/settings", values | {"check": "1"}).content.decode()
+    assert "written again" in shown
+    assert Team.objects.get(pk=lead.team.pk).cost_centre == lead.team.cost_centre
+    assert client.post("/teams/vision/settings", values).status_code == 302
+    assert Team.objects.get(pk=lead.team.pk).cost_centre == "CC-9000"
+
+
+def test_the_page_is_shown_to_those_who_may_change_the_team(client: Client, lead: Scene) -> None:
+    client.force_login(lead.team.memberships.get(user__name="Ben Ruiz").user)
+    assert client.get("/teams/vision/settings").status_code == 403
+    client.force_login(lead.mallory)
+    assert client.get("/teams/vision/settings").status_code == 404
