@@ -8,6 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from django.conf import settings
 from django.urls import reverse
 
 from accounts.models import User
@@ -67,8 +68,15 @@ def decided(
         sentence += (
             f" The price has risen since it was asked for: {usd(cost)} in all, not {usd(request.usd)}."
         )
-    said = _message(request, what, sentence, now=now)
+    said = _message(request, what, sentence, now=now, facts=_next_step(request, decision))
     _tell(NoticeKind.REQUEST_DECIDED, request, said, to=[request.requester] if by else [], now=now)
+
+
+def _next_step(request: Request, decision: str) -> list[tuple[str, str]]:
+    """Where the requester reads how to use what was approved."""
+    if decision != "approved" or request.tenancy_id is None:
+        return []
+    return [("Use it", f"{settings.PUBLIC_URL}{reverse('use-it', args=[request.tenancy_id])}")]
 
 
 def asked_back(request: Request, question: str, *, by: User, now: datetime) -> None:

@@ -27,7 +27,7 @@ CLUSTER_FIELDS = frozenset(
     {
         "title", "region", "purpose", "kubeconfig", "context", "cohort", "borrow_percent", "storage_class", "enabled",
         "jupyterhub_namespace", "shared_services", "dashboards", "dedicated_to", "on_drift", "writes_per_second",
-        "most_at_once", *repositories.FIELDS,
+        "most_at_once", "api_server", "kubelogin_server_id", "dashboards_url", *repositories.FIELDS,
     }
 )  # fmt: skip
 FLAVOR_FIELDS = frozenset(
@@ -36,6 +36,9 @@ FLAVOR_FIELDS = frozenset(
         "cpu_per_gpu", "memory_gib_per_gpu", "is_offered", "resource", "dedicated_to", "gpus_total",
     }
 )  # fmt: skip
+# These stand in commands that people paste: nothing in them may mean anything to a shell.
+WEB_ADDRESS = re.compile(r"https://[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]*)?")
+OBJECT_ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 # Every cluster has the portal's own ResourceFlavor for work without GPUs, named like this.
 RESERVED = "quartermaster"
@@ -322,6 +325,19 @@ def _check_around(cluster: Cluster) -> None:
             "Give the namespace the hub lives in: small letters, digits, hyphens, and no team's.", code="bad_name",
             field="jupyterhub_namespace",
         )  # fmt: skip
+    for field in ("api_server", "dashboards_url"):
+        if getattr(cluster, field) and not WEB_ADDRESS.fullmatch(getattr(cluster, field)):
+            raise BadInput(
+                "Give an address that starts with https://, without spaces or a password.",
+                code="bad_address",
+                field=field,
+            )
+    if not OBJECT_ID.fullmatch(cluster.kubelogin_server_id):
+        raise BadInput(
+            "Give the object id of an Entra application, such as 6dae42f8-4368-4678-94ff-3960e28e3630.",
+            code="bad_id",
+            field="kubelogin_server_id",
+        )
     try:
         services_from(cluster.shared_services)
     except ServiceRefused as refusal:

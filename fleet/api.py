@@ -82,6 +82,9 @@ class ClusterSerializer(serializers.Serializer[Cluster]):
     jupyterhub_namespace = serializers.CharField()
     shared_services = SharedServiceShownSerializer(many=True)
     dashboards = serializers.BooleanField()
+    api_server = serializers.CharField()
+    kubelogin_server_id = serializers.CharField()
+    dashboards_url = serializers.CharField()
     on_drift = serializers.ChoiceField(choices=Cluster.OnDrift.choices)
     braked_at = serializers.DateTimeField(allow_null=True)
     brake_reason = serializers.CharField()
@@ -160,6 +163,20 @@ class ClusterChangeSerializer(StrictSerializer):
     jupyterhub_namespace = Text(max_length=63, required=False, allow_blank=True)
     shared_services = SharedServiceSerializer(many=True, required=False)
     dashboards = Boolean(required=False)
+    api_server = Text(
+        max_length=300,
+        required=False,
+        allow_blank=True,
+        help_text="The https address that kubectl of members uses.",
+    )
+    kubelogin_server_id = Text(
+        max_length=36,
+        required=False,
+        help_text="The object id of the application that kubelogin signs in to.",
+    )
+    dashboards_url = Text(
+        max_length=300, required=False, allow_blank=True, help_text="Grafana's https address."
+    )
     on_drift = Choice(choices=Cluster.OnDrift.choices, required=False)
     dedicated_to = Text(
         max_length=40, required=False, allow_blank=True, help_text="A team's slug; empty for all teams."

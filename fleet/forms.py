@@ -23,7 +23,15 @@ if TYPE_CHECKING:
 else:
     ClusterBase = FlavorBase = forms.ModelForm
 
-KEPT = ("on_drift", "delivery", "git_branch", "git_way", "writes_per_second", "most_at_once")
+KEPT = (
+    "kubelogin_server_id",
+    "on_drift",
+    "delivery",
+    "git_branch",
+    "git_way",
+    "writes_per_second",
+    "most_at_once",
+)
 NAME_HELP = "Small letters, digits and hyphens; it stays for ever."
 
 
@@ -57,7 +65,7 @@ class ClusterForm(_ClusterForm):
         fields = ["name", "title", "region", "purpose", "kubeconfig", "context", "cohort", "borrow_percent",
                   "storage_class", "jupyterhub_namespace", "shared_services", "dashboards", "dedicated_to", "delivery",
                   "git_url", "git_branch", "git_way", "git_credentials", "on_drift", "writes_per_second",
-                  "most_at_once",
+                  "most_at_once", "api_server", "kubelogin_server_id", "dashboards_url",
                   "enabled"]  # fmt: skip
         field_classes = dict.fromkeys(
             ("borrow_percent", "writes_per_second", "most_at_once"), PlainNumberField
@@ -69,7 +77,8 @@ class ClusterForm(_ClusterForm):
             "dedicated_to": "For one team alone", "delivery": "Delivered by", "git_url": "Repository",
             "writes_per_second": "Writes a second", "most_at_once": "Teams worked on at once",
             "git_branch": "Branch", "git_way": "Changes reach the branch by", "git_credentials": "Git credentials file",
-            "on_drift": "When somebody changes it from elsewhere",
+            "on_drift": "When somebody changes it from elsewhere", "api_server": "Address for kubectl",
+            "kubelogin_server_id": "Application that kubelogin signs in to", "dashboards_url": "Grafana’s address",
         }  # fmt: skip
         help_texts = {
             "name": NAME_HELP,
@@ -85,6 +94,9 @@ class ClusterForm(_ClusterForm):
             "storage_class": "For new teams’ shared disks, which keep theirs; empty for the cluster’s default.",
             "jupyterhub_namespace": "Its hub and proxy may reach the teams’ notebooks; empty for no hub.",
             "dashboards": "Every team gets one about its own namespace, for Grafana’s sidecar to pick up.",
+            "api_server": "Such as https://training-1a2b.hcp.eastus.azmk8s.io:443; teams see how to sign in with it.",
+            "kubelogin_server_id": "Its object id; the one that AKS has everywhere unless you say another.",
+            "dashboards_url": "Teams see a link to it; empty for none.",
             "dedicated_to": "Then no other team gets a place here; empty for all.",
         }
 

@@ -7,6 +7,8 @@ from django.db.models import Count, F, Q
 
 from accounts.models import Team
 
+# The application that Azure Kubernetes Service signs people in to, in every tenant.
+AKS_SERVER = "6dae42f8-4368-4678-94ff-3960e28e3630"
 SLUG = r"^[a-z]([a-z0-9-]*[a-z0-9])?$"
 
 
@@ -83,6 +85,12 @@ class Cluster(models.Model):
     # [{"name": …, "namespace": …, "labels": {…}, "port": …}]: what every team's pods may call.
     shared_services = models.JSONField(default=list, blank=True, db_default=[])
     dashboards = models.BooleanField(default=True, db_default=True)
+    # What people of the teams need to use it: where kubectl goes, what it signs in to, and where they look.
+    api_server = models.CharField(max_length=300, blank=True, default="", db_default="")
+    kubelogin_server_id = models.CharField(
+        max_length=36, blank=True, default=AKS_SERVER, db_default=AKS_SERVER
+    )
+    dashboards_url = models.CharField(max_length=300, blank=True, default="", db_default="")
 
     on_drift = models.CharField(
         max_length=10, choices=OnDrift.choices, default=OnDrift.REPAIR, db_default="repair"

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from onboarding import isolation_page, leaving_views, parts, team_change_views, views
+from onboarding import isolation_page, leaving_views, parts, team_change_views, use_views, views
 
 urlpatterns = [
     path("teams/new", views.wizard, name="onboard"),
@@ -27,5 +27,6 @@ urlpatterns = [
         name="departure-csv",
     ),
     path("tenancies/<int:pk>/protection", leaving_views.protection, name="tenancy-protection"),
+    path("tenancies/<int:pk>/use", use_views.use_it, name="use-it"),
     path("tenancies/<int:pk>/look-again", views.look_again, name="look-again"),
 ]

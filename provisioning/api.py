@@ -17,6 +17,7 @@ from fleet.models import Environment
 from provisioning.actions import look_again
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
+from provisioning.using import use_of
 
 STAGES = [(stage.value, stage.words) for stage in Stage]
 OBJECT_STATES = ["true", "changed", "failed", "waiting", "committed"]
@@ -89,6 +90,32 @@ class TenancySerializer(TenancyShortSerializer):
         return [QuotaSerializer(quota).data for quota in tenancy.spec.get("flavors", [])]
 
 
+class HeldKindSerializer(serializers.Serializer[Any]):
+    """GPUs that are held, and how a pod gets onto their nodes."""
+
+    gpus = serializers.IntegerField()
+    flavor = serializers.CharField(source="kind.name")
+    resource = serializers.CharField(source="kind.resource")
+    node_selector = serializers.DictField(source="kind.node_labels", child=serializers.CharField())
+    tolerations = serializers.ListField(
+        source="kind.tolerations", child=serializers.DictField(child=serializers.CharField())
+    )
+
+
+class UseSerializer(serializers.Serializer[Any]):
+    """What somebody needs to know to run something in a place."""
+
+    namespace = serializers.CharField()
+    queue_label = serializers.CharField(help_text="What every job carries to get in line.")
+    login = serializers.CharField(
+        help_text="Commands that make kubectl sign in; empty while no address is known."
+    )
+    held = HeldKindSerializer(many=True)
+    job = serializers.CharField(help_text="A first Job in YAML, which runs as it stands.")
+    logs = serializers.CharField(help_text="The command that shows what it prints.")
+    dashboards_url = serializers.CharField()
+
+
 class TenancyQuery(PageQuery):
     """Which tenancies to list."""
 
@@ -118,6 +145,12 @@ class TenancyEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
         asked = getattr(self, "asked", {})
         names = {"team": "team__slug", "cluster": "cluster__name"}
         return queryset.filter(**{names[key]: asked[key] for key in names if key in asked})
+
+    @extend_schema(responses=UseSerializer)
+    @action(detail=True)
+    def use(self, request: Request, pk: int) -> Response:
+        """How to use it: sign in, namespace, queue, nodes, and a first job that runs as it stands."""
+        return Response(UseSerializer(use_of(self.get_object())).data)
 
     @extend_schema(request=None, responses={202: TenancySerializer})
     @action(detail=True, methods=["post"], url_path="look-again")

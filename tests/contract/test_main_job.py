@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from django.conf import settings
 from django.utils import timezone
 
@@ -19,10 +20,12 @@ from fleet.models import Cluster
 from provisioning import leaving, reconcile, whole_cluster
 from provisioning.actions import publish
 from provisioning.delivery import client_for
+from provisioning.first_job import NAME as FIRST_JOB
 from provisioning.manifests import PRIORITIES, fleet_objects, tenancy_objects
 from provisioning.models import Tenancy
 from provisioning.naming import namespace_of
 from provisioning.plan import Key, first_difference, is_ours
+from provisioning.using import use_of
 from tests import factories
 from tests.contract import live
 from tests.contract.raw import Raw, eventually
@@ -236,6 +239,22 @@ def test_a_job_runs_to_its_end_and_gives_its_room_back(team: Team) -> None:
         pods = team.admin.list(POD, namespace, label_selector="job-name=short")
         pytest.skip(f"its pod does not end here: {'; '.join(map(trouble, pods)) or 'there is none'}")
     eventually(lambda: (team.admin.get(QUEUE, namespace) or {})["status"]["admittedWorkloads"] == 0)
+
+
+def test_the_first_job_is_pasted_unchanged_by_a_member_and_finishes(team: Team, member: Raw) -> None:
+    team.hold(1)
+    take_jobs(team)
+    namespace = team.tenancy.namespace
+    pasted = yaml.safe_load(use_of(team.row).job)
+    assert pasted["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"][GPU] == "1"
+    status, made = member.send("POST", f"/apis/batch/v1/namespaces/{namespace}/jobs", pasted)
+    assert status == 201, made
+    try:
+        eventually(lambda: bool(status_of(team, FIRST_JOB).get("succeeded")), seconds=90)
+    except AssertionError:
+        pods = team.admin.list(POD, namespace, label_selector=f"job-name={FIRST_JOB}")
+        assert live.kubeconfig() is not None, f"{pods} {status_of(team, FIRST_JOB)}"
+        pytest.skip(f"its pod does not end here: {'; '.join(map(trouble, pods)) or 'there is none'}")
 
 
 def test_no_priority_of_a_member_comes_before_what_others_were_granted(team: Team, member: Raw) -> None:
