@@ -18,7 +18,7 @@ from audit.actors import PORTAL, Actor
 from audit.events import Kind
 from audit.log import record
 from connectors.entra import Claims
-from connectors.graph import Graph
+from connectors.graph import Graph, Person
 
 LONGEST_TOKEN_DAYS = 365
 MOST_TOKENS = 20
@@ -58,6 +58,7 @@ def take_over(claims: Claims, *, groups: Iterable[str], now: datetime, address: 
             "username": claims.username,
             "email": address or claims.email,
             "groups_known_at": now,
+            "signed_in_at": now,
         },
     )
     hold_groups(user, known)
@@ -67,6 +68,42 @@ def take_over(claims: Claims, *, groups: Iterable[str], now: datetime, address: 
         RoleHeld.objects.get_or_create(user=user, role=role)
     join_teams(user, known, lead=Role.TEAM_LEAD in wanted)
     return User.objects.get(pk=user.pk)
+
+
+@transaction.atomic
+def take_over_seat(person: Person, *, roles: Iterable[Role], groups: Iterable[str]) -> User:
+    """Make sure that somebody whose seat it is, as the directory says, has an account with the seat's role or group.
+
+    Who never signed in gets one, so that notices reach them and they are the same person when they sign in. Nothing is
+    taken from anybody here, and nobody can use the account without signing in.
+    """
+    user, is_new = User.objects.get_or_create(
+        oid=person.oid,
+        defaults={
+            "tid": settings.ENV.entra_tenant_id,
+            "name": (person.name or person.email or person.oid)[:200],
+            "username": person.email[:200],
+            "email": person.email,
+        },
+    )
+    user = User.objects.select_for_update(no_key=True).get(pk=user.pk)
+    held = set(user.roles_held.values_list("role", flat=True))
+    given = [role for role in roles if role not in held]
+    known = object_ids(groups)
+    hold_groups(user, known, only=False)
+    if is_new and not given:
+        given = [Role.DATA_SCIENTIST]
+    RoleHeld.objects.bulk_create([RoleHeld(user=user, role=role) for role in given], ignore_conflicts=True)
+    if is_new or given:
+        record(
+            Kind.SEAT_FILLED,
+            actor=PORTAL,
+            subject=("person", user.pk),
+            name=user.name,
+            roles=sorted(role.value for role in given),
+            groups=known,
+        )
+    return user
 
 
 @transaction.atomic

@@ -105,6 +105,6 @@ def _by_entra(secret: str) -> tuple[User, str]:
         raise AuthenticationFailed("This token is not one of ours or has expired.") from error
     user = User.objects.prefetch_related("roles_held").filter(oid=claims.oid, is_active=True).first()
     # Without a role, the directory has blocked the account since the token was made.
-    if user is None or claims.app_only or not user.roles:
+    if user is None or user.signed_in_at is None or claims.app_only or not user.roles:
         raise AuthenticationFailed("Sign in to the portal once before you use its API.")
     return user, "entra"

@@ -14,7 +14,7 @@ from accounts import restoring
 from accounts.api import PersonSerializer
 from accounts.endpoints import Endpoint
 from accounts.losses import Reason
-from accounts.models import AccessLoss, Contact, DirectoryBrake, Doubt
+from accounts.models import AccessLoss, Contact, DirectoryBrake, Doubt, SeatFill
 from accounts.refusals import NoRight
 from accounts.replay import Answer, answer_once
 from accounts.roles import Permission
@@ -33,6 +33,16 @@ class DirectoryBrakeSerializer(serializers.Serializer[DirectoryBrake]):
     answered_by = PersonSerializer(allow_null=True)
 
 
+class SeatFillSerializer(serializers.Serializer[SeatFill]):
+    """A seat that decides, as it was last read from the directory."""
+
+    seat = serializers.CharField()
+    words = serializers.CharField()
+    people = serializers.IntegerField()
+    read_at = serializers.DateTimeField(allow_null=True)
+    error = serializers.CharField()
+
+
 class DirectoryStateSerializer(serializers.Serializer[Any]):
     """Whether the directory answers and is believed."""
 
@@ -41,6 +51,7 @@ class DirectoryStateSerializer(serializers.Serializer[Any]):
     error = serializers.CharField()
     in_doubt = serializers.IntegerField()
     brake = DirectoryBrakeSerializer(allow_null=True)
+    seats = SeatFillSerializer(many=True)
 
 
 class AccessLossSerializer(serializers.Serializer[AccessLoss]):
@@ -93,6 +104,7 @@ class DirectoryEndpoint(Endpoint):
             "error": contact.error,
             "in_doubt": Doubt.objects.count(),
             "brake": DirectoryBrake.objects.open().first(),
+            "seats": SeatFill.objects.all(),
         }
         return Response(self.shown(state, DirectoryStateSerializer))
 

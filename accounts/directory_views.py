@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from accounts import restoring
-from accounts.models import AccessLoss, Contact, DirectoryBrake, Doubt, User
+from accounts.models import AccessLoss, Contact, DirectoryBrake, Doubt, SeatFill, User
 from accounts.refusals import BadInput, Refused
 from accounts.roles import Permission
 from accounts.visitors import STATUS, visitor
@@ -73,5 +73,6 @@ def _context() -> dict[str, Any]:
         "earlier": DirectoryBrake.objects.exclude(answer="").select_related("answered_by")[:10],
         "doubts": doubts[:MAX_ROWS],
         "doubt_count": doubts.count(),
+        "seats": SeatFill.objects.all(),
         "losses": losses.prefetch_related("tokens")[:MAX_ROWS],
     }

@@ -23,6 +23,7 @@ __all__ = [
     "Membership",
     "Project",
     "RoleHeld",
+    "SeatFill",
     "Team",
     "User",
 ]
@@ -55,6 +56,8 @@ class User(AbstractBaseUser):
     away_until = models.DateTimeField(null=True)
     away_known_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
+    # None for who is known from the directory alone, because a seat is theirs, and never signed in.
+    signed_in_at = models.DateTimeField(null=True)
 
     USERNAME_FIELD = "oid"
     REQUIRED_FIELDS: ClassVar[list[str]] = []
@@ -171,6 +174,7 @@ class GroupHeld(models.Model):
 
 from accounts.contact import Contact  # noqa: E402
 from accounts.losses import AccessLoss, DirectoryBrake, Doubt  # noqa: E402
+from accounts.seat_fills import SeatFill  # noqa: E402
 from accounts.stand_ins import Delegation  # noqa: E402
 from accounts.teams import Membership, Project, Team  # noqa: E402
 from accounts.tokens import ApiToken, Idempotency  # noqa: E402

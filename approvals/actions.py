@@ -203,7 +203,9 @@ def settle_verdict(
     # The money is set aside while people decide, if it is there.
     if all(rule.holds for rule in judged.answer.rules if rule.code in ("budget", "budget_hours")):
         _set_aside(request, judged, now=now)
-    return clockwork.begin(request, step, lead=lead, now=now)
+    done = clockwork.begin(request, step, lead=lead, now=now)
+    telling.seats_empty(request, now=now)
+    return done
 
 
 def _set_aside(request: Request, judged: Judged, *, now: datetime) -> None:

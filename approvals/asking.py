@@ -32,6 +32,7 @@ from approvals.presenting import (
     verdict,
 )  # fmt: skip
 from approvals.standing import answer_of
+from approvals.vacancies import vacancy_words, vacant_plans
 from approvals.wanted import Wanted
 from fleet.models import Flavor
 from provisioning.models import Tenancy
@@ -150,7 +151,9 @@ def answer_context(form: Answerable, *, person: User, now: datetime, own: str = 
         judged = judge(wanted, person=person, now=now, own=own)
     except Refused as refusal:
         return {"answer": None, "lacks": [refusal.message]}
-    return {"answer": answer(wanted, judged, now=now), "lacks": []}
+    said = answer(wanted, judged, now=now)
+    said["vacancy"] = vacancy_words(vacant_plans(judged.answer.route, person) if said["people"] else [])
+    return {"answer": said, "lacks": []}
 
 
 def answer(wanted: Wanted, judged: Judged, *, now: datetime) -> Part:

@@ -123,7 +123,9 @@ def pass_over(request: Request, step: Step, *, now: datetime, tell: bool = True)
     # A seat looks empty when the directory has emptied it: nobody is passed over for that.
     if DirectoryBrake.objects.open().exists():
         return []
-    return [_pass_on(request, step, why="away", now=now, tell=tell)]
+    # Nobody is waited for where nobody is.
+    why = "away" if holders(step.seat).exclude(pk=request.requester_id).exists() else "empty"
+    return [_pass_on(request, step, why=why, now=now, tell=tell)]
 
 
 def _manager(request: Request, step: Step, *, now: datetime, tell: bool) -> list[Done]:
@@ -191,7 +193,8 @@ def _pass_on(request: Request, step: Step, *, why: str, now: datetime, tell: boo
     if tell:
         one = step.seat.startswith("person:")
         verb = ("is", "has") if one else ("are", "have")
-        reason = f"{verb[0]} out of office" if why == "away" else f"{verb[1]} not decided yet"
+        reasons = {"away": f"{verb[0]} out of office", "empty": f"{verb[0]} not known to anybody"}
+        reason = reasons.get(why, f"{verb[1]} not decided yet")
         lead = f"{step.words[:1].upper()}{step.words[1:]} {reason}, so it is passed on to you."
         level = [user for user in holders(to) if user.pk != request.requester_id]
         telling.waits(

@@ -10,6 +10,7 @@ from approvals.actions import check, judge
 from approvals.presenting import cost_per_day, usual_wait
 from approvals.renewal_words import goes_on
 from approvals.standing import answer_of, remedies_shown
+from approvals.vacancies import vacant_plans
 from approvals.wanted import Wanted
 
 
@@ -42,6 +43,7 @@ def preview_of(wanted: Wanted, *, by: User, now: datetime) -> dict[str, Any]:
         "quota": {"before": held, "after": held + wanted.gpus - own},
         "usd_per_day": {"before": str(per_day), "after": str(per_day + more)},
         "budget": [_month(month, left[month], part) for month, part in parts.items()],
+        "empty_seats": vacant_plans(judged.answer.route, by),
         "usual_seconds": int(wait.total_seconds()) if wait is not None and answer["route"] else None,
     }
 

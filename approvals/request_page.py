@@ -7,7 +7,17 @@ from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Exists, F, OuterRef, Prefetch, Sum, prefetch_related_objects
+from django.db.models import (
+    Count,
+    Exists,
+    F,
+    OuterRef,
+    Prefetch,
+    Subquery,
+    Sum,
+    Value,
+    prefetch_related_objects,
+)
 from django.urls import reverse
 
 from accounts.models import User
@@ -33,9 +43,11 @@ from approvals.presenting import (
     verdict,
 )
 from approvals.rules import Arrival
+from approvals.seats import holders
 from approvals.states import State
 from approvals.task_words import label_of, lost, said
 from approvals.triage import in_the_past
+from approvals.vacancies import vacancy_words
 from approvals.wanted import arrival_on
 from provisioning.models import Tenancy
 
@@ -197,9 +209,18 @@ def waiting_line(
         seat=step.seat, done_at=None, opened_at__lt=step.opened_at, request__state=State.WAITING,
         version=F("request__content_version"),
     )  # fmt: skip
-    place = ahead.exclude(request=request.pk).count() + 1
+    undone = [each for each in steps if each.done_at is None]
+    # One query for the place in line and for whether anybody is known in each seat.
+    number = ahead.exclude(request=request.pk).order_by().values(one=Value(1)).annotate(number=Count("pk"))
+    known = [Exists(holders(each.seat).exclude(pk=request.requester_id)) for each in undone]
+    before, *filled = (
+        Step.objects.filter(pk=step.pk).values_list(Subquery(number.values("number")), *known).get()
+    )
+    place = (before or 0) + 1
+    vacant = [each.words for each, is_filled in zip(undone, filled, strict=True) if not is_filled]
     return {
         "kind": "wait",
+        "advice": vacancy_words(vacant),
         "what": f"Waits for {', then '.join(route_words.who(s) for s in steps if s.done_at is None)}",
         "since": step.opened_at,
         "due": step.due_at,

@@ -392,6 +392,9 @@ class PreviewSerializer(serializers.Serializer[Any]):
     usual_seconds = serializers.IntegerField(
         allow_null=True, help_text="How long its deciders usually take; null where too little is known."
     )
+    empty_seats = serializers.ListField(
+        child=serializers.CharField(), help_text="Seats of the route in which nobody is known to decide."
+    )
 
 
 class PolicySerializer(serializers.Serializer[PolicyVersion]):

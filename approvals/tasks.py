@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from approvals import actions, chasing, clockwork, ending, free_again
+from approvals import actions, chasing, clockwork, ending, filling, free_again
 from approvals.models import Request
 from audit import clock
 
@@ -23,6 +23,12 @@ def look_at_routes() -> None:
         clockwork.look(request_id, now=now)
     for task_id in chasing.due(now):
         chasing.look(task_id, now=now)
+
+
+@shared_task(name="approvals.tasks.fill_seats")
+def fill_seats() -> None:
+    """Read who decides from the directory, people included who never signed in."""
+    filling.fill_due(clock.now())
 
 
 @shared_task(name="approvals.tasks.offer_again")

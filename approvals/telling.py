@@ -11,12 +11,15 @@ from typing import Any
 from django.conf import settings
 from django.urls import reverse
 
+from accounts import people
 from accounts.models import User
+from accounts.roles import Permission
 from allocations.words import moment, usd
 from approvals import deciders, route_words
 from approvals.document import MANAGERS, seat_words
 from approvals.models import Comment, Decision, Request, Step
 from approvals.presenting import asks, lapse_words, usual_wait, usual_words, verdict
+from approvals.vacancies import vacancy_words, vacant_steps
 from notices.actions import tell, tell_channels
 from notices.kinds import NoticeKind
 from notices.message import Message
@@ -51,6 +54,17 @@ def waits(
         now=now,
     )
     _tell(kind, request, said, to=to, link=reverse("approval", args=[request.pk]), now=now)
+
+
+def seats_empty(request: Request, *, now: datetime) -> None:
+    """Tell the requester and platform leads of seats in which nobody is known, when it is asked and not in two days."""
+    steps = Step.objects.filter(request=request, version=request.content_version).order_by("position")
+    words = vacancy_words(vacant_steps(steps, request.requester))
+    if not words:
+        return
+    said = _message(request, f"Nobody can decide yet: {_what(request)}", words, now=now)
+    to = [request.requester, *people.holding(Permission.DECIDE_AS_PLATFORM)]
+    _tell(NoticeKind.SEAT_EMPTY, request, said, to=to, now=now)
 
 
 def decided(
@@ -195,7 +209,7 @@ def _tell(
 ) -> None:  # fmt: skip
     about = ("request", request.pk)
     link = link or reverse("request", args=[request.pk])
-    people = list(to)
-    if people:
-        tell(kind, to=people, subject=about, link=link, message=said, now=now)
+    persons = list(to)
+    if persons:
+        tell(kind, to=persons, subject=about, link=link, message=said, now=now)
     tell_channels(kind, subject=about, link=link, message=said, now=now)

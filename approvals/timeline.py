@@ -121,7 +121,12 @@ def coming(
     """
     on = f" on {request.place}" if request.place else ""
     if state is State.WAITING:
-        yield from route_words.coming(request, steps)
+        # What would come after the lapse does not come.
+        yield from (
+            part
+            for part in route_words.coming(request, steps)
+            if not isinstance(part["at"], datetime) or part["at"] <= request.lapses
+        )
         asked = request.turn == Request.Turn.REQUESTER
         until = "it is not answered" if asked else "nobody has decided"
         yield _future(f"Lapses, if {until}", request.lapses)

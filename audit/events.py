@@ -11,6 +11,7 @@ class Kind(models.TextChoices):
     SIGNED_OUT = "person.signed_out", "signed out"
     TOKEN_CREATED = "token.created", "created a token"
     TOKEN_REVOKED = "token.revoked", "revoked a token"
+    SEAT_FILLED = "person.seat_filled", "took over from the directory whose seat it is"
     TOKEN_SUSPENDED = "token.suspended", "suspended a token"
     ACCESS_RESTORED = "person.access_restored", "gave back what the directory had taken"
     DIRECTORY_BRAKED = "directory.braked", "stopped believing the directory until a person looks"

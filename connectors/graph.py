@@ -1,6 +1,6 @@
 """Microsoft Graph: people, groups and managers. The only importer of requests."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -176,6 +176,22 @@ class Graph:
             if row["appRoleId"] in values:
                 found.setdefault(str(row["principalId"]).lower(), set()).add(values[row["appRoleId"]])
         return {oid: frozenset(assigned) for oid, assigned in found.items()}
+
+    def people_with_role(self, client_id: str, values: Collection[str]) -> Iterator[Person]:
+        """Yield everybody to whom Entra ID gives one of these app roles: themselves, or as a group's direct member.
+
+        Somebody may come more than once. Raises as `app_roles` does.
+        """
+        for oid, assigned in self.app_roles(client_id).items():
+            if assigned.isdisjoint(values):
+                continue
+            person = self.person(oid)
+            if person is not None:
+                yield person
+                continue
+            path = f"/groups/{quote(oid, safe='')}/members/microsoft.graph.user"
+            for row in self._rows(path, {"$select": PERSON, "$top": str(PAGE)}):
+                yield _person(row)
 
     def person(self, oid: str) -> Person | None:
         """Return a person, blocked or not, or None when the directory has none with this id."""

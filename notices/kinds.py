@@ -31,6 +31,7 @@ class NoticeKind(StrEnum):
     CLUSTER_BRAKED = "cluster_braked"
     TENANCY_PARKED = "tenancy_parked"
     DIRECTORY_BRAKED = "directory_braked"
+    SEAT_EMPTY = "seat_empty"
     TEST = "test"
 
     @property
@@ -100,6 +101,7 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.CLUSTER_BRAKED: "Repairs on a cluster have stopped",
     NoticeKind.TENANCY_PARKED: "A team's place on a cluster is tried no more",
     NoticeKind.DIRECTORY_BRAKED: "The directory would take access from too many people at once",
+    NoticeKind.SEAT_EMPTY: "A request waits for a seat that nobody has",
     NoticeKind.TEST: "A test",
 }
 CHANNEL_WORDS: Mapping[NoticeKind, str] = {

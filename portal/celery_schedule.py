@@ -46,6 +46,7 @@ SCHEDULE = {
         "schedule": 30.0,
         "options": {"expires": 60},
     },
+    "fill seats": {"task": "approvals.tasks.fill_seats", "schedule": 30.0, "options": {"expires": 60}},
     "forget old notices": {
         "task": "notices.tasks.forget",
         "schedule": 3600.0,

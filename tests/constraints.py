@@ -38,6 +38,7 @@ from accounts.models import (
     Membership,
     Project,
     RoleHeld,
+    SeatFill,
     Team,
 )
 from allocations.models import Allocation, Budget, UseDay
@@ -166,6 +167,7 @@ NAMED: Mapping[str, Attack] = {
     "a_directory_brake_is_released_by_a_person": lambda w: add(
         directory_brake(answer="released", answered_at=NOW)
     ),
+    "a_seat_is_filled_from_the_directory": lambda w: add(SeatFill(seat="x", words="x", people=1)),
     "there_is_one_directory": lambda w: add(Contact(pk=2)),
     "nobody_stands_in_for_themselves": lambda w: add(stand_in(w, to=w.scene.priya)),
     "a_stand_in_ends_after_it_starts": lambda w: add(stand_in(w, until=NOW)),

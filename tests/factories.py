@@ -49,6 +49,7 @@ def person(
     defaults = {
         "tid": TENANT, "oid": oid(10_000 + number), "username": f"person{number}@example.com",
         "groups_known_at": CONFIRMED, "managers_known_at": CONFIRMED,
+        "signed_in_at": timezone.now(),
     }  # fmt: skip
     user = User.objects.create(**(defaults | {"name": name} | fields))
     GroupHeld.objects.bulk_create(GroupHeld(user=user, group=str(group)) for group in groups)

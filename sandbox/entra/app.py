@@ -134,6 +134,7 @@ class EntraSandbox:
             Route("/groups", groups.many),
             Route("/groups/{id}", groups.one),
             Route("/groups/{id}/transitiveMembers/microsoft.graph.user", groups.members),
+            Route("/groups/{id}/members/microsoft.graph.user", groups.direct_members),
             Route("/groups/{id}/members/$ref", groups.add, methods=["POST"]),
             Route("/groups/{id}/members/{member}/$ref", groups.remove, methods=["DELETE"]),
         ]

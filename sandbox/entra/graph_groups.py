@@ -49,6 +49,16 @@ class Groups:
         rows = [odata.select(row, query.get("$select"), PERSON_FIELDS) for row in rows]
         return JSONResponse(odata.page(rows, query, self._self(request), self.page_size))
 
+    async def direct_members(self, request: Request) -> Response:
+        """GET /groups/{id}/members/microsoft.graph.user: without those of groups inside it."""
+        self.callers.need_permission(request, PERMISSION)
+        query = dict(request.query_params)
+        direct = self.directory.members[self._group(request).oid]
+        people = [person for oid, person in self.directory.people.items() if oid in direct]
+        rows = [person_row(person, self.directory.enabled[person.oid]) for person in people]
+        rows = [odata.select(row, query.get("$select"), PERSON_FIELDS) for row in rows]
+        return JSONResponse(odata.page(rows, query, self._self(request), self.page_size))
+
     async def add(self, request: Request) -> Response:
         """POST /groups/{id}/members/$ref with @odata.id, by the administrator only."""
         self.callers.need_admin(request)
