@@ -1,5 +1,6 @@
 """Deciding needs rights that the directory confirmed a moment ago; reading goes on with what was known."""
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 import structlog
@@ -38,11 +39,20 @@ def renew(user: User, *, now: datetime) -> None:
     user.read_again()
 
 
+def hold(users: Iterable[int]) -> None:
+    """Keep what these people may do as it is until the transaction ends, or wait for who is changing it."""
+    rows = User.objects.filter(pk__in=list(users)).order_by("pk")
+    list(rows.select_for_update(no_key=True).values_list("pk", flat=True))
+
+
 def check(user: User, *, now: datetime) -> None:
     """Refuse to go on for somebody whose rights were not confirmed within five minutes; inside the transaction.
 
+    The person's row is locked, so that a role that is being withdrawn meanwhile is waited for.
+
     Raises Away `directory_away`, and NoRight `account_disabled` for somebody whom the directory has blocked.
     """
+    hold([user.pk])
     known, is_active, role, doubt = (
         User.objects.filter(pk=user.pk)
         .values_list("groups_known_at", "is_active", "roles_held__role", "doubt__reason")

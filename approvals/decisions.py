@@ -9,7 +9,7 @@ from django.db.models import Q
 
 from accounts import freshness
 from accounts.delegation import givers_for
-from accounts.models import User
+from accounts.models import Delegation, User
 from accounts.refusals import BadInput, Conflict, NoRight, Refused, Stale
 from approvals import clockwork, telling
 from approvals.actions import Judged, check, close, grant, judge, locked, move, save_evaluation
@@ -162,6 +162,8 @@ def _locked(request_id: int, *, by: User, expected_version: int, now: datetime) 
         raise Conflict(
             f"The request is already {State(request.state).words.lower()}.", code="already_decided"
         )
+    # Whose seat it may be, too; in one order, so that two deciders for each other never wait for each other.
+    freshness.hold([by.pk, *Delegation.objects.in_force(now).filter(to=by).values_list("giver", flat=True)])
     freshness.check(by, now=now)
     person = User.objects.get(pk=by.pk)
     seat_of = seat_for(person, step, request, now=now)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from django.conf import settings
+from django.db import transaction
 from django.db.models import Q
 
 from accounts.actions import object_ids, take_over_seat
@@ -16,11 +17,18 @@ from accounts.directory import graph
 from accounts.models import SeatFill, User
 from accounts.people import present
 from accounts.roles import APP_ROLES, Role
+from approvals import deciders, telling
+from approvals.clockwork import running
 from approvals.document import ENGINEERING_LEADERSHIP, MANAGERS, PLATFORM_LEADS, seat_words
 from approvals.lending import GROUP, groups_that_decide
+from approvals.models import Request
+from approvals.routing import open_step
+from approvals.seats import holders
 from approvals.standing import policy_in_force
+from approvals.states import State
 from connectors.errors import ConnectorError
 from connectors.graph import Graph, Person
+from notices.models import Notice
 
 logger = logging.getLogger(__name__)
 KNOWN_FOR = timedelta(minutes=10)
@@ -39,7 +47,45 @@ def fill_due(now: datetime) -> int:
     due = [seat for seat in wanted if seat not in known or _is_due(known[seat], now)]
     read = sum(_fill(seat, now=now) for seat in due)
     _take_managers_over(now)
+    for request_id in _waiting_for_newcomers():
+        _tell_newcomers(request_id, now=now)
     return read
+
+
+def _waiting_for_newcomers() -> list[int]:
+    """Requests whose open step is the seat of somebody who never signed in and was not told of it."""
+    found = []
+    for step in running().select_related("request").order_by("request_id")[:MAX_PEOPLE]:
+        own = {
+            user.pk for seat in deciders.seats_open(step) for user in holders(seat).filter(signed_in_at=None)
+        }
+        if own - _told(step.request_id):
+            found.append(step.request_id)
+    return found
+
+
+def _told(request_id: int) -> set[int]:
+    """Whom a notice has asked to decide a request."""
+    asked = Notice.objects.filter(kind__in=telling.ASKS, subject_type="request", subject_id=request_id)
+    return set(asked.filter(person__isnull=False).values_list("person", flat=True))
+
+
+@transaction.atomic
+def _tell_newcomers(request_id: int, *, now: datetime) -> None:
+    """Tell those who became known after the step was opened that it waits for them, once each."""
+    request = (
+        Request.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("team", "requester", "flavor__cluster")
+        .get(pk=request_id)
+    )
+    step = open_step(request) if request.state == State.WAITING else None
+    if step is None or step.paused_at is not None:
+        return
+    told = _told(request_id)
+    may = deciders.candidates(step, request, now=now)
+    new = [user for user in may if user.signed_in_at is None and user.pk not in told]
+    if new:
+        telling.waits(request, step, to=new, now=now)
 
 
 def _is_due(row: SeatFill, now: datetime) -> bool:

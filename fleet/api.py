@@ -4,19 +4,33 @@ from collections.abc import Callable
 from typing import Any
 
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import mixins, serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.endpoints import Endpoint
-from accounts.models import User
+from accounts.models import Team, User
 from accounts.replay import Answer, answer_once
 from accounts.roles import Permission
 from accounts.strict import Boolean, Choice, Integer, Money, PageQuery, StrictSerializer, Text
 from fleet import actions
 from fleet.models import Cluster, Flavor
+
+
+@extend_schema_field(serializers.CharField(allow_null=True))
+class OwnerField(serializers.Field[Any, Any, Any, Any]):
+    """The team to which something is dedicated, without the name for whoever may not see that team."""
+
+    def __init__(self, help_text: str) -> None:
+        super().__init__(read_only=True, allow_null=True, help_text=help_text)
+
+    def to_representation(self, team: Team) -> str:
+        """The team's slug; empty for one that the caller may not see."""
+        user = self.context["request"].user
+        may_see = user.may(Permission.SEE_ALL_TEAMS) or team.pk in user.team_ids
+        return team.slug if may_see else ""
 
 
 class FlavorSerializer(serializers.Serializer[Flavor]):
@@ -40,11 +54,8 @@ class FlavorSerializer(serializers.Serializer[Flavor]):
     node_labels = serializers.DictField(child=serializers.CharField())
     node_taints = serializers.ListField(child=serializers.DictField(child=serializers.CharField()))
     resource = serializers.CharField(help_text="What nodes count these as.")
-    dedicated_to = serializers.CharField(
-        source="dedicated_to.slug",
-        default=None,
-        allow_null=True,
-        help_text="The team whose own these nodes are, or null.",
+    dedicated_to = OwnerField(
+        help_text="The team whose own these nodes are, or null; empty for one you may not see."
     )
 
 
@@ -88,11 +99,8 @@ class ClusterSerializer(serializers.Serializer[Cluster]):
     on_drift = serializers.ChoiceField(choices=Cluster.OnDrift.choices)
     braked_at = serializers.DateTimeField(allow_null=True)
     brake_reason = serializers.CharField()
-    dedicated_to = serializers.CharField(
-        source="dedicated_to.slug",
-        default=None,
-        allow_null=True,
-        help_text="The team whose own the cluster is, or null.",
+    dedicated_to = OwnerField(
+        help_text="The team whose own the cluster is, or null; empty for one you may not see."
     )
     writes_per_second = serializers.IntegerField(help_text="What all workers together write to it at most.")
     most_at_once = serializers.IntegerField(

@@ -38,7 +38,7 @@ def offers(user: User, *, text: str, graph: Graph) -> list[Offer]:
     """
     own = graph.groups_of(str(user.oid))
     found = graph.find_groups(text, MOST) if text.strip() else _named(_without_team(own), graph)
-    taken = _teams_of(group.oid for group in found)
+    taken = _teams_of((group.oid for group in found), user)
     anybody = user.may(Permission.ONBOARD_ANY_GROUP)
     rows = [_offer(group, taken=taken, own=own, anybody=anybody) for group in found]
     return sorted(rows, key=lambda row: (not row.is_free, row.name.casefold()))
@@ -46,7 +46,7 @@ def offers(user: User, *, text: str, graph: Graph) -> list[Offer]:
 
 def _offer(group: Group, *, taken: dict[str, str], own: set[str], anybody: bool) -> Offer:
     if group.oid in taken:
-        why_not = f"It is {taken[group.oid]}’s already."
+        why_not = f"It is {taken[group.oid] or 'another team'}’s already."
     elif group.oid not in own and not anybody:
         why_not = "You are not a member of it."
     else:
@@ -54,9 +54,12 @@ def _offer(group: Group, *, taken: dict[str, str], own: set[str], anybody: bool)
     return Offer(group.oid, group.name, group.description, why_not)
 
 
-def _teams_of(oids: Iterable[str]) -> dict[str, str]:
-    rows = Team.objects.filter(entra_group__in=list(oids)).values_list("entra_group", "name")
-    return {str(oid): name for oid, name in rows}
+def _teams_of(oids: Iterable[str], user: User) -> dict[str, str]:
+    """The names of the teams that have these groups; an empty one of a team that this person may not see."""
+    rows = Team.objects.filter(entra_group__in=list(oids))
+    seen = set(rows.visible_to(user).values_list("entra_group", flat=True))
+    named = rows.values_list("entra_group", "name")
+    return {str(oid): name if oid in seen else "" for oid, name in named}
 
 
 def _without_team(own: set[str]) -> list[str]:

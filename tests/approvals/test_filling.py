@@ -60,6 +60,19 @@ def test_who_never_signed_in_is_mailed_and_is_the_same_person_when_they_sign_in(
     assert take_over(claims, groups=[group_id(4)], now=NOW).pk == priya.pk
 
 
+def test_who_becomes_known_after_the_ask_is_told_of_it_once(directory: Running, scene: Scene) -> None:
+    scene.ask(8)
+    assert names("request_waiting") == set()
+    filling.fill_due(NOW)
+    filling.fill_due(NOW + MINUTE)
+    told = Notice.objects.filter(kind="request_waiting", person__isnull=False)
+    assert sorted(told.values_list("person__name", flat=True)) == [
+        "Elena Petrova",
+        "Marcus Weber",
+        "Priya Raman",
+    ]
+
+
 def test_groups_are_expanded_and_blocked_accounts_are_nobody(directory: Running, scene: Scene) -> None:
     known = directory.sandbox.directory
     known.assign(group_id(2), "EngineeringLeadership")

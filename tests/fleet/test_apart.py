@@ -158,3 +158,15 @@ def test_the_api_says_it_at_the_field(own: Flavor, priya: User) -> None:
     answer = Caller(priya).patch(f"flavors/{own.pk}/", {"node_labels": {"accelerator": "a100"}})
     assert (answer.status_code, answer.json()["code"]) == (422, "not_apart")
     assert answer.json()["errors"][0]["pointer"] == "/node_labels"
+
+
+def test_whose_own_it_is_is_named_to_those_alone_who_may_see_the_team(cluster: Cluster, priya: User) -> None:
+    robots = factories.team("Robotics")
+    Cluster.objects.filter(pk=cluster.pk).update(dedicated_to=robots)
+    own = factories.flavor(cluster, dedicated_to=robots)
+    stranger, member = factories.person(), factories.person(teams=[robots])
+    for user, seen in ((stranger, ""), (member, "robotics"), (priya, "robotics")):
+        caller = Caller(user)
+        assert caller.get(f"clusters/{cluster.name}/").json()["dedicated_to"] == seen
+        flavor = caller.get(f"flavors/{own.pk}/").json()
+        assert flavor["dedicated_to"] == seen

@@ -12,7 +12,7 @@ GUARD = append_only("audit_event", words="audit events")
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("audit", "0007_anchors"),
+        ("audit", "0008_teams_are_changed"),
     ]
 
     operations = [
@@ -38,6 +38,7 @@ class Migration(migrations.Migration):
                     ("directory.released", "let take effect what the directory says"),
                     ("directory.passed", "believes the directory again"),
                     ("team.created", "created the team"),
+                    ("team.changed", "changed the team"),
                     ("team.members_synced", "took the members over from the directory"),
                     ("team.tier_set", "set the team's tier"),
                     ("delegation.created", "named a stand-in"),
@@ -142,6 +143,7 @@ class Migration(migrations.Migration):
                             "directory.released",
                             "directory.passed",
                             "team.created",
+                            "team.changed",
                             "team.members_synced",
                             "team.tier_set",
                             "delegation.created",

@@ -9,7 +9,7 @@ def who_is_there_has_signed_in(apps, schema_editor):
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("accounts", "0004_what_the_directory_takes"),
+        ("accounts", "0005_team_owners"),
     ]
 
     operations = [
