@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from fleet.egress import EgressRule
 from fleet.services import SharedService
 from provisioning.priorities import DEFAULT_PRIORITY
 from provisioning.spec import GPU, FlavorQuota, TenancySpec
@@ -25,6 +26,7 @@ class Place:
     weight: int = 1
     jupyterhub_namespace: str = ""
     services: tuple[SharedService, ...] = ()
+    egress: tuple[EgressRule, ...] = ()
     dashboards: bool = True
     highest_priority: str = DEFAULT_PRIORITY
 
@@ -71,6 +73,7 @@ def desired(
         weight=place.weight,
         jupyterhub_namespace=place.jupyterhub_namespace,
         services=place.services,
+        egress=place.egress,
         dashboards=place.dashboards,
         highest_priority=place.highest_priority,
         flavors=flavors,

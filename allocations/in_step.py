@@ -14,7 +14,7 @@ from provisioning.models import Tenancy
 from provisioning.spec import SpecRefused
 
 AROUND = (
-    "cost_centre", "entra_group", "cohort", "storage_class", "weight", "jupyterhub_namespace", "services",
+    "cost_centre", "entra_group", "cohort", "storage_class", "weight", "jupyterhub_namespace", "services", "egress",
     "dashboards", "highest_priority",
 )  # fmt: skip
 

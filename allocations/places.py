@@ -7,7 +7,7 @@ from django.db.models import Q
 from allocations.desired_state import Kind, Place
 from provisioning.isolation import flavors_for
 from provisioning.models import Tenancy
-from provisioning.spec import services_from
+from provisioning.spec import egress_from, services_from
 
 
 def place_of(tenancy: Tenancy) -> Place:
@@ -27,6 +27,7 @@ def place_of(tenancy: Tenancy) -> Place:
         weight=tenancy.weight,
         jupyterhub_namespace=cluster.jupyterhub_namespace,
         services=services_from(cluster.shared_services),
+        egress=egress_from(cluster.egress),
         dashboards=cluster.dashboards,
         highest_priority=tenancy.highest_priority,
     )

@@ -19,6 +19,7 @@ from audit.log import record
 from connectors.errors import PermanentError
 from connectors.kubernetes import check_kubeconfig
 from fleet import apart, repositories
+from fleet.egress import EgressRefused, egress_from
 from fleet.models import Cluster, Flavor
 from fleet.names import LABEL_KEY, LABEL_VALUE, OBJECT_NAME, RESOURCE, fits, is_shared_space
 from fleet.services import ServiceRefused, services_from
@@ -26,8 +27,9 @@ from fleet.services import ServiceRefused, services_from
 CLUSTER_FIELDS = frozenset(
     {
         "title", "region", "purpose", "kubeconfig", "context", "cohort", "borrow_percent", "storage_class", "enabled",
-        "jupyterhub_namespace", "shared_services", "dashboards", "dedicated_to", "on_drift", "writes_per_second",
-        "most_at_once", "api_server", "kubelogin_server_id", "dashboards_url", *repositories.FIELDS,
+        "jupyterhub_namespace", "shared_services", "egress", "dashboards", "dedicated_to", "on_drift",
+        "writes_per_second", "most_at_once", "api_server", "kubelogin_server_id", "dashboards_url",
+        *repositories.FIELDS,
     }
 )  # fmt: skip
 FLAVOR_FIELDS = frozenset(
@@ -342,6 +344,10 @@ def _check_around(cluster: Cluster) -> None:
         services_from(cluster.shared_services)
     except ServiceRefused as refusal:
         raise BadInput(str(refusal), code="bad_service", field="shared_services") from refusal
+    try:
+        egress_from(cluster.egress)
+    except EgressRefused as refusal:
+        raise BadInput(str(refusal), code="bad_egress", field="egress") from refusal
 
 
 def _check_empty_of_others(cluster: Cluster) -> None:

@@ -16,6 +16,7 @@ from accounts.replay import Answer, answer_once
 from accounts.roles import Permission
 from accounts.strict import Boolean, Choice, Integer, Money, PageQuery, StrictSerializer, Text
 from fleet import actions
+from fleet.egress import MAX_PORTS, MAX_RANGES
 from fleet.models import Cluster, Flavor
 
 
@@ -68,6 +69,15 @@ class SharedServiceShownSerializer(serializers.Serializer[Any]):
     port = serializers.IntegerField()
 
 
+class EgressRuleShownSerializer(serializers.Serializer[Any]):
+    """Addresses that every team's pods may reach."""
+
+    name = serializers.CharField()
+    cidrs = serializers.ListField(child=serializers.CharField())
+    ports = serializers.ListField(child=serializers.IntegerField())
+    inside = serializers.BooleanField(help_text="Whether they are endpoints in a private range.")
+
+
 class ClusterSerializer(serializers.Serializer[Cluster]):
     """A cluster; the name of its kubeconfig is shown to who manages clusters, its content to nobody."""
 
@@ -92,6 +102,7 @@ class ClusterSerializer(serializers.Serializer[Cluster]):
     storage_class = serializers.CharField()
     jupyterhub_namespace = serializers.CharField()
     shared_services = SharedServiceShownSerializer(many=True)
+    egress = EgressRuleShownSerializer(many=True)
     dashboards = serializers.BooleanField()
     api_server = serializers.CharField()
     kubelogin_server_id = serializers.CharField()
@@ -138,6 +149,17 @@ class SharedServiceSerializer(StrictSerializer):
     port = Integer(min_value=1, max_value=65_535)
 
 
+class EgressRuleSerializer(StrictSerializer):
+    """Addresses that every team's pods may reach; private ones only as endpoints, which `inside` says."""
+
+    name = Text(max_length=63)
+    cidrs = serializers.ListField(child=Text(max_length=43), min_length=1, max_length=MAX_RANGES)
+    ports = serializers.ListField(
+        child=Integer(min_value=1, max_value=65_535), min_length=1, max_length=MAX_PORTS
+    )
+    inside = Boolean(default=False)
+
+
 class ClusterChangeSerializer(StrictSerializer):
     """What may be said about a cluster."""
 
@@ -170,6 +192,7 @@ class ClusterChangeSerializer(StrictSerializer):
     )  # fmt: skip
     jupyterhub_namespace = Text(max_length=63, required=False, allow_blank=True)
     shared_services = SharedServiceSerializer(many=True, required=False)
+    egress = EgressRuleSerializer(many=True, required=False)
     dashboards = Boolean(required=False)
     api_server = Text(
         max_length=300,

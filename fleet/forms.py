@@ -60,10 +60,17 @@ class ClusterForm(_ClusterForm):
         help_text='Such as [{"name": "mlflow", "namespace": "mlflow", "labels": {"app": "mlflow"}, "port": 5000}]',
     )  # fmt: skip
 
+    egress = LabelsField(
+        label="Where teams’ pods may go outside", required=False,
+        help_text='Such as [{"name": "internet", "cidrs": ["0.0.0.0/0"], "ports": [443]}]; private ranges stay shut '
+        'but for endpoints: [{"name": "openai", "cidrs": ["10.20.0.5/32"], "ports": [443], "inside": true}]',
+    )  # fmt: skip
+
     class Meta:
         model = Cluster
         fields = ["name", "title", "region", "purpose", "kubeconfig", "context", "cohort", "borrow_percent",
-                  "storage_class", "jupyterhub_namespace", "shared_services", "dashboards", "dedicated_to", "delivery",
+                  "storage_class", "jupyterhub_namespace", "shared_services", "egress", "dashboards", "dedicated_to",
+                  "delivery",
                   "git_url", "git_branch", "git_way", "git_credentials", "on_drift", "writes_per_second",
                   "most_at_once", "api_server", "kubelogin_server_id", "dashboards_url",
                   "enabled"]  # fmt: skip
@@ -115,7 +122,8 @@ class ClusterForm(_ClusterForm):
             for name, value in self.cleaned_data.items()
             if name in CLUSTER_FIELDS and (name not in KEPT or value not in (None, ""))
         }
-        return values | {"shared_services": values.get("shared_services") or []}
+        lists = {name: values.get(name) or [] for name in ("shared_services", "egress")}
+        return values | lists
 
     def _post_clean(self) -> None:
         """Leave the row alone: the action fills and checks it, under its lock."""

@@ -84,6 +84,8 @@ class Cluster(models.Model):
     jupyterhub_namespace = models.CharField(max_length=63, blank=True, default="", db_default="")
     # [{"name": …, "namespace": …, "labels": {…}, "port": …}]: what every team's pods may call.
     shared_services = models.JSONField(default=list, blank=True, db_default=[])
+    # [{"name": …, "cidrs": […], "hosts": […], "ports": […], "inside": …}]: where every team's pods may go outside.
+    egress = models.JSONField(default=list, blank=True, db_default=[])
     dashboards = models.BooleanField(default=True, db_default=True)
     # What people of the teams need to use it: where kubectl goes, what it signs in to, and where they look.
     api_server = models.CharField(max_length=300, blank=True, default="", db_default="")

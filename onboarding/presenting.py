@@ -30,7 +30,7 @@ from onboarding.recommending import recommend
 from provisioning.manifests import tenancy_objects
 from provisioning.models import Tenancy
 from provisioning.naming import namespace_of, slug_of
-from provisioning.spec import TenancySpec, services_from
+from provisioning.spec import TenancySpec, egress_from, services_from
 from provisioning.words import plain
 
 MOST_PEOPLE = 12
@@ -155,7 +155,8 @@ def planned_objects(draft: Draft, *, cluster: Cluster, team: str, project: str) 
         environment=draft.values["environment"], namespace=namespace_of(team=team, project=project),
         entra_group=str(uuid.UUID(draft.values["entra_group"])), cohort=cluster.cohort,
         storage_class=cluster.storage_class, flavors=(), jupyterhub_namespace=cluster.jupyterhub_namespace,
-        services=services_from(cluster.shared_services), dashboards=cluster.dashboards,
+        services=services_from(cluster.shared_services), egress=egress_from(cluster.egress),
+        dashboards=cluster.dashboards,
     )  # fmt: skip
     return [
         {"kind": m["kind"], "name": m["metadata"]["name"], "plain": plain(m["kind"], m["metadata"]["name"])}

@@ -16,6 +16,7 @@ from accounts.strict import PageQuery, Text
 from fleet.models import Environment
 from provisioning.actions import look_again
 from provisioning.models import Tenancy
+from provisioning.reach import ways_in, ways_out
 from provisioning.stages import Stage
 from provisioning.using import use_of
 
@@ -116,6 +117,22 @@ class UseSerializer(serializers.Serializer[Any]):
     dashboards_url = serializers.CharField()
 
 
+class WaySerializer(serializers.Serializer[Any]):
+    """One thing that pods reach, or that reaches them; no ports are all ports."""
+
+    name = serializers.CharField()
+    where = serializers.CharField()
+    ports = serializers.ListField(child=serializers.IntegerField())
+    policy = serializers.CharField(help_text="The network policy that says so.")
+
+
+class ReachSerializer(serializers.Serializer[Any]):
+    """What a tenancy's pods may call, and who may call them; everything else is shut."""
+
+    outward = WaySerializer(many=True)
+    inward = WaySerializer(many=True)
+
+
 class TenancyQuery(PageQuery):
     """Which tenancies to list."""
 
@@ -159,3 +176,12 @@ class TenancyEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
         tenancy = self.get_object()
         look_again(tenancy, by=self.caller, now=timezone.now())
         return Response(self.shown(tenancy, TenancySerializer), status=202)
+
+    @extend_schema(operation_id="tenancy_reach", responses=ReachSerializer)
+    @action(detail=True, methods=["get"], url_path="reach")
+    def reach(self, request: Request, pk: int) -> Response:
+        """What the pods of a tenancy may call, and who may call them."""
+        tenancy = self.get_object()
+        spec = tenancy.desired if tenancy.generation else None
+        ways = {"outward": ways_out(spec) if spec else [], "inward": ways_in(spec) if spec else []}
+        return Response(self.shown(ways, ReachSerializer))

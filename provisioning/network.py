@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from fleet.egress import EgressRule
 from fleet.services import SharedService
 from provisioning.objects import Manifest, placed
 from provisioning.spec import TenancySpec
@@ -13,7 +14,7 @@ BOTH = ["Ingress", "Egress"]
 
 
 def policies(spec: TenancySpec) -> list[Manifest]:
-    """Deny everything, allow the own namespace and names, then the notebook hub and services, if there are any."""
+    """Deny everything, allow the own namespace and names, then hub, services and ways out, if there are any."""
     found = [
         _policy(spec, "default-deny", policyTypes=BOTH),
         _policy(spec, "allow-own-and-dns", policyTypes=BOTH, **_own_namespace_and_dns()),
@@ -23,6 +24,9 @@ def policies(spec: TenancySpec) -> list[Manifest]:
     if spec.services:
         rules = [_to_service(service) for service in spec.services]
         found.append(_policy(spec, "allow-shared-services", policyTypes=["Egress"], egress=rules))
+    if spec.egress:
+        outside = [_to_outside(rule) for rule in spec.egress]
+        found.append(_policy(spec, "allow-outside", policyTypes=["Egress"], egress=outside))
     return found
 
 
@@ -71,6 +75,13 @@ def _jupyterhub(spec: TenancySpec) -> Manifest:
         ingress=[{"from": [hub, proxy], "ports": [{"port": NOTEBOOK_PORT, "protocol": "TCP"}]}],
         egress=[{"to": [hub], "ports": [{"port": HUB_PORT, "protocol": "TCP"}]}],
     )
+
+
+def _to_outside(rule: EgressRule) -> dict[str, Any]:
+    return {
+        "to": [{"ipBlock": block} for block in rule.blocks()],
+        "ports": [{"port": port, "protocol": "TCP"} for port in rule.ports],
+    }
 
 
 def _to_service(service: SharedService) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from fleet import services
+from fleet import egress, services
+from fleet.egress import EgressRule
 from fleet.names import OBJECT_NAME, RESOURCE, WHOLE_GPU, is_shared_space
 from fleet.services import SharedService
 from provisioning import adopting
@@ -97,6 +98,7 @@ class TenancySpec:
     weight: int = 1
     jupyterhub_namespace: str = ""
     services: tuple[SharedService, ...] = ()
+    egress: tuple[EgressRule, ...] = ()
     dashboards: bool = True
     # No pod has a higher one; the lower ones are open, too.
     highest_priority: str = DEFAULT_PRIORITY
@@ -150,6 +152,7 @@ class TenancySpec:
         stored = asdict(self) | {
             "flavors": [asdict(flavor) for flavor in self.flavors],
             "services": [service.to_json() for service in self.services],
+            "egress": [rule.to_json() for rule in self.egress],
         }
         del stored["adopted"], stored["installation"]
         return stored
@@ -160,6 +163,7 @@ class TenancySpec:
         flavors = tuple(FlavorQuota(**flavor) for flavor in stored["flavors"])
         rest = {
             "services": services_from(stored.get("services") or []),
+            "egress": egress_from(stored.get("egress") or []),
             "adopted": adopting.from_json(stored.get("adopted") or {}),
         }
         return cls(**{**stored, "flavors": flavors, **rest})
@@ -170,6 +174,14 @@ def services_from(stored: object) -> tuple[SharedService, ...]:
     try:
         return services.services_from(stored)
     except services.ServiceRefused as refusal:
+        raise SpecRefused(str(refusal)) from refusal
+
+
+def egress_from(stored: object) -> tuple[EgressRule, ...]:
+    """Ways out as a cluster or a spec holds them, by name; raises SpecRefused."""
+    try:
+        return egress.egress_from(stored)
+    except egress.EgressRefused as refusal:
         raise SpecRefused(str(refusal)) from refusal
 
 

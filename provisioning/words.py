@@ -11,6 +11,7 @@ PLAIN: Mapping[tuple[str, str], str] = {
     ("RoleBinding", ""): "the group may work here",
     ("NetworkPolicy", "default-deny"): "no traffic unless allowed",
     ("NetworkPolicy", "allow-jupyterhub"): "notebooks and their hub may talk",
+    ("NetworkPolicy", "allow-outside"): "addresses outside that pods may reach",
     ("NetworkPolicy", "allow-shared-services"): "services that all teams may call",
     ("NetworkPolicy", ""): "traffic inside the team, and names",
     ("ConfigMap", "quartermaster-dashboard"): "the team’s dashboard in Grafana",

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from portal.pages import audit, cluster, drift, events, palette, styleguide, teams
+from portal.pages import audit, cluster, drift, events, palette, reach, styleguide, teams
 
 urlpatterns = [
     path("teams/", teams.teams, name="teams"),
@@ -15,6 +15,7 @@ urlpatterns = [
     path("drift/<int:pk>/give-up", drift.give_up, name="drift-give-up"),
     path("drift/<int:pk>/ignore", drift.ignore, name="drift-ignore"),
     path("drift/<int:pk>/take-up", drift.take_up, name="drift-take-up"),
+    path("tenancies/<int:pk>/reach", reach.reach, name="tenancy-reach"),
     path("audit/", audit.audit, name="audit"),
     path("audit/check", audit.check, name="audit-check"),
     path("palette", palette.palette, name="palette"),

@@ -9,6 +9,7 @@ import yaml
 
 from connectors.errors import PermanentError
 from connectors.kubernetes import KINDS, Cluster, Ref, ref_of
+from fleet.egress import EgressRule
 from fleet.services import SharedService
 from provisioning.manifests import NAMED, TEAM_ROLE, Manifest, fleet_objects, tenancy_objects
 from tests.provisioning.kubernetes import DEPLOY, Kubernetes
@@ -18,7 +19,8 @@ RBAC = "rbac.authorization.k8s.io/v1"
 SECRET: Ref = ("v1", "Secret")
 SERVICE = SharedService(name="mlflow", namespace="mlflow", labels=(("app", "mlflow"),), port=5000)
 # Everything that a tenancy can have at once.
-WHOLE = sample(jupyterhub_namespace="jupyterhub", services=(SERVICE,))
+OUTSIDE = EgressRule(name="internet", cidrs=("0.0.0.0/0",), ports=(443,))
+WHOLE = sample(jupyterhub_namespace="jupyterhub", services=(SERVICE,), egress=(OUTSIDE,))
 TENANCY = tenancy_objects(WHOLE)
 FLEET = fleet_objects(cohort=WHOLE.cohort, flavors=[("a100-80gb", {"gpu": "a100"}, [])])
 
