@@ -78,6 +78,14 @@ class EgressRuleShownSerializer(serializers.Serializer[Any]):
     inside = serializers.BooleanField(help_text="Whether they are endpoints in a private range.")
 
 
+class PartSerializer(serializers.Serializer[Any]):
+    """A part of a cluster that has to work."""
+
+    name = serializers.CharField(source="part", help_text="API server, Kueue, Webhooks or Nodes.")
+    health = serializers.ChoiceField(choices=["good", "bad", "waiting"], source="state")
+    words = serializers.CharField()
+
+
 class ClusterSerializer(serializers.Serializer[Cluster]):
     """A cluster; the name of its kubeconfig is shown to who manages clusters, its content to nobody."""
 
@@ -92,6 +100,7 @@ class ClusterSerializer(serializers.Serializer[Cluster]):
     git_credentials = serializers.SerializerMethodField()
     enabled = serializers.BooleanField()
     health = serializers.ChoiceField(choices=["good", "bad", "waiting"])
+    parts = PartSerializer(many=True, help_text="What was seen of each part at the last look.")
     message = serializers.CharField()
     version = serializers.CharField()
     kueue_version = serializers.CharField(help_text="Empty until a worker has looked.")

@@ -170,8 +170,20 @@ class Cluster(models.Model):
 
     @property
     def health(self) -> str:
-        """`good`, `bad` or `waiting` (never looked at), for the state badge."""
+        """`good`, `bad` (it or a part of it does not work) or `waiting` (never looked at), for the state badge."""
+        if self.reachable and self.broken_parts:
+            return "bad"
         return {True: "good", False: "bad", None: "waiting"}[self.reachable]
+
+    @property
+    def broken_parts(self) -> list[dict[str, str]]:
+        """The parts that did not work at the last look: API server, Kueue, its webhooks, nodes."""
+        return [part for part in self.parts if part["state"] == "bad"]
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether its API server answered at the last look, whatever came of the rest of it."""
+        return any(part["part"] == "API server" and part["state"] == "good" for part in self.parts)
 
 
 class FlavorQuerySet(models.QuerySet["Flavor"]):

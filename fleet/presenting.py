@@ -21,6 +21,12 @@ UNSEEN: Mapping[bool, tuple[str, str]] = {
     True: ("good", "Repository answers"),
     False: ("bad", "Repository does not answer"),
 }
+BROKEN: Mapping[str, str] = {
+    "API server": "Does not answer",
+    "Kueue": "Kueue is down",
+    "Webhooks": "Webhooks are down",
+    "Nodes": "No node is ready",
+}
 REFUSALS = ("401", "403", "unauthorized", "forbidden")
 
 
@@ -51,6 +57,10 @@ def health(cluster: Cluster) -> tuple[str, str]:
         return "bad", "Cannot be used"
     if cluster.reachable is False and any(word in cluster.message.casefold() for word in REFUSALS):
         return "bad", "Refuses us"
+    if cluster.reachable is False and cluster.has_answered:
+        return "bad", "Cannot be written to"
+    if cluster.reachable and cluster.broken_parts:
+        return "bad", BROKEN[cluster.broken_parts[0]["part"]]
     if not cluster.enabled and cluster.reachable is not False:
         return "past", "Takes no teams"
     if cluster.reachable is not None and not cluster.is_observed:

@@ -55,7 +55,9 @@ def _item(
 def _state(row: Mapping[str, str] | None, tenancy: Tenancy) -> tuple[str, str]:
     if row is None:
         return TONES["waiting"]
-    if row["state"] in ("true", "committed") and tenancy.observed_generation != tenancy.generation:
+    is_behind = tenancy.observed_generation != tenancy.generation
+    # Before the first pass that ended well there is no older state: what was seen was seen as it is wanted.
+    if row["state"] in ("true", "committed") and is_behind and tenancy.observed_generation:
         # It stands as it was wanted before; whether that is still what is wanted is looked at now.
         return ("moving", "Looking")
     return TONES[row["state"]]

@@ -3,7 +3,7 @@
 import re
 
 from connectors.errors import PermanentError
-from connectors.kubernetes import Cluster
+from connectors.kubernetes import Cluster, Manifest
 
 LEAST = (0, 16)
 NAMESPACE, DEPLOYMENT = "kueue-system", "kueue-controller-manager"
@@ -46,18 +46,23 @@ def installed(cluster: Cluster) -> str:
     served = cluster.served_versions(GROUP)
     if not served:
         raise missing()
-    try:
-        found = cluster.get(("apps/v1", "Deployment"), DEPLOYMENT, NAMESPACE)
-    except PermanentError as error:
-        # Without the right to see one deployment, what is served has to do.
-        if error.code != "forbidden":
-            raise
-        found = None
+    found = controller(cluster)
     containers = found["spec"]["template"]["spec"]["containers"] if found else []
     said = next((version for each in containers if (version := version_of(each.get("image", "")))), "")
     if VERSION not in served:
         raise too_old(said or "of this cluster")
     return said or NEW_ENOUGH
+
+
+def controller(cluster: Cluster) -> Manifest | None:
+    """The Deployment of Kueue's controller; None when there is none of this name, or without the right to see it."""
+    try:
+        return cluster.get(("apps/v1", "Deployment"), DEPLOYMENT, NAMESPACE)
+    except PermanentError as error:
+        # What is served has to do then.
+        if error.code != "forbidden":
+            raise
+        return None
 
 
 def missing() -> PermanentError:

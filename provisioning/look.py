@@ -13,7 +13,7 @@ from audit.log import record
 from connectors.errors import ConnectorError, PermanentError
 from connectors.kubernetes import Cluster as Client
 from fleet.models import Cluster
-from provisioning import capacity, git_delivery, identity, keepers, kueue, pace, replacing, writing
+from provisioning import capacity, git_delivery, health, identity, keepers, kueue, pace, replacing, writing
 from provisioning.delivery import client_for
 from provisioning.manifests import Manifest, fleet_objects
 from provisioning.models import Tenancy
@@ -35,21 +35,27 @@ def look_at(cluster_id: int, *, now: Callable[[], datetime]) -> bool:
 def _look(cluster: Cluster, *, now: Callable[[], datetime]) -> bool:
     started = time.monotonic()
     version, by_git = cluster.version, cluster.delivery == Cluster.Delivery.GIT
+    parts: list[health.Part] = []
     try:
         if by_git:
             git_delivery.deliver_shared(cluster, now=now)
         if not by_git or cluster.kubeconfig:
             client = client_for(cluster)
             version = client.version()
+            parts.append(health.api_server(version))
             identity.confirm(cluster, client)
             _note_kueue(cluster, client)
-            capacity.count(cluster, client.list(("v1", "Node")), now=now())
+            parts += health.kueue_controller(kueue.controller(client))
+            nodes = client.list(("v1", "Node"))
+            parts.append(health.nodes(nodes))
+            capacity.count(cluster, nodes, now=now())
             if not by_git:
                 _put_shared_objects(cluster, client)
     except ConnectorError as error:
         pace.kept_waiting(cluster, error, seconds=time.monotonic() - started, now=now())
-        return _seen(cluster, reachable=False, message=error.message, version=cluster.version, now=now())
-    return _seen(cluster, reachable=True, message="", version=version, now=now())
+        seen = health.after_failure(parts, error.message) if cluster.is_observed else []
+        return _seen(cluster, reachable=False, message=error.message, version=version, parts=seen, now=now())
+    return _seen(cluster, reachable=True, message="", version=version, parts=parts, now=now())
 
 
 def _note_kueue(cluster: Cluster, client: Client) -> None:
@@ -87,14 +93,23 @@ def _put_shared_objects(cluster: Cluster, client: Client) -> None:
         raise PermanentError(foreign.why, code="foreign")
 
 
-def _seen(cluster: Cluster, *, reachable: bool, message: str, version: str, now: datetime) -> bool:
+def _seen(
+    cluster: Cluster,
+    *,
+    reachable: bool,
+    message: str,
+    version: str,
+    parts: list[health.Part],
+    now: datetime,
+) -> bool:
     fields: dict[str, Any] = {
         "reachable": reachable,
         "message": message,
         "version": version,
+        "parts": parts,
         "looked_at": now,
     }
-    if reachable:
+    if reachable or any(part["part"] == health.API and part["state"] == health.GOOD for part in parts):
         fields["last_contact_at"] = now
     with transaction.atomic():
         Cluster.objects.filter(pk=cluster.pk).update(**fields)

@@ -75,7 +75,8 @@ def _facts(found: Cluster) -> list[dict[str, Any]]:
         {"label": "Purpose", "text": found.get_purpose_display()},
         {"label": "Region", "text": found.region},
         {"label": "Kubernetes", "text": found.version or unknown},
-        {"label": "Kueue", "text": found.kueue_version or unknown},
+        {"label": "Release of Kueue", "text": found.kueue_version or unknown},
+        *({"label": part["part"], "text": part["words"]} for part in found.parts),
         {"label": "Teams", "text": _teams(found)},
         {"label": "Changed by others", "text": _drifted(found)},
         {

@@ -48,6 +48,20 @@ def test_it_lists_every_object_before_a_worker_has_looked(
     assert 'hx-trigger="refresh, every 2s"' in page
 
 
+def test_a_first_pass_that_was_stopped_counts_what_stands(
+    client: Client, ada: User, onboarding: Onboarding
+) -> None:
+    factories.make_true(onboarding.tenancy)
+    row = Tenancy.objects.get(pk=onboarding.tenancy.pk)
+    seen = [line | {"state": "true" if at < 8 else "waiting"} for at, line in enumerate(row.objects_seen)]
+    Tenancy.objects.filter(pk=row.pk).update(
+        objects_seen=seen, observed_generation=0, is_true=False, true_since=None
+    )
+    page = client.get(PAGE).content.decode()
+    assert f"8 of {OBJECTS} objects true" in page
+    assert ">Looking<" not in page
+
+
 def test_it_says_how_long_it_took_once_all_is_true(client: Client, ada: User, onboarding: Onboarding) -> None:
     factories.make_true(onboarding.tenancy, at=onboarding.submitted_at + timedelta(seconds=1.2))
     page = client.get(PAGE).content.decode()
