@@ -17,7 +17,7 @@ from accounts.models import User
 from accounts.refusals import BadInput, Conflict, NoRight
 from accounts.roles import Permission
 from allocations import budgets, money
-from approvals import clockwork, places, renewing, telling
+from approvals import clockwork, line, places, renewing, telling
 from approvals.carrying_out import carry_out
 from approvals.document import Policy
 from approvals.models import Decision, Evaluation, PolicyVersion, Request, Revision
@@ -29,6 +29,7 @@ from approvals.rules import measured_use
 from approvals.standing import answer_of, coming, gather, inputs_of, policy_in_force, remedies_shown
 from approvals.states import State
 from approvals.wanted import Wanted
+from audit import clock
 from audit.actors import POLICY, PORTAL, Actor
 from audit.events import Kind
 from audit.log import record
@@ -80,17 +81,28 @@ class Judged:
         return measured_use(self.standing, limits)
 
 
-def judge(wanted: Wanted, *, person: User, now: datetime, own: str = "") -> Judged:
+def judge(
+    wanted: Wanted,
+    *,
+    person: User,
+    now: datetime,
+    own: str = "",
+    in_line: bool = True,
+) -> Judged:
     """What the policy says to a person's ask now; writes nothing. Preview and stored verdict both come from here.
 
-    `own` is the reference of the request being judged again. Raises BadInput for an ask that makes no sense whatever
-    the policy says.
+    `own` is the reference of the request being judged again. What is automatic stays so only beside the older asks that
+    would be automatic, too, unless `in_line` is False: people decide in whatever order they like. Raises BadInput for
+    an ask that makes no sense whatever the policy says.
     """
     check_sense(count=wanted.count, until=wanted.until, now=now, field=wanted.spec.counted)
     version, policy = policy_in_force(now)
     standing = gather(wanted, person=person, policy=policy, now=now, own=own)
     ask = wanted.ask()
     answer = evaluate(ask, standing, policy)
+    if in_line and answer.outcome is Outcome.AUTOMATIC:
+        standing = line.behind_others(standing, wanted, person=person, policy=policy, now=now, own=own)
+        answer = evaluate(ask, standing, policy)
     return Judged(
         wanted=wanted,
         person=person,
@@ -160,6 +172,7 @@ def submit(wanted: Wanted, *, by: User, now: datetime) -> Request:
     """
     check(wanted, by=by, now=now)
     wanted = locked(wanted, person=by, now=now)
+    now = clock.after_waiting(now)
     renewing.check(wanted, now=now)
     judged = judge(wanted, person=by, now=now)
     check_answer(judged.answer, reason=wanted.reason, field=wanted.spec.counted)

@@ -14,6 +14,7 @@ from accounts.refusals import Refused, Sort
 from accounts.roles import Permission
 from accounts.visitors import add_refusal, visitor, with_refusal
 from approvals import deciding, decisions, listing, request_page
+from approvals.asked import asked_for
 from approvals.forms import DecisionForm, QueueFilter
 from approvals.models import Request
 from approvals.policy_page import context as policy_context
@@ -121,4 +122,4 @@ def _onwards(viewer: User, pk: int) -> str:
 
 def _name(decided: Request) -> str:
     """What was decided about, and of how many where the votes leave fewer."""
-    return f"{decided.name(decisions.asked_for(decided), of=decided.count)} for {decided.team.name}"
+    return f"{decided.name(asked_for(decided), of=decided.count)} for {decided.team.name}"

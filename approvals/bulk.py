@@ -15,7 +15,7 @@ from allocations.models import Allocation, Hold
 from allocations.money import Amount
 from allocations.words import hours
 from approvals import decisions
-from approvals.decisions import asked_for
+from approvals.asked import asked_for
 from approvals.models import Request
 from audit.log import refuse
 from fleet.models import Flavor

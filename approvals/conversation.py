@@ -16,6 +16,7 @@ from approvals.revisions import Said, changes, in_words
 from approvals.routing import open_step
 from approvals.states import State
 from approvals.wanted import Wanted
+from audit import clock
 from audit.events import Kind
 
 LONGEST = 2_000
@@ -37,6 +38,7 @@ def edit(request_id: int, wanted: Wanted, *, by: User, expected_version: int, no
     _check_same(request, wanted)
     check(wanted, by=by, now=now)
     wanted = locked(replace(wanted, renews=request.renews_id), person=by, now=now)
+    now = clock.after_waiting(now)
     renewing.check(wanted, now=now, own=request.pk)
     judged = judge(wanted, person=by, now=now, own=request.reference)
     check_answer(judged.answer, reason=wanted.reason, field=wanted.spec.counted)

@@ -16,9 +16,10 @@ from allocations.use import trend
 from allocations.words import ago, gpus, hours, moment, usd
 from approvals import presenting, renewal_words, renewing, route_words, talk, triage
 from approvals.actions import Judged, judge
+from approvals.asked import asked_for, wanted_of
 from approvals.catalogue import in_sentence
 from approvals.choices import WORDS
-from approvals.decisions import asked_for, may_decide, wanted_of
+from approvals.decisions import may_decide
 from approvals.listing import steps_of
 from approvals.models import Decision, Request, Step
 from approvals.policy import Ask
@@ -295,7 +296,13 @@ def _holdings(request: Request) -> Part:
 def _judge(request: Request, count: int, *, now: datetime) -> Judged:
     if request.tenancy is not None:
         request.tenancy.team = request.team  # they are the same, and one of them is read already
-    return judge(wanted_of(request, count), person=request.requester, now=now, own=request.reference)
+    return judge(
+        wanted_of(request, count),
+        person=request.requester,
+        now=now,
+        own=request.reference,
+        in_line=False,
+    )
 
 
 def _verdict(request: Request, judged: Judged | None) -> Part:

@@ -13,6 +13,7 @@ from accounts.models import Delegation, User
 from accounts.refusals import BadInput, Conflict, NoRight, Refused, Stale
 from approvals import clockwork, telling
 from approvals.actions import Judged, check, close, grant, judge, locked, move, save_evaluation
+from approvals.asked import asked_for, wanted_of
 from approvals.deciders import seats_open
 from approvals.models import Decision, Request, Step
 from approvals.policy import evaluate
@@ -20,7 +21,6 @@ from approvals.routing import go_on, open_next, open_step, pause
 from approvals.seats import sits
 from approvals.standing import derive, policy_in_force
 from approvals.states import State
-from approvals.wanted import Wanted, priced
 from audit.events import Kind
 from audit.log import record
 
@@ -176,29 +176,6 @@ def _locked(request_id: int, *, by: User, expected_version: int, now: datetime) 
     return request, step, seat_of
 
 
-def asked_for(request: Request) -> int:
-    """How many units are asked for now: what the steps before have left of it."""
-    given = [
-        decision.count
-        for decision in request.decisions.all()
-        if decision.content_version == request.content_version
-        and decision.verdict == Decision.Verdict.APPROVE
-    ]
-    return given[-1] if given and given[-1] is not None else request.count
-
-
-def wanted_of(request: Request, count: int | None = None) -> Wanted:
-    """A request as an ask again, for as many units as `count` says."""
-    said = request.asked.fewer(count or request.count)
-    offering = request.of
-    spec = offering.spec.model_construct(**said)
-    return priced(
-        team=request.team, offering=offering, spec=spec, until=request.until, reason=request.reason,
-        tenancy=request.tenancy, flavor=request.flavor, cluster=request.flavor.cluster if request.flavor else None,
-        renews=request.renews_id,
-    )  # fmt: skip
-
-
 def _approved(request: Request, count: int | None) -> int:
     """How many units a vote is for: all that are asked for now, or fewer; raises BadInput."""
     asked = asked_for(request)
@@ -221,7 +198,7 @@ def _judge_again(request: Request, *, count: int, now: datetime) -> Judged:
     except Refused as refusal:
         raise Conflict(f"It cannot be granted any more: {refusal.message}", code=refusal.code) from refusal
     wanted = locked(asked, now=now)
-    judged = judge(wanted, person=request.requester, now=now, own=request.reference)
+    judged = judge(wanted, person=request.requester, now=now, own=request.reference, in_line=False)
     for rule in judged.answer.rules:
         if rule.code in NEEDED_NOW and not rule.holds:
             raise Conflict(f"Not possible now: {rule.text}, {rule.limit}.", code=f"not_enough_{rule.code}")

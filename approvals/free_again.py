@@ -8,7 +8,7 @@ from django.db.models import Exists, F, OuterRef, QuerySet
 from accounts.refusals import Refused
 from approvals import telling
 from approvals.actions import check, judge
-from approvals.decisions import wanted_of
+from approvals.asked import wanted_of
 from approvals.models import Decision, Request
 from approvals.states import State
 from audit.actors import PORTAL

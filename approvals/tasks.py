@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from approvals import actions, chasing, clockwork, ending, filling, free_again
+from approvals import actions, chasing, clockwork, ending, filling, free_again, judging_again
 from approvals.models import Request
 from audit import clock
 
@@ -29,6 +29,12 @@ def look_at_routes() -> None:
 def fill_seats() -> None:
     """Read who decides from the directory, people included who never signed in."""
     filling.fill_due(clock.now())
+
+
+@shared_task(name="approvals.tasks.judge_again")
+def judge_again() -> None:
+    """Grant what waits and the policy approves by now, oldest first, each in a transaction of its own."""
+    judging_again.sweep(clock.now())
 
 
 @shared_task(name="approvals.tasks.offer_again")

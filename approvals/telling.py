@@ -93,6 +93,20 @@ def _next_step(request: Request, decision: str) -> list[tuple[str, str]]:
     return [("Use it", f"{settings.PUBLIC_URL}{reverse('use-it', args=[request.tenancy_id])}")]
 
 
+def freed(request: Request, why: str, *, now: datetime) -> None:
+    """Tell the requester that the policy approved what waited, and who was asked that nothing is left to decide."""
+    name = request.name(request.approved_count, of=request.count)
+    said = _message(
+        request,
+        f"Approved: {name} for {request.team.name}",
+        f"The policy approved it. {why}",
+        facts=_next_step(request, "approved"),
+        now=now,
+    )
+    _tell(NoticeKind.REQUEST_DECIDED, request, said, to=[request.requester], now=now)
+    nothing_left(request, f"Approved: {_what(request)}", f"The policy approved it. {why}", now=now)
+
+
 def asked_back(request: Request, question: str, *, by: User, now: datetime) -> None:
     """Tell the requester that it waits for their answer."""
     lapses = f"Unanswered, it lapses on {moment(request.lapses, now)}."
@@ -131,14 +145,17 @@ def lapsed(request: Request, *, now: datetime) -> None:
 
 
 def withdrawn(request: Request, why: str, *, now: datetime) -> None:
+    """Tell those who were asked to decide that the requester took it back."""
+    nothing_left(request, f"Taken back: {_what(request)}", why, now=now)
+
+
+def nothing_left(request: Request, title: str, why: str, *, now: datetime) -> None:
     """Tell those who were asked to decide that nothing is left to decide, once each."""
     asked = Notice.objects.filter(
         kind__in=ASKS, subject_type="request", subject_id=request.pk, person__isnull=False
     )
     to = User.objects.filter(pk__in=asked.exclude(person=request.requester_id).order_by().values("person"))
-    said = _message(
-        request, f"Taken back: {_what(request)}", f"{why} There is nothing left to decide.", now=now
-    )
+    said = _message(request, title, f"{why} There is nothing left to decide.", now=now)
     _tell(NoticeKind.REQUEST_WITHDRAWN, request, said, to=to, now=now)
 
 

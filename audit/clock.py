@@ -9,6 +9,8 @@ from datetime import datetime, timedelta
 from django.db import connection
 from django.utils import timezone
 
+# Nobody waits longer for a lock; a moment further back is a replay's or a test's.
+MAX_WAIT = timedelta(minutes=5)
 # Within a task: when the database said what time it is, by its clock and by one that nobody sets.
 _asked: ContextVar[list[tuple[datetime, float]] | None] = ContextVar("asked", default=None)
 
@@ -32,6 +34,15 @@ def now() -> datetime:
         asked.append((_by_database(), time.monotonic()))
     at, ticks = asked[0]
     return at + timedelta(seconds=time.monotonic() - ticks)
+
+
+def after_waiting(since: datetime) -> datetime:
+    """The time once locks are held that were waited for since a moment; that moment where it is not of this clock.
+
+    What is judged under a lock is judged by what is in force then, however long the lock was waited for.
+    """
+    at = now()
+    return at if timedelta(0) <= at - since < MAX_WAIT else since
 
 
 def _by_database() -> datetime:

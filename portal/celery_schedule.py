@@ -25,6 +25,11 @@ SCHEDULE = {
         "schedule": 60.0,
         "options": {"expires": 60},
     },
+    "judge again what waits": {
+        "task": "approvals.tasks.judge_again",
+        "schedule": 5.0,
+        "options": {"expires": 10},
+    },
     "offer again": {
         "task": "approvals.tasks.offer_again",
         "schedule": 60.0,

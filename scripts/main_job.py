@@ -69,6 +69,7 @@ class MainJob:
             "a cluster that follows a repository: Climate's namespace there is committed",
             self.by_git,
         )
+        yield "a new policy frees what waits, the oldest first", self.free_what_waits
         yield "the audit log is whole", self.audit
 
     def sign_in(self) -> None:
@@ -316,6 +317,40 @@ class MainJob:
         """Climate's tenancy on the cluster that follows a repository, once it is committed; else nothing."""
         rows = self.call("Ada", "GET", "/tenancies/?team=climate&cluster=inference-westus").json()["results"]
         return dict(rows[0]) if rows and rows[0]["is_settled"] else {}
+
+    def free_what_waits(self) -> str:
+        """Two asks wait for people; Priya writes a policy that approves such asks, Elena puts it in force."""
+        waiting = []
+        for number in (1, 2):
+            until = datetime.now(UTC) + timedelta(hours=2)
+            body = self.body(3, days=0) | {
+                "until": until.isoformat(),
+                "reason": "Two hours of a sweep over seeds.",
+            }
+            answer = self.call("Ada", "POST", "/requests/", body, key=f"line-{number}")
+            expect(answer.status_code == 201 and answer.json()["state"] == "waiting", answer.text)
+            waiting.append(answer.json()["id"])
+        document = self.call("Priya", "GET", "/policy/").json()["document"]
+        document["thresholds"] |= {"automatic_gpus": 3, "window_gpus_team": 60, "window_gpus_person": 60}
+        why = "Three GPUs for hours are always approved."
+        body = {"document": document, "why": why}
+        draft = self.call("Priya", "POST", "/policy/drafts/", body, key="draft-1")
+        expect(draft.status_code == 201, draft.text)
+        path = f"/policy/drafts/{draft.json()['id']}/activate/"
+        started = time.monotonic()
+        tick = {"everything_automatic": True}
+        version = self.call("Elena", "POST", path, tick, key="activate-1", etag='"1"')
+        expect(version.status_code in (200, 201), version.text)
+        self.until("both are granted", lambda: all(self.request(pk)["decided_at"] for pk in waiting))
+        first, second = (self.request(pk) for pk in waiting)
+        expect(first["decided_at"] < second["decided_at"], f"{first['decided_at']}, {second['decided_at']}")
+        expect(first["approved_count"] == second["approved_count"] == 3, "They were not granted whole.")
+        return f"both granted in order, {time.monotonic() - started:.2f} s after it came into force"
+
+    def request(self, pk: int) -> dict[str, Any]:
+        """A request as Ada sees it."""
+        found: dict[str, Any] = self.call("Ada", "GET", f"/requests/{pk}/").json()
+        return found
 
     def audit(self) -> str:
         """The hash chain, checked by somebody who may."""

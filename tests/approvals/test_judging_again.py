@@ -1,0 +1,210 @@
+"""What waits is judged again, oldest first, and nobody is overtaken by an equal ask."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from allocations import budgets
+from allocations.actions import give_back
+from allocations.models import Allocation, Budget, Hold
+from approvals import judging_again, tasks
+from approvals.actions import submit
+from approvals.decisions import approve, ask_back
+from approvals.document import Thresholds
+from approvals.line import MAX_AHEAD
+from approvals.models import Decision, Request
+from approvals.preview import preview_of
+from approvals.states import State
+from audit.events import Kind
+from audit.models import Event
+from fleet.models import Flavor
+from notices.models import Notice
+from portal.invariants import decided
+from tests import factories
+from tests.approvals.policies import activated, drafted, in_force
+from tests.scene import DAY, HOUR, NOW, Scene
+
+MINUTE = timedelta(minutes=1)
+
+
+def state_of(request: Request) -> str:
+    """Where it stands now."""
+    return Request.objects.get(pk=request.pk).state
+
+
+def in_another_team(scene: Scene, gpus: int, *, now: Any = NOW) -> Request:
+    """The same ask by somebody of another team on the same cluster."""
+    person = factories.person()
+    team = factories.team(by=person)
+    factories.join(team, person)
+    place = factories.tenancy(team, scene.flavor.cluster)
+    wanted = replace(scene.wanted(gpus, days=5), team=team, tenancy=place)
+    return submit(wanted, by=person, now=now)
+
+
+def test_a_new_policy_grants_what_waits_oldest_first(scene: Scene) -> None:
+    second = scene.ask(3, now=NOW + MINUTE)
+    first = in_another_team(scene, 4)
+    large = scene.ask(8, now=NOW)
+    assert [state_of(each) for each in (first, second, large)] == ["waiting"] * 3
+    in_force(scene, automatic_gpus=4)
+    later = NOW + HOUR
+    assert judging_again.sweep(later) == [first.pk, second.pk]
+    assert [state_of(each) for each in (first, second, large)] == ["approved", "approved", "waiting"]
+    decision = Decision.objects.get(request=first)
+    assert (decision.by, decision.count, decision.at) == (None, 4, later)
+    assert decision.reason == "Policy 2 is in force now, and every rule holds."
+    event = Event.objects.filter(kind=Kind.REQUEST_APPROVED).earliest("seq")
+    assert (event.subject_id, event.actor_kind) == (str(first.pk), "policy")
+    assert list(decided.has_a_record(later)) == list(decided.is_where_its_record_says(later)) == []
+    assert Notice.objects.filter(person=first.requester, kind="request_decided").exists()
+    assert Notice.objects.filter(person=scene.priya, kind="request_withdrawn", subject_id=first.pk).exists()
+
+
+def test_a_second_sweep_grants_nothing_twice(scene: Scene) -> None:
+    asked = scene.ask(3)
+    in_force(scene, automatic_gpus=4)
+    assert judging_again.judge_again(asked.pk, now=NOW + HOUR)
+    assert not judging_again.judge_again(asked.pk, now=NOW + HOUR)
+    assert judging_again.sweep(NOW + HOUR) == []
+    assert (Allocation.objects.count(), scene.allocated()) == (1, 3)
+
+
+def test_a_policy_for_later_frees_what_waits_on_its_day(scene: Scene) -> None:
+    asked = scene.ask(3)
+    activated(drafted(scene.priya, automatic_gpus=4), by=scene.marcus, active_from=NOW + DAY)
+    assert judging_again.sweep(NOW + DAY - MINUTE) == []
+    assert judging_again.sweep(NOW + DAY) == [asked.pk]
+
+
+def test_gpus_that_come_back_go_to_the_oldest_that_the_policy_approves(scene: Scene) -> None:
+    held = Allocation.objects.get(reference=scene.ask(2, days=9).reference)
+    Flavor.objects.filter(pk=scene.flavor.pk).update(allocated=24)
+    first, second = in_another_team(scene, 2), in_another_team(scene, 2, now=NOW + MINUTE)
+    assert judging_again.sweep(NOW + HOUR) == []
+    give_back(held.pk, gpus=2, by=scene.ada, now=NOW + HOUR)
+    assert judging_again.sweep(NOW + HOUR) == [first.pk]
+    assert state_of(second) == State.WAITING
+    Flavor.objects.filter(pk=scene.flavor.pk).update(gpus_total=26)
+    assert judging_again.sweep(NOW + HOUR) == [second.pk]
+
+
+def test_money_that_is_raised_frees_what_waited_for_it(scene: Scene) -> None:
+    Budget.objects.create(team=scene.team, month=NOW.date().replace(day=1), limit_usd=10)
+    asked = scene.ask(1)
+    assert judging_again.sweep(NOW + MINUTE) == []
+    Budget.objects.update(limit_usd=1_000)
+    assert judging_again.sweep(NOW + HOUR) == [asked.pk]
+    assert sum(hold.usd for hold in Hold.objects.all()) == 71  # from now on, an hour less than was asked for
+    assert budgets.left_by_month(scene.team, [NOW.date().replace(day=1)])
+
+
+def test_nobody_is_overtaken_by_an_equal_ask(scene: Scene) -> None:
+    Flavor.objects.filter(pk=scene.flavor.pk).update(allocated=24)
+    older = in_another_team(scene, 2)
+    Flavor.objects.filter(pk=scene.flavor.pk).update(allocated=22)
+    newer = scene.ask(2, now=NOW + MINUTE)
+    assert (state_of(older), state_of(newer)) == ("waiting", "waiting")
+    [evaluation] = newer.evaluations.all()
+    assert [rule["code"] for rule in evaluation.answer["rules"] if not rule["holds"]] == ["free"]
+    assert judging_again.sweep(NOW + HOUR) == [older.pk]
+
+
+def test_what_waits_of_the_same_team_has_its_window_first(scene: Scene) -> None:
+    older = scene.ask(4)
+    in_force(scene, automatic_gpus=4)
+    newer = scene.ask(4, now=NOW + MINUTE)
+    assert state_of(newer) == State.WAITING
+    assert judging_again.sweep(NOW + HOUR) == [older.pk]
+    assert state_of(newer) == State.WAITING
+
+
+def test_where_there_is_enough_for_both_nobody_waits_for_the_other(scene: Scene) -> None:
+    older = in_another_team(scene, 3)
+    in_force(scene, automatic_gpus=3)
+    assert state_of(older) == State.WAITING
+    assert state_of(scene.ask(3, now=NOW + MINUTE)) == State.APPROVED
+    assert judging_again.sweep(NOW + HOUR) == [older.pk]
+
+
+def test_an_older_ask_that_the_policy_leaves_to_people_keeps_nobody_waiting(scene: Scene) -> None:
+    in_another_team(scene, 20)
+    Flavor.objects.filter(pk=scene.flavor.pk).update(allocated=4)
+    assert state_of(scene.ask(2, now=NOW + MINUTE)) == State.APPROVED
+
+
+def test_the_preview_says_it_too_and_people_may_decide_in_any_order(scene: Scene) -> None:
+    older = in_another_team(scene, 3)
+    in_force(scene, automatic_gpus=3)
+    Flavor.objects.filter(pk=scene.flavor.pk).update(allocated=21)
+    shown = preview_of(scene.wanted(3), by=scene.ada, now=NOW + MINUTE)
+    assert (shown["answer"]["outcome"], shown["remedies"][0]["code"]) == ("people", "free")
+    newer = scene.ask(3, now=NOW + MINUTE)
+    approve(newer.pk, by=scene.priya, expected_version=newer.version, now=NOW + HOUR)
+    assert (state_of(newer), state_of(older)) == ("approved", "waiting")
+
+
+def test_a_question_to_the_requester_is_not_answered_by_the_sweep(scene: Scene) -> None:
+    asked = scene.ask(3)
+    ask_back(asked.pk, by=scene.priya, expected_version=asked.version, question="For what?", now=NOW)
+    in_force(scene, automatic_gpus=4)
+    assert judging_again.sweep(NOW + HOUR) == []
+    assert not judging_again.judge_again(asked.pk, now=NOW + HOUR)
+
+
+def test_votes_that_were_cast_stay_and_count(scene: Scene) -> None:
+    in_force(scene, window_gpus_team=40, window_gpus_person=40)
+    asked = scene.ask(10)
+    approve(asked.pk, by=scene.priya, expected_version=asked.version, count=9, now=NOW)
+    draft = drafted(scene.priya, automatic_gpus=9, window_gpus_team=40, window_gpus_person=40)
+    activated(draft, by=scene.marcus)
+    assert judging_again.sweep(NOW + HOUR) == [asked.pk]
+    request = Request.objects.get(pk=asked.pk)
+    assert request.approved_count == 9
+    assert [(vote.by, vote.count) for vote in request.decisions.order_by("id")] == [
+        (scene.priya, 9),
+        (None, 9),
+    ]
+    assert [step.seat for step in request.steps.all()] == ["platform_leads"]
+
+
+def test_who_left_is_granted_nothing(scene: Scene) -> None:
+    asked = scene.ask(3)
+    in_force(scene, automatic_gpus=4)
+    type(scene.ada).objects.filter(pk=scene.ada.pk).update(is_active=False)
+    assert not judging_again.judge_again(asked.pk, now=NOW + HOUR)
+
+
+def test_a_sweep_is_bounded_and_reaches_everybody_in_turn(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(5):
+        in_another_team(scene, 3)
+    factories.policy(Thresholds(automatic_gpus=3), now=NOW)
+    monkeypatch.setattr(judging_again, "MAX_JUDGED", 2)
+    seen: set[int] = set()
+    for number in range(5):
+        found = judging_again.due(NOW + HOUR + number * timedelta(seconds=judging_again.SWEEP_SECONDS))
+        assert len(found) == 2
+        seen.update(found)
+    assert len(seen) == 5
+    assert MAX_AHEAD >= 1
+
+
+def test_what_is_too_large_for_the_policy_is_not_judged_at_every_sweep(scene: Scene) -> None:
+    for _ in range(10):
+        scene.ask(8)
+    with CaptureQueriesContext(
+        connection,
+    ) as few:
+        assert judging_again.sweep(NOW + HOUR) == []
+    assert len(few) <= 3
+
+
+def test_the_task_sweeps(scene: Scene) -> None:
+    scene.ask(3)
+    tasks.judge_again()
