@@ -7,6 +7,7 @@ from rest_framework import serializers
 from accounts.api import PersonSerializer
 from accounts.strict import Boolean, Integer, Moment, PageQuery, QueryNumber, StrictSerializer, Text
 from approvals.policy import Outcome
+from approvals.policy_document import PolicyWholeSerializer
 from approvals.policy_said import NotAPolicy
 from approvals.policy_versions import PolicyDraft, PolicyVersion
 from approvals.simulator import LONGEST_DAYS, Replay, Simulation
@@ -24,7 +25,7 @@ class PolicyVersionSerializer(serializers.Serializer[PolicyVersion]):
     why = serializers.CharField()
     proposed_by = PersonSerializer(allow_null=True)
     activated_by = PersonSerializer(allow_null=True)
-    document = serializers.DictField()
+    document = PolicyWholeSerializer(source="whole")
 
 
 class PolicyDraftSerializer(serializers.Serializer[PolicyDraft]):

@@ -1,10 +1,12 @@
 """The policy as it was, is and may become: versions that are never changed, and drafts."""
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
-from approvals.document import Policy, policy_from
+from approvals.document import Policy, policy_from, to_json
 
 
 class PolicyVersion(models.Model):
@@ -56,6 +58,11 @@ class PolicyVersion(models.Model):
     def policy(self) -> Policy:
         """The document as a value; read anew each time."""
         return policy_from(self.document)
+
+    @property
+    def whole(self) -> dict[str, Any]:
+        """The document with every limit that is in force, also those that it was written before."""
+        return to_json(self.policy)
 
 
 class PolicyDraft(models.Model):

@@ -19,6 +19,7 @@ from approvals.decisions import may_decide
 from approvals.listing import steps_of
 from approvals.models import Decision, Evaluation, PolicyVersion, Request, Step
 from approvals.policy import Outcome
+from approvals.policy_document import PolicyWholeSerializer
 from approvals.presenting import state_of
 from approvals.states import STORED, State
 from approvals.task_serializers import TaskSerializer
@@ -403,7 +404,7 @@ class PolicySerializer(serializers.Serializer[PolicyVersion]):
     number = serializers.IntegerField()
     active_from = serializers.DateTimeField()
     why = serializers.CharField()
-    document = serializers.DictField()
+    document = PolicyWholeSerializer(source="whole")
 
 
 class OptionSerializer(serializers.Serializer[Any]):

@@ -1,6 +1,6 @@
 """The API of the policy: history, drafts with If-Match, the replay, two people, and YAML for Git."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -8,7 +8,7 @@ import pytest
 from accounts.models import ApiToken
 from accounts.roles import Role
 from approvals import policy_actions
-from approvals.document import Policy, read, write
+from approvals.document import Policy, Thresholds, read, to_json, write
 from approvals.policy_versions import PolicyDraft, PolicyVersion
 from tests import factories
 from tests.approvals.policies import WHY, drafted, in_force, usual
@@ -191,3 +191,12 @@ def test_auditors_read_and_change_nothing(scene: Scene) -> None:
     ]  # fmt: skip
     assert {answer.status_code for answer in answers} == {403}
     assert policy_actions.discard(draft.pk, by=scene.priya, now=NOW).version == 2
+
+
+def test_every_limit_that_is_in_force_is_shown_also_those_that_the_text_leaves_out(scene: Scene) -> None:
+    stored = PolicyVersion.objects.get(number=1).document["thresholds"]
+    assert "window_usd_team" not in stored
+    for path in ("policy/", "policy/versions/1/"):
+        shown = Caller(scene.priya).get(path).json()["document"]
+        assert shown == to_json(Policy())
+        assert set(shown["thresholds"]) == {each.name for each in fields(Thresholds)}
