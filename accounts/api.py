@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from accounts import actions, replay
 from accounts.endpoints import Endpoint
 from accounts.models import ApiToken, Membership, Team, User
+from accounts.refusals import NoRight
 from accounts.roles import HOLDERS, Role
 from accounts.strict import Choice, Integer, PageQuery, StrictSerializer, Text
 
@@ -94,6 +95,11 @@ class TokenSerializer(serializers.Serializer[ApiToken]):
     last_used_at = serializers.DateTimeField(allow_null=True)
     revoked_at = serializers.DateTimeField(allow_null=True)
     suspended = serializers.SerializerMethodField()
+    made_by = serializers.SerializerMethodField()
+
+    def get_made_by(self, token: ApiToken) -> str | None:
+        """The prefix of the token that made it, with which it ends; null for one that was made in the portal."""
+        return token.parent.prefix if token.parent else None
 
     def get_suspended(self, token: ApiToken) -> bool:
         """Whether it was taken with its owner's access, and comes back with it."""
@@ -163,7 +169,7 @@ class TokenEndpoint(mixins.ListModelMixin, Endpoint):
 
     def get_queryset(self) -> QuerySet[ApiToken]:
         """Nobody sees another's tokens."""
-        return ApiToken.objects.filter(user__pk=self.request.user.pk or 0)
+        return ApiToken.objects.filter(user__pk=self.request.user.pk or 0).select_related("parent")
 
     @extend_schema(request=WantedTokenSerializer, responses={201: NewTokenSerializer})
     def create(self, request: Request) -> Response:
@@ -178,6 +184,12 @@ class TokenEndpoint(mixins.ListModelMixin, Endpoint):
         return Response(status=204)
 
     def _make(self, wanted: dict[str, Any]) -> replay.Answer:
-        token, secret = actions.create_token(user=self.caller, now=timezone.now(), **wanted)
+        if self.token is None:
+            raise NoRight(
+                "Make personal tokens in the portal, or with a personal token.", code="not_with_this_token"
+            )
+        token, secret = actions.create_token(
+            user=self.caller, now=timezone.now(), parent=self.token, **wanted
+        )
         seen = self.shown(token, TokenSerializer)
         return replay.Answer(seen | {"secret": secret}, 201, kept=seen | {"secret": None})

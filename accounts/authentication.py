@@ -1,9 +1,12 @@
 """Who calls the API: a personal token, or an Entra access token for this API."""
 
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
 from django.db import OperationalError
 from django.utils import timezone
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
@@ -14,12 +17,20 @@ from rest_framework.request import Request
 
 from accounts.directory import entra
 from accounts.models import ApiToken, User
+from accounts.tokens import SCOPES
 from connectors.errors import PermanentError, TemporaryError
 
 if TYPE_CHECKING:  # the framework's views import this module through the settings
     from rest_framework.views import APIView
 
 LAST_USE_KNOWN_TO = timedelta(minutes=1)
+
+
+@dataclass(frozen=True)
+class EntraToken:
+    """An Entra access token: what its scopes allow, as a personal token's scope says it."""
+
+    scope: str
 
 
 class DirectoryAway(APIException):
@@ -57,15 +68,18 @@ class SignedInWithScope(BasePermission):
         """Whether the call is within the token's scope; an endpoint names the changes that are `asking`."""
         if not request.user.is_authenticated:
             return False
-        token = request.auth
-        if not isinstance(token, ApiToken) or request.method in SAFE_METHODS:
+        scope = getattr(request.auth, "scope", "")
+        if not scope:
+            self.message = "This token has none of the scopes of this API."
+            return False
+        if request.method in SAFE_METHODS:
             return True
-        if token.scope == ApiToken.Scope.ASK:
+        if scope == ApiToken.Scope.ASK:
             self.message = "This token asks; it decides and sets nothing. Create one that may decide."
             # No action is a method that nobody may call there, which is answered as such.
             action = getattr(view, "action", None)
             return action is None or action in getattr(view, "asking", frozenset())
-        return token.scope == ApiToken.Scope.WRITE
+        return bool(scope == ApiToken.Scope.WRITE)
 
 
 class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
@@ -96,7 +110,7 @@ def _by_token(secret: str) -> tuple[User, ApiToken]:
     return token.user, token
 
 
-def _by_entra(secret: str) -> tuple[User, str]:
+def _by_entra(secret: str) -> tuple[User, EntraToken]:
     try:
         claims = entra().verify_bearer(secret)
     except TemporaryError as error:
@@ -107,4 +121,10 @@ def _by_entra(secret: str) -> tuple[User, str]:
     # Without a role, the directory has blocked the account since the token was made.
     if user is None or user.signed_in_at is None or claims.app_only or not user.roles:
         raise AuthenticationFailed("Sign in to the portal once before you use its API.")
-    return user, "entra"
+    return user, EntraToken(widest(claims.scopes, settings.ENV.entra_scopes))
+
+
+def widest(granted: Iterable[str], known: Mapping[str, str]) -> str:
+    """The most that any of the scopes allows, as personal tokens name it; empty when none is of this API."""
+    found = [SCOPES.index(known[name]) for name in granted if name in known]
+    return SCOPES[max(found)] if found else ""

@@ -7,6 +7,9 @@ from datetime import datetime
 from django.conf import settings
 from django.db import models
 
+# From the narrowest to the widest.
+SCOPES = ("read", "ask", "write")
+
 
 class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
     """Ways to look at tokens."""
@@ -33,6 +36,9 @@ class ApiToken(models.Model):
     expires_at = models.DateTimeField()
     last_used_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)
+    # The token that made this one: it lives no longer than that one, and ends with it.
+    parent = models.ForeignKey("self", models.PROTECT, null=True, related_name="children")
+    parent_expires_at = models.DateTimeField(null=True)
     # What the directory took together with it; it works again when that comes back.
     suspended_by = models.ForeignKey("accounts.AccessLoss", models.PROTECT, null=True, related_name="tokens")
 
@@ -46,6 +52,19 @@ class ApiToken(models.Model):
             ),
             models.CheckConstraint(
                 condition=models.Q(expires_at__gt=models.F("created_at")), name="a_token_ends_after_it_starts"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(parent=None, parent_expires_at=None)
+                | models.Q(
+                    parent__isnull=False,
+                    parent_expires_at__isnull=False,
+                    expires_at__lte=models.F("parent_expires_at"),
+                ),
+                name="a_token_outlives_no_token_that_made_it",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(parent=None) | ~models.Q(parent=models.F("id")),
+                name="a_token_does_not_make_itself",
             ),
         ]
 

@@ -44,6 +44,11 @@ class Environment(BaseSettings):
     entra_tenant_id: str
     entra_client_id: str
     entra_client_secret: SecretStr
+    entra_scopes: dict[str, Literal["read", "ask", "write"]] = {
+        "Requests.Read": "read",
+        "Requests.Ask": "ask",
+        "Requests.Decide": "write",
+    }
     sign_in_origin: str = ""
     graph_url: str = "https://graph.microsoft.com/v1.0"
     ca_file: Path | None = None

@@ -36,6 +36,8 @@ SETTINGS: Mapping[str, str] = {
     "entra_tenant_id": "The tenant that people sign in from. Tokens of other tenants are refused.",
     "entra_client_id": "The application's id.",
     "entra_client_secret": "The application's secret.",
+    "entra_scopes": "What an Entra access token may do by the scopes in its `scp`: `read`, `ask` or `write` (decide), "
+    "as a JSON object. A token with none of these scopes may do nothing.",
     "sign_in_origin": "A second origin that the sign-in page is served from; empty with Entra ID.",
     "graph_url": "Microsoft Graph.",
     "ca_file": "A PEM file with the authorities to trust for Entra ID and Graph; empty means the public ones.",
@@ -103,7 +105,11 @@ PERMISSIONS: Mapping[str, str] = {
 ABOUT_EVENTS = """\
 Each event has a number without gaps, a time, who did it, what it is about, details, the id of the call it came with,
 and a hash over all of it and over the event before. An event is written in the transaction of what it tells of, and
-never changed. [Verify the audit log](../how-to/verify-the-audit-log.md) says how to check the chain."""
+never changed. [Verify the audit log](../how-to/verify-the-audit-log.md) says how to check the chain.
+
+A refusal is an event when a right was missing or an object was not as it had to be (403, 404, 409, 412), for the
+first 30 of a person in a minute. What touched no object (400, 405, 415, 422, 428, 429) is a line in the log, and
+`GET /api/v1/events/refusals/` counts it by person, day and status for 90 days."""
 
 ABOUT_POLICY = """\
 Each request is held against the rules below, in the preview, when it is sent, and again at each approval. When every

@@ -16,6 +16,7 @@ from sandbox.entra.errors import Refusal
 from sandbox.entra.keys import encode, encode_json
 from sandbox.entra.tokens import GRAPH, LIFETIME, Issuer
 
+API_SCOPES = ("Requests.Read", "Requests.Ask", "Requests.Decide")
 NO_STORE = {"Cache-Control": "no-store, no-cache", "Pragma": "no-cache"}
 
 
@@ -85,9 +86,10 @@ class TokenEndpoint:
         prefix = f"api://{self.issuer.client}/"
         asked = [scope.removeprefix(prefix) for scope in scopes if scope.startswith(prefix)]
         for scope in asked:
-            if scope not in (".default", "access_as_user"):
+            if scope not in (".default", "access_as_user", *API_SCOPES):
                 raise Refusal("invalid_scope", 70011, scope=f"{prefix}{scope}")
-        return "access_as_user" if asked else ""
+        named = [scope for scope in asked if scope != ".default"]
+        return " ".join(named) or ("access_as_user" if asked else "")
 
     def _application(self, scope: str) -> dict[str, Any]:
         if not scope.endswith("/.default"):

@@ -80,7 +80,9 @@ def test_renewing_ends_the_session_and_tokens_of_a_blocked_account(
 
 def test_an_entra_token_of_a_blocked_account_is_refused_while_it_lives(directory: Running) -> None:
     lead = marcus()
-    bearer = {"Authorization": f"Bearer {directory.token(kind='api', person=person_id(5))}"}
+    bearer = {
+        "Authorization": f"Bearer {directory.token(kind='api', person=person_id(5), scope='Requests.Decide')}"
+    }
     assert Client().get("/api/v1/me/", headers=bearer).status_code == 200
     directory.sandbox.directory.set_enabled(person_id(5), False)
     freshness.renew(lead, now=NOW)

@@ -1,11 +1,21 @@
 """Tokens do what their scope says and what their owner still may, at once and nothing more."""
 
+from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.db import IntegrityError, transaction
+from django.utils import timezone
 
+from accounts import authentication
+from accounts.actions import create_token, revoke_token
 from accounts.models import ApiToken, RoleHeld
+from accounts.refusals import NoRight
 from accounts.roles import Role
+from audit.events import Kind
+from audit.models import Event
+from connectors.entra import Claims
 from tests.attacks.browsing import refusals, state_of_everything
 from tests.calling import Caller
 from tests.world import World
@@ -106,3 +116,99 @@ def test_a_key_or_token_in_the_address_is_no_sign_in(here: World) -> None:
         f"/?token={secret}",
     ):
         assert caller.client.get(path).status_code in (302, 401), path
+
+
+def made_with(caller: Caller, **wanted: Any) -> Any:
+    """The answer to a call that makes a token."""
+    return caller.post("tokens/", {"name": "child", "scope": "write", "days": 1} | wanted)
+
+
+def with_secret(secret: str) -> Caller:
+    """Whoever calls with this token."""
+    caller = Caller()
+    caller.headers = {"Authorization": f"Bearer {secret}"}
+    return caller
+
+
+def test_a_token_makes_no_token_that_outlives_it(here: World) -> None:
+    caller = Caller(here.people["member"])
+    parent = ApiToken.objects.get(user=here.people["member"])
+    for days in (2, 365):
+        answer = made_with(caller, days=days)
+        assert (answer.status_code, answer.json()["errors"][0]["code"]) == (422, "outlives_its_maker")
+    made = made_with(caller)
+    child = ApiToken.objects.get(prefix=made.json()["prefix"])
+    assert (made.status_code, made.json()["made_by"]) == (201, parent.prefix)
+    assert (child.parent, child.expires_at) == (parent, parent.expires_at)
+
+
+def test_revoking_a_token_revokes_every_token_that_descends_from_it(here: World) -> None:
+    member = here.people["member"]
+    first, other = Caller(member), Caller(member)
+    parent = ApiToken.objects.filter(user=member).earliest("pk")
+    second = with_secret(made_with(first).json()["secret"])
+    third = with_secret(made_with(second).json()["secret"])
+    assert third.get("me/").status_code == 200
+    assert other.delete(f"tokens/{parent.prefix}/").status_code == 204
+    assert [caller.get("me/").status_code for caller in (first, second, third, other)] == [401, 401, 401, 200]
+    revoked = Event.objects.filter(kind=Kind.TOKEN_REVOKED)
+    assert [event.details.get("with_token") for event in revoked] == [parent.prefix, parent.prefix, None]
+
+
+def test_a_token_that_was_revoked_while_it_made_another_makes_none(here: World) -> None:
+    member, now = here.people["member"], timezone.now()
+    parent = create_token(user=member, name="parent", scope="write", days=9, now=now)[0]
+    revoke_token(parent, by=member, now=now)
+    with pytest.raises(NoRight):
+        create_token(user=member, name="child", scope="read", days=1, now=now, parent=parent)
+
+
+def test_a_token_makes_none_that_is_wider(here: World) -> None:
+    member, now = here.people["member"], timezone.now()
+    parent = create_token(user=member, name="parent", scope="ask", days=9, now=now)[0]
+    assert create_token(user=member, name="child", scope="read", days=1, now=now, parent=parent)
+    with pytest.raises(NoRight):
+        create_token(user=member, name="child", scope="write", days=1, now=now, parent=parent)
+
+
+def test_the_database_lets_no_token_outlive_its_maker(here: World) -> None:
+    member, now = here.people["member"], timezone.now()
+    parent = create_token(user=member, name="parent", scope="write", days=2, now=now)[0]
+    child = create_token(user=member, name="child", scope="write", days=1, now=now, parent=parent)[0]
+    row = ApiToken.objects.filter(pk=child.pk)
+    for change in (
+        {"expires_at": parent.expires_at + timedelta(seconds=1)},
+        {"parent": None},
+        {"parent_expires_at": None},
+        {"parent": child.pk},
+    ):
+        with pytest.raises(IntegrityError), transaction.atomic():
+            row.update(**change)
+
+
+@pytest.mark.parametrize(
+    ("scope", "statuses"),
+    [
+        ("openid", [403, 403, 403]),
+        ("access_as_user", [403, 403, 403]),
+        ("openid Requests.Read", [200, 403, 403]),
+        ("Requests.Ask", [200, 201, 403]),
+        ("Requests.Read Requests.Decide", [200, 201, 200]),
+    ],
+)
+def test_an_entra_token_may_do_what_its_scopes_say(
+    here: World, monkeypatch: pytest.MonkeyPatch, scope: str, statuses: list[int]
+) -> None:
+    """The token's signature is another test's: here the connector has checked it already."""
+    lead = here.people["platform_lead"]
+    claims = Claims(oid=str(lead.oid), tid=str(lead.tid), scopes=tuple(scope.split()))
+    monkeypatch.setattr(authentication, "entra", lambda: SimpleNamespace(verify_bearer=lambda raw: claims))
+    caller = with_secret("eyJ.e30.x")
+    waiting = f"requests/{here.own.waiting.pk}/"
+    answers = [
+        caller.get(waiting),
+        caller.post(f"{waiting}comments/", {"reason": "Soon."}),
+        caller.patch("offerings/openai/", {"enabled": False}),
+    ]
+    assert [answer.status_code for answer in answers] == statuses
+    assert caller.post("tokens/", {"name": "x", "scope": "read", "days": 1}).status_code == 403

@@ -180,15 +180,17 @@ def test_methods_that_an_address_does_not_take_are_405_whatever_a_header_says(he
     assert caller.post(f"requests/{here.own.waiting.pk}/", **headers).status_code == 405
 
 
-def test_every_refused_change_leaves_one_event_that_names_who_and_why(here: World) -> None:
+def test_every_change_refused_for_want_of_a_right_leaves_one_event_that_names_who_and_why(
+    here: World,
+) -> None:
     caller = Caller(here.people["member"])
     before = Event.objects.count()
-    refused = caller.post("requests/", {"state": "approved"})
+    refused = caller.post(f"requests/{here.own.waiting.pk}/approve/", {}, **{"If-Match": '"1"'})
     assert Event.objects.count() == before + 1
     event = Event.objects.latest("seq")
     assert (event.actor_name, event.outcome) == ("Ada Okafor", "refused")
-    assert event.details["status"] == refused.status_code == 422
-    assert event.details["fields"] == {"/state": refused.json()["errors"][0]["detail"]}
+    assert event.details["status"] == refused.status_code == 403
+    assert event.details["reason"] == refused.json()["detail"]
     assert event.request_id == refused["X-Request-ID"]
     caller.get("requests/?x=1")
     assert Event.objects.count() == before + 1
@@ -196,7 +198,7 @@ def test_every_refused_change_leaves_one_event_that_names_who_and_why(here: Worl
 
 def test_the_secret_of_a_token_is_told_once(here: World) -> None:
     caller = Caller(here.people["member"])
-    body = {"name": "nightly", "scope": "read", "days": 30}
+    body = {"name": "nightly", "scope": "read", "days": 1}
     first = caller.post("tokens/", body, key="once")
     assert first.status_code == 201
     secret = first.json()["secret"]
