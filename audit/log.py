@@ -1,15 +1,19 @@
 """The one way an event is written."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import structlog
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
+from django.db.models import F
 
 from audit import chain, clock
 from audit.actors import Actor
 from audit.events import Kind
-from audit.models import Event, Head
+from audit.models import Event, Head, RefusalCount
+
+COUNTS_KEPT = timedelta(days=90)
 
 
 def record(
@@ -61,6 +65,23 @@ def refuse(*, actor: Actor, reason: str, where: str, **details: Any) -> None:
             reason=reason[:500],
             **details,
         )
+
+
+def count_refusal(*, actor: Actor, status: int, now: datetime) -> None:
+    """Count a refusal that leaves no event; nobody waits for anybody else's count, and old days are forgotten."""
+    day = now.astimezone(UTC).date()
+    rows = RefusalCount.objects.filter(actor_id=actor.id, day=day, status=status)
+    if rows.update(count=F("count") + 1):
+        return
+    first = RefusalCount(actor_id=actor.id, actor_name=actor.name[:200], day=day, status=status, count=1)
+    with transaction.atomic():
+        RefusalCount.objects.filter(actor_id=actor.id, day__lt=day - COUNTS_KEPT).delete()
+        try:
+            with transaction.atomic():
+                first.save(force_insert=True)
+        except IntegrityError:
+            # Another process was the first of the day.
+            rows.update(count=F("count") + 1)
 
 
 def _plain(details: Mapping[str, Any]) -> dict[str, Any]:

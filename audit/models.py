@@ -124,6 +124,28 @@ class Anchor(models.Model):
         return f"{self.day} event {self.seq}"
 
 
+class RefusalCount(models.Model):
+    """How many calls of one person were refused in a day that touched nothing and are therefore no events."""
+
+    day = models.DateField()
+    actor_id = models.CharField(max_length=64)
+    actor_name = models.CharField(max_length=200)
+    status = models.PositiveSmallIntegerField()
+    count = models.PositiveBigIntegerField(default=1)
+
+    class Meta:
+        ordering = ["-day", "-count", "id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["actor_id", "day", "status"], name="one_count_per_person_day_and_status"
+            ),
+            models.CheckConstraint(condition=models.Q(count__gte=1), name="a_refusal_count_counts_something"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.count} × {self.status}"
+
+
 def links(*, batch: int = 2000) -> Iterator[chain.Link]:
     """Every event as a link, oldest first, without holding them all."""
     for event in Event.objects.order_by("seq").iterator(chunk_size=batch):

@@ -16,7 +16,7 @@ from accounts.refusals import NoRight
 from accounts.roles import Permission
 from accounts.strict import LARGEST_PAGE, USUAL_PAGE, Choice, QueryNumber, StrictSerializer, Text
 from audit.events import Kind
-from audit.models import Event, verify
+from audit.models import Event, RefusalCount, verify
 
 
 class EventSerializer(serializers.Serializer[Event]):
@@ -53,6 +53,22 @@ class VerdictSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField()
 
 
+class RefusalCountSerializer(serializers.Serializer[RefusalCount]):
+    """Refused calls of one person in a day that touched nothing."""
+
+    day = serializers.DateField()
+    actor_id = serializers.CharField()
+    actor_name = serializers.CharField()
+    status = serializers.IntegerField()
+    count = serializers.IntegerField()
+
+
+class RefusalCountsSerializer(serializers.Serializer[Any]):
+    """The newest days first, and in each who was refused most often."""
+
+    results = RefusalCountSerializer(many=True)
+
+
 class EventQuery(StrictSerializer):
     """Which events."""
 
@@ -86,6 +102,15 @@ class EventEndpoint(Endpoint):
         query = urlencode({**request.query_params.dict(), "after": newest})
         following = f"{settings.PUBLIC_URL}{request.path}?{query}" if more else None
         return Response(EventsSerializer({"next": following, "after": newest, "results": rows}).data)
+
+    @extend_schema(operation_id="events_refusals", responses=RefusalCountsSerializer)
+    @action(detail=False)
+    def refusals(self, request: Request) -> Response:
+        """How many calls were refused by day that are no events: typing errors, rates (leads and auditors)."""
+        if not self.caller.may(Permission.SEE_AUDIT):
+            raise NoRight("Leads and auditors see what was refused.", code="not_an_auditor")
+        rows = RefusalCount.objects.all()[:LARGEST_PAGE]
+        return Response(RefusalCountsSerializer({"results": rows}).data)
 
     @extend_schema(operation_id="events_verify", responses=VerdictSerializer)
     @action(detail=False)

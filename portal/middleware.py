@@ -1,6 +1,7 @@
 """What happens around every request: an id, a sign-in, and a memory of what was refused."""
 
 import re
+import time
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -10,15 +11,15 @@ import structlog
 from django.conf import settings
 from django.contrib.auth import logout
 from django.core.exceptions import BadRequest
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts import sessions
+from accounts import counting, sessions
 from accounts.addresses import address_of
 from accounts.models import User
-from audit.log import refuse
+from audit.log import count_refusal, refuse
 from portal import kept_forms
 from portal.losses import GONE
 
@@ -28,6 +29,8 @@ Handler = Callable[[HttpRequest], HttpResponse]
 REFUSED = frozenset({400, 403, 404, 405, 409, 412, 415, 422, 428, 429})
 # A decision that waits for the directory is answered with 503, and a refusal may lead to another page: those say so.
 REFUSED_WHEN_SAID = frozenset({302, 503})
+# Refusals of one person that become events in a minute; who presses wrong buttons by hand stays below it.
+EVENTS_PER_MINUTE = 30
 # What failed by itself is no refusal: it stands in the log, and may be what keeps an event from being written.
 FAILED = frozenset({"busy", "database_away", "database_full", "outside_system_away"})
 # Whoever may see a page without signing in; everything under /api/ and the event stream answer 401 themselves.
@@ -127,9 +130,11 @@ def _to_sign_in(target: str) -> HttpResponse:
 
 
 class RefusalMiddleware:
-    """Leave an audit event for every change that somebody asked for and was refused, whoever refused it.
+    """Remember every change that somebody asked for and was refused, whoever refused it.
 
-    Who is nobody is only logged: the audit log is for ever and takes one event at a time, and anybody could fill it.
+    What a person had no right to, or what did not fit an object as it is, becomes an audit event. A typing error or one
+    call too many touched no object: it becomes a line in the log and adds to a count, because the audit log is kept for
+    ever and every event waits for the one before. Who is nobody is only logged.
     """
 
     def __init__(self, get_response: Handler) -> None:
@@ -139,19 +144,46 @@ class RefusalMiddleware:
         response = self.get_response(request)
         if request.method in ("GET", "HEAD", "OPTIONS") or not _is_refused(response):
             return response
-        said, user = getattr(response, "refusal", {}), _caller(request)
-        told: dict[str, Any] = {
+        refusal, user = getattr(response, "refusal", {}), _caller(request)
+        details: dict[str, Any] = {
             "where": request.resolver_match.route[:64] if request.resolver_match else "unknown",
             "method": request.method,
             "status": response.status_code,
-            "code": said.get("code"),
+            "code": refusal.get("code"),
         }
-        if isinstance(user, User):
-            reason = str(said.get("detail", response.reason_phrase))
-            refuse(actor=user.as_actor(), reason=reason, fields=said.get("fields"), **told)
+        if not isinstance(user, User):
+            address = address_of(request.META)
+            logger.warning("refused to somebody not signed in", address=address, **details)
+        elif _touched_an_object(request, response) and _may_leave_an_event(user):
+            reason = str(refusal.get("detail", response.reason_phrase))
+            refuse(actor=user.as_actor(), reason=reason, fields=refusal.get("fields"), **details)
         else:
-            logger.warning("refused to somebody not signed in", address=address_of(request.META), **told)
+            logger.info(
+                "refused", person=str(user.oid), fields=sorted(refusal.get("fields") or ()), **details
+            )
+            _count(user, response.status_code)
         return response
+
+
+def _touched_an_object(request: HttpRequest, response: HttpResponse) -> bool:
+    """Whether a right was missing, or an object was not as it had to be; an address that leads nowhere has neither."""
+    if response.status_code == 404:
+        return request.resolver_match is not None
+    return response.status_code in (403, 409, 412) or response.status_code in REFUSED_WHEN_SAID
+
+
+def _may_leave_an_event(user: User) -> bool:
+    """Whether this refusal is among the first of the person's minute, which become events."""
+    window = int(time.time() // 60)
+    return counting.breaker.count(f"refusal-events:{user.pk}:{window}", seconds=60) <= EVENTS_PER_MINUTE
+
+
+def _count(user: User, status: int) -> None:
+    """Count it; a database that cannot take that must not change what was answered."""
+    try:
+        count_refusal(actor=user.as_actor(), status=status, now=timezone.now())
+    except DatabaseError as error:
+        logger.warning("a refusal is not counted", error=type(error).__name__)
 
 
 def _caller(request: HttpRequest) -> object:

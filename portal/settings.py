@@ -62,6 +62,7 @@ MIDDLEWARE = [
     "portal.middleware.StorableMiddleware",
     "portal.middleware.SignInRequiredMiddleware",
     "portal.middleware.RefusalMiddleware",
+    "portal.throttling.PageRateMiddleware",
 ]
 
 ROOT_URLCONF = "portal.urls"

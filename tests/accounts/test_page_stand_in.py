@@ -9,8 +9,7 @@ from django.utils import timezone
 from accounts.delegation import delegate, givers_for
 from accounts.models import Contact, Delegation, Team, User
 from accounts.roles import Role
-from audit.events import Kind
-from audit.models import Event
+from audit.models import RefusalCount
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -70,7 +69,7 @@ def test_what_cannot_be_is_said_and_remembered(
     assert answer.status_code == 422
     assert said in answer.content.decode()
     assert not Delegation.objects.exists()
-    assert Event.objects.filter(kind=Kind.REFUSED).count() == 1
+    assert RefusalCount.objects.get(status=422).count == 1
 
 
 def test_nobody_names_themselves_on_the_page(client: Client, priya: User) -> None:

@@ -11,7 +11,7 @@ from accounts.models import User
 from accounts.roles import Role
 from approvals import decisions
 from approvals.models import Request
-from audit.models import Event
+from audit.models import Event, RefusalCount
 from fleet.models import Flavor
 from provisioning.models import Tenancy
 from tests import factories
@@ -170,7 +170,7 @@ def test_a_person_is_not_asked_without_a_reason(page: Client) -> None:
     assert response.status_code == 422
     assert "Say in a sentence what it is for." in text(response)
     assert ">because</textarea>" in text(response).replace("\n", "")
-    assert Event.objects.filter(kind="refused").count() == 1
+    assert RefusalCount.objects.get(status=422).count == 1
 
 
 def test_what_changed_after_the_answer_is_answered_again_first(page: Client) -> None:

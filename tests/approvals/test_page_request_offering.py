@@ -11,7 +11,7 @@ from django.utils import timezone
 from allocations.words import moment
 from approvals import carrying_out, decisions, offering_actions
 from approvals.models import Request, Task
-from audit.models import Event
+from audit.models import RefusalCount
 from tests import factories
 from tests.approvals.shop import SPECS
 from tests.scene import Scene
@@ -121,7 +121,7 @@ def test_what_does_not_fit_is_said_at_its_field(
     assert answer.status_code == 422
     assert said in text(answer)
     assert not Request.objects.exists()
-    assert Event.objects.filter(kind="refused").count() == 1
+    assert RefusalCount.objects.get(status=422).count == 1
 
 
 def test_sending_it_twice_asks_once_and_other_values_are_refused(page: Client) -> None:

@@ -14,6 +14,7 @@ MAY_CHANGE = (
     "accounts_apitoken",
     "audit_event",
     "audit_head",
+    "audit_refusalcount",
     "accounts_contact",
     "approvals_offeringsetting",
 )

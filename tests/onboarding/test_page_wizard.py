@@ -12,8 +12,7 @@ from pytest_django import Settings
 from accounts.models import Membership, Team, User
 from accounts.roles import Role
 from approvals.models import Request
-from audit.events import Kind
-from audit.models import Event
+from audit.models import RefusalCount
 from fleet.models import Cluster, Flavor
 from onboarding.models import Onboarding
 from sandbox.world import person_id
@@ -167,7 +166,7 @@ def test_the_first_step_says_what_is_wrong_at_its_field_and_keeps_the_rest(
     assert words in page
     kept = (WHO | change)["cost_centre"]
     assert f'value="{kept.replace("{", "{")}"' in page
-    assert Event.objects.get(kind=Kind.REFUSED).details["fields"]
+    assert RefusalCount.objects.get(status=422).count == 1
     assert Team.objects.count() == 1
 
 

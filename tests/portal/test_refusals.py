@@ -1,13 +1,21 @@
 """What is left of a refused change: an event of whoever asked, and of strangers a line in the log alone."""
 
+import time
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import IntegrityError, transaction
 from django.test import Client
 
+from accounts.roles import Role
 from audit.events import Kind
-from audit.models import Event
+from audit.log import count_refusal
+from audit.models import Event, RefusalCount
+from portal import middleware
 from tests import factories
+from tests.calling import Caller
+from tests.scene import NOW
 
 pytestmark = pytest.mark.django_db
 REFUSED_TO_STRANGERS = [
@@ -35,9 +43,63 @@ def test_nobody_fills_the_audit_log_without_signing_in(
         assert {(line["request_id"], line["level"]) for line in told} == {("a-strangers-call", "warning")}
 
 
-def test_the_same_refusal_to_somebody_is_an_event_that_names_them(client: Client) -> None:
+def test_the_same_refusal_to_somebody_who_has_no_right_is_an_event_that_names_them(client: Client) -> None:
     ada = factories.person("Ada")
     client.force_login(ada)
-    assert client.post("/healthz").status_code == 405
+    assert client.post("/audit/check").status_code == 403
     event = Event.objects.get(kind=Kind.REFUSED)
-    assert (event.actor_id, event.subject_id, event.details["status"]) == (str(ada.oid), "healthz", 405)
+    assert (event.actor_id, event.subject_id, event.details["status"]) == (str(ada.oid), "audit/check", 403)
+
+
+def test_what_touched_no_object_is_counted_and_leaves_no_event(client: Client) -> None:
+    ada = factories.person("Ada")
+    client.force_login(ada)
+    caller = Caller(ada)
+    before = Event.objects.count()
+    for _ in range(3):
+        assert client.post("/tokens/", {}).status_code == 422
+        assert client.post("/nowhere").status_code == 404
+        assert caller.post("requests/", {}).status_code == 422
+        assert caller.post("requests/", "{").status_code == 400
+        assert caller.post("me/").status_code == 405
+    assert Event.objects.count() == before
+    counted = dict(RefusalCount.objects.filter(actor_id=str(ada.oid)).values_list("status", "count"))
+    assert counted == {422: 6, 404: 3, 400: 3, 405: 3}
+
+
+def test_refusals_beyond_those_of_a_minute_are_counted_and_leave_no_event(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(middleware, "EVENTS_PER_MINUTE", 4)
+    monkeypatch.setattr(time, "time", lambda: 1_800_000_000.0)
+    ada, ben = factories.person("Ada"), factories.person("Ben")
+    for person in (ada, ben):
+        client.force_login(person)
+        for _ in range(7):
+            assert client.post("/audit/check").status_code == 403
+    assert Event.objects.filter(kind=Kind.REFUSED).count() == 8
+    assert list(RefusalCount.objects.values_list("status", "count")) == [(403, 3), (403, 3)]
+
+
+def test_leads_and_auditors_read_the_counts_and_nobody_else() -> None:
+    ada, sam = factories.person("Ada"), factories.person("Sam", Role.AUDITOR)
+    Caller(ada).post("requests/", {})
+    [row] = Caller(sam).get("events/refusals/").json()["results"]
+    assert (row["actor_name"], row["status"], row["count"]) == ("Ada", 422, 1)
+    assert Caller(ada).get("events/refusals/").json()["code"] == "not_an_auditor"
+
+
+def test_old_days_of_a_person_are_forgotten_and_each_day_has_its_own_count() -> None:
+    actor = factories.person("Ada").as_actor()
+    for day in (NOW - timedelta(days=91), NOW - timedelta(days=89), NOW, NOW):
+        count_refusal(actor=actor, status=422, now=day)
+    assert [row.count for row in RefusalCount.objects.all()] == [2, 1]
+
+
+def test_the_database_keeps_one_count_that_counts_something() -> None:
+    actor = factories.person("Ada").as_actor()
+    for status in (422, 400):
+        count_refusal(actor=actor, status=status, now=NOW)
+    for change in ({"count": 0}, {"status": 400}):
+        with pytest.raises(IntegrityError), transaction.atomic():
+            RefusalCount.objects.filter(status=422).update(**change)
