@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("audit", "0007_anchors"),
+        ("audit", "0009_seats_are_filled"),
     ]
 
     operations = [

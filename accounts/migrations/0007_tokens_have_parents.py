@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("accounts", "0004_what_the_directory_takes"),
+        ("accounts", "0006_seats_from_the_directory"),
     ]
 
     operations = [
