@@ -86,8 +86,19 @@ def _step(manifest: Manifest, live: Manifest | None) -> Step:
             Verb.FOREIGN, key, manifest, f"{key.kind} {key.name} exists and is not ours; it was not touched."
         )
     if live["metadata"].get("deletionTimestamp"):
-        return Step(Verb.KEEP, key, manifest, "is being deleted")
+        return Step(Verb.KEEP, key, manifest, being_deleted(live))
     return update(key, manifest, live)
+
+
+def being_deleted(live: Mapping[str, Any]) -> str:
+    """What an object waits for that somebody deletes, and of a queue what that means for its team; in words."""
+    holds = ", ".join(live["metadata"].get("finalizers") or ())
+    words = f"is being deleted; {holds} holds it" if holds else "is being deleted"
+    if live.get("kind") != "ClusterQueue":
+        return words
+    running = (live.get("status") or {}).get("admittedWorkloads") or 0
+    some = f"{running} workload{'' if running == 1 else 's'} of it still run{'s' if running == 1 else ''}. "
+    return f"{words}. {some if running else ''}Nothing new starts until it is gone and made anew"
 
 
 def update(key: Key, manifest: Manifest, live: Manifest) -> Step:

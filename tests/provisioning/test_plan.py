@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from connectors.kubernetes import path, ref_of
 from provisioning.manifests import Manifest, fleet_objects, tenancy_objects
-from provisioning.plan import Key, Step, Verb, first_difference, first_left_over, is_ours, plan
+from provisioning.plan import Key, Step, Verb, being_deleted, first_difference, first_left_over, is_ours, plan
 from provisioning.spec import FlavorQuota, TenancySpec
 from tests.provisioning.specs import SAMPLE, sample, specs
 from tests.recordings.replaying import Player
@@ -114,7 +114,27 @@ def test_what_is_not_ours_is_named_and_never_touched(marks: dict[str, str] | Non
 
 def test_what_is_being_deleted_is_waited_for() -> None:
     steps = plan(DESIRED, on_cluster(deletionTimestamp="2026-11-20T12:00:00Z"))
-    assert {(step.verb, step.why) for step in steps} == {(Verb.KEEP, "is being deleted")}
+    assert {step.verb for step in steps} == {Verb.KEEP}
+    said = {step.key.kind: step.why for step in steps}
+    assert said.pop("ClusterQueue") == ("is being deleted. Nothing new starts until it is gone and made anew")
+    assert set(said.values()) == {"is being deleted"}
+
+
+def test_a_queue_that_is_being_deleted_says_what_holds_it_and_what_that_means() -> None:
+    live = deepcopy(QUEUE)
+    live["metadata"] |= {
+        "deletionTimestamp": "2026-11-20T12:00:00Z",
+        "finalizers": ["kueue.x-k8s.io/resource-in-use"],
+    }
+    live["status"] = {"admittedWorkloads": 1}
+    [step] = plan([QUEUE], {Key.of(QUEUE): live})
+    assert step.why == (
+        "is being deleted; kueue.x-k8s.io/resource-in-use holds it. 1 workload of it still runs. "
+        "Nothing new starts until it is gone and made anew"
+    )
+    assert (
+        being_deleted(live | {"status": {"admittedWorkloads": 2}}).count("2 workloads of it still run. ") == 1
+    )
 
 
 def strays() -> dict[Key, Manifest]:
