@@ -81,7 +81,9 @@ class EgressRuleShownSerializer(serializers.Serializer[Any]):
 class PartSerializer(serializers.Serializer[Any]):
     """A part of a cluster that has to work."""
 
-    name = serializers.CharField(source="part", help_text="API server, Kueue, Webhooks or Nodes.")
+    name = serializers.CharField(
+        source="part", help_text="API server, Kueue, Webhooks, Kueue's settings or Nodes."
+    )
     health = serializers.ChoiceField(choices=["good", "bad", "waiting"], source="state")
     words = serializers.CharField()
 

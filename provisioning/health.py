@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 API, KUEUE, WEBHOOKS, NODES = "API server", "Kueue", "Webhooks", "Nodes"
+SETTINGS = "Kueue's settings"
 GOOD, BAD, UNKNOWN = "good", "bad", "waiting"
 WEBHOOK_FAILED = "failed calling webhook"
 
@@ -40,6 +41,13 @@ def kueue_controller(deployment: Mapping[str, Any] | None) -> list[Part]:
         _part(KUEUE, BAD, "None of its controllers is available: nothing that waits in a queue starts."),
         _part(WEBHOOKS, BAD, "Kueue's controller serves them: new jobs and changes of queues are refused."),
     ]
+
+
+def kueue_settings(lacking: list[str]) -> Part:
+    """Of Kueue's own configuration, by what it lacks for teams' work."""
+    if not lacking:
+        return _part(SETTINGS, GOOD, "They say what teams' work needs.")
+    return _part(SETTINGS, UNKNOWN, f"An administrator of the cluster looks at them: {'; '.join(lacking)}.")
 
 
 def nodes(listed: Iterable[Mapping[str, Any]]) -> Part:

@@ -1,6 +1,10 @@
 """Which Kueue a cluster runs, and whether the portal's objects mean there what they say."""
 
 import re
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
 
 from connectors.errors import PermanentError
 from connectors.kubernetes import Cluster, Manifest
@@ -10,6 +14,9 @@ NAMESPACE, DEPLOYMENT = "kueue-system", "kueue-controller-manager"
 GROUP, VERSION = "kueue.x-k8s.io", "v1beta2"
 # What is said of a cluster that serves what we write and does not let us see which release does.
 NEW_ENOUGH = "0.16 or newer"
+SETTINGS, SETTINGS_KEY = "kueue-manager-config", "controller_manager_config.yaml"
+MANAGED = "kueue.x-k8s.io/managed=true"
+FRAMEWORKS: Mapping[str, str] = {"batch/job": "Jobs", "pod": "pods made by hand"}
 NUMBERS = re.compile(r"v?([0-9]{1,4})\.([0-9]{1,4})", re.ASCII)
 
 
@@ -63,6 +70,48 @@ def controller(cluster: Cluster) -> Manifest | None:
         if error.code != "forbidden":
             raise
         return None
+
+
+def settings_text(cluster: Cluster) -> str | None:
+    """Kueue's own configuration as its release keeps it; None when there is none, or without the right to see it."""
+    try:
+        found = cluster.get(("v1", "ConfigMap"), SETTINGS, NAMESPACE)
+    except PermanentError as error:
+        if error.code != "forbidden":
+            raise
+        return None
+    text = (found or {}).get("data", {}).get(SETTINGS_KEY)
+    return text if isinstance(text, str) else None
+
+
+def settings_lacking(text: str) -> list[str]:
+    """What Kueue's configuration has to say for teams' work and does not, each in words. Pure."""
+    try:
+        settings = yaml.safe_load(text)
+    except yaml.YAMLError:
+        settings = None
+    if not isinstance(settings, dict):
+        return ["it cannot be read"]
+    integrations = settings.get("integrations")
+    frameworks = integrations.get("frameworks") if isinstance(integrations, dict) else None
+    # Without a list of its own a release has its defaults, which jobs are among.
+    lacking = [
+        f"integrations.frameworks does not name {each}: {what} start past the queue"
+        for each, what in FRAMEWORKS.items()
+        if isinstance(frameworks, list) and each not in frameworks
+    ]
+    if not _selects_teams(settings.get("managedJobsNamespaceSelector")):
+        lacking.append(f"managedJobsNamespaceSelector does not select namespaces with {MANAGED}")
+    return lacking
+
+
+def _selects_teams(selector: Any) -> bool:
+    """Whether a selector takes a namespace with the label that teams' namespaces have; none is every namespace."""
+    if not isinstance(selector, dict):
+        return selector is None
+    labels = selector.get("matchLabels") or {}
+    name, _, value = MANAGED.partition("=")
+    return isinstance(labels, dict) and all((name, value) == pair for pair in labels.items())
 
 
 def missing() -> PermanentError:

@@ -46,6 +46,9 @@ def _look(cluster: Cluster, *, now: Callable[[], datetime]) -> bool:
             identity.confirm(cluster, client)
             _note_kueue(cluster, client)
             parts += health.kueue_controller(kueue.controller(client))
+            settings = kueue.settings_text(client)
+            if settings is not None:
+                parts.append(health.kueue_settings(kueue.settings_lacking(settings)))
             nodes = client.list(("v1", "Node"))
             parts.append(health.nodes(nodes))
             capacity.count(cluster, nodes, now=now())
