@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from sandbox.kubernetes import openapi
 from sandbox.kubernetes.calls import Answer, Call, json_answer, page_not_found, text_answer
 from sandbox.kubernetes.seeds import DATA
 from sandbox.kubernetes.status import Refusal, method_not_allowed, no_such_resource
@@ -35,6 +36,8 @@ def _document(call: Call, path: str) -> Answer | None:
     data = _data()
     if path in _HEALTH:
         return text_answer(200, "ok")
+    if path.startswith("/openapi/"):
+        return openapi.document(path, call.headers.get("accept", ""))
     if path == "/version":
         return json_answer(200, data["version"])
     if path in {"/api", "/apis"}:

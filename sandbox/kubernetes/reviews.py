@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from sandbox.kubernetes import protobuf
 from sandbox.kubernetes.calls import Answer, Call, json_answer
 from sandbox.kubernetes.clock import timestamp
 from sandbox.kubernetes.identity import Identity
@@ -36,6 +37,8 @@ def review(call: Call, authorizer: Authorizer) -> Answer | None:
 
 
 def _spec(call: Call) -> Mapping[str, Any]:
+    if call.content_type == protobuf.MEDIA_TYPE:
+        return protobuf.access_review(call.body)
     try:
         body = json.loads(call.body)
     except ValueError as error:
