@@ -41,6 +41,8 @@ FLAVOR_FIELDS = frozenset(
 # These stand in commands that people paste: nothing in them may mean anything to a shell.
 WEB_ADDRESS = re.compile(r"https://[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]*)?")
 OBJECT_ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+# Of a new cluster: idle GPUs are lent, and one team borrows at most as much again as it holds.
+DEFAULT_BORROW_PERCENT = 100
 FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 # Every cluster has the portal's own ResourceFlavor for work without GPUs, named like this.
 RESERVED = "quartermaster"
@@ -79,9 +81,10 @@ def add_cluster(*, name: str, values: Mapping[str, Any], by: User | Actor) -> Cl
     """Add a cluster; a worker looks at it within a minute. Raises NoRight, BadInput or Conflict naming the field.
 
     `values` may hold what CLUSTER_FIELDS names; `kubeconfig` is the plain name of a file in the configured folder.
+    Teams may borrow as much again as they hold, unless it says otherwise.
     """
     actor = _manages_clusters(by)
-    cluster = Cluster(name=name)
+    cluster = Cluster(name=name, borrow_percent=DEFAULT_BORROW_PERCENT)
     changed = _fill(cluster, values, CLUSTER_FIELDS)
     _check_kubeconfig(cluster)
     repositories.check_repository(cluster)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 
 from accounts.fields import AmountField, PlainNumberField
-from fleet.actions import CLUSTER_FIELDS, FLAVOR_FIELDS
+from fleet.actions import CLUSTER_FIELDS, DEFAULT_BORROW_PERCENT, FLAVOR_FIELDS
 from fleet.models import Cluster, Flavor
 from fleet.names import WHOLE_GPU
 
@@ -111,6 +111,8 @@ class ClusterForm(_ClusterForm):
         super().__init__(*args, **kwargs)
         if self.instance.pk:
             del self.fields["name"]
+        else:
+            self.initial["borrow_percent"] = DEFAULT_BORROW_PERCENT
         for name in KEPT:
             self.fields[name].required = False
         say_all_teams(self.fields["dedicated_to"])

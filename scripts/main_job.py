@@ -431,10 +431,15 @@ class MainJob:
         return self.cluster.get(QUEUE, self.namespace) or {}
 
     def quota(self) -> int:
-        """GPUs that the namespace's ResourceQuota allows."""
-        return int(self.one(("v1", "ResourceQuota"), "team-quota")["spec"]["hard"][f"requests.{GPU}"])
+        """GPUs that the namespace's ResourceQuota allows beside those that may be borrowed."""
+        hard = self.one(("v1", "ResourceQuota"), "team-quota")["spec"]["hard"]
+        return int(hard[f"requests.{GPU}"]) - self.queued("borrowingLimit")
 
     def nominal(self) -> int:
         """GPUs that the ClusterQueue guarantees."""
+        return self.queued("nominalQuota")
+
+    def queued(self, field: str) -> int:
+        """GPUs that the ClusterQueue says in one field, over all flavors."""
         flavors = self.queue()["spec"]["resourceGroups"][0]["flavors"]
-        return sum(int(r["nominalQuota"]) for f in flavors for r in f["resources"] if r["name"] == GPU)
+        return sum(int(r[field]) for f in flavors for r in f["resources"] if r["name"] == GPU)

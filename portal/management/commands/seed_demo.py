@@ -15,6 +15,7 @@ from allocations.money import month_of
 from approvals.actions import submit
 from approvals.wanted import Wanted, resolve
 from connectors.entra import Claims
+from fleet.actions import DEFAULT_BORROW_PERCENT
 from fleet.models import Cluster, Flavor
 from onboarding.actions import Enrolment, Start, onboard
 from provisioning.look import look_at
@@ -62,6 +63,7 @@ def _clusters() -> None:
             name=name,
             defaults={
                 "title": title, "region": "eastus", "purpose": purpose, "kubeconfig": f"kubeconfig-{name}.yaml",
+                "borrow_percent": DEFAULT_BORROW_PERCENT,
             },
         )  # fmt: skip
     for cluster, name, product, memory, per_node, price, accelerator in FLAVORS:
