@@ -48,7 +48,7 @@ class Catalogue:
         expect(all(row["spec"]["properties"] for row in found), "An offering has no spec.")
         choices = self.get("Ada", "/offerings/namespace/options/?team=climate")["choices"]["cluster"]
         free = [line["value"] for line in choices if not line["disabled"]]
-        expect("dev-eastus" in free and "training-eastus" not in free, f"It offers {choices}.")
+        expect({"dev-eastus", "training-eastus"} <= set(free), f"It offers {choices}.")
         return ", ".join(row["key"] for row in found)
 
     def notebook(self) -> str:
