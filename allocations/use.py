@@ -44,6 +44,19 @@ def measured_many(places: Iterable[Place], *, now: datetime, days: int = DAYS) -
     }
 
 
+def busy_of_cluster(cluster_id: int, *, now: datetime) -> dict[int, Decimal]:
+    """Percent of what is held of each flavor of a cluster, of whatever team, that was in use today; by flavor id."""
+    rows = (
+        UseDay.objects.filter(flavor__cluster=cluster_id, day=now.astimezone(UTC).date(), held_sum__gt=0)
+        .order_by()
+        .values_list("flavor_id")
+        .annotate(used=Sum("used_sum"), held=Sum("held_sum"))
+    )
+    return {
+        flavor: (Decimal(100 * used) / held).quantize(TENTH, ROUND_HALF_UP) for flavor, used, held in rows
+    }
+
+
 @dataclass(frozen=True)
 class Measured:
     """How much of what is held now is in use, over how many looks, and since when something is held without a gap."""

@@ -97,12 +97,21 @@ def _screen(
     waiting, in_all = listing.queue_beside(viewer, now)
     request.awaiting = in_all  # type: ignore[attr-defined]  # the frame shows it too
     context = deciding.context(asked, viewer=viewer, queue=waiting, now=now)
+    seen = _seen(request, asked)
     context |= {
+        "seen": seen,
+        "meanwhile": deciding.changed_since(asked, seen, now=now) if seen < asked.version else [],
         "form": form,
         "changed": changed or [],
         "opened": form.data.get("do", "") if form.is_bound else "",
     }
     return render(request, "approvals/approval.html", context, status=status)
+
+
+def _seen(request: HttpRequest, asked: Request) -> int:
+    """The version that the page shows which asks what happened since; a page that is opened shows the newest."""
+    given = request.GET.get("seen", "")
+    return int(given) if given.isascii() and given.isdigit() and len(given) < 9 else asked.version
 
 
 def _find(viewer: User, pk: int) -> Request:

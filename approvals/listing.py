@@ -14,7 +14,7 @@ from accounts.visitors import visitor
 from allocations.words import ago, moment, usd
 from approvals.forms import QueueFilter, RequestFilter
 from approvals.models import Request, RequestQuerySet, Step, Task
-from approvals.presenting import state_of
+from approvals.presenting import state_of, state_word
 from approvals.states import State
 
 Part = dict[str, Any]
@@ -123,7 +123,7 @@ def row(request: Request, *, now: datetime) -> Part:
                 "href": reverse("request", args=[request.pk]),
             },
             {"text": request.team.name, "sub": request.requester.name},
-            {"tone": state.tone, "word": state.words, "sub": waits_for(request)},
+            {"tone": state.tone, "word": state_word(request, state), "sub": waits_for(request)},
             moment(getattr(request, "held_until", None) or request.until, now),
             {"text": usd(request.usd)},
             {"text": ago(request.created_at, now)},

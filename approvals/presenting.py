@@ -38,6 +38,11 @@ def state_of(request: Request, *, now: datetime) -> State:
     return shown(State(request.state), holding_of(request), now=now)
 
 
+def state_word(request: Request, state: State) -> str:
+    """The state as pages say it: GPUs are held, what takes none of its own is in place."""
+    return "In place" if state is State.ACTIVE and request.flavor_id is None else state.words
+
+
 def holding_of(request: Request) -> Holding | None:
     """What is held under a request from `with_holding()`; None when nothing is."""
     until: datetime | None = getattr(request, "held_until", None)

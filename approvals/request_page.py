@@ -38,6 +38,7 @@ from approvals.presenting import (
     offering_link,
     person,
     state_of,
+    state_word,
     usual_wait,
     usual_words,
     verdict,
@@ -72,7 +73,7 @@ def context(request: Request, *, viewer: User, now: datetime) -> Part:
     return {
         "asked": request,
         "name": request.given_name,
-        "state": {"tone": state.tone, "word": state.words},
+        "state": {"tone": state.tone, "word": state_word(request, state)},
         "sentence": sentence(request, state, decisions, now=now, renewal=_renewal(request, allocations)),
         "waiting": _waiting(request, state, decisions, viewer=viewer, now=now),
         "figures": figures(request, state, allocations, now=now),

@@ -37,7 +37,7 @@ _WORDS: Mapping[State, tuple[str, str]] = {
     State.WAITING: ("Waiting for approval", "waiting"),
     State.APPROVED: ("Approved", "moving"),
     State.SETTING_UP: ("Setting up", "moving"),
-    State.ACTIVE: ("Running", "good"),
+    State.ACTIVE: ("Held", "good"),
     State.ENDING_SOON: ("Ending soon", "ending"),
     State.ENDED: ("Ended", "past"),
     State.REJECTED: ("Rejected", "bad"),
@@ -92,6 +92,10 @@ def shown(stored: State, holding: Holding | None, *, now: datetime) -> State:
         return State.ENDED
     if not holding.is_set_up:
         return State.FAILED if holding.failed else State.SETTING_UP
-    # The last quarter of a short holding, else the last three days: a day's work is not "ending" from its start.
-    soon = min(SOON, (holding.until - holding.since) / 4)
-    return State.ENDING_SOON if holding.until - now <= soon else State.ACTIVE
+    ends = ends_soon(since=holding.since, until=holding.until, now=now)
+    return State.ENDING_SOON if ends else State.ACTIVE
+
+
+def ends_soon(*, since: datetime, until: datetime, now: datetime) -> bool:
+    """Within the last quarter of a short holding, else the last three days: a day's work does not begin so."""
+    return until - now <= min(SOON, (until - since) / 4)

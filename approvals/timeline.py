@@ -140,7 +140,7 @@ def coming(
     elif state is State.FAILED:
         yield _now("Could not be set up", why=_failure(request), tone="bad")
     elif state is State.ACTIVE:
-        yield _now("Running", tone="good")
+        yield _now("Held" if request.flavor_id else "In place", tone="good")
     elif state is State.ENDING_SOON:
         yield _now("Ending soon", tone="ending")
     if ends is not None:

@@ -1,6 +1,7 @@
 """Clusters as pages show them: whether they answer, and how many GPUs of each kind are free."""
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from django.urls import reverse
@@ -73,11 +74,12 @@ def trouble(cluster: Cluster) -> str:
     return cluster.message if cluster.reachable is False else ""
 
 
-def bar(flavor: Flavor, *, asked: int = 0) -> dict[str, Any]:
-    """The capacity bar of a kind of GPU; `asked` is what waits for a decision."""
+def bar(flavor: Flavor, *, asked: int = 0, busy: Decimal | None = None) -> dict[str, Any]:
+    """The capacity bar of a kind of GPU; `asked` is what waits for a decision, `busy` percent of what is held."""
     over = flavor.allocated - flavor.gpus_total
     notes = [f"${price(flavor)} per GPU-hour"]
     notes += [f"{over} held on nodes that are gone"] if over > 0 else []
+    notes += [f"{busy:.0f} % of what is held was busy today"] if busy is not None else []
     if not flavor.cluster.is_observed:
         notes.append(_known_from(flavor))
     notes += [] if flavor.is_offered else ["not offered now"]

@@ -13,6 +13,7 @@ from accounts.models import User
 from accounts.roles import Permission
 from approvals import deciders
 from approvals.models import Request, Task
+from provisioning.models import Drift
 
 THEMES = ("system", "light", "dark")
 
@@ -95,6 +96,8 @@ def rail(user: User, path: str, *, decides: bool, waiting: int | None = None) ->
 def _counts(user: User, waiting: int | None) -> dict[Place, int]:
     """How many requests and tasks wait, in one query; the requests are not counted when their number is given."""
     counted: dict[Place, QuerySet[Any]] = {TASKS: Task.objects.unfinished()}
+    if user.may(Permission.MANAGE_CLUSTERS):
+        counted[CLUSTERS] = Drift.objects.waiting_for_lead()
     if waiting is None:
         counted[APPROVALS] = Request.objects.awaiting(user, timezone.now())
     numbers = [

@@ -11,6 +11,7 @@ urlpatterns = [
     path("healthz", views.healthz, name="healthz"),
     path("readyz", views.readyz, name="readyz"),
     path("theme", views.theme, name="theme"),
+    path("rail", views.rail, name="rail"),
     path("session", session_views.state, name="session"),
     path("sign-in/done", session_views.done, name="sign-in-done"),
     path("sign-in/keep", session_views.keep, name="sign-in-keep"),

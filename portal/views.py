@@ -1,5 +1,7 @@
 """Home, health and the little things of the frame."""
 
+from urllib.parse import urlsplit
+
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import render
@@ -10,6 +12,7 @@ from accounts.views import safe_target
 from accounts.visitors import visitor
 from onboarding.parts import found_groups
 from portal.context import THEMES, decides
+from portal.context import rail as places_of
 from portal.pages import home_board
 
 A_YEAR = 365 * 24 * 3600
@@ -27,6 +30,14 @@ def home(request: HttpRequest) -> HttpResponse:
         # Whoever has no team sees which of their groups could become one.
         context |= found_groups(user, text="", chosen="")
     return render(request, "portal/home.html", context)
+
+
+@require_safe
+def rail(request: HttpRequest) -> HttpResponse:
+    """The rail with its counts of now, for the page that shows it."""
+    user, at = visitor(request), urlsplit(request.headers.get("HX-Current-URL", "")).path
+    places = places_of(user, at, decides=decides(request, user))
+    return render(request, "parts/rail_list.html", {"rail": places})
 
 
 @require_safe

@@ -25,6 +25,13 @@ class DriftQuerySet(TeamScopedQuerySet["Drift"]):
         """What differs now and nobody has dealt with."""
         return self.filter(state=Drift.State.OPEN)
 
+    def waiting_for_lead(self) -> "DriftQuerySet":
+        """What nobody puts right until a platform lead decides."""
+        asks = Q(tenancy__cluster__on_drift=Cluster.OnDrift.ASK) | Q(
+            tenancy__cluster__braked_at__isnull=False
+        )
+        return self.open().filter(asks | Q(contested=True), repair_asked_at=None)
+
     def standing(self, now: datetime) -> "DriftQuerySet":
         """What a pass has to know: open, or left alone until a time that has not come."""
         return self.filter(Q(state=Drift.State.OPEN) | Q(state=Drift.State.IGNORED, ignored_until__gt=now))

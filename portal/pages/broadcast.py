@@ -24,6 +24,10 @@ OF_CLUSTERS = frozenset(kind for kind in Kind.values if kind.startswith("drift."
 }
 
 
+# What changes how many GPUs are held, asked for or free: everybody sees these numbers, and nothing else of it.
+OF_CAPACITY = frozenset({"allocation", "request"})
+
+
 @dataclass(frozen=True)
 class Sight:
     """Whose stream it is and which teams they may see; None is all of them."""
@@ -48,13 +52,20 @@ class News:
     team_id: int | None
     cluster_id: int | None = None
 
-    def message(self) -> str:
-        """The server-sent events of it (WHATWG HTML, section 9.2): the thing, its team, and the list of clusters."""
+    def message(self, sight: Sight) -> str:
+        """The server-sent events of it (WHATWG HTML, section 9.2) for somebody; empty when they may not know of it."""
+        names = self._names() if sight.covers(self) else []
+        names += ["capacity"] if self.subject in OF_CAPACITY else []
+        return "".join(f"id: {self.seq}\ndata: changed {name}\n\n" for name in dict.fromkeys(names))
+
+    def _names(self) -> list[str]:
+        """The thing, its team, its cluster, and the lists it stands in."""
         names = [f"{self.subject}-{self.subject_id}"] if self.subject else []
         names += [f"team-{self.team_id}"] if self.team_id is not None else []
         names += [f"cluster-{self.cluster_id}"] if self.cluster_id is not None else []
         names += ["clusters"] if self.subject in FOR_ALL or self.cluster_id is not None else []
-        return "".join(f"id: {self.seq}\ndata: changed {name}\n\n" for name in dict.fromkeys(names))
+        names += ["requests"] if self.subject == "request" else []
+        return names
 
 
 @dataclass(eq=False)
@@ -71,8 +82,9 @@ class Listener:
     def tell(self, news: Sequence[News]) -> None:
         """Put what the person may see in line; who does not read loses the rest and will look at everything again."""
         for one in news:
-            if self.sight.covers(one) and not self.unread.full():
-                self.unread.put_nowait(one.message())
+            message = one.message(self.sight)
+            if message and not self.unread.full():
+                self.unread.put_nowait(message)
 
 
 class Broadcaster:

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 
 from accounts.roles import Permission
 from accounts.visitors import visitor
+from allocations import use
 from approvals.models import Request
 from fleet.models import Cluster
 from fleet.presenting import bar, health, trouble
@@ -40,7 +41,7 @@ def cluster(request: HttpRequest, name: str) -> HttpResponse:
         .values_list("flavor")
         .annotate(gpus=Sum("gpus"))
     )
-    flavors = list(found.flavors.all())
+    flavors, busy = list(found.flavors.all()), use.busy_of_cluster(found.pk, now=timezone.now())
     rows = (
         Tenancy.objects.present()
         .visible_to(user)
@@ -49,7 +50,10 @@ def cluster(request: HttpRequest, name: str) -> HttpResponse:
     )
     context = {
         "cluster": found, "badge": health(found), "trouble": trouble(found), "columns": COLUMNS,
-        "bars": [{"bar": bar(flavor, asked=asked.get(flavor.pk, 0)), "flavor": flavor} for flavor in flavors],
+        "bars": [
+            {"bar": bar(flavor, asked=asked.get(flavor.pk, 0), busy=busy.get(flavor.pk)), "flavor": flavor}
+            for flavor in flavors
+        ],
         "rows": [_line(row) for row in rows], "may_manage": user.may(Permission.MANAGE_CLUSTERS),
         "facts": _facts(found), "now": timezone.now(),
         "drifts": drift_board.panel(found, by=user, now=timezone.now()),

@@ -19,7 +19,7 @@ from fleet.models import Cluster
 from onboarding.leaving_page import to_confirm
 from onboarding.models import Departure
 from portal.pages.team_board import holding
-from provisioning.models import Tenancy
+from provisioning.models import Drift, Tenancy
 
 Part = dict[str, Any]
 MOST_TO_DECIDE, MOST_WAITING, MOST_HELD, MOST_AGAIN, MOST_BROKEN = 5, 5, 8, 3, 5
@@ -46,7 +46,7 @@ def board(user: User, *, decides: bool, now: datetime) -> Part:
         "again": again(own, now=now), "leaving": leaving, "broken": [*brakes, *broken(user)],
         "has_team": bool(user.team_ids),
         "sees_all": user.may(Permission.SEE_ALL_TEAMS),
-        "live": " ".join(f"team-{pk}" for pk in sorted(user.team_ids)) + " clusters",
+        "live": " ".join(f"team-{pk}" for pk in sorted(user.team_ids)) + " clusters requests",
         "ask": {"label": "Ask for GPUs", "href": reverse("request-new")},
         "look": {"label": "Open the audit log", "href": reverse("audit")},
         "first": {"label": "Bring a team on board", "href": reverse("onboard")},
@@ -138,7 +138,8 @@ def broken(user: User) -> list[Part]:
         Q(enabled=True) | Exists(Tenancy.objects.present().filter(cluster=OuterRef("pk")))
     )
     if user.may(Permission.MANAGE_CLUSTERS):
-        clusters = clusters.filter(Q(reachable=False) | Q(braked_at__isnull=False))
+        waits = Exists(Drift.objects.waiting_for_lead().filter(tenancy__cluster=OuterRef("pk")))
+        clusters = clusters.counted().filter(Q(reachable=False) | Q(braked_at__isnull=False) | waits)
     else:
         here = Tenancy.objects.present().filter(team__in=user.team_ids)
         clusters = clusters.filter(reachable=False, tenancies__in=here).distinct()
@@ -158,5 +159,13 @@ def _cluster_line(row: Cluster) -> Part:
     if row.reachable is False:
         return {"what": f"{row.title} does not answer", "why": row.message, "href": page,
                 "since": row.last_contact_at}  # fmt: skip
+    if row.braked_at is None:
+        number: int = getattr(row, "drifted")  # noqa: B009
+        return {
+            "what": f"{number} object{'' if number == 1 else 's'} on {row.title} changed from elsewhere",
+            "why": "Nothing is written until a platform lead decides.",
+            "href": f"{page}#drift",
+            "since": None,
+        }
     return {"what": f"Repairs on {row.title} have stopped", "why": row.brake_reason, "href": f"{page}#drift",
             "since": row.braked_at}  # fmt: skip

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -15,7 +15,8 @@ from allocations import leftover_words
 from allocations.models import Allocation, Leftover
 from allocations.months import this_month
 from approvals.models import Request
-from approvals.presenting import state_of
+from approvals.presenting import state_of, state_word
+from approvals.states import ends_soon
 from approvals.task_page import of_tenancies
 from audit.events import Kind
 from audit.models import Event
@@ -28,7 +29,6 @@ from provisioning.models import Tenancy
 
 Part = dict[str, Any]
 MOST_PEOPLE, MOST_REQUESTS, MOST_EVENTS, MOST_NEXT = 24, 6, 8, 6
-ENDS_SOON = timedelta(days=3)
 LOUD = {"tenancy.failed": "bad", "tenancy.parked": "bad", "request.rejected": "bad", "refused": "bad",
         "tenancy.converged": "good", "request.approved": "good", "allocation.issued": "good",
         "allocation.expired": "past"}  # fmt: skip
@@ -93,11 +93,15 @@ def figures(held: Sequence[Allocation], month: Part, *, now: datetime) -> Part:
         "kinds": " + ".join(_kinds(held)),
         "ends": first.until if first else None,
         "ends_what": f"{first.gpus} × {first.flavor.product}" if first else "",
-        "ends_tone": "ending" if first and first.until - now < ENDS_SOON else "",
+        "ends_tone": "ending" if first and _ends_soon(first, now=now) else "",
         "usd_per_day": sum((row.usd_per_day for row in held), Decimal(0)),
         "month": f"{now:%B}", "spent": month["budget"].held_usd, "limit": month["budget"].limit_usd,
         "close": month["close"], "says": month["says"],
     }  # fmt: skip
+
+
+def _ends_soon(row: Allocation, *, now: datetime) -> bool:
+    return ends_soon(since=row.starts_at, until=row.until, now=now)
 
 
 def _kinds(held: Sequence[Allocation]) -> list[str]:
@@ -109,7 +113,7 @@ def _kinds(held: Sequence[Allocation]) -> list[str]:
 
 def holding(row: Allocation, *, now: datetime) -> Holding:
     """An allocation with its flavor and cluster as a line."""
-    soon = row.until - now < ENDS_SOON
+    soon = _ends_soon(row, now=now)
     return Holding(
         pk=row.pk, what=f"{row.gpus} × {row.flavor.product} {row.flavor.memory_gb} GB", where=row.flavor.cluster.title,
         usd_per_day=row.usd_per_day, until=row.until, kept_until=row.kept_until, tone="ending" if soon else "good",
@@ -142,7 +146,14 @@ def ask_line(row: Request, *, now: datetime) -> Part:
     """A request as cells of a table."""
     state = state_of(row, now=now)
     name = {"text": row.name(), "href": reverse("request", args=[row.pk]), "sub": row.place}
-    return {"cells": [name, row.requester.name, {"tone": state.tone, "word": state.words}, row.created_at]}
+    return {
+        "cells": [
+            name,
+            row.requester.name,
+            {"tone": state.tone, "word": state_word(row, state)},
+            row.created_at,
+        ]
+    }
 
 
 def _products(held: Sequence[Allocation], asked: Sequence[Request]) -> dict[str, str]:

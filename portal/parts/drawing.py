@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+# "Used" is what is measured: what somebody was granted is held, whether they use it or not.
+WORDS = {"used": "Held"}
+
 
 @dataclass(frozen=True)
 class Segment:
@@ -43,7 +46,13 @@ def capacity_segments(capacity: Mapping[str, Any]) -> tuple[list[Segment], float
     ):
         if amount > 0 or kind in ("used", "free"):
             segments.append(
-                Segment(kind, kind.capitalize(), amount, percent(at, total), percent(amount, total))
+                Segment(
+                    kind,
+                    WORDS.get(kind, kind.capitalize()),
+                    amount,
+                    percent(at, total),
+                    percent(amount, total),
+                )
             )
         at += amount
     return segments, over

@@ -5,7 +5,9 @@ let source = null;
 // What changed between the writing of the page and the first listening counts as missed, too.
 let missed = true;
 
-const refresh = (element) => window.htmx?.trigger(element, "refresh");
+// <… data-live-unless="input:checked"> waits with its refresh while somebody is in the middle of something there.
+const isBusy = (element) => element.dataset.liveUnless && element.querySelector(element.dataset.liveUnless);
+const refresh = (element) => isBusy(element) || window.htmx?.trigger(element, "refresh");
 
 function changed(name) {
   document.querySelectorAll(`[data-live~="${CSS.escape(name)}"]`).forEach(refresh);

@@ -1,5 +1,6 @@
 """Deciding on one screen: what it shows, the four actions, who may, and what happens when it changed meanwhile."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -355,3 +356,19 @@ def test_the_queue_marks_what_fits(page: Client, scene: Scene) -> None:
         (f"/approvals/{small.pk}/", "ok"),
         (f"/approvals/{large.pk}/", "no"),
     ]
+
+
+def test_what_a_colleague_decided_meanwhile_is_told_on_the_open_page(page: Client, scene: Scene) -> None:
+    asked = ask(scene, 3)
+    assert page.get(f"/approvals/{asked.pk}/").context["meanwhile"] == []
+    decisions.approve(asked.pk, by=scene.marcus, expected_version=asked.version, now=timezone.now())
+    told = page.get(f"/approvals/{asked.pk}/?seen={asked.version}").context["meanwhile"]
+    assert any("Marcus Weber approved" in line for line in told)
+
+
+def test_everything_that_waits_is_live(page: Client, scene: Scene) -> None:
+    asked = ask(scene, 3)
+    for path in ("/", "/approvals/", f"/approvals/{asked.pk}/", "/requests/", "/tasks/"):
+        said = page.get(path).content.decode()
+        assert re.search(r'data-live="[^"]*\brequests\b', said), path
+        assert 'id="rail" data-live="requests clusters"' in said

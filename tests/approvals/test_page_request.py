@@ -71,7 +71,7 @@ def test_it_says_what_is_being_set_up_and_what_runs(page: Client, scene: Scene) 
     assert "2 × A100 are being set up" in shown(page, asked)
     factories.make_true(scene.tenancy, at=timezone.now() + timedelta(seconds=1))
     said = shown(page, asked)
-    assert "Running" in said
+    assert "Held" in said
     assert "then they go back by themselves" in said
     assert "Cost so far" in said
     assert "Give back" in said

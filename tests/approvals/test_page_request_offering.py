@@ -199,7 +199,7 @@ def test_what_takes_no_gpus_has_an_end_ahead_until_it_is_over(page: Client, scen
     else:
         carrying_out.finish(Task.objects.get().pk, by=scene.priya, note="There.", now=timezone.now())
     said = text(page.get(f"/requests/{asked.pk}/"))
-    assert "Running" in said
+    assert "In place" in said
     assert_it_is_not_over(said)
     page.post(f"/requests/{asked.pk}/let-go")
     said = text(page.get(f"/requests/{asked.pk}/"))

@@ -10,10 +10,10 @@ from django.utils import timezone
 
 from accounts.models import Team, User
 from accounts.roles import Role
-from allocations.models import Brake
+from allocations.models import Allocation, Brake, UseDay
 from fleet.models import Cluster, Flavor
 from onboarding.models import Departure
-from provisioning.models import Tenancy
+from provisioning.models import Drift, Tenancy
 from tests import factories
 from tests.provisioning.specs import OBJECTS
 from tests.sandbox.entra.running import Running
@@ -74,6 +74,7 @@ def test_a_team_shows_what_it_holds_and_what_ends_next(
     client: Client, ada: User, place: Tenancy, a100: Flavor
 ) -> None:
     held = factories.allocation(ada, place, a100, gpus=2, days=2)
+    Allocation.objects.update(starts_at=timezone.now() - timedelta(days=20))
     factories.make_true(place)
     page = text(client, "/teams/vision/")
     assert "2 × A100 80 GB" in page
@@ -147,6 +148,9 @@ def test_home_shows_what_is_held_and_ends(client: Client, ada: User, place: Tena
     factories.allocation(ada, place, a100, gpus=2, days=1)
     page = text(client, "/")
     assert "What you hold" in page
+    assert "Ending soon" not in page  # a day's work does not begin with its end
+    Allocation.objects.update(starts_at=timezone.now() - timedelta(days=20))
+    page = text(client, "/")
     assert "Ending soon" in page
 
 
@@ -258,3 +262,55 @@ def departure(team: Team, place: Tenancy, *, by: User) -> Departure:
     )  # fmt: skip
     made.places.create(tenancy=place)
     return made
+
+
+def test_drift_that_waits_for_a_lead_is_on_home_and_in_the_rail(client: Client, place: Tenancy) -> None:
+    found = Drift.objects.create(
+        tenancy=place,
+        kind="ResourceQuota",
+        namespace=place.namespace,
+        name="team-quota",
+        what="changed",
+        since=timezone.now(),
+        first_seen_at=timezone.now(),
+        fields=[{"path": "spec.hard.pods", "wanted": "50", "live": "80", "who": ""}],
+    )
+    client.force_login(factories.person("Priya", Role.PLATFORM_LEAD))
+    assert "changed from elsewhere" not in text(client, "/")
+    Cluster.objects.filter(pk=place.cluster_id).update(on_drift="ask")
+    page = client.get("/")
+    assert f"1 object on {place.cluster.title} changed from elsewhere" in page.content.decode()
+    assert {row["label"]: row["count"] for row in page.context["rail"]}["Clusters"] == 1
+    asked = {"repair_asked_at": timezone.now(), "repair_asked_by": page.wsgi_request.user}
+    Drift.objects.filter(pk=found.pk).update(**asked)
+    assert "changed from elsewhere" not in text(client, "/")
+
+
+def test_what_a_cluster_has_given_is_called_held(
+    client: Client, ada: User, place: Tenancy, a100: Flavor
+) -> None:
+    factories.allocation(ada, place, a100, gpus=2)
+    page = text(client, f"/clusters/{place.cluster.name}/")
+    assert ">Held</th>" in page
+    assert ">Used</th>" not in page
+    assert "busy today" not in page
+    now = timezone.now()
+    UseDay.objects.create(
+        tenancy=place, flavor=a100, day=now.date(), samples=10, held_sum=20, used_sum=5, last_at=now
+    )
+    assert "25 % of what is held was busy today" in text(client, f"/clusters/{place.cluster.name}/")
+
+
+def test_the_rail_alone_has_its_counts_and_where_one_is(client: Client) -> None:
+    client.force_login(factories.person("Priya", Role.PLATFORM_LEAD))
+    answer = client.get("/rail", headers={"HX-Request": "true", "HX-Current-URL": "http://x/approvals/7/"})
+    current = [row["label"] for row in answer.context["rail"] if row["current"]]
+    assert current == ["Approvals"]
+    assert "<html" not in answer.content.decode()
+
+
+def test_an_auditor_is_offered_no_button_that_changes_something(client: Client) -> None:
+    client.force_login(factories.person("Sam", Role.AUDITOR))
+    assert "Bring a team on board" not in text(client, "/teams/")
+    client.force_login(factories.person("Ada Again"))
+    assert "Bring a team on board" in text(client, "/teams/")

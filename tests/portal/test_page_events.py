@@ -101,6 +101,35 @@ def test_it_tells_members_of_changes_in_their_teams_alone() -> None:
     run(story)
 
 
+def test_who_may_not_see_a_team_hears_only_that_capacity_changed() -> None:
+    speech = factories.team("Speech")
+    ada = factories.person("Ada", teams=[factories.team("Vision")])
+
+    async def story() -> None:
+        answer = await listen(ada)
+        await anext(answer.streaming_content)
+        await happen("allocation", 77, speech)
+        heard = await until(answer.streaming_content, "changed capacity")
+        assert heard.count("data:") == 1
+        assert "77" not in heard
+        await closed(answer)
+
+    run(story)
+
+
+def test_who_decides_hears_of_the_list_of_requests() -> None:
+    speech, priya = factories.team("Speech"), factories.person("Priya", Role.PLATFORM_LEAD)
+
+    async def story() -> None:
+        answer = await listen(priya)
+        await anext(answer.streaming_content)
+        await happen("request", 1, speech)
+        await until(answer.streaming_content, "changed requests")
+        await closed(answer)
+
+    run(story)
+
+
 def test_who_sees_all_teams_hears_of_all() -> None:
     speech, sam = factories.team("Speech"), factories.person("Sam", Role.AUDITOR)
 

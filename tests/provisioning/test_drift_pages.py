@@ -187,10 +187,10 @@ def test_a_cluster_costs_the_same_with_few_and_many(priya: Client, here: World) 
 
 def test_news_of_drift_reaches_the_page_of_its_cluster_and_only_who_may_see_the_team(here: World) -> None:
     brake_news = News(1, "tenancy", "5", here.own.team.pk, here.cluster.pk)
-    assert f"changed cluster-{here.cluster.pk}\n" in brake_news.message()
-    assert "changed clusters\n" in brake_news.message()
-    assert Sight(1, frozenset({here.own.team.pk})).covers(brake_news)
-    assert not Sight(1, frozenset({here.other.team.pk})).covers(brake_news)
+    member, stranger = (Sight(1, frozenset({side.team.pk})) for side in (here.own, here.other))
+    assert f"changed cluster-{here.cluster.pk}\n" in brake_news.message(member)
+    assert "changed clusters\n" in brake_news.message(member)
+    assert brake_news.message(stranger) == ""
     assert callable(news_after)
 
 
