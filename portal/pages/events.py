@@ -18,6 +18,8 @@ from portal.pages.broadcast import Listener, Sight, broadcaster
 PING = 15.0
 LOOK_AGAIN = 60.0
 MOST_STREAMS = 5
+# How often a page beyond that many looks by itself.
+POLL_MILLISECONDS = 15_000
 EVENT_ID = re.compile(r"[0-9]{1,18}")
 
 
@@ -33,12 +35,22 @@ async def events(request: HttpRequest) -> HttpResponseBase:
     if sight is None:
         return HttpResponse("Sign in first.\n", status=401, content_type="text/plain")
     if broadcaster.streams_of(sight.user_id) >= MOST_STREAMS:
-        return HttpResponse("Too many pages listen already.\n", status=429, content_type="text/plain")
+        return _poll_later()
     after = request.headers.get("Last-Event-ID", "")
     listener = await broadcaster.join(sight, after=int(after) if EVENT_ID.fullmatch(after) else None)
     response = StreamingHttpResponse(Stream(listener, key), content_type="text/event-stream")
     response["Cache-Control"] = "private, no-store"
     response["X-Accel-Buffering"] = "no"
+    return response
+
+
+def _poll_later() -> HttpResponse:
+    """A stream that ends at once; the page looks at everything whenever it opens, and opens it again in a while.
+
+    A refusal would close it for good, and the page would stand still without a word.
+    """
+    response = HttpResponse(f"retry: {POLL_MILLISECONDS}\n\n", content_type="text/event-stream")
+    response["Cache-Control"] = "private, no-store"
     return response
 
 
