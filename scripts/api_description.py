@@ -40,6 +40,10 @@ def main() -> int:
         COMMITTED.parent.mkdir(parents=True, exist_ok=True)
         environment.fill()
         describe(COMMITTED)
+        # The list of addresses follows from it.
+        from scripts import reference
+
+        (reference.FOLDER / "addresses.md").write_text(reference.addresses())
         return 0
     target = Path(sys.argv[2])
     describe(target)

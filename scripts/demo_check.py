@@ -8,10 +8,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from scripts.demo import start
 from scripts.demo_processes import Demo, DemoFailed, free_port
+from scripts.documents import DOCUMENTS, run
 from scripts.expecting import StepFailed
 from scripts.main_job import MainJob
 
@@ -28,6 +30,8 @@ def main() -> int:
             job = MainJob(demo)
             for words, step in job.steps():
                 timed(words, step)
+            demo.stop()
+            documents(Path(folder))
         except (DemoFailed, StepFailed, LookupError) as failure:
             print(f"main job: failed\n{failure}\n{demo.tails()}", flush=True)
             return 1
@@ -35,6 +39,24 @@ def main() -> int:
             demo.stop()
     print("main job: ok", flush=True)
     return 0
+
+
+def documents(folder: Path) -> None:
+    """README and tutorial on a demo of their own, where nobody has asked for anything yet."""
+    demo = Demo((folder / "documents").resolve(), free_port())
+    try:
+        timed("another demo starts", lambda: start(demo))
+        reader = MainJob(demo)
+        timed("Ada and Priya sign in", reader.sign_in)
+        timed("they make tokens", reader.make_tokens)
+        timed("Climate comes on board", reader.onboard)
+        for path in DOCUMENTS:
+            timed(f"every command of {path.name}", partial(run, path, url=demo.url, tokens=reader.tokens))
+    except (DemoFailed, StepFailed, LookupError):
+        print(demo.tails(), flush=True)
+        raise
+    finally:
+        demo.stop()
 
 
 def timed(words: str, step: Callable[[], str | None]) -> None:

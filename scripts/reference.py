@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+import yaml
 from pydantic_core import PydanticUndefined
 
 from scripts.packages import ROOT
@@ -22,6 +23,7 @@ from audit.events import Kind  # noqa: E402
 from portal.env import Environment  # noqa: E402
 from scripts import reference_words as words  # noqa: E402
 
+METHODS = ("get", "post", "put", "patch", "delete")
 FOLDER = ROOT / "docs" / "reference"
 WRITTEN = "<!-- Written by make reference. Change the code it comes from, not this file. -->"
 
@@ -104,8 +106,28 @@ def sample_rules() -> tuple[Rule, ...]:
     return tuple(applied(ask, standing, Thresholds(keep_free_gpus=1), parts, *parts.values()))
 
 
+def addresses() -> str:
+    """Every address of the API with its calls, from its committed description."""
+    described = yaml.safe_load((FOLDER / "openapi.yaml").read_text())["paths"]
+    rows = [
+        (f"`{path.removeprefix('/api/v1/')}`", method.upper(), _one_line(operation.get("description", "")))
+        for path, operations in described.items()
+        for method, operation in operations.items()
+        if method in METHODS
+    ]
+    return _page(
+        "Addresses of the API", words.ABOUT_ADDRESSES, _table(("address", "call", "what it does"), rows)
+    )
+
+
+def _one_line(text: str) -> str:
+    """The first paragraph, as a cell of a table takes it."""
+    return " ".join(text.partition("\n\n")[0].split()).replace("|", "\\|")
+
+
 PAGES: Mapping[str, Callable[[], str]] = {
     "settings.md": settings,
+    "addresses.md": addresses,
     "roles.md": roles,
     "audit-events.md": audit_events,
     "policy.md": policy,

@@ -2,6 +2,10 @@
 
 from collections.abc import Mapping
 
+ABOUT_ADDRESSES = """\
+All of them begin with `/api/v1/`. [The API](api.md) says what holds for every call; bodies and answers
+are in [openapi.yaml](openapi.yaml), and to be tried out at `/api/docs/`."""
+
 ABOUT_SETTINGS = """\
 Everything that differs between installations comes from the environment. The portal reads it once, when it starts, and
 refuses to start when a required variable is missing or makes no sense.
