@@ -1,6 +1,7 @@
 """The audit log: what happened, who did it, and whether the chain holds."""
 
 import re
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -9,6 +10,7 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import Team, User
@@ -19,8 +21,12 @@ from audit.models import Event, EventQuerySet, verify
 from portal.pages.sentences import sentence
 
 PAGE = 50
+FORM = "the form"
 LONGEST = 160
 MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):")
+PAGES = {"request": "request", "drift": "drift"}
+# Of the call and not of what was asked: the API has them.
+INTERNAL = frozenset({"where", "method", "status", "code"})
 COLUMNS = ["What", "Team", "Details", {"label": "When", "kind": "end"}]
 
 
@@ -37,6 +43,8 @@ class AuditFilter(forms.Form):
     outcome = forms.ChoiceField(
         label="Outcome", required=False, choices=[("", "any"), *Event.Outcome.choices]
     )
+    since = forms.DateField(label="From", required=False, widget=forms.DateInput(attrs={"type": "date"}))
+    until = forms.DateField(label="To", required=False, widget=forms.DateInput(attrs={"type": "date"}))
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -89,7 +97,15 @@ def _narrowed(rows: EventQuerySet, form: AuditFilter) -> EventQuerySet:
         rows = rows.filter(kind=wanted["kind"])
     if wanted["team"]:
         rows = rows.filter(team_id=wanted["team"].pk)
+    if wanted["since"]:
+        rows = rows.filter(at__gte=_midnight(wanted["since"]))
+    if wanted["until"]:
+        rows = rows.filter(at__lt=_midnight(wanted["until"]) + timedelta(days=1))
     return rows.filter(outcome=wanted["outcome"]) if wanted["outcome"] else rows
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), tzinfo=UTC)
 
 
 def _line(event: Event, teams: dict[int, Team]) -> dict[str, Any]:
@@ -97,20 +113,33 @@ def _line(event: Event, teams: dict[int, Team]) -> dict[str, Any]:
     subject = f"{event.subject_type} {event.subject_id}".strip()
     title, who = sentence(event)
     sub = " · ".join(part for part in (f"event {event.seq}", subject, who) if part)
-    what = {"text": title, "sub": sub}
-    return {"cells": [what, {"text": team.name if team else ""}, {"text": _details(event)}, event.at]}
+    what = {"text": title, "sub": sub, "href": _page_of(event)}
+    where = {"text": team.name, "href": reverse("team", args=[team.slug])} if team else {"text": ""}
+    moment = {"text": f"{event.at:%a %d %b, %H:%M:%S}", "sub": f"{event.at:%Y}, UTC"}
+    return {"cells": [what, where, {"text": _details(event)}, moment]}
+
+
+def _page_of(event: Event) -> str:
+    """The page of what an event is about; empty for what has none."""
+    has_page = event.subject_type in PAGES and event.subject_id.isascii() and event.subject_id.isdigit()
+    return reverse(PAGES[event.subject_type], args=[int(event.subject_id)]) if has_page else ""
 
 
 def _details(event: Event) -> str:
     """The details in one line: values, with their names where they are not plain from the value."""
-    parts = [f"{key.replace('_', ' ')} {_short(value)}" for key, value in event.details.items() if value]
+    parts = [
+        f"{key.replace('_', ' ')} {_short(value)}"
+        for key, value in event.details.items()
+        if value and key not in INTERNAL
+    ]
     text = ", ".join(parts)
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
 def _short(value: Any) -> str:
     if isinstance(value, dict):
-        return " ".join(f"{key} {_short(inner)}" for key, inner in value.items())
+        named = ((FORM if key == "__all__" else key.replace("_", " "), inner) for key, inner in value.items())
+        return " ".join(f"{key} {_short(inner)}" for key, inner in named)
     if isinstance(value, list):
         return " ".join(map(_short, value))
     moment = MOMENT.match(str(value))

@@ -1,10 +1,13 @@
 """The audit log's page: whose events, narrowed, paged, and the chain checked."""
 
+from typing import Any
+
 import pytest
 from django.db import connection, transaction
 from django.test import Client
 
 from accounts.roles import Role
+from audit.actors import Actor
 from audit.events import Kind
 from audit.log import record, refuse
 from audit.models import Event
@@ -118,3 +121,25 @@ def test_others_may_not_check_it(client: Client) -> None:
     client.force_login(factories.person("Ada"))
     assert client.post("/audit/check").status_code == 403
     assert Event.objects.filter(kind=Kind.REFUSED).exists()
+
+
+def test_it_narrows_to_days_links_and_shows_seconds_without_internals(client: Client) -> None:
+    client.force_login(factories.person("Sam", Role.AUDITOR))
+    actor = Actor("person", "1", "Ada")
+    details: dict[str, Any] = {
+        "where": "policy/drafts/<int:pk>/",
+        "reason": "Too long",
+        "fields": {"__all__": "Look again"},
+    }
+    with transaction.atomic():
+        event = record(
+            Kind.REQUEST_SUBMITTED, actor=actor, subject=("request", 7), what="2 × A100", **details
+        )
+    day = f"{event.at:%Y-%m-%d}"
+    page = client.get("/audit/", {"since": day, "until": day})
+    cells = page.context["rows"][0]["cells"]
+    assert cells[0]["href"] == "/requests/7/"
+    assert f"{event.at:%H:%M:%S}" in cells[3]["text"]
+    assert "drafts" not in cells[2]["text"]
+    assert "the form Look again" in cells[2]["text"]
+    assert client.get("/audit/", {"until": "2020-01-01"}).context["rows"] == []
