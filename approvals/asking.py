@@ -8,11 +8,13 @@ from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, Protocol
 
+from django.urls import reverse
+
 from accounts.fields import INPUT
 from accounts.models import User
 from accounts.refusals import Refused
 from allocations import money
-from allocations.words import gpus, usd
+from allocations.words import ago, gpus, usd
 from approvals import renewal_words as renewal
 from approvals.actions import Judged, judge
 from approvals.catalogue import in_sentence
@@ -32,6 +34,7 @@ from approvals.presenting import (
     verdict,
 )  # fmt: skip
 from approvals.standing import answer_of
+from approvals.states import State
 from approvals.vacancies import vacancy_words, vacant_plans
 from approvals.wanted import Wanted
 from fleet.models import Flavor
@@ -42,6 +45,8 @@ FIELDS = ("team", "flavor", "namespace", "gpus", "until", "purpose", "reason")
 QUICK = [("day", "Today"), ("3", "3 days"), ("7", "1 week"), ("14", "2 weeks")]
 RECENT = timedelta(days=90)
 MOST_RECENT = 100
+# Who needed GPUs for minutes last time seldom does again, and the end is easily overlooked.
+LEAST_LENGTH = timedelta(days=1)
 
 
 class Answerable(Protocol):
@@ -96,16 +101,26 @@ def starting_points(user: User, offers: Offers, now: datetime, *, team: str = ""
         points.append(_point(offers, largest, 8, quick_until("3", now), "3 days", now))
     last = next((request for request in recent if request.requester_id == user.pk), None)
     if last is not None:
-        length = last.until - last.created_at
-        flavor = next(f for f in offers.flavors if f.pk == last.flavor_id)
-        until = (now + length).replace(second=0, microsecond=0)
-        again = _point(
-            offers, flavor, last.gpus, until, duration(length), now, team=last.team.slug, purpose=last.purpose
-        )
-        points.append(
-            again | {"text": f"{last.team.name} · as last time, {flavor.free} free now", "is_last": True}
-        )
+        points.append(_as_last_time(offers, last, now))
     return points
+
+
+def _as_last_time(offers: Offers, last: Request, now: datetime) -> Part:
+    """The person's last ask again, for a day at least; the form does not start with one that still waits."""
+    length = max(last.until - last.created_at, LEAST_LENGTH)
+    flavor = next(f for f in offers.flavors if f.pk == last.flavor_id)
+    until = (now + length).replace(second=0, microsecond=0)
+    again = _point(
+        offers, flavor, last.gpus, until, duration(length), now, team=last.team.slug, purpose=last.purpose
+    )
+    if last.state != State.WAITING:
+        text = f"{last.team.name} · as last time, {flavor.free} free now"
+        return again | {"text": text, "is_last": True}
+    asked = f"You asked for {in_sentence(last.name())} {ago(last.created_at, now)}, and it waits."
+    return again | {
+        "text": f"{last.team.name} · you asked for this {ago(last.created_at, now)}, it waits",
+        "waits": {"text": asked, "href": reverse("request", args=[last.pk])},
+    }
 
 
 def recent_asks(user: User, offers: Offers, now: datetime) -> list[Request]:
@@ -116,7 +131,7 @@ def recent_asks(user: User, offers: Offers, now: datetime) -> list[Request]:
         offering="gpus",
         created_at__gte=now - RECENT,
     )
-    return list(rows.select_related("team")[:MOST_RECENT])
+    return list(rows.select_related("team", "flavor__cluster")[:MOST_RECENT])
 
 
 def most_used(offers: Offers, recent: Sequence[Request]) -> Flavor:

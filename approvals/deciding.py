@@ -102,10 +102,16 @@ def sentence(request: Request, count: int, held: int, judged: Judged | None, *, 
     change = f": from {held} to {held + gained}" if request.flavor_id and gained else ""
     where = f" in {request.place}" if request.place else ""
     verb = "for" if request.renews_id is None else "to keep"
+    cost = usd(judged.answer.usd if judged else request.usd)
+    then = (
+        ""
+        if cost == usd(request.usd) or count != request.count
+        else f" ({usd(request.usd)} when it was asked for)"
+    )
     on_top = renewal_words.extra_words(judged.wanted, judged, now=now) if judged and own else ""
     return (
         f"{request.requester.name} ({request.team.name}) asks {verb} {in_sentence(request.name(count))}{where} until "
-        f"{moment(request.until, now)}{change}, for {usd(judged.answer.usd if judged else request.usd)}. {on_top}"
+        f"{moment(request.until, now)}{change}, for {cost}{then}. {on_top}"
     ).strip()
 
 

@@ -27,7 +27,8 @@ COLUMNS = [
     "Request", "Team", "State", "Until", {"label": "In all", "kind": "number"}, {"label": "Asked", "kind": "end"},
 ]  # fmt: skip
 QUEUE_COLUMNS = [
-    "Request", "Team", "Kind of GPU", "Until", {"label": "In all", "kind": "number"}, {"label": "Waits", "kind": "end"},
+    "Request", "Team", "Kind of GPU", "Until", {"label": "As asked", "kind": "number"},
+    {"label": "Waits", "kind": "end"},
 ]  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from allocations.models import Allocation, UseDay
-from allocations.words import moment
+from allocations.words import moment, usd
 from approvals import actions, decisions
 from approvals.models import Request
 from fleet.models import Flavor
@@ -372,3 +372,10 @@ def test_everything_that_waits_is_live(page: Client, scene: Scene) -> None:
         said = page.get(path).content.decode()
         assert re.search(r'data-live="[^"]*\brequests\b', said), path
         assert 'id="rail" data-live="requests clusters"' in said
+
+
+def test_a_price_that_is_not_the_one_of_then_is_shown_with_it(page: Client, scene: Scene) -> None:
+    waits = ask(scene, 4)
+    then = usd(waits.usd)
+    Flavor.objects.filter(pk=scene.flavor.pk).update(price_per_gpu_hour=2)
+    assert f"({then} when it was asked for)" in shown(page, waits)

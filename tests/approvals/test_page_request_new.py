@@ -75,6 +75,24 @@ def test_it_offers_what_was_asked_for_last(page: Client, ada: User, place: Tenan
     assert "Ask for 2 × A100" in text(response)
 
 
+def test_an_ask_of_minutes_is_offered_again_for_a_day(
+    page: Client, ada: User, place: Tenancy, a100: Flavor
+) -> None:
+    factories.request(ada, place, a100, gpus=2, days=3 / 1440)
+    assert "2 × A100 · 24 hours" in text(page.get(NEW))
+
+
+def test_the_form_does_not_start_with_an_ask_that_still_waits(
+    page: Client, ada: User, place: Tenancy, a100: Flavor
+) -> None:
+    asked = factories.request(ada, place, a100, gpus=5)
+    shown = text(page.get(NEW))
+    assert "You asked for 5 × A100 just now, and it waits." in shown
+    assert f'href="/requests/{asked.pk}/"' in shown
+    assert "you asked for this just now, it waits" in shown
+    assert "Ask for 5 × A100" not in shown
+
+
 def test_it_says_so_to_whoever_is_in_no_team(client: Client) -> None:
     client.force_login(factories.person("Noor Haddad"))
     assert "You are in no team that can ask yet" in text(client.get(NEW))
