@@ -148,7 +148,9 @@ def _manager(request: Request, step: Step, *, now: datetime, tell: bool) -> list
 
 def _in_place_of(person: User | None, request: Request, step: Step, *, now: datetime) -> User | None:
     """Who decides for somebody who is away: whom they named, else the next above them who is known and at work."""
-    named = [lent.to for lent in deciders.lent_by([person], now=now)] if person else []
+    lent = deciders.lent_by([person], now=now) if person else []
+    # Nobody of the team that asks decides for it in another's place.
+    named = [each.to for each in lent if request.team_id not in each.to.team_ids]
     chain = [oid for given in request.requester.managers for oid in object_ids([given])]
     oid = step.seat.partition(":")[2]
     above = chain[chain.index(oid) + 1 :] if oid in chain else chain

@@ -7,7 +7,7 @@ from django.db.models import F
 
 from accounts import people
 from accounts.delegation import givers_for
-from accounts.models import Delegation, User
+from accounts.models import Delegation, Membership, User
 from accounts.roles import DECIDING
 from approvals.models import Decision, Request, Step
 from approvals.seats import holders, seats_of, seats_without_role
@@ -35,11 +35,15 @@ def decides(user: User, *, now: datetime) -> bool:
 def candidates(step: Step, request: Request, *, now: datetime) -> list[User]:
     """Everybody who may decide the step now and has not voted on what is asked, at work or not, each once.
 
-    One query for each seat, and two for those they lend it to and for the votes.
+    One query for each seat, and three for those they lend it to and for the votes.
     """
     own = [user for seat in seats_open(step) for user in holders(seat) if user.pk != request.requester_id]
     sitting = [(user, user.pk) for user in own]
-    sitting += [(lent.to, lent.giver_id) for lent in lent_by(own, now=now)]
+    lent = lent_by(own, now=now)
+    # Nobody of the team that asks decides for it in another's place.
+    team = Membership.objects.filter(team=request.team_id, user__in=[each.to_id for each in lent])
+    theirs = set(team.values_list("user", flat=True)) if lent else set()
+    sitting += [(each.to, each.giver_id) for each in lent if each.to_id not in theirs]
     if step.stand_in is not None and step.stand_in.is_active:
         sitting.append((step.stand_in, step.stand_in.pk))
     out = _voted(request) | {request.requester_id}

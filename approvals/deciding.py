@@ -206,7 +206,7 @@ def seats(steps: Sequence[Step], decisions: Sequence[Decision], request: Request
         vote = next((d for d in decisions if d.step_id == step.pk and d.verdict in Decision.VOTES), None)
         label = step.words[:1].upper() + step.words[1:]
         if vote is not None and vote.by is not None:
-            label = f"{label}: {vote.by.name} {Decision.Verdict(vote.verdict).label}"
+            label = f"{label}: {vote.by_words} {Decision.Verdict(vote.verdict).label}"
         state = "done" if step.done_at else "now" if step.opened_at else "next"
         if vote is not None and vote.verdict == Decision.Verdict.REJECT:
             state = "rejected"
@@ -263,7 +263,7 @@ def changed_since(request: Request, version: int, *, now: datetime) -> list[str]
     happened = [
         (
             d.at,
-            f"{d.by.name if d.by else 'The policy'} {d.get_verdict_display()} {ago(d.at, now)}"
+            f"{d.by_words} {d.get_verdict_display()} {ago(d.at, now)}"
             + (f": {d.reason}" if d.reason else ""),
         )
         for d in request.decisions.all()

@@ -58,7 +58,8 @@ def approve(
         if following is None:
             kind = Kind.REQUEST_APPROVED
             grant(request, judged, count=wanted, actor=by.as_actor(), now=now)
-            telling.decided(request, "approved", by=by, reason=reason, now=now, cost=judged.answer.usd)
+            telling.decided(request, "approved", by=by, reason=reason, now=now, cost=judged.answer.usd,
+                            seat_of=seat_of)  # fmt: skip
         else:
             move(request, now=now, turn=Request.Turn.APPROVER, answer_by=None)
             passed = clockwork.begin(request, following, now=now)
@@ -87,7 +88,7 @@ def reject(
           now=now)  # fmt: skip
     Step.objects.filter(pk=step.pk).update(done_at=now)
     close(request, State.REJECTED, now=now)
-    telling.decided(request, "rejected", by=by, reason=reason, now=now)
+    telling.decided(request, "rejected", by=by, reason=reason, now=now, seat_of=seat_of)
     _tell(Kind.REQUEST_REJECTED, request, by, reason=reason, because=because, seat=step.seat)
     return request
 
@@ -139,7 +140,9 @@ def seat_for(user: User, step: Step, request: Request, *, now: datetime) -> User
     seats = seats_open(step)
     if any(sits(user, seat) for seat in seats):
         return user
-    for giver in givers_for(user, now):
+    # Who is of the team that asks decides for it in nobody's place.
+    lenders = [] if request.team_id in user.team_ids else givers_for(user, now)
+    for giver in lenders:
         if giver.pk != request.requester_id and any(sits(giver, seat) for seat in seats):
             return giver
     # Who was named by somebody away decides above, and no longer than they were named for.

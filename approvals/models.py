@@ -360,6 +360,15 @@ class Decision(models.Model):
     reason = models.TextField(blank=True, max_length=2000)
     at = models.DateTimeField()
 
+    @property
+    def by_words(self) -> str:
+        """Who decided, and for whom where they stood in: "Ben Ruiz for Priya Raman"; the policy for nobody."""
+        if self.by is None:
+            return "The policy"
+        if self.seat_of is None or self.seat_of_id == self.by_id:
+            return self.by.name
+        return f"{self.by.name} for {self.seat_of.name}"
+
     class Meta:
         ordering = ["at", "id"]
         constraints = [

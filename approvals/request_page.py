@@ -115,7 +115,7 @@ def _evaluation(request: Request) -> Evaluation:
 
 def find(requests: Any, pk: int) -> Request | None:
     """A request with everything its page says; None when it is not among these."""
-    told = Decision.objects.select_related("by", "step")
+    told = Decision.objects.select_related("by", "seat_of", "step")
     found: Request | None = (
         with_all(requests)
         .annotate(has_comments=Exists(Comment.objects.filter(request=OuterRef("pk"))))
@@ -159,7 +159,7 @@ def sentence(
     then = f"then {back}" if request.flavor_id else "then a platform lead asks and takes it down"
     ended = f"{name}{where} went back." if request.flavor_id else f"The time of {what}{where} is over."
     last = next((d for d in reversed(decisions) if d.verdict == Decision.Verdict.REJECT), None)
-    who = last.by.name if last and last.by else "The policy"
+    who = last.by_words if last else "The policy"
     words = {
         State.WAITING: asks(request, now=now),
         State.SETTING_UP: f"{held} {are} being set up{where}. {_soon(request)}",

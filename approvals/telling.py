@@ -19,12 +19,15 @@ from approvals import deciders, route_words
 from approvals.document import MANAGERS, seat_words
 from approvals.models import Comment, Decision, Request, Step
 from approvals.presenting import asks, lapse_words, usual_wait, usual_words, verdict
+from approvals.states import State
 from approvals.vacancies import vacancy_words, vacant_steps
 from notices.actions import tell, tell_channels
 from notices.kinds import NoticeKind
 from notices.message import Message
 from notices.models import Notice
 
+# Marks of rules that do not let the policy decide alone.
+DECIDING = ("no", "note")
 # What asks somebody to decide.
 ASKS = (NoticeKind.REQUEST_WAITING, NoticeKind.REQUEST_REMINDER, NoticeKind.REQUEST_ESCALATED)
 
@@ -48,12 +51,30 @@ def waits(
         request,
         title,
         sentence,
-        facts=[*_facts_of(step, now=now), *hint],
+        facts=[*_consequences(request, rules), *_facts_of(step, now=now), *hint],
         rules=rules,
         action="Decide",
         now=now,
     )
     _tell(kind, request, said, to=to, link=reverse("approval", args=[request.pk]), now=now)
+
+
+def _consequences(request: Request, rules: Iterable[tuple[str, str, str]]) -> list[tuple[str, str]]:
+    """The rule for which people decide, what stays free when it is granted, and how many others wait for the same."""
+    broken = next(
+        (f"{text} ({limit})" if limit else text for mark, text, limit in rules if mark in DECIDING), ""
+    )
+    facts = [("Why people decide", broken)] if broken else []
+    flavor = request.flavor
+    if flavor is None or not request.gpus:
+        return facts
+    waiting = Request.objects.filter(flavor=flavor, state=State.WAITING).exclude(pk=request.pk).count()
+    left = max(flavor.free - request.gpus, 0)
+    return [
+        *facts,
+        ("Stays free", f"{left} of {flavor.gpus_total}"),
+        ("Others who wait for these", f"{waiting}"),
+    ]
 
 
 def seats_empty(request: Request, *, now: datetime) -> None:
@@ -68,7 +89,8 @@ def seats_empty(request: Request, *, now: datetime) -> None:
 
 
 def decided(
-    request: Request, decision: str, *, by: User | None, reason: str, now: datetime, cost: Decimal = Decimal(0)
+    request: Request, decision: str, *, by: User | None, reason: str, now: datetime, cost: Decimal = Decimal(0),
+    seat_of: User | None = None,
 ) -> None:  # fmt: skip
     """Tell the requester what people decided; what the policy decided they have seen, so only channels are told.
 
@@ -77,6 +99,8 @@ def decided(
     name = request.name(request.approved_count, of=request.count)
     what = f"{decision.capitalize()}: {name} for {request.team.name}"
     who = by.name if by else "The policy"
+    if by is not None and seat_of is not None and seat_of.pk != by.pk:
+        who = f"{by.name} for {seat_of.name}"
     sentence = f"{who} {decision} it: {reason}" if reason else f"{who} {decision} it."
     if cost > request.usd:
         sentence += (

@@ -66,7 +66,7 @@ def _decided(decision: Decision) -> Part:
     if verdict is Decision.Verdict.APPROVE and decision.step is not None:
         title = f"Approved {decision.count} of {decision.request.count} as {decision.step.words}"
     tones = {Decision.Verdict.APPROVE: "good", Decision.Verdict.REJECT: "bad"}
-    who = decision.by.name if decision.by else "The policy"
+    who = decision.by_words
     void = verdict in Decision.VOTES and decision.content_version < decision.request.content_version
     why = f"{decision.reason} Void: it was changed since.".strip() if void else decision.reason
     return _past(title, decision.at, who=who, why=why, tone=tones.get(verdict, "waiting"))

@@ -1,7 +1,7 @@
 """Telling: rows in the caller's transaction, sent after it by a worker, in whatever way each person wants."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from django.db import connection, transaction
@@ -12,10 +12,11 @@ from accounts.roles import Permission
 from audit.events import Kind
 from audit.log import record
 from notices.doorbell import ring_on_commit
-from notices.kinds import NoticeKind, Pace, Way
+from notices.kinds import GATHERED, GATHERED_FOR, NoticeKind, Pace, Way
 from notices.message import Message
 from notices.models import A_PATH, Channel, Delivery, Notice, Preference
 
+State = Delivery.State
 A_LINK = re.compile(A_PATH)
 
 
@@ -25,7 +26,7 @@ def tell(
     """Tell people, each once and as soon as they want to know; who switched the kind off is not told.
 
     `subject` is what it is about, such as ("request", 17); `link` the path of a page, such as "/requests/17/".
-    Three queries however many people; nothing is sent unless the caller's transaction commits.
+    Four queries however many people; nothing is sent unless the caller's transaction commits.
     Raises TransactionManagementError outside a transaction, ValueError for a link that is no path.
     """
     people = {person.pk: person for person in to if person.is_active}
@@ -41,8 +42,25 @@ def tell(
             _notice(kind, subject, link, message, now, person_id=pk, pace=pace)
             for pk, pace in paces.items()
             if pace is not Pace.NONE
-        ]
+        ],
+        later=_gathered(kind, set(people) - set(chosen), now=now),
     )
+
+
+def _gathered(kind: NoticeKind, persons: set[int], *, now: datetime) -> dict[int, datetime]:
+    """When the next mail of this kind leaves for each of these people who had one a moment ago."""
+    if kind not in GATHERED or not persons:
+        return {}
+    rows = Delivery.objects.filter(way=Way.EMAIL, notice__kind=kind, notice__person__in=persons)
+    lately = rows.filter(notice__at__gt=now - 2 * GATHERED_FOR, state__in=[State.WAITING, State.SENT])
+    later: dict[int, datetime] = {}
+    for person, sent_at, next_at in lately.values_list("notice__person", "sent_at", "next_at"):
+        leaves = sent_at or next_at
+        # One that has not left yet takes this along; after one that has, or is about to, ten minutes pass.
+        at = leaves if leaves > now else leaves + GATHERED_FOR
+        if at > now:
+            later[person] = max(at, later.get(person, at))
+    return later
 
 
 def tell_channels(
@@ -92,11 +110,19 @@ def _notice(
     )  # fmt: skip
 
 
-def _write(notices: list[Notice]) -> list[Delivery]:
-    """Store notices, and a delivery for each that does not wait for its person's daily mail; returns those."""
+def _write(notices: list[Notice], *, later: Mapping[int, datetime] | None = None) -> list[Delivery]:
+    """Store notices, and a delivery for each that does not wait for its person's daily mail; returns those.
+
+    `later` is when the mail leaves, by person, where that is not at once.
+    """
+    at = later or {}
     made = Notice.objects.bulk_create(notices)
     deliveries = [
-        Delivery(notice=notice, way=notice.channel.way if notice.channel else Way.EMAIL, next_at=notice.at)
+        Delivery(
+            notice=notice,
+            way=notice.channel.way if notice.channel else Way.EMAIL,
+            next_at=at.get(notice.person_id or 0, notice.at),
+        )
         for notice in made
         if notice.pace == Pace.AT_ONCE
     ]

@@ -18,7 +18,7 @@ from connectors.errors import ConnectorError, PermanentError, TemporaryError
 from connectors.mail import Letter, ReceiptLost, ServerAway
 from notices import cards, rendering
 from notices.backoff import MOST_ATTEMPTS, wait_after, wait_for_receipt
-from notices.kinds import NoticeKind, Way
+from notices.kinds import GATHERED, NoticeKind, Way
 from notices.models import Delivery, Notice
 from notices.outside import Outside
 from notices.rendering import Entry
@@ -26,6 +26,7 @@ from notices.sealing import Unreadable
 
 logger = structlog.get_logger(__name__)
 LEASE = timedelta(minutes=2)
+MAX_GATHERED = 50
 # With the longest attempt after it, still within a task's time limit.
 LONGEST_PASS_SECONDS = 12
 MOST_IN_A_PASS = 200
@@ -115,6 +116,7 @@ def _mail(delivery: Delivery, *, now: datetime, outside: Outside) -> None:
     if outside.mail is None:
         raise ServerAway("No mail server is configured.")
     settings_url = outside.public_url + SETTINGS_PATH
+    together: list[Delivery] = []
     if delivery.digest:
         person = delivery.digest.person
         entries = [_entry(notice, outside) for notice in delivery.digest.notices.all()]
@@ -122,13 +124,51 @@ def _mail(delivery: Delivery, *, now: datetime, outside: Outside) -> None:
     else:
         notice: Any = delivery.notice
         person = notice.person
-        page = rendering.mail(_entry(notice, outside), settings_url=settings_url)
+        together = _together(delivery, now=now)
+        entries = [
+            _entry(notice, outside),
+            *(_entry(each.notice, outside) for each in together if each.notice),
+        ]
+        title = f"{len(entries)} requests wait for your decision"
+        page = (
+            rendering.gathered(entries, title=title, settings_url=settings_url)
+            if together
+            else rendering.mail(entries[0], settings_url=settings_url)
+        )
     if not person.is_active:
         raise PermanentError("This account is blocked.")
     if not person.email:
         raise PermanentError("The directory has no e-mail address of this person.")
     message_id = f"{delivery.stable_id}@{outside.host}"
     outside.mail.send(Letter(person.email, page.subject, page.text, page.html, message_id), now=now)
+    Delivery.objects.filter(pk__in=[each.pk for each in together], state=Delivery.State.WAITING).update(
+        state=Delivery.State.SENT, sent_at=now, last_error=""
+    )
+
+
+def _together(delivery: Delivery, *, now: datetime) -> list[Delivery]:
+    """What else is due to the same person of a kind that is gathered, claimed like the delivery itself."""
+    notice = delivery.notice
+    # What was to leave at once, because somebody chose that, leaves by itself.
+    if notice is None or notice.kind not in GATHERED or delivery.next_at <= notice.at:
+        return []
+    same = (
+        _whole()
+        .due(now)
+        .filter(
+            way=Way.EMAIL,
+            attempts=0,
+            notice__kind=notice.kind,
+            notice__person=notice.person_id,
+            next_at__gt=F("notice__at"),
+        )
+    )
+    found = list(same.exclude(pk=delivery.pk).order_by("id")[:MAX_GATHERED])
+    return [
+        each
+        for each in found
+        if Delivery.objects.due(now).filter(pk=each.pk, attempts=0).update(attempts=1, next_at=now + LEASE)
+    ]
 
 
 def _entry(notice: Notice, outside: Outside) -> Entry:

@@ -1,6 +1,7 @@
 """What people are told about, how soon, and by which way: pure, one table."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from enum import StrEnum
 
 
@@ -135,4 +136,7 @@ DIGESTED = frozenset(
 )
 # A test goes out because somebody pressed a button: there is nothing to choose.
 CHOOSABLE = tuple(kind for kind in NoticeKind if kind is not NoticeKind.TEST)
+# Who has chosen nothing gets the first of these at once and what follows it in one mail, this much later.
+GATHERED = frozenset({NoticeKind.REQUEST_WAITING})
+GATHERED_FOR = timedelta(minutes=10)
 USUAL_HOUR = 8

@@ -45,11 +45,15 @@ def mail(entry: Entry, *, settings_url: str) -> Rendered:
 def digest(entries: Sequence[Entry], *, day: date, settings_url: str) -> Rendered:
     """What happened on a day as one mail, in order of time."""
     count = f"{len(entries)} notice{'' if len(entries) == 1 else 's'}"
-    subject = f"{count}, {day:%a} {day.day} {day:%b}"
-    head = f'<h1 style="font-size:20px;margin:0 0 16px">{escape(subject)}</h1>'
+    return gathered(entries, title=f"{count}, {day:%a} {day.day} {day:%b}", settings_url=settings_url)
+
+
+def gathered(entries: Sequence[Entry], *, title: str, settings_url: str) -> Rendered:
+    """Several messages as one mail under a title, in their order."""
+    head = f'<h1 style="font-size:20px;margin:0 0 16px">{escape(title)}</h1>'
     parts = (f'<div style="{LINE};padding:16px 0">{_html(entry, heading="h2")}</div>' for entry in entries)
     return Rendered(
-        subject=subject,
+        subject=title,
         text="\n\n----\n\n".join(_text(entry) for entry in entries) + _text_foot(settings_url),
         html=_document(head + "".join(parts), settings_url),
     )
@@ -58,14 +62,16 @@ def digest(entries: Sequence[Entry], *, day: date, settings_url: str) -> Rendere
 def _text(entry: Entry) -> str:
     said = entry.message
     lines = [said.title, "", said.sentence]
+    if said.facts:
+        lines += ["", *(f"{label}: {value}" for label, value in said.facts)]
+    # What there is to do comes before the list of rules, which nobody has to read to its end.
+    lines += ["", f"{said.action}: {entry.url}"]
     if said.rules:
         lines += [
             "",
             *(f"{MARKS[mark]} {text}{f' ({limit})' if limit else ''}" for mark, text, limit in said.rules),
         ]
-    if said.facts:
-        lines += ["", *(f"{label}: {value}" for label, value in said.facts)]
-    return "\n".join([*lines, "", f"{said.action}: {entry.url}"])
+    return "\n".join(lines)
 
 
 def _text_foot(settings_url: str) -> str:
@@ -78,10 +84,10 @@ def _html(entry: Entry, *, heading: str) -> str:
     return (
         f'<{heading} style="font-size:{size}px;margin:0 0 8px">{escape(said.title)}</{heading}>'
         f'<p style="margin:0 0 16px">{escape(said.sentence)}</p>'
-        f"{_rows([(f'{MARKS[mark]} {text}', limit) for mark, text, limit in said.rules])}"
         f"{_rows(said.facts)}"
-        f'<p style="margin:16px 0 0"><a href="{escape(entry.url)}" style="{BUTTON};text-decoration:none">'
+        f'<p style="margin:16px 0"><a href="{escape(entry.url)}" style="{BUTTON};text-decoration:none">'
         f"{escape(said.action)}</a></p>"
+        f"{_rows([(f'{MARKS[mark]} {text}', limit) for mark, text, limit in said.rules])}"
     )
 
 

@@ -55,7 +55,9 @@ def test_who_decides_is_told_in_the_words_of_the_page_with_the_rules_and_where_t
     )
     assert ("note", "5 GPUs", "automatic up to 2") in said.rules
     assert said.facts == (
-        ("Asked by", "Ada Okafor"), ("Until", "Mon 23 Nov, 12:00"), ("Cost", "$360"), ("Decides", "platform leads"),
+        ("Asked by", "Ada Okafor"), ("Until", "Mon 23 Nov, 12:00"), ("Cost", "$360"),
+        ("Why people decide", "5 GPUs (automatic up to 2)"), ("Stays free", "19 of 24"),
+        ("Others who wait for these", "0"), ("Decides", "platform leads"),
         ("To be decided by", "Sat 21 Nov, 12:00"),
         ("Without people", "Automatic if you ask for 2."),
         ("Why", "Retrain the detector before the review."),
@@ -150,7 +152,7 @@ def test_telling_takes_as_many_queries_for_twenty_as_for_two(scene: Scene, leads
     assert step is not None
     with CaptureQueriesContext(connection) as seen:
         telling.waits(request, step, now=NOW)
-    assert len(seen) == 9, [query["sql"][:90] for query in seen]
+    assert len(seen) == 11, [query["sql"][:90] for query in seen]
     assert User.objects.filter(notices__kind=NoticeKind.REQUEST_WAITING).distinct().count() == leads + 2
 
 

@@ -66,11 +66,11 @@ def test_a_mail_reads_like_this() -> None:
     assert mail().text == (
         "Vision asks for 16 A100\n\n"
         "Vision asks for 16 more A100 in training-eastus for 14 days.\n\n"
+        "Cost: $59,000\nUntil: Fri 4 Dec, 18:00\n\n"
+        "Decide: https://gpus.example.com/requests/17/\n\n"
         "! 16 GPUs (automatic up to 2)\n"
         "✓ Budget left ($8,100 of $12,000)\n"
         "✕ x\n\n"
-        "Cost: $59,000\nUntil: Fri 4 Dec, 18:00\n\n"
-        "Decide: https://gpus.example.com/requests/17/\n\n"
         "-- \nQuartermaster. Choose what you are told: https://gpus.example.com/settings/notices/\n"
     )
 
