@@ -50,6 +50,8 @@ def frame(request: HttpRequest) -> dict[str, Any]:
     if isinstance(user, User):
         deciding = decides(request, user)
         context |= {
+            # What an error page stands in, so that rail and search are there.
+            "frame_template": "base.html",
             "person": {
                 "id": str(user.pk),
                 "name": user.name, "role_words": user.role_words, "initials": user.initials, "decides": deciding,

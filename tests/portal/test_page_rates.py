@@ -42,8 +42,10 @@ def test_what_was_typed_stands_in_the_page_and_is_sent_again_by_its_button(setti
     typed = {"name": "nightly “run” <b>", "scope": "read", "days": "30"}
     page = text_of(browser.post("/tokens/", typed))
     assert "Go on in " in page
+    assert 'class="frame"' in page
     kept = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page))
     assert kept.pop("csrfmiddlewaretoken")
+    kept.pop("next", None)  # the frame's own
     assert kept == typed | {"name": "nightly “run” &lt;b&gt;"}
     settings.RATES = {"read": "9/h", "write": "9/h"}
     browser.post("/tokens/", typed)
@@ -63,3 +65,12 @@ def test_probes_streams_and_leaving_are_not_counted(settings: Settings) -> None:
     assert [browser.get(path).status_code for path in ("/healthz", "/events")] == [200, 204]
     assert browser.post("/sign-out").status_code == 302
     assert Client().get("/sign-in").status_code == 200
+
+
+def test_who_is_signed_in_reads_refusals_inside_the_frame_with_its_search() -> None:
+    browser = as_(factories.person("Ada"))
+    for answer, status in ((browser.get("/nowhere/"), 404), (browser.post("/audit/check"), 403)):
+        page = text_of(answer)
+        assert answer.status_code == status
+        assert 'class="frame"' in page
+        assert "<dialog" in page
