@@ -1,5 +1,6 @@
 """What a person has to do for a task, in words from the spec."""
 
+from allocations.words import gpus
 from approvals.catalogue import Offering
 from approvals.models import Request, Task
 from approvals.spec import (
@@ -27,7 +28,7 @@ def sentence(task: Task) -> str:
     many, here = request.approved_count or request.count, f"in the team’s namespace{place}"
     match spec:
         case NotebookSpec():
-            return f"Start a notebook server with {many} GPUs and the image {spec.image} {here}."
+            return f"Start a notebook server with {gpus(many)} and the image {spec.image} {here}."
         case EndpointSpec():
             return f"Serve {spec.model} with {many} replicas of {spec.gpus_per_replica} GPUs {here}."
         case VolumeSpec():

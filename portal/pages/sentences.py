@@ -39,8 +39,18 @@ UNKNOWN = {
 
 def sentence(event: Event, *, products: Mapping[str, str] | None = None) -> tuple[str, str]:
     """What happened without who did it, and who did it; `products` puts the names people use for flavors."""
+    if event.kind == Kind.TASK_ASSIGNED:
+        return _assigned(event), ""
     if event.kind not in SENTENCES:
         return f"{event.actor_name} {event.words}", ""
     details = {**UNKNOWN, **event.details}
     details["flavor"] = (products or {}).get(details["flavor"], details["flavor"])
     return SENTENCES[event.kind].format_map(details), event.actor_name
+
+
+def _assigned(event: Event) -> str:
+    """Who took a task, gave it to somebody, or laid it down."""
+    to = str(event.details.get("to", ""))
+    if to == event.actor_name:
+        return f"{event.actor_name} took the task"
+    return f"{event.actor_name} gave the task to {to}" if to else f"{event.actor_name} laid the task down"

@@ -143,3 +143,14 @@ def test_it_narrows_to_days_links_and_shows_seconds_without_internals(client: Cl
     assert "drafts" not in cells[2]["text"]
     assert "the form Look again" in cells[2]["text"]
     assert client.get("/audit/", {"until": "2020-01-01"}).context["rows"] == []
+
+
+@pytest.mark.parametrize(
+    ("to", "words"),
+    [("Ada", "Ada took the task"), ("Ben", "Ada gave the task to Ben"), ("", "Ada laid the task down")],
+)
+def test_who_takes_a_task_is_not_said_to_give_it_to_somebody(client: Client, to: str, words: str) -> None:
+    client.force_login(factories.person("Sam", Role.AUDITOR))
+    with transaction.atomic():
+        record(Kind.TASK_ASSIGNED, actor=Actor("person", "1", "Ada"), subject=("task", 7), to=to)
+    assert words in text(client, "/audit/")
