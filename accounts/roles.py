@@ -29,6 +29,7 @@ class Permission(StrEnum):
     DECIDE_AS_LEADERSHIP = "decide_as_leadership"
     MANAGE_CLUSTERS = "manage_clusters"
     MANAGE_BUDGETS = "manage_budgets"
+    GIVE_BACK_FOR_TEAMS = "give_back_for_teams"
     MANAGE_NOTICES = "manage_notices"
     MANAGE_TIERS = "manage_tiers"
     MANAGE_CATALOGUE = "manage_catalogue"
@@ -48,6 +49,7 @@ HOLDERS: Mapping[Permission, frozenset[Role]] = {
     Permission.DECIDE_AS_LEADERSHIP: frozenset({Role.ENGINEERING_LEADERSHIP}),
     Permission.MANAGE_CLUSTERS: frozenset({Role.PLATFORM_LEAD}),
     Permission.MANAGE_BUDGETS: frozenset({Role.PLATFORM_LEAD}),
+    Permission.GIVE_BACK_FOR_TEAMS: frozenset({Role.PLATFORM_LEAD}),
     Permission.MANAGE_NOTICES: frozenset({Role.PLATFORM_LEAD}),
     Permission.MANAGE_TIERS: frozenset({Role.PLATFORM_LEAD}),
     Permission.MANAGE_CATALOGUE: frozenset({Role.PLATFORM_LEAD}),

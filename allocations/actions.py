@@ -114,7 +114,7 @@ def give_back(allocation_id: int, *, gpus: int | None, by: User, now: datetime) 
     Raises Conflict when it has ended or holds fewer, NoRight for who is neither of the team nor a platform lead.
     """
     allocation = _locked(allocation_id)
-    if allocation.team_id not in by.team_ids and not by.may(Permission.MANAGE_BUDGETS):
+    if allocation.team_id not in by.team_ids and not by.may(Permission.GIVE_BACK_FOR_TEAMS):
         raise NoRight("Members of the team and platform leads give GPUs back.", code="not_of_the_team")
     amount = allocation.gpus if gpus is None else gpus
     # What has reached its date is not held any more, though the task that ends it may still be on its way.

@@ -1,15 +1,19 @@
-"""How amounts, moments and spans are said inside a sentence. Pure."""
+"""How amounts, moments and spans are written: on pages, in mails, in rules and over the API. Pure."""
 
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 
 from allocations.pacing import Course
 
+CENT = Decimal("0.01")
+
 
 def usd(amount: Decimal) -> str:
-    """USD, cents only below $10 and only when there are some: "$1,233", "$3.67"."""
-    whole = amount >= 10 or amount == amount.to_integral_value()
-    return f"${amount.quantize(Decimal(1) if whole else Decimal('0.01'), ROUND_HALF_UP):,}"
+    """USD, half rounded up, cents only below $10 and only when there are some: "$1,233", "$3.67", "−$4"."""
+    size = abs(amount)
+    whole = size >= 10 or size == size.to_integral_value()
+    rounded = size.quantize(Decimal(1) if whole else CENT, ROUND_HALF_UP)
+    return f"{'−' if amount < 0 and rounded else ''}${rounded:,}"
 
 
 def moment(at: datetime, now: datetime) -> str:

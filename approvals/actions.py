@@ -14,7 +14,7 @@ from typing import Any
 from django.db import transaction
 
 from accounts.models import User
-from accounts.refusals import BadInput, Conflict, NoRight
+from accounts.refusals import BadInput, Conflict, NoRight, Stale
 from accounts.roles import Permission
 from allocations import budgets, money
 from approvals import clockwork, line, places, renewing, telling
@@ -27,7 +27,7 @@ from approvals.remedies import Remedy, remedies_of
 from approvals.routing import go_on, open_route
 from approvals.rules import measured_use
 from approvals.standing import answer_of, coming, gather, inputs_of, policy_in_force, remedies_shown
-from approvals.states import State
+from approvals.states import State, may_move
 from approvals.wanted import Wanted
 from audit import clock
 from audit.actors import POLICY, PORTAL, Actor
@@ -298,10 +298,19 @@ def close(request: Request, state: State, *, now: datetime) -> None:
 
 
 def move(request: Request, *, now: datetime, **fields: object) -> None:
-    """Save changed fields of a locked request and count its version up."""
-    for name, value in {**fields, "version": request.version + 1, "updated_at": now}.items():
+    """Save changed fields of a locked request and count its version up, from the state and version it was read in.
+
+    Raises Conflict for a move that the table of states does not have, Stale when the row is another one by now.
+    """
+    before, after = State(request.state), State(str(fields.get("state", request.state)))
+    if not may_move(before, after):
+        raise Conflict(f"The request is already {before.words.lower()}.", code="already_decided")
+    changed = {**fields, "version": request.version + 1, "updated_at": now}
+    rows = Request.objects.filter(pk=request.pk, state=before, version=request.version)
+    if not rows.update(**changed):
+        raise Stale("The request has changed since you looked at it. Look again.", code="stale")
+    for name, value in changed.items():
         setattr(request, name, value)
-    request.save(update_fields=[*fields, "version", "updated_at"])
 
 
 def save_evaluation(request: Request, judged: Judged, *, now: datetime) -> Evaluation:

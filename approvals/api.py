@@ -17,11 +17,10 @@ from accounts import freshness
 from accounts.endpoints import Endpoint
 from accounts.models import Team
 from accounts.replay import Answer, answer_once
-from approvals import actions, conversation, decisions, ending, renewing
+from approvals import actions, choices, conversation, decisions, ending, renewing
 from approvals.api_queries import ApprovalQuery, RequestQuery
 from approvals.listing import narrowed
 from approvals.models import Comment, Evaluation, Request, Step
-from approvals.presenting import flavor_key
 from approvals.preview import preview_of
 from approvals.serializers import (
     ApproveSerializer,
@@ -44,8 +43,6 @@ from approvals.serializers import (
 from approvals.standing import policy_in_force
 from approvals.versions import etag_of, is_known, seen_version
 from approvals.wanted import Wanted, kept_namespace, resolve
-from fleet.models import Flavor
-from provisioning.models import Tenancy
 
 ETAG = OpenApiParameter(
     "ETag", str, OpenApiParameter.HEADER, response=[200], description="Send it as If-Match."
@@ -298,21 +295,16 @@ class FlavorOptionEndpoint(Endpoint):
     def list(self, call: Call) -> Response:
         """What a team may ask for, and why not for the rest; `value` is what a request's `flavor` takes."""
         team = get_object_or_404(Team.objects.visible_to(self.request.user), slug=self.asked["team"])
-        rows = Flavor.objects.select_related("cluster").filter(
-            cluster__in=Tenancy.objects.here().filter(team=team).order_by().values("cluster")
-        )
-        return Response({"results": [option(flavor) for flavor in rows]})
+        return Response({"results": [option(choice) for choice in choices.flavors_of(team)]})
 
 
-def option(flavor: Flavor) -> dict[str, Any]:
-    """A kind of GPU as a line of a drop-down."""
-    offered = flavor.is_offered and flavor.cluster.enabled
-    price = f"${flavor.price_per_gpu_hour:.2f} a GPU-hour"
+def option(choice: choices.Choice) -> dict[str, Any]:
+    """A line of a drop-down."""
     return {
-        "value": flavor_key(flavor),
-        "label": f"{flavor} · {price} · {flavor.free} of {flavor.gpus_total} free",
-        "disabled": not offered,
-        "reason": "" if offered else "This kind of GPU is not offered now.",
+        "value": choice.value,
+        "label": choice.label,
+        "disabled": bool(choice.reason),
+        "reason": choice.reason,
     }
 
 

@@ -75,6 +75,13 @@ VM_PRICES = {
     "Standard_ND96amsr_A100_v4": Decimal("32.77"),
     "Standard_ND96isr_H100_v5": Decimal("98.32"),
 }
+# On-demand capacity reservations take neither the ND series nor NCads H100 v5 (Azure's documentation, February 2026).
+# What else a subscription may reserve, platform leads offer by giving it a price on the catalogue page.
+RESERVATION_PRICES = {
+    name: price
+    for name, price in VM_PRICES.items()
+    if not name.startswith("Standard_ND") and not name.endswith("_H100_v5")
+}
 VM_GPUS = {
     "Standard_NC4as_T4_v3": 1,
     "Standard_NC24ads_A100_v4": 1,
@@ -156,9 +163,9 @@ OFFERINGS: Mapping[str, Offering] = {
         ),
         Offering(
             key="reservation", name="Capacity reservation", line="Azure capacity that is kept for you, and paid.",
-            spec=spec.ReservationSpec, unit="instance", gate=Gate.APPROVAL, reversible_minutes=None, by_person=True,
-            after=(PERSON, "It costs the same whether it is used or not."), priced="instance and hour",
-            prices=VM_PRICES,
+            spec=spec.ReservationSpec, unit="instance", gate=Gate.APPROVAL, reversible_minutes=60, by_person=True,
+            after=(PERSON, "It costs the same whether it is used or not, until you let go of it.", DOWN),
+            priced="instance and hour", prices=RESERVATION_PRICES,
         ),
         Offering(
             key="cluster", name="New cluster", line="A cluster of its own, for what the present ones cannot take.",

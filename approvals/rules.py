@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allocations.money import Amount, Left
+from allocations.words import hours, usd
 from approvals.route_size import Earlier
 
 if TYPE_CHECKING:
@@ -285,12 +286,12 @@ WORDS: Mapping[str, tuple[Words, Words]] = {
     "free": (lambda v, b: f"{v} free now", lambda v, b: f"{b[0]} needed"),
     "after": (lambda v, b: f"{max(v, 0)} stay free", lambda v, b: f"automatic while at least {b} stay free"),
     "budget": (
-        lambda v, b: f"${v[0]:,.0f} of the ${v[1]:,.0f} left in {v[2]:%B}",
-        lambda v, b: f"budget ${b:,.0f}",
+        lambda v, b: f"{usd(v[0])} of the {usd(v[1])} left in {v[2]:%B}",
+        lambda v, b: f"budget {usd(b)}",
     ),
     "budget_hours": (
-        lambda v, b: f"{v[0]:,.0f} of the {v[1]:,.0f} GPU-hours left in {v[2]:%B}",
-        lambda v, b: f"budget {b:,.0f} GPU-hours",
+        lambda v, b: f"{hours(v[0]).split()[0]} of the {hours(v[1])} left in {v[2]:%B}",
+        lambda v, b: f"budget {hours(b)}",
     ),
     "budget_soft": (
         lambda v, b: f"{v[0]:.0f} % of the budget of {v[1]:%B} set aside with this",
@@ -298,8 +299,8 @@ WORDS: Mapping[str, tuple[Words, Words]] = {
     ),
     "days": (lambda v, b: duration(v), _days_limit),
     "gpus": (lambda v, b: count_of(v), lambda v, b: f"automatic up to {b}"),
-    "gpu_hours": (lambda v, b: f"{v:,.0f} GPU-hours", lambda v, b: f"automatic up to {b:,}"),
-    "money": (lambda v, b: f"${v:,.0f} in all", lambda v, b: f"automatic up to ${b:,.0f}"),
+    "gpu_hours": (lambda v, b: hours(v), lambda v, b: f"automatic up to {b:,}"),
+    "money": (lambda v, b: f"{usd(v)} in all", lambda v, b: f"automatic up to {usd(b)}"),
     "window": (
         lambda v, b: f"{count_of(v[0])} within {v[1]} days",
         lambda v, b: f"the team’s limit without people is {b}",
@@ -309,12 +310,12 @@ WORDS: Mapping[str, tuple[Words, Words]] = {
         lambda v, b: f"a person’s limit without people is {b}",
     ),
     "window_usd": (
-        lambda v, b: f"${v[0]:,.0f} within {v[1]} days",
-        lambda v, b: f"the team’s limit without people is ${b:,.0f}",
+        lambda v, b: f"{usd(v[0])} within {v[1]} days",
+        lambda v, b: f"the team’s limit without people is {usd(b)}",
     ),
     "window_usd_person": (
-        lambda v, b: f"${v[0]:,.0f} of one person within {v[1]} days",
-        lambda v, b: f"a person’s limit without people is ${b:,.0f}",
+        lambda v, b: f"{usd(v[0])} of one person within {v[1]} days",
+        lambda v, b: f"a person’s limit without people is {usd(b)}",
     ),
     "use": (_use_text, _use_limit),
     "environment": (lambda v, b: f"{v} environment", lambda v, b: "automatic in " + (", ".join(b) or "none")),

@@ -72,7 +72,7 @@ def board(team: Team, *, by: User, now: datetime) -> Part:
         "team": team, "figures": figures(held, this_month(team, now=now, rows=rows), now=now),
         "is_member": team.pk in by.team_ids,
         "may_change": may_change(team, by),
-        "may_give_back": team.pk in by.team_ids or by.may(Permission.MANAGE_BUDGETS),
+        "may_give_back": team.pk in by.team_ids or by.may(Permission.GIVE_BACK_FOR_TEAMS),
         "holdings": [holding(row, now=now) for row in held],
         "departures": open_of_team(team, now=now) if getattr(team, "leaves") else [],  # noqa: B009
         "left": leftover_words.lines(left, now=now),

@@ -1,7 +1,9 @@
-"""How amounts, moments and spans are written: the same words on page, mail, card and API."""
+"""How the parts of pages write amounts, moments and spans: as `allocations.words` does, for any kind of number."""
 
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
+
+from allocations import words
 
 
 def number(value: float | Decimal) -> str:
@@ -12,18 +14,12 @@ def number(value: float | Decimal) -> str:
 
 def dollars(amount: Decimal | float | str) -> str:
     """USD, cents only below $10 and only when there are some: "$1,233", "$3.67", "−$4"."""
-    exact = Decimal(str(amount))
-    sign = "−" if exact < 0 else ""
-    size = abs(exact)
-    whole = size >= 10 or size == size.to_integral_value()
-    step = Decimal(1) if whole else Decimal("0.01")
-    return f"{sign}${size.quantize(step, ROUND_HALF_UP):,}"
+    return words.usd(Decimal(str(amount)))
 
 
 def moment(at: datetime, now: datetime) -> str:
-    """ "Fri 28 Nov, 18:00", with the year when it is not this year's."""
-    year = "" if at.year == now.year else f" {at.year}"
-    return f"{at:%a} {at.day} {at:%b}{year}, {at:%H:%M}"
+    """ "Fri 28 Nov, 18:00" in UTC, with the year when it is not this year's."""
+    return words.moment(at, now)
 
 
 def exactly(at: datetime) -> str:
@@ -33,14 +29,7 @@ def exactly(at: datetime) -> str:
 
 def span(length: timedelta) -> str:
     """The largest fitting unit alone: "8 s", "5 min", "3 h", "14 days"."""
-    seconds = int(abs(length.total_seconds()))
-    if seconds < 60:
-        return f"{seconds} s"
-    if seconds < 3600:
-        return f"{seconds // 60} min"
-    if seconds < 48 * 3600:
-        return f"{seconds // 3600} h"
-    return f"{seconds // 86400} days"
+    return words.span(length)
 
 
 def relative(at: datetime, now: datetime) -> str:

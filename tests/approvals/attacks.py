@@ -105,6 +105,12 @@ def revision_twice(w: Any) -> None:
     )
 
 
+def rejected_then_approved(w: Any) -> None:
+    """What people rejected, granted by a single write."""
+    only(w.waiting).update(state="rejected", decided_at=NOW)
+    only(w.waiting).update(state="approved", approved_count=1, decided_at=NOW)
+
+
 NAMED: Mapping[str, Attack] = {
     "a_request_asks_for_something": lambda w: only(w.waiting).update(count=0),
     "a_request_for_gpus_says_how_many_and_where": lambda w: only(w.waiting).update(gpus=0),
@@ -151,6 +157,13 @@ UNIQUE: Mapping[str, Attack] = {
 ALSO: Mapping[str, Attack] = {
     "an approval of none": lambda w: only(w.approved).update(approved_count=0),
     "an approval that takes its number back": lambda w: only(w.approved).update(approved_count=None),
+    "a decided request that waits again": lambda w: only(w.approved).update(
+        state="waiting", approved_count=None
+    ),
+    "an approved request that is withdrawn": lambda w: only(w.approved).update(
+        state="withdrawn", approved_count=None
+    ),
+    "a rejected request that is approved": rejected_then_approved,
     "a rejection that gives": lambda w: only(w.approved).update(state="rejected"),
     "an approval without a moment": lambda w: only(w.approved).update(decided_at=None),
     "a rejection of one's own request": lambda w: add(vote(w, w.scene.ada, verdict="reject", count=None)),

@@ -15,7 +15,7 @@ SPECS: Mapping[str, dict[str, Any]] = {
     "training": {"flavor": FLAVOR, "gpus": 16},
     "endpoint": {"flavor": FLAVOR, "model": "org/llama-3.1-8b", "gpus_per_replica": 2, "replicas": 3},
     "openai": {"region": "swedencentral", "model": "gpt-4o", "thousand_tokens_per_minute": 30},
-    "reservation": {"region": "eastus", "vm_size": "Standard_ND96isr_H100_v5", "instances": 2},
+    "reservation": {"region": "eastus", "vm_size": "Standard_NC96ads_A100_v4", "instances": 2},
     "cluster": {"region": "westeurope", "vm_size": "Standard_NC24ads_A100_v4", "nodes": 4},
 }
 

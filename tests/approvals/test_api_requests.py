@@ -4,12 +4,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 
 from accounts.models import Idempotency
 from allocations.models import Hold
+from approvals.forms import Offers
 from approvals.models import Request
+from approvals.presenting import flavor_key
 from audit.models import Event
+from tests import factories
 from tests.calling import Caller
 from tests.world import World, world
 
@@ -245,6 +249,22 @@ def test_the_options_say_what_can_be_asked_for(here: World, ada: Caller) -> None
     assert row["reason"] == "This kind of GPU is not offered now."
     assert ada.get("options/flavors/?team=speech").status_code == 404
     assert ada.get("options/flavors/").status_code == 400
+
+
+def test_the_options_never_name_gpus_of_another_team(here: World, ada: Caller) -> None:
+    own, theirs = factories.flavor(here.cluster, "own"), factories.flavor(here.cluster, "theirs")
+    for flavor, team in ((own, here.own.team), (theirs, here.other.team)):
+        flavor.dedicated_to = team
+        flavor.save()
+    expected = {"training-eastus/a100", "training-eastus/own"}
+    page = Client()
+    page.force_login(here.people["member"])
+    found = [
+        {row["value"] for row in ada.get("options/flavors/?team=vision").json()["results"]},
+        {row["value"] for row in ada.get("offerings/gpus/options/?team=vision").json()["choices"]["flavor"]},
+        {flavor_key(flavor) for flavor in Offers.of(here.people["member"]).flavors},
+    ]
+    assert found == [expected] * 3
 
 
 def test_the_policy_in_force_is_told(ada: Caller) -> None:

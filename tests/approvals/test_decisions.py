@@ -11,11 +11,12 @@ from django.db import IntegrityError, transaction
 from accounts.models import RoleHeld, User
 from accounts.refusals import BadInput, Conflict, NoRight, Refused, Stale
 from allocations.models import Allocation, Budget
-from approvals.actions import submit
+from approvals.actions import move, submit
 from approvals.decisions import approve, ask_back, may_decide, reject
 from approvals.document import Policy, Route, StepPlan
 from approvals.models import Decision, Request
 from approvals.policy import Outcome
+from approvals.states import State
 from audit.models import Event
 from fleet.models import Flavor
 from tests import factories
@@ -72,6 +73,17 @@ def test_leadership_does_not_decide_the_platform_leads_step(scene: Scene) -> Non
     assert isinstance(
         refusal(lambda: approve(request.pk, by=scene.elena, expected_version=1, now=NOW)), NoRight
     )
+
+
+def test_what_is_decided_is_saved_as_nothing_else(scene: Scene) -> None:
+    request = scene.ask(5)
+    stale = fresh(request)
+    approve(request.pk, by=scene.priya, expected_version=1, now=NOW)
+    assert refusal(lambda: move(fresh(request), now=NOW, state=State.WAITING)).code == "already_decided"
+    assert refusal(lambda: move(fresh(request), now=NOW)).code == "already_decided"
+    # Who read it before the decision saves nothing over it.
+    assert isinstance(refusal(lambda: move(stale, now=NOW, state=State.REJECTED, decided_at=NOW)), Stale)
+    assert fresh(request).state == "approved"
 
 
 def test_approving_fewer_than_eight_spares_leadership(scene: Scene) -> None:

@@ -196,10 +196,10 @@ def test_what_is_let_go_early_costs_until_then(scene: Scene) -> None:
 
 
 def test_who_may_let_go_and_of_what(scene: Scene) -> None:
-    volume, reserved, gpus = (granted(scene, key) for key in ("volume", "reservation", "gpus"))
+    volume, cluster, gpus = (granted(scene, key) for key in ("volume", "cluster", "gpus"))
     with pytest.raises(NoRight):
         ending.let_go(volume.pk, by=scene.mallory, now=later(hours=1))
-    for asked, code in ((reserved, "not_reversible"), (gpus, "gpus_are_given_back")):
+    for asked, code in ((cluster, "not_reversible"), (gpus, "gpus_are_given_back")):
         with pytest.raises(Conflict) as refused:
             ending.let_go(asked.pk, by=scene.ada, now=later(hours=1))
         assert refused.value.code == code

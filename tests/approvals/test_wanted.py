@@ -55,7 +55,7 @@ BECOMES: Mapping[str, Becomes] = {
     "training": Becomes(16, 16, "16", "16 × A100", "dev"),
     "endpoint": Becomes(3, 6, "6", "Endpoint of 3 × 2 A100 for org/llama-3.1-8b", "production"),
     "openai": Becomes(30, 0, "18", "gpt-4o with 30k tokens a minute", ""),
-    "reservation": Becomes(2, 16, "196.64", "2 × Standard_ND96isr_H100_v5 reserved", ""),
+    "reservation": Becomes(2, 8, "29.384", "2 × Standard_NC96ads_A100_v4 reserved", ""),
     "cluster": Becomes(4, 4, "14.692", "Cluster of 4 × Standard_NC24ads_A100_v4", ""),
 }
 
@@ -129,7 +129,7 @@ def test_what_has_no_price_is_not_taken(places: Scene, key: str, field: str, val
 
 
 def test_a_price_of_this_installation_goes_before_the_catalogues(places: Scene) -> None:
-    own = {"Standard_ND96isr_H100_v5": "50", "Standard_ND1_v9": "1.25"}
+    own = {"Standard_NC96ads_A100_v4": "50", "Standard_ND1_v9": "1.25"}
     OfferingSetting.objects.create(key="reservation", gate="self_service", position=0, prices=own)
     found = wanted(places, "reservation")
     assert (found.ask().usd_per_hour, found.ask().decided_by_people) == (Decimal(100), False)
