@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from accounts.cost_centres import CostCentre
 from accounts.losses import AccessLoss
 from accounts.models import ApiToken, GroupHeld, Membership, Project, RoleHeld, Team, User
 from accounts.refusals import BadInput, Conflict, NoRight
@@ -129,6 +130,11 @@ def check_cost_centre(text: str) -> str:
     return text.strip()
 
 
+def name_cost_centre(code: str, *, now: datetime) -> None:
+    """List a cost centre that a team names, to be confirmed; another team may name the same one at this moment."""
+    CostCentre.objects.bulk_create([CostCentre(code=code, created_at=now)], ignore_conflicts=True)
+
+
 @transaction.atomic
 def create_team(
     *, name: str, slug: str, entra_group: str, entra_group_name: str, cost_centre: str, project: str, by: User
@@ -157,6 +163,7 @@ def create_team(
             "Somebody took this name or group a moment ago.", code="name_taken", field="name"
         ) from error
     team.refresh_from_db()
+    name_cost_centre(cost_centre, now=team.created_at)
     first = Project.objects.create(team=team, slug=project)
     members_by_group(team)
     record(

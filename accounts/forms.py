@@ -44,3 +44,15 @@ class TierForm(StrictForm):
     """One of the tiers."""
 
     tier = forms.ChoiceField(label="Tier", choices=Team.Tier.choices, widget=forms.RadioSelect)
+
+
+class CostCentreForm(StrictForm):
+    """A cost centre and who answers for it."""
+
+    code = forms.CharField(label="Cost centre", max_length=20)
+    owner = forms.CharField(
+        label="Owner",
+        max_length=254,
+        required=False,
+        help_text="Their work address. They may confirm it, too.",
+    )

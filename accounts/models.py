@@ -15,6 +15,7 @@ __all__ = [
     "AccessLoss",
     "ApiToken",
     "Contact",
+    "CostCentre",
     "Delegation",
     "DirectoryBrake",
     "Doubt",
@@ -173,6 +174,7 @@ class GroupHeld(models.Model):
 
 
 from accounts.contact import Contact  # noqa: E402
+from accounts.cost_centres import CostCentre  # noqa: E402
 from accounts.losses import AccessLoss, DirectoryBrake, Doubt  # noqa: E402
 from accounts.seat_fills import SeatFill  # noqa: E402
 from accounts.stand_ins import Delegation  # noqa: E402

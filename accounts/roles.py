@@ -30,6 +30,7 @@ class Permission(StrEnum):
     MANAGE_CLUSTERS = "manage_clusters"
     MANAGE_BUDGETS = "manage_budgets"
     GIVE_BACK_FOR_TEAMS = "give_back_for_teams"
+    MANAGE_COST_CENTRES = "manage_cost_centres"
     MANAGE_NOTICES = "manage_notices"
     MANAGE_TIERS = "manage_tiers"
     MANAGE_CATALOGUE = "manage_catalogue"
@@ -50,6 +51,7 @@ HOLDERS: Mapping[Permission, frozenset[Role]] = {
     Permission.MANAGE_CLUSTERS: frozenset({Role.PLATFORM_LEAD}),
     Permission.MANAGE_BUDGETS: frozenset({Role.PLATFORM_LEAD}),
     Permission.GIVE_BACK_FOR_TEAMS: frozenset({Role.PLATFORM_LEAD}),
+    Permission.MANAGE_COST_CENTRES: frozenset({Role.PLATFORM_LEAD}),
     Permission.MANAGE_NOTICES: frozenset({Role.PLATFORM_LEAD}),
     Permission.MANAGE_TIERS: frozenset({Role.PLATFORM_LEAD}),
     Permission.MANAGE_CATALOGUE: frozenset({Role.PLATFORM_LEAD}),

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from accounts import directory_views, team_views, token_views, views
+from accounts import cost_centre_views, directory_views, team_views, token_views, views
 
 urlpatterns = [
     path("sign-in", views.sign_in, name="sign-in"),
@@ -12,5 +12,8 @@ urlpatterns = [
     path("directory", directory_views.directory, name="directory"),
     path("tokens/", token_views.tokens, name="tokens"),
     path("tokens/<slug:prefix>/revoke", token_views.revoke, name="token-revoke"),
+    path("cost-centres/", cost_centre_views.cost_centres, name="cost-centres"),
+    path("cost-centres/<slug:code>/confirm", cost_centre_views.confirm, name="cost-centre-confirm"),
+    path("cost-centres/<slug:code>/withdraw", cost_centre_views.withdraw, name="cost-centre-withdraw"),
     path("teams/<slug:slug>/tier", team_views.tier, name="team-tier"),
 ]

@@ -30,6 +30,7 @@ class Thresholds:
     automatic_gpus: int = 2
     automatic_gpu_hours: int | None = 700
     automatic_usd: Decimal = Decimal(1500)
+    unconfirmed_usd: Decimal = Decimal(0)
     automatic_days: int = 14
     longest_days: int = 90
     window_days: int = 7
@@ -127,6 +128,10 @@ class Route:
 
 LEADS = StepPlan(by=PLATFORM_LEADS)
 LEADERSHIP = StepPlan(by=ENGINEERING_LEADERSHIP, target_hours=48, remind_hours=24, escalate_hours=96)
+# What runs for a year need not be asked for anew each quarter; the ends of the rest are near enough to be looked at.
+FIRST_OVERRIDES = (
+    Override(where=Where(offerings=("endpoint", "cluster", "reservation")), set={"longest_days": 365}),
+)
 FIRST_ROUTES = (
     Route(name="large", gpus_from=8, usd_from=Decimal(25_000), steps=(LEADS, LEADERSHIP)),
     Route(name="ordinary", steps=(LEADS,)),
@@ -140,7 +145,7 @@ class Policy:
     __pydantic_config__ = CLOSED
 
     thresholds: Thresholds = Thresholds()
-    overrides: tuple[Override, ...] = ()
+    overrides: tuple[Override, ...] = FIRST_OVERRIDES
     routes: tuple[Route, ...] = FIRST_ROUTES
     lapse_days: int = 14
 

@@ -34,7 +34,9 @@ def gather(
     """
     rows = _rows(wanted, person, since=since, now=now)
     if own:
-        rows = rows.exclude(pk=int(own.removeprefix("request-")))
+        number = int(own.removeprefix("request-"))
+        # What was asked after it waits behind it, and makes it no larger.
+        rows = rows.exclude(pk=number).exclude(state=State.WAITING, pk__gt=number)
     if wanted.renews is not None:
         rows = rows.exclude(pk=wanted.renews)
     # Of what was granted at one moment, what was asked first stands first.
@@ -48,7 +50,7 @@ def _rows(wanted: Wanted, person: User, *, since: datetime, now: datetime) -> Qu
     held = Allocation.objects.live().filter(reference=reference)
     ended = Q(kind=Task.Kind.TAKE_DOWN) | Q(state__in=[Task.State.FAILED, Task.State.DROPPED])
     granted = Q(state=State.APPROVED) & (Q(decided_at__gte=since) | Q(until__gt=now))
-    theirs = Q(team=wanted.team) | Q(requester=person)
+    theirs = Q(team_id=wanted.team.pk or 0) | Q(requester=person)
     return (
         Request.objects.filter(theirs, Q(state=State.WAITING) | granted)
         .annotate(

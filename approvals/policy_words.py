@@ -20,6 +20,9 @@ THRESHOLDS: Mapping[str, Label] = {
     "automatic_gpus": Label("GPUs in one request", "GPUs"),
     "automatic_gpu_hours": Label("GPU-hours in one request", "GPU-hours", "Empty for any number."),
     "automatic_usd": Label("Money for the whole time", "USD"),
+    "unconfirmed_usd": Label(
+        "Money in the window while a cost centre is not confirmed", "USD", "0: people decide all that costs."
+    ),
     "automatic_days": Label("Time until the end", "days"),
     "longest_days": Label("Longest time at all", "days", "Over it nobody can approve."),
     "window_days": Label("Window that looks back", "days", "So that ten small requests are one large one."),

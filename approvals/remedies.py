@@ -208,6 +208,12 @@ def _of_pool(case: _Case) -> Remedy:
     return Remedy(code="exists", sentence=f"{NOTHING_IS}: the cluster has {case.rule.bound} of this kind.")
 
 
+def _of_cost_centre(case: _Case) -> Remedy:
+    code = case.standing.unconfirmed_cost_centre
+    words = f"Nothing that costs is automatic until cost centre {code} is confirmed by its owner or a platform lead."
+    return Remedy(code="cost_centre", sentence=words)
+
+
 def _too_large(case: _Case) -> Remedy:
     """The least that can be asked for is over a limit of the policy."""
     size = f"{case.ask.count:,} for {duration(case.ask.until - case.standing.now)}"
@@ -230,4 +236,5 @@ REMEDIES: Mapping[str, Callable[[_Case], Remedy]] = {
     "reversible": _irreversible,
     "gate": _gated,
     "exists": _of_pool,
+    "cost_centre": _of_cost_centre,
 }

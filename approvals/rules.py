@@ -100,6 +100,7 @@ class Standing:
     coming: tuple[Coming, ...] = ()
     own_gpus: int = 0
     earlier: tuple[Earlier, ...] = ()
+    unconfirmed_cost_centre: str = ""
 
 
 class Rule(NamedTuple):
@@ -147,6 +148,7 @@ def applied(
         yield from _gpus(gpus, standing, limits, total)
     yield Rule("money", total.usd <= limits.automatic_usd, total.usd, limits.automatic_usd)
     if total.usd:
+        yield from _cost_centre(total.usd, standing, limits)
         yield from _window_usd(total.usd, standing, limits)
     if ask.environment:
         allowed = limits.automatic_environments
@@ -210,6 +212,12 @@ def measured_use(standing: Standing, limits: "Thresholds") -> Decimal | None:
 def measured_from(held_since: datetime, limits: "Thresholds") -> datetime:
     """From when on the use of what is held since a moment counts."""
     return held_since + timedelta(hours=limits.use_after_hours)
+
+
+def _cost_centre(usd: Decimal, standing: Standing, limits: "Thresholds") -> Iterator[Rule]:
+    code, spent = standing.unconfirmed_cost_centre, usd + (standing.recent_team_usd or Decimal(0))
+    if code:
+        yield Rule("cost_centre", spent <= limits.unconfirmed_usd, (code, spent), limits.unconfirmed_usd)
 
 
 def _window_usd(usd: Decimal, standing: Standing, limits: "Thresholds") -> Iterator[Rule]:
@@ -301,6 +309,10 @@ WORDS: Mapping[str, tuple[Words, Words]] = {
     "gpus": (lambda v, b: count_of(v), lambda v, b: f"automatic up to {b}"),
     "gpu_hours": (lambda v, b: hours(v), lambda v, b: f"automatic up to {b:,}"),
     "money": (lambda v, b: f"{usd(v)} in all", lambda v, b: f"automatic up to {usd(b)}"),
+    "cost_centre": (
+        lambda v, b: f"{usd(v[1])} on cost centre {v[0]}, which is not confirmed",
+        lambda v, b: f"automatic up to {usd(b)} until its owner or a platform lead confirms it",
+    ),
     "window": (
         lambda v, b: f"{count_of(v[0])} within {v[1]} days",
         lambda v, b: f"the team’s limit without people is {b}",

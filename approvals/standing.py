@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from django.db.models import OuterRef, Subquery, Sum
 from pydantic import TypeAdapter
 
+from accounts.cost_centres import is_confirmed
 from accounts.models import Team, User
 from allocations import budgets, money, use
 from allocations.models import Allocation
@@ -58,7 +59,7 @@ def gather(wanted: Wanted, *, person: User, policy: Policy, now: datetime, own: 
     months = sorted(money.by_month(gpus=1, usd_per_hour=wanted.size.usd_per_hour_each, start=now,
                                    end=max(wanted.until, now) + HORIZON))  # fmt: skip
     flavor, tenancy = wanted.flavor, wanted.tenancy
-    held, of_team, of_person = _lately(wanted, person, since=since)
+    held, of_team, of_person, is_known = _lately(wanted, person, since=since)
     seen = use.Measured(None, 0, None)
     if held and flavor is not None and tenancy is not None:
         seen = use.of_held(tenancy.pk, flavor.pk, held=held, now=now)
@@ -69,6 +70,7 @@ def gather(wanted: Wanted, *, person: User, policy: Policy, now: datetime, own: 
         recent_team_usd=of_team.usd, recent_person_usd=of_person.usd,
         free_gpus=flavor.free if flavor else None, total_gpus=flavor.gpus_total if flavor else None,
         use_percent=seen.percent, held_since=seen.since, use_samples=seen.samples, own_gpus=own_gpus,
+        unconfirmed_cost_centre="" if is_known else wanted.team.cost_centre,
         earlier=earlier_asks.gather(wanted, person=person, since=since, now=now, own=own),
         budget={month: part.and_freed(freed.get(month, money.NOTHING)) for month, part in left.items()},
     )  # fmt: skip
@@ -133,8 +135,9 @@ def _given_to(person: User) -> Any:
     return Decision.objects.filter(request__requester=person, by=None, verdict=Decision.Verdict.APPROVE)
 
 
-def _lately(wanted: Wanted, person: User, *, since: datetime) -> tuple[int, Given, Given]:
-    """GPUs the team holds of this flavor here, and what the policy alone gave to the team and the person lately.
+def _lately(wanted: Wanted, person: User, *, since: datetime) -> tuple[int, Given, Given, bool]:
+    """GPUs the team holds of this flavor here, what the policy alone gave to team and person lately, and whether the
+    team's cost centre is confirmed.
 
     The latter on any cluster and of any kind: ten small asks are one large one.
     """
@@ -151,10 +154,11 @@ def _lately(wanted: Wanted, person: User, *, since: datetime) -> tuple[int, Give
             total(of_team, Sum("usd"), by="request__team"),
             Subquery(of_person.annotate(all=Sum("request__gpus")).values("all")[:1]),
             Subquery(of_person.annotate(all=Sum("usd")).values("all")[:1]),
+            is_confirmed("cost_centre"),
         )
         .get()
     )
-    return int(row[0] or 0), Given.of(row[1], row[2]), Given.of(row[3], row[4])
+    return int(row[0] or 0), Given.of(row[1], row[2]), Given.of(row[3], row[4]), bool(row[5])
 
 
 def inputs_of(ask: Ask, standing: Standing, version: PolicyVersion) -> tuple[dict[str, Any], str]:

@@ -35,6 +35,8 @@ class Kind(models.TextChoices):
     CHANNEL_ADDED = "channel.added", "added the channel"
     CHANNEL_CHANGED = "channel.changed", "changed the channel"
     CHANNEL_REMOVED = "channel.removed", "removed the channel"
+    COST_CENTRE_CONFIRMED = "cost_centre.confirmed", "confirmed the cost centre"
+    COST_CENTRE_WITHDRAWN = "cost_centre.withdrawn", "took the confirmation of the cost centre back"
     BUDGET_SET = "budget.set", "set the budget"
     BUDGET_SOFT_REACHED = "budget.soft_reached", "saw a budget come close to its limit"
     REQUEST_SUBMITTED = "request.submitted", "asked"

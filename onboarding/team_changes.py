@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from accounts.actions import check_cost_centre, members_by_group
+from accounts.actions import check_cost_centre, members_by_group, name_cost_centre
 from accounts.models import GroupHeld, Membership, Team, User
 from accounts.refusals import BadInput, Conflict, NoRight
 from accounts.roles import Permission
@@ -113,6 +113,8 @@ def change_team(team: Team, change: TeamChange, *, by: User, now: datetime) -> E
         ) from error
     if change.group is not None:
         members_by_group(team)
+    if change.cost_centre:
+        name_cost_centre(team.cost_centre, now=now)
     _publish(team, by=by, now=now)
     record(
         Kind.TEAM_CHANGED,

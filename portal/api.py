@@ -17,6 +17,7 @@ from rest_framework.routers import SimpleRouter
 from rest_framework.views import APIView
 
 from accounts.api import MeEndpoint, TokenEndpoint
+from accounts.cost_centre_api import CostCentreEndpoint
 from accounts.directory_api import AccessLossEndpoint, DirectoryEndpoint
 from allocations.api import AllocationEndpoint
 from allocations.api_brakes import BrakeEndpoint
@@ -44,12 +45,14 @@ KINDS = (
     "options/flavors", "policy", "policy/versions", "policy/drafts", "policy/yaml", "events", "tokens", "delegations",
     "notice-settings", "channels", "deliveries", "offerings", "tasks", "departures",
     "drift", "directory", "directory/losses",
+    "cost-centres",
 )  # fmt: skip
 
 router = SimpleRouter(use_regex_path=False)
 router.register("me", MeEndpoint, basename="me")
 router.register("teams", TeamEndpoint, basename="team")
 router.register("directory", DirectoryEndpoint, basename="directory")
+router.register("cost-centres", CostCentreEndpoint, basename="cost-centre")
 router.register("directory/groups", GroupEndpoint, basename="group")
 router.register("directory/losses", AccessLossEndpoint, basename="access-loss")
 router.register("tenancies", TenancyEndpoint, basename="tenancy")

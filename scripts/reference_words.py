@@ -96,6 +96,7 @@ PERMISSIONS: Mapping[str, str] = {
     "manage_clusters": "Add and change clusters and flavors, and have any tenancy looked at again.",
     "manage_teams": "Change any team's name, cost centre, group and owner.",
     "manage_budgets": "Set budgets.",
+    "manage_cost_centres": "Put cost centres on the list of those that teams may spend on, and take them off.",
     "give_back_for_teams": "Give back the GPUs of any team, and let go of what any team holds.",
     "manage_notices": "Set up the channels that are told, and send again what could not be sent.",
     "manage_tiers": "Put a team into another tier, which the policy may treat differently.",
@@ -145,6 +146,10 @@ RULES: Mapping[str, tuple[str, str]] = {
     ),
     "gpus": ("Is the number small enough?", "People decide."),
     "gpu_hours": ("Are the GPU-hours of the whole time few enough?", "People decide."),
+    "cost_centre": (
+        "Does it cost nothing while the team's cost centre is not confirmed?",
+        "People decide. With what the policy granted within the window, up to `unconfirmed_usd` is automatic.",
+    ),
     "money": ("Does it cost little enough in all?", "People decide."),
     "window": (
         "Is it small enough together with what the policy approved for the team in the last days?",
@@ -181,6 +186,7 @@ THRESHOLDS: Mapping[str, str] = {
     "automatic_gpus": "GPUs in one request.",
     "automatic_gpu_hours": "GPU-hours for the whole time.",
     "automatic_usd": "USD for the whole time.",
+    "unconfirmed_usd": "USD within the window that are automatic while a team's cost centre is not confirmed.",
     "automatic_days": "Days from now until the end.",
     "longest_days": "No request ends later than this many days from now, whoever approves.",
     "window_days": "Days that the windows look back.",

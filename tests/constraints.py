@@ -30,6 +30,7 @@ from accounts.models import (
     AccessLoss,
     ApiToken,
     Contact,
+    CostCentre,
     Delegation,
     DirectoryBrake,
     Doubt,
@@ -173,6 +174,12 @@ NAMED: Mapping[str, Attack] = {
     "a_stand_in_ends_after_it_starts": lambda w: add(stand_in(w, until=NOW)),
     "a_stand_in_lasts_90_days_at_most": lambda w: add(stand_in(w, until=NOW + 91 * DAY)),
     "a_known_tier": lambda w: only(w.other_team).update(tier="gold"),
+    "a_cost_centre_is_listed_once": lambda w: CostCentre.objects.bulk_create(
+        CostCentre(code=code, created_at=NOW) for code in ("CC-77", "cc-77")
+    ),
+    "who_confirmed_a_cost_centre_did_so_at_a_moment": lambda w: CostCentre.objects.bulk_create(
+        [CostCentre(code="CC-78", created_at=NOW, confirmed_by=w.scene.priya)]
+    ),
     "team_names_are_unique": lambda w: only(w.other_team).update(name="vISION"),
     "a_team_slug_is_a_dns_label": lambda w: only(w.other_team).update(slug="Speech_team"),
     "a_team_names_a_project_once": lambda w: add(Project(team=w.scene.team, slug="main")),

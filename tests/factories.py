@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from accounts.models import GroupHeld, Membership, Project, RoleHeld, Team, User
+from accounts.models import CostCentre, GroupHeld, Membership, Project, RoleHeld, Team, User
 from accounts.roles import Role
 from allocations.actions import refresh
 from allocations.models import Allocation
@@ -76,8 +76,17 @@ def team(name: str = "", *, by: User | None = None, **fields: Any) -> Team:
         "cost_centre": f"CC-{number}", "created_by": by or person(),
     }  # fmt: skip
     made = Team.objects.create(**(defaults | {"name": name} | fields))
+    cost_centre(made.cost_centre)
     Project.objects.create(team=made, slug="main")
     return made
+
+
+def cost_centre(code: str) -> CostCentre:
+    """One that is confirmed."""
+    now = timezone.now()
+    found, _ = CostCentre.objects.get_or_create(code=code, defaults={"created_at": now, "confirmed_at": now})
+    CostCentre.objects.filter(pk=found.pk).update(confirmed_at=now)
+    return found
 
 
 def cluster(name: str = "", **fields: Any) -> Cluster:

@@ -21,7 +21,17 @@ FIRST = {
         "keep_free_gpus": 0,
         "reversible_minutes": 10,
     },
-    "overrides": [],
+    "overrides": [
+        {
+            "where": {
+                "offerings": ["endpoint", "cluster", "reservation"],
+                "environments": [],
+                "flavors": [],
+                "tiers": [],
+            },
+            "set": {"longest_days": 365},
+        }
+    ],
     "routes": [
         {
             "name": "large",

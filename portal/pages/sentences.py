@@ -22,6 +22,8 @@ SENTENCES: Mapping[str, str] = {
     Kind.DRIFT_REPAIRED: "A change from elsewhere was put right",
     Kind.TEAM_CREATED: "Team created",
     Kind.TEAM_CHANGED: "Team changed",
+    Kind.COST_CENTRE_CONFIRMED: "Cost centre confirmed",
+    Kind.COST_CENTRE_WITHDRAWN: "Cost centre not confirmed any more",
     Kind.BUDGET_SOFT_REACHED: "{percent} % of the budget of {month} set aside",
 }
 

@@ -111,6 +111,7 @@ NUMBERS: dict[str, st.SearchStrategy[Any]] = {
     "automatic_gpus": st.integers(0, 16),
     "automatic_gpu_hours": st.none() | st.integers(0, 20_000),
     "automatic_usd": USD,
+    "unconfirmed_usd": USD,
     "automatic_days": st.integers(0, 60),
     "longest_days": st.integers(60, 120),
     "window_days": st.integers(1, 30),

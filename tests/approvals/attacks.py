@@ -1,6 +1,7 @@
 """An attack on every constraint of requests, decisions and policies, past every action; see tests/constraints.py."""
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from datetime import timedelta
 from typing import Any
 
@@ -105,6 +106,15 @@ def revision_twice(w: Any) -> None:
     )
 
 
+def copy_of(request: Request, **changed: Any) -> Request:
+    """The same ask once more, not saved yet."""
+    made = copy(request)
+    made.pk, made._state.adding = None, True
+    for name, value in changed.items():
+        setattr(made, name, value)
+    return made
+
+
 def rejected_then_approved(w: Any) -> None:
     """What people rejected, granted by a single write."""
     only(w.waiting).update(state="rejected", decided_at=NOW)
@@ -134,8 +144,8 @@ NAMED: Mapping[str, Attack] = {
     "an_offering_ends_in_a_known_way": lambda w: add(setting(when_over="never")),
     "grace_is_a_week_at_most": lambda w: add(setting(grace_hours=169)),
     "a_drain_is_30_days_at_most": lambda w: add(setting(drain_hours=721)),
-    "one_renewal_waits_at_a_time": lambda w: Request.objects.exclude(pk=w.approved.pk).update(
-        renews=w.approved, state="waiting", approved_count=None
+    "one_renewal_waits_at_a_time": lambda w: Request.objects.bulk_create(
+        copy_of(w.waiting, renews=w.approved) for _ in range(2)
     ),
     "a_renewal_is_of_gpus_of_an_earlier_request": lambda w: only(w.waiting).update(renews=w.waiting),
     "an_offering_is_known": lambda w: add(setting(key="lunch")),

@@ -236,3 +236,11 @@ def test_asking_for_fewer_never_makes_an_automatic_ask_a_matter_for_people(
     fewer = replace(asked, count=min(count, asked.count))
     if evaluate(asked, known, policy).outcome is Outcome.AUTOMATIC:
         assert evaluate(fewer, known, policy).outcome is Outcome.AUTOMATIC
+
+
+@pytest.mark.parametrize(
+    ("offering", "possible"), [("endpoint", True), ("reservation", True), ("gpus", False)]
+)
+def test_what_runs_for_a_year_can_be_asked_for_a_year(offering: str, possible: bool) -> None:
+    answer = evaluate(ask(offering=offering, length=360 * DAY), standing(budget={}), Policy())
+    assert ("days" not in [rule.code for rule in answer.rules if rule.blocks]) is possible

@@ -12,7 +12,7 @@ from approvals.document import LEADERSHIP, LEADS, Override, Policy, Route, StepP
 from approvals.policy_diff import Difference, differences
 from approvals.policy_words import THRESHOLDS
 
-USUAL = Policy()
+USUAL = Policy(overrides=())
 DEV = Where(environments=("dev",))
 FOR_DEV = Override(where=DEV, set={"automatic_gpus": 4})
 FOR_TRUSTED = Override(where=Where(tiers=("trusted",)), set={"automatic_gpus": 3})

@@ -209,3 +209,10 @@ def test_the_window_that_counts_is_the_policys(scene: Scene) -> None:
     factories.policy(replace(policy, thresholds=replace(policy.thresholds, window_days=1)), now=NOW)
     granted(scene, 7, days=1)
     assert seats(scene.ask(7, now=NOW + timedelta(hours=23))) == BOTH
+
+
+def test_what_was_asked_after_a_waiting_request_does_not_make_it_larger(scene: Scene) -> None:
+    first = scene.ask(7)
+    scene.ask(7)
+    again = judge(scene.wanted(7), person=scene.ada, now=NOW + HOUR, own=first.reference)
+    assert [step.by for step in again.answer.route] == ["platform_leads"]

@@ -63,7 +63,7 @@ EDGES: Mapping[str, Edge] = {
     ),
     "gpus": Edge(of(2), of(3), "3 GPUs", "automatic up to 2"),
     "gpu_hours": Edge(
-        of(length=10 * DAY), of(length=10 * DAY + 36 * SECOND), "240 GPU-hours", "automatic up to 240",
+        of(length=10 * DAY), of(length=10 * DAY + 36 * SECOND), "240.01 GPU-hours", "automatic up to 240",
         {"automatic_gpu_hours": 240},
     ),
     "money": Edge(
@@ -98,6 +98,12 @@ EDGES: Mapping[str, Edge] = {
     "reversible": Edge(
         of(reversible_minutes=10), of(reversible_minutes=11), "can be undone within 11 minutes",
         "automatic up to 10 minutes"
+    ),
+    "cost_centre": Edge(
+        of(known=standing(unconfirmed_cost_centre="CC-9", recent_team_usd=Decimal(28))),
+        of(known=standing(unconfirmed_cost_centre="CC-9", recent_team_usd=Decimal(29))),
+        "$101 on cost centre CC-9, which is not confirmed",
+        "automatic up to $100 until its owner or a platform lead confirms it", {"unconfirmed_usd": Decimal(100)},
     ),
     "gate": Edge(of(), of(decided_by_people=True, name="GPUs"), "GPUs", "people always decide this"),
 }  # fmt: skip

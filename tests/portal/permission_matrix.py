@@ -45,6 +45,7 @@ MISSING = {
     "flavor": "none",
     "month": "2026-11",
     "key": "nothing",
+    "code": "CC-none",
     "number": "999999",
 }
 
@@ -138,7 +139,7 @@ class Prober:
         elif thing == "own":
             found |= {"pk": str(self.here.flavor.pk), "flavor": self.here.flavor.name}
         if thing == "own":
-            found |= {"name": self.here.cluster.name, "key": "volume"}
+            found |= {"name": self.here.cluster.name, "key": "volume", "code": side.team.cost_centre}
         mine = self.tokens.get(role, "").split("_")
         found["prefix"] = mine[1] if thing == "own" and len(mine) > 1 else side.token.prefix
         return found
@@ -179,6 +180,7 @@ class Prober:
             "api/v1/drift/<int:pk>/ignore/": {
                 "reason": "A course.", "until": (timezone.now() + timedelta(days=1)).isoformat(),
             },
+            "api/v1/cost-centres/": {"code": "CC-NEW"},
             "api/v1/tokens/": {"name": "x", "scope": "read", "days": 1},
             "api/v1/clusters/": {"name": "new", "title": "New", "region": "x", "purpose": "training"},
             "api/v1/flavors/": {

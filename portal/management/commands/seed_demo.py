@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
+from accounts import cost_centre_actions as cost_centres
 from accounts.actions import take_over
 from accounts.directory import graph
 from accounts.models import Team, User
@@ -108,6 +109,9 @@ def _person(oid: str, *roles: str) -> User:
 def _teams() -> None:
     now = timezone.now()
     ada, mallory, priya = _person(ADA), _person(MALLORY), _person(PRIYA, "PlatformLead")
+    # Those of the demo's own teams, and those that its tours use.
+    for code in ("CC-4100", "CC-4200", "CC-4300", "CC-4400"):
+        cost_centres.confirm(code, by=priya, now=now)
     a100, t4 = Flavor.objects.get(name="a100-80gb"), Flavor.objects.get(name="t4-16gb")
     vision = onboard(
         Enrolment(

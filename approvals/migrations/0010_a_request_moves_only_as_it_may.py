@@ -42,6 +42,6 @@ def unguard(apps: Any, schema_editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("approvals", "0008_what_would_make_it_automatic")]
+    dependencies = [("approvals", "0009_people_decide_beyond_the_soft_stage")]
 
     operations = [migrations.RunPython(guard, unguard)]
