@@ -136,13 +136,11 @@ def test_what_cannot_be_a_kind_of_gpu_is_refused(priya: Client, change: dict[str
     "path",
     ["/clusters/new", "/clusters/training/edit", "/clusters/training/flavors/new", "/clusters/training/flavors/a100"],
 )  # fmt: skip
-def test_an_empty_form_is_shown_again_and_remembered(priya: Client, path: str) -> None:
+def test_an_empty_form_is_shown_again_and_changes_nothing(priya: Client, path: str) -> None:
     factories.flavor(factories.cluster("training"), "a100")
     answer = priya.post(path, {})
     assert answer.status_code == 422
     assert "This field is required." in answer.content.decode()
-    fields = Event.objects.latest("seq").details["fields"]
-    assert set(fields.values()) == {"This field is required."}
     assert (Cluster.objects.count(), Flavor.objects.count()) == (1, 1)
 
 
