@@ -212,7 +212,8 @@ def create_token(
 
 def _descend(token: ApiToken, parent: ApiToken, *, now: datetime) -> None:
     """Make a token the child of another; its lock lets nobody revoke that one in between."""
-    current = ApiToken.objects.usable(now).select_for_update(of=("self",)).filter(pk=parent.pk).first()
+    locked = ApiToken.objects.usable(now).select_for_update(of=("self",), no_key=True)
+    current = locked.filter(pk=parent.pk).first()
     if current is None:
         raise NoRight("The token that would make this one is revoked or has expired.", code="token_over")
     if SCOPES.index(token.scope) > SCOPES.index(current.scope):

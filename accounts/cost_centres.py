@@ -47,3 +47,8 @@ class CostCentre(models.Model):
 def is_confirmed(code: str) -> Any:
     """Whether a team's cost centre is confirmed, as a condition; `code` names the column that holds it."""
     return Exists(CostCentre.objects.confirmed().filter(code__iexact=OuterRef(code)).order_by())
+
+
+def unconfirmed(code: str) -> str:
+    """The cost centre of this code when nobody has confirmed it, listed or not; else nothing."""
+    return "" if CostCentre.objects.confirmed().filter(code__iexact=code).exists() else code

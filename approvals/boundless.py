@@ -1,6 +1,7 @@
 """Asks that no policy should let through unseen: which of them this one would. Pure."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from itertools import product
@@ -31,11 +32,19 @@ def boundless(policy: Policy) -> tuple[str, ...]:
             )  # fmt: skip
             answer = evaluate(ask, standing, policy)
             if answer.outcome is Outcome.AUTOMATIC:
-                size = f"{MANY} GPUs for {(ask.until - START).days} days ({usd(answer.usd)})"
+                said = f"{MANY} GPUs for {(ask.until - START).days} days ({usd(answer.usd)}) would be automatic in {{}}"
+                if _is_as_everywhere(ask, policy) and ask.environment in seen.get(f"{said}.", ()):
+                    continue
                 kind = "" if where == Where() else f" ({where_words(where)})"
-                found = seen.setdefault(f"{size} would be automatic in {{}}{kind}.", [])
+                found = seen.setdefault(f"{said}{kind}.", [])
                 found += [ask.environment] if ask.environment not in found else []
     return tuple(said.format(" and ".join(environments)) for said, environments in seen.items())
+
+
+def _is_as_everywhere(ask: Ask, policy: Policy) -> bool:
+    """Whether an exception leaves what is automatic as it is: then what is said of everything says it already."""
+    limits = policy.thresholds_for(ask.offering, ask.environment, ask.flavor, ask.tier)
+    return replace(limits, longest_days=policy.thresholds.longest_days) == policy.thresholds
 
 
 def _asks(where: Where, policy: Policy) -> Iterator[Ask]:

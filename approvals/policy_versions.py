@@ -21,7 +21,7 @@ class PolicyVersion(models.Model):
     why = models.CharField(max_length=200)
     proposed_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
     activated_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
-    shipped = models.BooleanField(default=False)
+    shipped = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         ordering = ["-number"]

@@ -67,6 +67,12 @@ class TeamChangeSerializer(StrictSerializer):
     owner = serializers.UUIDField(required=False, help_text="The object id of a member of the group.")
     tier = Choice(choices=Team.Tier.choices, required=False)
 
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Something is to be different."""
+        if not attrs:
+            raise serializers.ValidationError("Say what is to be different about the team.")
+        return attrs
+
 
 class ClusterEffectSerializer(serializers.Serializer[ClusterEffect]):
     """Objects of a namespace that are written again."""
@@ -180,8 +186,9 @@ class TeamEndpoint(TeamReadEndpoint):
     )
     def preview_change(self, request: Request, slug: str) -> Response:
         """What changing the team would lead to; writes nothing."""
-        team, wanted = self.get_object(), self.body(TeamChangeSerializer)
+        team = self.get_object()
         check_may_change(team, self.caller)
+        wanted = self.body(TeamChangeSerializer)
         return Response(TeamEffectsSerializer(effects(team, self._change(team, wanted))).data)
 
     def _change(self, team: Team, wanted: dict[str, Any]) -> TeamChange:

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.conf import settings
 
+from accounts.cost_centres import unconfirmed
 from accounts.models import Team, User
 from accounts.refusals import Refused
 from accounts.visitors import add_refusal
@@ -125,10 +126,11 @@ def _size(kind: Flavor, gpus: int, days: int, now: datetime) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def judge_start(start: Start, *, environment: str, person: User, now: datetime) -> Judged:
+def judge_start(start: Start, draft: Draft, *, person: User, now: datetime) -> Judged:
     """What the policy says to the first ask of a team that holds nothing and has a fresh budget; writes nothing."""
     version, policy = policy_in_force(now)
-    place = Tenancy(team=Team(), cluster=start.flavor.cluster, environment=environment)
+    environment, cost_centre = draft.values.get("environment", "dev"), draft.values.get("cost_centre", "")
+    place = Tenancy(team=Team(cost_centre=cost_centre), cluster=start.flavor.cluster, environment=environment)
     wanted = Wanted.of_gpus(
         tenancy=place, flavor=start.flavor, gpus=start.gpus, until=start.until, purpose=start.purpose
     )
@@ -140,7 +142,7 @@ def judge_start(start: Start, *, environment: str, person: User, now: datetime) 
     standing = Standing(
         now=now, free_gpus=start.flavor.free, total_gpus=start.flavor.gpus_total,
         recent_person_gpus=given.gpus, recent_person_usd=given.usd, recent_team_usd=Decimal(0),
-        budget=dict.fromkeys(months, money.Left(fresh, fresh)),
+        budget=dict.fromkeys(months, money.Left(fresh, fresh)), unconfirmed_cost_centre=unconfirmed(cost_centre),
     )  # fmt: skip
     return Judged(
         wanted=wanted, person=person, ask=ask, standing=standing, answer=evaluate(ask, standing, policy),
@@ -171,7 +173,7 @@ def answer_to(form: StartForm, draft: Draft, *, person: User, now: datetime) -> 
     start = start_of(form.cleaned_data, now=now)
     if start is None:
         return {"nothing": True}
-    judged = judge_start(start, environment=draft.values.get("environment", "dev"), person=person, now=now)
+    judged = judge_start(start, draft, person=person, now=now)
     hint = hint_of(judged.remedies)
     return {
         "verdict": verdict(answer_of(judged.answer), hint=hint), "until": start.until, "start": start,
@@ -185,10 +187,7 @@ def takes(form: StartForm, draft: Draft, *, person: User, now: datetime) -> bool
     if start is None:
         return True
     try:
-        check_answer(
-            judge_start(start, environment=draft.values["environment"], person=person, now=now).answer,
-            reason=start.reason,
-        )
+        check_answer(judge_start(start, draft, person=person, now=now).answer, reason=start.reason)
     except Refused as refusal:
         add_refusal(form, refusal)
     return not form.errors

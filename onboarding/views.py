@@ -83,11 +83,13 @@ def _start(request: HttpRequest, draft: Draft) -> HttpResponse:
     now = timezone.now()
     sizes = presenting.sizes(cluster, now=now)
     initial = {"size": sizes[1]["value"] if len(sizes) > 2 else "none", **draft.values}
-    form = StartForm(sent(request), initial=initial, cluster=cluster)
+    data = sent(request)
+    form = StartForm(data, initial=initial, cluster=cluster)
     if form.is_valid() and presenting.takes(form, draft, person=visitor(request), now=now):
         values = {name: str(request.POST.get(name, "")) for name in form.fields}
         return _keep(request, draft, "start", values)
-    shown = form if form.is_bound else StartForm(initial, cluster=cluster)
+    # A form of its own: what the policy says against the ask does not take its answer away.
+    shown = StartForm(initial if data is None else data, cluster=cluster)
     return _step(
         request,
         draft,

@@ -181,7 +181,8 @@ def _declared_length(headers: Headers) -> int:
     """The announced length; 0 for none and for one that is no number, since what arrives is counted anyway."""
     for name, value in headers:
         if name.lower() == b"content-length":
-            return int(value) if value.isdigit() else 0
+            # Twenty digits are over any limit; Python refuses to read some thousands of them.
+            return int(value[:20]) if value.isdigit() else 0
     return 0
 
 

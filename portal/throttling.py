@@ -87,7 +87,8 @@ class PageRateMiddleware:
         self, request: HttpRequest, view: object, args: object, kwargs: object
     ) -> HttpResponse | None:
         """Answer 429 with what was typed, ready to be sent again; None lets the view answer."""
-        if not request.user.is_authenticated or UNCOUNTED.match(request.path):
+        # The address first: a probe's answer needs no database, whatever cookie comes with it.
+        if UNCOUNTED.match(request.path) or not request.user.is_authenticated:
             return None
         name = (request.resolver_match.url_name if request.resolver_match else "") or ""
         # A preview is sent while somebody types, and changes nothing.

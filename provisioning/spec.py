@@ -104,10 +104,11 @@ class TenancySpec:
     highest_priority: str = DEFAULT_PRIORITY
 
     def __post_init__(self) -> None:
-        self._check_names()
-        self._check_numbers()
+        # The namespace's name follows from the environment.
         if self.environment not in ENVIRONMENTS or self.stop not in STOPS:
             raise SpecRefused(f"{self.environment!r} and {self.stop!r} are not an environment and a stop.")
+        self._check_names()
+        self._check_numbers()
         if self.highest_priority not in tuple(PRIORITIES):
             raise SpecRefused(f"{self.highest_priority!r} is not a priority.")
         _yes_or_no(self.access, self.dashboards)

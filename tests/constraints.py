@@ -44,7 +44,7 @@ from accounts.models import (
 )
 from allocations.models import Allocation, Budget, UseDay
 from approvals.models import Comment, Request
-from audit.models import Anchor, Event, Head
+from audit.models import Anchor, Event, Head, RefusalCount
 from fleet.models import Cluster, Flavor
 from onboarding.models import Onboarding
 from provisioning.models import Tenancy
@@ -137,6 +137,19 @@ def move_over_another(w: World) -> None:
     Delegation.objects.filter(starts_at=NOW).update(until=NOW + 5 * DAY)
 
 
+def refusals(**fields: Any) -> RefusalCount:
+    """Somebody's one refused call of a day."""
+    usual = {"day": NOW.date(), "actor_id": "x", "actor_name": "x", "status": 403}
+    return RefusalCount(**(usual | fields))
+
+
+def made_by_the_first(**fields: Any) -> int:
+    """The second token, made by the first, which ends at the same moment."""
+    first = ApiToken.objects.get(prefix="a")
+    usual = {"parent": first, "parent_expires_at": first.expires_at}
+    return ApiToken.objects.filter(prefix="b").update(**(usual | fields))
+
+
 def event(**fields: Any) -> Event:
     """An event past the chain."""
     usual = {"seq": 99_999, "at": NOW, "kind": "refused", "actor_kind": "person", "actor_name": "x"}
@@ -149,6 +162,8 @@ NAMED: Mapping[str, Attack] = {
     "events_are_numbered_from_one": lambda w: add(event(seq=0)),
     "there_is_one_head": lambda w: add(Head(id=2)),
     "an_anchor_holds_an_event": lambda w: add(Anchor(day=NOW.date(), seq=0, text="x")),
+    "one_count_per_person_day_and_status": lambda w: add(refusals(), refusals()),
+    "a_refusal_count_counts_something": lambda w: add(refusals(count=0)),
     "one_account_per_person": lambda w: only(w.scene.mallory).update(tid=w.scene.ada.tid, oid=w.scene.ada.oid),
     "a_role_is_held_once": lambda w: add(RoleHeld(user=w.scene.ada, role="data_scientist")),
     "a_known_role_is_held": lambda w: RoleHeld.objects.filter(user=w.scene.ada).update(role="owner"),
@@ -188,6 +203,8 @@ NAMED: Mapping[str, Attack] = {
     "a_known_part": lambda w: Membership.objects.update(part="owner"),
     "a_known_scope": lambda w: ApiToken.objects.update(scope="admin"),
     "a_token_ends_after_it_starts": lambda w: ApiToken.objects.update(expires_at=F("created_at")),
+    "a_token_outlives_no_token_that_made_it": lambda w: made_by_the_first(expires_at=NOW + 10_000 * DAY),
+    "a_token_does_not_make_itself": lambda w: made_by_the_first(parent=F("id")),
     "one_row_per_idempotency_key": lambda w: add(Idempotency(user=w.scene.ada, route="r", key="k", body_hash="x")),
     "a_cluster_name_is_a_dns_label": lambda w: Cluster.objects.update(name="a.b"),
     "borrowing_is_at_most_as_much_again": lambda w: Cluster.objects.update(borrow_percent=101),
@@ -242,6 +259,7 @@ UNIQUE: Mapping[str, Attack] = {
     "accounts.Team.entra_group": lambda w: only(w.other_team).update(entra_group=w.scene.team.entra_group),
     "accounts.ApiToken.prefix": lambda w: ApiToken.objects.filter(prefix="b").update(prefix="a"),
     "accounts.ApiToken.digest": lambda w: ApiToken.objects.filter(prefix="b").update(digest="a"),
+    "accounts.SeatFill.seat": lambda w: add(*(SeatFill(seat="x", words="x") for _ in "ab")),
     "fleet.Cluster.name": lambda w: only(factories.cluster()).update(name=w.scene.flavor.cluster.name),
     "onboarding.Onboarding.team": lambda w: Onboarding.objects.filter(team=w.other_team).update(team=w.scene.team),
     "onboarding.Onboarding.tenancy": lambda w: Onboarding.objects.filter(team=w.other_team).update(
@@ -261,6 +279,8 @@ ALSO: Mapping[str, Attack] = {
     **approvals.ALSO,
     "two stand-ins at one time": lambda w: add(stand_in(w), stand_in(w, starts_at=NOW + DAY)),
     "a stand-in moved over another": move_over_another,
+    "a token made by one that has no end": lambda w: made_by_the_first(parent_expires_at=None),
+    "a token that ends with one that made none": lambda w: made_by_the_first(parent=None),
     "a reason without an end": lambda w: only(w.allocation).update(end_reason="expired"),
     "an event changed": lambda w: Event.objects.filter(seq=1).update(actor_name="somebody else"),
     "all events changed": lambda w: Event.objects.update(details={}),

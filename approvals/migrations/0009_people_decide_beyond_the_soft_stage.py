@@ -39,7 +39,7 @@ class Migration(migrations.Migration):
     operations = [
         # SQLite writes the table anew for a constraint, and its triggers would be lost.
         migrations.RunPython(GUARD.reverse_code, GUARD.code),
-        migrations.AddField("policyversion", "shipped", models.BooleanField(default=False)),
+        migrations.AddField("policyversion", "shipped", models.BooleanField(default=False, db_default=False)),
         migrations.RemoveConstraint("policyversion", NAME),
         migrations.AddConstraint(
             "policyversion", models.CheckConstraint(condition=Q(number=1) | SHIPPED | TWO_PEOPLE, name=NAME)

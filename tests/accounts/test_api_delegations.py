@@ -115,7 +115,7 @@ def test_platform_leads_set_a_tier_and_members_do_not(priya: User) -> None:
     path = f"teams/{team.slug}/"
     answer = Caller(priya).patch(path, {"tier": "restricted"})
     assert (answer.status_code, answer.json()["tier"]) == (200, "restricted")
-    for body, status in (({"tier": "gold"}, 422), ({"tier": "trusted", "name": "X"}, 422), ({}, 422)):
+    for body, status in (({"tier": "gold"}, 422), ({"tier": "trusted", "slug": "x"}, 422), ({}, 422)):
         assert Caller(priya).patch(path, body).status_code == status
     member = Caller(factories.person("Ada", Role.TEAM_LEAD, teams=[team]))
     assert member.patch(path, {"tier": "trusted"}).status_code == 403

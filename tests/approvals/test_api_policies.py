@@ -86,7 +86,10 @@ def test_a_change_says_which_version_it_saw(scene: Scene) -> None:
             {"document": {"thresholds": {"automatic_gpus": "x"}, "routes": 1, "more": 2}},
             ["/document/thresholds/automatic_gpus", "/document/routes", "/document/more"],
         ),
-        ({"document": usual(automatic_gpus=9)}, ["/document/thresholds/window_gpus_team"]),
+        (
+            {"document": usual(automatic_gpus=9)},
+            ["/document/thresholds/window_gpus_team", "/document/overrides/0/set/window_gpus_team"],
+        ),
         ({"document": {"thresholds": {"automatic_gpus": True}}}, ["/document/thresholds/automatic_gpus"]),
         ({"document": {"routes": [{"name": "a\0b", "steps": []}]}}, ["/document/routes/0/name"]),
         ({"document": {"routes": [{"name": "\ud800", "steps": []}]}}, ["/document/routes/0/name"]),
@@ -111,8 +114,8 @@ def test_what_is_no_policy_is_refused_with_a_pointer_to_each_place(
 
 
 def test_a_megabyte_is_not_even_read(scene: Scene) -> None:
-    assert Caller(scene.priya).post(DRAFTS, {"yaml": "a" * 1_000_000}).status_code == 400
-    assert Caller(scene.priya).send("PUT", "policy/yaml/", {"yaml": "a" * 1_000_000}).status_code == 400
+    assert Caller(scene.priya).post(DRAFTS, {"yaml": "a" * 1_000_000}).status_code == 413
+    assert Caller(scene.priya).send("PUT", "policy/yaml/", {"yaml": "a" * 1_000_000}).status_code == 413
 
 
 def test_yaml_goes_out_to_git_and_comes_in_as_a_draft(scene: Scene) -> None:

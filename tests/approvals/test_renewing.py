@@ -87,6 +87,7 @@ def test_not_even_vanished_nodes_end_what_is_renewed(scene: Scene) -> None:
 
 
 def test_the_money_that_is_set_aside_already_counts_for_it(scene: Scene) -> None:
+    factories.policy(replace(WIDE, automatic_beyond_soft_budget=True), now=NOW)
     allocations.set_budget(
         scene.team, month=NOW.date().replace(day=1), limit_usd=Decimal(4 * 24 * 5), by=scene.priya
     )
@@ -207,8 +208,8 @@ def test_one_renewal_waits_at_a_time_whoever_writes(scene: Scene) -> None:
     with pytest.raises(Conflict) as refused, transaction.atomic():
         renew(scene, first)
     assert refused.value.code == "renewal_waits"
-    other = scene.ask(1, now=LATER)
-    Request.objects.filter(pk=other.pk).update(state="waiting", approved_count=None)
+    other = scene.ask(1, days=9, now=LATER)
+    assert other.state == State.WAITING
     with pytest.raises(IntegrityError), transaction.atomic():
         Request.objects.filter(pk=other.pk).update(renews=waiting.renews_id)
     with pytest.raises(IntegrityError), transaction.atomic():

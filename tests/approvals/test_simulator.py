@@ -22,6 +22,7 @@ from approvals.models import Evaluation, PolicyVersion, Request
 from approvals.policy import Ask, Outcome, Standing, evaluate
 from approvals.simulator import AUTOMATIC, IMPOSSIBLE, PEOPLE, Simulation, because, simulate
 from approvals.standing import answer_of, derive, inputs_of, policy_in_force
+from approvals.states import State
 from tests import factories
 from tests.approvals.policies import in_force
 from tests.scene import DAY, NOW, Scene
@@ -87,8 +88,9 @@ def _undone(scene: Scene, gpus: int, *, days: float, kept: bool = False) -> str:
     except Refused:
         return IMPOSSIBLE
     if kept:
+        # Taken back, so that it stands in nobody's line and counts in no window.
+        made.state, made.approved_count, made.decided_at = State.WITHDRAWN, None, NOW
         Request.objects.bulk_create([made])
-        made.state, made.approved_count = "waiting", None
         Evaluation.objects.bulk_create([stored])
     return stored.outcome
 

@@ -131,7 +131,7 @@ def test_a_seat_that_is_lent_no_more_or_not_the_givers_any_more_decides_nothing(
 
 
 def test_the_same_stand_in_decides_while_the_seat_is_lent(scene: Scene) -> None:
-    asked, ben = ask(scene), factories.person("Ben", teams=[scene.team])
+    asked, ben = ask(scene), factories.person("Ben")
     lend(scene.priya, ben)
     assert attempt("api", ben, asked) == ""
     assert Decision.objects.get(request=asked, verdict="approve").seat_of == scene.priya
@@ -160,7 +160,7 @@ def test_the_same_person_votes_once_whatever_the_doors(scene: Scene, first: str,
 
 
 def test_a_stand_in_and_the_giver_are_one_voice(scene: Scene) -> None:
-    asked, ben = ask(scene, 8), factories.person("Ben", teams=[scene.team])
+    asked, ben = ask(scene, 8), factories.person("Ben")
     RoleHeld.objects.create(user=scene.priya, role=Role.ENGINEERING_LEADERSHIP)
     giver = User.objects.get(pk=scene.priya.pk)
     lend(giver, ben)

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from accounts.models import User
+from accounts.models import CostCentre, User
 from onboarding.models import Onboarding
 from sandbox.world import person_id
 from tests import factories
@@ -22,7 +22,8 @@ pytestmark = pytest.mark.usefixtures("directory")
 
 @pytest.fixture
 def ada(transactional_db: None) -> User:
-    """Somebody in a group that has no team, and two clusters."""
+    """Somebody in a group that has no team, two clusters, and a cost centre that its owner has confirmed."""
+    factories.cost_centre("CC-4711")
     training = factories.cluster("training", title="Training East US")
     factories.flavor(training, "a100")
     factories.flavor(training, "h100", product="H100", price_per_gpu_hour="6.98")
@@ -62,6 +63,27 @@ def test_four_steps_lead_to_the_list_of_objects(open_page: Open, ada: User, scri
     expect(page.get_by_role("heading", level=1)).to_have_text("Bringing Genomics on board")
     expect(page.get_by_text(f"0 of {OBJECTS} objects true")).to_be_visible()
     assert Onboarding.objects.get().team.name == "Genomics"
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["with-script", "without-script"])
+def test_on_a_cost_centre_that_is_not_confirmed_people_decide_and_the_wizard_says_so_before(
+    open_page: Open, ada: User, script: bool
+) -> None:
+    CostCentre.objects.update(confirmed_at=None)
+    page = open_page(ada, "/teams/new", script=script)
+    who(page)
+    where(page)
+    start(page)
+    expect(page.get_by_role("alert")).to_contain_text("Why")
+    expect(page.locator("#answer")).to_contain_text("on cost centre CC-4711, which is not confirmed")
+    page.get_by_label("Why").fill("Align the November reads.")
+    page.get_by_role("button", name="Next: review").click()
+    expect(page.get_by_text("Platform leads decide.")).to_be_visible()
+    page.get_by_role("button", name="Bring Genomics on board").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Bringing Genomics on board")
+    asked = Onboarding.objects.get().request
+    assert asked is not None
+    assert (asked.state, asked.reason) == ("waiting", "Align the November reads.")
 
 
 def test_a_group_is_searched_without_script(open_page: Open, ada: User) -> None:

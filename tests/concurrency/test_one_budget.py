@@ -26,6 +26,7 @@ PAID_FOR = 20
 WIDE = Thresholds(
     automatic_gpus=9999, automatic_gpu_hours=None, automatic_usd=Decimal(9_999_999), automatic_days=90,
     window_gpus_team=9999, window_gpus_person=None, window_usd_team=None, window_usd_person=None,
+    automatic_beyond_soft_budget=True,
 )  # fmt: skip
 
 

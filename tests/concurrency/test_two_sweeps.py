@@ -11,6 +11,7 @@ from accounts.roles import Role
 from approvals import clockwork, free_again
 from approvals.actions import submit
 from approvals.decisions import approve, reject
+from approvals.document import LEADS, Policy, Route
 from approvals.models import Request
 from audit.models import Event
 from fleet.models import Flavor
@@ -57,6 +58,9 @@ def test_sweeps_at_once_remind_pass_on_and_offer_once(scene: Scene) -> None:
 
 def test_a_vote_and_a_sweep_do_not_wait_for_each_other_forever(scene: Scene) -> None:
     now = timezone.now()
+    # One vote decides each, however much the team asks for together.
+    one_step = Policy(routes=(Route(name="all", steps=(LEADS,)),))
+    factories.policy(one_step, now=now - timedelta(days=4))
     requests = [
         factories.request(
             scene.ada, scene.tenancy, scene.flavor, gpus=3, days=20, now=now - timedelta(days=3)

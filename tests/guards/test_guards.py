@@ -31,8 +31,6 @@ GUARDS = [
           A + "test_a_stranger_cannot_ask_for_a_team"),
     Guard("approvals.actions:withdraw", "if request.requester_id != by.pk:", "if False:",
           A + "test_nobody_else_withdraws_and_nothing_decided_is_withdrawn"),
-    Guard("approvals.actions:close", "if request.state != State.WAITING:", "if False:",
-          A + "test_nobody_else_withdraws_and_nothing_decided_is_withdrawn"),
     Guard("allocations.actions:give_back", "if not 1 <= amount <= held:", "if False:",
           "tests.allocations.test_actions:test_nobody_gives_back_what_is_not_held", {"gpus": 0}),
     Guard("allocations.actions:give_back", "if allocation.team_id not in by.team_ids", "if False",

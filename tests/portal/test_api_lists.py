@@ -8,7 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from approvals.models import Request
+from approvals.models import Evaluation, Request
 from fleet.models import Flavor
 from tests import factories
 from tests.calling import Caller
@@ -32,13 +32,22 @@ def fill(here: World, rows: int) -> None:
     """More of everything."""
     old = Request.objects.get(pk=here.own.waiting.pk)
     now = timezone.now()
-    Request.objects.bulk_create(
+    made = Request.objects.bulk_create(
         Request(
             team=old.team, tenancy=old.tenancy, requester=here.own.asker, spec=old.spec, offering=old.offering,
             flavor=old.flavor, count=1, gpus=1, until=old.until, purpose="training", usd=1, created_at=now,
             updated_at=now, lapses_at=old.lapses_at,
         )
         for _ in range(rows)
+    )  # fmt: skip
+    # Nothing waits that the policy never answered.
+    answer = Evaluation.objects.filter(request=old).latest("id")
+    Evaluation.objects.bulk_create(
+        Evaluation(
+            request=row, policy=answer.policy, content_version=row.content_version, at=now, outcome=answer.outcome,
+            answer=answer.answer, remedies=answer.remedies, inputs=answer.inputs, input_hash=answer.input_hash,
+        )
+        for row in made
     )  # fmt: skip
     for number in range(rows):
         cluster = factories.cluster()

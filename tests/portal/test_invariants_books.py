@@ -163,7 +163,9 @@ PLANTED: dict[str, tuple[str, str, Callable[[], object]]] = {
     ),
     "a state that no event leads to": (
         "I6", "It is rejected; its events say approved",
-        lambda: Request.objects.filter(pk=by_people().pk).update(state="rejected", approved_count=None),
+        lambda: plain(
+            f"UPDATE approvals_request SET state = 'rejected', approved_count = NULL WHERE id = {by_people().pk}"
+        ),
     ),
     "a request that should have lapsed": (
         "I6", "still waits", lambda: Request.objects.filter(gpus=3).update(lapses_at=NOW)

@@ -52,6 +52,7 @@ def _one_transaction(db: None, settings: Settings) -> Any:
         signal.connect(close_old_connections)
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.usefixtures("_one_transaction")
 @pytest.mark.parametrize(
     ("role", "mode"),

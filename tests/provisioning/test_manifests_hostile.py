@@ -144,6 +144,7 @@ def test_whatever_may_be_wanted_stays_in_its_space_and_below_its_ceiling(spec: T
 @example("cohort", "a\nb")
 @example("weight", True)
 @example("tenancy", "7")
+@example("environment", 1)
 def test_a_stored_field_that_is_anything_is_refused_or_harmless(field: str, value: Any) -> None:
     try:
         spec = TenancySpec.from_json(SAMPLE.to_json() | {field: value})

@@ -179,7 +179,15 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str, float, float]] = {
         {"status": 500, "body": WEBHOOK_DOWN}, "WillTryAgain", "failed calling webhook", 1.4, 2.6
     ),
     "hanging": ({"hang": 0.6}, "WillTryAgain", "timed out", 1.4, 2.6),
-    "cut": ({"method": "PATCH", "drop_after": 5}, "WillTryAgain", "", 1.4, 2.6),
+    "cut": (
+        {"where": "namespaces/kube-system$", "drop_after": 5},
+        "WillTryAgain", "GET /api/v1/namespaces/kube-system", 1.4, 2.6,
+    ),
+    # A write is cut, and so is each look at what it left; that the namespace is not there yet cannot be cut.
+    "cut for long": (
+        {"where": "namespaces/qm-[^/]+$", "drop_after": 5, "times": 2 + MOST_TRIES},
+        "WillTryAgain", "GET /api/v1/namespaces/qm-", 1.4, 2.6,
+    ),
     "no JSON": ({"status": 502, "body": "<html>Bad gateway</html>"}, "WillTryAgain", "Bad gateway", 1.4, 2.6),
 }  # fmt: skip
 
@@ -190,7 +198,7 @@ def test_a_failure_is_said_and_tried_again_in_its_time(
 ) -> None:
     fault, reason, words, soonest, latest = FAULTS[name]
     monkeypatch.setattr(connector, "TIMEOUT", (1.0, 0.3))
-    place.kubernetes.fail(times=MOST_TRIES, **fault)
+    place.kubernetes.fail(**{"times": MOST_TRIES, **fault})
     assert place.reconcile() == 0
     row = place.row
     wait = (row.next_look_at - place.time).total_seconds()
@@ -224,7 +232,20 @@ def test_kueue_being_down_holds_up_the_rest_and_costs_no_write_twice(place: Plac
 
 def test_a_write_whose_answer_was_lost_is_found_done(place: Place) -> None:
     place.kubernetes.fail("resourcequotas", "PATCH", drop_after=10, times=1)
+    assert place.reconcile() == ALL
+    assert (missing(place), place.kubernetes.writes) == ([], ALL)
+    assert place.row.is_settled
+    assert not place.kubernetes.cluster.faults.waiting
+    place.later(seconds=5)
+    assert (place.reconcile(), place.kubernetes.writes) == (0, ALL)
+
+
+def test_a_write_that_nobody_could_look_at_is_found_done_by_the_next_pass(place: Place) -> None:
+    place.kubernetes.fail("resourcequotas", "PATCH", drop_after=10, times=1)
+    place.kubernetes.fail("resourcequotas/[^/]+$", "GET", drop_after=10, times=MOST_TRIES)
     assert place.reconcile() == 1
+    assert (place.row.is_settled, place.row.ready["reason"]) == (False, "WillTryAgain")
+    assert not place.kubernetes.cluster.faults.waiting
     place.later(seconds=5)
     assert place.reconcile() == ALL - 2
     assert (missing(place), place.kubernetes.writes) == ([], ALL)

@@ -96,6 +96,8 @@ class Postgres(Server):
             program("pg_dump"),
             "--schema=public",
             "--no-owner",
+            # Logins belong to a server: the other has none of those that something was granted to.
+            "--no-privileges",
             "--clean",
             "--if-exists",
             "--dbname",
