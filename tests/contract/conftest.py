@@ -22,6 +22,8 @@ DEPLOY = Path(__file__).parents[2] / "deploy" / "kubernetes"
 TOKENS = {
     "admin": Identity("admin", ("system:masters",)),
     "quartermaster": Identity("quartermaster"),
+    # Whom no admission policy of deploy/kubernetes is about, so that RBAC alone answers.
+    "binder": Identity("binder"),
     "member": Identity("member@example.com", ("00000000-0000-4000-9000-000000000001",)),
 }
 

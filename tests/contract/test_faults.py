@@ -143,10 +143,10 @@ def test_a_provisioner_may_bind_only_what_it_was_told(
         "kind": "ClusterRoleBinding",
         "metadata": {"name": namespace},
         "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": namespace},
-        "subjects": [{"kind": "User", "apiGroup": RBAC, "name": "quartermaster"}],
+        "subjects": [{"kind": "User", "apiGroup": RBAC, "name": "binder"}],
     }
     admin.apply(bound)
-    provisioner = Cluster.from_kubeconfig(sandbox.config("quartermaster"))
+    provisioner = Cluster.from_kubeconfig(sandbox.config("binder"))
     members = {**bound, "kind": "RoleBinding", "metadata": {"name": "members", "namespace": namespace}}
     view = {**members, "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "view"}}
     assert provisioner.apply(view)["roleRef"]["name"] == "view"

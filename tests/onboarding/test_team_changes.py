@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 
 from accounts.actions import hold_groups
+from accounts.cost_centres import CostCentre
 from accounts.models import Team
 from accounts.refusals import BadInput, Conflict, NoRight
 from audit.models import Event
@@ -42,6 +43,11 @@ def test_another_cost_centre_reaches_every_namespace(lead: Scene) -> None:
     for tenancy in (lead.tenancy, second):
         assert settled(tenancy).desired.cost_centre == "CC-9000"
     assert settled(lead.tenancy).generation == before + 1
+
+
+def test_another_cost_centre_is_listed_so_that_somebody_can_confirm_it(lead: Scene) -> None:
+    change_team(lead.team, TeamChange(cost_centre="CC-9000"), by=lead.ada, now=NOW)
+    assert CostCentre.objects.get(code="CC-9000").confirmed_at is None
 
 
 def test_what_follows_is_said_before_and_writes_nothing(lead: Scene) -> None:
