@@ -223,8 +223,13 @@ def _hint(wanted: Wanted, judged: Judged) -> Part | None:
         return hint
     if wanted.flavor is None or wanted.offering.key != "gpus":
         fewer = wanted.spec.fewer(nearest.count)
-        link = offering_link(wanted.offering.key, team=wanted.team.slug, spec=fewer, until=nearest.until,
-                             namespace=wanted.namespace)  # fmt: skip
+        link = offering_link(
+            wanted.offering.key,
+            team=wanted.team.slug,
+            spec=fewer,
+            until=nearest.until,
+            namespace=wanted.namespace,
+        )
         return {**hint, "label": "Use that", "href": link}
     link = ask_link(
         team=wanted.team.slug, flavor=wanted.flavor, count=nearest.count, until=nearest.until, purpose=wanted.purpose,

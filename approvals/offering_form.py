@@ -129,8 +129,14 @@ class OfferingForm(StrictForm):
         team = self._team(said["team"])
         assert team is not None  # noqa: S101 - it is among the choices
         spec = {name: said[name] for name in self.asked}
-        return resolve(self.offering.key, spec, team=team, until=said["until"], reason=said.get("reason", ""),
-                       namespace=said.get("namespace", ""))  # fmt: skip
+        return resolve(
+            self.offering.key,
+            spec,
+            team=team,
+            until=said["until"],
+            reason=said.get("reason", ""),
+            namespace=said.get("namespace", ""),
+        )
 
 
 def starts(form: Mapping[str, str], offering: Offering, teams: Sequence[Team], setting: OfferingSetting, *,
