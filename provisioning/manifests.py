@@ -35,6 +35,7 @@ def tenancy_objects(spec: TenancySpec) -> list[Manifest]:
         limits.priority_quota(spec),
         limits.limit_range(spec),
         rights.job_account(spec),
+        rights.default_account(spec),
         rights.team_binding(spec),
         *network.policies(spec),
         limits.datasets(spec),

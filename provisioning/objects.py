@@ -10,6 +10,8 @@ DOMAIN = "quartermaster.io"
 MANAGED_BY = {"app.kubernetes.io/managed-by": "quartermaster"}
 TENANCY_LABEL = f"{DOMAIN}/tenancy"
 INSTALLATION_LABEL = f"{DOMAIN}/installation"
+# Kubernetes makes an account of this name in every namespace, a moment after the namespace itself.
+DEFAULT_ACCOUNT = "default"
 # Flux and Argo CD delete what is no longer in their repository: never this, with everything that is in it.
 PRUNE_GUARDS = {
     "kustomize.toolkit.fluxcd.io/prune": "disabled",

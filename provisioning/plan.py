@@ -7,7 +7,14 @@ from enum import StrEnum
 from typing import Any
 
 from provisioning.defaults import Filled, added, additions, below, filled_in, in_items
-from provisioning.objects import INSTALLATION_LABEL, MANAGED_BY, TENANCY_LABEL, Manifest
+from provisioning.objects import (
+    DEFAULT_ACCOUNT,
+    DOMAIN,
+    INSTALLATION_LABEL,
+    MANAGED_BY,
+    TENANCY_LABEL,
+    Manifest,
+)
 
 FIELD_MANAGER = "quartermaster"
 NEVER_PRUNED = frozenset({"Namespace", "PersistentVolumeClaim"})
@@ -77,10 +84,24 @@ def is_ours(live: Mapping[str, Any]) -> bool:
     return all(marks.get(label) == value for label, value in MANAGED_BY.items())
 
 
+def is_nobodys(live: Mapping[str, Any]) -> bool:
+    """Whether it is the one object that Kubernetes makes unasked, and nobody has put a mark on: it may be adopted.
+
+    Its controller makes it anew whenever it is missing, before or after the portal comes by; an apply settles either.
+    """
+    metadata = live.get("metadata", {})
+    if (live.get("kind"), metadata.get("name")) != ("ServiceAccount", DEFAULT_ACCOUNT):
+        return False
+    marks = metadata.get("labels") or {}
+    return not any(name in MANAGED_BY or name.startswith(f"{DOMAIN}/") for name in marks)
+
+
 def _step(manifest: Manifest, live: Manifest | None) -> Step:
     key = Key.of(manifest)
     if live is None:
         return Step(Verb.CREATE, key, manifest, "is missing")
+    if is_nobodys(live):
+        return Step(Verb.UPDATE, key, manifest, "was made by Kubernetes and is not marked as ours yet")
     if not is_ours(live) or _is_anothers(live, manifest):
         return Step(
             Verb.FOREIGN, key, manifest, f"{key.kind} {key.name} exists and is not ours; it was not touched."

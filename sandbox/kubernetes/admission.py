@@ -8,7 +8,7 @@ from sandbox.kubernetes import job_webhook, limitrange, ownership, quota, scopes
 from sandbox.kubernetes.calls import Target
 from sandbox.kubernetes.clock import timestamp
 from sandbox.kubernetes.defaults import apply_defaults
-from sandbox.kubernetes.defaults_pods import admit_pod, qos_class
+from sandbox.kubernetes.defaults_pods import DEFAULT_ACCOUNT, admit_pod, qos_class
 from sandbox.kubernetes.identity import Identity
 from sandbox.kubernetes.kinds import RBAC_GROUP, Kind, builtin
 from sandbox.kubernetes.ownership import Writer
@@ -21,6 +21,7 @@ from sandbox.kubernetes.store import Obj, Store
 NAMESPACES = builtin("v1", "Namespace")
 QUOTAS = builtin("v1", "ResourceQuota")
 _LIMIT_RANGES = builtin("v1", "LimitRange")
+_ACCOUNTS = builtin("v1", "ServiceAccount")
 _PRIORITY_CLASSES = builtin("scheduling.k8s.io/v1", "PriorityClass")
 _BINDINGS = frozenset({"RoleBinding", "ClusterRoleBinding"})
 
@@ -62,11 +63,22 @@ class Admission:
         """A new pod with the defaults of its namespace's LimitRanges and its token; may change the object in place."""
         if kind.kind == "Pod":
             limitrange.fill_in(obj, self._ranges(obj))
+            account = self._account(kind, obj)
             value, preemption = self._priority(kind, obj)
             volume = f"kube-api-access-{secrets.token_hex(3)[:5]}"
-            admit_pod(obj, token_volume=volume, priority=value, preemption=preemption)
+            admit_pod(obj, account, token_volume=volume, priority=value, preemption=preemption)
             obj["status"] = {**obj["status"], "qosClass": qos_class(obj["spec"])}
         return obj
+
+    def _account(self, kind: Kind, obj: Obj) -> Obj:
+        """The account that a pod runs as; 403 when it is not there."""
+        namespace = obj["metadata"]["namespace"]
+        name = obj["spec"].get("serviceAccountName") or DEFAULT_ACCOUNT
+        found = self._store.get(_ACCOUNTS, namespace, name)
+        if found is None:
+            text = f'error looking up service account {namespace}/{name}: serviceaccount "{name}" not found'
+            raise status.forbidden(kind, obj["metadata"].get("name", ""), text)
+        return found
 
     def _priority(self, kind: Kind, obj: dict[str, Any]) -> tuple[int, str]:
         """Value and preemption policy of a pod's class, or of the default one; 403 when it is not there."""

@@ -33,6 +33,10 @@ _CA_NOTE = (
 )
 
 
+# What the controllers make in every namespace.
+_FURNITURE = frozenset({"default", "kube-root-ca.crt"})
+
+NAMESPACE = builtin("v1", "Namespace")
 SERVICE_ACCOUNT = builtin("v1", "ServiceAccount")
 CONFIG_MAP = builtin("v1", "ConfigMap")
 CLAIM = builtin("v1", "PersistentVolumeClaim")
@@ -108,6 +112,8 @@ class Controllers:
                 self._namespace(change, obj)
             case ("", "persistentvolumeclaims") if not change.removed:
                 self._release_claim(obj)
+            case ("", "serviceaccounts" | "configmaps") if change.removed and change.key[1] in _FURNITURE:
+                self._furnish_again(change.key[0])
         self._quotas.react(change)
         if change.resource[0] == KUEUE_GROUP:
             self._queues.react(change)
@@ -137,6 +143,12 @@ class Controllers:
         self.born(
             CONFIG_MAP, namespace, "kube-root-ca.crt", {"metadata": metadata, "data": {"ca.crt": self._ca}}
         )
+
+    def _furnish_again(self, namespace: str) -> None:
+        """What every namespace has comes back when somebody deletes it, but for a namespace that goes."""
+        found = self._store.get(NAMESPACE, "", namespace)
+        if found is not None and "deletionTimestamp" not in found["metadata"]:
+            self._furnish(namespace)
 
     def born(self, kind: Kind, namespace: str, name: str, obj: Mapping[str, Any]) -> None:
         """Create an object as the controller manager would."""

@@ -1,10 +1,12 @@
 """What the API server fills in for pods, pod templates and jobs."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from sandbox.kubernetes.causes import items, part
 from sandbox.kubernetes.quantities import is_zero
 
+DEFAULT_ACCOUNT = "default"
 GRACE_SECONDS = 30
 FILE_MODE = 0o644
 TOLERATION_SECONDS = 300
@@ -123,14 +125,22 @@ def qos_class(spec: dict[str, Any]) -> str:
 
 
 def admit_pod(
-    obj: dict[str, Any], *, token_volume: str, priority: int = 0, preemption: str = "PreemptLowerPriority"
+    obj: dict[str, Any],
+    account: Mapping[str, Any],
+    *,
+    token_volume: str,
+    priority: int = 0,
+    preemption: str = "PreemptLowerPriority",
 ) -> None:
     """Do in place what admission adds to a new Pod after its LimitRanges: account, token, tolerations, priority."""
     spec = obj["spec"]
-    account = spec.get("serviceAccountName") or "default"
-    spec["serviceAccountName"] = spec["serviceAccount"] = account
-    if spec.get("automountServiceAccountToken") is not False:
+    spec["serviceAccountName"] = spec["serviceAccount"] = account["metadata"]["name"]
+    # The pod has the last word on the token, then its account; without either it is mounted.
+    asked = spec.get("automountServiceAccountToken", account.get("automountServiceAccountToken"))
+    if asked is not False:
         _mount_token(spec, token_volume)
+    if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
+        spec["imagePullSecrets"] = [dict(secret) for secret in account["imagePullSecrets"]]
     tolerated = {one.get("key") for one in items(spec, "tolerations")}
     added = [
         {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": TOLERATION_SECONDS}

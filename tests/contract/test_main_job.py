@@ -31,6 +31,7 @@ from tests.contract import live
 from tests.contract.raw import Raw, eventually
 
 NAMESPACE, QUOTA, POD = ("v1", "Namespace"), ("v1", "ResourceQuota"), ("v1", "Pod")
+ACCOUNT = ("v1", "ServiceAccount")
 JOB = ("batch/v1", "Job")
 KUEUE, GPU = "kueue.x-k8s.io/v1beta2", "nvidia.com/gpu"
 QUEUE, LOCAL_QUEUE, WORKLOAD = (KUEUE, "ClusterQueue"), (KUEUE, "LocalQueue"), (KUEUE, "Workload")
@@ -271,6 +272,52 @@ def test_no_priority_of_a_member_comes_before_what_others_were_granted(team: Tea
         status, made = member.send("POST", f"/api/v1/namespaces/{namespace}/pods", pod(name, name))
         assert status == 201, made
         assert made["spec"]["preemptionPolicy"] == "Never"
+
+
+@pytest.mark.parametrize(
+    ("account", "asks", "gets"),
+    [
+        ({}, {}, False),
+        ({}, {"automountServiceAccountToken": True}, True),
+        ({"serviceAccountName": "workload"}, {}, False),
+        ({"serviceAccountName": "workload"}, {"automountServiceAccountToken": True}, True),
+    ],
+    ids=["no account", "no account, asks", "workload", "workload, asks"],
+)
+def test_a_members_job_gets_a_token_when_it_asks_for_one_and_never_else(
+    team: Team, member: Raw, account: dict[str, Any], asks: dict[str, Any], gets: bool
+) -> None:
+    take_jobs(team)
+    namespace = team.tenancy.namespace
+    wanted = job(namespace, "token", gpus=0)
+    spec = wanted["spec"]["template"]["spec"]
+    del spec["automountServiceAccountToken"]
+    spec |= account | asks
+    status, made = member.send("POST", f"/apis/batch/v1/namespaces/{namespace}/jobs", wanted)
+    assert status == 201, made
+    eventually(lambda: bool(team.admin.list(POD, namespace, label_selector="job-name=token")))
+    [found] = team.admin.list(POD, namespace, label_selector="job-name=token")
+    assert found["spec"]["serviceAccountName"] == account.get("serviceAccountName", "default")
+    mounted = [
+        source for volume in found["spec"].get("volumes", []) for source in volume["projected"]["sources"]
+    ]
+    assert any("serviceAccountToken" in source for source in mounted) is gets
+
+
+def test_the_account_that_kubernetes_makes_is_adopted_again_when_it_was_made_anew(team: Team) -> None:
+    team.become_true()
+    namespace, made = team.tenancy.namespace, team.admin.get(ACCOUNT, "default", team.tenancy.namespace) or {}
+    assert is_ours(made)
+    team.admin.delete(ACCOUNT, "default", namespace)
+
+    def is_another() -> bool:
+        found = team.admin.get(ACCOUNT, "default", namespace)
+        return found is not None and found["metadata"]["uid"] != made["metadata"]["uid"]
+
+    eventually(is_another)
+    assert team.pass_over() == 1
+    assert team.missing() == []
+    assert team.pass_over() == 0
 
 
 def test_a_job_of_a_closed_priority_gets_no_pod_until_a_lead_opens_it(team: Team) -> None:

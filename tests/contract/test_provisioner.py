@@ -8,6 +8,7 @@ import pytest
 from connectors.errors import PermanentError
 from connectors.kubernetes import Cluster, Ref
 from provisioning.manifests import KUEUE
+from tests.contract.raw import eventually
 
 OURS = {"app.kubernetes.io/managed-by": "quartermaster"}
 NAMESPACE: Ref = ("v1", "Namespace")
@@ -71,6 +72,27 @@ def test_it_binds_and_limits_nobody_outside_of_teams_namespaces(provisioner: Clu
     ):
         said = refused(lambda manifest=manifest: provisioner.apply(manifest, dry_run=True))
         assert "into teams' namespaces alone" in said
+
+
+def test_it_adopts_the_account_that_kubernetes_makes_and_no_other(
+    admin: Cluster, provisioner: Cluster, prefix: str
+) -> None:
+    # Namespaces of the portal's begin like this, and the run's own prefix does, too.
+    assert prefix.startswith("qm-")
+    admin.apply(marked(NAMESPACE, prefix, labels=OURS | {"quartermaster.io/tenancy": "1"}))
+    account: Ref = ("v1", "ServiceAccount")
+    try:
+        eventually(lambda: admin.get(account, "default", prefix) is not None)
+        assert provisioner.apply(marked(account, "default", namespace=prefix))["metadata"]["labels"] == OURS
+        admin.create({"apiVersion": "v1", "kind": "ServiceAccount",
+                      "metadata": {"name": "workload", "namespace": prefix}})  # fmt: skip
+        said = refused(lambda: provisioner.apply(marked(account, "workload", namespace=prefix)))
+        assert "writes only objects with the label" in said
+        helm = {"app.kubernetes.io/managed-by": "Helm"}
+        admin.merge(account, "default", prefix, {"metadata": {"labels": helm}})
+        refused(lambda: provisioner.apply(marked(account, "default", namespace=prefix)))
+    finally:
+        admin.delete(NAMESPACE, prefix)
 
 
 def test_it_reads_the_dashboards_it_makes_and_no_other_config_map(provisioner: Cluster) -> None:

@@ -130,6 +130,12 @@ ALL: list[Manifest] = [
         "automountServiceAccountToken": False,
     },
     {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": "default", **OWN},
+        "automountServiceAccountToken": False,
+    },
+    {
         "apiVersion": f"{RBAC}/v1",
         "kind": "RoleBinding",
         "metadata": {"name": "team-users", **OWN},

@@ -18,6 +18,8 @@ FEW = settings(max_examples=15)
 DESIRED = tenancy_objects(SAMPLE)
 QUOTA = next(manifest for manifest in DESIRED if manifest["kind"] == "ResourceQuota")
 QUEUE = next(manifest for manifest in DESIRED if manifest["kind"] == "ClusterQueue")
+DEFAULT = next(manifest for manifest in DESIRED if manifest["metadata"]["name"] == "default"
+               and manifest["kind"] == "ServiceAccount")  # fmt: skip
 APPLY = "application/apply-patch+yaml"
 
 
@@ -107,9 +109,23 @@ def test_what_is_not_ours_is_named_and_never_touched(marks: dict[str, str] | Non
     live = on_cluster()
     for found in live.values():
         found["metadata"] |= {"labels": marks}
-    steps = plan(DESIRED, live)
+    steps = [step for step in plan(DESIRED, live) if step.key != Key.of(DEFAULT) or marks]
     assert {step.verb for step in steps} == {Verb.FOREIGN}
     assert steps[0].why == f"Namespace {SAMPLE.namespace} exists and is not ours; it was not touched."
+
+
+@pytest.mark.parametrize("marks", [None, {}, {"example.com/reviewed": "yes"}])
+def test_the_account_that_kubernetes_makes_itself_is_adopted(marks: dict[str, str] | None) -> None:
+    live = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "labels": marks}}
+    [step] = plan([DEFAULT], {Key.of(DEFAULT): live})
+    assert (step.verb, step.manifest) == (Verb.UPDATE, DEFAULT)
+    assert step.why == "was made by Kubernetes and is not marked as ours yet"
+
+
+def test_no_other_account_without_a_mark_is_adopted() -> None:
+    [wanted] = [one for one in DESIRED if one["metadata"]["name"] == "workload"]
+    live = {**wanted, "metadata": {"name": "workload", "namespace": SAMPLE.namespace}}
+    assert [step.verb for step in plan([wanted], {Key.of(wanted): live})] == [Verb.FOREIGN]
 
 
 def test_what_is_being_deleted_is_waited_for() -> None:

@@ -44,6 +44,8 @@ def place_of(manifest: Manifest) -> tuple[Ref, str, str | None]:
 
 def test_it_makes_and_changes_every_object_it_renders(portal: Cluster) -> None:
     put(portal, [*FLEET, *TENANCY])
+    account = portal.get(("v1", "ServiceAccount"), "default", WHOLE.namespace) or {}
+    assert account["automountServiceAccountToken"] is False
     put(portal, tenancy_objects(sample(weight=3)))
     assert all(portal.get(*place_of(manifest)) for manifest in [*FLEET, *TENANCY])
     for manifest in TENANCY:
@@ -96,7 +98,7 @@ def test_it_updates_nothing_whole_and_deletes_no_collection(portal: Cluster) -> 
 @pytest.mark.parametrize(
     ("ref", "name"),
     [
-        (("v1", "ConfigMap"), "coredns"), (("v1", "ResourceQuota"), "theirs"), (("v1", "ServiceAccount"), "default"),
+        (("v1", "ConfigMap"), "coredns"), (("v1", "ResourceQuota"), "theirs"), (("v1", "ServiceAccount"), "builder"),
         (("networking.k8s.io/v1", "NetworkPolicy"), "theirs"), ((RBAC, "RoleBinding"), "system:controller:x"),
         (("scheduling.k8s.io/v1", "PriorityClass"), "system-cluster-critical"), (("v1", "LimitRange"), "theirs"),
     ],

@@ -53,7 +53,7 @@ def test_it_stores_a_new_object_as_the_server_did(kind: Kind, step: Step) -> Non
     ours = apply_defaults(kind, step["request"]["body"], uid=uid)
     if kind.kind == "Pod":
         fill_in(ours, limit_ranges(step))
-        admit_pod(ours, token_volume=answer["spec"]["volumes"][-1]["name"])
+        admit_pod(ours, {"metadata": {"name": "default"}}, token_volume=answer["spec"]["volumes"][-1]["name"])
     assert plain(ours) == plain(answer)
 
 

@@ -186,3 +186,22 @@ def test_what_ran_runs_on_after_a_restart(world: World) -> None:
     world.pass_time(31)
     assert world.get_job("vision", "train")["status"]["succeeded"] == 1
     assert world.running() == ["next", "train"]
+
+
+def test_a_job_that_names_an_account_that_is_not_there_gets_no_pod_and_an_event_says_why(
+    world: World,
+) -> None:
+    world.send("POST", "/api/v1/namespaces", {"metadata": {"name": "free"}})
+    world.job("free", "stranger", queue="", gpus=0, pod={"serviceAccountName": "nobody"})
+    assert world.pods("free") == []
+    said = [event["message"] for event in world.send("GET", "/api/v1/namespaces/free/events")["items"]]
+    refused = 'forbidden: error looking up service account free/nobody: serviceaccount "nobody" not found'
+    assert any(message.endswith(refused) for message in said)
+
+
+def test_pull_secrets_of_an_account_are_given_to_pods_that_bring_none(world: World) -> None:
+    world.send("POST", "/api/v1/namespaces", {"metadata": {"name": "free"}})
+    where = "/api/v1/namespaces/free/serviceaccounts/default"
+    world.send("PATCH", where, {"imagePullSecrets": [{"name": "registry"}]})
+    world.job("free", "plain", queue="", gpus=0)
+    assert [pod["spec"]["imagePullSecrets"] for pod in world.pods("free")] == [[{"name": "registry"}]]
