@@ -101,4 +101,5 @@ class Kind(models.TextChoices):
     CLUSTER_BRAKED = "cluster.braked", "stopped repairing a cluster"
     CLUSTER_RELEASED = "cluster.released", "let the repairs of a cluster go on"
     INVARIANTS_BROKEN = "invariants.broken", "found promises that do not hold"
+    AUDIT_EXPORTED = "audit.exported", "exported events of the audit log"
     REFUSED = "refused", "was refused"

@@ -5,14 +5,13 @@ import io
 from datetime import datetime
 from typing import Any
 
+from accounts.spreadsheets import safe_cell
 from allocations.models import Allocation
 from audit.models import Event
 from onboarding.leaving_model import Departure
 
 MOST_EVENTS = 1000
 COLUMNS = ("what", "where", "name", "detail", "from", "until")
-# A spreadsheet runs what begins like this.
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def export(departure: Departure, *, now: datetime) -> dict[str, Any]:
@@ -55,7 +54,7 @@ def as_csv(found: dict[str, Any]) -> str:
     writer = csv.writer(out)
     writer.writerow(COLUMNS)
     for row in _rows(found):
-        writer.writerow([_safe(str(value)) for value in row])
+        writer.writerow([safe_cell(value) for value in row])
     return out.getvalue()
 
 
@@ -68,7 +67,3 @@ def _rows(found: dict[str, Any]) -> list[tuple[str, ...]]:
     ]
     events = [("event", "", e["who"], e["what"], e["at"], "") for e in found["history"]]
     return [*claims, *members, *held, *events]
-
-
-def _safe(value: str) -> str:
-    return f"'{value}" if value.startswith(FORMULA) else value

@@ -34,6 +34,7 @@ class EventSerializer(serializers.Serializer[Event]):
     subject_id = serializers.CharField()
     details = serializers.DictField()
     request_id = serializers.CharField()
+    previous = serializers.CharField(help_text="The hash of the event before; 64 zeros for the first.")
     hash = serializers.CharField()
 
 
@@ -85,6 +86,7 @@ class EventEndpoint(Endpoint):
     queryset = Event.objects.none()
     serializer_class = EventSerializer
     asks = {"list": EventQuery}
+    lookup_value_converter = "int"
 
     def get_queryset(self) -> QuerySet[Event]:
         """Events of one's own teams; all of them for leads and auditors."""
@@ -102,6 +104,11 @@ class EventEndpoint(Endpoint):
         query = urlencode({**request.query_params.dict(), "after": newest})
         following = f"{settings.PUBLIC_URL}{request.path}?{query}" if more else None
         return Response(EventsSerializer({"next": following, "after": newest, "results": rows}).data)
+
+    @extend_schema(operation_id="events_retrieve", responses=EventSerializer)
+    def retrieve(self, request: Request, pk: int) -> Response:
+        """One event by its number, with everything that is kept of it."""
+        return Response(self.shown(self.get_object(), EventSerializer))
 
     @extend_schema(operation_id="events_refusals", responses=RefusalCountsSerializer)
     @action(detail=False)

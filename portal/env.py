@@ -72,6 +72,7 @@ class Environment(BaseSettings):
     sign_in_rate: str = "30/min"
     write_rate: str = "120/min"
     read_rate: str = "1200/min"
+    export_rate: str = "6/min"
 
     @model_validator(mode="after")
     def _mail_passwords_travel_encrypted(self) -> Self:

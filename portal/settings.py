@@ -201,7 +201,12 @@ SPECTACULAR_SETTINGS = {
         "DepartureState": "onboarding.leaving_serializers.STATES",
     },
 }
-RATES = {"read": ENV.read_rate, "write": ENV.write_rate, "sign-in": ENV.sign_in_rate}
+RATES = {
+    "read": ENV.read_rate,
+    "write": ENV.write_rate,
+    "sign-in": ENV.sign_in_rate,
+    "export": ENV.export_rate,
+}
 
 CELERY = {
     **env.broker(ENV.broker_url.get_secret_value()),

@@ -75,6 +75,7 @@ SETTINGS: Mapping[str, str] = {
     "sign_in_rate": "Sign-ins that one address may start in a minute; only the number counts.",
     "write_rate": "API calls that change something, by person.",
     "read_rate": "API calls that only read, by person.",
+    "export_rate": "Files of the audit log that one person may take in a minute.",
 }
 
 OUTSIDE_SETTINGS = (("`QM_SECRETS_DIR`", "empty", "A folder with one file for each secret."),)

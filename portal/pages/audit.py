@@ -1,6 +1,5 @@
 """The audit log: what happened, who did it, and whether the chain holds."""
 
-import re
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 from urllib.parse import urlencode
@@ -8,26 +7,38 @@ from urllib.parse import urlencode
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.db.models import Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import Team, User
 from accounts.roles import Permission
 from accounts.visitors import visitor
 from audit.events import Kind
-from audit.models import Event, EventQuerySet, verify
+from audit.models import Event, EventQuerySet, RefusalCount, verify
+from portal.pages.audit_links import Subjects
+from portal.pages.audit_words import INTERNAL, plain
 from portal.pages.sentences import sentence
 
 PAGE = 50
-FORM = "the form"
 LONGEST = 160
-MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):")
-PAGES = {"request": "request", "drift": "drift"}
-# Of the call and not of what was asked: the API has them.
-INTERNAL = frozenset({"where", "method", "status", "code"})
-COLUMNS = ["What", "Team", "Details", {"label": "When", "kind": "end"}]
+COLUMNS = ["What", "About", "Team", "Details", {"label": "When", "kind": "end"}]
+COUNTED_FOR = timedelta(days=7)
+MAX_COUNTS = 50
+COUNT_COLUMNS = ["Day", "Who", "Why", {"label": "Calls", "kind": "number"}]
+# What a refusal that touched no object was about, by the status of its answer.
+WHY = {
+    400: "Could not be read",
+    404: "An address that leads nowhere",
+    405: "Not possible at that address",
+    415: "Not in a format that is taken",
+    422: "Typing errors and missing fields",
+    428: "Without the version that was seen",
+    429: "Too many calls",
+}
 
 
 class AuditFilter(forms.Form):
@@ -54,22 +65,52 @@ class AuditFilter(forms.Form):
 @require_safe
 def audit(request: HttpRequest) -> HttpResponse:
     """Events this person may see, newest first; a cursor is the number of the event before the page."""
+    return show(request, AuditFilter(request.GET, user=visitor(request)))
+
+
+def show(request: HttpRequest, form: AuditFilter, *, status: int = 200) -> HttpResponse:
+    """The page with a form that is filled in."""
     user = visitor(request)
-    form = AuditFilter(request.GET, user=user)
-    rows = _narrowed(_seen_by(user), form) if form.is_valid() else Event.objects.none()
+    rows = narrowed(seen_by(user), form) if form.is_valid() else Event.objects.none()
     before = request.GET.get("before", "")
     if before.isascii() and before.isdigit() and len(before) < 18:
         rows = rows.filter(seq__lt=int(before))
     page = list(rows[: PAGE + 1])
     names = {team.pk: team for team in form.fields["team"].queryset}  # type: ignore[attr-defined]
+    subjects, sees_all = Subjects(page, teams=names), user.may(Permission.SEE_AUDIT)
     context = {
-        "form": form, "columns": COLUMNS, "rows": [_line(event, names) for event in page[:PAGE]],
+        "form": form, "columns": COLUMNS, "rows": [_line(event, names, subjects) for event in page[:PAGE]],
         "next": _older(request, page[PAGE - 1].seq) if len(page) > PAGE else "",
         "first": _older(request, None) if before else "",
-        "narrowed": any(request.GET.get(field) for field in form.fields),
-        "may_check": user.may(Permission.SEE_AUDIT),
+        "narrowed": any(form.data.get(field) for field in form.fields),
+        "kept": [(field, form.data.get(field)) for field in form.fields if form.data.get(field)],
+        "may_check": sees_all,
+        "counts": _refusals(now=timezone.now()) if sees_all and not before else None,
     }  # fmt: skip
-    return render(request, "portal/audit.html", context)
+    return render(request, "portal/audit.html", context, status=status)
+
+
+def _refusals(*, now: datetime) -> dict[str, Any]:
+    """Calls of the last days that were refused and touched nothing, which are no events: newest day first."""
+    since = now.astimezone(UTC).date() - COUNTED_FOR
+    found = RefusalCount.objects.filter(day__gt=since)
+    rows = list(found[:MAX_COUNTS])
+    lines = [
+        {
+            "cells": [
+                f"{row.day:%a %d %b}",
+                {"text": row.actor_name},
+                WHY.get(row.status, f"Answer {row.status}"),
+                row.count,
+            ]
+        }
+        for row in rows
+    ]
+    return {
+        "columns": COUNT_COLUMNS,
+        "rows": lines,
+        "calls": found.aggregate(calls=Sum("count"))["calls"] or 0,
+    }
 
 
 @require_POST
@@ -85,11 +126,13 @@ def check(request: HttpRequest) -> HttpResponse:
     return redirect("audit")
 
 
-def _seen_by(user: User) -> EventQuerySet:
+def seen_by(user: User) -> EventQuerySet:
+    """The events that this person may see: of their teams, or all."""
     return Event.objects.visible_to_teams(None if user.may(Permission.SEE_AUDIT) else user.team_ids)
 
 
-def _narrowed(rows: EventQuerySet, form: AuditFilter) -> EventQuerySet:
+def narrowed(rows: EventQuerySet, form: AuditFilter) -> EventQuerySet:
+    """Those that a valid form leaves of them."""
     wanted = form.cleaned_data
     if wanted["q"]:
         rows = rows.filter(actor_name__icontains=wanted["q"])
@@ -108,42 +151,26 @@ def _midnight(day: date) -> datetime:
     return datetime.combine(day, time(), tzinfo=UTC)
 
 
-def _line(event: Event, teams: dict[int, Team]) -> dict[str, Any]:
-    team = teams.get(event.team_id or 0)
-    subject = f"{event.subject_type} {event.subject_id}".strip()
+def _line(event: Event, teams: dict[int, Team], subjects: Subjects) -> dict[str, Any]:
+    team, about = teams.get(event.team_id or 0), subjects.of(event)
     title, who = sentence(event)
-    sub = " · ".join(part for part in (f"event {event.seq}", subject, who) if part)
-    what = {"text": title, "sub": sub, "href": _page_of(event)}
+    sub = " · ".join(part for part in (f"event {event.seq}", who) if part)
+    what = {"text": title, "sub": sub, "href": reverse("audit-event", args=[event.seq])}
     where = {"text": team.name, "href": reverse("team", args=[team.slug])} if team else {"text": ""}
     moment = {"text": f"{event.at:%a %d %b, %H:%M:%S}", "sub": f"{event.at:%Y}, UTC"}
-    return {"cells": [what, where, {"text": _details(event)}, moment]}
-
-
-def _page_of(event: Event) -> str:
-    """The page of what an event is about; empty for what has none."""
-    has_page = event.subject_type in PAGES and event.subject_id.isascii() and event.subject_id.isdigit()
-    return reverse(PAGES[event.subject_type], args=[int(event.subject_id)]) if has_page else ""
+    thing = {"text": about.text, "href": about.href}
+    return {"cells": [what, thing, where, {"text": _details(event)}, moment]}
 
 
 def _details(event: Event) -> str:
     """The details in one line: values, with their names where they are not plain from the value."""
     parts = [
-        f"{key.replace('_', ' ')} {_short(value)}"
+        f"{key.replace('_', ' ')} {plain(value)}"
         for key, value in event.details.items()
         if value and key not in INTERNAL
     ]
     text = ", ".join(parts)
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, dict):
-        named = ((FORM if key == "__all__" else key.replace("_", " "), inner) for key, inner in value.items())
-        return " ".join(f"{key} {_short(inner)}" for key, inner in named)
-    if isinstance(value, list):
-        return " ".join(map(_short, value))
-    moment = MOMENT.match(str(value))
-    return f"{moment[1]} {moment[2]}" if moment else str(value)
 
 
 def _older(request: HttpRequest, seq: int | None) -> str:

@@ -2,7 +2,18 @@
 
 from django.urls import path
 
-from portal.pages import audit, cluster, drift, events, palette, reach, styleguide, teams
+from portal.pages import (
+    audit,
+    audit_event,
+    audit_export,
+    cluster,
+    drift,
+    events,
+    palette,
+    reach,
+    styleguide,
+    teams,
+)
 
 urlpatterns = [
     path("teams/", teams.teams, name="teams"),
@@ -18,6 +29,8 @@ urlpatterns = [
     path("tenancies/<int:pk>/reach", reach.reach, name="tenancy-reach"),
     path("audit/", audit.audit, name="audit"),
     path("audit/check", audit.check, name="audit-check"),
+    path("audit/export", audit_export.export, name="audit-export"),
+    path("audit/<int:pk>/", audit_event.event, name="audit-event"),
     path("palette", palette.palette, name="palette"),
     path("events", events.events, name="events"),
     path("styleguide", styleguide.styleguide, name="styleguide"),

@@ -15,6 +15,9 @@ from django.utils import timezone
 from accounts.models import ApiToken
 from allocations.models import Brake
 from approvals.models import Task
+from audit.events import Kind
+from audit.log import record
+from audit.models import Event
 from onboarding.models import Departure
 from provisioning.models import Drift, Tenancy
 from tests.calling import token_of
@@ -74,6 +77,8 @@ class Prober:
         self.drifts = {side.team.pk: drifted(side).pk for side in (here.own, here.other)}
         # Ends that wait for a platform lead: they are of no team.
         self.brake = Brake.objects.create(clock=timezone.now(), due=11, live=11).pk
+        # Something that happened in each team.
+        self.events = {side.team.pk: happened(side).seq for side in (here.own, here.other)}
         self.tokens = {role: token_of(user) for role, user in here.people.items()}
         self.tokens["read_token"] = token_of(here.people["platform_lead"], ApiToken.Scope.READ)
         self.tokens["ask_token"] = token_of(here.people["platform_lead"], ApiToken.Scope.ASK)
@@ -127,6 +132,8 @@ class Prober:
             ("delegations/", side.stand_in.pk),
             ("stand-in/", side.stand_in.pk),
             ("drift/", self.drifts[side.team.pk]),
+            ("audit/", self.events[side.team.pk]),
+            ("events/", self.events[side.team.pk]),
             ("expiry-brakes/", self.brake if own else MISSING["pk"]),
         ]
         named = next((pk for part, pk in pks if part in route), None)
@@ -201,6 +208,14 @@ def drifted(side: Side) -> Drift:
         tenancy=side.tenancy, kind="ResourceQuota", namespace=side.tenancy.namespace, name="team-quota", what="changed",
         since=now, first_seen_at=now, fields=PODS,
     )  # fmt: skip
+
+
+def happened(side: Side) -> Event:
+    """An event of the team."""
+    with transaction.atomic():
+        return record(
+            Kind.TIER_SET, actor=side.asker.as_actor(), subject=("team", side.team.pk), team_id=side.team.pk
+        )
 
 
 NO_ADDRESS = "api/(none)"

@@ -1,15 +1,18 @@
 """The audit log's page: whose events, narrowed, paged, and the chain checked."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import connection, transaction
 from django.test import Client
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
 
 from accounts.roles import Role
 from audit.actors import Actor
 from audit.events import Kind
-from audit.log import record, refuse
+from audit.log import count_refusal, record, refuse
 from audit.models import Event
 from tests import factories
 from tests.calling import Caller
@@ -138,10 +141,11 @@ def test_it_narrows_to_days_links_and_shows_seconds_without_internals(client: Cl
     day = f"{event.at:%Y-%m-%d}"
     page = client.get("/audit/", {"since": day, "until": day})
     cells = page.context["rows"][0]["cells"]
-    assert cells[0]["href"] == "/requests/7/"
-    assert f"{event.at:%H:%M:%S}" in cells[3]["text"]
-    assert "drafts" not in cells[2]["text"]
-    assert "the form Look again" in cells[2]["text"]
+    assert cells[0]["href"] == f"/audit/{event.seq}/"
+    assert cells[1] == {"text": "Request 7", "href": "/requests/7/"}
+    assert f"{event.at:%H:%M:%S}" in cells[4]["text"]
+    assert "drafts" not in cells[3]["text"]
+    assert "the form Look again" in cells[3]["text"]
     assert client.get("/audit/", {"until": "2020-01-01"}).context["rows"] == []
 
 
@@ -154,3 +158,39 @@ def test_who_takes_a_task_is_not_said_to_give_it_to_somebody(client: Client, to:
     with transaction.atomic():
         record(Kind.TASK_ASSIGNED, actor=Actor("person", "1", "Ada"), subject=("task", 7), to=to)
     assert words in text(client, "/audit/")
+
+
+def test_leads_and_auditors_read_how_often_calls_were_refused_that_are_no_events(client: Client) -> None:
+    ada, sam = factories.person("Ada Okafor"), factories.person("Sam", Role.AUDITOR)
+    now = timezone.now()
+    for status in (422, 422, 429):
+        count_refusal(actor=ada.as_actor(), status=status, now=now)
+    count_refusal(actor=ada.as_actor(), status=405, now=now - timedelta(days=8))
+    happen(60)
+    client.force_login(sam)
+    page = client.get("/audit/")
+    rows = [row["cells"][1:] for row in page.context["counts"]["rows"]]
+    assert rows == [
+        [{"text": "Ada Okafor"}, "Typing errors and missing fields", 2],
+        [{"text": "Ada Okafor"}, "Too many calls", 1],
+    ]
+    assert "that touched nothing: 3" in page.content.decode()
+    assert "that touched nothing" not in text(client, "/audit/?before=5")
+    client.force_login(ada)
+    assert "that touched nothing" not in text(client, "/audit/")
+
+
+def test_the_list_asks_as_often_for_fifty_events_as_for_five(
+    client: Client, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    cluster = factories.cluster("training-eastus")
+    flavor = factories.flavor(cluster, "a100")
+    client.force_login(factories.person("Sam", Role.AUDITOR))
+    asked = []
+    for number in (3, 22):
+        happen(number, subject=("cluster", cluster.pk))
+        happen(number, subject=("flavor", flavor.pk))
+        with django_assert_max_num_queries(12) as queries:
+            text(client, "/audit/")
+        asked.append(len(queries))
+    assert asked[0] == asked[1]

@@ -1,0 +1,12 @@
+"""Cells of CSV files that a spreadsheet shows instead of running them: pure."""
+
+# A spreadsheet runs what begins like this, also after blanks; some take the wide signs of East Asian fonts, too.
+FORMULA = ("=", "+", "-", "@", "|", "%", "＝", "＋", "－", "＠")
+CONTROLS = ("\t", "\r", "\n")
+
+
+def safe_cell(value: object) -> str:
+    """The value as text, with an apostrophe before what a spreadsheet would take for a formula."""
+    text = str(value)
+    risky = text.startswith(CONTROLS) or text.lstrip().startswith(FORMULA)
+    return f"'{text}" if risky else text

@@ -1,0 +1,100 @@
+"""One audit event, whole: what happened, who did it, what it was about, what changed, and its place in the chain."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from accounts.models import Team, User
+from accounts.visitors import visitor
+from audit import chain
+from audit.models import Event
+from portal.pages import audit_words
+from portal.pages.audit import seen_by
+from portal.pages.audit_links import whole
+from portal.pages.sentences import sentence
+
+ACTORS = {"person": "A person", "policy": "The policy, by itself", "portal": "The portal, by itself"}
+
+
+@require_safe
+def event(request: HttpRequest, pk: int) -> HttpResponse:
+    """An event of one's own teams, or any for who sees the whole log; anybody else's looks like a missing one."""
+    user = visitor(request)
+    found = get_object_or_404(seen_by(user), seq=pk)
+    teams = {team.pk: team for team in Team.objects.visible_to(user)}
+    title, _ = sentence(found)
+    context = {
+        "event": found,
+        "title": title,
+        "facts": _facts(found, user, teams),
+        "changes": audit_words.changes(found.details),
+        "others": audit_words.others(found.details),
+        "call": _call(found),
+        "chain": _chain(found, user),
+        "story": _story(found),
+    }
+    return render(request, "portal/audit_event.html", context)
+
+
+def _facts(event: Event, user: User, teams: dict[int, Team]) -> list[dict[str, Any]]:
+    about, team = whole(event, by=user, teams=teams), teams.get(event.team_id or 0)
+    rows: list[dict[str, Any]] = [
+        {"label": "When", "at": event.at},
+        {"label": "Who", "text": event.actor_name},
+        {"label": "As", "text": ACTORS.get(event.actor_kind, event.actor_kind)},
+    ]
+    if about.text and event.subject_type != "team":
+        rows.append({"label": "About", "text": about.text, "href": about.href})
+    if team:
+        rows.append({"label": "Team", "text": team.name, "href": reverse("team", args=[team.slug])})
+    return rows
+
+
+def _call(event: Event) -> list[dict[str, Any]]:
+    """What is kept of where it came from; what the portal did by itself came from nowhere."""
+    rows: list[dict[str, Any]] = []
+    if event.actor_id:
+        rows.append({"label": "Object ID in Entra ID", "copyable": event.actor_id})
+    if event.request_id:
+        rows.append({"label": "Id of the call", "copyable": event.request_id})
+    details = event.details
+    if event.subject_type == "route":
+        address = f"{details.get('method', '')} /{event.subject_id}".strip()
+        rows.append({"label": "Address", "text": address})
+        answer = f"{details.get('status', '')} {details.get('code') or ''}".strip()
+        rows.append({"label": "Answer", "text": answer})
+    return rows
+
+
+def _chain(event: Event, user: User) -> dict[str, Any]:
+    """Its hash, checked now against what it holds and against its neighbours."""
+    fits = chain.digest(seq=event.seq, body=event.body(), previous=event.previous) == event.hash
+    near = {row.seq: row for row in Event.objects.filter(seq__in=(event.seq - 1, event.seq + 1))}
+    before, after = near.get(event.seq - 1), near.get(event.seq + 1)
+    follows = event.previous == (before.hash if before else chain.GENESIS)
+    led_on = after is None or after.previous == event.hash
+    may_open = set(seen_by(user).filter(seq__in=near).values_list("seq", flat=True))
+    return {
+        "holds": fits and follows and led_on and (before is not None or event.seq == 1),
+        "words": _chain_words(event, fits=fits, follows=follows, led_on=led_on),
+        "before": before.seq if before and before.seq in may_open else None,
+        "after": after.seq if after and after.seq in may_open else None,
+    }
+
+
+def _chain_words(event: Event, *, fits: bool, follows: bool, led_on: bool) -> str:
+    if not fits:
+        return f"Event {event.seq} was changed after it was written: its hash is another one."
+    if not follows:
+        return f"Event {event.seq} does not follow event {event.seq - 1}."
+    if not led_on:
+        return f"Event {event.seq + 1} does not follow event {event.seq}."
+    return "Its hash is that of what it holds and of the event before it."
+
+
+def _story(event: Event) -> str:
+    """What the list is narrowed to for more of the same kind."""
+    return f"{reverse('audit')}?kind={event.kind}"

@@ -1,0 +1,83 @@
+"""An event's details as people read them: what changed from what to what, and everything else by its name."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+FORM = "the form"
+MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:|Z|\+|$)")
+# Of the call and not of what was asked.
+INTERNAL = frozenset({"where", "method", "status", "code"})
+# What a capital at the beginning alone does not make a word of.
+WORDS = {"usd": "USD", "gpus": "GPUs", "gpu": "GPU", "oid": "object ID", "api": "API", "ca": "CA"}
+BEFORE, AFTER = "before", "after"
+
+
+@dataclass(frozen=True)
+class Changed:
+    """One thing that was something and became something else; empty text is nothing."""
+
+    label: str
+    before: str
+    after: str
+
+
+def label(key: str) -> str:
+    """`limit_usd` → "Limit USD"."""
+    words = [WORDS.get(word, word) for word in key.replace("-", "_").split("_") if word]
+    text = " ".join(words)
+    return text[:1].upper() + text[1:]
+
+
+def changes(details: Mapping[str, Any]) -> list[Changed]:
+    """What changed, in the order in which it was written down."""
+    found = []
+    for key, value in details.items():
+        if f"{key}_{BEFORE}" in details:
+            found.append(Changed(label(key), plain(details[f"{key}_{BEFORE}"]), plain(value)))
+    before, after = details.get(BEFORE), details.get(AFTER)
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        fields = dict.fromkeys([*before, *after])
+        found += [Changed(label(key), plain(before.get(key)), plain(after.get(key))) for key in fields]
+    elif BEFORE in details and AFTER in details:
+        found.append(Changed("Value", plain(before), plain(after)))
+    return found
+
+
+def others(details: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Facts of everything that is not a change, for the part `key_values`; moments are moments."""
+    said = {key for key in details if f"{key}_{BEFORE}" in details}
+    said |= {f"{key}_{BEFORE}" for key in said} | INTERNAL
+    if BEFORE in details and AFTER in details:
+        said |= {BEFORE, AFTER}
+    return [
+        _fact(label(key), value) for key, value in details.items() if key not in said and not _is_empty(value)
+    ]
+
+
+def plain(value: Any) -> str:
+    """A value in one line: lists with commas, names of nested values before them, moments without their seconds."""
+    if isinstance(value, Mapping):
+        named = ((FORM if key == "__all__" else key.replace("_", " "), inner) for key, inner in value.items())
+        return ", ".join(f"{key} {plain(inner)}" for key, inner in named)
+    if isinstance(value, list | tuple):
+        return "; ".join(map(plain, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    moment = MOMENT.match(str(value))
+    return f"{moment[1]} {moment[2]}" if moment else "" if value is None else str(value)
+
+
+def _fact(name: str, value: Any) -> dict[str, Any]:
+    if isinstance(value, str) and MOMENT.match(value):
+        try:
+            return {"label": name, "at": datetime.fromisoformat(value)}
+        except ValueError:
+            pass  # begins like a moment and is none
+    return {"label": name, "text": plain(value)}
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or value in ("", [], {})
