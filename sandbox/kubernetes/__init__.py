@@ -8,7 +8,9 @@
 A token whose groups hold ``system:masters`` may do everything and may use the switches of the sandbox:
 ``POST /sandbox/faults`` (see ``faults.Fault``), ``DELETE /sandbox/faults``, ``GET /sandbox/stats``
 (``{"writes": n, "reads": n}``), ``POST /sandbox/workloads {namespace, flavor, gpus}`` (so many are in use there) and
-``POST /sandbox/compact`` (older watches and continue tokens expire).
+``POST /sandbox/compact`` (etcd forgets; what the API server cached since it started is still served) and
+``POST /sandbox/restart`` (the API server starts anew: older watches expire, and continue tokens when etcd forgot them;
+the first list of a custom kind is 429 ``storage is (re)initializing``).
 """
 
 from sandbox.kubernetes.cluster import Cluster

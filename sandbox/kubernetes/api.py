@@ -80,6 +80,8 @@ def _check_accept(call: Call) -> None:
 
 
 def _serve(cluster: "Cluster", call: Call, kind: Kind, at: Target) -> Answer | Watch:
+    if call.verb in ("list", "watch"):
+        cluster.check_cache(kind, call)
     match call.verb:
         case "get":
             return reads.get(cluster.store, kind, call, at)

@@ -15,9 +15,10 @@ from sandbox.kubernetes.controllers import Controllers
 from sandbox.kubernetes.deletes import Deletes
 from sandbox.kubernetes.faults import Faults
 from sandbox.kubernetes.identity import Identity
-from sandbox.kubernetes.kinds import by_kind
+from sandbox.kubernetes.kinds import KINDS, Kind, by_kind
 from sandbox.kubernetes.rbac import Authorizer
 from sandbox.kubernetes.seeds import NodeSpec, seeds
+from sandbox.kubernetes.status import Refusal
 from sandbox.kubernetes.store import Obj, Store
 from sandbox.kubernetes.writes import Writes
 
@@ -45,6 +46,8 @@ class Cluster:
         self.faults = Faults()
         self.requests: Counter[str] = Counter()
         self.restored = 0
+        # Custom kinds whose cache the API server has not filled yet.
+        self.initializing: set[Kind] = set()
         self.store = Store()
         self.authorizer = Authorizer(self.store)
         admission = Admission(self.store, self.authorizer)
@@ -56,6 +59,9 @@ class Cluster:
         else:
             self.restore(state)
         self.controllers.settle()
+        self.store.begin_caching()
+        if state is not None:
+            self.restart()
         self.app: Starlette = app.build(self)
 
     def _seed(self, nodes: tuple[NodeSpec, ...]) -> None:
@@ -65,6 +71,24 @@ class Cluster:
             if kind:
                 metadata = {**obj["metadata"], "uid": str(uuid.uuid4()), "creationTimestamp": now}
                 self.store.put(kind, {**obj, "metadata": metadata})
+
+    def restart(self) -> None:
+        """Start the API server anew over the same etcd: its caches begin now, those of custom kinds when first read."""
+        self.store.begin_caching()
+        self.initializing = {kind for kind in KINDS if not kind.builtin}
+
+    def check_cache(self, kind: Kind, call: Call) -> None:
+        """Refuse the read that makes the API server fill its cache of a custom kind (429); the next one is answered.
+
+        A page without a selector is read from etcd meanwhile (apiserver/pkg/storage/cacher, Kubernetes 1.36).
+        """
+        if kind not in self.initializing or (call.verb == "list" and _is_plain_page(call)):
+            return
+        self.initializing.discard(kind)
+        details = {"retryAfterSeconds": 1}
+        raise Refusal(
+            429, "storage is (re)initializing", "TooManyRequests", details, headers={"retry-after": "1"}
+        )
 
     def count(self, call: Call) -> None:
         """Count a request on objects: dry runs count as neither read nor write."""
@@ -89,6 +113,10 @@ class Cluster:
         self.store.restore(state, _kind_of)
         self.authorizer.reset()
         self.controllers.resume()
+
+
+def _is_plain_page(call: Call) -> bool:
+    return bool(call.query.get("limit")) and not {"labelSelector", "fieldSelector"} & call.query.keys()
 
 
 def _kind_of(obj: Obj) -> Any:

@@ -11,6 +11,7 @@ from sandbox.kubernetes.store import Obj, Store
 LOCAL_QUEUE = builtin(f"{KUEUE_GROUP}/v1beta2", "LocalQueue")
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 DEFAULT = "default"
+TRACKING = frozenset({"controller-uid", "job-name"})
 UNMANAGED = frozenset({"kube-system", "kueue-system"})
 
 
@@ -23,8 +24,19 @@ def born(store: Store, job: dict[str, Any], namespace: str) -> dict[str, Any]:
     if QUEUE_LABEL not in labels:
         if store.get(LOCAL_QUEUE, namespace, DEFAULT) is None:
             return job
-        job = {**job, "metadata": {**metadata, "labels": {**labels, QUEUE_LABEL: DEFAULT}}}
+        own = _own_labels(labels, part(part(part(job, "spec"), "template"), "metadata"))
+        job = {**job, "metadata": {**metadata, "labels": {**own, QUEUE_LABEL: DEFAULT}}}
     return {**job, "spec": {**job["spec"], "suspend": True}}
+
+
+def _own_labels(labels: dict[str, Any], template: dict[str, Any]) -> dict[str, Any]:
+    """A Job's labels without those by which it is tracked, if it has them from its template.
+
+    A Job without labels shares its template's; one that this webhook labels has some, and gets none.
+    """
+    if labels != part(template, "labels"):
+        return labels
+    return {name: value for name, value in labels.items() if name.rpartition("/")[2] not in TRACKING}
 
 
 def queue_of(job: Obj) -> str:

@@ -109,7 +109,7 @@ def _where(store: Store, call: Call) -> tuple[int | None, str]:
     if asked > store.version:
         raise _too_large(asked, store.version)
     if call.query.get("resourceVersionMatch") == "Exact":
-        if asked < store.oldest - 1:
+        if asked < store.oldest:
             raise Refusal(410, "The resourceVersion for the provided list is too old.", "Expired")
         return asked, ""
     return None, ""
@@ -126,7 +126,7 @@ def _resume(store: Store, token: str) -> tuple[int | None, str]:
         ) from error
     if version == -1:
         return None, start
-    if version < store.oldest - 1:
+    if version < store.oldest:
         raise Refusal(410, _EXPIRED_PAGE, "Expired", metadata={"continue": _token(-1, start)})
     return version, start
 

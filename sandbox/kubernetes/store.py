@@ -80,7 +80,10 @@ class Store:
 
     def __init__(self) -> None:
         self.version = 1
-        self.oldest = 1
+        # The oldest versions that a list may still be read at, and that a watch may still begin at.
+        self.oldest = 0
+        self.cached_since = 1
+        self._compacted = 0
         self.dirty = False
         self._tables: dict[Key, Table] = {}
         self._log: deque[Change] = deque(maxlen=LOG_LENGTH)
@@ -130,7 +133,8 @@ class Store:
     def _record(self, kind: Kind, key: Key, before: Entry | None, after: Entry, *, removed: bool) -> None:
         self.dirty = True
         if len(self._log) == LOG_LENGTH:
-            self.oldest = self._log[0].version
+            self.oldest = max(self.oldest, self._log[0].version)
+            self.cached_since = max(self.cached_since, self.oldest)
         change = Change(self.version, (kind.group, kind.plural), key, before, after, removed)
         self._log.append(change)
         for listener in tuple(self._listeners):
@@ -154,9 +158,17 @@ class Store:
         return sorted(past.items())
 
     def compact(self) -> None:
-        """Forget the log, so that older watches and continue tokens expire."""
-        self._log.clear()
-        self.oldest = self.version + 1
+        """Compact etcd: what the API server has cached since it started is still served from its cache."""
+        self._compacted = self.version
+        self._forget()
+
+    def begin_caching(self) -> None:
+        """Start the API server: its caches begin now, and what is older is read from etcd, if that still has it."""
+        self.cached_since = self.version
+        self._forget()
+
+    def _forget(self) -> None:
+        self.oldest = max(self.oldest, min(self._compacted, self.cached_since))
 
     def listen(self, listener: Callable[[Change], None]) -> Callable[[], None]:
         """Call the listener on every change until the returned function is called."""
@@ -183,5 +195,6 @@ class Store:
                 metadata = obj["metadata"]
                 self.table(kind).put((metadata.get("namespace", ""), metadata["name"]), Entry(obj))
         self.version = int(data["version"])
-        self.compact()
+        self._log.clear()
+        self.oldest = self.cached_since = self._compacted = self.version
         self.dirty = False

@@ -1,4 +1,4 @@
-"""The switches of the sandbox itself, for administrators only: faults, use, counters, compaction."""
+"""The switches of the sandbox itself, for administrators only: faults, use, counters, compaction, a new start."""
 
 import json
 from typing import TYPE_CHECKING
@@ -33,6 +33,9 @@ def handle(cluster: "Cluster", call: Call) -> Answer:
             return answer
         case ("POST", "/sandbox/compact"):
             cluster.store.compact()
+            return json_answer(200, {"oldest": cluster.store.oldest})
+        case ("POST", "/sandbox/restart"):
+            cluster.restart()
             return json_answer(200, {"oldest": cluster.store.oldest})
     return page_not_found()
 

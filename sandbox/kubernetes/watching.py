@@ -36,7 +36,7 @@ class Watch:
         """Lines until timeoutSeconds are over; an expired start is one ERROR line."""
         stop = self._store.listen(self._queue.put_nowait)
         try:
-            if 0 < self._since < self._store.oldest - 1:
+            if 0 < self._since < self._store.cached_since:
                 yield self._expired()
                 return
             for line in list(self._past()):
@@ -47,7 +47,7 @@ class Watch:
             stop()
 
     def _expired(self) -> bytes:
-        message = f"too old resource version: {self._since} ({self._store.oldest - 1})"
+        message = f"too old resource version: {self._since} ({self._store.cached_since})"
         status = Refusal(410, message, "Expired").body
         return json.dumps({"type": "ERROR", "object": status}).encode() + b"\n"
 

@@ -13,7 +13,7 @@ from connectors.patience import MOST_TRIES
 from tests.contract.conftest import Serving, kubeconfig
 from tests.contract.raw import Raw
 
-NAMESPACE = ("v1", "Namespace")
+NAMESPACE, QUEUE = ("v1", "Namespace"), ("kueue.x-k8s.io/v1beta2", "ClusterQueue")
 RBAC = "rbac.authorization.k8s.io"
 WEBHOOK_DOWN = (
     '{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Internal error occurred: failed '
@@ -39,6 +39,44 @@ def test_a_busy_server_says_when_to_come_back(faults: Raw, admin: Cluster) -> No
         admin.list(NAMESPACE)
     assert caught.value.retry_after == 7
     assert admin.list(NAMESPACE)
+
+
+def test_a_server_that_fills_its_caches_says_when_to_come_back(faults: Raw, admin: Cluster) -> None:
+    assert faults.send("POST", "/sandbox/restart")[0] == 200
+    with pytest.raises(TemporaryError, match=r"429 TooManyRequests: storage is \(re\)initializing") as caught:
+        admin.list(QUEUE, label_selector="app=none")
+    assert caught.value.retry_after == 1
+    assert admin.list(QUEUE, label_selector="app=none") == []
+
+
+def test_a_list_goes_on_while_the_server_remembers_it_and_is_read_again_when_not(
+    faults: Raw, admin: Cluster, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("connectors.kubernetes.PAGE", 2)
+    names = [f"c{number}" for number in range(5)]
+    for name in names:
+        admin.apply(
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace}}
+        )
+    names.append("kube-root-ca.crt")
+
+    def read(*forget: str) -> list[str]:
+        """A list during whose first page the server is told to forget."""
+        pages = admin.pages(("v1", "ConfigMap"), namespace)
+        found = [next(pages)]
+        metadata = {"name": "c4", "namespace": namespace, "annotations": {"forgot": "-".join(forget)}}
+        admin.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+        for switch in forget:
+            assert faults.send("POST", f"/sandbox/{switch}")[0] == 200
+        return [one["metadata"]["name"] for one in [*found, *pages]]
+
+    # etcd alone: the server has the list in its cache. The server alone: etcd still has it.
+    assert read("compact") == names
+    assert read("restart") == names
+    with pytest.raises(PermanentError, match="too old to display a consistent list") as caught:
+        read("compact", "restart")
+    assert caught.value.code == "expired"
+    assert [one["metadata"]["name"] for one in admin.list(("v1", "ConfigMap"), namespace)] == names
 
 
 @pytest.mark.parametrize("status", [500, 502, 503, 504])

@@ -24,8 +24,9 @@ _SHORT_WATCH = "0.2"
 class Player:
     """One cluster and the steps played on it; versions and page tokens of the recording are translated."""
 
-    def __init__(self, cluster: Cluster | None = None) -> None:
+    def __init__(self, cluster: Cluster | None = None, *, agent: str = "python-urllib3/2.6.0") -> None:
         self.cluster = cluster or Cluster("recorded", tokens=CALLERS, ca="-----BEGIN CERTIFICATE-----")
+        self.agent = agent
         self._known: dict[str, str] = {}
 
     def play(self, step: Step) -> list[str]:
@@ -55,7 +56,7 @@ class Player:
         body: Any = None,
     ) -> Reply:
         """Send a request as one of the recorded callers."""
-        sent = {"user-agent": "python-urllib3/2.6.0", "accept": "*/*", "host": "sandbox", **(headers or {})}
+        sent = {"user-agent": self.agent, "accept": "*/*", "host": "sandbox", **(headers or {})}
         if who != "anonymous":
             sent["authorization"] = f"Bearer {who}"
         content = b"" if body is None else (body if isinstance(body, str) else json.dumps(body)).encode()

@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from sandbox.kubernetes import Cluster
 from tests.recordings.comparing import comparable, difference
 from tests.recordings.replaying import Player, Step, namespace, steps_of
 from tests.recordings.surroundings import set_nodes
@@ -15,13 +16,18 @@ _EXECUTED = "accumulatedPastExecutionTimeSeconds"
 
 
 class JobPlayer(Player):
-    """A cluster with the recorded nodes and queues, whose time stands still unless it is told to pass."""
+    """A cluster whose time stands still unless it is told to pass; without one of its own, with the recorded queues."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, cluster: Cluster | None = None, **more: str) -> None:
+        super().__init__(cluster, **more)
         self.time = 1_000_000_000.0
         self.cluster.controllers.now = lambda: self.time
         self._ours: dict[str, str] = {}
+        if cluster is None:
+            self._fill()
+
+    def _fill(self) -> None:
+        """The nodes, namespaces and queues of the first recordings."""
         set_nodes(self)
         for name in ("qm-t-alpha", "qm-t-beta"):
             namespace(self, name)

@@ -127,10 +127,40 @@ def _expired(player: Player) -> None:
     _first_page(player, "2358", token)
     _patch(player, f"{_LIST}/c3", {"data": {"i": "33"}})
     _compact(player)
+    player.admin("POST", "/sandbox/restart")
+    # It was recorded some seconds later, when the server had its caches.
+    player.send("admin", "GET", "/apis/kueue.x-k8s.io/v1beta2/workloads")
 
 
 def _compact(player: Player) -> None:
     player.admin("POST", "/sandbox/compact")
+
+
+def _page_of_ten(player: Player) -> None:
+    """Ten ConfigMaps, the first page of their list, and an etcd that is compacted after it."""
+    where = "/api/v1/namespaces/rec-compact/configmaps"
+    player.admin("POST", "/api/v1/namespaces", {"metadata": {"name": "rec-compact"}})
+    for number in range(10):
+        body = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": f"c{number}"},
+            "data": {"a": "1"},
+        }
+        player.admin(
+            "PATCH", f"{where}/c{number}?fieldManager=quartermaster", body, "application/apply-patch+yaml"
+        )
+    metadata = player.admin("GET", f"{where}?limit=2")["metadata"]
+    token = "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6Njk1Mywic3RhcnQiOiIvYzFcdTAwMDAifQ"
+    player.translate("6953", metadata["resourceVersion"])
+    player.translate(token, metadata["continue"])
+    flavor = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "ResourceFlavor",
+        "metadata": {"name": "quartermaster-cpu"},
+    }
+    player.admin("POST", "/apis/kueue.x-k8s.io/v1beta2/resourceflavors", flavor)
+    _compact(player)
 
 
 def set_nodes(player: Player) -> None:
@@ -155,9 +185,8 @@ HOOKS: Mapping[str, Mapping[str, Hook]] = {
         "list": _fill_list,
         "watch-from-list": _life_of_w,
         "watch-selector-leaves": _label_of_c4,
-        "watch-old-builtin": _compact,
     },
-    "03b-watch-bookmark": {"watch-bookmark": _bookmarks, "list-exact-rv-expired": _compact},
+    "03b-watch-bookmark": {"watch-bookmark": _bookmarks, "list-continue-compacted": _compact},
     "03c-expired": {"list-continue-expired": _expired},
     "12-nodes": {"list": set_nodes},
     "04-namespace-life": {
@@ -169,5 +198,6 @@ HOOKS: Mapping[str, Mapping[str, Hook]] = {
     "06-limitrange": {"limitrange--cpu": _in(*(f"qm-t-lr-{name}" for name in _RANGES))},
     "07-rbac": {"bad-token": _in("qm-t-rbac")},
     "08-delete": {"orphan-default-before": _to_delete, "delete-serviceaccount": _small_things},
+    "20-drift-holes": {"continue-after-compaction": _page_of_ten},
     "09-kueue-objects": {"clusterqueue-before-flavor": _in("qm-t-alpha", "qm-t-beta")},
 }

@@ -81,3 +81,26 @@ def test_a_new_namespace_is_not_ended_for_an_earlier_one_of_its_name() -> None:
     send(cluster, "POST", "/api/v1/namespaces", {"metadata": {"name": "a"}})
     cluster.controllers.terminate()
     assert send(cluster, "GET", "/api/v1/namespaces/a").json()["status"]["phase"] == "Active"
+
+
+QUEUES = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
+
+
+def test_a_server_that_starts_fills_its_cache_of_a_custom_kind_at_the_first_list() -> None:
+    cluster = Cluster("dev", tokens=TOKENS)
+    assert send(cluster, "GET", QUEUES).status == 200
+    again = Cluster("dev", tokens=TOKENS, state=cluster.snapshot())
+    # What is read from etcd is answered: one object, and a page that nothing selects from.
+    assert send(again, "GET", f"{QUEUES}/none").status == 404
+    assert send(again, "GET", f"{QUEUES}?limit=5").status == 200
+    refused = send(again, "GET", f"{QUEUES}?limit=5&labelSelector=a")
+    assert (refused.status, refused.headers["retry-after"]) == (429, "1")
+    assert refused.json() == {
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": "storage is (re)initializing", "reason": "TooManyRequests",
+        "details": {"retryAfterSeconds": 1}, "code": 429,
+    }  # fmt: skip
+    assert send(again, "GET", f"{QUEUES}?limit=5&labelSelector=a").status == 200
+    # Each kind has a cache of its own, and those of the server's own kinds are there before it answers.
+    assert send(again, "GET", "/apis/kueue.x-k8s.io/v1beta2/localqueues").status == 429
+    assert send(again, "GET", "/api/v1/namespaces").status == 200
