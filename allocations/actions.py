@@ -6,10 +6,10 @@ Locks are taken in one order: budgets, then the flavor, then the tenancy, then t
 from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any, TypedDict, Unpack
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 from django.db import transaction
-from django.db.models import QuerySet, Sum
+from django.db.models import F, QuerySet, Sum
 from django.urls import reverse
 
 from accounts.models import Team, User
@@ -19,7 +19,7 @@ from allocations import budgets, money
 from allocations.desired_state import desired
 from allocations.models import Allocation, Budget, Leftover
 from allocations.places import kinds_of, place_of
-from allocations.schedule import NO_TERMS, Terms, next_reminder
+from allocations.schedule import NO_TERMS, Provisioner, Terms, next_reminder
 from allocations.told import close_message
 from allocations.words import hours
 from audit.actors import PORTAL, Actor
@@ -33,6 +33,8 @@ from provisioning.actions import publish
 from provisioning.isolation import flavors_for
 from provisioning.models import Tenancy
 
+MAX_CHARGED_AT_ONCE = 200
+
 
 class Limits(TypedDict, total=False):
     """What can be set of a month; what is not named stays. No `gpu_hours_limit` (None): as many as the money buys."""
@@ -42,15 +44,51 @@ class Limits(TypedDict, total=False):
     soft_percent: int
 
 
+class Granted(NamedTuple):
+    """What was granted besides GPUs of a pool: the offering, what it is, where, and what it costs an hour in USD.
+
+    `gpus` are those whose hours count against the budget.
+    """
+
+    offering: str
+    title: str
+    place: str
+    usd_per_hour: Decimal
+    gpus: int = 0
+
+
+class HandedOver(NamedTuple):
+    """How many GPUs go on under a renewal, and from when they cost; None while nobody has made what they are for."""
+
+    gpus: int
+    charged_from: datetime | None
+
+
+NOTHING_HANDED_OVER = HandedOver(0, None)
+
+
 @transaction.atomic
-def issue(*, tenancy: Tenancy, flavor: Flavor, gpus: int, reference: str, until: datetime, actor: Actor,
-          now: datetime, terms: Terms = NO_TERMS, handed_over: int = 0) -> Allocation:  # fmt: skip
+def issue(
+    *,
+    tenancy: Tenancy,
+    flavor: Flavor,
+    gpus: int,
+    reference: str,
+    until: datetime,
+    actor: Actor,
+    now: datetime,
+    terms: Terms = NO_TERMS,
+    offering: str = "gpus",
+    provisioner: Provisioner = Provisioner.KUBERNETES,
+    handed_over: HandedOver = NOTHING_HANDED_OVER,
+) -> Allocation:
     """Give a team GPUs until a moment, and desire them on its tenancy in the same transaction.
 
-    The money must have been set aside under the same reference. `handed_over` of them come from `hand_over` in the
-    same transaction, not from the pool. Raises Conflict when the others are not there.
+    They cost from now on; what a person has to make first, and what the cluster cannot be told now, costs from when it
+    is there. The money must have been set aside under the same reference. What is `handed_over` comes from `hand_over`
+    in the same transaction, not from the pool. Raises Conflict when the others are not there.
     """
-    needed = gpus - handed_over
+    needed = gpus - handed_over.gpus
     if needed and not flavor.take(needed):
         fewer = f"Fewer than {needed} × {flavor.product} are free on {flavor.cluster.name}."
         raise Conflict(fewer, code="not_enough_free")
@@ -61,14 +99,21 @@ def issue(*, tenancy: Tenancy, flavor: Flavor, gpus: int, reference: str, until:
         raise Conflict("The team leaves this cluster: nothing new is granted there.", code="is_leaving")
     if not flavor.cluster.is_written_to:
         terms = terms.where_nothing_is_stopped()
+    is_there = provisioner is Provisioner.KUBERNETES and flavor.cluster.reachable is not False
+    if handed_over.gpus:
+        is_there = handed_over.charged_from is not None
     allocation = Allocation.objects.create(
         team_id=locked.team_id,
         tenancy=locked,
         flavor=flavor,
         reference=reference,
+        offering=offering,
+        provisioner=provisioner,
         gpus=gpus,
         price_per_gpu_hour=flavor.price_per_gpu_hour,
+        usd_per_hour=gpus * flavor.price_per_gpu_hour,
         starts_at=now,
+        charged_from=now if is_there else None,
         until=until,
         kept_until=terms.kept_until(until),
         grace_hours=terms.grace_hours,
@@ -84,38 +129,112 @@ def issue(*, tenancy: Tenancy, flavor: Flavor, gpus: int, reference: str, until:
     return allocation
 
 
+@transaction.atomic
+def issue_service(
+    granted: Granted,
+    *,
+    team: Team,
+    tenancy: Tenancy | None,
+    provisioner: Provisioner,
+    reference: str,
+    until: datetime,
+    now: datetime,
+) -> Allocation:
+    """Grant a team what takes no GPUs of a pool; what a person makes costs from when it is there.
+
+    The money must have been set aside under the same reference. The events of its request tell of it: the caller has
+    written that it was approved, and writes that it ended.
+    """
+    allocation = Allocation.objects.create(
+        team=team,
+        tenancy=tenancy,
+        flavor=None,
+        reference=reference,
+        offering=granted.offering,
+        title=granted.title,
+        place=granted.place,
+        provisioner=provisioner,
+        gpus=granted.gpus,
+        price_per_gpu_hour=0,
+        usd_per_hour=granted.usd_per_hour,
+        starts_at=now,
+        charged_from=now if provisioner is Provisioner.KUBERNETES else None,
+        until=until,
+        kept_until=until,
+        remind_at=next_reminder(now, until, after=now),
+    )
+    tell_close(Budget.objects.filter(holds__reference=reference).distinct(), now=now)
+    return allocation
+
+
+@transaction.atomic
+def begin_charging(reference: str, *, now: datetime) -> bool:
+    """Let what is held under a reference cost from now on, because it is there; what was set aside for before is free.
+
+    False, and nothing changed, when nothing is held under it or it costs already.
+    """
+    found = Allocation.objects.live().filter(reference=reference, charged_from=None).first()
+    if found is None:
+        return False
+    allocation = _locked(found.pk)
+    if allocation.ended_at is not None or allocation.charged_from is not None or allocation.until <= now:
+        return False
+    allocation.charged_from = now
+    allocation.save(update_fields=["charged_from"])
+    _settle(reference, now=now, why="costs from when it is there")
+    return True
+
+
+def not_charged_though_there() -> list[str]:
+    """The references of what waited for a cluster, which has it by now."""
+    rows = Allocation.objects.live().filter(charged_from=None, provisioner=Provisioner.KUBERNETES)
+    there = rows.filter(
+        tenancy__is_true=True,
+        tenancy__observed_generation=F("tenancy__generation"),
+        flavor__cluster__reachable=True,
+    )
+    return list(there.order_by("pk").values_list("reference", flat=True)[:MAX_CHARGED_AT_ONCE])
+
+
 def hand_over(
     reference: str, *, flavor: Flavor, gpus: int, to: str, actor: Actor, now: datetime
-) -> int:  # fmt: skip
+) -> HandedOver:
     """End what is held of a flavor under a reference so that as much of it, at most `gpus`, goes on under another one.
 
-    Returns how many go on; 0, and nothing changed, when nothing of it is held any more. What does not go on stays held
-    until its own end. The caller has locked budgets and flavor, and issues in the same transaction: neither the pool
-    nor the desired state changes in between.
+    Returns how many go on; none, and nothing changed, when nothing of it is held any more. What does not go on stays
+    held until its own end. The caller has locked budgets and flavor, and issues in the same transaction: neither the
+    pool nor the desired state changes in between.
     """
     live = Allocation.objects.live().filter(reference=reference, flavor=flavor, kept_until__gt=now)
     allocation = live.first()
     if allocation is None:
-        return 0
-    Tenancy.objects.select_for_update(no_key=True).get(pk=allocation.tenancy_id)
+        return NOTHING_HANDED_OVER
+    assert allocation.tenancy is not None  # noqa: S101 - GPUs of a flavor have one, as a constraint says
+    Tenancy.objects.select_for_update(no_key=True).get(pk=allocation.tenancy.pk)
     going = min(gpus, allocation.gpus)
     _end(allocation, Allocation.End.RENEWED, by=actor.name, now=now)
     if going < allocation.gpus:
         _rest_of(allocation, gpus=allocation.gpus - going, now=now)
     _settle(reference, now=now, why="renewed")
     _tell(Kind.ALLOCATION_RENEWED, allocation, actor, renewed=going, under=to)
-    return going
+    return HandedOver(going, allocation.charged_from)
 
 
 @transaction.atomic
 def give_back(allocation_id: int, *, gpus: int | None, by: User, now: datetime) -> Allocation | None:
-    """Give back some or all of an allocation early; returns the allocation of the rest, None when nothing is left.
+    """Give back some or all of the GPUs early; returns the allocation of the rest, None when nothing is left.
 
-    Raises Conflict when it has ended or holds fewer, NoRight for who is neither of the team nor a platform lead.
+    Raises Conflict when it has ended, holds fewer or is no GPUs, NoRight for who is neither of the team nor a platform
+    lead.
     """
     allocation = _locked(allocation_id)
     if allocation.team_id not in by.team_ids and not by.may(Permission.GIVE_BACK_FOR_TEAMS):
         raise NoRight("Members of the team and platform leads give GPUs back.", code="not_of_the_team")
+    if allocation.flavor is None:
+        raise Conflict(
+            f"{allocation.title} is no GPUs of a pool. Let go of it on the page of its request.",
+            code="no_gpus_to_give_back",
+        )
     amount = allocation.gpus if gpus is None else gpus
     # What has reached its date is not held any more, though the task that ends it may still be on its way.
     held = allocation.gpus if allocation.ended_at is None and allocation.kept_until > now else 0
@@ -127,24 +246,41 @@ def give_back(allocation_id: int, *, gpus: int | None, by: User, now: datetime) 
     allocation.flavor.put_back(amount)
     _leave(allocation, gpus=amount, now=now)
     freed = _settle(allocation.reference, now=now, why="given back")
-    refresh(allocation.tenancy, actor=by.as_actor(), now=now)
+    _refresh(allocation, actor=by.as_actor(), now=now)
     _tell(Kind.ALLOCATION_RETURNED, allocation, by.as_actor(), returned=amount, freed_usd=str(freed.usd))
     return rest
+
+
+@transaction.atomic
+def let_go(reference: str, *, actor: Actor, now: datetime, why: str) -> bool:
+    """End what takes no GPUs of a pool before its date; what it will not cost is free again. False for nothing held."""
+    found = Allocation.objects.live().filter(reference=reference, flavor=None).first()
+    if found is None:
+        return False
+    allocation = _locked(found.pk)
+    if allocation.ended_at is not None:
+        return False
+    _end(allocation, Allocation.End.RETURNED, by=actor.name, now=min(now, allocation.kept_until))
+    _settle(reference, now=now, why=why)
+    return True
 
 
 @transaction.atomic
 def take_back(allocation_id: int, *, actor: Actor, now: datetime) -> bool:
     """Give back all of an allocation where its team is leaving, whose queue is stopped; what it will not cost is free.
 
-    False, and nothing changed, when it has ended, its date has come, or the team is here after all.
+    False, and nothing changed, when it has ended, its date has come, the team is here after all, or it is no GPUs.
     """
     allocation = _locked(allocation_id)
-    if allocation.ended_at is not None or allocation.kept_until <= now or allocation.tenancy.is_here:
+    place, flavor = allocation.tenancy, allocation.flavor
+    if allocation.ended_at is not None or allocation.kept_until <= now:
+        return False
+    if place is None or flavor is None or place.is_here:
         return False
     _end(allocation, Allocation.End.RETURNED, by=actor.name, now=now)
-    allocation.flavor.put_back(allocation.gpus)
+    flavor.put_back(allocation.gpus)
     freed = _settle(allocation.reference, now=now, why="the team leaves")
-    refresh(allocation.tenancy, actor=actor, now=now)
+    _refresh(allocation, actor=actor, now=now)
     _tell(
         Kind.ALLOCATION_RETURNED, allocation, actor, returned=allocation.gpus, freed_usd=str(freed.usd),
         reason="The team leaves.",
@@ -159,10 +295,13 @@ def expire(allocation_id: int, *, now: datetime) -> bool:
     if allocation.ended_at is not None or allocation.kept_until > now:
         return False
     _end(allocation, Allocation.End.EXPIRED, by=PORTAL.name, now=now)
-    allocation.flavor.put_back(allocation.gpus)
-    _leave(allocation, gpus=allocation.gpus, now=now)
-    refresh(allocation.tenancy, actor=PORTAL, now=now)
-    _tell(Kind.ALLOCATION_EXPIRED, allocation, PORTAL)
+    if allocation.charged_from is None:
+        _settle(allocation.reference, now=now, why="over before it was there")
+    if allocation.flavor is not None:
+        allocation.flavor.put_back(allocation.gpus)
+        _leave(allocation, gpus=allocation.gpus, now=now)
+        _refresh(allocation, actor=PORTAL, now=now)
+        _tell(Kind.ALLOCATION_EXPIRED, allocation, PORTAL)
     return True
 
 
@@ -233,7 +372,8 @@ def _plain(value: Decimal | int | None) -> str:
 
 def refresh(tenancy: Tenancy, *, actor: Actor, now: datetime) -> int:
     """Publish the desired state that the live allocations of a locked tenancy add up to; returns its generation."""
-    rows = Allocation.objects.live().filter(tenancy=tenancy).values("flavor__name").annotate(gpus=Sum("gpus"))
+    live = Allocation.objects.live().of_gpus().filter(tenancy=tenancy)
+    rows = live.values("flavor__name").annotate(gpus=Sum("gpus"))
     held: Mapping[str, int] = {row["flavor__name"]: row["gpus"] for row in rows}
     left = Leftover.objects.open().filter(tenancy=tenancy).order_by().values("flavor__name")
     over = {row["flavor__name"]: row["gpus"] for row in left.annotate(gpus=Sum("gpus"))}
@@ -243,14 +383,21 @@ def refresh(tenancy: Tenancy, *, actor: Actor, now: datetime) -> int:
     )
 
 
+def _refresh(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
+    if allocation.tenancy is not None:
+        refresh(allocation.tenancy, actor=actor, now=now)
+
+
 def _locked(allocation_id: int) -> Allocation:
     """The allocation with its budgets, flavor and tenancy locked, read after the locks."""
     found = Allocation.objects.select_related("team").get(pk=allocation_id)
     budgets.lock_all(found.team, [])
-    Flavor.objects.select_for_update(no_key=True).get(pk=found.flavor_id)
-    Tenancy.objects.select_for_update(no_key=True).get(pk=found.tenancy_id)
+    if found.flavor_id is not None:
+        Flavor.objects.select_for_update(no_key=True).get(pk=found.flavor_id)
+    if found.tenancy_id is not None:
+        Tenancy.objects.select_for_update(no_key=True).get(pk=found.tenancy_id)
     return Allocation.objects.select_related(
-        "tenancy__cluster", "tenancy__team", "tenancy__project", "flavor"
+        "tenancy__cluster", "tenancy__team", "tenancy__project", "flavor__cluster"
     ).get(pk=allocation_id)
 
 
@@ -261,14 +408,19 @@ def _end(allocation: Allocation, reason: str, *, by: str, now: datetime) -> None
 
 
 def _rest_of(allocation: Allocation, *, gpus: int, now: datetime) -> Allocation:
+    """What stays of GPUs of which a part goes; what nobody has made yet goes on costing nothing."""
     return Allocation.objects.create(
         team_id=allocation.team_id,
         tenancy=allocation.tenancy,
         flavor=allocation.flavor,
         reference=allocation.reference,
+        offering=allocation.offering,
+        provisioner=allocation.provisioner,
         gpus=gpus,
         price_per_gpu_hour=allocation.price_per_gpu_hour,
+        usd_per_hour=gpus * allocation.price_per_gpu_hour,
         starts_at=now,
+        charged_from=None if allocation.charged_from is None else now,
         until=allocation.until,
         kept_until=allocation.kept_until,
         grace_hours=allocation.grace_hours,
@@ -280,22 +432,26 @@ def _rest_of(allocation: Allocation, *, gpus: int, now: datetime) -> Allocation:
 
 def _leave(allocation: Allocation, *, gpus: int, now: datetime) -> None:
     """Keep room for what still runs on GPUs that were just let go, until somebody has looked."""
+    tenancy, flavor = allocation.tenancy, allocation.flavor
+    assert tenancy is not None  # noqa: S101 - the callers have GPUs, which have both
+    assert flavor is not None  # noqa: S101
     Leftover.objects.create(
-        allocation=allocation, tenancy=allocation.tenancy, flavor=allocation.flavor,
-        reference=allocation.reference, gpus=gpus, since=now, stop_at=allocation.terms.stop_at(now), look_at=now,
-    )  # fmt: skip
+        allocation=allocation,
+        tenancy=tenancy,
+        flavor=flavor,
+        reference=allocation.reference,
+        gpus=gpus,
+        since=now,
+        stop_at=allocation.terms.stop_at(now),
+        look_at=now,
+    )
 
 
 def _settle(reference: str, *, now: datetime, why: str) -> money.Amount:
     """Let go of what the holdings of a reference, past and present, will not need."""
     needed: dict[date, money.Amount] = {}
     for row in Allocation.objects.filter(reference=reference):
-        parts = money.by_month(
-            gpus=row.gpus,
-            usd_per_hour=row.gpus * row.price_per_gpu_hour,
-            start=row.starts_at,
-            end=row.charged_until,
-        )
+        parts = row.by_month(start=row.charge_start(row.starts_at), end=row.charged_until)
         for month, part in parts.items():
             needed[month] = needed.get(month, money.NOTHING).plus(part)
     return budgets.settle(reference=reference, parts=needed, now=now, why=why)
@@ -308,7 +464,7 @@ def _tell(kind: Kind, allocation: Allocation, actor: Actor, **details: Any) -> N
         subject=("allocation", allocation.pk),
         team_id=allocation.team_id,
         gpus=allocation.gpus,
-        flavor=allocation.flavor.name,
+        flavor="" if allocation.flavor is None else allocation.flavor.name,
         reference=allocation.reference,
         **details,
     )

@@ -16,7 +16,7 @@ from accounts.replay import Answer, answer_once
 from accounts.strict import Choice, Gpus, PageQuery, StrictSerializer, Text
 from allocations import actions
 from allocations.models import Allocation
-from allocations.schedule import WhenOver
+from allocations.schedule import Provisioner, State, WhenOver
 
 STEPS = ("reminder", "end", "grace_end", "drain", "stop")
 
@@ -41,20 +41,30 @@ class StillRunningSerializer(serializers.Serializer[Any]):
 
 
 class AllocationSerializer(serializers.Serializer[Allocation]):
-    """GPUs that a team holds or held; money is USD."""
+    """What a team holds or held: GPUs of a flavor, or another offering, for which `flavor` is null; money is USD."""
 
     id = serializers.IntegerField()
     team = TeamNameSerializer()
-    cluster = serializers.CharField(source="flavor.cluster.name")
-    flavor = serializers.CharField(source="flavor.name")
-    product = serializers.CharField(source="flavor.product")
-    tenancy = serializers.IntegerField(source="tenancy_id")
+    offering = serializers.CharField(help_text="The key of the catalogue: `gpus`, `volume`, …")
+    what = serializers.CharField(help_text="In a few words: `2 × A100`, `500 GiB volume corpus`.")
+    where = serializers.CharField(help_text="The title of its cluster, or its region; empty for neither.")
+    state = serializers.SerializerMethodField()
+    cluster = serializers.SerializerMethodField()
+    flavor = serializers.CharField(source="flavor.name", default=None, allow_null=True)
+    product = serializers.CharField(source="flavor.product", default=None, allow_null=True)
+    tenancy = serializers.IntegerField(source="tenancy_id", allow_null=True)
     reference = serializers.CharField(help_text="What it was granted for: `request-17`.")
-    gpus = serializers.IntegerField()
+    provisioner = serializers.ChoiceField(
+        choices=[(each.value, each.words) for each in Provisioner], help_text="What makes it."
+    )
+    gpus = serializers.IntegerField(help_text="Those whose GPU-hours count against the budget.")
     price_per_gpu_hour = serializers.DecimalField(max_digits=9, decimal_places=4)
     usd_per_day = serializers.DecimalField(max_digits=14, decimal_places=2)
     usd_in_all = serializers.DecimalField(max_digits=14, decimal_places=2)
     starts_at = serializers.DateTimeField()
+    charged_from = serializers.DateTimeField(
+        allow_null=True, help_text="It costs from then on; null, and it costs nothing, before it is there."
+    )
     until = serializers.DateTimeField(help_text="It is paid until then.")
     kept_until = serializers.DateTimeField(help_text="With its grace, which costs nothing.")
     when_over = serializers.ChoiceField(
@@ -64,6 +74,16 @@ class AllocationSerializer(serializers.Serializer[Allocation]):
     ended_at = serializers.DateTimeField(allow_null=True)
     end_reason = serializers.ChoiceField(choices=["", *Allocation.End.values])
     next_steps = serializers.SerializerMethodField()
+
+    @extend_schema_field(serializers.ChoiceField(choices=[(each.value, each.words) for each in State]))
+    def get_state(self, row: Allocation) -> str:
+        """Where it stands between its grant and its end."""
+        return row.state(timezone.now()).value
+
+    @extend_schema_field(serializers.CharField(allow_null=True))
+    def get_cluster(self, row: Allocation) -> str | None:
+        """The cluster that it is on; null for what is on none."""
+        return None if row.tenancy is None else row.tenancy.cluster.name
 
     @extend_schema_field(NextStepSerializer(many=True))
     def get_next_steps(self, row: Allocation) -> Any:
@@ -105,7 +125,9 @@ class AllocationEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpo
 
     def get_queryset(self) -> QuerySet[Allocation]:
         """Those of one's own teams; all of them for leads and auditors."""
-        return Allocation.objects.visible_to(self.request.user).select_related("team", "flavor__cluster")
+        return Allocation.objects.visible_to(self.request.user).select_related(
+            "team", "flavor__cluster", "tenancy__cluster"
+        )
 
     def filter_queryset(self, queryset: Any) -> Any:
         """Those of one team, held or ended, if that was asked for."""

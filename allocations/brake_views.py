@@ -51,14 +51,16 @@ def held_back(request: HttpRequest) -> HttpResponse:
 def _context(refusal: str) -> dict[str, Any]:
     brake = Brake.objects.open().first()
     due = Allocation.objects.over(brake.clock) if brake else Allocation.objects.none()
-    rows = due.select_related("team", "flavor__cluster").order_by("kept_until")[:MOST_SHOWN]
+    rows = due.select_related("team", "flavor__cluster", "tenancy__cluster").order_by("kept_until")[
+        :MOST_SHOWN
+    ]
     return {
         "brake": brake, "refusal": refusal, "count": due.count(), "columns": COLUMNS,
         "rows": [
             {"cells": [
-                f"{row.gpus} × {row.flavor.product}",
+                row.what,
                 {"text": row.team.name, "href": reverse("team", args=[row.team.slug])},
-                row.flavor.cluster.title, row.kept_until,
+                row.where, row.kept_until,
             ]}
             for row in rows
         ],

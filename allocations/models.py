@@ -1,16 +1,16 @@
-"""What teams hold, and the money that is set aside for it."""
+"""What teams hold, GPUs and everything else that was granted, and the money that is set aside for it."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Q, Sum
 
 from accounts.models import Team
 from accounts.teams import TeamScopedQuerySet
 from allocations import money
 from allocations.leftovers import Brake, Leftover, StoppedWork
-from allocations.schedule import Step, Terms, WhenOver, next_steps
+from allocations.schedule import Provisioner, State, Step, Terms, WhenOver, next_steps, state_of
 from fleet.models import Flavor
 from provisioning.models import Tenancy
 
@@ -23,6 +23,23 @@ class AllocationQuerySet(TeamScopedQuerySet["Allocation"]):
     def live(self) -> "AllocationQuerySet":
         """Held: not ended yet."""
         return self.filter(ended_at=None)
+
+    def held_under(self, reference: str, now: datetime) -> "AllocationQuerySet":
+        """What is held under a reference, its grace included; one row at most."""
+        return self.live().filter(reference=reference, kept_until__gt=now)
+
+    def of_gpus(self) -> "AllocationQuerySet":
+        """GPUs of a cluster's pool; what else was granted takes none of them."""
+        return self.filter(flavor__isnull=False)
+
+    def usd_per_day(self) -> Decimal:
+        """USD a day of all that is live and costs: what nobody has made yet costs nothing."""
+        hourly = self.live().charged().aggregate(usd=Sum("usd_per_hour"))["usd"] or Decimal(0)
+        return money.per_day(gpus=1, price=hourly)
+
+    def charged(self) -> "AllocationQuerySet":
+        """Those that cost: whatever makes them has made them."""
+        return self.filter(charged_from__isnull=False)
 
     def over(self, now: datetime) -> "AllocationQuerySet":
         """Still held although the end date and its grace have passed."""
@@ -37,10 +54,12 @@ class AllocationQuerySet(TeamScopedQuerySet["Allocation"]):
 
 
 class Allocation(models.Model):
-    """GPUs of a flavor that a team holds from one moment until another.
+    """What was granted to a team, from one moment until another: GPUs of a flavor, or any other offering without them.
 
-    A part given back ends this row and starts one for the rest, so what was held when can always be added up.
-    It is paid until `until` and kept until `kept_until`; the terms of its end are those of the day it was granted.
+    `gpus` are the GPUs whose hours count against the budget, `usd_per_hour` is what all of it costs an hour. It costs
+    from `charged_from`, which is null while its provisioner has not made it yet, and is paid until `until` and kept
+    until `kept_until`; the terms of its end are those of the day it was granted. A part of the GPUs given back ends
+    this row and starts one for the rest, so what was held when can always be added up.
     """
 
     class End(models.TextChoices):
@@ -50,12 +69,24 @@ class Allocation(models.Model):
         RENEWED = "renewed", "goes on under a renewal"
 
     team = models.ForeignKey(Team, models.PROTECT, related_name="allocations")
-    tenancy = models.ForeignKey(Tenancy, models.PROTECT, related_name="allocations")
-    flavor = models.ForeignKey(Flavor, models.PROTECT, related_name="allocations")
+    tenancy = models.ForeignKey(Tenancy, models.PROTECT, null=True, related_name="allocations")
+    flavor = models.ForeignKey(Flavor, models.PROTECT, null=True, related_name="allocations")
     reference = models.CharField(max_length=40)
+    offering = models.CharField(max_length=20, default="gpus", db_default="gpus")
+    # What it is in a few words where no flavor says so, and where it is where no cluster says so.
+    title = models.CharField(max_length=200, blank=True, default="", db_default="")
+    place = models.CharField(max_length=60, blank=True, default="", db_default="")
+    provisioner = models.CharField(
+        max_length=12,
+        choices=[(each.value, each.words) for each in Provisioner],
+        default=Provisioner.KUBERNETES,
+        db_default="kubernetes",
+    )
     gpus = models.PositiveIntegerField()
     price_per_gpu_hour = models.DecimalField(max_digits=9, decimal_places=4)
+    usd_per_hour = models.DecimalField(max_digits=18, decimal_places=8)
     starts_at = models.DateTimeField()
+    charged_from = models.DateTimeField(null=True)
     until = models.DateTimeField()
     kept_until = models.DateTimeField()
     grace_hours = models.PositiveSmallIntegerField(default=0, db_default=0)
@@ -84,12 +115,30 @@ class Allocation(models.Model):
                 condition=Q(ended_at=None, remind_at__isnull=False),
                 name="allocation_reminds_next",
             ),
+            models.Index(
+                fields=["tenancy"],
+                condition=Q(ended_at=None, charged_from=None),
+                name="allocation_not_charged_yet",
+            ),
         ]
         constraints = [
             models.UniqueConstraint(
                 fields=["reference"], condition=Q(ended_at=None), name="a_request_is_granted_once"
             ),
-            models.CheckConstraint(condition=Q(gpus__gte=1), name="an_allocation_holds_a_gpu"),
+            models.CheckConstraint(
+                condition=Q(flavor=None, price_per_gpu_hour=0) & ~Q(title="")
+                | Q(flavor__isnull=False, tenancy__isnull=False, gpus__gte=1),
+                name="an_allocation_is_of_gpus_or_says_what_it_is",
+            ),
+            models.CheckConstraint(
+                condition=Q(charged_from=None) | Q(charged_from__gte=F("starts_at")),
+                name="nothing_costs_before_it_starts",
+            ),
+            models.CheckConstraint(condition=Q(usd_per_hour__gte=0), name="an_allocation_never_earns_money"),
+            models.CheckConstraint(
+                condition=Q(provisioner__in=[each.value for each in Provisioner]),
+                name="an_allocation_has_a_known_provisioner",
+            ),
             models.CheckConstraint(
                 condition=Q(until__gt=F("starts_at")), name="an_allocation_ends_after_it_starts"
             ),
@@ -110,7 +159,7 @@ class Allocation(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.gpus} × {self.flavor}"
+        return f"{self.gpus} × {self.flavor}" if self.flavor_id else self.title
 
     @property
     def terms(self) -> Terms:
@@ -120,37 +169,71 @@ class Allocation(models.Model):
         )
 
     @property
+    def what(self) -> str:
+        """What is held in a few words: "2 × A100", "500 GiB volume corpus"."""
+        return self.title if self.flavor is None else f"{self.gpus} × {self.flavor.product}"
+
+    @property
+    def where(self) -> str:
+        """The title of its cluster, or its region."""
+        if self.flavor is not None:
+            return self.flavor.cluster.title
+        return self.place if self.tenancy is None else self.tenancy.cluster.title
+
+    def state(self, now: datetime) -> State:
+        """Where it stands between its grant and its end."""
+        return state_of(
+            starts=self.starts_at,
+            charged_from=self.charged_from,
+            until=self.until,
+            ended=self.ended_at is not None or self.kept_until <= now,
+            now=now,
+        )
+
+    @property
     def charged_until(self) -> datetime:
         """Until when it costs: its end, or before that when it ended early; grace is free."""
         return min(self.ended_at or self.until, self.until)
+
+    def charge_start(self, otherwise: datetime) -> datetime:
+        """From when it costs; `otherwise` for what nobody has made yet, its end where nobody ever did."""
+        if self.charged_from is not None:
+            return self.charged_from
+        return otherwise if self.ended_at is None else self.charged_until
 
     def next_steps(self, now: datetime) -> list[Step]:
         """What happens to it after now, in order; nothing once it has ended."""
         if self.ended_at is not None:
             return []
         return next_steps(
-            starts=self.starts_at, until=self.until, terms=self.terms, now=now, remind_at=self.remind_at
+            starts=self.starts_at,
+            until=self.until,
+            terms=self.terms,
+            now=now,
+            remind_at=self.remind_at,
+            of_gpus=self.flavor_id is not None,
         )
 
     @property
     def usd_per_day(self) -> Decimal:
-        """USD per day of 24 hours at the price that was granted."""
-        return money.per_day(gpus=self.gpus, price=self.price_per_gpu_hour)
+        """USD per day of 24 hours at the price that was granted, once it costs."""
+        return money.per_day(gpus=1, price=self.usd_per_hour)
 
     def usd_so_far(self, now: datetime) -> Decimal:
-        """USD from the start to the end or, while held, to now."""
+        """USD from the start to the end or, while held, to now; 0 while nobody has made it."""
         end = min(now, self.charged_until) if self.ended_at is None else self.charged_until
-        return money.cost(gpus=self.gpus, price=self.price_per_gpu_hour, start=self.starts_at, end=end)
+        return money.cost_of(usd_per_hour=self.usd_per_hour, start=self.charge_start(end), end=end)
 
     @property
     def usd_in_all(self) -> Decimal:
-        """USD from the start to the planned or real end."""
-        return money.cost(
-            gpus=self.gpus,
-            price=self.price_per_gpu_hour,
-            start=self.starts_at,
-            end=self.charged_until,
+        """USD from the start to the planned or real end; as if made at once while nobody has made it."""
+        return money.cost_of(
+            usd_per_hour=self.usd_per_hour, start=self.charge_start(self.starts_at), end=self.charged_until
         )
+
+    def by_month(self, *, start: datetime, end: datetime) -> dict[date, money.Amount]:
+        """USD and GPU-hours by month, from start to end, at the price that was granted."""
+        return money.by_month(gpus=self.gpus, usd_per_hour=self.usd_per_hour, start=start, end=end)
 
 
 class BudgetQuerySet(models.QuerySet["Budget"]):

@@ -52,12 +52,7 @@ def pace_of(budget: Budget, *, now: datetime, rows: Iterable[Allocation] | None 
         rows = Allocation.objects.of_month(now).filter(team=budget.team_id).order_by()
     return pace(
         [
-            Holding(
-                row.gpus,
-                row.gpus * row.price_per_gpu_hour,
-                start=row.starts_at,
-                end=row.charged_until,
-            )
+            Holding(row.gpus, row.usd_per_hour, start=row.charge_start(now), end=row.charged_until)
             for row in rows
         ],
         usd_limit=budget.limit_usd,

@@ -4,7 +4,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import F, Sum
+from django.db.models import Sum
 
 from allocations import money
 from allocations.models import Allocation
@@ -18,14 +18,15 @@ def effect(allocation: Allocation, count: int, *, now: datetime) -> Part:
     live = Allocation.objects.live().filter(team=allocation.team_id)
     here = live.filter(tenancy=allocation.tenancy_id, flavor=allocation.flavor_id)
     quota = int(here.aggregate(gpus=Sum("gpus"))["gpus"] or 0)
-    hourly = live.aggregate(usd=Sum(F("gpus") * F("price_per_gpu_hour")))["usd"] or Decimal(0)
-    per_day = money.per_day(gpus=1, price=hourly)
-    less = money.per_day(gpus=count, price=allocation.price_per_gpu_hour)
+    per_day = live.usd_per_day()
+    product = allocation.flavor.product if allocation.flavor is not None else "GPU"
+    is_charged = allocation.charged_from is not None
+    less = money.per_day(gpus=count, price=allocation.price_per_gpu_hour) if is_charged else Decimal(0)
     freed = money.cost(gpus=count, price=allocation.price_per_gpu_hour, start=now, end=allocation.until)
     return {
         "changes": [
             {
-                "label": f"Quota, {allocation.flavor.product}",
+                "label": f"Quota, {product}",
                 "before": gpus(quota),
                 "after": gpus(quota - count),
             },
@@ -33,6 +34,6 @@ def effect(allocation: Allocation, count: int, *, now: datetime) -> Part:
         ],
         "freed": usd(freed),
         "until": moment(allocation.until, now),
-        "rest": gpus(allocation.gpus - count, allocation.flavor.product) if count < allocation.gpus else "",
-        "button": f"Give back {gpus(count, allocation.flavor.product)}",
+        "rest": gpus(allocation.gpus - count, product) if count < allocation.gpus else "",
+        "button": f"Give back {gpus(count, product)}",
     }

@@ -27,7 +27,9 @@ def due(now: datetime) -> list[int]:
 @transaction.atomic
 def remind(allocation_id: int, *, now: datetime) -> bool:
     """Send the newest reminder that is due, whatever was missed before it; False when there is none to send."""
-    row = Allocation.objects.select_related("team", "flavor__cluster").get(pk=allocation_id)
+    row = Allocation.objects.select_related("team", "flavor__cluster", "tenancy__cluster").get(
+        pk=allocation_id
+    )
     if row.remind_at is None or row.remind_at > now:
         return False
     following = next_reminder(row.starts_at, row.until, after=now)
@@ -35,11 +37,29 @@ def remind(allocation_id: int, *, now: datetime) -> bool:
     same = Allocation.objects.live().filter(pk=row.pk, remind_at=row.remind_at)
     if not same.update(remind_at=following) or row.until <= now:
         return False
-    said, link = ending_message(row, now=now), reverse("renew", args=[row.pk])
+    said, link = ending_message(row, now=now), _link(row)
     about = ("allocation", row.pk)
     members = User.objects.filter(memberships__team=row.team_id)
     tell(NoticeKind.ALLOCATION_ENDING, to=members, subject=about, link=link, message=said, now=now)
     tell_channels(NoticeKind.ALLOCATION_ENDING, subject=about, link=link, message=said, now=now)
-    record(Kind.ALLOCATION_REMINDED, actor=PORTAL, subject=about, team_id=row.team_id, gpus=row.gpus,
-           flavor=row.flavor.name, reference=row.reference, until=row.until.isoformat())  # fmt: skip
+    record(
+        Kind.ALLOCATION_REMINDED,
+        actor=PORTAL,
+        subject=about,
+        team_id=row.team_id,
+        gpus=row.gpus,
+        what=row.what,
+        flavor=row.flavor.name if row.flavor is not None else "",
+        reference=row.reference,
+        until=row.until.isoformat(),
+    )
     return True
+
+
+def _link(row: Allocation) -> str:
+    """Where the reminder leads: GPUs are kept longer with one click, what else is held is asked for again."""
+    return (
+        reverse("renew", args=[row.pk])
+        if row.flavor_id is not None
+        else reverse("team", args=[row.team.slug])
+    )

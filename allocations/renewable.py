@@ -12,7 +12,7 @@ from allocations.models import Allocation, Hold
 
 def held(reference: str, *, now: datetime) -> Allocation | None:
     """What is held under a reference, grace included; None when nothing is any more."""
-    rows = Allocation.objects.live().filter(reference=reference, kept_until__gt=now)
+    rows = Allocation.objects.of_gpus().held_under(reference, now)
     return rows.select_related("flavor__cluster", "team").first()
 
 
@@ -21,9 +21,7 @@ def freed(allocation: Allocation, *, now: datetime) -> Mapping[date, money.Amoun
     needed: dict[date, money.Amount] = {}
     for row in Allocation.objects.filter(reference=allocation.reference):
         end = min(now, row.charged_until) if row.ended_at is None else row.charged_until
-        parts = money.by_month(
-            gpus=row.gpus, usd_per_hour=row.gpus * row.price_per_gpu_hour, start=row.starts_at, end=end
-        )
+        parts = row.by_month(start=row.charge_start(end), end=end)
         for month, part in parts.items():
             needed[month] = needed.get(month, money.NOTHING).plus(part)
     rows = Hold.objects.filter(reference=allocation.reference).order_by().values("budget__month")

@@ -27,6 +27,67 @@ class WhenOver(StrEnum):
         }[self.value]
 
 
+class Provisioner(StrEnum):
+    """What makes a granted allocation true."""
+
+    KUBERNETES = "kubernetes"
+    MANUAL = "manual"
+
+    @property
+    def words(self) -> str:
+        """As pages say it."""
+        return {"kubernetes": "made by the portal on the cluster", "manual": "carried out by a person"}[
+            self.value
+        ]
+
+
+class State(StrEnum):
+    """Where an allocation stands between its grant and its end."""
+
+    SETTING_UP = "setting_up"
+    HELD = "held"
+    ENDING_SOON = "ending_soon"
+    IN_GRACE = "in_grace"
+    ENDED = "ended"
+
+    @property
+    def words(self) -> str:
+        """As pages say it."""
+        return {
+            "setting_up": "Setting up",
+            "held": "Held",
+            "ending_soon": "Ending soon",
+            "in_grace": "In its grace",
+            "ended": "Ended",
+        }[self.value]
+
+    @property
+    def tone(self) -> str:
+        """The badge's tone."""
+        return {"setting_up": "moving", "held": "good", "ended": "past"}.get(self.value, "ending")
+
+
+SOON = timedelta(days=3)
+
+
+def ends_soon(*, since: datetime, until: datetime, now: datetime) -> bool:
+    """Within the last quarter of a short holding, else the last three days: a day's work does not begin so."""
+    return until - now <= min(SOON, (until - since) / 4)
+
+
+def state_of(
+    *, starts: datetime, charged_from: datetime | None, until: datetime, ended: bool, now: datetime
+) -> State:
+    """The state of an allocation; what nobody has made yet is being set up and never ends soon."""
+    if ended:
+        return State.ENDED
+    if charged_from is None:
+        return State.SETTING_UP
+    if until <= now:
+        return State.IN_GRACE
+    return State.ENDING_SOON if ends_soon(since=starts, until=until, now=now) else State.HELD
+
+
 @dataclass(frozen=True, kw_only=True)
 class Terms:
     """How a holding ends: kept `grace_hours` longer without charge, then what still runs is dealt with.
@@ -54,6 +115,7 @@ class Terms:
 
 
 NO_TERMS = Terms()
+TAKEN_DOWN = "Ends; a platform lead asks, then takes it down"
 
 
 @dataclass(frozen=True)
@@ -77,7 +139,13 @@ def next_reminder(starts: datetime, until: datetime, *, after: datetime) -> date
 
 
 def next_steps(
-    *, starts: datetime, until: datetime, terms: Terms, now: datetime, remind_at: datetime | None = None
+    *,
+    starts: datetime,
+    until: datetime,
+    terms: Terms,
+    now: datetime,
+    remind_at: datetime | None = None,
+    of_gpus: bool = True,
 ) -> list[Step]:
     """Everything that will happen to a holding after now, in order; `remind_at` is the next reminder to be sent."""
     steps = [
@@ -85,7 +153,8 @@ def next_steps(
         for at in reminders(starts, until)
         if remind_at is not None and at >= remind_at
     ]
-    return [step for step in [*steps, *_ends(until, terms)] if step.at > now]
+    ends = _ends(until, terms) if of_gpus else [Step(until, "end", TAKEN_DOWN)]
+    return [step for step in [*steps, *ends] if step.at > now]
 
 
 def _ends(until: datetime, terms: Terms) -> Iterator[Step]:

@@ -108,7 +108,7 @@ def _check_there_is(tenancy: Tenancy) -> None:
             f"Others' jobs may run on the nodes of {mixed.name}: give it a taint and a label of its own first.",
             code="not_apart", field="isolation",
         )  # fmt: skip
-    shared = Allocation.objects.filter(tenancy=tenancy, ended_at=None).exclude(flavor__in=own)
+    shared = Allocation.objects.live().of_gpus().filter(tenancy=tenancy).exclude(flavor__in=own)
     if shared.exists():
         raise Conflict(
             f"{team.name} holds GPUs of shared nodes. They end or are given back first.", code="held",

@@ -31,21 +31,30 @@ def close_message(budget: Budget) -> Message:
 
 
 def ending_message(row: Allocation, *, now: datetime) -> Message:
-    """That a holding ends soon, what follows, and how it goes on with one click."""
-    what = gpus(row.gpus, row.flavor.product)
-    facts = [("Team", row.team.name), ("Cluster", row.flavor.cluster.title), ("Ends", moment(row.until, now))]
+    """That an allocation ends soon, what follows, and how it goes on."""
+    facts = [("Team", row.team.name), ("Ends", moment(row.until, now))]
+    if row.where:
+        facts.insert(1, ("Cluster" if row.tenancy_id is not None else "Region", row.where))
     facts += [
         (step.words, moment(step.at, now))
         for step in row.next_steps(now)
         if step.what not in ("reminder", "end")
     ]
+    facts.append(("Cost a day", usd(row.usd_per_day)))
+    if row.flavor is None:
+        return Message(
+            title=f"{row.what} of {row.team.name} ends in {ahead(row.until, now)}",
+            sentence="Ask for it again if it is needed longer. Without that a platform lead asks, then takes it down.",
+            facts=tuple(facts),
+            action="Open the team",
+        )
     return Message(
-        title=f"{what} of {row.team.name} end in {ahead(row.until, now)}",
+        title=f"{row.what} of {row.team.name} end in {ahead(row.until, now)}",
         sentence="Keep them longer with one click, judged at once by the same rules as any request. "
         "Without it they go back to the pool by themselves.",
-        facts=(*facts, ("Cost a day", usd(row.usd_per_day))),
+        facts=tuple(facts),
         action="Keep them longer",
-    )  # fmt: skip
+    )
 
 
 def left_message(left: Sequence[Leftover], *, now: datetime) -> Message:

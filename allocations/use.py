@@ -87,15 +87,15 @@ def of_held(tenancy_id: int, flavor_id: int, *, held: int, now: datetime, days: 
 
 def held_since(tenancy_id: int, flavor_id: int, *, now: datetime, days: int = DAYS) -> datetime | None:
     """Since when a tenancy holds something of a flavor without a gap, as far as `days` days back; None for nothing."""
-    rows = Allocation.objects.filter(tenancy=tenancy_id, flavor=flavor_id, starts_at__lte=now)
+    rows = Allocation.objects.filter(tenancy=tenancy_id, flavor=flavor_id, charged_from__lte=now)
     recent = rows.filter(Q(ended_at=None) | Q(ended_at__gt=now - timedelta(days=days)))
     since: datetime | None = None
-    for starts_at, ended_at in recent.order_by(F("ended_at").desc(nulls_first=True)).values_list(
-        "starts_at", "ended_at"
+    for charged_from, ended_at in recent.order_by(F("ended_at").desc(nulls_first=True)).values_list(
+        "charged_from", "ended_at"
     ):
-        if ended_at is not None and (since is None or ended_at < since):
+        if charged_from is None or (ended_at is not None and (since is None or ended_at < since)):
             break
-        since = starts_at if since is None else min(since, starts_at)
+        since = charged_from if since is None else min(since, charged_from)
     return since
 
 
@@ -130,7 +130,7 @@ def trend(tenancy_id: int, flavor_id: int, *, now: datetime, days: int = DAYS) -
 def due() -> list[int]:
     """The tenancies whose queue was read since their last sample, oldest reading first."""
     counted = UseDay.objects.filter(tenancy=OuterRef("pk"), last_at__gt=OuterRef("used_at") - AT_MOST_EVERY)
-    held = Allocation.objects.live().filter(tenancy=OuterRef("pk"))
+    held = Allocation.objects.live().of_gpus().charged().filter(tenancy=OuterRef("pk"))
     rows = Tenancy.objects.filter(Exists(held), ~Exists(counted), used_at__isnull=False)
     return list(rows.order_by("used_at").values_list("pk", flat=True))
 
@@ -148,7 +148,8 @@ def sample(tenancy_id: int) -> bool:
     at = tenancy.used_at
     if UseDay.objects.filter(tenancy=tenancy, last_at__gt=at - AT_MOST_EVERY).exists():
         return False
-    held = Allocation.objects.live().filter(tenancy=tenancy, starts_at__lte=at, until__gt=at)
+    # What nobody has made yet cannot be used.
+    held = Allocation.objects.live().of_gpus().filter(tenancy=tenancy, charged_from__lte=at, until__gt=at)
     rows = held.order_by().values_list("flavor_id", "flavor__name").annotate(gpus=Sum("gpus"))
     for flavor_id, name, gpus in rows:
         _add(tenancy.pk, flavor_id, at=at, held=gpus, used=min(int(tenancy.used.get(name, 0)), gpus))

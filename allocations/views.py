@@ -20,7 +20,7 @@ from accounts.visitors import add_refusal, sent, visitor, with_refusal
 from allocations import actions, months, presenting
 from allocations.forms import BudgetForm, GiveBackForm
 from allocations.models import Allocation, Budget
-from allocations.words import limits_words
+from allocations.words import gpus, limits_words
 
 RELATED = ("team", "tenancy__cluster", "flavor__cluster")
 
@@ -29,7 +29,7 @@ RELATED = ("team", "tenancy__cluster", "flavor__cluster")
 @require_http_methods(["GET", "HEAD", "POST"])
 def give_back(request: HttpRequest, pk: int) -> HttpResponse:
     """GET shows what giving back would change, POST gives back, once per form."""
-    rows = Allocation.objects.visible_to(visitor(request)).select_related(*RELATED)
+    rows = Allocation.objects.visible_to(visitor(request)).of_gpus().select_related(*RELATED)
     allocation = get_object_or_404(rows, pk=pk)
     if request.method != "POST":
         count = request.GET.get("gpus") or str(allocation.gpus)
@@ -123,7 +123,8 @@ def _return(request: HttpRequest, allocation: Allocation, form: GiveBackForm) ->
         body=body,
         action=action,
     )
-    messages.success(request, f"{said['gpus']} × {allocation.flavor.product} went back to the pool.")
+    product = allocation.flavor.product if allocation.flavor is not None else "GPU"
+    messages.success(request, f"{gpus(said['gpus'], product)} went back to the pool.")
     return location
 
 

@@ -338,7 +338,14 @@ def grant(request: Request, judged: Judged, *, count: int, actor: Actor, now: da
     handed_over = renewing.hand_over(request, gpus=gpus, actor=actor, now=now)
     budgets.hold(request.team, reference=request.reference, parts=parts_of(request, judged, now=now), now=now)
     move(request, now=now, state=State.APPROVED, approved_count=count, decided_at=now)
-    carry_out(request, gpus=gpus, actor=actor, now=now, handed_over=handed_over)
+    carry_out(
+        request,
+        gpus=gpus,
+        usd_per_hour=judged.ask.usd_per_hour,
+        actor=actor,
+        now=now,
+        handed_over=handed_over,
+    )
 
 
 def parts_of(request: Request, judged: Judged, *, now: datetime) -> dict[date, money.Amount]:

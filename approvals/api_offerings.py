@@ -33,7 +33,10 @@ class OfferingSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     line = serializers.CharField()
     enabled = serializers.BooleanField()
-    gate = serializers.ChoiceField(choices=GATES)
+    gate = serializers.ChoiceField(choices=GATES, help_text="Who decides about it.")
+    is_self_service = serializers.BooleanField(
+        help_text="Nobody has to do anything: the policy may approve it, and the portal makes it by itself."
+    )
     position = serializers.IntegerField(help_text="Its place in the catalogue, from 1.")
     unit = serializers.CharField()
     counted = serializers.CharField(
@@ -178,6 +181,7 @@ def shown(row: OfferingSetting, place: int) -> dict[str, Any]:
         "priced_per": offering.priced,
         "reversible_minutes": offering.reversible_minutes,
         **(offering_actions.ends_of(row) if offering.on_cluster else NO_END),
+        "is_self_service": row.is_self_service,
         "carried_out_by_a_person": offering.by_person,
         "after_approval": list(offering.after),
         "spec": offering.spec.model_json_schema(),

@@ -1,6 +1,7 @@
 """What follows an approval: GPUs issued, a namespace made, or a task that a person carries out."""
 
 from datetime import datetime
+from decimal import Decimal
 
 from django.db import transaction
 from django.db.models import F
@@ -10,8 +11,10 @@ from accounts.refusals import BadInput, Conflict, NoRight, Stale
 from accounts.roles import Permission
 from accounts.teams import Project
 from allocations import actions as allocations
+from allocations.actions import NOTHING_HANDED_OVER, Granted, HandedOver
+from allocations.schedule import Provisioner
 from approvals import chasing
-from approvals.ending import release
+from approvals.ending import references_of, release
 from approvals.models import Request, Task
 from approvals.spec import NamespaceSpec
 from approvals.task_notices import tell_assignee, tell_requester
@@ -23,21 +26,49 @@ from provisioning.actions import create_tenancy
 from provisioning.models import Tenancy
 
 
-def carry_out(request: Request, *, gpus: int, actor: Actor, now: datetime, handed_over: int = 0) -> None:
+def carry_out(
+    request: Request,
+    *,
+    gpus: int,
+    usd_per_hour: Decimal,
+    actor: Actor,
+    now: datetime,
+    handed_over: HandedOver = NOTHING_HANDED_OVER,
+) -> None:
     """Begin what an approved, locked request asked for, as the last step of the approval; raises Conflict.
 
-    Of what goes on, `handed_over` GPUs of it, nothing has to be set up.
+    `usd_per_hour` is what all that was approved costs. Of what goes on, `handed_over`, nothing has to be set up.
     """
-    if request.of.by_person and not handed_over:
+    if request.of.by_person and not handed_over.gpus:
         chasing.ask(request=request, now=now)
     spec = request.asked
     if isinstance(spec, NamespaceSpec):
         _make_namespace(request, spec, actor=actor, now=now)
-    elif request.flavor is not None and request.tenancy is not None:
+    provisioner = Provisioner.MANUAL if request.of.by_person else Provisioner.KUBERNETES
+    if request.flavor is not None and request.tenancy is not None:
         allocations.issue(
-            tenancy=request.tenancy, flavor=request.flavor, gpus=gpus, reference=request.reference,
-            until=request.until, actor=actor, now=now, terms=setting_of(request.of).terms, handed_over=handed_over,
-        )  # fmt: skip
+            tenancy=request.tenancy,
+            flavor=request.flavor,
+            gpus=gpus,
+            reference=request.reference,
+            until=request.until,
+            actor=actor,
+            now=now,
+            terms=setting_of(request.of).terms,
+            offering=request.offering,
+            provisioner=provisioner,
+            handed_over=handed_over,
+        )
+        return
+    allocations.issue_service(
+        Granted(request.offering, request.given_name, request.place, usd_per_hour, gpus),
+        team=request.team,
+        tenancy=request.tenancy,
+        provisioner=provisioner,
+        reference=request.reference,
+        until=request.until,
+        now=now,
+    )
 
 
 def _make_namespace(request: Request, spec: NamespaceSpec, *, actor: Actor, now: datetime) -> None:
@@ -86,7 +117,8 @@ def finish(
 ) -> Task:  # fmt: skip
     """Mark a task done, or impossible; both with a word about it. It becomes the person's who says so.
 
-    What cannot be set up lets go of its GPUs and its money: nothing is paid for what nobody gets. A team that cannot be
+    What is set up costs from now on. What cannot be lets go of its GPUs and its money: nothing is paid for what nobody
+    gets. A team that cannot be
     set apart stays where it is, until a platform lead chooses another level.
 
     Raises NoRight, Stale, BadInput without a note, Conflict once it is over.
@@ -97,10 +129,19 @@ def finish(
         raise BadInput("Say in a sentence what was done, or why it cannot be.", code="required", field="note")
     task.state = Task.State.FAILED if failed else Task.State.DONE
     task.assignee, task.note, task.done_at = by, note.strip(), now
-    if failed and task.kind == Task.Kind.SET_UP:
-        release(task.asked, by=by, now=now)
+    if task.kind == Task.Kind.SET_UP:
+        _set_up(task.asked, failed=failed, by=by, now=now)
     tell_requester(task, by=by, now=now)
     return _save(task, Kind.TASK_FAILED if failed else Kind.TASK_DONE, by, now=now, note=task.note)
+
+
+def _set_up(request: Request, *, failed: bool, by: User, now: datetime) -> None:
+    """What was set up costs from now on; what could not be is let go."""
+    if failed:
+        release(request, by=by, now=now)
+        return
+    for reference in references_of(request):
+        allocations.begin_charging(reference, now=now)
 
 
 def _locked(task_id: int, *, by: User) -> Task:

@@ -112,8 +112,9 @@ REGIONS = (
 )
 
 GRANTED = "The quota and the queue on the cluster go up within seconds."
+KEPT = "Its GPUs are kept for it at once, without charge."
 BACK = "On its end date it goes back by itself."
-PERSON = "A platform lead takes the task, carries it out and marks it done here."
+PERSON = "A platform lead takes the task, makes it and marks it done here. It costs nothing before that."
 DOWN = "On its end date a platform lead asks you, then takes it down."
 
 # Nobody is charged for grace and nobody else has the GPUs meanwhile, so there is none where a click renews, and hours
@@ -133,7 +134,7 @@ OFFERINGS: Mapping[str, Offering] = {
         ),
         Offering(
             key="notebook", name="Notebook", line="A notebook server with its own GPUs.", spec=spec.NotebookSpec,
-            unit="GPU", gate=Gate.SELF_SERVICE, reversible_minutes=5, by_person=True, after=(GRANTED, PERSON, BACK),
+            unit="GPU", gate=Gate.SELF_SERVICE, reversible_minutes=5, by_person=True, after=(KEPT, PERSON, BACK),
             end=AT_ONCE,
         ),
         Offering(
@@ -154,7 +155,7 @@ OFFERINGS: Mapping[str, Offering] = {
         Offering(
             key="endpoint", name="Production inference endpoint", line="A model that answers production requests.",
             spec=spec.EndpointSpec, unit="replica", gate=Gate.APPROVAL, reversible_minutes=60, by_person=True,
-            after=(GRANTED, PERSON, BACK), end=ENDPOINT_ENDS,
+            after=(KEPT, PERSON, BACK), end=ENDPOINT_ENDS,
         ),
         Offering(
             key="openai", name="Azure OpenAI endpoint", line="A deployment of a hosted model for the team.",

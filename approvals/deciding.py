@@ -5,7 +5,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, F, Max, OuterRef, Q, Sum
+from django.db.models import Count, Max, OuterRef, Q, Sum
 from django.urls import reverse
 
 from accounts.models import Team, User
@@ -285,8 +285,10 @@ def _holdings(request: Request) -> Part:
         Team.objects.order_by()
         .filter(pk=request.team_id)
         .values(
-            live=total(held, Sum("gpus", filter=live), by="team"),
-            usd_per_hour=total(held, Sum(F("gpus") * F("price_per_gpu_hour"), filter=live), by="team"),
+            live=total(held, Sum("gpus", filter=live & Q(flavor__isnull=False)), by="team"),
+            usd_per_hour=total(
+                held, Sum("usd_per_hour", filter=live & Q(charged_from__isnull=False)), by="team"
+            ),
             last_end=total(held, Max("until", filter=here), by="team"),
             back=total(held, Count("pk", filter=returned), by="team"),
             expired=total(held, Count("pk", filter=Q(end_reason=Allocation.End.EXPIRED)), by="team"),

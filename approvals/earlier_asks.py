@@ -47,7 +47,7 @@ def gather(
 
 def _rows(wanted: Wanted, person: User, *, since: datetime, now: datetime) -> QuerySet[Request]:
     reference = Concat(Value("request-"), Cast(OuterRef("pk"), CharField()))
-    held = Allocation.objects.live().filter(reference=reference)
+    held = Allocation.objects.live().of_gpus().filter(reference=reference)
     ended = Q(kind=Task.Kind.TAKE_DOWN) | Q(state__in=[Task.State.FAILED, Task.State.DROPPED])
     granted = Q(state=State.APPROVED) & (Q(decided_at__gte=since) | Q(until__gt=now))
     theirs = Q(team_id=wanted.team.pk or 0) | Q(requester=person)

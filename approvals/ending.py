@@ -3,22 +3,21 @@
 Locks are taken in the order of every action: request, budgets, flavor, tenancy, audit chain.
 """
 
-from datetime import date, datetime
-from decimal import Decimal
+from datetime import datetime
 
 from django.db import transaction
-from django.db.models import CharField, Exists, OuterRef, Q, QuerySet, Sum, Value
+from django.db.models import CharField, Exists, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Cast, Concat
 
 from accounts.models import User
 from accounts.refusals import Conflict, NoRight
 from accounts.roles import Permission
 from allocations import actions as allocations
-from allocations import budgets, money
-from allocations.models import Allocation, Hold
+from allocations.models import Allocation
 from approvals import chasing
 from approvals.catalogue import OFFERINGS
 from approvals.models import Request, Task
+from approvals.renewing import renewal_of
 from approvals.states import State
 from audit.actors import PORTAL, Actor
 from audit.events import Kind
@@ -26,18 +25,17 @@ from audit.log import record
 
 TAKEN_DOWN = [key for key, offering in OFFERINGS.items() if offering.is_taken_down]
 MOST_AT_ONCE = 200
-UNIT = Decimal(1)
 
 
 def due(now: datetime) -> QuerySet[Request]:
-    """Approved requests whose time is over or whose GPUs have gone back, which nobody was asked to take down."""
+    """Approved requests of which nothing is held since `now`, which nobody was asked to take down."""
     reference = Concat(Value("request-"), Cast(OuterRef("pk"), CharField()))
-    held = Allocation.objects.live().filter(reference=reference)
+    held = Allocation.objects.filter(Q(ended_at=None) | Q(ended_at__gt=now), reference=reference)
     tasks = Task.objects.filter(request=OuterRef("pk"))
     # What goes on under a renewal is taken down when that ends.
     went_on = Allocation.objects.filter(reference=reference, end_reason=Allocation.End.RENEWED)
     settled = tasks.filter(Q(kind=Task.Kind.TAKE_DOWN) | Q(state__in=[Task.State.FAILED, Task.State.DROPPED]))
-    is_over = Q(flavor=None, until__lte=now) | (Q(flavor__isnull=False) & ~Exists(held) & ~Exists(went_on))
+    is_over = ~Exists(held) & ~Exists(went_on)
     rows = Request.objects.filter(is_over, ~Exists(settled), state=State.APPROVED, offering__in=TAKEN_DOWN)
     return rows.order_by("until", "pk")
 
@@ -67,8 +65,7 @@ def let_go(request_id: int, *, by: User, now: datetime) -> Request:
         raise Conflict("It is paid until its end, whether it is used or not.", code="not_reversible")
     if not may_let_go(request, now=now):
         raise Conflict("It is not held any more.", code="not_held")
-    _settle_until(request, now=now)
-    _close(request, actor=by.as_actor(), now=now)
+    _let_go(request, actor=by.as_actor(), now=now)
     return request
 
 
@@ -78,8 +75,7 @@ def end_early(request_id: int, *, actor: Actor, now: datetime) -> bool:
     request = _locked(request_id)
     if not may_let_go(request, now=now):
         return False
-    _settle_until(request, now=now)
-    _close(request, actor=actor, now=now)
+    _let_go(request, actor=actor, now=now)
     return True
 
 
@@ -97,12 +93,27 @@ ALIVE = (Task.State.OPEN, Task.State.TAKEN, Task.State.DONE)
 
 
 def release(request: Request, *, by: User, now: datetime) -> None:
-    """Let go of all that a locked request holds that could not be carried out; GPUs cost while they were held."""
-    held = Allocation.objects.live().filter(reference=request.reference, kept_until__gt=now).first()
-    if held is not None:
-        allocations.give_back(held.pk, gpus=None, by=by, now=now)
-    elif request.flavor_id is None:
-        budgets.settle(reference=request.reference, parts={}, now=now, why="could not be carried out")
+    """Let go of all that a locked request, or what renews it, holds that could not be made; it has cost nothing."""
+    for reference in references_of(request):
+        held = Allocation.objects.held_under(reference, now).first()
+        if held is not None and held.flavor_id is not None:
+            allocations.give_back(held.pk, gpus=None, by=by, now=now)
+        elif held is not None:
+            allocations.let_go(reference, actor=by.as_actor(), now=now, why="could not be carried out")
+
+
+def references_of(request: Request) -> list[str]:
+    """What a request holds is held under: its own reference, and those of the renewals under which it goes on."""
+    found, at = [request.reference], renewal_of(request)
+    while at is not None:
+        found.append(at.reference)
+        at = renewal_of(at)
+    return found
+
+
+def _let_go(request: Request, *, actor: Actor, now: datetime) -> None:
+    allocations.let_go(request.reference, actor=actor, now=now, why="let go early")
+    _close(request, actor=actor, now=now)
 
 
 def _locked(request_id: int) -> Request:
@@ -114,8 +125,6 @@ def _close(request: Request, *, actor: Actor, now: datetime) -> None:
     """Ask for it to be taken down; what was never set up is not, and has cost nothing."""
     set_up = request.tasks.filter(kind=Task.Kind.SET_UP).first()
     if set_up is not None and not set_up.is_over:
-        if request.flavor_id is None:
-            budgets.settle(reference=request.reference, parts={}, now=now, why="over before it was set up")
         set_up.state, set_up.done_at = Task.State.DROPPED, now
         set_up.version += 1
         set_up.save()
@@ -124,20 +133,3 @@ def _close(request: Request, *, actor: Actor, now: datetime) -> None:
     Request.objects.filter(pk=request.pk).update(version=request.version + 1, updated_at=now)
     record(Kind.REQUEST_ENDED, actor=actor, subject=("request", request.pk), team_id=request.team_id,
            what=request.given_name)  # fmt: skip
-
-
-def _settle_until(request: Request, *, now: datetime) -> None:
-    """Keep of each month's money what the time until now takes of it."""
-    start = request.decided_at or request.created_at
-    planned = money.by_month(gpus=0, usd_per_hour=UNIT, start=start, end=request.until)
-    used = money.by_month(gpus=0, usd_per_hour=UNIT, start=start, end=now)
-    rows = Hold.objects.filter(reference=request.reference).values("budget__month").order_by("budget__month")
-    parts: dict[date, money.Amount] = {}
-    for row in rows.annotate(usd_in_all=Sum("usd"), hours_in_all=Sum("gpu_hours")):
-        month = row["budget__month"]
-        whole = planned.get(month, money.NOTHING).usd
-        part = used.get(month, money.NOTHING).usd / whole if whole else money.NOTHING.usd
-        parts[month] = money.Amount(
-            (row["usd_in_all"] * part).quantize(money.CENT), (row["hours_in_all"] * part).quantize(money.CENT)
-        )
-    budgets.settle(reference=request.reference, parts=parts, now=now, why="let go early")

@@ -14,6 +14,7 @@ from accounts.models import Team, User
 from accounts.roles import Permission
 from accounts.teams import TeamScopedQuerySet
 from allocations.models import Allocation
+from allocations.schedule import Provisioner
 from approvals.catalogue import CHOICES, OFFERINGS, Offering, title
 from approvals.comments import Comment
 from approvals.offers import OfferingSetting, Task
@@ -46,13 +47,17 @@ class RequestQuerySet(TeamScopedQuerySet["Request"]):
         return self.waiting().filter(over).order_by("lapses_at")
 
     def with_holding(self) -> "RequestQuerySet":
-        """With `held_gpus` and `held_until` of what is held now, None when nothing is, and how its tasks stand."""
+        """With `held_gpus` and `held_until` of what is held now, None when nothing is, and how its tasks stand.
+
+        `is_awaited` says that a person has still to make it, also for a renewal of what was asked for before.
+        """
         reference = Concat(Value("request-"), Cast(OuterRef("pk"), models.CharField()))
         held = Allocation.objects.live().filter(reference=reference)
         tasks = Task.objects.filter(request=OuterRef("pk"))
         return self.annotate(
             held_gpus=Subquery(held.values("gpus")[:1]), held_until=Subquery(held.values("until")[:1]),
             held_kept_until=Subquery(held.values("kept_until")[:1]),
+            is_awaited=Exists(held.filter(provisioner=Provisioner.MANUAL, charged_from=None)),
             task_state=Subquery(tasks.filter(kind=Task.Kind.SET_UP).values("state")[:1]),
             over_at=Subquery(tasks.filter(kind=Task.Kind.TAKE_DOWN).values("created_at")[:1]),
         )  # fmt: skip

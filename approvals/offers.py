@@ -59,6 +59,11 @@ class OfferingSetting(models.Model):
         return self.key
 
     @property
+    def is_self_service(self) -> bool:
+        """Whether nobody has to do anything: the policy may approve it, and the portal makes it by itself."""
+        return self.gate == Gate.SELF_SERVICE and not OFFERINGS[self.key].by_person
+
+    @property
     def terms(self) -> Terms:
         """How what is granted now will end."""
         usual = OFFERINGS[self.key].end

@@ -10,7 +10,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from allocations import money
-from approvals.document import Policy, StepPlan
+from approvals.document import Policy, StepPlan, Thresholds
 from approvals.route_size import RouteSize, choose
 from approvals.rules import Arrival, Ask, Coming, Rule, Standing, applied, duration
 
@@ -104,8 +104,15 @@ def evaluate(ask: Ask, standing: Standing, policy: Policy) -> Evaluation:
         usd=total.usd,
         usd_per_day=money.per_day(gpus=1, price=hourly),
         gpu_hours=total.gpu_hours,
-        at_once="A platform lead carries it out." if ask.by_person else AT_ONCE[ask.arrival],
+        at_once=_by_person(policy.thresholds_for(*kind)) if ask.by_person else AT_ONCE[ask.arrival],
         size=size,
+    )
+
+
+def _by_person(thresholds: Thresholds) -> str:
+    return (
+        f"A platform lead makes it, within {thresholds.carried_out_hours} hours as a rule; it costs nothing before it "
+        "is there."
     )
 
 

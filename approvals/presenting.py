@@ -6,7 +6,7 @@ from decimal import Decimal
 from statistics import median
 from typing import Any
 
-from django.db.models import F, OuterRef, Q, Sum
+from django.db.models import OuterRef, Q, Sum
 from django.urls import reverse
 from django.utils.http import urlencode
 
@@ -48,8 +48,9 @@ def holding_of(request: Request) -> Holding | None:
     until: datetime | None = getattr(request, "held_until", None)
     task: str | None = getattr(request, "task_state", None)
     is_set_up, failed = task in (None, Task.State.DONE), task == Task.State.FAILED
-    if failed or (request.flavor_id is None and request.state == State.APPROVED):
-        until = getattr(request, "over_at", None) or request.until
+    is_set_up = is_set_up and not getattr(request, "is_awaited", False)
+    if failed:
+        until = request.until
     if until is None or request.decided_at is None or task == Task.State.DROPPED:
         return None
     if (tenancy := request.tenancy) is not None and (request.flavor_id or request.offering == "namespace"):
@@ -163,15 +164,13 @@ def changes(
 
 def with_cost(tenancies: TenancyQuerySet) -> TenancyQuerySet:
     """With `usd_per_hour`, what everything that the team of each holds now costs an hour."""
-    live = Allocation.objects.live().filter(team=OuterRef("team"))
-    return tenancies.annotate(usd_per_hour=total(live, Sum(F("gpus") * F("price_per_gpu_hour")), by="team"))
+    live = Allocation.objects.live().charged().filter(team=OuterRef("team"))
+    return tenancies.annotate(usd_per_hour=total(live, Sum("usd_per_hour"), by="team"))
 
 
 def cost_per_day(team_id: int) -> Decimal:
     """USD a day of everything a team holds now."""
-    rows = Allocation.objects.live().filter(team_id=team_id)
-    hourly = rows.aggregate(usd=Sum(F("gpus") * F("price_per_gpu_hour")))["usd"] or Decimal(0)
-    return money.per_day(gpus=1, price=hourly)
+    return Allocation.objects.filter(team_id=team_id).usd_per_day()
 
 
 def cost_per_day_at(tenancy: Tenancy) -> Decimal:

@@ -92,7 +92,7 @@ def renew(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _found(request: HttpRequest, pk: int) -> tuple[Allocation | None, Request]:
     """What is held now under the request that the allocation was granted for; raises Http404 for strangers."""
-    row = get_object_or_404(Allocation.objects.visible_to(visitor(request)), pk=pk)
+    row = get_object_or_404(Allocation.objects.visible_to(visitor(request)).of_gpus(), pk=pk)
     asked = renewing.request_of(row)
     if asked is None or row.team_id != asked.team_id:
         raise Http404

@@ -98,13 +98,13 @@ def hold_from(request: Request, *, now: datetime) -> datetime:
     return max(held.until, now) if held is not None else now
 
 
-def hand_over(request: Request, *, gpus: int, actor: Actor, now: datetime) -> int:
-    """End what a granted renewal goes on with; returns how many GPUs go over.
+def hand_over(request: Request, *, gpus: int, actor: Actor, now: datetime) -> allocations.HandedOver:
+    """End what a granted renewal goes on with; returns how many GPUs go over, and from when they cost.
 
     The caller has locked budgets and flavor.
     """
     if request.renews is None or request.flavor is None:
-        return 0
+        return allocations.NOTHING_HANDED_OVER
     return allocations.hand_over(
         request.renews.reference, flavor=request.flavor, gpus=gpus, to=request.reference, actor=actor, now=now
     )

@@ -14,7 +14,6 @@ from django.db.models import (
     OuterRef,
     Prefetch,
     Subquery,
-    Sum,
     Value,
     prefetch_related_objects,
 )
@@ -23,7 +22,7 @@ from django.urls import reverse
 from accounts.models import User
 from accounts.roles import Permission
 from allocations import money
-from allocations.models import Allocation, Hold
+from allocations.models import Allocation
 from allocations.words import ahead, gpus, moment, usd
 from approvals import ending, renewing, route_words, talk, task_page, timeline
 from approvals.catalogue import in_sentence
@@ -164,7 +163,9 @@ def sentence(
         State.WAITING: asks(request, now=now),
         State.SETTING_UP: f"{held} {are} being set up{where}. {_soon(request)}",
         State.ACTIVE: f"{held}{where} {are} {request.team.name}’s until {until}, {then}.",
-        State.ENDING_SOON: f"{held}{where}: back on {until}. Keep {them} longer with one click.",
+        State.ENDING_SOON: f"{held}{where}: back on {until}. Keep {them} longer with one click."
+        if request.flavor_id
+        else f"{held}{where} ends on {until}, {then}. Ask for it again to keep it longer.",
         State.ENDED: f"{ended} Ask again whenever you need it.",
         State.REJECTED: f"{who} rejected it: {last.reason if last else ''}",
         State.WITHDRAWN: f"{request.requester.name} took it back before it was decided.",
@@ -177,7 +178,7 @@ def sentence(
 def _soon(request: Request) -> str:
     """How long setting it up takes, and who does it."""
     if request.of.by_person:
-        return "A platform lead carries it out."
+        return "A platform lead carries it out. It costs nothing before it is there."
     return SOON[arrival_on(request.flavor.cluster if request.flavor else None)]
 
 
@@ -242,22 +243,27 @@ def figures(
     per_day = held.usd_per_day if held else (request.usd / hours * 24 if hours else Decimal(0))
     cost = _figure("Cost", usd(request.usd), "", f"if granted as asked, {usd(per_day)} a day")
     if allocations:
-        so_far = sum((a.usd_so_far(now) for a in allocations), Decimal(0))
-        in_all = sum((a.usd_in_all for a in allocations), Decimal(0))
-        then = f"{usd(in_all)} by the end, {usd(per_day)} a day"
-        cost = _figure("Cost so far" if held else "Cost", usd(so_far), "", then if held else "in all")
+        cost = _cost(held, allocations, now=now)
     if flavor is None:
         many = given or request.count
         first = _figure(request.of.name, f"{many:,}", request.of.units(many), note)
-        if given:
-            # What was let go of, or never carried out, costs less than was granted.
-            paid = Hold.objects.filter(reference=request.reference).aggregate(all=Sum("usd"))[
-                "all"
-            ] or Decimal(0)
-            cost = _figure("Cost", usd(paid), "", f"in all, {usd(per_day)} a day")
-        return [first, cost, _end(request, state, allocations, now)]
-    count = held.gpus if held else request.gpus // request.count * (given or request.count)
-    return [_figure("GPUs", str(count), flavor.product, note), cost, _end(request, state, allocations, now)]
+    else:
+        count = held.gpus if held else request.gpus // request.count * (given or request.count)
+        first = _figure("GPUs", str(count), flavor.product, note)
+    return [first, cost, _end(request, state, allocations, now)]
+
+
+def _cost(held: Allocation | None, allocations: Sequence[Allocation], *, now: datetime) -> Part:
+    """What it has cost, what it will have cost, and that it costs nothing while nobody has made it."""
+    so_far = sum((a.usd_so_far(now) for a in allocations), Decimal(0))
+    if held is None:
+        return _figure("Cost", usd(so_far), "", "in all")
+    if held.charged_from is None:
+        then = f"nothing before it is there, then {usd(held.usd_per_day)} a day"
+        return _figure("Cost so far", usd(so_far), "", then)
+    in_all = sum((a.usd_in_all for a in allocations), Decimal(0))
+    then = f"{usd(in_all)} by the end, {usd(held.usd_per_day)} a day"
+    return _figure("Cost so far", usd(so_far), "", then)
 
 
 def facts(request: Request, evaluation: Evaluation) -> list[Part]:
@@ -338,12 +344,13 @@ def curl(request: Request) -> str:
 def _may(request: Request, state: State, held: Allocation | None, viewer: User, *, now: datetime) -> Part:
     mine, member = viewer.pk == request.requester_id, request.team_id in viewer.team_ids
     waits = state is State.WAITING
+    has_gpus = held is not None and held.flavor_id is not None
     goes_on = state in (State.WAITING, State.SETTING_UP, State.ACTIVE, State.ENDING_SOON)
     return {
         "withdraw": mine and waits,
         "answer": mine and waits and request.turn == Request.Turn.REQUESTER,
-        "renew": held is not None and (member or viewer.may(Permission.ONBOARD_ANY_GROUP)),
-        "give_back": held is not None and (member or viewer.may(Permission.GIVE_BACK_FOR_TEAMS)),
+        "renew": has_gpus and (member or viewer.may(Permission.ONBOARD_ANY_GROUP)),
+        "give_back": has_gpus and (member or viewer.may(Permission.GIVE_BACK_FOR_TEAMS)),
         "let_go": (member or viewer.may(Permission.GIVE_BACK_FOR_TEAMS))
         and ending.may_let_go(request, now=now),
         "again": member and not goes_on,

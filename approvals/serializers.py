@@ -10,7 +10,6 @@ from rest_framework import serializers
 from accounts.api import PersonSerializer, TeamNameSerializer
 from accounts.models import User
 from accounts.strict import Choice, Gpus, Moment, StrictSerializer, Text
-from allocations import renewable
 from allocations.api import AllocationSerializer, StillRunningSerializer
 from allocations.leftover_words import still_running
 from allocations.models import Allocation
@@ -225,7 +224,7 @@ class RequestSerializer(RequestShortSerializer):
     @extend_schema_field(AllocationSerializer(allow_null=True))
     def get_allocation(self, request: Request) -> Any:
         """What is held now."""
-        rows = Allocation.objects.live().select_related("team", "flavor__cluster")
+        rows = Allocation.objects.live().select_related("team", "flavor__cluster", "tenancy__cluster")
         held = rows.filter(reference=request.reference).first()
         return AllocationSerializer(held).data if held else None
 
@@ -239,7 +238,7 @@ class RequestSerializer(RequestShortSerializer):
         """What it is doing and what happens next, as its page says."""
         now = timezone.now()
         state = state_of(request, now=now)
-        held = renewable.held(request.reference, now=now)
+        held = Allocation.objects.held_under(request.reference, now).first()
         ends = held.next_steps(now) if held is not None else None
         parts = coming(request, state, steps_of(request), ends)
         dated = [(part, part["at"] if isinstance(part["at"], datetime) else None) for part in parts]

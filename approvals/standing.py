@@ -141,7 +141,8 @@ def _lately(wanted: Wanted, person: User, *, since: datetime) -> tuple[int, Give
 
     The latter on any cluster and of any kind: ten small asks are one large one.
     """
-    held = Allocation.objects.live().filter(team=OuterRef("pk"), tenancy=wanted.tenancy, flavor=wanted.flavor)
+    live = Allocation.objects.live().of_gpus().filter(team=OuterRef("pk"))
+    held = live.filter(tenancy=wanted.tenancy, flavor=wanted.flavor)
     given = Decision.objects.filter(by=None, verdict=Decision.Verdict.APPROVE, at__gte=since)
     of_team = given.filter(request__team=OuterRef("pk"))
     of_person = given.filter(request__requester=person).order_by().values("by")

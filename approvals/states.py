@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
+
+from allocations.schedule import ends_soon
 
 
 class State(StrEnum):
@@ -63,9 +65,6 @@ def may_move(before: State, after: State) -> bool:
     return after in LEGAL[before]
 
 
-SOON = timedelta(days=3)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Holding:
     """What is held under a request now; `is_set_up` says whether the cluster has had it yet.
@@ -94,8 +93,3 @@ def shown(stored: State, holding: Holding | None, *, now: datetime) -> State:
         return State.FAILED if holding.failed else State.SETTING_UP
     ends = ends_soon(since=holding.since, until=holding.until, now=now)
     return State.ENDING_SOON if ends else State.ACTIVE
-
-
-def ends_soon(*, since: datetime, until: datetime, now: datetime) -> bool:
-    """Within the last quarter of a short holding, else the last three days: a day's work does not begin so."""
-    return until - now <= min(SOON, (until - since) / 4)

@@ -75,7 +75,7 @@ def _decided(decision: Decision) -> Part:
 def _held(request: Request, allocations: Sequence[Allocation]) -> Iterator[Part]:
     """What was held: set up, given back in part or whole, ended."""
     tenancy, flavor = request.tenancy, request.flavor
-    made = allocations or request.offering == "namespace"
+    made = any(a.flavor_id for a in allocations) or request.offering == "namespace"
     if tenancy is None or not made:
         return
     since = _set_up_at(request, tenancy, allocations)
@@ -145,8 +145,6 @@ def coming(
         yield _now("Ending soon", tone="ending")
     if ends is not None:
         yield from (_future(step.words, step.at) for step in ends)
-    elif request.flavor_id is None and state in (State.SETTING_UP, State.ACTIVE, State.ENDING_SOON):
-        yield _future("Ends; a platform lead asks, then takes it down", request.until)
 
 
 def _task_words(request: Request) -> str:

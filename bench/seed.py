@@ -129,10 +129,21 @@ def _allocation(row: Request) -> Allocation:
     assert row.tenancy is not None
     assert row.flavor is not None
     return Allocation(
-        team_id=row.team_id, tenancy=row.tenancy, flavor=row.flavor, reference=row.reference,
-        gpus=row.approved_count, price_per_gpu_hour=PRICE, starts_at=row.decided_at, until=row.until,
-        kept_until=row.until, ended_at=row.until, end_reason=Allocation.End.EXPIRED, ended_by="portal",
-    )  # fmt: skip
+        team_id=row.team_id,
+        tenancy=row.tenancy,
+        flavor=row.flavor,
+        reference=row.reference,
+        gpus=row.approved_count,
+        price_per_gpu_hour=PRICE,
+        usd_per_hour=row.approved_count * PRICE,
+        starts_at=row.decided_at,
+        charged_from=row.decided_at,
+        until=row.until,
+        kept_until=row.until,
+        ended_at=row.until,
+        end_reason=Allocation.End.EXPIRED,
+        ended_by="portal",
+    )
 
 
 def _store(model: type[Model], rows: Sequence[Model]) -> None:

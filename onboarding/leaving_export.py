@@ -19,7 +19,7 @@ def export(departure: Departure, *, now: datetime) -> dict[str, Any]:
     team = departure.team
     places = list(departure.places.select_related("tenancy__cluster", "tenancy__project"))
     held = Allocation.objects.filter(tenancy__in=[place.tenancy_id for place in places]).select_related(
-        "flavor__cluster"
+        "flavor__cluster", "tenancy__cluster"
     )
     people = team.memberships.select_related("user").order_by("user__name")
     events = list(Event.objects.visible_to_teams([team.pk])[:MOST_EVENTS])
@@ -35,17 +35,25 @@ def export(departure: Departure, *, now: datetime) -> dict[str, Any]:
             {"name": row.user.name, "username": row.user.username, "part": row.part, "since": row.since.isoformat()}
             for row in people
         ],
-        "holdings": [
-            {"cluster": row.flavor.cluster.name, "flavor": row.flavor.name, "gpus": row.gpus,
-             "from": row.starts_at.isoformat(), "until": (row.ended_at or row.until).isoformat(),
-             "usd": str(row.usd_in_all)}
-            for row in held.order_by("starts_at", "pk")
-        ],
+        "holdings": [_holding(row) for row in held.order_by("starts_at", "pk")],
         "history": [
             {"at": event.at.isoformat(), "who": event.actor_name, "what": event.words, "kind": event.kind}
             for event in sorted(events, key=lambda event: event.seq)
         ],
     }  # fmt: skip
+
+
+def _holding(row: Allocation) -> dict[str, Any]:
+    place = row.tenancy.cluster.name if row.tenancy is not None else row.place
+    return {
+        "cluster": place,
+        "what": row.what,
+        "flavor": row.flavor.name if row.flavor is not None else "",
+        "gpus": row.gpus if row.flavor is not None else 0,
+        "from": row.starts_at.isoformat(),
+        "until": (row.ended_at or row.until).isoformat(),
+        "usd": str(row.usd_in_all),
+    }
 
 
 def as_csv(found: dict[str, Any]) -> str:
@@ -62,7 +70,14 @@ def _rows(found: dict[str, Any]) -> list[tuple[str, ...]]:
     claims = [("claim", c["cluster"], c["name"], c["size"], "", "") for c in found["claims"]]
     members = [("member", "", m["name"], m["part"], m["since"], "") for m in found["members"]]
     held = [
-        ("holding", h["cluster"], h["flavor"], f"{h['gpus']} GPUs", h["from"], h["until"])
+        (
+            "holding",
+            h["cluster"],
+            h["flavor"] or h["what"],
+            f"{h['gpus']} GPUs" if h["flavor"] else "",
+            h["from"],
+            h["until"],
+        )
         for h in found["holdings"]
     ]
     events = [("event", "", e["who"], e["what"], e["at"], "") for e in found["history"]]

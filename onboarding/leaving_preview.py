@@ -66,7 +66,13 @@ def of(departure: Departure) -> Leaving:
 def content(leaving: Leaving) -> dict[str, Any]:
     """What a confirmation is about, as far as the portal itself knows it."""
     pks = [place.pk for place in leaving.tenancies]
-    held = Allocation.objects.live().filter(tenancy__in=pks).order_by("pk").values_list("pk", "gpus", "until")
+    held = (
+        Allocation.objects.live()
+        .of_gpus()
+        .filter(tenancy__in=pks)
+        .order_by("pk")
+        .values_list("pk", "gpus", "until")
+    )
     waiting = requests.waiting(leaving.team, pks, whole=leaving.is_whole)
     return {
         "places": sorted((place.pk, place.stage, place.namespace) for place in leaving.tenancies),
@@ -106,6 +112,7 @@ def preview(leaving: Leaving, found: Mapping[int, Contents], *, now: datetime) -
     pks = [place.pk for place in leaving.tenancies]
     rows = list(
         Allocation.objects.live()
+        .of_gpus()
         .filter(tenancy__in=pks)
         .select_related("flavor__cluster")
         .order_by("until", "pk")
@@ -123,7 +130,7 @@ def preview(leaving: Leaving, found: Mapping[int, Contents], *, now: datetime) -
     return Preview(
         places=[_place(place, found.get(place.pk)) for place in leaving.tenancies],
         allocations=[
-            {"row": row, "what": f"{row.gpus} × {row.flavor.product}", "where": row.flavor.cluster.title,
+            {"row": row, "what": row.what, "where": row.where,
              "until": row.until, "usd_freed": usd}
             for row, usd in zip(rows, freed, strict=True)
         ],
@@ -146,7 +153,7 @@ def _freed(row: Allocation, end: datetime) -> Decimal:
     """USD that an allocation will not cost when it ends at this moment."""
     if end >= row.until:
         return Decimal(0)
-    return money.cost(gpus=row.gpus, price=row.price_per_gpu_hour, start=end, end=row.until)
+    return money.cost_of(usd_per_hour=row.usd_per_hour, start=end, end=row.until)
 
 
 def _place(place: Tenancy, found: Contents | None) -> dict[str, Any]:

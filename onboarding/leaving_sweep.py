@@ -76,7 +76,7 @@ def _drop_requests(found: Departure, *, now: datetime) -> None:
 def _give_back(found: Departure, *, now: datetime) -> None:
     """Give back the GPUs of drained places, and end what else is held there."""
     tenancies = _places(found, Stage.RETAINED)
-    held = Allocation.objects.live().filter(tenancy__in=tenancies).order_by("pk")
+    held = Allocation.objects.live().of_gpus().filter(tenancy__in=tenancies).order_by("pk")
     for allocation_id in list(held.values_list("pk", flat=True)):
         allocations.take_back(allocation_id, actor=PORTAL, now=now)
     if tenancies:

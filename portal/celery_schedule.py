@@ -11,6 +11,11 @@ SCHEDULE = {
         "schedule": 30.0,
         "options": {"expires": 60},
     },
+    "charge what is there": {
+        "task": "allocations.tasks.charge_what_is_there",
+        "schedule": 5.0,
+        "options": {"expires": 10},
+    },
     "remind of ends": {"task": "allocations.tasks.remind", "schedule": 30.0, "options": {"expires": 60}},
     "look at work": {"task": "allocations.tasks.look_at_work", "schedule": 3.0, "options": {"expires": 10}},
     "keep tenancies in step": {

@@ -109,6 +109,7 @@ CODES: Mapping[str, str] = {
     "not_for_you": "Those who see every team see how deciding goes.",
     "not_found": "There is no such thing, or it is not yours to see.",
     "not_given_up": "Only what was given up is sent again.",
+    "no_gpus_to_give_back": "It takes no GPUs of a pool: its request is let go of.",
     "not_held": "The allocation has ended or holds fewer GPUs.",
     "not_later": "What is held is kept longer only until a later end.",
     "not_of_the_team": "Only members of the team and platform leads do this.",

@@ -231,7 +231,7 @@ NAMED: Mapping[str, Attack] = {
     "a_priority_limit_is_a_priority": lambda w: only(w.other_place).update(priority_limit="system-node-critical"),
     "a_share_is_1_to_100": lambda w: only(w.other_place).update(weight=0),
     "a_request_is_granted_once": lambda w: only(w.other_allocation).update(reference=w.allocation.reference),
-    "an_allocation_holds_a_gpu": lambda w: only(w.allocation).update(gpus=0),
+    "an_allocation_is_of_gpus_or_says_what_it_is": lambda w: only(w.allocation).update(gpus=0),
     "an_allocation_ends_after_it_starts": lambda w: only(w.allocation).update(
         until=F("starts_at"), remind_at=None
     ),

@@ -174,7 +174,7 @@ def _wrong_quotas(tenancy: Tenancy, live: Live, subject: str) -> Iterator[Findin
     """I2, from the allocations themselves and not from what is desired: quota and queue as they stand."""
     if not tenancy.has_access:
         return  # its team leaves: quota and queue are of nothing, and what is held goes back a moment later
-    rows = Allocation.objects.live().filter(tenancy=tenancy).order_by()
+    rows = Allocation.objects.live().of_gpus().filter(tenancy=tenancy).order_by()
     sums = list(rows.values_list("flavor__name", "flavor__resource").annotate(sum=Sum("gpus")))
     held = {name: number for name, _, number in sums}
     for key, found in live.items():

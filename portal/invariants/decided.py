@@ -38,8 +38,8 @@ def has_a_record(now: datetime) -> Iterator[Finding]:
             yield Finding(
                 "I3",
                 held.reference,
-                f"{held.gpus} GPUs are held and nobody approved them.",
-                "Give them back.",
+                f"{held.what} is held and nobody approved it.",
+                "Give it back.",
             )
 
 

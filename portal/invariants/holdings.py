@@ -39,7 +39,13 @@ def granted_once(now: datetime) -> Iterator[Finding]:
 def desired_is_held(now: datetime) -> Iterator[Finding]:
     """I2: what is desired of a tenancy is the sum of its live allocations, flavor by flavor."""
     held: dict[int, dict[str, int]] = {}
-    rows = Allocation.objects.live().order_by().values("tenancy_id", "flavor__name").annotate(sum=Sum("gpus"))
+    rows = (
+        Allocation.objects.live()
+        .of_gpus()
+        .order_by()
+        .values("tenancy_id", "flavor__name")
+        .annotate(sum=Sum("gpus"))
+    )
     for row in rows:
         held.setdefault(row["tenancy_id"], {})[row["flavor__name"]] = row["sum"]
     for tenancy in Tenancy.objects.order_by().exclude(generation=0).only("namespace", "spec").iterator():
@@ -110,6 +116,10 @@ def has_ended(now: datetime) -> Iterator[Finding]:
         seconds = (now - allocation.until).total_seconds()
         yield Finding(
             "I11", allocation.reference,
-            f"It should have ended {seconds:,.0f} seconds ago and is still held in {allocation.tenancy.namespace}.",
+            f"It should have ended {seconds:,.0f} seconds ago and is still held{_in(allocation)}.",
             "See whether a worker with its clock runs (celery worker -B), and what it logs of ends.",
         )  # fmt: skip
+
+
+def _in(allocation: Allocation) -> str:
+    return f" in {allocation.tenancy.namespace}" if allocation.tenancy is not None else ""

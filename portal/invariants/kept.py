@@ -62,7 +62,7 @@ def _untold() -> Iterator[Finding]:
         if asked[str(pk)] != 1:
             yield Finding("I5", f"request-{pk}", f"{asked[str(pk)]} events say that it was asked.", BACKUP)
     told = {kind: _told(kind) for kind in set(ENDED.values())}
-    rows = Allocation.objects.filter(end_reason__in=ENDED).order_by("pk")
+    rows = Allocation.objects.of_gpus().filter(end_reason__in=ENDED).order_by("pk")
     for pk, reference, reason in rows.values_list("pk", "reference", "end_reason").iterator():
         number = told[ENDED[reason]][str(pk)]
         if number != 1:

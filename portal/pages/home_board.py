@@ -35,7 +35,7 @@ def board(user: User, *, decides: bool, now: datetime) -> Part:
     held = list(
         Allocation.objects.of_member(user)
         .filter(ended_at=None)
-        .select_related("flavor__cluster", "team")
+        .select_related("flavor__cluster", "tenancy__cluster", "team")
         .order_by("until")[:MOST_HELD]
     )
     return {

@@ -14,9 +14,10 @@ from accounts.roles import Permission
 from allocations import leftover_words
 from allocations.models import Allocation, Leftover
 from allocations.months import this_month
+from allocations.schedule import State
+from approvals.catalogue import OFFERINGS
 from approvals.models import Request
 from approvals.presenting import state_of, state_word
-from approvals.states import ends_soon
 from approvals.task_page import of_tenancies
 from audit.events import Kind
 from audit.models import Event
@@ -37,16 +38,20 @@ CAUSES = {Kind.TEAM_CREATED, Kind.REQUEST_SUBMITTED}
 
 @dataclass(frozen=True)
 class Holding:
-    """One allocation as a line: what, where, what it costs, until when."""
+    """One allocation as a line: what, where, what it costs, until when; `href` is the page of its request."""
 
     pk: int
     what: str
+    kind: str
     where: str
     usd_per_day: Decimal
+    is_charged: bool
     until: datetime
     kept_until: datetime
     tone: str
     word: str
+    has_gpus: bool
+    href: str
 
 
 def find(slug: str, user: User) -> Team | None:
@@ -58,7 +63,8 @@ def find(slug: str, user: User) -> Team | None:
 
 def board(team: Team, *, by: User, now: datetime) -> Part:
     """The page's context; `team` comes from `find`."""
-    rows = list(Allocation.objects.of_month(now).filter(team=team).select_related("flavor__cluster"))
+    month = Allocation.objects.of_month(now).filter(team=team)
+    rows = list(month.select_related("flavor__cluster", "tenancy__cluster"))
     held = [row for row in rows if row.ended_at is None]
     left = leftover_words.open_of_team(team.pk)
     tenancies = list(Tenancy.objects.present().filter(team=team).select_related("cluster", "project"))
@@ -88,37 +94,53 @@ def board(team: Team, *, by: User, now: datetime) -> Part:
 def figures(held: Sequence[Allocation], month: Part, *, now: datetime) -> Part:
     """Held, ends next, cost a day, what this month has set aside of its budget, and where it leads."""
     first = min(held, key=lambda row: row.until, default=None)
+    gpus = [row for row in held if row.flavor_id is not None]
+    others = len(held) - len(gpus)
+    kinds = [*_kinds(gpus), *([f"{others} other{'' if others == 1 else 's'}"] if others else [])]
     return {
-        "gpus": sum(row.gpus for row in held),
-        "kinds": " + ".join(_kinds(held)),
+        "gpus": sum(row.gpus for row in gpus),
+        "kinds": " + ".join(kinds),
         "ends": first.until if first else None,
-        "ends_what": f"{first.gpus} × {first.flavor.product}" if first else "",
-        "ends_tone": "ending" if first and _ends_soon(first, now=now) else "",
-        "usd_per_day": sum((row.usd_per_day for row in held), Decimal(0)),
+        "ends_what": first.what if first else "",
+        "ends_tone": "ending" if first and first.state(now) is State.ENDING_SOON else "",
+        "usd_per_day": sum((row.usd_per_day for row in held if row.charged_from is not None), Decimal(0)),
         "month": f"{now:%B}", "spent": month["budget"].held_usd, "limit": month["budget"].limit_usd,
         "close": month["close"], "says": month["says"],
     }  # fmt: skip
 
 
-def _ends_soon(row: Allocation, *, now: datetime) -> bool:
-    return ends_soon(since=row.starts_at, until=row.until, now=now)
-
-
 def _kinds(held: Sequence[Allocation]) -> list[str]:
     count: dict[str, int] = {}
     for row in held:
-        count[row.flavor.product] = count.get(row.flavor.product, 0) + row.gpus
+        if row.flavor is not None:
+            count[row.flavor.product] = count.get(row.flavor.product, 0) + row.gpus
     return [f"{gpus} {product}" for product, gpus in sorted(count.items())]
 
 
 def holding(row: Allocation, *, now: datetime) -> Holding:
     """An allocation with its flavor and cluster as a line."""
-    soon = _ends_soon(row, now=now)
+    state, flavor = row.state(now), row.flavor
+    in_place = state is State.HELD and flavor is None
     return Holding(
-        pk=row.pk, what=f"{row.gpus} × {row.flavor.product} {row.flavor.memory_gb} GB", where=row.flavor.cluster.title,
-        usd_per_day=row.usd_per_day, until=row.until, kept_until=row.kept_until, tone="ending" if soon else "good",
-        word="In its grace" if row.until <= now else "Ending soon" if soon else "Held",
-    )  # fmt: skip
+        pk=row.pk,
+        what=row.what if flavor is None else f"{row.what} {flavor.memory_gb} GB",
+        kind="" if row.offering in ("gpus", "training") else OFFERINGS[row.offering].name,
+        where=row.where,
+        usd_per_day=row.usd_per_day,
+        is_charged=row.charged_from is not None,
+        until=row.until,
+        kept_until=row.kept_until,
+        tone=state.tone,
+        word="In place" if in_place else state.words,
+        has_gpus=flavor is not None,
+        href=_request_page(row.reference),
+    )
+
+
+def _request_page(reference: str) -> str:
+    """The page of the request that something was granted for."""
+    number = reference.removeprefix("request-")
+    return reverse("request", args=[int(number)]) if number.isdigit() else ""
 
 
 def place(row: Tenancy, *, by: User) -> Part:
@@ -157,8 +179,8 @@ def ask_line(row: Request, *, now: datetime) -> Part:
 
 
 def _products(held: Sequence[Allocation], asked: Sequence[Request]) -> dict[str, str]:
-    flavors = [*(row.flavor for row in held), *(row.flavor for row in asked if row.flavor)]
-    return {flavor.name: flavor.product for flavor in flavors}
+    flavors = [*(row.flavor for row in held), *(row.flavor for row in asked)]
+    return {flavor.name: flavor.product for flavor in flavors if flavor is not None}
 
 
 def story(
@@ -176,7 +198,7 @@ def story(
     moving = [_moving(row) for row in tenancies if not row.is_settled]
     ends = [
         {"phase": "future", "title": step.words, "at": step.at,
-         "why": f"{row.gpus} × {row.flavor.product} in {row.flavor.cluster.title}"}
+         "why": f"{row.what} in {row.where}" if row.where else row.what}
         for row in held
         for step in row.next_steps(now)
     ]  # fmt: skip

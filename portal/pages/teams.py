@@ -31,7 +31,7 @@ def teams(request: HttpRequest) -> HttpResponse:
     found = rows.filter(Q(name__icontains=q) | Q(cost_centre__icontains=q)) if q else rows
     shown = sorted(found[:MOST_TEAMS], key=lambda team: (team.pk not in user.team_ids, team.name.casefold()))
     held = dict(
-        Allocation.objects.live().filter(team__in=[team.pk for team in shown])
+        Allocation.objects.live().of_gpus().filter(team__in=[team.pk for team in shown])
         .values_list("team").annotate(gpus=Sum("gpus"))
     )  # fmt: skip
     # Who sees every team in order to look at them has nothing to bring on board.

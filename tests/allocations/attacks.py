@@ -49,6 +49,9 @@ def brake(**fields: Any) -> Brake:
 
 
 NAMED: Mapping[str, Attack] = {
+    "nothing_costs_before_it_starts": lambda w: held(w).update(charged_from=F("starts_at") - MINUTE),
+    "an_allocation_never_earns_money": lambda w: held(w).update(usd_per_hour=-1),
+    "an_allocation_has_a_known_provisioner": lambda w: held(w).update(provisioner="magic"),
     "an_allocation_is_kept_until_its_end": lambda w: held(w).update(kept_until=F("until") - MINUTE),
     "an_end_is_of_a_known_kind": lambda w: held(w).update(when_over="never"),
     "a_reminder_comes_before_the_end": lambda w: held(w).update(remind_at=F("until")),

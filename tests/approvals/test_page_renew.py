@@ -173,6 +173,7 @@ def test_in_its_grace_it_is_still_held_and_says_until_when(page: Client, held: A
         starts_at=now - timedelta(days=3), until=now - timedelta(hours=1), kept_until=now + timedelta(hours=3),
         grace_hours=4, remind_at=None,
     )  # fmt: skip
+    assert held.tenancy is not None
     factories.make_true(held.tenancy)
     request = request_of(held)
     assert request is not None

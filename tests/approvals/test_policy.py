@@ -150,7 +150,10 @@ def test_an_answer_holds_every_rule_with_its_number_and_its_limit() -> None:
     ("asked", "sentence"),
     [
         (ask(), "Automatic. Yours in about 5 seconds."),
-        (ask(by_person=True), "Automatic. A platform lead carries it out."),
+        (
+            ask(by_person=True),
+            "Automatic. A platform lead makes it, within 24 hours as a rule; it costs nothing before it is there.",
+        ),
         (
             ask(arrival=Arrival.COMMITTED),
             "Automatic. Committed to Git in about 5 seconds, yours once the cluster follows.",

@@ -1,6 +1,5 @@
 """What people carry out: taken, given, done or impossible, and what becomes of money and GPUs."""
 
-from decimal import Decimal
 
 import pytest
 from django.db import IntegrityError, transaction
@@ -8,6 +7,7 @@ from django.db import IntegrityError, transaction
 from accounts.refusals import BadInput, Conflict, NoRight, Stale
 from accounts.roles import Role
 from allocations import budgets
+from allocations import ending as ends
 from allocations.models import Allocation
 from approvals import carrying_out, ending
 from approvals.models import Request, Task
@@ -34,9 +34,9 @@ def test_every_offering_is_granted_and_the_work_of_people_becomes_a_task(scene: 
     asked = granted(scene, key)
     assert asked.state == State.APPROVED
     assert Task.objects.filter(request=asked).exists() == (key in BY_PERSON)
-    assert Allocation.objects.live().filter(reference=asked.reference).exists() == (
-        asked.flavor_id is not None
-    )
+    held = Allocation.objects.live().get(reference=asked.reference)
+    assert (held.offering, held.flavor_id, held.until) == (key, asked.flavor_id, asked.until)
+    assert (held.charged_from is None) == (key in BY_PERSON)
     assert all(month.agrees for month in budgets.replay(scene.team))
     assert stage(asked) is State.SETTING_UP
 
@@ -136,7 +136,7 @@ def test_what_cannot_be_carried_out_gives_its_gpus_back(scene: Scene, key: str) 
     assert scene.allocated() == gpus
     carrying_out.finish(task_of(asked).pk, by=scene.priya, note="No image.", failed=True, now=later(hours=1))
     assert scene.allocated() == 0
-    assert scene.held_usd() == Decimal(gpus)  # an hour at $1.00: they were the team's to use
+    assert scene.held_usd() == 0
     assert books(scene.team) == ledger(scene.team)
     assert stage(asked) is State.FAILED
 
@@ -148,6 +148,7 @@ def test_at_its_end_it_is_asked_to_be_taken_down(scene: Scene, key: str) -> None
         carrying_out.finish(task_of(asked).pk, by=scene.priya, note=NOTE, now=NOW)
     cost = scene.held_usd()
     assert not ending.end(asked.pk, now=asked.until - DAY)
+    ends.sweep(asked.until)
     assert ending.end(asked.pk, now=asked.until)
     assert not ending.end(asked.pk, now=asked.until)
     down = task_of(asked, "take_down")
@@ -173,6 +174,7 @@ def test_a_notebook_is_taken_down_when_its_gpus_have_gone_back(scene: Scene) -> 
 
 def test_what_was_over_before_anybody_carried_it_out_has_cost_nothing(scene: Scene) -> None:
     asked = granted(scene, "volume")
+    ends.sweep(asked.until)
     assert ending.end(asked.pk, now=asked.until)
     assert task_of(asked).state == "dropped"
     assert not Task.objects.filter(request=asked, kind="take_down").exists()
@@ -210,6 +212,7 @@ def test_the_sweep_ends_what_is_due(scene: Scene, monkeypatch: pytest.MonkeyPatc
 
     asked = granted(scene, "volume")
     monkeypatch.setattr("audit.clock.now", lambda: asked.until)
+    ends.sweep(asked.until)
     tasks.end_offerings()
     assert task_of(asked).state == "dropped"
     assert Event.objects.filter(kind="request.ended", actor_name="Quartermaster").count() in (0, 1)

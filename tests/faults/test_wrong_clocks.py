@@ -94,6 +94,7 @@ def test_two_clocks_end_and_tell_everything_once(portal: Portal, world: World) -
         lambda: not live.filter(remind_at__lte=timezone.now()).exists(), what="the reminders", seconds=60
     )
     assert Event.objects.filter(kind=Kind.ALLOCATION_EXPIRED).count() == 1
+    assert due.flavor is not None
     due.flavor.refresh_from_db()
     assert due.flavor.allocated == 2
     told = list(Notice.objects.values_list("kind", "subject_type", "subject_id", "person", "channel"))

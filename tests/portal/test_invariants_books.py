@@ -75,8 +75,9 @@ def granted_twice() -> None:
 
 
 def paid_and_forgotten() -> None:
-    late = NOW + HOUR
-    Request.objects.filter(pk=by_people().pk).update(offering="volume", flavor=None, tenancy=None, until=late)
+    late, asked = NOW + HOUR, by_people()
+    Request.objects.filter(pk=asked.pk).update(offering="volume", flavor=None, tenancy=None, until=late)
+    Allocation.objects.filter(reference=asked.reference).update(ended_at=late, end_reason="returned")
 
 
 def overspent() -> None:
@@ -137,7 +138,7 @@ PLANTED: dict[str, tuple[str, str, Callable[[], object]]] = {
         "I3", "without an answer", lambda: plain("DELETE FROM approvals_evaluation WHERE outcome = 'automatic'")
     ),
     "GPUs are held that nobody approved": (
-        "I3", "nobody approved them", lambda: Allocation.objects.filter(gpus=2).update(reference="request-99999")
+        "I3", "nobody approved it", lambda: Allocation.objects.filter(gpus=2).update(reference="request-99999")
     ),
     "a budget holds more than its limit": ("I4", "of $1.00 are set aside", overspent),
     "a budget differs from its ledger": (

@@ -88,7 +88,7 @@ def test_a_team_shows_what_it_holds_and_what_ends_next(
 
 def test_a_team_without_anything_says_so(client: Client, ada: User) -> None:
     page = text(client, "/teams/vision/")
-    assert "No GPUs now." in page
+    assert "Nothing now." in page
     assert "On no cluster yet." in page
     assert "Nothing was asked for yet." in page
 

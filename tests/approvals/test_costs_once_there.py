@@ -1,0 +1,193 @@
+"""Nothing costs before it is there, and everything that a team holds stands together, whatever makes it."""
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from allocations import actions as allocations
+from allocations import ending as ends
+from allocations import use
+from allocations.models import Allocation, Hold
+from allocations.money import month_of
+from allocations.months import budget_of, pace_of
+from allocations.schedule import Provisioner, State
+from approvals import carrying_out, decisions, ending, renewing
+from approvals.actions import submit
+from approvals.models import Request, Task
+from approvals.presenting import cost_per_day, state_of
+from approvals.states import State as Stage
+from fleet.models import Cluster
+from provisioning.models import Tenancy
+from tests import factories
+from tests.approvals.shop import granted, later, task_of
+from tests.calling import Caller
+from tests.scene import DAY, NOW, REASON, Scene, books, ledger
+
+NOTE = "It is there."
+
+
+def held_for(asked: Request) -> Allocation:
+    """What is held under a request."""
+    return Allocation.objects.live().get(reference=asked.reference)
+
+
+@pytest.mark.parametrize("key", ["notebook", "endpoint", "volume", "openai", "reservation", "cluster"])
+def test_what_a_person_makes_costs_from_when_it_is_there(scene: Scene, key: str) -> None:
+    asked = granted(scene, key)
+    held = held_for(asked)
+    whole = scene.held_usd()
+    assert held.provisioner == Provisioner.MANUAL
+    assert held.state(later(days=1)) is State.SETTING_UP
+    assert held.usd_so_far(later(days=1)) == 0
+    assert cost_per_day(scene.team.pk) == 0
+    carrying_out.finish(task_of(asked).pk, by=scene.priya, note=NOTE, now=later(days=1))
+    held.refresh_from_db()
+    assert held.charged_from == later(days=1)
+    assert held.usd_so_far(later(days=2)) == pytest.approx(held.usd_per_day, abs=Decimal("0.01"))
+    assert scene.held_usd() == pytest.approx(whole * 2 / 3, abs=Decimal("0.01"))
+    assert cost_per_day(scene.team.pk) == held.usd_per_day > 0
+    assert books(scene.team) == ledger(scene.team)
+
+
+def test_what_nobody_made_until_its_end_has_cost_nothing(scene: Scene) -> None:
+    asked = granted(scene, "notebook")
+    ends.sweep(asked.until)
+    assert scene.held_usd() == 0
+    assert scene.allocated() == 0
+    assert Allocation.objects.get(reference=asked.reference).usd_in_all == 0
+
+
+def test_gpus_that_nobody_can_use_yet_are_not_idle(scene: Scene) -> None:
+    granted(scene, "notebook")
+    tenancy = Tenancy.objects.get(pk=scene.tenancy.pk)
+    Tenancy.objects.filter(pk=tenancy.pk).update(used={}, used_at=later(hours=2))
+    assert use.due() == []
+    assert not use.sample(tenancy.pk)
+    assert use.held_since(tenancy.pk, scene.flavor.pk, now=later(hours=2)) is None
+
+
+def test_a_renewal_of_what_nobody_made_yet_costs_nothing_either(scene: Scene) -> None:
+    first = granted(scene, "notebook")
+    longer = renewing.wanted(first, until=first.until + DAY, reason=REASON, now=later(hours=1))
+    second = submit(longer, by=scene.ada, now=later(hours=1))
+    for lead in (scene.priya, scene.elena):
+        row = Request.objects.get(pk=second.pk)
+        if row.state == Stage.WAITING:
+            decisions.approve(row.pk, by=lead, expected_version=row.version, now=later(hours=1))
+    held = held_for(second)
+    assert (held.charged_from, held.provisioner) == (None, Provisioner.MANUAL)
+    row = Request.objects.with_holding().select_related("tenancy").get(pk=second.pk)
+    assert state_of(row, now=later(hours=2)) is Stage.SETTING_UP
+    carrying_out.finish(task_of(first).pk, by=scene.priya, note=NOTE, now=later(hours=3))
+    assert held_for(second).charged_from == later(hours=3)
+
+
+def test_a_renewal_of_what_cannot_be_made_is_let_go_with_it(scene: Scene) -> None:
+    first = granted(scene, "notebook")
+    longer = renewing.wanted(first, until=first.until + DAY, reason=REASON, now=later(hours=1))
+    second = submit(longer, by=scene.ada, now=later(hours=1))
+    for lead in (scene.priya, scene.elena):
+        row = Request.objects.get(pk=second.pk)
+        if row.state == Stage.WAITING:
+            decisions.approve(row.pk, by=lead, expected_version=row.version, now=later(hours=1))
+    carrying_out.finish(task_of(first).pk, by=scene.priya, note="No image.", failed=True, now=later(hours=3))
+    assert not Allocation.objects.live().exists()
+    assert scene.allocated() == 0
+    assert scene.held_usd() == 0
+
+
+def test_what_a_cluster_cannot_be_told_costs_from_when_it_has_it(scene: Scene) -> None:
+    Cluster.objects.update(reachable=False)
+    asked = granted(scene, "gpus")
+    assert held_for(asked).charged_from is None
+    assert allocations.not_charged_though_there() == []
+    Cluster.objects.update(reachable=True)
+    factories.make_true(Tenancy.objects.get(pk=scene.tenancy.pk))
+    assert allocations.not_charged_though_there() == [asked.reference]
+    assert allocations.begin_charging(asked.reference, now=later(hours=6))
+    assert held_for(asked).charged_from == later(hours=6)
+    assert allocations.not_charged_though_there() == []
+    assert (
+        Hold.objects.filter(reference=asked.reference, why="costs from when it is there", usd=-6).count() == 1
+    )
+    assert not allocations.begin_charging(asked.reference, now=later(hours=7))
+
+
+def test_a_part_that_stays_of_what_nobody_made_costs_nothing(scene: Scene) -> None:
+    asked = granted(scene, "notebook", gpus=2)
+    allocations.give_back(held_for(asked).pk, gpus=1, by=scene.ada, now=later(hours=1))
+    rest = held_for(asked)
+    assert (rest.gpus, rest.charged_from, rest.offering) == (1, None, "notebook")
+    assert rest.usd_so_far(later(days=2)) == 0
+
+
+def test_where_the_month_leads_counts_everything_that_costs(scene: Scene) -> None:
+    asked = granted(scene, "volume", gib=1000)
+    carrying_out.finish(task_of(asked).pk, by=scene.priya, note=NOTE, now=NOW)
+    seen = pace_of(budget_of(scene.team, month_of(NOW)), now=later(days=1))
+    assert seen is not None
+    assert seen.usd.spent == held_for(asked).usd_so_far(later(days=1)) > 0
+
+
+def test_the_team_page_shows_everything_that_is_held(scene: Scene, client: Client) -> None:
+    for key in ("gpus", "volume", "openai", "namespace"):
+        granted(scene, key)
+    carrying_out.finish(
+        Task.objects.get(request__offering="openai").pk, by=scene.priya, note=NOTE, now=later(hours=1)
+    )
+    client.force_login(scene.ada)
+    page = client.get(reverse("team", args=[scene.team.slug]))
+    words = {row.what: (row.word, row.is_charged) for row in page.context["holdings"]}
+    assert words["100 GiB volume corpus"] == ("Setting up", False)
+    assert words["gpt-4o-mini with 2k tokens a minute"][1]
+    assert words["Development namespace for main"][1]
+    assert page.context["figures"]["usd_per_day"] == cost_per_day(scene.team.pk)
+    assert page.context["figures"]["gpus"] == 1
+    assert "once it is there" in page.content.decode()
+
+
+def test_the_api_lists_everything_that_is_held(scene: Scene) -> None:
+    asked, ada = granted(scene, "volume"), Caller(scene.ada)
+    found = ada.get("allocations/?held=true").json()["results"]
+    assert [(row["what"], row["where"], row["offering"], row["flavor"]) for row in found] == [
+        ("100 GiB volume corpus", scene.flavor.cluster.title, "volume", None)
+    ]
+    assert (found[0]["state"], found[0]["charged_from"], found[0]["provisioner"]) == (
+        "setting_up",
+        None,
+        "manual",
+    )
+    back = ada.post(f"allocations/{found[0]['id']}/give-back/", {})
+    assert (back.status_code, back.json()["code"]) == (409, "no_gpus_to_give_back")
+    assert held_for(asked).ended_at is None
+
+
+def test_an_end_of_what_takes_no_gpus_is_reminded_of(scene: Scene) -> None:
+    asked = granted(scene, "volume", until=NOW + 30 * DAY)
+    held = held_for(asked)
+    assert held.remind_at == asked.until - timedelta(days=7)
+    from allocations.told import ending_message
+
+    said = ending_message(held, now=asked.until - timedelta(days=7))
+    assert said.title == f"100 GiB volume corpus of {scene.team.name} ends in 7 days"
+    assert "Ask for it again" in said.sentence
+
+
+def test_nothing_that_waits_for_a_person_is_called_self_service(client: Client, scene: Scene) -> None:
+    client.force_login(scene.ada)
+    page = client.get(reverse("catalogue")).content.decode()
+    cards = page.split("<section")
+    for name, is_self_service in (("Notebook", False), ("Dataset volume", False), ("Namespace", True)):
+        card = next(part for part in cards if f">{name}<" in part)
+        assert ("Self-service" in card) is is_self_service
+
+
+def test_what_ended_early_says_what_it_cost(scene: Scene) -> None:
+    asked = granted(scene, "volume", gib=1000, until=NOW + 10 * DAY)
+    carrying_out.finish(task_of(asked).pk, by=scene.priya, note=NOTE, now=later(days=2))
+    ending.let_go(asked.pk, by=scene.ada, now=later(days=4))
+    cost = Allocation.objects.get(reference=asked.reference).usd_in_all
+    assert cost == scene.held_usd() > 0
