@@ -114,7 +114,7 @@ def _as_last_time(offers: Offers, last: Request, now: datetime) -> Part:
         offers, flavor, last.gpus, until, duration(length), now, team=last.team.slug, purpose=last.purpose
     )
     if last.state != State.WAITING:
-        text = f"{last.team.name} · as last time, {flavor.free} free now"
+        text = f"{last.team.name} · as last time, {flavor.free_words}"
         return again | {"text": text, "is_last": True}
     asked = f"You asked for {in_sentence(last.name())} {ago(last.created_at, now)}, and it waits."
     return again | {
@@ -261,7 +261,7 @@ def _point(
     }  # fmt: skip
     return {
         "title": f"{gpus(count, flavor.product)} · {length}",
-        "text": f"{tenancy.team.name} · {flavor.cluster.name}, {flavor.free} free now",
+        "text": f"{tenancy.team.name} · {flavor.cluster.name}, {flavor.free_words}",
         "figure": usd(cost),
         "href": link,
         "values": values,

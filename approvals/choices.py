@@ -82,7 +82,7 @@ def flavors_of(team: Team) -> list[Choice]:
         Choice(
             flavor_key(row),
             f"{row.product} {row.memory_gb} GB · {row.cluster.name} · ${row.price_per_gpu_hour:.2f} per GPU-hour · "
-            f"{row.free} free now",
+            f"{row.free_words}",
             "" if row.is_offered and row.cluster.enabled else "This kind of GPU is not offered now.",
         )
         for row in rows.order_by("cluster__name", "price_per_gpu_hour", "name")

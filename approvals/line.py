@@ -17,7 +17,7 @@ from approvals.asked import wanted_of
 from approvals.document import Policy
 from approvals.models import Evaluation, Request
 from approvals.policy import Ask, Outcome, Standing, evaluate, is_automatic
-from approvals.standing import gather, stored_in
+from approvals.standing import gather, pool_of, stored_in
 from approvals.states import State
 from approvals.wanted import Wanted
 
@@ -54,7 +54,6 @@ def hopeful(rows: Iterable[Request], policy: Policy, *, now: datetime) -> Iterat
 
 def _hoped_for(row: Request, *, now: datetime) -> tuple[Ask, Standing]:
     ask, standing = stored_in(row.inputs)  # type: ignore[attr-defined]
-    free = row.flavor.free if row.flavor is not None else None
     months = _months(now, row.until)
     hoped = replace(
         standing,
@@ -64,9 +63,8 @@ def _hoped_for(row: Request, *, now: datetime) -> tuple[Ask, Standing]:
         recent_person_gpus=0,
         recent_team_usd=None,
         recent_person_usd=None,
-        free_gpus=free,
-        total_gpus=row.flavor.gpus_total if row.flavor is not None else None,
         budget=dict.fromkeys(months, PLENTY),
+        **pool_of(row.flavor),
     )
     return replace(ask, tier=row.team.tier, decided_by_people=False), hoped
 
@@ -117,6 +115,7 @@ def _beside(standing: Standing, ahead: Iterable[Request], *, team: int, person: 
         standing = replace(
             standing,
             free_gpus=None if standing.free_gpus is None else standing.free_gpus - row.gpus,
+            ready_gpus=None if standing.ready_gpus is None else max(0, standing.ready_gpus - row.gpus),
             recent_team_gpus=standing.recent_team_gpus + row.gpus * of_team,
             recent_person_gpus=standing.recent_person_gpus + row.gpus * of_person,
             recent_team_usd=_plus(standing.recent_team_usd, row.usd * of_team),

@@ -144,7 +144,7 @@ def queue_row(request: Request, *, now: datetime) -> Part:
             {"text": request.team.name, "sub": request.requester.name},
             {
                 "text": request.place or "–",
-                "sub": f"{flavor.free} of {flavor.gpus_total} free now" if (flavor := request.flavor) else "",
+                "sub": flavor.free_words if (flavor := request.flavor) else "",
             },
             moment(request.until, now),
             {"text": usd(request.usd)},

@@ -13,6 +13,7 @@ from allocations import money
 from approvals.document import Policy, StepPlan, Thresholds
 from approvals.route_size import RouteSize, choose
 from approvals.rules import Arrival, Ask, Coming, Rule, Standing, applied, duration
+from fleet.growth import grows
 
 __all__ = [
     "Ask",
@@ -104,7 +105,7 @@ def evaluate(ask: Ask, standing: Standing, policy: Policy) -> Evaluation:
         usd=total.usd,
         usd_per_day=money.per_day(gpus=1, price=hourly),
         gpu_hours=total.gpu_hours,
-        at_once=_by_person(policy.thresholds_for(*kind)) if ask.by_person else AT_ONCE[ask.arrival],
+        at_once=_by_person(policy.thresholds_for(*kind)) if ask.by_person else _at_once(ask, standing),
         size=size,
     )
 
@@ -114,6 +115,14 @@ def _by_person(thresholds: Thresholds) -> str:
         f"A platform lead makes it, within {thresholds.carried_out_hours} hours as a rule; it costs nothing before it "
         "is there."
     )
+
+
+def _at_once(ask: Ask, standing: Standing) -> str:
+    """What happens once it is granted, and that a pool has to grow before anything runs."""
+    arrives = AT_ONCE[ask.arrival]
+    if not standing.has_to_grow(ask.gpus):
+        return arrives
+    return f"{arrives} {standing.ready_gpus} ready now: the pool {grows(standing.grows_to, standing.growing_minutes)}."
 
 
 def nearest_automatic(ask: Ask, standing: Standing, policy: Policy) -> Ask | None:

@@ -154,7 +154,7 @@ def changes(
     cost = {"label": "Cost a day", "before": usd(per_day), "after": usd(per_day + added)}
     if flavor is None:
         return [cost]
-    total = flavor.gpus_total
+    total = flavor.gpus_at_most
     return [
         {"label": f"Quota, {flavor.product}", "before": gpus(held), "after": gpus(held + more)},
         {"label": "Pool share", "before": share(held, total), "after": share(held + more, total)},

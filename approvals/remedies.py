@@ -181,6 +181,7 @@ def _left(case: _Case, then: Standing) -> str:
 def _of_free(case: _Case) -> Remedy:
     kept = case.limits.keep_free_gpus
     few = f"{max(case.standing.free_gpus or 0, 0)} are free"
+    few += f", {case.standing.cordoned_gpus} are cordoned" if case.standing.cordoned_gpus else ""
     few += f" and {kept} must stay so" if kept else ""
     if case.at is None:
         words = f"{NOTHING_IS} while {few}: no end that is known frees enough."
@@ -205,7 +206,9 @@ def _gated(case: _Case) -> Remedy:
 
 
 def _of_pool(case: _Case) -> Remedy:
-    return Remedy(code="exists", sentence=f"{NOTHING_IS}: the cluster has {case.rule.bound} of this kind.")
+    return Remedy(
+        code="exists", sentence=f"{NOTHING_IS}: the cluster has {case.rule.bound or 'none'} of this kind."
+    )
 
 
 def _of_cost_centre(case: _Case) -> Remedy:

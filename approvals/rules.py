@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from allocations.money import Amount, Left
 from allocations.words import hours, usd
 from approvals.route_size import Earlier
+from fleet import growth
 
 if TYPE_CHECKING:
     from approvals.document import Thresholds
@@ -80,6 +81,9 @@ class Standing:
     `free_gpus` and `total_gpus` are None for what takes no GPUs of a pool, `use_percent` where nothing was measured.
     `held_since` and `use_samples` say how long and how often use was measured; None in what was gathered before they
     were counted, where use counts as measured.
+    `free_gpus` can be had: `ready_gpus` of them now, the others once the pool has grown, which takes `growing_minutes`
+    (0 where nobody said so); `ready_gpus` is None for a pool that does not grow. `total_gpus` are all that there can
+    be, with the `cordoned_gpus` that cannot be had now.
     `own_gpus` are held already and go on with the ask, so that it takes only the others from the pool. The USD that the
     policy granted lately are None in what was gathered before they were counted: then they say nothing. `earlier` are
     the other asks of the team and of the person that a route's size counts with this one.
@@ -101,6 +105,28 @@ class Standing:
     own_gpus: int = 0
     earlier: tuple[Earlier, ...] = ()
     unconfirmed_cost_centre: str = ""
+    ready_gpus: int | None = None
+    cordoned_gpus: int = 0
+    growing_minutes: int = 0
+
+    @property
+    def grows_to(self) -> int:
+        """GPUs that the pool can grow to now, without its cordoned nodes."""
+        return (self.total_gpus or 0) - self.cordoned_gpus
+
+    def has_to_grow(self, gpus: int) -> bool:
+        """Whether so many GPUs are more than stand ready in a pool that grows."""
+        return self.ready_gpus is not None and gpus - self.own_gpus > self.ready_gpus
+
+
+class Room(NamedTuple):
+    """What the rule about free GPUs holds them against, and what it says of the pool."""
+
+    needed: int
+    ready: int
+    cordoned: int
+    grows_to: int
+    minutes: int
 
 
 class Rule(NamedTuple):
@@ -166,7 +192,9 @@ def _pool(gpus: int, standing: Standing, limits: "Thresholds") -> Iterator[Rule]
     # What is held already exists, even where nodes have gone since.
     more, fits = max(0, gpus - standing.own_gpus), gpus <= max(total, standing.own_gpus)
     yield Rule("exists", fits, gpus, total, not fits)
-    yield Rule("free", more <= free, free, (more, total))
+    ready = max(0, free if standing.ready_gpus is None else min(standing.ready_gpus, free))
+    room = Room(more, ready, standing.cordoned_gpus, standing.grows_to, standing.growing_minutes)
+    yield Rule("free", more <= free, free, room)
     if limits.keep_free_gpus:
         stays = free - more >= limits.keep_free_gpus or not more
         yield Rule("after", stays, free - more, limits.keep_free_gpus)
@@ -277,6 +305,19 @@ def _soft_limit(value: Any, bound: Any) -> str:
     )
 
 
+def _exists_text(value: Any, bound: Any) -> str:
+    has = f"has {bound}" if bound else "has none of this kind now"
+    return f"the cluster {has}; this asks for {value}"
+
+
+def _free_text(value: Any, bound: Room) -> str:
+    number = max(0, value)
+    words = growth.free(number, ready=bound.ready, cordoned=bound.cordoned)
+    if bound.ready >= number:
+        return words
+    return f"{words}: the pool {growth.grows(bound.grows_to, bound.minutes)}"
+
+
 def _reversible_text(value: Any, _: Any) -> str:
     return "cannot be undone" if value is None else f"can be undone within {_minutes(value)}"
 
@@ -287,11 +328,8 @@ def _minutes(number: int) -> str:
 
 Words = Callable[[Any, Any], str]
 WORDS: Mapping[str, tuple[Words, Words]] = {
-    "exists": (
-        lambda v, b: f"the cluster has {b}; this asks for {v}",
-        lambda v, b: "no more than the cluster has",
-    ),
-    "free": (lambda v, b: f"{v} free now", lambda v, b: f"{b[0]} needed"),
+    "exists": (_exists_text, lambda v, b: "no more than the cluster has"),
+    "free": (_free_text, lambda v, b: f"{b.needed} needed"),
     "after": (lambda v, b: f"{max(v, 0)} stay free", lambda v, b: f"automatic while at least {b} stay free"),
     "budget": (
         lambda v, b: f"{usd(v[0])} of the {usd(v[1])} left in {v[2]:%B}",

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 from django.db.models import OuterRef, Subquery, Sum
 from pydantic import TypeAdapter
@@ -24,6 +24,7 @@ from approvals.policy import Ask, Coming, Evaluation, Standing, evaluate
 from approvals.remedies import Remedy
 from approvals.renewing import standing_of
 from approvals.wanted import Wanted
+from fleet.models import Flavor
 
 ASK: TypeAdapter[Ask] = TypeAdapter(Ask)
 STANDING: TypeAdapter[Standing] = TypeAdapter(Standing)
@@ -68,12 +69,37 @@ def gather(wanted: Wanted, *, person: User, policy: Policy, now: datetime, own: 
     return Standing(
         now=now, held_gpus=held, recent_team_gpus=of_team.gpus, recent_person_gpus=of_person.gpus,
         recent_team_usd=of_team.usd, recent_person_usd=of_person.usd,
-        free_gpus=flavor.free if flavor else None, total_gpus=flavor.gpus_total if flavor else None,
+        **pool_of(flavor),
         use_percent=seen.percent, held_since=seen.since, use_samples=seen.samples, own_gpus=own_gpus,
         unconfirmed_cost_centre="" if is_known else wanted.team.cost_centre,
         earlier=earlier_asks.gather(wanted, person=person, since=since, now=now, own=own),
         budget={month: part.and_freed(freed.get(month, money.NOTHING)) for month, part in left.items()},
     )  # fmt: skip
+
+
+class PoolStanding(TypedDict):
+    """What a standing says of the pool, by field."""
+
+    free_gpus: int | None
+    total_gpus: int | None
+    ready_gpus: int | None
+    cordoned_gpus: int
+    growing_minutes: int
+
+
+def pool_of(flavor: Flavor | None) -> PoolStanding:
+    """What can be had of a kind of GPU: free, ready of them, cordoned, and how long growing takes."""
+    if flavor is None:
+        return PoolStanding(
+            free_gpus=None, total_gpus=None, ready_gpus=None, cordoned_gpus=0, growing_minutes=0
+        )
+    return {
+        "free_gpus": flavor.free,
+        "total_gpus": flavor.gpus_at_most,
+        "ready_gpus": flavor.free_and_ready if flavor.can_grow_to else None,
+        "cordoned_gpus": flavor.gpus_cordoned,
+        "growing_minutes": flavor.growing_minutes,
+    }
 
 
 def coming(wanted: Wanted, *, person: User, policy: Policy, now: datetime) -> tuple[Coming, ...]:

@@ -72,7 +72,7 @@ def _consequences(request: Request, rules: Iterable[tuple[str, str, str]]) -> li
     left = max(flavor.free - request.gpus, 0)
     return [
         *facts,
-        ("Stays free", f"{left} of {flavor.gpus_total}"),
+        ("Stays free", f"{left} of {flavor.gpus_at_most}"),
         ("Others who wait for these", f"{waiting}"),
     ]
 

@@ -36,6 +36,7 @@ FLAVOR_FIELDS = frozenset(
     {
         "product", "memory_gb", "gpus_per_node", "capacity_type", "price_per_gpu_hour", "node_labels", "node_taints",
         "cpu_per_gpu", "memory_gib_per_gpu", "is_offered", "resource", "dedicated_to", "gpus_total",
+        "min_nodes", "max_nodes", "growing_minutes",
     }
 )  # fmt: skip
 # These stand in commands that people paste: nothing in them may mean anything to a shell.
@@ -48,6 +49,9 @@ FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 RESERVED = "quartermaster"
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 APART = frozenset({"node_labels", "node_taints", "dedicated_to"})
+# What decides how many GPUs a pool can grow to, and which of its nodes may leave.
+POOL = frozenset({"min_nodes", "max_nodes", "gpus_per_node"})
+COUNTED = ("gpus_total", "gpus_ready", "gpus_cordoned", "gpus_seen_at")
 LACKS: Mapping[str, str] = {
     "node_taints": "Nodes for one team alone need a taint (NoSchedule or NoExecute) that no other kind of GPU here "
     "has: without it others' jobs run on them.",
@@ -65,6 +69,9 @@ LIMITS: Mapping[str, tuple[Any, Any, str]] = {
     "most_at_once": (1, 64, "Work on between 1 and 64 teams at once."),
     "memory_gb": (1, 10_000, "A GPU has between 1 and 10,000 GB."),
     "gpus_total": (0, 100_000, "There are between 0 and 100,000 GPUs."),
+    "min_nodes": (0, 1000, "A pool has between 0 and 1,000 nodes."),
+    "max_nodes": (0, 1000, "A pool has between 0 and 1,000 nodes."),
+    "growing_minutes": (0, 240, "Growing takes between 0 and 240 minutes."),
     "gpus_per_node": (1, 64, "A node has between 1 and 64 GPUs."),
     "cpu_per_gpu": (1, 1000, "Between 1 and 1,000 CPUs go with a GPU."),
     "memory_gib_per_gpu": (1, 10_000, "Between 1 and 10,000 GiB go with a GPU."),
@@ -120,8 +127,9 @@ def change_cluster(cluster_id: int, *, values: Mapping[str, Any], by: User | Act
 def add_flavor(cluster: Cluster, *, name: str, values: Mapping[str, Any], by: User | Actor) -> Flavor:
     """Add a kind of GPU to a cluster; its GPUs are counted when a worker next looks at the nodes.
 
-    How many there are (`gpus_total`) is told for a cluster that nobody observes, and for no other. Raises NoRight,
-    BadInput or Conflict naming the field.
+    How many there are (`gpus_total`) is told for a cluster that nobody observes, and for no other; to how many nodes
+    an autoscaler may take the pool (`max_nodes`) for one that is observed. Raises NoRight, BadInput or Conflict naming
+    the field.
     """
     actor = _manages_clusters(by)
     if name.startswith(RESERVED):
@@ -133,6 +141,8 @@ def add_flavor(cluster: Cluster, *, name: str, values: Mapping[str, Any], by: Us
     _check_nodes(flavor)
     _check_apart(flavor)
     _check_told(flavor, changed)
+    _check_pool(flavor, changed)
+    _count_again(flavor)
     _save_new(flavor, taken="The cluster has a flavor of this name already.")
     record(
         Kind.FLAVOR_ADDED, actor=actor, subject=("flavor", flavor.pk), name=name, cluster=cluster.name,
@@ -145,7 +155,8 @@ def add_flavor(cluster: Cluster, *, name: str, values: Mapping[str, Any], by: Us
 def change_flavor(flavor_id: int, *, values: Mapping[str, Any], by: User | Actor) -> Flavor:
     """Change a flavor, never its name or cluster; what is held keeps the price it was granted at.
 
-    How many GPUs there are (`gpus_total`) is told for a cluster that nobody observes. Raises NoRight or BadInput.
+    How many GPUs there are (`gpus_total`) is told for a cluster that nobody observes; what an autoscaler may do
+    (`min_nodes`, `max_nodes`, `growing_minutes`) for one that is observed. Raises NoRight or BadInput.
     """
     actor = _manages_clusters(by)
     _locked(Flavor.objects.values_list("cluster", flat=True).get(pk=flavor_id))
@@ -159,13 +170,16 @@ def change_flavor(flavor_id: int, *, values: Mapping[str, Any], by: User | Actor
     if APART & changed.keys():
         _check_apart(flavor)
     _check_told(flavor, changed)
+    _check_pool(flavor, changed)
     if {"resource", "dedicated_to"} & changed.keys():
         _check_free_to_change(flavor, changed)
     if changed:
-        told = ["gpus_seen_at"] if "gpus_total" in changed else []
-        if told:
+        if "gpus_total" in changed:
             flavor.gpus_seen_at = None
-        flavor.save(update_fields=[*changed, *told])
+        _count_again(flavor)
+        flavor.save(update_fields=[*changed, *COUNTED])
+        if POOL & changed.keys():
+            _let_nodes_leave(flavor.cluster)
         record(
             Kind.FLAVOR_CHANGED, actor=actor, subject=("flavor", flavor.pk), name=flavor.name,
             **_plain(changed),
@@ -275,6 +289,33 @@ def _check_told(flavor: Flavor, changed: Mapping[str, Any]) -> None:
         )
     if flavor.gpus_total < flavor.allocated:
         raise BadInput(f"{flavor.allocated} are held.", code="below_what_is_held", field="gpus_total")
+
+
+def _check_pool(flavor: Flavor, changed: Mapping[str, Any]) -> None:
+    """Refuse a minimum over the maximum, and an autoscaler where nobody sees what it does."""
+    if flavor.min_nodes > flavor.max_nodes:
+        raise BadInput(
+            "The least number of nodes is not over the largest.", code="out_of_range", field="min_nodes"
+        )
+    if changed.get("max_nodes") and not flavor.cluster.is_observed:
+        raise BadInput(
+            "The portal does not see this cluster's nodes: say how many GPUs there are at most, as their number.",
+            code="not_observed",
+            field="max_nodes",
+        )
+
+
+def _count_again(flavor: Flavor) -> None:
+    """What can be had follows from what is ready and what the pool may grow to; or it is told, as if all was ready."""
+    if flavor.cluster.is_observed:
+        flavor.gpus_total = flavor.gpus_obtainable
+    else:
+        flavor.gpus_ready, flavor.gpus_cordoned = flavor.gpus_total, 0
+
+
+def _let_nodes_leave(cluster: Cluster) -> None:
+    """Compare no list of nodes with one of before: other nodes than then may leave by themselves."""
+    Cluster.objects.filter(pk=cluster.pk, capacity_doubt="").update(nodes_seen=0)
 
 
 def _with_team(values: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -45,9 +45,25 @@ class FlavorSerializer(serializers.Serializer[Flavor]):
     gpus_per_node = serializers.IntegerField()
     capacity_type = serializers.ChoiceField(choices=Flavor.Capacity.choices)
     price_per_gpu_hour = serializers.DecimalField(max_digits=9, decimal_places=4)
-    gpus_total = serializers.IntegerField()
+    gpus_total = serializers.IntegerField(help_text="What can be had: ready, or once the pool has grown.")
+    ready = serializers.IntegerField(
+        source="gpus_ready", help_text="On nodes that are ready and schedulable."
+    )
+    cordoned = serializers.IntegerField(
+        source="gpus_cordoned", help_text="On nodes that are cordoned or do not get ready."
+    )
+    can_grow_to = serializers.IntegerField(
+        allow_null=True,
+        help_text="GPUs of the pool at its autoscaler's maximum; null for one that does not grow.",
+    )
+    min_nodes = serializers.IntegerField()
+    max_nodes = serializers.IntegerField()
+    growing_minutes = serializers.IntegerField(
+        help_text="How long growing usually takes; 0 where nobody said so."
+    )
     allocated = serializers.IntegerField()
-    free = serializers.IntegerField()
+    free = serializers.IntegerField(help_text="Of those that can be had.")
+    free_and_ready = serializers.IntegerField()
     gpus_seen_at = serializers.DateTimeField(allow_null=True)
     is_offered = serializers.BooleanField()
     cpu_per_gpu = serializers.IntegerField()
@@ -255,6 +271,24 @@ class FlavorChangeSerializer(StrictSerializer):
         min_value=0, max_value=100_000, required=False,
         help_text="How many there are: for a cluster that the portal does not observe, and for no other.",
     )  # fmt: skip
+    min_nodes = Integer(
+        min_value=0,
+        max_value=1000,
+        required=False,
+        help_text="Fewer nodes than these an autoscaler never leaves.",
+    )
+    max_nodes = Integer(
+        min_value=0,
+        max_value=1000,
+        required=False,
+        help_text="An autoscaler adds nodes up to these; 0 for none.",
+    )
+    growing_minutes = Integer(
+        min_value=0,
+        max_value=240,
+        required=False,
+        help_text="How long a new node usually takes until it is ready.",
+    )
     price_per_gpu_hour = Money(decimal_places=4)
     capacity_type = Choice(choices=Flavor.Capacity.choices, required=False)
     cpu_per_gpu = Integer(min_value=1, max_value=1000, required=False)

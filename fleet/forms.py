@@ -32,6 +32,8 @@ KEPT = (
     "writes_per_second",
     "most_at_once",
 )
+# What an autoscaler may do with a pool; nobody follows it on a cluster that is not observed.
+AUTOSCALER = ("min_nodes", "max_nodes", "growing_minutes")
 NAME_HELP = "Small letters, digits and hyphens; it stays for ever."
 
 
@@ -152,15 +154,16 @@ class FlavorForm(_FlavorForm):
 
     class Meta:
         model = Flavor
-        fields = ["name", "product", "memory_gb", "gpus_per_node", "gpus_total", "capacity_type",
+        fields = ["name", "product", "memory_gb", "gpus_per_node", "gpus_total", *AUTOSCALER, "capacity_type",
                   "price_per_gpu_hour", "node_labels", "node_taints", "resource", "cpu_per_gpu",
                   "memory_gib_per_gpu", "dedicated_to", "is_offered"]  # fmt: skip
         field_classes = {"price_per_gpu_hour": AmountField} | dict.fromkeys(
-            ("memory_gb", "gpus_per_node", "gpus_total", "cpu_per_gpu", "memory_gib_per_gpu"),
+            ("memory_gb", "gpus_per_node", "gpus_total", *AUTOSCALER, "cpu_per_gpu", "memory_gib_per_gpu"),
             PlainNumberField,
         )
         labels = {
             "memory_gb": "GPU memory, GB", "gpus_per_node": "GPUs in a node", "gpus_total": "GPUs there are",
+            "min_nodes": "Nodes at least", "max_nodes": "Nodes at most", "growing_minutes": "Minutes to grow",
             "price_per_gpu_hour": "USD per GPU-hour",
             "cpu_per_gpu": "CPUs with a GPU", "memory_gib_per_gpu": "Memory with a GPU, GiB", "is_offered": "Offered",
             "capacity_type": "Paid as", "dedicated_to": "For one team alone",
@@ -168,6 +171,9 @@ class FlavorForm(_FlavorForm):
         help_texts = {
             "name": NAME_HELP,
             "gpus_total": "The portal does not see this cluster’s nodes: what you say here is what teams may ask for.",
+            "min_nodes": "The autoscaler’s minimum: losing more nodes than it may take away is an alarm.",
+            "max_nodes": "The autoscaler’s maximum: teams may ask for as many, ready or not. 0 for no autoscaler.",
+            "growing_minutes": "How long a new node usually takes until it is ready; whoever asks reads it. 0 to say nothing.",
             "dedicated_to": "Its nodes then need a taint and a label of their own; no other team’s work runs there.",
         }
 
@@ -177,13 +183,19 @@ class FlavorForm(_FlavorForm):
             del self.fields["name"]
         if cluster.is_observed:
             del self.fields["gpus_total"]
+        for name in AUTOSCALER:
+            if cluster.is_observed:
+                self.fields[name].required = False
+            else:
+                del self.fields[name]
         say_all_teams(self.fields["dedicated_to"])
 
     def values(self) -> dict[str, Any]:
         """What the action takes; no taints is an empty list, and GPUs are whole ones unless told otherwise."""
         values = {name: value for name, value in self.cleaned_data.items() if name in FLAVOR_FIELDS}
         resource = values.get("resource") or WHOLE_GPU
-        return values | {"node_taints": values.get("node_taints") or [], "resource": resource}
+        numbers = {name: values[name] or 0 for name in AUTOSCALER if name in values}
+        return values | numbers | {"node_taints": values.get("node_taints") or [], "resource": resource}
 
     def _post_clean(self) -> None:
         """Leave the row alone: the action fills and checks it, under its lock."""

@@ -3,9 +3,11 @@
 from decimal import Decimal
 
 from django.db import models
-from django.db.models import Count, F, Q
+from django.db.models import Count, F, Q, Value
+from django.db.models.functions import Greatest
 
 from accounts.models import Team
+from fleet import growth
 
 # The application that Azure Kubernetes Service signs people in to, in every tenant.
 AKS_SERVER = "6dae42f8-4368-4678-94ff-3960e28e3630"
@@ -121,7 +123,7 @@ class Cluster(models.Model):
     # the kubeconfig leads now, until a lead accepts it or mends the file.
     identity = models.CharField(max_length=64, blank=True, default="", db_default="")
     identity_found = models.CharField(max_length=64, blank=True, default="", db_default="")
-    # How many nodes were listed when the GPUs were counted, and why a shorter list is not believed yet.
+    # How many nodes were listed that no autoscaler may take away, and why a shorter list is not believed yet.
     nodes_seen = models.PositiveIntegerField(default=0, db_default=0)
     capacity_doubt = models.CharField(max_length=300, blank=True, default="", db_default="")
     doubted_looks = models.PositiveSmallIntegerField(default=0, db_default=0)
@@ -186,6 +188,11 @@ class Cluster(models.Model):
         return any(part["part"] == "API server" and part["state"] == "good" for part in self.parts)
 
 
+def gpus_obtainable(*, ready: int, cordoned: int) -> Greatest:
+    """`Flavor.gpus_obtainable` as the database computes it: with the maximum that a lead may be changing meanwhile."""
+    return Greatest(Value(ready), F("max_nodes") * F("gpus_per_node") - Value(cordoned))
+
+
 class FlavorQuerySet(models.QuerySet["Flavor"]):
     """Ways to look at flavors."""
 
@@ -220,8 +227,16 @@ class Flavor(models.Model):
     node_taints = models.JSONField(default=list)
     cpu_per_gpu = models.PositiveSmallIntegerField(default=8)
     memory_gib_per_gpu = models.PositiveSmallIntegerField(default=64)
+    # What can be had: what is ready, or what the pool can grow to without its cordoned nodes. It is written
+    # with the next two, see `gpus_obtainable`; where nobody counts, people tell it.
     gpus_total = models.PositiveIntegerField(default=0)
+    gpus_ready = models.PositiveIntegerField(default=0, db_default=0)
+    gpus_cordoned = models.PositiveIntegerField(default=0, db_default=0)
     gpus_seen_at = models.DateTimeField(null=True)
+    # Of an autoscaler: how few and how many nodes it keeps, and how long a new one takes. 0 nodes at most is none.
+    min_nodes = models.PositiveSmallIntegerField(default=0, db_default=0)
+    max_nodes = models.PositiveSmallIntegerField(default=0, db_default=0)
+    growing_minutes = models.PositiveSmallIntegerField(default=0, db_default=0)
     allocated = models.IntegerField(default=0)
     is_offered = models.BooleanField(default=True)
     # As nodes count them: MIG profiles of mixed nodes have names of their own, such as nvidia.com/mig-1g.10gb.
@@ -240,15 +255,43 @@ class Flavor(models.Model):
                 condition=Q(price_per_gpu_hour__gt=Decimal(0)), name="a_gpu_hour_has_a_price"
             ),
             models.CheckConstraint(condition=Q(gpus_per_node__gte=1), name="a_node_has_a_gpu"),
+            models.CheckConstraint(
+                condition=Q(min_nodes__lte=F("max_nodes")), name="a_pool_is_not_smaller_than_its_minimum"
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.product} {self.memory_gb} GB · {self.cluster.name}"
 
     @property
+    def can_grow_to(self) -> int | None:
+        """GPUs of the pool when its autoscaler has added all that it may; None for a pool that does not grow."""
+        return self.max_nodes * self.gpus_per_node or None
+
+    @property
+    def gpus_obtainable(self) -> int:
+        """GPUs that can be had now or once the pool has grown: what `gpus_total` is where nodes are counted."""
+        return max(self.gpus_ready, (self.can_grow_to or 0) - self.gpus_cordoned)
+
+    @property
+    def gpus_at_most(self) -> int:
+        """GPUs that there are at the pool's largest, with those that are cordoned now."""
+        return self.gpus_total + self.gpus_cordoned
+
+    @property
     def free(self) -> int:
-        """GPUs that exist and are not allocated; 0 when nodes went away under live allocations."""
+        """GPUs that can be had and are not allocated; 0 when nodes went away under live allocations."""
         return max(0, self.gpus_total - self.allocated)
+
+    @property
+    def free_and_ready(self) -> int:
+        """Those of the free GPUs whose nodes stand already; the pool grows for the others."""
+        return min(self.free, max(0, self.gpus_ready - self.allocated)) if self.can_grow_to else self.free
+
+    @property
+    def free_words(self) -> str:
+        """What is free of it, as people read it beside its name."""
+        return growth.free(self.free, ready=self.free_and_ready, cordoned=self.gpus_cordoned)
 
     def take(self, gpus: int) -> bool:
         """Move `gpus` from free to allocated by conditional update; False, and nothing moved, when too few are free."""

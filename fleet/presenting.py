@@ -6,6 +6,7 @@ from typing import Any
 
 from django.urls import reverse
 
+from fleet import growth
 from fleet.models import Cluster, Flavor
 
 HEALTH: Mapping[bool | None, tuple[str, str]] = {
@@ -78,15 +79,24 @@ def bar(flavor: Flavor, *, asked: int = 0, busy: Decimal | None = None) -> dict[
     """The capacity bar of a kind of GPU; `asked` is what waits for a decision, `busy` percent of what is held."""
     over = flavor.allocated - flavor.gpus_total
     notes = [f"${price(flavor)} per GPU-hour"]
-    notes += [f"{over} held on nodes that are gone"] if over > 0 else []
+    if flavor.can_grow_to:
+        grows = growth.grows(flavor.can_grow_to, flavor.growing_minutes)
+        notes.append(f"{flavor.gpus_ready} ready now, {grows}")
+    notes += [f"{over} held on nodes that are {_away(flavor)}"] if over > 0 else []
     notes += [f"{busy:.0f} % of what is held was busy today"] if busy is not None else []
     if not flavor.cluster.is_observed:
         notes.append(_known_from(flavor))
     notes += [] if flavor.is_offered else ["not offered now"]
     return {
-        "label": f"{flavor.product} {flavor.memory_gb} GB", "unit": "GPUs", "total": flavor.gpus_total,
-        "used": min(flavor.allocated, flavor.gpus_total), "asked": asked, "note": " · ".join(notes),
+        "label": f"{flavor.product} {flavor.memory_gb} GB", "unit": "GPUs", "total": flavor.gpus_at_most,
+        "used": min(flavor.allocated, flavor.gpus_total), "blocked": flavor.gpus_cordoned, "asked": asked,
+        "note": " · ".join(notes),
     }  # fmt: skip
+
+
+def _away(flavor: Flavor) -> str:
+    """What became of nodes whose GPUs are held."""
+    return "cordoned" if flavor.allocated <= flavor.gpus_at_most else "gone"
 
 
 def _known_from(flavor: Flavor) -> str:

@@ -18,7 +18,7 @@ from approvals.actions import Judged, check_answer
 from approvals.policy import Standing, evaluate
 from approvals.presenting import hint_of, verdict
 from approvals.rules import Arrival
-from approvals.standing import answer_of, given_lately, policy_in_force
+from approvals.standing import answer_of, given_lately, policy_in_force, pool_of
 from approvals.wanted import Wanted, arrival_on
 from connectors.errors import ConnectorError
 from connectors.graph import Graph
@@ -122,7 +122,7 @@ def _size(kind: Flavor, gpus: int, days: int, now: datetime) -> dict[str, Any]:
     length = "1 week" if days == 7 else f"{days} days"
     return {
         "value": f"{kind.pk}:{gpus}:{days}", "title": f"{gpus} × {kind.product}",
-        "text": f"{length} · {kind.free} of {kind.gpus_total} free", "figure": f"${usd:,.0f}",
+        "text": f"{length} · {kind.free_words}", "figure": f"${usd:,.0f}",
     }  # fmt: skip
 
 
@@ -140,7 +140,7 @@ def judge_start(start: Start, draft: Draft, *, person: User, now: datetime) -> J
     fresh = Decimal(settings.ENV.monthly_budget_usd)
     given = given_lately(person, since=now - timedelta(days=limits.window_days))
     standing = Standing(
-        now=now, free_gpus=start.flavor.free, total_gpus=start.flavor.gpus_total,
+        now=now, **pool_of(start.flavor),
         recent_person_gpus=given.gpus, recent_person_usd=given.usd, recent_team_usd=Decimal(0),
         budget=dict.fromkeys(months, money.Left(fresh, fresh)), unconfirmed_cost_centre=unconfirmed(cost_centre),
     )  # fmt: skip

@@ -112,6 +112,7 @@ CODES: Mapping[str, str] = {
     "no_gpus_to_give_back": "It takes no GPUs of a pool: its request is let go of.",
     "not_held": "The allocation has ended or holds fewer GPUs.",
     "not_later": "What is held is kept longer only until a later end.",
+    "not_observed": "The portal does not see this cluster's nodes, so it cannot follow what an autoscaler does.",
     "not_of_the_team": "Only members of the team and platform leads do this.",
     "not_offered": "This kind of GPU is not offered now.",
     "not_oneself": "Nobody stands in for themselves.",

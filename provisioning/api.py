@@ -101,6 +101,7 @@ class HeldKindSerializer(serializers.Serializer[Any]):
     tolerations = serializers.ListField(
         source="kind.tolerations", child=serializers.DictField(child=serializers.CharField())
     )
+    growing = serializers.CharField(help_text="What happens while too few are ready; empty for a fixed pool.")
 
 
 class UseSerializer(serializers.Serializer[Any]):

@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
@@ -11,7 +12,7 @@ from django.urls import reverse
 
 from accounts import people
 from accounts.roles import Permission
-from fleet.models import Cluster, Flavor
+from fleet.models import Cluster, Flavor, gpus_obtainable
 from notices.actions import tell, tell_channels
 from notices.kinds import NoticeKind
 from notices.message import Message
@@ -20,11 +21,20 @@ from notices.message import Message
 LOOKS_UNTIL_BELIEVED = 20
 # Fewer nodes than these leave in one look when an autoscaler or an upgrade takes them away.
 MANY_NODES = 3
+# How long cluster-autoscaler waits for a new node by default (--max-node-provision-time): until then it is starting.
+STARTING = timedelta(minutes=15)
+# What autoscalers put on a node that they are about to delete.
+LEAVING = ("ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted")
 
 
-def doubt(*, before: int, now: int) -> str:
-    """Why a list of so many nodes is not believed after one of `before`; empty when it is. Pure."""
+def doubt(*, before: int, now: int, others: int = 0) -> str:
+    """Why a list of so many lasting nodes is not believed after one of `before`; empty when it is. Pure.
+
+    `others` are listed beside them, and come and go with an autoscaler.
+    """
     gone = before - now
+    if before and not now and others:
+        return f"The cluster listed none of the {before} nodes that no autoscaler takes away."
     if before and not now:
         return f"The cluster listed no nodes at all; it had {before}."
     if gone >= MANY_NODES and gone * 2 > before:
@@ -32,40 +42,76 @@ def doubt(*, before: int, now: int) -> str:
     return ""
 
 
-def gpus_by_flavor(nodes: Iterable[Mapping[str, Any]], flavors: Iterable[Flavor]) -> Counter[int]:
-    """GPUs that the ready, schedulable nodes of each flavor can give, by the flavor's id.
+@dataclass
+class Tally:
+    """What a list of nodes says, GPUs by the flavor's id; `lasting` are the nodes that no autoscaler takes away."""
+
+    ready: Counter[int] = field(default_factory=Counter)
+    cordoned: Counter[int] = field(default_factory=Counter)
+    lasting: int = 0
+
+
+def tally(nodes: Iterable[Mapping[str, Any]], flavors: Iterable[Flavor], *, now: datetime) -> Tally:
+    """Count the GPUs of each flavor on nodes that are ready, and on those that are cordoned or do not get ready. Pure.
 
     What a node has of a resource belongs to the first flavor of that resource whose labels it carries: a node may
-    offer several MIG profiles, each of them a flavor.
+    offer several MIG profiles, each of them a flavor. A node that has just been added, or is about to be deleted, is
+    neither: an autoscaler is at work on it.
     """
     ordered = sorted(flavors, key=lambda f: -len(f.node_labels))
-    resources = sorted({flavor.resource for flavor in ordered})
-    found: Counter[int] = Counter()
+    found, in_pools = Tally(), Counter[int]()
     for node in nodes:
-        if node.get("spec", {}).get("unschedulable") or not _is_ready(node):
-            continue
-        marks = (node["metadata"].get("labels") or {}).items()
-        can_give = node.get("status", {}).get("allocatable", {})
-        for resource in resources:
-            fit = (f for f in ordered if f.resource == resource and f.node_labels.items() <= marks)
-            owner = next(fit, None)
-            if owner is not None:
-                found[owner.pk] += int(can_give.get(resource, 0))
+        mine = [f for f in ordered if f.node_labels.items() <= _labels(node).items()]
+        pool = next((f for f in mine if f.max_nodes), None)
+        if pool is None:
+            found.lasting += 1
+        else:
+            in_pools[pool.pk] += 1
+        counted = _counted_as(node, found, now=now)
+        if counted is not None:
+            _add(counted, node, mine)
+    found.lasting += sum(min(in_pools[f.pk], f.min_nodes) for f in ordered)
     return found
+
+
+def _counted_as(node: Mapping[str, Any], found: Tally, *, now: datetime) -> Counter[int] | None:
+    if _is_leaving(node):
+        return None
+    if node.get("spec", {}).get("unschedulable"):
+        return found.cordoned
+    if _is_ready(node):
+        return found.ready
+    return None if _is_starting(node, now=now) else found.cordoned
+
+
+def _add(counted: Counter[int], node: Mapping[str, Any], flavors: Iterable[Flavor]) -> None:
+    """Count what a node can give for the first flavor of each resource; `flavors` are those whose labels it carries."""
+    can_give = node.get("status", {}).get("allocatable", {})
+    owned = set()
+    for flavor in flavors:
+        if flavor.resource not in owned:
+            owned.add(flavor.resource)
+            counted[flavor.pk] += int(can_give.get(flavor.resource, 0))
 
 
 def count(cluster: Cluster, nodes: Sequence[Mapping[str, Any]], *, now: datetime) -> None:
     """Store how many GPUs there are; of a doubted list the last known numbers stay, and leads are told."""
     known = Cluster.objects.values_list("nodes_seen", "doubted_looks").get(pk=cluster.pk)
-    reason = doubt(before=known[0], now=len(nodes))
+    flavors = list(cluster.flavors.all())
+    found = tally(nodes, flavors, now=now)
+    reason = doubt(before=known[0], now=found.lasting, others=len(nodes) - found.lasting)
     if reason and known[1] + 1 < LOOKS_UNTIL_BELIEVED:
         _doubt(cluster, reason, now=now)
         return
-    flavors = list(cluster.flavors.all())
-    found = gpus_by_flavor(nodes, flavors)
     for flavor in flavors:
-        Flavor.objects.filter(pk=flavor.pk).update(gpus_total=found[flavor.pk], gpus_seen_at=now)
-    Cluster.objects.filter(pk=cluster.pk).update(nodes_seen=len(nodes), capacity_doubt="", doubted_looks=0)
+        ready, cordoned = found.ready[flavor.pk], found.cordoned[flavor.pk]
+        Flavor.objects.filter(pk=flavor.pk).update(
+            gpus_ready=ready,
+            gpus_cordoned=cordoned,
+            gpus_total=gpus_obtainable(ready=ready, cordoned=cordoned),
+            gpus_seen_at=now,
+        )
+    Cluster.objects.filter(pk=cluster.pk).update(nodes_seen=found.lasting, capacity_doubt="", doubted_looks=0)
 
 
 @transaction.atomic
@@ -86,6 +132,20 @@ def _doubt(cluster: Cluster, reason: str, *, now: datetime) -> None:
     leads = people.holding(Permission.MANAGE_CLUSTERS)
     tell(NoticeKind.CLUSTER_BRAKED, to=leads, subject=about, link=link, message=message, now=now)
     tell_channels(NoticeKind.CLUSTER_BRAKED, subject=about, link=link, message=message, now=now)
+
+
+def _labels(node: Mapping[str, Any]) -> Mapping[str, str]:
+    return node["metadata"].get("labels") or {}
+
+
+def _is_leaving(node: Mapping[str, Any]) -> bool:
+    taints = node.get("spec", {}).get("taints") or []
+    return "deletionTimestamp" in node["metadata"] or any(taint["key"] in LEAVING for taint in taints)
+
+
+def _is_starting(node: Mapping[str, Any], *, now: datetime) -> bool:
+    made = node["metadata"].get("creationTimestamp")
+    return bool(made) and now - datetime.fromisoformat(made) < STARTING
 
 
 def _is_ready(node: Mapping[str, Any]) -> bool:

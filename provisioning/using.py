@@ -5,6 +5,8 @@ from typing import Any
 
 from django.conf import settings
 
+from fleet import growth
+from fleet.models import Flavor
 from provisioning.first_job import QUEUE, QUEUE_LABEL, Kind, as_yaml, first_job
 from provisioning.models import Tenancy
 
@@ -14,10 +16,14 @@ KUBELOGIN_CLIENT = "80faf920-1908-4b52-b5ef-a8e7bedfc67a"
 
 @dataclass(frozen=True)
 class Held:
-    """GPUs of a kind that the team holds here, and how a pod gets onto their nodes."""
+    """GPUs of a kind that the team holds here, and how a pod gets onto their nodes.
+
+    `growing` says what happens when too few of them are ready; empty for a pool that does not grow.
+    """
 
     gpus: int
     kind: Kind
+    growing: str = ""
 
     @property
     def marks(self) -> str:
@@ -63,10 +69,18 @@ def _held(tenancy: Tenancy) -> list[Held]:
         Held(
             quota["gpus"],
             Kind(row.name, row.resource, row.node_labels, row.node_taints or []),
+            _growing(row),
         )
         for quota in tenancy.spec.get("flavors", [])
         if quota["gpus"] and (row := kinds.get(quota["name"])) is not None
     ]
+
+
+def _growing(flavor: Flavor) -> str:
+    if not flavor.can_grow_to:
+        return ""
+    grows = growth.grows(flavor.can_grow_to, flavor.growing_minutes)
+    return f"{flavor.gpus_ready} ready now. When jobs need more, the pool {grows}; until then their pods are Pending."
 
 
 def _login(tenancy: Tenancy) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 from sandbox.credentials import Credentials
 from sandbox.entra.directory import Directory
-from sandbox.kubernetes import Cluster, Identity, NodeSpec
+from sandbox.kubernetes import Cluster, Identity, NodePool, NodeSpec
 from sandbox.world import ClusterSpec, NodeGroup
 
 ADMIN = "admin"
@@ -17,7 +17,7 @@ def build(
     spec: ClusterSpec, directory: Directory, credentials: Credentials, ca: str, state: dict[str, Any] | None
 ) -> Cluster:
     """Return a cluster, as it was left when there is a state; people's groups follow the directory."""
-    cluster = Cluster(spec.name, nodes=list(_nodes(spec)), state=state, ca=ca)
+    cluster = Cluster(spec.name, nodes=list(_nodes(spec)), pools=_pools(spec), state=state, ca=ca)
 
     def admit() -> None:
         cluster.tokens.clear()
@@ -47,16 +47,20 @@ def _identities(spec: ClusterSpec, directory: Directory, credentials: Credential
 
 def _nodes(spec: ClusterSpec) -> Iterator[NodeSpec]:
     for group in spec.node_groups:
-        for number in range(group.nodes):
-            yield _node(spec, group, number)
+        pool = _pool(spec, group)
+        yield from (pool.named(number) for number in range(group.nodes))
 
 
-def _node(spec: ClusterSpec, group: NodeGroup, number: int) -> NodeSpec:
+def _pools(spec: ClusterSpec) -> list[NodePool]:
+    return [_pool(spec, group) for group in spec.node_groups if group.most]
+
+
+def _pool(spec: ClusterSpec, group: NodeGroup) -> NodePool:
     labels = {"kubernetes.azure.com/agentpool": group.name, "topology.kubernetes.io/region": spec.region}
     if group.accelerator:
         labels["accelerator"] = group.accelerator
-    return NodeSpec(
-        name=f"aks-{group.name}-{spec.region}-vmss{number:06d}",
+    each = NodeSpec(
+        name=f"aks-{group.name}-{spec.region}-vmss",
         gpus=group.gpus,
         cpu=str(group.cpu),
         memory=f"{group.memory_mib}Mi",
@@ -64,3 +68,4 @@ def _node(spec: ClusterSpec, group: NodeGroup, number: int) -> NodeSpec:
         labels=labels,
         taints=(GPU_TAINT,) if group.gpus else (),
     )
+    return NodePool(each, least=group.nodes, most=group.most)

@@ -36,7 +36,10 @@ class Group:
 
 @dataclass(frozen=True)
 class NodeGroup:
-    """Nodes that are all alike; `gpus` is per node, memory in MiB; a node group with GPUs is tainted."""
+    """Nodes that are all alike; `gpus` is per node, memory in MiB; a node group with GPUs is tainted.
+
+    With `most` an autoscaler keeps between `nodes` and `most` of them.
+    """
 
     name: str
     nodes: int
@@ -45,6 +48,7 @@ class NodeGroup:
     instance_type: str = "Standard_D16s_v5"
     cpu: int = 16
     memory_mib: int = 64 * GIB
+    most: int = 0
 
 
 @dataclass(frozen=True)
@@ -192,6 +196,9 @@ def _clusters() -> tuple[ClusterSpec, ...]:
                 NodeGroup("system", 1),
                 NodeGroup("t4", 4, 4, "nvidia-t4", "Standard_NC64as_T4_v3", 64, 440 * GIB),
                 NodeGroup("a10", 2, 4, "nvidia-a10", "Standard_NV72ads_A10_v5", 72, 880 * GIB),
+                NodeGroup(
+                    "h100nvl", 0, 1, "nvidia-h100-nvl", "Standard_NC40ads_H100_v5", 40, 320 * GIB, most=4
+                ),
             ),
         ),
     )

@@ -15,6 +15,7 @@ from scripts.demo_processes import Demo
 from scripts.ending_job import Ending
 from scripts.expecting import expect
 from scripts.form_browser import FormBrowser
+from scripts.pool_job import Growing
 
 CLUSTER = "training-eastus"
 CLIMATE, GENOMICS = (f"00000000-0000-4000-9000-{number:012d}" for number in (9, 10))
@@ -65,6 +66,7 @@ class MainJob:
         yield "one A100 for a few seconds ends by itself; the quota goes down", self.expire
         yield from Catalogue(self).steps()
         yield from Ending(self).steps()
+        yield from Growing(self).steps()
         yield (
             "a cluster that follows a repository: Climate's namespace there is committed",
             self.by_git,

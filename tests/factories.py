@@ -108,7 +108,8 @@ def flavor(on: Cluster | None = None, name: str = "", **fields: Any) -> Flavor:
         "gpus_seen_at": timezone.now(), "node_labels": {"accelerator": name},
         "node_taints": [{"key": "sku", "value": "gpu", "effect": "NoSchedule"}],
     }  # fmt: skip
-    return Flavor.objects.create(**(defaults | {"cluster": on or cluster(), "name": name} | fields))
+    values = defaults | {"cluster": on or cluster(), "name": name} | fields
+    return Flavor.objects.create(**({"gpus_ready": values["gpus_total"]} | values))
 
 
 def tenancy(

@@ -19,7 +19,7 @@ REFRESH = "Set its budget or give something back to have it added up again; tell
 
 
 def granted_once(now: datetime) -> Iterator[Finding]:
-    """I1: one live allocation for a request, and a flavor counts what is held of it."""
+    """I1: one live allocation for a request; a flavor counts what is held of it, and promises what can be had."""
     live = Allocation.objects.live()
     for row in live.order_by().values("reference").annotate(number=Count("pk")).filter(number__gt=1):
         yield Finding(
@@ -34,6 +34,18 @@ def granted_once(now: datetime) -> Iterator[Finding]:
             f"{wrong['allocated']} GPUs are counted as taken, {wrong['held']} are held.",
             "Stop the workers, set `allocated` to what is held, and tell the developers.",
         )  # fmt: skip
+    yield from _promises_what_can_be_had()
+
+
+def _promises_what_can_be_had() -> Iterator[Finding]:
+    """Of a flavor that is counted: what is ready, or what its pool may grow to."""
+    for flavor in Flavor.objects.select_related("cluster"):
+        if flavor.cluster.is_observed and flavor.gpus_total != flavor.gpus_obtainable:
+            yield Finding(
+                "I1", f"flavor {flavor.cluster.name}/{flavor.name}",
+                f"{flavor.gpus_total} GPUs are offered, {flavor.gpus_obtainable} can be had.",
+                "It is counted again at the next look, which takes half a minute; tell the developers if it is not.",
+            )  # fmt: skip
 
 
 def desired_is_held(now: datetime) -> Iterator[Finding]:

@@ -97,7 +97,7 @@ def again(own: Sequence[Request], *, now: datetime) -> list[Part]:
         days = max(round(length.total_seconds() / 86400), 1)
         found[key] = {
             "title": row.name(), "figure": "1 day" if days == 1 else f"{days} days",
-            "text": f"{row.team.name} · {row.flavor.cluster.title} · {row.flavor.free} free now",
+            "text": f"{row.team.name} · {row.flavor.cluster.title} · {row.flavor.free_words}",
             "href": ask_link(team=row.team.slug, flavor=row.flavor, count=row.count, until=now + length,
                              purpose=row.purpose),
         }  # fmt: skip

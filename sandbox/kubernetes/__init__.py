@@ -13,8 +13,9 @@ A token whose groups hold ``system:masters`` may do everything and may use the s
 the first list of a custom kind is 429 ``storage is (re)initializing``).
 """
 
+from sandbox.kubernetes.autoscaling import NodePool
 from sandbox.kubernetes.cluster import Cluster
 from sandbox.kubernetes.identity import Identity
 from sandbox.kubernetes.seeds import NodeSpec
 
-__all__ = ["Cluster", "Identity", "NodeSpec"]
+__all__ = ["Cluster", "Identity", "NodePool", "NodeSpec"]

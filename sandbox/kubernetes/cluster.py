@@ -9,6 +9,7 @@ from starlette.applications import Starlette
 
 from sandbox.kubernetes import app
 from sandbox.kubernetes.admission import Admission
+from sandbox.kubernetes.autoscaling import NodePool
 from sandbox.kubernetes.calls import Call
 from sandbox.kubernetes.clock import timestamp
 from sandbox.kubernetes.controllers import Controllers
@@ -26,6 +27,8 @@ from sandbox.kubernetes.writes import Writes
 class Cluster:
     """A Kubernetes API server with Kueue, in memory; serve ``.app`` with any ASGI server.
 
+    ``pools`` are the nodes that its autoscaler adds and takes away.
+
     ``tokens`` maps bearer tokens to identities (group ``system:masters`` may do everything, and may use
     ``/sandbox/…``); ``state`` is what ``snapshot()`` once returned and replaces the seeds.
     """
@@ -35,6 +38,7 @@ class Cluster:
         name: str,
         *,
         nodes: Sequence[NodeSpec] = (),
+        pools: Sequence[NodePool] = (),
         tokens: Mapping[str, Identity] | None = None,
         state: Mapping[str, Any] | None = None,
         ca: str = "",
@@ -53,7 +57,7 @@ class Cluster:
         admission = Admission(self.store, self.authorizer)
         self.writes = Writes(self.store, admission, self.authorizer)
         self.deletes = Deletes(self.store, admission)
-        self.controllers = Controllers(self.store, self.deletes, admission, ca)
+        self.controllers = Controllers(self.store, self.deletes, admission, ca, pools)
         if state is None:
             self._seed(tuple(nodes))
         else:

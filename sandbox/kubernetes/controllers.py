@@ -2,11 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sandbox.kubernetes.admission import Admission
 from sandbox.kubernetes.admitting import Scheduler
+from sandbox.kubernetes.autoscaling import Autoscaler, NodePool
 from sandbox.kubernetes.controllers_pods import POD, TRACKING
 from sandbox.kubernetes.deletes import Deletes
 from sandbox.kubernetes.evicting import WORKLOAD
@@ -45,7 +46,9 @@ CLAIM = builtin("v1", "PersistentVolumeClaim")
 class Controllers:
     """All controllers of one store; ``settle()`` runs those that are due."""
 
-    def __init__(self, store: Store, deletes: Deletes, admission: Admission, ca: str) -> None:
+    def __init__(
+        self, store: Store, deletes: Deletes, admission: Admission, ca: str, pools: Sequence[NodePool] = ()
+    ) -> None:
         self.now: Callable[[], float] = time.time
         self._store = store
         self._deletes = deletes
@@ -55,14 +58,21 @@ class Controllers:
         self._quotas = Quotas(store)
         self._queues = Queues(store, self._drop_finalizers)
         self._nodes = Nodes(store, self._time)
+        self._autoscaler = Autoscaler(store, self._time, pools)
         self._scheduler = Scheduler(store)
         self._jobs = Jobs(store, admission, release=self._untrack, remove=self._remove_pod)
         self._queued = QueuedJobs(store, self._free)
+        self._runners = (self._jobs, self._queued, self._scheduler, self._nodes, self._autoscaler)
         self._timer: tuple[asyncio.AbstractEventLoop, float, asyncio.TimerHandle] | None = None
         store.listen(self._changes.append)
 
     def _time(self) -> float:
         return self.now()
+
+    @property
+    def next_node_due(self) -> float | None:
+        """When the autoscaler adds or deletes nodes next."""
+        return self._autoscaler.next_due
 
     def settle(self) -> None:
         """Work through what changed; what takes its time, as in a cluster, follows by itself."""
@@ -71,15 +81,15 @@ class Controllers:
                 changes, self._changes[:] = self._changes[:], []
                 for change in changes:
                     self._react(change)
-            if not any(one.run() for one in (self._jobs, self._queued, self._scheduler, self._nodes)):
+            if not any(one.run() for one in self._runners):
                 break
         self._schedule()
 
     def _schedule(self) -> None:
-        """Come again for namespaces that terminate and for pods that start or end."""
+        """Come again for namespaces that terminate, for pods that start or end, and for nodes that come or go."""
         waits = [TERMINATION_DELAY] if self._terminator.pending else []
-        if self._nodes.next_due is not None:
-            waits.append(max(0.0, self._nodes.next_due - self.now()))
+        dues = (self._nodes.next_due, self.next_node_due)
+        waits += [max(0.0, due - self.now()) for due in dues if due is not None]
         if not waits:
             return
         try:
@@ -103,6 +113,7 @@ class Controllers:
     def resume(self) -> None:
         """Take up what was going on in a store that was filled from a snapshot."""
         self._nodes.resume()
+        self._autoscaler.resume()
         self._scheduler.wake()
 
     def _react(self, change: Change) -> None:
@@ -121,6 +132,7 @@ class Controllers:
         self._queued.react(change)
         self._jobs.react(change)
         self._nodes.react(change)
+        self._autoscaler.react(change)
         if change.removed:
             self._collect(obj)
             self._go_on_with_owners(obj)

@@ -105,6 +105,9 @@ STANDINGS = st.builds(
     use_percent=st.none() | st.decimals(0, 100, places=1),
     held_since=st.none() | st.timedeltas(timedelta(0), 14 * DAY).map(lambda age: NOW - age),
     use_samples=st.none() | st.integers(0, 2_000),
+    ready_gpus=st.none() | st.integers(0, 40),
+    cordoned_gpus=st.integers(0, 8),
+    growing_minutes=st.integers(0, 240),
     budget=BUDGETS,
 )
 NUMBERS: dict[str, st.SearchStrategy[Any]] = {

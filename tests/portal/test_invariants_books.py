@@ -119,6 +119,9 @@ def key_twice() -> None:
 
 PLANTED: dict[str, tuple[str, str, Callable[[], object]]] = {
     "a request is granted twice": ("I1", "granted 2 times", granted_twice),
+    "a flavor promises more than can be had": (
+        "I1", "25 GPUs are offered, 24 can be had", lambda: Flavor.objects.update(gpus_total=25),
+    ),
     "a flavor counts a GPU that nobody holds": ("I1", "counted as taken", lambda: Flavor.objects.update(allocated=9)),
     "more is desired than is held": (
         "I2", "3 × a100 are desired, 6 × a100 are held",

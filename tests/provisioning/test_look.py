@@ -12,11 +12,12 @@ from connectors import kubernetes as connector
 from connectors.patience import MOST_TRIES
 from fleet.models import Cluster, Flavor
 from provisioning import pace
-from provisioning.capacity import gpus_by_flavor
+from provisioning.capacity import tally
 from provisioning.look import look_at
 from provisioning.models import Pace
 from tests import factories
 from tests.provisioning.conftest import Place
+from tests.scene import NOW
 
 COHORT, RESOURCE_FLAVOR = ("kueue.x-k8s.io/v1beta2", "Cohort"), ("kueue.x-k8s.io/v1beta2", "ResourceFlavor")
 PRIORITY, NODE = ("kueue.x-k8s.io/v1beta2", "WorkloadPriorityClass"), ("v1", "Node")
@@ -157,14 +158,16 @@ def test_gpus_are_counted_for_the_flavor_whose_labels_a_node_carries() -> None:
         node(gpu="a100", unschedulable=True), {"metadata": {}, "spec": {}, "status": {}},
         {"metadata": {"labels": None}},
     ]  # fmt: skip
-    assert gpus_by_flavor(nodes, [plain, spot]) == Counter({1: 12, 2: 8})
-    assert gpus_by_flavor(nodes, [spot, plain]) == Counter({1: 12, 2: 8})
-    assert gpus_by_flavor([], [plain]) == Counter()
+    assert tally(nodes, [plain, spot], now=NOW).ready == Counter({1: 12, 2: 8})
+    assert tally(nodes, [spot, plain], now=NOW).ready == Counter({1: 12, 2: 8})
+    assert tally([], [plain], now=NOW).ready == Counter()
 
 
 def test_a_flavor_without_labels_takes_no_node_of_another() -> None:
     anything, named = Flavor(pk=1, node_labels={}), Flavor(pk=2, node_labels={"gpu": "a100"})
-    assert gpus_by_flavor([node(gpu="a100"), node(gpu="t4")], [anything, named]) == Counter({1: 8, 2: 8})
+    assert tally([node(gpu="a100"), node(gpu="t4")], [anything, named], now=NOW).ready == Counter(
+        {1: 8, 2: 8}
+    )
 
 
 def test_it_notes_which_kueue_runs(place: Place) -> None:

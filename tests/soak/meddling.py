@@ -116,7 +116,7 @@ def add_nodes(walk: Walk) -> str:
     """Some nodes go away or come back: what a cluster has is what is counted at the next look."""
     flavor: Flavor = walk.town.flavor(walk.town.followed)
     total = walk.random.choice([2, 8, 16])
-    Flavor.objects.filter(pk=flavor.pk).update(gpus_total=total)
+    Flavor.objects.filter(pk=flavor.pk).update(gpus_total=total, gpus_ready=total)
     return f"add nodes: {total}"
 
 

@@ -59,6 +59,7 @@ class Command(BaseCommand):
 
 
 def _clusters() -> None:
+    """Two clusters with their kinds of GPU, one of which has no node until somebody needs it."""
     for name, title, purpose in CLUSTERS:
         Cluster.objects.get_or_create(
             name=name,
@@ -77,6 +78,15 @@ def _clusters() -> None:
                 "node_taints": GPU_TAINT,
             },
         )  # fmt: skip
+    Flavor.objects.get_or_create(
+        cluster=Cluster.objects.get(name="dev-eastus"),
+        name="h100-nvl-94gb",
+        defaults={
+            "product": "H100 NVL", "memory_gb": 94, "gpus_per_node": 1, "price_per_gpu_hour": Decimal("6.9800"),
+            "node_labels": {"accelerator": "nvidia-h100-nvl"}, "node_taints": GPU_TAINT,
+            "max_nodes": 4, "growing_minutes": 1,
+        },
+    )  # fmt: skip
 
 
 def _followed(repository: str) -> None:

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from sandbox.kubernetes import Cluster, NodeSpec
+from sandbox.kubernetes import Cluster, NodePool, NodeSpec
 from tests.recordings.calling import call
 from tests.sandbox.kubernetes.test_cluster import HEADERS, TOKENS
 
@@ -21,11 +21,12 @@ class World:
         NodeSpec("a-0", gpus=8, labels={"gpu": "a"}),
         NodeSpec("a-1", gpus=8, labels={"gpu": "a"}),
     )
+    pools: tuple[NodePool, ...] = ()
     time: float = 1_000_000_000.0
     cluster: Cluster = field(init=False)
 
     def __post_init__(self) -> None:
-        self.cluster = Cluster("dev", nodes=self.nodes, tokens=TOKENS)
+        self.cluster = Cluster("dev", nodes=self.nodes, pools=self.pools, tokens=TOKENS)
         self.cluster.controllers.now = lambda: self.time
         self.make("resourceflavors", "a", {"spec": {"nodeLabels": {"gpu": "a"}}})
         for name, value in (("low", 10), ("high", 1000)):

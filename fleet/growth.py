@@ -1,0 +1,15 @@
+"""How a pool that an autoscaler looks after is spoken of. Pure."""
+
+
+def grows(gpus: int, minutes: int) -> str:
+    """ "grows to 8, usually within 6 minutes": to how many GPUs, and how long it takes where somebody said so."""
+    if not minutes:
+        return f"grows to {gpus}"
+    return f"grows to {gpus}, usually within {minutes} minute{'s' if minutes != 1 else ''}"
+
+
+def free(number: int, *, ready: int, cordoned: int) -> str:
+    """ "6 free now"; "8 can be had, 0 ready now" of a pool that has to grow; "0 free now, 4 cordoned"."""
+    if ready < number:
+        return f"{number} can be had, {ready} ready now"
+    return f"0 free now, {cordoned} cordoned" if cordoned and not number else f"{number} free now"
