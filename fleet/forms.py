@@ -173,7 +173,7 @@ class FlavorForm(_FlavorForm):
             "gpus_total": "The portal does not see this cluster’s nodes: what you say here is what teams may ask for.",
             "min_nodes": "The autoscaler’s minimum: losing more nodes than it may take away is an alarm.",
             "max_nodes": "The autoscaler’s maximum: teams may ask for as many, ready or not. 0 for no autoscaler.",
-            "growing_minutes": "How long a new node usually takes until it is ready; whoever asks reads it. 0 to say nothing.",
+            "growing_minutes": "Usually, until a new node is ready; whoever asks reads it. 0 to say nothing.",
             "dedicated_to": "Its nodes then need a taint and a label of their own; no other team’s work runs there.",
         }
 

@@ -63,7 +63,8 @@ class Ending:
         # What may go on with GPUs that others lend has no need to stop: here nothing is lent.
         answer = self.job.call("Priya", "PATCH", "/clusters/training-eastus/", {"borrow_percent": 0})
         expect(answer.status_code == 200, answer.text)
-        self.job.until("nothing is lent", lambda: self.job.queued("borrowingLimit") == 0)
+        # What changes around tenancies reaches them twice a minute.
+        self.job.until("nothing is lent", lambda: self.job.queued("borrowingLimit") == 0, seconds=60)
         before = self.job.nominal()
         for name, gpus, priority in (("training", before - 2, 1000), ("sweep", 1, 0), ("notebook", 1, 100)):
             self.work(name, gpus, priority)

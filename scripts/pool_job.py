@@ -91,7 +91,7 @@ class Growing:
         """Whether the Job has succeeded."""
         metadata = manifest["metadata"]
         found = self.cluster.get(JOB, metadata["name"], metadata["namespace"]) or {}
-        return found.get("status", {}).get("succeeded") == 1
+        return bool(found.get("status", {}).get("succeeded") == 1)
 
     def flavor(self) -> dict[str, Any]:
         """What the API says of the pool."""

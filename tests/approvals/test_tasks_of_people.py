@@ -1,6 +1,5 @@
 """What people carry out: taken, given, done or impossible, and what becomes of money and GPUs."""
 
-
 import pytest
 from django.db import IntegrityError, transaction
 
