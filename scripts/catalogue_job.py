@@ -32,8 +32,8 @@ class Catalogue:
     def steps(self) -> Iterator[tuple[str, Callable[[], str | None]]]:
         """Every step in order, in words."""
         yield "the catalogue tells nine offerings with their specs and choices", self.told
-        yield "a notebook, asked in the form: granted, carried out, given back, taken down", self.notebook
-        yield "a volume, asked over the API: granted, carried out, over on its date", self.volume
+        yield "a notebook, asked in the form: costs once it is carried out; given back, taken down", self.notebook
+        yield "a volume, asked over the API: carried out, stands with what is held, over on its date", self.volume
         yield "a namespace on the other cluster: made, let go of early", self.namespace
         yield "a large training, asked in the form: two steps decide; given back", self.training
         yield "an inference endpoint: approved, carried out in the browser, given back", self.endpoint
@@ -56,6 +56,8 @@ class Catalogue:
         priya = self.job.people["Priya"]
         number = self.ask_in_the_form("notebook", flavor=A100, gpus="1", image="pytorch")
         self.job.until("the quota is 11", lambda: self.job.quota() == 11)
+        held = self.get("Ada", f"/requests/{number}/")["allocation"]
+        expect(held["charged_from"] is None, "A notebook that nobody has made costs.")
         task = self.task(number)
         priya.get(f"/tasks/{task['id']}/")
         priya.press("Take it")
@@ -63,6 +65,8 @@ class Catalogue:
         priya.get(f"/tasks/{task['id']}/")
         priya.press("Done", note=NOTE)
         self.stage(number, "active")
+        held = self.get("Ada", f"/requests/{number}/")["allocation"]
+        expect(held["charged_from"] is not None, "A notebook that is there costs nothing.")
         self.give_back(number, 10)
         self.take_down(number)
         return self.says(number, "Carried out", NOTE, "Gave back", "Taken down")
@@ -73,6 +77,8 @@ class Catalogue:
         number = self.ask("volume", spec, length=SHORT)
         self.finish(number)
         self.stage(number, "active", "ending_soon")
+        rows = self.get("Ada", "/allocations/?team=climate&held=true")["results"]
+        expect("200 GiB volume tiles" in [row["what"] for row in rows], f"The team holds {rows}.")
         self.stage(number, "ended")
         self.take_down(number)
         return self.says(number, "Approved", "Carried out", "Its time was over", "Taken down")
