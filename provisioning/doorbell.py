@@ -4,6 +4,7 @@ import logging
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+from celery import current_app
 from django.db import transaction
 
 from provisioning import failpoints
@@ -24,10 +25,9 @@ def _ring_soon(tenancy_id: int) -> None:
 
 def ring(tenancy_id: int) -> None:
     """Publish the wake-up now; a broker that does not answer is logged, the sweep finds the tenancy anyway."""
-    from provisioning.tasks import reconcile_tenancy
-
     try:
-        reconcile_tenancy.apply_async(args=[tenancy_id], expires=60)
+        # By its name: the task imports the modules that ring.
+        current_app.send_task("provisioning.tasks.reconcile_tenancy", args=[tenancy_id], expires=60)
     except Exception as error:
         # Whatever the broker's client raises: what there is to do stands in the database.
         logger.warning("doorbell unanswered", extra={"tenancy": tenancy_id, "error": type(error).__name__})

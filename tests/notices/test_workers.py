@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from celery import current_app
 from django.conf import settings as configured
 from django.db import connection, transaction
 from redis import Redis
@@ -80,10 +81,10 @@ def test_the_bell_puts_one_message_without_content_into_the_broker() -> None:
 def test_a_broker_that_does_not_answer_stops_nobody(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def away(**options: Any) -> None:
+    def away(name: str, **options: Any) -> None:
         raise ConnectionError
 
-    monkeypatch.setattr(deliver, "apply_async", away)
+    monkeypatch.setattr(current_app, "send_task", away)
     with caplog.at_level(logging.WARNING):
         doorbell.ring()
     assert "doorbell unanswered" in caplog.text
