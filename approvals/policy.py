@@ -111,10 +111,7 @@ def evaluate(ask: Ask, standing: Standing, policy: Policy) -> Evaluation:
 
 
 def _by_person(thresholds: Thresholds) -> str:
-    return (
-        f"A platform lead makes it, within {thresholds.carried_out_hours} hours as a rule; it costs nothing before it "
-        "is there."
-    )
+    return f"A platform lead makes it, usually within {thresholds.carried_out_hours} hours."
 
 
 def _at_once(ask: Ask, standing: Standing) -> str:

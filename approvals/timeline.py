@@ -80,7 +80,8 @@ def _held(request: Request, allocations: Sequence[Allocation]) -> Iterator[Part]
         return
     since = _set_up_at(request, tenancy, allocations)
     if since is not None:
-        yield _past(f"Set up on {request.place}", since, why="Every object stands as wanted.", tone="good")
+        title = "GPUs kept for it" if request.of.by_person else "Set up"
+        yield _past(f"{title} on {request.place}", since, why="Every object stands as wanted.", tone="good")
     for allocation in allocations:
         if allocation.ended_at is None or flavor is None:
             continue

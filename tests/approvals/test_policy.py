@@ -152,7 +152,7 @@ def test_an_answer_holds_every_rule_with_its_number_and_its_limit() -> None:
         (ask(), "Automatic. Yours in about 5 seconds."),
         (
             ask(by_person=True),
-            "Automatic. A platform lead makes it, within 24 hours as a rule; it costs nothing before it is there.",
+            "Automatic. A platform lead makes it, usually within 24 hours.",
         ),
         (
             ask(arrival=Arrival.COMMITTED),
