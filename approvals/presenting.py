@@ -207,6 +207,26 @@ def offering_link(
     return f"{reverse('request-offering', args=[key])}?{urlencode(values)}"
 
 
+def again_link(request: Request, *, now: datetime) -> str:
+    """The form of its offering, filled in with the same for as long from now on."""
+    until = (now + (request.until - request.created_at)).replace(second=0, microsecond=0)
+    # What was made for a request for a namespace is where it led to, not where it is asked for.
+    place = None if request.offering == "namespace" else request.tenancy
+    namespace = place.namespace if place else ""
+    if request.flavor is None or request.offering != "gpus":
+        return offering_link(
+            request.offering, team=request.team.slug, spec=request.spec, until=until, namespace=namespace
+        )
+    return ask_link(
+        team=request.team.slug,
+        flavor=request.flavor,
+        count=request.count,
+        until=until,
+        purpose=request.purpose,
+        namespace=namespace,
+    )
+
+
 def flavor_key(flavor: Flavor) -> str:
     """A kind of GPU as the form and its links name it: "training-eastus/a100"."""
     return f"{flavor.cluster.name}/{flavor.name}"

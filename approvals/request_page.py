@@ -30,11 +30,10 @@ from approvals.decisions import may_decide
 from approvals.listing import steps_of, with_all
 from approvals.models import Comment, Decision, Evaluation, Request, Step, Task
 from approvals.presenting import (
-    ask_link,
+    again_link,
     asks,
     hint_of,
     lapse_words,
-    offering_link,
     person,
     state_of,
     state_word,
@@ -98,7 +97,7 @@ def context(request: Request, *, viewer: User, now: datetime) -> Part:
         "tasks": task_page.of_request(request, viewer=viewer),
         "may": _may(request, state, held, viewer, now=now),
         "lost": lost(request),
-        "again": _again(request, now),
+        "again": again_link(request, now=now),
         "offered": request.offered_again_at is not None and request.team_id in viewer.team_ids,
         "curl": curl(request),
     }
@@ -357,25 +356,6 @@ def _may(request: Request, state: State, held: Allocation | None, viewer: User, 
         "edit": mine and waits,
         "decide": waits and not mine and not may_decide(request, viewer, now=now),
     }
-
-
-def _again(request: Request, now: datetime) -> str:
-    until = (now + (request.until - request.created_at)).replace(second=0, microsecond=0)
-    # What was made for a request for a namespace is where it led to, not where it is asked for.
-    place = None if request.offering == "namespace" else request.tenancy
-    namespace = place.namespace if place else ""
-    if request.flavor is None or request.offering != "gpus":
-        return offering_link(
-            request.offering, team=request.team.slug, spec=request.spec, until=until, namespace=namespace
-        )
-    return ask_link(
-        team=request.team.slug,
-        flavor=request.flavor,
-        count=request.count,
-        until=until,
-        purpose=request.purpose,
-        namespace=namespace,
-    )
 
 
 def _end(request: Request, state: State, allocations: Sequence[Allocation], now: datetime) -> Part:

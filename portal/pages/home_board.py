@@ -12,7 +12,7 @@ from accounts.roles import Permission
 from allocations.models import Allocation, Brake
 from allocations.words import moment
 from approvals.models import Request
-from approvals.presenting import ask_link
+from approvals.presenting import again_link
 from approvals.states import State
 from approvals.task_page import to_do
 from fleet.models import Cluster
@@ -88,18 +88,17 @@ def waiting(row: Request) -> Part:
 
 def again(own: Sequence[Request], *, now: datetime) -> list[Part]:
     """The last different asks, ready to be made again for as long."""
-    found: dict[tuple[int | None, int, int | None], Part] = {}
+    found: dict[tuple[str, int | None, int, int | None], Part] = {}
     for row in own:
         length = row.until - row.created_at
-        key = (row.flavor_id, row.gpus, row.tenancy_id)
+        key = (row.offering, row.flavor_id, row.gpus, row.tenancy_id)
         if row.flavor is None or key in found or not row.flavor.is_offered or len(found) == MOST_AGAIN:
             continue
         days = max(round(length.total_seconds() / 86400), 1)
         found[key] = {
             "title": row.name(), "figure": "1 day" if days == 1 else f"{days} days",
             "text": f"{row.team.name} · {row.flavor.cluster.title} · {row.flavor.free_words}",
-            "href": ask_link(team=row.team.slug, flavor=row.flavor, count=row.count, until=now + length,
-                             purpose=row.purpose),
+            "href": again_link(row, now=now),
         }  # fmt: skip
     return list(found.values())
 

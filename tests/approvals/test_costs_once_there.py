@@ -191,3 +191,12 @@ def test_what_ended_early_says_what_it_cost(scene: Scene) -> None:
     ending.let_go(asked.pk, by=scene.ada, now=later(days=4))
     cost = Allocation.objects.get(reference=asked.reference).usd_in_all
     assert cost == scene.held_usd() > 0
+
+
+def test_home_offers_a_notebook_again_as_a_notebook(scene: Scene, client: Client) -> None:
+    granted(scene, "notebook")
+    client.force_login(scene.ada)
+    links = [line["href"] for line in client.get("/").context["again"]]
+    assert len(links) == 1
+    assert links[0].startswith("/requests/new/notebook?")
+    assert "image=pytorch" in links[0]
