@@ -32,8 +32,14 @@ class Catalogue:
     def steps(self) -> Iterator[tuple[str, Callable[[], str | None]]]:
         """Every step in order, in words."""
         yield "the catalogue tells nine offerings with their specs and choices", self.told
-        yield "a notebook, asked in the form: costs once it is carried out; given back, taken down", self.notebook
-        yield "a volume, asked over the API: carried out, stands with what is held, over on its date", self.volume
+        yield (
+            "a notebook, asked in the form: costs once it is carried out; given back, taken down",
+            self.notebook,
+        )
+        yield (
+            "a volume, asked over the API: carried out, stands with what is held, over on its date",
+            self.volume,
+        )
         yield "a namespace on the other cluster: made, let go of early", self.namespace
         yield "a large training, asked in the form: two steps decide; given back", self.training
         yield "an inference endpoint: approved, carried out in the browser, given back", self.endpoint

@@ -74,7 +74,9 @@ def test_every_planted_violation_is_caught(tree: Path) -> None:
             source.write(f"\n{line}\n")
     code, words = lint_imports(tree)
     assert code == 1, words
-    reports = dict(re.findall(r"^(\S[^\n]*)\n-{3,}\n(.*?)(?=^\S[^\n]*\n-{3,}\n|\Z)", words, re.DOTALL | re.MULTILINE))
+    reports = dict(
+        re.findall(r"^(\S[^\n]*)\n-{3,}\n(.*?)(?=^\S[^\n]*\n-{3,}\n|\Z)", words, re.DOTALL | re.MULTILINE)
+    )
     missed = [
         (file, line)
         for file, line, contract in PLANTED
