@@ -79,10 +79,8 @@ def bar(flavor: Flavor, *, asked: int = 0, busy: Decimal | None = None) -> dict[
     """The capacity bar of a kind of GPU; `asked` is what waits for a decision, `busy` percent of what is held."""
     over = flavor.allocated - flavor.gpus_total
     notes = [f"${price(flavor)} per GPU-hour"]
-    if flavor.can_grow_to:
-        grows = growth.grows(flavor.can_grow_to, flavor.growing_minutes)
-        notes.append(f"{flavor.gpus_ready} ready now, {grows}")
-    notes += [f"{over} held on nodes that are {_away(flavor)}"] if over > 0 else []
+    notes += [_ready(flavor)] if flavor.can_grow_to else []
+    notes += [_held_beyond(flavor, over)] if over > 0 else []
     notes += [f"{busy:.0f} % of what is held was busy today"] if busy is not None else []
     if not flavor.cluster.is_observed:
         notes.append(_known_from(flavor))
@@ -94,9 +92,22 @@ def bar(flavor: Flavor, *, asked: int = 0, busy: Decimal | None = None) -> dict[
     }  # fmt: skip
 
 
-def _away(flavor: Flavor) -> str:
-    """What became of nodes whose GPUs are held."""
-    return "cordoned" if flavor.allocated <= flavor.gpus_at_most else "gone"
+def _ready(flavor: Flavor) -> str:
+    """What of a pool that grows is ready; one with more nodes than its maximum is as large as it is."""
+    if flavor.gpus_ready >= flavor.gpus_at_most:
+        return "all ready now"
+    return f"{flavor.gpus_ready} ready now, {growth.grows(flavor.gpus_at_most, flavor.growing_minutes)}"
+
+
+def _held_beyond(flavor: Flavor, over: int) -> str:
+    """How many GPUs are held that cannot be had now, and why."""
+    if flavor.allocated <= flavor.gpus_at_most:
+        return f"{over} held on nodes that are cordoned"
+    return (
+        f"{over} held beyond what it grows to"
+        if flavor.can_grow_to
+        else f"{over} held on nodes that are gone"
+    )
 
 
 def _known_from(flavor: Flavor) -> str:

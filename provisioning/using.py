@@ -18,7 +18,7 @@ KUBELOGIN_CLIENT = "80faf920-1908-4b52-b5ef-a8e7bedfc67a"
 class Held:
     """GPUs of a kind that the team holds here, and how a pod gets onto their nodes.
 
-    `growing` says what happens when too few of them are ready; empty for a pool that does not grow.
+    `growing` says what happens when too few of them are ready; empty where the pool does not grow.
     """
 
     gpus: int
@@ -77,9 +77,9 @@ def _held(tenancy: Tenancy) -> list[Held]:
 
 
 def _growing(flavor: Flavor) -> str:
-    if not flavor.can_grow_to:
+    if not flavor.can_grow_to or flavor.gpus_ready >= flavor.gpus_at_most:
         return ""
-    grows = growth.grows(flavor.can_grow_to, flavor.growing_minutes)
+    grows = growth.grows(flavor.gpus_at_most, flavor.growing_minutes)
     return f"{flavor.gpus_ready} ready now. When jobs need more, the pool {grows}; until then their pods are Pending."
 
 

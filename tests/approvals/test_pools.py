@@ -110,6 +110,17 @@ def test_what_waits_is_granted_when_a_lead_says_that_the_pool_grows(at_zero: Sce
     assert Request.objects.get(pk=waits.pk).state == State.APPROVED
 
 
+def test_who_decides_reads_that_the_pool_has_to_grow(at_zero: Scene, client: Client) -> None:
+    waits = at_zero.ask(4)
+    client.force_login(at_zero.priya)
+    page = client.get(f"/approvals/{waits.pk}/").content.decode()
+    assert "20 of 24 stay free once the pool has grown" in page
+    Flavor.objects.update(gpus_ready=24)
+    page = client.get(f"/approvals/{waits.pk}/").content.decode()
+    assert "20 of 24 stay free" in page
+    assert "once the pool has grown" not in page
+
+
 def test_form_options_and_preview_say_it(at_zero: Scene, client: Client) -> None:
     client.force_login(at_zero.ada)
     assert "24 can be had, 0 ready now" in client.get("/requests/new").content.decode()

@@ -61,6 +61,30 @@ def test_cordoned_gpus_are_not_had_and_take_a_place_in_the_pool(east: Cluster, p
 
 
 @pytest.mark.parametrize(
+    ("numbers", "words"),
+    [
+        ({"gpus_ready": 2, "gpus_total": 8}, "2 ready now, grows to 8"),
+        ({"gpus_ready": 8, "gpus_total": 8}, "all ready now"),
+        ({"gpus_ready": 12, "gpus_total": 12}, "all ready now"),
+        ({"gpus_total": 8, "allocated": 10}, "2 held beyond what it grows to"),
+        ({"gpus_total": 4, "gpus_cordoned": 4, "allocated": 6}, "2 held on nodes that are cordoned"),
+        (
+            {"max_nodes": 0, "gpus_total": 0, "gpus_cordoned": 4, "allocated": 3},
+            "3 held on nodes that are cordoned",
+        ),
+        ({"max_nodes": 0, "gpus_total": 0, "allocated": 3}, "3 held on nodes that are gone"),
+    ],
+)
+def test_the_bar_says_what_is_ready_and_what_is_held_beyond_it(
+    numbers: dict[str, int], words: str, east: Cluster
+) -> None:
+    flavor = factories.flavor(
+        east, "h100", **({"gpus_per_node": 2, "max_nodes": 4, "gpus_ready": 0} | numbers)
+    )
+    assert words in bar(flavor)["note"].split(" · ")
+
+
+@pytest.mark.parametrize(
     ("values", "field"),
     [
         ({"max_nodes": 1001}, "max_nodes"),

@@ -12,6 +12,7 @@ from fleet.models import Cluster, Flavor
 from notices.models import Notice
 from provisioning.capacity import STARTING, tally
 from provisioning.look import look_at
+from provisioning.using import use_of
 from tests import factories
 from tests.provisioning.conftest import Place
 from tests.provisioning.kubernetes import Kubernetes
@@ -129,6 +130,19 @@ def test_a_cordoned_node_of_a_pool_takes_its_place(pool: Place) -> None:
         8,
         16,
         24,
+    )
+
+
+def test_use_it_says_what_happens_while_too_few_are_ready(pool: Place) -> None:
+    factories.request(pool.ada, pool.tenancy, Flavor.objects.get(pk=pool.a100.pk), gpus=2)
+    [held] = use_of(pool.row).held
+    assert held.growing == ""
+    remove(pool.kubernetes, "a100")
+    look_at(pool.cluster.pk, now=pool.now)
+    [held] = use_of(pool.row).held
+    assert held.growing == (
+        "0 ready now. When jobs need more, the pool grows to 24, usually within 6 minutes; until then their pods are "
+        "Pending."
     )
 
 

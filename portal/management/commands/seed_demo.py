@@ -103,7 +103,7 @@ def _followed(repository: str) -> None:
         name="l4-24gb",
         defaults={
             "product": "L4", "memory_gb": 24, "gpus_per_node": 4, "price_per_gpu_hour": Decimal("0.81"),
-            "node_labels": {"accelerator": "nvidia-l4"}, "node_taints": GPU_TAINT, "gpus_total": 8,
+            "node_labels": {"accelerator": "nvidia-l4"}, "node_taints": GPU_TAINT, "gpus_total": 8, "gpus_ready": 8,
         },
     )  # fmt: skip
 
