@@ -27,6 +27,7 @@ class Place:
     jupyterhub_namespace: str = ""
     services: tuple[SharedService, ...] = ()
     egress: tuple[EgressRule, ...] = ()
+    by_name: bool = False
     dashboards: bool = True
     highest_priority: str = DEFAULT_PRIORITY
 
@@ -74,6 +75,7 @@ def desired(
         jupyterhub_namespace=place.jupyterhub_namespace,
         services=place.services,
         egress=place.egress,
+        by_name=place.by_name,
         dashboards=place.dashboards,
         highest_priority=place.highest_priority,
         flavors=flavors,

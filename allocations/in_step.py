@@ -15,7 +15,7 @@ from provisioning.spec import SpecRefused
 
 AROUND = (
     "cost_centre", "entra_group", "cohort", "storage_class", "weight", "jupyterhub_namespace", "services", "egress",
-    "dashboards", "highest_priority",
+    "by_name", "dashboards", "highest_priority",
 )  # fmt: skip
 
 

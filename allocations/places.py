@@ -28,6 +28,7 @@ def place_of(tenancy: Tenancy) -> Place:
         jupyterhub_namespace=cluster.jupyterhub_namespace,
         services=services_from(cluster.shared_services),
         egress=egress_from(cluster.egress),
+        by_name=cluster.may_have_policies_by_name,
         dashboards=cluster.dashboards,
         highest_priority=tenancy.highest_priority,
     )

@@ -56,6 +56,7 @@ KINDS: Mapping[Ref, tuple[str, bool]] = {
     (_RBAC, "ClusterRole"): ("clusterroles", False),
     (_RBAC, "ClusterRoleBinding"): ("clusterrolebindings", False),
     ("networking.k8s.io/v1", "NetworkPolicy"): ("networkpolicies", True),
+    ("cilium.io/v2", "CiliumNetworkPolicy"): ("ciliumnetworkpolicies", True),
     ("scheduling.k8s.io/v1", "PriorityClass"): ("priorityclasses", False),
     (_ADMISSION, "ValidatingAdmissionPolicy"): ("validatingadmissionpolicies", False),
     (_ADMISSION, "ValidatingAdmissionPolicyBinding"): ("validatingadmissionpolicybindings", False),

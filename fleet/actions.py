@@ -27,8 +27,8 @@ from fleet.services import ServiceRefused, services_from
 CLUSTER_FIELDS = frozenset(
     {
         "title", "region", "purpose", "kubeconfig", "context", "cohort", "borrow_percent", "storage_class", "enabled",
-        "jupyterhub_namespace", "shared_services", "egress", "dashboards", "dedicated_to", "on_drift",
-        "writes_per_second", "most_at_once", "api_server", "kubelogin_server_id", "dashboards_url",
+        "jupyterhub_namespace", "shared_services", "egress", "outside_by_name", "dashboards", "dedicated_to",
+        "on_drift", "writes_per_second", "most_at_once", "api_server", "kubelogin_server_id", "dashboards_url",
         *repositories.FIELDS,
     }
 )  # fmt: skip
@@ -96,6 +96,7 @@ def add_cluster(*, name: str, values: Mapping[str, Any], by: User | Actor) -> Cl
     _check_kubeconfig(cluster)
     repositories.check_repository(cluster)
     _check_around(cluster)
+    _check_names(cluster, changed)
     _save_new(cluster, taken="There is a cluster of this name already.")
     record(Kind.CLUSTER_ADDED, actor=actor, subject=("cluster", cluster.pk), name=name, **_plain(changed))
     return cluster
@@ -112,6 +113,7 @@ def change_cluster(cluster_id: int, *, values: Mapping[str, Any], by: User | Act
     if repositories.FIELDS & changed.keys():
         repositories.check_repository(cluster)
     _check_around(cluster)
+    _check_names(cluster, changed)
     if "dedicated_to" in changed:
         _check_empty_of_others(cluster)
     if changed:
@@ -392,6 +394,29 @@ def _check_around(cluster: Cluster) -> None:
         egress_from(cluster.egress)
     except EgressRefused as refusal:
         raise BadInput(str(refusal), code="bad_egress", field="egress") from refusal
+
+
+def _check_names(cluster: Cluster, changed: Mapping[str, Any]) -> None:
+    """Refuse ways out by name where nothing would enforce them; what stands from before is left to the next look."""
+    if not {"egress", "outside_by_name"} & changed.keys() or cluster.takes_names:
+        return
+    if any(rule.names for rule in egress_from(cluster.egress)):
+        raise BadInput(_why_no_names(cluster), code="no_ways_out_by_name", field="egress")
+
+
+def _why_no_names(cluster: Cluster) -> str:
+    """Why a cluster takes no ways out by name, and what to do."""
+    if cluster.outside_by_name == Cluster.ByName.NONE:
+        return f"{cluster.title} takes no ways out by name (outside_by_name): name ranges of addresses."
+    if cluster.has_cilium is None:
+        return (
+            f"It is not known yet whether {cluster.title} has Cilium, which enforces names. Wait for the first look at "
+            "it, or say that it has (outside_by_name)."
+        )
+    return (
+        f"{cluster.title} has no CiliumNetworkPolicy (cilium.io/v2) that the portal may write: name ranges of "
+        "addresses, or apply deploy/kubernetes/ there if its network is Cilium."
+    )
 
 
 def _check_empty_of_others(cluster: Cluster) -> None:

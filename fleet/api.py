@@ -16,7 +16,7 @@ from accounts.replay import Answer, answer_once
 from accounts.roles import Permission
 from accounts.strict import Boolean, Choice, Integer, Money, PageQuery, StrictSerializer, Text
 from fleet import actions
-from fleet.egress import MAX_PORTS, MAX_RANGES
+from fleet.egress import LONGEST_HOST, MAX_NAMES, MAX_PORTS, MAX_RANGES
 from fleet.models import Cluster, Flavor
 
 
@@ -86,19 +86,24 @@ class SharedServiceShownSerializer(serializers.Serializer[Any]):
 
 
 class EgressRuleShownSerializer(serializers.Serializer[Any]):
-    """Addresses that every team's pods may reach."""
+    """Addresses that every team's pods may reach: ranges or DNS names."""
 
     name = serializers.CharField()
-    cidrs = serializers.ListField(child=serializers.CharField())
+    cidrs = serializers.ListField(child=serializers.CharField(), default=[])
+    names = serializers.ListField(
+        child=serializers.CharField(), default=[], help_text="DNS names and patterns."
+    )
     ports = serializers.ListField(child=serializers.IntegerField())
-    inside = serializers.BooleanField(help_text="Whether they are endpoints in a private range.")
+    inside = serializers.BooleanField(
+        default=False, help_text="Whether they are endpoints in a private range."
+    )
 
 
 class PartSerializer(serializers.Serializer[Any]):
     """A part of a cluster that has to work."""
 
     name = serializers.CharField(
-        source="part", help_text="API server, Kueue, Webhooks, Kueue's settings or Nodes."
+        source="part", help_text="API server, Kueue, Webhooks, Kueue's settings, Ways out by name or Nodes."
     )
     health = serializers.ChoiceField(choices=["good", "bad", "waiting"], source="state")
     words = serializers.CharField()
@@ -130,6 +135,10 @@ class ClusterSerializer(serializers.Serializer[Cluster]):
     jupyterhub_namespace = serializers.CharField()
     shared_services = SharedServiceShownSerializer(many=True)
     egress = EgressRuleShownSerializer(many=True)
+    outside_by_name = serializers.ChoiceField(choices=Cluster.ByName.choices)
+    takes_names = serializers.BooleanField(
+        help_text="Whether ways out may be DNS names: its network is Cilium."
+    )
     dashboards = serializers.BooleanField()
     api_server = serializers.CharField()
     kubelogin_server_id = serializers.CharField()
@@ -177,10 +186,19 @@ class SharedServiceSerializer(StrictSerializer):
 
 
 class EgressRuleSerializer(StrictSerializer):
-    """Addresses that every team's pods may reach; private ones only as endpoints, which `inside` says."""
+    """Addresses that every team's pods may reach; private ones only as endpoints, which `inside` says.
+
+    Either ranges (`cidrs`) or, where the cluster takes them, DNS names (`names`).
+    """
 
     name = Text(max_length=63)
-    cidrs = serializers.ListField(child=Text(max_length=43), min_length=1, max_length=MAX_RANGES)
+    cidrs = serializers.ListField(
+        child=Text(max_length=43), min_length=1, max_length=MAX_RANGES, required=False
+    )
+    names = serializers.ListField(
+        child=Text(max_length=LONGEST_HOST), min_length=1, max_length=MAX_NAMES, required=False,
+        help_text="Such as huggingface.co or *.huggingface.co.",
+    )  # fmt: skip
     ports = serializers.ListField(
         child=Integer(min_value=1, max_value=65_535), min_length=1, max_length=MAX_PORTS
     )
@@ -220,6 +238,9 @@ class ClusterChangeSerializer(StrictSerializer):
     jupyterhub_namespace = Text(max_length=63, required=False, allow_blank=True)
     shared_services = SharedServiceSerializer(many=True, required=False)
     egress = EgressRuleSerializer(many=True, required=False)
+    outside_by_name = Choice(
+        choices=Cluster.ByName.choices, required=False, help_text="Whether ways out may be DNS names."
+    )
     dashboards = Boolean(required=False)
     api_server = Text(
         max_length=300,

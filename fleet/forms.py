@@ -24,6 +24,7 @@ else:
     ClusterBase = FlavorBase = forms.ModelForm
 
 KEPT = (
+    "outside_by_name",
     "kubelogin_server_id",
     "on_drift",
     "delivery",
@@ -65,14 +66,16 @@ class ClusterForm(_ClusterForm):
     egress = LabelsField(
         label="Where teams’ pods may go outside", required=False,
         help_text='Such as [{"name": "internet", "cidrs": ["0.0.0.0/0"], "ports": [443]}]; private ranges stay shut '
-        'but for endpoints: [{"name": "openai", "cidrs": ["10.20.0.5/32"], "ports": [443], "inside": true}]',
+        'but for endpoints: [{"name": "openai", "cidrs": ["10.20.0.5/32"], "ports": [443], "inside": true}]. '
+        'Where the network is Cilium, names, too: [{"name": "hub", "names": ["huggingface.co", "*.huggingface.co"], '
+        '"ports": [443]}]',
     )  # fmt: skip
 
     class Meta:
         model = Cluster
         fields = ["name", "title", "region", "purpose", "kubeconfig", "context", "cohort", "borrow_percent",
-                  "storage_class", "jupyterhub_namespace", "shared_services", "egress", "dashboards", "dedicated_to",
-                  "delivery",
+                  "storage_class", "jupyterhub_namespace", "shared_services", "egress", "outside_by_name", "dashboards",
+                  "dedicated_to", "delivery",
                   "git_url", "git_branch", "git_way", "git_credentials", "on_drift", "writes_per_second",
                   "most_at_once", "api_server", "kubelogin_server_id", "dashboards_url",
                   "enabled"]  # fmt: skip
@@ -83,6 +86,7 @@ class ClusterForm(_ClusterForm):
             "kubeconfig": "Kubeconfig file", "cohort": "Cohort", "borrow_percent": "May borrow, percent of its own",
             "enabled": "Takes teams and requests", "title": "Name for people", "storage_class": "Storage class",
             "jupyterhub_namespace": "Namespace of JupyterHub", "dashboards": "Grafana dashboards",
+            "outside_by_name": "Ways out by DNS name",
             "dedicated_to": "For one team alone", "delivery": "Delivered by", "git_url": "Repository",
             "writes_per_second": "Writes a second", "most_at_once": "Teams worked on at once",
             "git_branch": "Branch", "git_way": "Changes reach the branch by", "git_credentials": "Git credentials file",
@@ -102,6 +106,7 @@ class ClusterForm(_ClusterForm):
             "cohort": "Teams of one cohort lend each other idle GPUs.",
             "storage_class": "For new teams’ shared disks, which keep theirs; empty for the cluster’s default.",
             "jupyterhub_namespace": "Its hub and proxy may reach the teams’ notebooks; empty for no hub.",
+            "outside_by_name": "Only Cilium enforces them. On AKS also: Advanced Container Networking Services.",
             "dashboards": "Every team gets one about its own namespace, for Grafana’s sidecar to pick up.",
             "api_server": "Such as https://training-1a2b.hcp.eastus.azmk8s.io:443; teams see how to sign in with it.",
             "kubelogin_server_id": "Its object id; the one that AKS has everywhere unless you say another.",

@@ -67,6 +67,11 @@ class Cluster(models.Model):
         REPAIR = "repair", "Put it right at once"
         ASK = "ask", "Ask a platform lead"
 
+    class ByName(models.TextChoices):
+        AUTO = "auto", "Where the cluster has Cilium, as seen at each look"
+        CILIUM = "cilium", "Yes: it has Cilium with its DNS proxy"
+        NONE = "none", "No"
+
     class GitWay(models.TextChoices):
         DIRECT = "direct", "Push to the branch"
         PULL_REQUEST = "pull-request", "Open a pull request"
@@ -86,8 +91,13 @@ class Cluster(models.Model):
     jupyterhub_namespace = models.CharField(max_length=63, blank=True, default="", db_default="")
     # [{"name": …, "namespace": …, "labels": {…}, "port": …}]: what every team's pods may call.
     shared_services = models.JSONField(default=list, blank=True, db_default=[])
-    # [{"name": …, "cidrs": […], "hosts": […], "ports": […], "inside": …}]: where every team's pods may go outside.
+    # [{"name": …, "cidrs": […] or "names": […], "ports": […], "inside": …}]: where every team's pods may go outside.
     egress = models.JSONField(default=list, blank=True, db_default=[])
+    # Whether those may be DNS names, and whether the last look saw what enforces them; None before it.
+    outside_by_name = models.CharField(
+        max_length=10, choices=ByName.choices, default=ByName.AUTO, db_default="auto"
+    )
+    has_cilium = models.BooleanField(null=True)
     dashboards = models.BooleanField(default=True, db_default=True)
     # What people of the teams need to use it: where kubectl goes, what it signs in to, and where they look.
     api_server = models.CharField(max_length=300, blank=True, default="", db_default="")
@@ -159,6 +169,16 @@ class Cluster(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def may_have_policies_by_name(self) -> bool:
+        """Whether CiliumNetworkPolicies can stand there, whether or not new ones are wanted."""
+        return self.has_cilium is True or self.outside_by_name == self.ByName.CILIUM
+
+    @property
+    def takes_names(self) -> bool:
+        """Whether its ways out may be DNS names."""
+        return self.may_have_policies_by_name and self.outside_by_name != self.ByName.NONE
 
     @property
     def is_written_to(self) -> bool:

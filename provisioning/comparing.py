@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from provisioning.manifests import SOMETIMES, TENANCY_LABEL, Manifest, tenancy_objects
+from provisioning.manifests import TENANCY_LABEL, Manifest, sometimes, tenancy_objects
 from provisioning.plan import Key, Verb, plan
 from provisioning.spec import TenancySpec
 from provisioning.usage import gpus_used
@@ -63,7 +63,8 @@ class _Tenancy:
             self.now = Known(known.generation, known.refs, known.wanted, known.until, {}, known.used)
             return
         self.manifests = self._render()
-        refs = frozenset((m["apiVersion"], m["kind"]) for m in self.manifests.values()).union(SOMETIMES)
+        refs = frozenset((m["apiVersion"], m["kind"]) for m in self.manifests.values())
+        refs |= frozenset(sometimes(TenancySpec.from_json(self.spec)))
         # Not all at the same moment: a look that compares everything in full is a slow one.
         until = seconds + REMEMBERED_SECONDS * (1 + self.pk % 8 / 8)
         self.now = Known(self.generation, refs, frozenset(self.manifests), until)

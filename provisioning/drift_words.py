@@ -43,6 +43,8 @@ ENDS: Mapping[str, str] = {
     "podSelector.matchLabels": "which pods",
     "ingress": "traffic let in",
     "egress": "traffic let out",
+    "egressDeny": "addresses that are never reached",
+    "endpointSelector": "which pods",
     "pod-security.kubernetes.io/enforce": "the safety level of pods",
     "clusterQueue": "the queue that jobs go to",
 }

@@ -28,7 +28,6 @@ from provisioning.git_words import shared_message, tenancy_message
 from provisioning.lease import Lease
 from provisioning.manifests import Manifest, fleet_objects, tenancy_objects
 from provisioning.models import Tenancy
-from provisioning.objects import selector
 from provisioning.plan import Key, Step, Verb, plan
 from provisioning.removing import note_gone
 from provisioning.repository import Changes, PathRefused, shared_changes, tenancy_changes, tenancy_removal
@@ -43,7 +42,7 @@ GONE_UNSEEN = (
     "It is out of the repository; the rest is not observed. Flux and Argo CD keep the namespace and its disks until an "
     "administrator of the cluster deletes them."
 )
-Observe = Callable[[Client, Sequence[Manifest], str], Mapping[Key, Manifest]]
+Observe = Callable[[Client, Sequence[Manifest], TenancySpec], Mapping[Key, Manifest]]
 
 
 @dataclass(frozen=True)
@@ -161,7 +160,7 @@ def _remember(tenancy: Tenancy, pushed: Pushed, *, now: datetime) -> None:
 
 def _observe(turn: Turn, desired: Sequence[Manifest], pushed: Pushed) -> None:
     """Look at what Flux or Argo CD has made of the commit, and change nothing."""
-    live = turn.observe(client_for(turn.tenancy.cluster), desired, selector(turn.tenancy.desired))
+    live = turn.observe(client_for(turn.tenancy.cluster), desired, turn.tenancy.desired)
     steps = [step for step in plan(desired, live) if step.verb is not Verb.DELETE]
     behind = next((step for step in steps if step.verb is not Verb.KEEP or step.why), None)
     seen = [_line(step, now=turn.now()) for step in steps]

@@ -5,6 +5,7 @@ from typing import Any
 
 API, KUEUE, WEBHOOKS, NODES = "API server", "Kueue", "Webhooks", "Nodes"
 SETTINGS = "Kueue's settings"
+OUTSIDE = "Ways out by name"
 GOOD, BAD, UNKNOWN = "good", "bad", "waiting"
 WEBHOOK_FAILED = "failed calling webhook"
 
@@ -48,6 +49,15 @@ def kueue_settings(lacking: list[str]) -> Part:
     if not lacking:
         return _part(SETTINGS, GOOD, "They say what teams' work needs.")
     return _part(SETTINGS, UNKNOWN, f"An administrator of the cluster looks at them: {'; '.join(lacking)}.")
+
+
+def names_outside(*, enforced: bool) -> Part:
+    """Of ways out by DNS name, where there are any."""
+    if enforced:
+        return _part(OUTSIDE, GOOD, "CiliumNetworkPolicy is served, and the portal writes it.")
+    return _part(
+        OUTSIDE, BAD, "CiliumNetworkPolicy is not served, or the portal may not write it: names stay shut."
+    )
 
 
 def nodes(listed: Iterable[Mapping[str, Any]]) -> Part:

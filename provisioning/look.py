@@ -13,7 +13,18 @@ from audit.log import record
 from connectors.errors import ConnectorError, PermanentError
 from connectors.kubernetes import Cluster as Client
 from fleet.models import Cluster
-from provisioning import capacity, git_delivery, health, identity, keepers, kueue, pace, replacing, writing
+from provisioning import (
+    capacity,
+    cilium,
+    git_delivery,
+    health,
+    identity,
+    keepers,
+    kueue,
+    pace,
+    replacing,
+    writing,
+)
 from provisioning.delivery import client_for
 from provisioning.manifests import Manifest, fleet_objects
 from provisioning.models import Tenancy
@@ -45,6 +56,7 @@ def _look(cluster: Cluster, *, now: Callable[[], datetime]) -> bool:
             parts.append(health.api_server(version))
             identity.confirm(cluster, client)
             _note_kueue(cluster, client)
+            parts += _note_cilium(cluster, client)
             parts += health.kueue_controller(kueue.controller(client))
             settings = kueue.settings_text(client)
             if settings is not None:
@@ -66,6 +78,13 @@ def _note_kueue(cluster: Cluster, client: Client) -> None:
     version = kueue.installed(client)
     Cluster.objects.filter(pk=cluster.pk).update(kueue_version=version)
     kueue.check(version)
+
+
+def _note_cilium(cluster: Cluster, client: Client) -> list[health.Part]:
+    """Keep whether ways out may be DNS names there; a part of the cluster's health where some are."""
+    found = cilium.is_usable(client, is_written_to=cluster.is_written_to)
+    Cluster.objects.filter(pk=cluster.pk).update(has_cilium=found)
+    return [health.names_outside(enforced=found)] if any(rule.get("names") for rule in cluster.egress) else []
 
 
 def shared_steps(cluster: Cluster, client: Client) -> tuple[list[Step], dict[Key, Manifest]]:

@@ -17,7 +17,8 @@ from provisioning.stages import as_left
 
 __all__ = [
     "CPU_FLAVOR", "DOMAIN", "GPU", "KUEUE", "MANAGED_BY", "NAMED", "PRIORITIES", "SOMETIMES", "TEAM_ROLE",
-    "TENANCY_LABEL", "Manifest", "changed_objects", "count", "fleet_objects", "gibibytes", "labels", "tenancy_objects",
+    "TENANCY_LABEL", "Manifest", "changed_objects", "count", "fleet_objects", "gibibytes", "labels", "sometimes",
+    "tenancy_objects",
 ]  # fmt: skip
 
 
@@ -25,6 +26,11 @@ __all__ = [
 SOMETIMES = (("v1", "ConfigMap"),)
 # Kinds of which the portal may read those of one name alone.
 NAMED = {("v1", "ConfigMap"): dashboard.NAME}
+
+
+def sometimes(spec: TenancySpec) -> tuple[tuple[str, str], ...]:
+    """The kinds of which this tenancy may want none, and that its cluster serves."""
+    return (*SOMETIMES, network.BY_NAME) if spec.by_name else SOMETIMES
 
 
 def tenancy_objects(spec: TenancySpec) -> list[Manifest]:

@@ -8,6 +8,12 @@ from fleet.services import SharedService
 from provisioning.objects import Manifest, placed
 from provisioning.spec import TenancySpec
 
+# Cilium's own policies, which know names (https://docs.cilium.io/en/stable/security/policy/language/#dns-based).
+BY_NAME = ("cilium.io/v2", "CiliumNetworkPolicy")
+BY_NAME_POLICY = "allow-outside-names"
+# No DNS answer leads there, whoever gives it: a denial of Cilium's comes before everything that is allowed. Of the
+# link-local range only the metadata service: the node's own resolver lives there, too.
+NEVER = ("169.254.169.254/32", "168.63.129.16/32", "100.100.100.200/32", "fd00:ec2::254/128")
 DNS_PORTS = [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]
 NOTEBOOK_PORT, HUB_PORT = 8888, 8081
 BOTH = ["Ingress", "Egress"]
@@ -24,9 +30,11 @@ def policies(spec: TenancySpec) -> list[Manifest]:
     if spec.services:
         rules = [_to_service(service) for service in spec.services]
         found.append(_policy(spec, "allow-shared-services", policyTypes=["Egress"], egress=rules))
-    if spec.egress:
-        outside = [_to_outside(rule) for rule in spec.egress]
+    if spec.egress_by_range:
+        outside = [_to_outside(rule) for rule in spec.egress_by_range]
         found.append(_policy(spec, "allow-outside", policyTypes=["Egress"], egress=outside))
+    if spec.egress_by_name:
+        found.append(_by_name(spec))
     return found
 
 
@@ -82,6 +90,36 @@ def _to_outside(rule: EgressRule) -> dict[str, Any]:
         "to": [{"ipBlock": block} for block in rule.blocks()],
         "ports": [{"port": port, "protocol": "TCP"} for port in rule.ports],
     }
+
+
+def _by_name(spec: TenancySpec) -> Manifest:
+    """Ways out to DNS names: look-ups go through Cilium's DNS proxy, which learns the addresses that are opened.
+
+    What it allows adds to the network policies, as theirs do to each other: all names may still be looked up.
+    """
+    hosts = dict.fromkeys(host for rule in spec.egress_by_name for host in rule.names)
+    cluster_dns = {"k8s:io.kubernetes.pod.namespace": "kube-system", "k8s:k8s-app": "kube-dns"}
+    look_up = {
+        "ports": [{"port": "53", "protocol": "ANY"}],
+        "rules": {"dns": [_matching(host) for host in hosts]},
+    }
+    ways = [
+        {
+            "toFQDNs": [_matching(host) for host in rule.names],
+            "toPorts": [{"ports": [{"port": str(port), "protocol": "TCP"} for port in rule.ports]}],
+        }
+        for rule in spec.egress_by_name
+    ]
+    rules = {
+        "endpointSelector": {},
+        "egress": [{"toEndpoints": [{"matchLabels": cluster_dns}], "toPorts": [look_up]}, *ways],
+        "egressDeny": [{"toCIDR": list(NEVER)}],
+    }
+    return placed(spec, *BY_NAME, BY_NAME_POLICY, spec=rules)
+
+
+def _matching(host: str) -> dict[str, str]:
+    return {"matchPattern" if "*" in host else "matchName": host}
 
 
 def _to_service(service: SharedService) -> dict[str, Any]:

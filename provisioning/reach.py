@@ -4,13 +4,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from fleet.egress import EgressRule
-from provisioning.network import HUB_PORT, NOTEBOOK_PORT
+from provisioning.network import BY_NAME_POLICY, HUB_PORT, NOTEBOOK_PORT
 from provisioning.spec import TenancySpec
 
 CLOSED = (
     "Other teams’ pods and everything else in the cluster.",
     "The metadata service (169.254.169.254) and all that hands out what a node may do.",
-    "Every address that is not named above.",
+    "Every address that is not named above, or that none of the names above leads to.",
 )
 
 
@@ -46,7 +46,11 @@ def ways_out(spec: TenancySpec) -> list[Way]:
         labels = ", ".join(f"{key}={value}" for key, value in service.labels)
         where = f"pods with {labels} in {service.namespace}"
         found.append(Way(service.name, where, (service.port,), "allow-shared-services"))
-    return [*found, *(Way(rule.name, _where(rule), rule.ports, "allow-outside") for rule in spec.egress)]
+    found += [Way(rule.name, _where(rule), rule.ports, "allow-outside") for rule in spec.egress_by_range]
+    found += [
+        Way(rule.name, ", ".join(rule.names), rule.ports, BY_NAME_POLICY) for rule in spec.egress_by_name
+    ]
+    return found
 
 
 def ways_in(spec: TenancySpec) -> list[Way]:

@@ -30,11 +30,12 @@ from provisioning import (
 )
 from provisioning.delivery import client_for
 from provisioning.drifting import Drifts
-from provisioning.manifests import NAMED, SOMETIMES, Manifest, tenancy_objects
+from provisioning.manifests import NAMED, Manifest, sometimes, tenancy_objects
 from provisioning.models import Tenancy
 from provisioning.objects import selector
 from provisioning.plan import Key, Step, Verb, plan
 from provisioning.removing import Removal, note_gone
+from provisioning.spec import TenancySpec
 from provisioning.stages import Stage
 from provisioning.status import Seen, write_status
 from provisioning.usage import gpus_used
@@ -184,7 +185,7 @@ def _make_true(run: Pass, desired: Sequence[Manifest]) -> None:
         identity.confirm(cluster, client)
         _remove(run, client)
         return
-    live = observe(client, desired, selector(spec), is_new=not run.tenancy.observed_generation)
+    live = observe(client, desired, spec, is_new=not run.tenancy.observed_generation)
     steps = plan(desired, live)
     if any(step.verb is not Verb.KEEP for step in steps):
         identity.confirm(cluster, client)
@@ -248,9 +249,9 @@ def _failed(run: Pass, error: ConnectorError) -> None:
 
 
 def observe(
-    client: Client, desired: Sequence[Manifest], mine: str, *, is_new: bool = False
+    client: Client, desired: Sequence[Manifest], spec: TenancySpec, *, is_new: bool = False
 ) -> dict[Key, Manifest]:
-    """What stands on the cluster: all that the selector finds, and whatever else sits in a wanted place.
+    """What stands on the cluster: all with the tenancy's labels, and whatever else sits in a wanted place.
 
     Of a namespace only the wanted place is read, because none is ever pruned. The same goes for what is cluster-wide
     while the tenancy `is_new`: a list of it reads every team's, and what is too much is found once it is true.
@@ -261,11 +262,14 @@ def observe(
     _read(client, [key for key in keys if key.ref == NAMESPACE], absent, live)
     places = dict.fromkeys((key.ref, key.namespace) for key in keys)
     spaces = dict.fromkeys(key.namespace for key in keys if key.namespace)
-    for ref, namespace in places | dict.fromkeys((ref, space) for ref in SOMETIMES for space in spaces):
+    more = dict.fromkeys((ref, space) for ref in sometimes(spec) for space in spaces)
+    for ref, namespace in places | more:
         if ref != NAMESPACE and namespace not in absent and (namespace or not is_new):
             live |= {
                 Key.of(one): one
-                for one in client.list(ref, namespace or None, label_selector=mine, name=NAMED.get(ref, ""))
+                for one in client.list(
+                    ref, namespace or None, label_selector=selector(spec), name=NAMED.get(ref, "")
+                )
             }
     _read(client, keys, absent, live)
     return live

@@ -20,8 +20,8 @@ INDEX = "kustomization.yaml"
 MARK = "# Written by Quartermaster; what is changed here by hand is overwritten."
 # As they can be created; everything that is not named comes after.
 ORDER = ("ResourceFlavor", "WorkloadPriorityClass", "PriorityClass", "Cohort", "ClusterQueue", "Namespace",
-         "ResourceQuota", "LimitRange", "ServiceAccount", "RoleBinding", "NetworkPolicy", "LocalQueue", "ConfigMap",
-         "PersistentVolumeClaim")  # fmt: skip
+         "ResourceQuota", "LimitRange", "ServiceAccount", "RoleBinding", "NetworkPolicy",
+         "CiliumNetworkPolicy", "LocalQueue", "ConfigMap", "PersistentVolumeClaim")  # fmt: skip
 EVERYWHERE = frozenset({"PriorityClass", "WorkloadPriorityClass"})
 SEGMENT = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 

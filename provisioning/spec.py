@@ -99,6 +99,8 @@ class TenancySpec:
     jupyterhub_namespace: str = ""
     services: tuple[SharedService, ...] = ()
     egress: tuple[EgressRule, ...] = ()
+    # Whether the cluster's network is one that enforces ways out by DNS name (Cilium).
+    by_name: bool = False
     dashboards: bool = True
     # No pod has a higher one; the lower ones are open, too.
     highest_priority: str = DEFAULT_PRIORITY
@@ -111,7 +113,7 @@ class TenancySpec:
         self._check_numbers()
         if self.highest_priority not in tuple(PRIORITIES):
             raise SpecRefused(f"{self.highest_priority!r} is not a priority.")
-        _yes_or_no(self.access, self.dashboards)
+        _yes_or_no(self.access, self.dashboards, self.by_name)
         names = [flavor.name for flavor in self.flavors]
         if names != sorted(set(names)) or len(names) > MOST_FLAVORS:
             raise SpecRefused(f"A queue has up to {MOST_FLAVORS} flavors, each once, in order.")
@@ -138,6 +140,16 @@ class TenancySpec:
             raise SpecRefused(f"A share is 1 to {LARGEST_WEIGHT}, not {self.weight}.")
         if not (0 <= self.base_cpu <= LARGEST_GPUS and 0 <= self.base_memory_gib <= LARGEST_GPUS):
             raise SpecRefused(f"{self.base_cpu} CPUs and {self.base_memory_gib} GiB are not a base.")
+
+    @property
+    def egress_by_range(self) -> tuple[EgressRule, ...]:
+        """Ways out to ranges of addresses."""
+        return tuple(rule for rule in self.egress if rule.cidrs)
+
+    @property
+    def egress_by_name(self) -> tuple[EgressRule, ...]:
+        """Ways out to DNS names; none where nothing enforces them."""
+        return tuple(rule for rule in self.egress if rule.names) if self.by_name else ()
 
     def gpus(self) -> int:
         """GPUs guaranteed over all flavors."""

@@ -17,7 +17,9 @@ def build(
     spec: ClusterSpec, directory: Directory, credentials: Credentials, ca: str, state: dict[str, Any] | None
 ) -> Cluster:
     """Return a cluster, as it was left when there is a state; people's groups follow the directory."""
-    cluster = Cluster(spec.name, nodes=list(_nodes(spec)), pools=_pools(spec), state=state, ca=ca)
+    cluster = Cluster(
+        spec.name, nodes=list(_nodes(spec)), pools=_pools(spec), state=state, ca=ca, cilium=spec.cilium
+    )
 
     def admit() -> None:
         cluster.tokens.clear()

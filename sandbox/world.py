@@ -58,6 +58,8 @@ class ClusterSpec:
     name: str
     region: str
     node_groups: tuple[NodeGroup, ...]
+    # Whether its network is Cilium, with policies by DNS name.
+    cilium: bool = False
 
 
 @dataclass(frozen=True)
@@ -188,6 +190,7 @@ def _clusters() -> tuple[ClusterSpec, ...]:
                 NodeGroup("a100", 3, 8, "nvidia-a100", "Standard_ND96amsr_A100_v4", 96, 1900 * GIB),
                 NodeGroup("h100", 2, 8, "nvidia-h100", "Standard_ND96isr_H100_v5", 96, 1900 * GIB),
             ),
+            cilium=True,
         ),
         ClusterSpec(
             "dev-eastus",

@@ -20,7 +20,7 @@ from provisioning.drift_models import Drift
 from provisioning.drifting import left_alone, place_of
 from provisioning.installation import mark
 from provisioning.look import shared_steps
-from provisioning.manifests import NAMED, SOMETIMES, TENANCY_LABEL, tenancy_objects
+from provisioning.manifests import NAMED, SOMETIMES, TENANCY_LABEL, sometimes, tenancy_objects
 from provisioning.models import Tenancy
 from provisioning.objects import INSTALLATION_LABEL
 from provisioning.plan import FIELD_MANAGER, Key, Step, Verb, is_ours, plan
@@ -115,6 +115,7 @@ def _list(client: Client, cluster: Cluster, tenancies: Any) -> Seen:
     seen, kinds = Seen(cluster), dict[Ref, None](dict.fromkeys(SOMETIMES))
     for tenancy in tenancies:
         kinds |= dict.fromkeys(Key.of(manifest).ref for manifest in tenancy_objects(tenancy.desired))
+        kinds |= dict.fromkeys(sometimes(tenancy.desired))
     marks = "app.kubernetes.io/managed-by=quartermaster"
     for ref in kinds:
         for found in client.list(

@@ -32,12 +32,12 @@ def handle(cluster: "Cluster", call: Call) -> Answer | Watch:
     """Answer a request; raises Refusal for everything that is refused."""
     _authorize(cluster, call)
     if call.target is None:
-        return discovery.answer(call)
+        return discovery.answer(call, has_cilium=cluster.has_cilium)
     reviewed = review(call, cluster.authorizer)
     if reviewed:
         return reviewed
     kind = call.target.kind
-    if kind is None:
+    if kind is None or not cluster.serves(kind):
         return discovery.unknown_resource(call.path)
     _check_path(call, kind, call.target)
     _check_accept(call)

@@ -16,7 +16,7 @@ from sandbox.kubernetes.controllers import Controllers
 from sandbox.kubernetes.deletes import Deletes
 from sandbox.kubernetes.faults import Faults
 from sandbox.kubernetes.identity import Identity
-from sandbox.kubernetes.kinds import KINDS, Kind, by_kind
+from sandbox.kubernetes.kinds import CILIUM_GROUP, KINDS, Kind, by_kind
 from sandbox.kubernetes.rbac import Authorizer
 from sandbox.kubernetes.seeds import NodeSpec, seeds
 from sandbox.kubernetes.status import Refusal
@@ -30,7 +30,8 @@ class Cluster:
     ``pools`` are the nodes that its autoscaler adds and takes away.
 
     ``tokens`` maps bearer tokens to identities (group ``system:masters`` may do everything, and may use
-    ``/sandbox/…``); ``state`` is what ``snapshot()`` once returned and replaces the seeds.
+    ``/sandbox/…``); ``state`` is what ``snapshot()`` once returned and replaces the seeds. With ``cilium`` its network
+    is Cilium, whose policies it serves.
     """
 
     def __init__(
@@ -42,8 +43,10 @@ class Cluster:
         tokens: Mapping[str, Identity] | None = None,
         state: Mapping[str, Any] | None = None,
         ca: str = "",
+        cilium: bool = False,
     ) -> None:
         self.name = name
+        self.has_cilium = cilium
         self.tokens = dict(tokens or {})
         # Tokens of service accounts, which callers asked for; they end with the process.
         self.account_tokens: dict[str, Identity] = {}
@@ -80,6 +83,16 @@ class Cluster:
         """Start the API server anew over the same etcd: its caches begin now, those of custom kinds when first read."""
         self.store.begin_caching()
         self.initializing = {kind for kind in KINDS if not kind.builtin}
+
+    def install_cilium(self) -> None:
+        """Have its definitions applied to a running server."""
+        if not self.has_cilium:
+            self.has_cilium = True
+            self.initializing |= {kind for kind in KINDS if kind.group == CILIUM_GROUP}
+
+    def serves(self, kind: Kind | None) -> bool:
+        """Whether it knows this kind: Cilium's are there once Cilium is."""
+        return kind is not None and (self.has_cilium or kind.group != CILIUM_GROUP)
 
     def check_cache(self, kind: Kind, call: Call) -> None:
         """Refuse the read that makes the API server fill its cache of a custom kind (429); the next one is answered.

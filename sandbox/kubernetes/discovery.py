@@ -7,12 +7,13 @@ from typing import Any
 
 from sandbox.kubernetes import openapi
 from sandbox.kubernetes.calls import Answer, Call, json_answer, page_not_found, text_answer
+from sandbox.kubernetes.kinds import CILIUM_GROUP, KINDS
 from sandbox.kubernetes.seeds import DATA
 from sandbox.kubernetes.status import Refusal, method_not_allowed, no_such_resource
 
 _HEALTH = ("/healthz", "/livez", "/readyz")
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-_CUSTOM = frozenset({"kueue.x-k8s.io"})
+_CUSTOM = frozenset({"kueue.x-k8s.io", CILIUM_GROUP})
 
 
 @cache
@@ -21,10 +22,35 @@ def _data() -> Mapping[str, Any]:
     return data
 
 
-def answer(call: Call) -> Answer:
+@cache
+def _with_cilium() -> Mapping[str, Any]:
+    """The same on a cluster whose network is Cilium: one more group, with one kind."""
+    [kind] = [one for one in KINDS if one.group == CILIUM_GROUP]
+    data, version = _data(), {"groupVersion": kind.api_version, "version": kind.version}
+    group = {"name": kind.group, "versions": [version], "preferredVersion": version}
+    whole = {"group": kind.group, "version": kind.version, "kind": kind.kind}
+    resource = {
+        "resource": kind.plural, "responseKind": whole, "scope": "Namespaced", "singularResource": kind.singular,
+        "verbs": list(kind.verbs), "shortNames": list(kind.short_names), "categories": list(kind.categories),
+        "subresources": [
+            {"subresource": part, "responseKind": whole, "verbs": ["get", "patch", "update"]}
+            for part in kind.subresources
+        ],
+    }  # fmt: skip
+    served = {"version": kind.version, "resources": [resource], "freshness": "Current"}
+    item = {"metadata": {"name": kind.group, "creationTimestamp": None}, "versions": [served]}
+    listed = data["aggregated"]["/apis"]
+    return {
+        **data,
+        "apis": {**data["apis"], "groups": [*data["apis"]["groups"], group]},
+        "aggregated": {**data["aggregated"], "/apis": {**listed, "items": [*listed["items"], item]}},
+    }
+
+
+def answer(call: Call, *, has_cilium: bool = False) -> Answer:
     """The answer to a path that names no object; raises 404 and 405 as the API server does."""
     path = call.path.rstrip("/") or "/"
-    body = _document(call, path)
+    body = _document(call, path, _with_cilium() if has_cilium else _data())
     if body is None:
         return _missing(path)
     if call.method not in {"GET", "HEAD"}:
@@ -32,8 +58,7 @@ def answer(call: Call) -> Answer:
     return body
 
 
-def _document(call: Call, path: str) -> Answer | None:
-    data = _data()
+def _document(call: Call, path: str, data: Mapping[str, Any]) -> Answer | None:
     if path in _HEALTH:
         return text_answer(200, "ok")
     if path.startswith("/openapi/"):
@@ -48,7 +73,7 @@ def _document(call: Call, path: str) -> Answer | None:
     groups = {f"/apis/{group['name']}": group for group in data["apis"]["groups"]}
     if path in groups:
         return json_answer(200, {"kind": "APIGroup", "apiVersion": "v1", **groups[path]})
-    resources = data["resources"].get(path) or _from_aggregated(path)
+    resources = data["resources"].get(path) or _from_aggregated(path, data)
     return json_answer(200, resources) if resources else None
 
 
@@ -59,9 +84,9 @@ def _with_address(call: Call, body: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**body, "serverAddressByClientCIDRs": [address]}
 
 
-def _from_aggregated(path: str) -> dict[str, Any] | None:
+def _from_aggregated(path: str, data: Mapping[str, Any]) -> dict[str, Any] | None:
     group, _, version = path.removeprefix("/apis/").partition("/")
-    for item in _data()["aggregated"]["/apis"]["items"]:
+    for item in data["aggregated"]["/apis"]["items"]:
         for served in item["versions"]:
             if (item["metadata"]["name"], served["version"]) == (group, version):
                 listed = [entry for resource in served["resources"] for entry in _resource(resource)]

@@ -9,6 +9,7 @@ CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", 
 NAMESPACE_VERBS = ("create", "delete", "get", "list", "patch", "update", "watch")
 
 KUEUE_GROUP = "kueue.x-k8s.io"
+CILIUM_GROUP = "cilium.io"
 RBAC_GROUP = "rbac.authorization.k8s.io"
 
 
@@ -135,6 +136,20 @@ KINDS: tuple[Kind, ...] = (
         False,
         (),
         ("create",),
+    ),
+    # Served by clusters whose network is Cilium.
+    Kind(
+        CILIUM_GROUP,
+        "v2",
+        "CiliumNetworkPolicy",
+        "ciliumnetworkpolicies",
+        "ciliumnetworkpolicy",
+        True,
+        ("cnp", "ciliumnp"),
+        CUSTOM_VERBS,
+        ("status",),
+        ("cilium", "ciliumpolicy"),
+        False,
     ),
     _kueue("AdmissionCheck", "admissionchecks", ("ac",)),
     _kueue("ClusterQueue", "clusterqueues", ("cq",)),

@@ -34,6 +34,9 @@ def handle(cluster: "Cluster", call: Call) -> Answer:
         case ("POST", "/sandbox/compact"):
             cluster.store.compact()
             return json_answer(200, {"oldest": cluster.store.oldest})
+        case ("POST", "/sandbox/cilium"):
+            cluster.install_cilium()
+            return json_answer(200, {})
         case ("POST", "/sandbox/restart"):
             cluster.restart()
             return json_answer(200, {"oldest": cluster.store.oldest})

@@ -64,7 +64,7 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
         pytest.skip("needs the sandbox, which can be told to fail")
     directory, bound = tmp_path_factory.mktemp("sandbox"), listen(0)
     shown = certificates.ensure(directory)
-    cluster = Sandbox("under-test", nodes=[NodeSpec("gpu-0", gpus=8)], tokens=TOKENS)
+    cluster = Sandbox("under-test", nodes=[NodeSpec("gpu-0", gpus=8)], tokens=TOKENS, cilium=True)
     with serving(Served(cluster.app, bound, shown)):
         yield Serving(directory, cluster, f"https://127.0.0.1:{port_of(bound)}", shown.ca)
 

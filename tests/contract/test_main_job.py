@@ -16,6 +16,7 @@ from accounts.models import Project
 from allocations.actions import refresh
 from audit.actors import PORTAL
 from connectors.kubernetes import Cluster as Client
+from fleet.egress import EgressRule
 from fleet.models import Cluster
 from provisioning import leaving, reconcile, whole_cluster
 from provisioning.actions import publish
@@ -318,6 +319,24 @@ def test_the_account_that_kubernetes_makes_is_adopted_again_when_it_was_made_ane
     assert team.pass_over() == 1
     assert team.missing() == []
     assert team.pass_over() == 0
+
+
+def test_ways_out_by_name_stand_where_the_network_is_cilium(team: Team, admin: Client) -> None:
+    if not admin.served_versions("cilium.io"):
+        pytest.skip("the network of this cluster is not Cilium")
+    hub = EgressRule(name="hub", names=("huggingface.co", "*.huggingface.co"))
+    publish(
+        team.row, spec=replace(team.row.desired, egress=(hub,), by_name=True), actor=PORTAL, now=team.time
+    )
+    team.become_true()
+    assert team.missing() == []
+    assert team.pass_over() == 0
+    publish(team.row, spec=replace(team.row.desired, egress=()), actor=PORTAL, now=team.time)
+    team.become_true()
+    assert (
+        admin.get(("cilium.io/v2", "CiliumNetworkPolicy"), "allow-outside-names", team.tenancy.namespace)
+        is None
+    )
 
 
 def test_a_job_of_a_closed_priority_gets_no_pod_until_a_lead_opens_it(team: Team) -> None:

@@ -34,6 +34,7 @@ def kubernetes(kubernetes_server: Kubernetes) -> Iterator[Kubernetes]:
     yield kubernetes_server
     cluster.faults.clear()
     cluster.restore(state)
+    cluster.has_cilium = False
 
 
 @dataclass

@@ -20,14 +20,16 @@ SECRET: Ref = ("v1", "Secret")
 SERVICE = SharedService(name="mlflow", namespace="mlflow", labels=(("app", "mlflow"),), port=5000)
 # Everything that a tenancy can have at once.
 OUTSIDE = EgressRule(name="internet", cidrs=("0.0.0.0/0",), ports=(443,))
-WHOLE = sample(jupyterhub_namespace="jupyterhub", services=(SERVICE,), egress=(OUTSIDE,))
+NAMES = EgressRule(name="hub", names=("huggingface.co",))
+WHOLE = sample(jupyterhub_namespace="jupyterhub", services=(SERVICE,), egress=(NAMES, OUTSIDE), by_name=True)
 TENANCY = tenancy_objects(WHOLE)
 FLEET = fleet_objects(cohort=WHOLE.cohort, flavors=[("a100-80gb", {"gpu": "a100"}, [])])
 
 
 @pytest.fixture
 def portal(kubernetes: Kubernetes, tmp_path: Path) -> Iterator[Cluster]:
-    """The cluster as the portal reaches it."""
+    """The cluster as the portal reaches it; its network is Cilium."""
+    kubernetes.cluster.has_cilium = True
     client = Cluster.from_kubeconfig(tmp_path / kubernetes.kubeconfig(tmp_path))
     yield client
     client.close()
@@ -55,7 +57,8 @@ def test_it_makes_and_changes_every_object_it_renders(portal: Cluster) -> None:
 
 def test_it_deletes_what_is_not_wanted_any_more_and_never_a_disk(portal: Cluster) -> None:
     put(portal, [*FLEET, *TENANCY])
-    sometimes = {"allow-jupyterhub", "allow-shared-services", "allow-outside", "quartermaster-dashboard"}
+    sometimes = {"allow-jupyterhub", "allow-shared-services", "allow-outside", "allow-outside-names",
+                 "quartermaster-dashboard"}  # fmt: skip
     for manifest in TENANCY:
         if manifest["kind"] in ("ClusterQueue", "LocalQueue") or manifest["metadata"]["name"] in sometimes:
             assert portal.delete(*place_of(manifest)), manifest["kind"]

@@ -104,3 +104,19 @@ def test_a_server_that_starts_fills_its_cache_of_a_custom_kind_at_the_first_list
     # Each kind has a cache of its own, and those of the server's own kinds are there before it answers.
     assert send(again, "GET", "/apis/kueue.x-k8s.io/v1beta2/localqueues").status == 429
     assert send(again, "GET", "/api/v1/namespaces").status == 200
+
+
+def test_policies_of_cilium_are_served_where_it_is_the_network() -> None:
+    plain, cilium = Cluster("dev", tokens=TOKENS), Cluster("dev", tokens=TOKENS, cilium=True)
+    group = "/apis/cilium.io"
+    for path in (group, f"{group}/v2", f"{group}/v2/ciliumnetworkpolicies"):
+        assert (send(plain, "GET", path).status, send(cilium, "GET", path).status) == (404, 200), path
+    assert send(plain, "GET", f"{group}/v2/ciliumnetworkpolicies").text == "404 page not found\n"
+    [resource, status] = send(cilium, "GET", f"{group}/v2").json()["resources"]
+    assert (resource["name"], status["name"]) == ("ciliumnetworkpolicies", "ciliumnetworkpolicies/status")
+    names = [group["name"] for group in send(cilium, "GET", "/apis").json()["groups"]]
+    assert names.count("cilium.io") == 1
+    # Defined on a running server: its first list finds the cache empty.
+    send(plain, "POST", "/sandbox/cilium")
+    listed = [send(plain, "GET", f"{group}/v2/ciliumnetworkpolicies").status for _ in range(2)]
+    assert listed == [429, 200]

@@ -146,6 +146,22 @@ def test_it_finds_what_is_wrong_with_network_policies() -> None:
     }
 
 
+def test_it_finds_what_is_wrong_with_policies_of_cilium() -> None:
+    hosts = [{"matchName": "*.example.com"}, {"matchPattern": "*.example.com"}, {"matchName": "a" * 256}]
+    ports = [{"port": "-", "protocol": "tcp"}, {"port": "443", "protocol": "ANY"}]
+    rule = {"toFQDNs": hosts, "toPorts": [{"ports": ports, "rules": {"dns": [{"matchPattern": "a b"}]}}]}
+    found = fields_of(
+        "cilium.io/v2", "CiliumNetworkPolicy", {"spec": {"endpointSelector": {}, "egress": [rule]}}
+    )
+    path = "spec.egress[0]"
+    assert found == {
+        *(f"{path}.toFQDNs[0].matchName", f"{path}.toFQDNs[2].matchName"),
+        *(f"{path}.toPorts[0].ports[0].port", f"{path}.toPorts[0].ports[0].protocol"),
+        f"{path}.toPorts[0].rules.dns[0].matchPattern",
+    }
+    assert fields_of("cilium.io/v2", "CiliumNetworkPolicy", {"spec": {}}) == {"spec"}
+
+
 def test_it_finds_what_is_wrong_with_a_job() -> None:
     container = {"image": "", "name": "Main", "resources": {"requests": {"gpu": "1"}}}
     spec = {"parallelism": -1, "template": {"spec": {"containers": [container]}}}
