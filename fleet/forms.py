@@ -106,7 +106,8 @@ class ClusterForm(_ClusterForm):
             "cohort": "Teams of one cohort lend each other idle GPUs.",
             "storage_class": "For new teams’ shared disks, which keep theirs; empty for the cluster’s default.",
             "jupyterhub_namespace": "Its hub and proxy may reach the teams’ notebooks; empty for no hub.",
-            "outside_by_name": "Only Cilium enforces them. On AKS also: Advanced Container Networking Services.",
+            "outside_by_name": "Cilium’s DNS proxy enforces them; each look finds out whether it is there. On AKS it "
+            "comes with Advanced Container Networking Services.",
             "dashboards": "Every team gets one about its own namespace, for Grafana’s sidecar to pick up.",
             "api_server": "Such as https://training-1a2b.hcp.eastus.azmk8s.io:443; teams see how to sign in with it.",
             "kubelogin_server_id": "Its object id; the one that AKS has everywhere unless you say another.",

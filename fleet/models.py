@@ -68,8 +68,8 @@ class Cluster(models.Model):
         ASK = "ask", "Ask a platform lead"
 
     class ByName(models.TextChoices):
-        AUTO = "auto", "Where the cluster has Cilium, as seen at each look"
-        CILIUM = "cilium", "Yes: it has Cilium with its DNS proxy"
+        AUTO = "auto", "If it has Cilium"
+        CILIUM = "cilium", "Yes"
         NONE = "none", "No"
 
     class GitWay(models.TextChoices):

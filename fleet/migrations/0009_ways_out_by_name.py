@@ -19,8 +19,8 @@ class Migration(migrations.Migration):
             name="outside_by_name",
             field=models.CharField(
                 choices=[
-                    ("auto", "Where the cluster has Cilium, as seen at each look"),
-                    ("cilium", "Yes: it has Cilium with its DNS proxy"),
+                    ("auto", "If it has Cilium"),
+                    ("cilium", "Yes"),
                     ("none", "No"),
                 ],
                 db_default="auto",

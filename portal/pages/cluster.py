@@ -89,6 +89,7 @@ def _facts(found: Cluster) -> list[dict[str, Any]]:
         },
         {"label": "Cohort", "text": found.cohort},
         {"label": "Teams may borrow", "text": _borrowing(found)},
+        {"label": "Pods go outside to", "text": _outside(found)},
         *_delivery(found),
         {
             "label": "Last contact",
@@ -100,6 +101,16 @@ def _facts(found: Cluster) -> list[dict[str, Any]]:
 
 def _borrowing(found: Cluster) -> str:
     return f"up to {found.borrow_percent} % of what they hold" if found.borrow_percent else "nothing"
+
+
+def _outside(found: Cluster) -> str:
+    """To how many places teams' pods may go, and whether those may be names."""
+    ways = f"{len(found.egress) or 'no'} place{'' if len(found.egress) == 1 else 's'}"
+    if found.takes_names:
+        return f"{ways}; DNS names are possible, as its network is Cilium"
+    if found.outside_by_name == Cluster.ByName.AUTO and found.has_cilium is None:
+        return f"{ways}; whether DNS names are possible is not known yet"
+    return f"{ways}; DNS names are not possible"
 
 
 def _teams(found: Cluster) -> str:

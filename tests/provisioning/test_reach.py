@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from django.test import Client
 
 from accounts.models import User
@@ -179,6 +180,26 @@ def test_without_the_right_to_write_them_names_count_as_not_enforced(place: Plac
     assert Cluster.objects.get(pk=place.cluster.pk).has_cilium is False
     place.reconcile()
     assert place.row.is_settled
+
+
+@pytest.mark.parametrize(
+    ("known", "words"),
+    [
+        ({}, "no places; whether DNS names are possible is not known yet"),
+        ({"has_cilium": False, "egress": [OPENAI.to_json()]}, "1 place; DNS names are not possible"),
+        (
+            {"has_cilium": True, "egress": [OPENAI.to_json(), HUB.to_json()]},
+            "2 places; DNS names are possible",
+        ),
+        ({"has_cilium": True, "outside_by_name": "none"}, "no places; DNS names are not possible"),
+    ],
+)
+def test_the_clusters_page_says_whether_names_are_possible(
+    db: None, client: Client, known: dict[str, Any], words: str
+) -> None:
+    cluster = factories.cluster(**known)
+    client.force_login(factories.person("Priya Raman", Role.PLATFORM_LEAD))
+    assert words in client.get(f"/clusters/{cluster.name}/").content.decode()
 
 
 def _told(person: User, client: Client, place: Place) -> tuple[int, int]:
