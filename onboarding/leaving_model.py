@@ -9,6 +9,7 @@ from django.db.models import F, Q
 from accounts.models import Team
 from accounts.teams import TeamScopedQuerySet
 from provisioning.models import Tenancy
+from provisioning.stages import Stage
 
 LONGEST_RETENTION = 365
 
@@ -88,6 +89,11 @@ class Departure(models.Model):
         """Whether its deleting waits for a platform lead."""
         return self.held_back_at is not None and self.agreed_at is None
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether work has stopped in every place: it was drained, and that has reached its cluster."""
+        return all(place.is_stopped for place in self.places.all())
+
     def __str__(self) -> str:
         return f"{self.team_id} leaves {'the platform' if self.is_whole else 'a cluster'}"
 
@@ -114,6 +120,14 @@ class DeparturePlace(models.Model):
                 fields=["tenancy"], condition=Q(is_open=True), name="a_place_is_left_once_at_a_time"
             ),
         ]
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether work has stopped here; a cluster that does not answer later changes nothing of it."""
+        left = self.tenancy
+        if left.stage == Stage.RETAINED:
+            return left.observed_generation == left.generation
+        return left.stage != Stage.LEAVING
 
     def __str__(self) -> str:
         return f"{self.departure_id}: {self.tenancy_id}"

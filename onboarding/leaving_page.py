@@ -22,6 +22,7 @@ from provisioning.stages import Stage
 
 Part = dict[str, Any]
 HISTORY, MOST_ON_HOME = 20, 5
+PLACES = "places__tenancy__cluster"
 ENDS = {
     "asked": ("waiting", "Waits to be confirmed"), "withdrawn": ("past", "Taken back"),
     "restored": ("good", "Restored"), "gone": ("past", "Gone"),
@@ -43,7 +44,7 @@ def story_of(departure: Departure) -> Story:
         confirmed_at=departure.confirmed_at,
         confirmed_by=departure.confirmed_by.name if departure.confirmed_by else "",
         ended_at=departure.ended_at, ended_by=departure.ended_by, end=departure.end,
-        is_held_back=departure.is_held_back,
+        is_held_back=departure.is_held_back, is_stopped=departure.is_stopped,
     )  # fmt: skip
 
 
@@ -53,7 +54,7 @@ def state_name(departure: Departure, *, now: datetime) -> str:
         return departure.end
     if departure.confirmed_at is None:
         return "asked"
-    if departure.leaves_at > now:
+    if departure.leaves_at > now or not departure.is_stopped:
         return Stage.LEAVING.value
     return (Stage.RETAINED if departure.retained_until > now else Stage.REMOVING).value
 
@@ -71,7 +72,7 @@ def overview(team: Team, *, by: User, now: datetime) -> Part:
     places = list(
         Tenancy.objects.present().filter(team=team).select_related("cluster").order_by("cluster__name")
     )
-    rows = list(team.departures.select_related("asked_by")[:HISTORY])
+    rows = list(team.departures.select_related("asked_by").prefetch_related(PLACES)[:HISTORY])
     return {
         "team": team, "places": places, "here": [place for place in places if place.is_here],
         "may_ask": may_ask(team, by), "may_protect": by.may(Permission.REMOVE_TEAMS),
@@ -106,13 +107,14 @@ def whole(departure: Departure, found: Mapping[int, Contents], *, by: User, now:
 
 def open_of_team(team: Team, *, now: datetime) -> list[Part]:
     """What of a team's leaving is asked for or under way, for the team's page."""
-    return [_open_line(row, now=now) for row in team.departures.open().select_related("team", "asked_by")]
+    rows = team.departures.open().select_related("team", "asked_by").prefetch_related(PLACES)
+    return [_open_line(row, now=now) for row in rows]
 
 
 def to_confirm(*, now: datetime) -> list[Part]:
     """The oldest departures that wait for a platform lead, to be confirmed or deleted, for their home page."""
     waits = Q(confirmed_at=None) | Q(held_back_at__isnull=False, agreed_at=None)
-    rows = Departure.objects.open().filter(waits).select_related("team", "asked_by")
+    rows = Departure.objects.open().filter(waits).select_related("team", "asked_by").prefetch_related(PLACES)
     return [_open_line(row, now=now) for row in rows.order_by("asked_at")[:MOST_ON_HOME]]
 
 

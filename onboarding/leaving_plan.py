@@ -31,6 +31,8 @@ class Story:
     ended_by: str = ""
     end: str = ""
     is_held_back: bool = False
+    # Whether work has stopped on every cluster that is left.
+    is_stopped: bool = True
 
 
 @dataclass(frozen=True)
@@ -105,14 +107,17 @@ def _confirmed(story: Story) -> Step:
 
 def _stops(story: Story, now: datetime) -> Step:
     why = "What still runs is stopped, the GPUs go back to the pool, and the team’s people lose their access."
-    return Step(_phase(story, story.leaves_at, now), "Work stops", story.leaves_at, why)
+    phase = _phase(story, story.leaves_at, now)
+    if phase == "past" and not story.is_stopped and not story.end:
+        return Step("now", "Work is being stopped", story.leaves_at, why, tone="moving")
+    return Step(phase, "Work stops", story.leaves_at, why)
 
 
 def _later(story: Story, now: datetime) -> list[Step]:
     days = f"{story.days} day{'' if story.days == 1 else 's'}"
     if story.end == "gone":
         return [Step("past", "Deleted for good", story.ended_at, "Nothing is left on a cluster.")]
-    if _phase(story, story.retained_until, now) == "past":
+    if story.is_stopped and _phase(story, story.retained_until, now) == "past":
         if story.is_held_back:
             return [
                 Step(
@@ -131,7 +136,7 @@ def _later(story: Story, now: datetime) -> list[Step]:
         story.retained_until,
         GOES,
     )
-    if _phase(story, story.leaves_at, now) == "past":
+    if story.is_stopped and _phase(story, story.leaves_at, now) == "past":
         why = "The spaces and their disks stay as they are; one click restores them."
         return [Step("now", f"Kept for {days}", None, why, tone="ending"), gone]
     return [

@@ -19,6 +19,7 @@ from onboarding.leaving_sweep import advance, delete_due, sweep
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
 from tests import factories
+from tests.calling import Caller
 from tests.onboarding.parting import DAY, Parting, parting
 from tests.provisioning.conftest import Place
 
@@ -82,6 +83,25 @@ def test_the_whole_life_asked_drained_kept_gone_and_on_board_again(vision: Parti
     assert vision.tenancy.is_settled
     factories.request(vision.ada, again, flavor, now=place.time)
     assert told(vision.ada)[-1] == "Vision has left Training"
+
+
+def test_it_is_kept_once_work_has_stopped_on_the_cluster_and_not_before(vision: Parting) -> None:
+    departure = vision.go()
+
+    def shown() -> tuple[str, str]:
+        found = Caller(vision.ada).get(f"departures/{departure.pk}/").json()
+        return found["state"], found["steps"][2]["title"]
+
+    # Its date has come: first in the database, then on the cluster.
+    assert shown() == ("leaving", "Work is being stopped")
+    advance(departure.pk, now=vision.place.time)
+    assert vision.tenancy.stage == Stage.RETAINED
+    assert shown() == ("leaving", "Work is being stopped")
+    vision.place.reconcile()
+    assert shown() == ("retained", "Work stops")
+    # A cluster that does not answer afterwards takes nothing of that back.
+    Tenancy.objects.filter(pk=vision.tenancy.pk).update(is_true=False)
+    assert shown() == ("retained", "Work stops")
 
 
 def test_of_a_cluster_that_only_follows_git_nothing_is_read(vision: Parting) -> None:

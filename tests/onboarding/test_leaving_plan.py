@@ -52,6 +52,15 @@ def test_the_story_goes_on_with_its_dates() -> None:
     assert told(gone, NOW + 40 * DAY)[-1] == ("past", "Deleted for good")
 
 
+def test_while_work_still_runs_nothing_after_it_has_begun() -> None:
+    late = replace(CONFIRMED, is_stopped=False)
+    for at in (NOW + 7 * DAY, NOW + 99 * DAY):
+        assert told(late, at)[2:] == [
+            ("now", "Work is being stopped"), ("future", "Kept for 30 days"), ("future", "Deleted for good"),
+        ]  # fmt: skip
+    assert told(late)[2] == ("future", "Work stops")
+
+
 def test_what_was_undone_promises_nothing_more() -> None:
     early = replace(CONFIRMED, ended_at=NOW + DAY, ended_by="Priya", end="restored")
     assert told(early) == [("past", "Asked for"), ("past", "Confirmed"), ("past", "Restored")]
