@@ -9,7 +9,9 @@ def grows(gpus: int, minutes: int) -> str:
 
 
 def free(number: int, *, ready: int, cordoned: int) -> str:
-    """ "6 free now"; "8 can be had, 0 ready now" of a pool that has to grow; "0 free now, 4 cordoned"."""
+    """ "6 free now"; "8 can be had, 0 ready now" of a pool that has to grow; "0 free now, 4 cordoned or not ready"."""
     if ready < number:
         return f"{number} can be had, {ready} ready now"
-    return f"0 free now, {cordoned} cordoned" if cordoned and not number else f"{number} free now"
+    return (
+        f"0 free now, {cordoned} cordoned or not ready" if cordoned and not number else f"{number} free now"
+    )

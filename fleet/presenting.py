@@ -102,7 +102,7 @@ def _ready(flavor: Flavor) -> str:
 def _held_beyond(flavor: Flavor, over: int) -> str:
     """How many GPUs are held that cannot be had now, and why."""
     if flavor.allocated <= flavor.gpus_at_most:
-        return f"{over} held on nodes that are cordoned"
+        return f"{over} held on nodes that are cordoned or not ready"
     return (
         f"{over} held beyond what it grows to"
         if flavor.can_grow_to

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 # "Used" is what is measured: what somebody was granted is held, whether they use it or not.
-WORDS = {"used": "Held", "blocked": "Cordoned"}
+WORDS = {"used": "Held", "blocked": "Cordoned or not ready"}
 
 
 @dataclass(frozen=True)

@@ -55,9 +55,9 @@ def test_where_nobody_said_how_long_nothing_is_made_up() -> None:
 def test_a_cordoned_pool_is_not_free_and_people_decide_instead_of_nobody() -> None:
     known = standing(free_gpus=0, total_gpus=4, cordoned_gpus=4)
     sentence, text = words(known)
-    assert text == "0 free now, 4 cordoned"
+    assert text == "0 free now, 4 cordoned or not ready"
     assert "decide" in sentence
-    assert "4 are cordoned" in remedies_of(ask(1), known, POLICY)[0].sentence
+    assert "4 are cordoned or not ready" in remedies_of(ask(1), known, POLICY)[0].sentence
 
 
 def test_where_there_is_none_at_all_the_words_say_so() -> None:

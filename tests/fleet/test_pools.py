@@ -67,10 +67,13 @@ def test_cordoned_gpus_are_not_had_and_take_a_place_in_the_pool(east: Cluster, p
         ({"gpus_ready": 8, "gpus_total": 8}, "all ready now"),
         ({"gpus_ready": 12, "gpus_total": 12}, "all ready now"),
         ({"gpus_total": 8, "allocated": 10}, "2 held beyond what it grows to"),
-        ({"gpus_total": 4, "gpus_cordoned": 4, "allocated": 6}, "2 held on nodes that are cordoned"),
+        (
+            {"gpus_total": 4, "gpus_cordoned": 4, "allocated": 6},
+            "2 held on nodes that are cordoned or not ready",
+        ),
         (
             {"max_nodes": 0, "gpus_total": 0, "gpus_cordoned": 4, "allocated": 3},
-            "3 held on nodes that are cordoned",
+            "3 held on nodes that are cordoned or not ready",
         ),
         ({"max_nodes": 0, "gpus_total": 0, "allocated": 3}, "3 held on nodes that are gone"),
     ],

@@ -26,18 +26,19 @@ def test_the_directory_is_as_described() -> None:
     assert len(directory.groups_of(person_id(9))) > 200
 
 
-def test_clusters_have_the_gpus_of_the_demo() -> None:
+def test_clusters_have_the_gpus_of_the_demo_and_a_pool_that_grows_from_none() -> None:
     found = {
-        (cluster.name, group.accelerator): group.nodes * group.gpus
+        (cluster.name, group.accelerator): (group.nodes * group.gpus, group.most * group.gpus)
         for cluster in world.sample().clusters
         for group in cluster.node_groups
         if group.gpus
     }
     assert found == {
-        ("training-eastus", "nvidia-a100"): 24,
-        ("training-eastus", "nvidia-h100"): 16,
-        ("dev-eastus", "nvidia-t4"): 16,
-        ("dev-eastus", "nvidia-a10"): 8,
+        ("training-eastus", "nvidia-a100"): (24, 0),
+        ("training-eastus", "nvidia-h100"): (16, 0),
+        ("dev-eastus", "nvidia-t4"): (16, 0),
+        ("dev-eastus", "nvidia-a10"): (8, 0),
+        ("dev-eastus", "nvidia-h100-nvl"): (0, 4),
     }
 
 
