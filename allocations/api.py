@@ -95,6 +95,7 @@ class AllocationQuery(PageQuery):
     """Which allocations to list."""
 
     team = Text(required=False, max_length=40)
+    offering = Text(required=False, max_length=20, help_text="Only of this key of the catalogue: `gpus`.")
     held = Choice(
         choices=["true", "false"], required=False, help_text="Only what is held now, or only what ended."
     )
@@ -134,6 +135,8 @@ class AllocationEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpo
         asked = getattr(self, "asked", {})
         if "team" in asked:
             queryset = queryset.filter(team__slug=asked["team"])
+        if "offering" in asked:
+            queryset = queryset.filter(offering=asked["offering"])
         if "held" in asked:
             queryset = queryset.filter(ended_at__isnull=asked["held"] == "true")
         return queryset

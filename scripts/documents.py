@@ -48,7 +48,10 @@ def blocks(path: Path) -> list[Block]:
 
 def filled_in(body: str, *, url: str, tokens: Mapping[str, str]) -> str:
     """The commands with what a reader fills in: the address, tokens, and numbers that an answer before gave."""
-    listed = {"ID": "requests/?team=vision&state=waiting", "ALLOCATION": "allocations/?team=vision&held=true"}
+    listed = {
+        "ID": "requests/?team=vision&state=waiting",
+        "ALLOCATION": "allocations/?team=vision&held=true&offering=gpus",
+    }
     body = body.replace("http://127.0.0.1:8000", url)
     body = body.replace("TOKEN=qm_…", f"TOKEN={tokens['Ada']}").replace(
         "PRIYA=qm_…", f"PRIYA={tokens['Priya']}"

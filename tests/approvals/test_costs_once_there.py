@@ -155,6 +155,7 @@ def test_the_api_lists_everything_that_is_held(scene: Scene) -> None:
     assert [(row["what"], row["where"], row["offering"], row["flavor"]) for row in found] == [
         ("100 GiB volume corpus", scene.flavor.cluster.title, "volume", None)
     ]
+    assert ada.get("allocations/?held=true&offering=gpus").json()["results"] == []
     assert (found[0]["state"], found[0]["charged_from"], found[0]["provisioner"]) == (
         "setting_up",
         None,
