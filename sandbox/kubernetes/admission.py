@@ -4,7 +4,16 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
-from sandbox.kubernetes import job_webhook, limitrange, ownership, quota, scopes, status, validation
+from sandbox.kubernetes import (
+    job_webhook,
+    limitrange,
+    ownership,
+    pod_security,
+    quota,
+    scopes,
+    status,
+    validation,
+)
 from sandbox.kubernetes.calls import Target
 from sandbox.kubernetes.clock import timestamp
 from sandbox.kubernetes.defaults import apply_defaults
@@ -121,8 +130,21 @@ class Admission:
             raise refusal
 
     def judged(self, attempt: Attempt) -> None:
-        """Refuse what an admission policy of the cluster denies."""
+        """Refuse what Pod Security or an admission policy of the cluster denies."""
+        pod = attempt.new if attempt.operation == "CREATE" and attempt.kind.kind == "Pod" else None
+        if pod is not None:
+            namespace = self._store.get(NAMESPACES, "", pod["metadata"]["namespace"])
+            words = pod_security.refusal(namespace, pod["spec"]) if namespace else ""
+            if words:
+                raise status.forbidden(attempt.kind, pod["metadata"]["name"], words)
         self._policies.check(attempt)
+
+    def warnings(self, kind: Kind, obj: Obj) -> dict[str, str]:
+        """The headers in which Pod Security warns of a new pod, or of what makes pods."""
+        spec = pod_security.spec_of(obj)
+        namespace = self._store.get(NAMESPACES, "", obj["metadata"].get("namespace", "")) if spec else None
+        said = pod_security.warning(namespace, spec) if namespace else ""
+        return {"warning": said} if said else {}
 
     def charged(self, kind: Kind, obj: dict[str, Any], live: Obj | None, *, dry_run: bool) -> None:
         """Refuse what a LimitRange or a quota forbids (403); otherwise count it in the quota's status."""

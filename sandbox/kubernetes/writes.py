@@ -182,7 +182,13 @@ class Writes:
         if present is not None:
             deleting = "deletionTimestamp" in present["metadata"]
             raise status.already_exists(kind, target.name, deleting=deleting)
-        self.admission.charged(kind, obj, None, dry_run=call.dry_run)
+        headers = {**self.admission.warnings(kind, obj), **headers}
+        try:
+            self.admission.charged(kind, obj, None, dry_run=call.dry_run)
+        except Refusal as refusal:
+            # What was warned of before the quota was asked is said all the same.
+            refusal.headers |= headers
+            raise
         obj = ownership.with_claims(obj, claims)
         entry = Entry(obj) if call.dry_run else self.store.put(kind, obj)
         return object_answer(kind, entry, 201, headers)

@@ -110,6 +110,26 @@ def test_a_pod_that_would_evict_others_is_refused_whoever_made_its_class(
     assert "would push other teams' pods from their nodes" in said["message"]
 
 
+@pytest.mark.parametrize(
+    ("unsafe", "words"),
+    [
+        ({"hostNetwork": True}, "host namespaces (hostNetwork=true)"),
+        ({"volumes": [{"name": "node", "hostPath": {"path": "/"}}]}, 'hostPath volumes (volume "node")'),
+    ],
+)
+def test_a_pod_that_reaches_its_node_is_refused(
+    member: Raw, space: str, unsafe: dict[str, Any], words: str
+) -> None:
+    container = {"name": "c", "image": "registry.k8s.io/pause:3.10"}
+    status, said = member.send(
+        "POST",
+        f"/api/v1/namespaces/{space}/pods",
+        thing("unsafe", spec={"containers": [container], **unsafe}),
+    )
+    assert status == 403, said
+    assert said["message"].endswith(f'is forbidden: violates PodSecurity "baseline:latest": {words}')
+
+
 def test_the_team_is_bound_to_the_role_that_is_shipped(admin: Cluster, space: str) -> None:
     found = admin.get((f"{RBAC}/v1", "RoleBinding"), "team-users", space) or {}
     assert found["roleRef"]["name"] == TEAM_ROLE

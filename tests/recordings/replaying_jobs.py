@@ -52,6 +52,9 @@ class JobPlayer(Player):
         got = answer.json() if answer.text[:1] in "{[" else answer.text
         self._learn_names(want["body"], got)
         lines = difference(_bare(want["body"]), _bare(got))
+        warned = want["headers"].get("warning")
+        if warned != answer.headers.get("warning"):
+            lines.append(f"warning {answer.headers.get('warning')}, wanted {warned}")
         return (
             lines
             if answer.status == want["status"]

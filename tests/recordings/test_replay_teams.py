@@ -36,7 +36,6 @@ Hook = Callable[[JobPlayer], None]
 NOT_ALIKE: Mapping[str, Mapping[int, str]] = {
     "22-member-jobs": {
         4: "logs of pods are not served",
-        7: "Pod Security is not enforced: the portal sets its labels and writes no pods",
         8: "Kueue's gate for pods that belong to no Job is not put on: Jobs are the only workload",
     },
     "24-priority-across-teams": {
