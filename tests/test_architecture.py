@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from fnmatch import fnmatch
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -136,3 +137,38 @@ def test_no_migration_takes_its_lists_from_the_running_code() -> None:
         path.relative_to(ROOT) for path in ROOT.glob("*/migrations/*.py") if lists.search(path.read_text())
     ]
     assert found == []
+
+
+def test_whatever_the_product_imports_is_a_dependency_of_its_own() -> None:
+    """A package that only comes along with another one goes when that one changes its mind."""
+    lines = (ROOT / "requirements" / "base.in").read_text().split()
+    # An extra is named for, too: psycopg[pool] brings psycopg-pool.
+    declared = {
+        canonical("-".join(filter(None, (name, extra))))
+        for line in lines
+        for name, _, extras in [line.partition("==")[0].rstrip("]").partition("[")]
+        for extra in ["", *extras.split(",")]
+    }
+    of_module = metadata.packages_distributions()
+    imported = {
+        name
+        for package in PACKAGES
+        if package != "sandbox"
+        for path in (ROOT / package).rglob("*.py")
+        for name in imported_by(ast.parse(path.read_text()))
+    }
+    outside = imported - set(PACKAGES) - set(sys.stdlib_module_names)
+    assert len(outside) > 15
+    assert [name for name in sorted(outside) if not {canonical(d) for d in of_module[name]} & declared] == []
+
+
+def imported_by(tree: ast.AST) -> set[str]:
+    """The top-level packages that a module imports."""
+    names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
+    return {name.partition(".")[0] for name in names}
+
+
+def canonical(name: str) -> str:
+    """A distribution's name as PEP 503 compares it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
