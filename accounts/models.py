@@ -91,6 +91,11 @@ class User(AbstractBaseUser):
         """The teams this person is a member of, by name, read once per object."""
         return tuple(Team.objects.of_member(self))
 
+    @property
+    def may_onboard(self) -> bool:
+        """Whether it is offered: who sees every team in order to look at them has none to bring on board."""
+        return self.may(Permission.ONBOARD_ANY_GROUP) or not self.may(Permission.SEE_ALL_TEAMS)
+
     @cached_property
     def directory_silent_since(self) -> datetime | None:
         """Since when the directory has not answered, None while it does; read with the person by the session."""

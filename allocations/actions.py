@@ -220,6 +220,11 @@ def hand_over(
     return HandedOver(going, allocation.charged_from)
 
 
+def may_give_back(by: User, allocation: Allocation) -> bool:
+    """Whether these GPUs are this person's to give back."""
+    return allocation.team_id in by.team_ids or by.may(Permission.GIVE_BACK_FOR_TEAMS)
+
+
 @transaction.atomic
 def give_back(allocation_id: int, *, gpus: int | None, by: User, now: datetime) -> Allocation | None:
     """Give back some or all of the GPUs early; returns the allocation of the rest, None when nothing is left.
@@ -228,7 +233,7 @@ def give_back(allocation_id: int, *, gpus: int | None, by: User, now: datetime) 
     lead.
     """
     allocation = _locked(allocation_id)
-    if allocation.team_id not in by.team_ids and not by.may(Permission.GIVE_BACK_FOR_TEAMS):
+    if not may_give_back(by, allocation):
         raise NoRight("Members of the team and platform leads give GPUs back.", code="not_of_the_team")
     if allocation.flavor is None:
         raise Conflict(

@@ -15,6 +15,7 @@ from accounts.roles import Permission
 from accounts.visitors import add_refusal, visitor, with_refusal
 from approvals import deciding, decisions, listing, request_page
 from approvals.asked import asked_for
+from approvals.empty_seats import empty_seats
 from approvals.forms import DecisionForm, QueueFilter
 from approvals.models import Request
 from approvals.policy_page import context as policy_context
@@ -67,6 +68,7 @@ def policy(request: HttpRequest) -> HttpResponse:
     """The policy in force in plain words with its numbers."""
     viewer, context = visitor(request), policy_context(timezone.now())
     context["may_see_drafts"] = viewer.may(Permission.SEE_POLICY_DRAFTS)
+    context["empty_seats"] = empty_seats() if viewer.may(Permission.MANAGE_POLICY) else []
     return render(request, "approvals/policy.html", context)
 
 

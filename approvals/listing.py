@@ -12,6 +12,7 @@ from django.utils import timezone
 from accounts.models import Team, User
 from accounts.visitors import visitor
 from allocations.words import ago, moment, usd
+from approvals import prices
 from approvals.forms import QueueFilter, RequestFilter
 from approvals.models import Request, RequestQuerySet, Step, Task
 from approvals.presenting import state_of, state_word
@@ -27,7 +28,7 @@ COLUMNS = [
     "Request", "Team", "State", "Until", {"label": "In all", "kind": "number"}, {"label": "Asked", "kind": "end"},
 ]  # fmt: skip
 QUEUE_COLUMNS = [
-    "Request", "Team", "Kind of GPU", "Until", {"label": "As asked", "kind": "number"},
+    "Request", "Team", "Kind of GPU", "Until", {"label": "In all", "kind": "number"},
     {"label": "Waits", "kind": "end"},
 ]  # fmt: skip
 
@@ -126,10 +127,16 @@ def row(request: Request, *, now: datetime) -> Part:
             {"text": request.team.name, "sub": request.requester.name},
             {"tone": state.tone, "word": state_word(request, state), "sub": waits_for(request)},
             moment(getattr(request, "held_until", None) or request.until, now),
-            {"text": usd(request.usd)},
+            {"text": usd(request.usd), "sub": _price_of_now(request, now=now)},
             {"text": ago(request.created_at, now)},
         ]
     }
+
+
+def _price_of_now(request: Request, *, now: datetime) -> str:
+    """The price of now, where it is not the one as asked; the same on every page."""
+    found = prices.usd_now(request, now=now)
+    return f"as asked; {usd(found)} now" if found is not None and usd(found) != usd(request.usd) else ""
 
 
 def queue_row(request: Request, *, now: datetime) -> Part:
@@ -147,7 +154,7 @@ def queue_row(request: Request, *, now: datetime) -> Part:
                 "sub": flavor.free_words if (flavor := request.flavor) else "",
             },
             moment(request.until, now),
-            {"text": usd(request.usd)},
+            {"text": usd(request.usd), "sub": _price_of_now(request, now=now)},
             {"text": ago(request.created_at, now).removesuffix(" ago"), "sub": waits_for(request)},
         ]
     }

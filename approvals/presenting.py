@@ -20,6 +20,7 @@ from approvals.catalogue import in_sentence
 from approvals.document import MANAGERS, seat_words
 from approvals.models import Request, Step, Task
 from approvals.policy import Outcome
+from approvals.prices import price_words
 from approvals.remedies import Remedy
 from approvals.routing import took
 from approvals.seats import pace_seat
@@ -72,7 +73,8 @@ def asks(request: Request, *, now: datetime) -> str:
     """What a waiting request asks for in one sentence, the same on its page and in what people are told."""
     where = f" in {request.place}" if request.place else ""
     until = moment(request.until, now)
-    return f"{request.team.name} asks for {in_sentence(request.name())}{where} until {until}, for {usd(request.usd)}."
+    price = price_words(request, now=now).removesuffix(" in all")
+    return f"{request.team.name} asks for {in_sentence(request.name())}{where} until {until}, for {price}."
 
 
 def lapse_words(request: Request) -> str:

@@ -146,7 +146,8 @@ def _page(request: HttpRequest, held: Allocation, form: RenewForm, *, status: in
         # Its link begins another request.
         context["answer"]["verdict"]["hint"] = {"text": hint["text"]}
     context |= {
-        "form": form, "held": held, "asked": form.request, "name": form.request.name(), "token": new_key(),
+        "form": form, "held": held, "asked": form.request, "may_renew": held.team_id in visitor(request).team_ids,
+        "name": form.request.name(), "token": new_key(),
         "steps": [
             {"phase": "future", "title": step.words, "at": step.at}
             for step in held.next_steps(now) if step.what != "reminder"

@@ -24,7 +24,7 @@ from accounts.roles import Permission
 from allocations import money
 from allocations.models import Allocation
 from allocations.words import ahead, gpus, moment, usd
-from approvals import ending, renewing, route_words, talk, task_page, timeline
+from approvals import ending, prices, renewing, route_words, talk, task_page, timeline
 from approvals.catalogue import in_sentence
 from approvals.decisions import may_decide
 from approvals.listing import steps_of, with_all
@@ -230,6 +230,15 @@ def waiting_line(
     }
 
 
+def _cost_now(request: Request, *, now: datetime) -> Part:
+    """The price of now, with the one that was asked at."""
+    found = prices.usd_now(request, now=now) or Decimal(0)
+    price = request.flavor.price_per_gpu_hour if request.flavor else Decimal(0)
+    per_day = money.per_day(gpus=request.gpus, price=price)
+    note = f"if granted now, {usd(per_day)} a day; {prices.as_asked(request, now=now)}"
+    return _figure("Cost", usd(found), "", note)
+
+
 def figures(
     request: Request, state: State, allocations: Sequence[Allocation], *, now: datetime
 ) -> list[Part]:
@@ -241,6 +250,8 @@ def figures(
     hours = money.hours_between(request.created_at, request.until)
     per_day = held.usd_per_day if held else (request.usd / hours * 24 if hours else Decimal(0))
     cost = _figure("Cost", usd(request.usd), "", f"if granted as asked, {usd(per_day)} a day")
+    if prices.differs(request, now=now):
+        cost = _cost_now(request, now=now)
     if allocations:
         cost = _cost(held, allocations, now=now)
     if flavor is None:

@@ -12,6 +12,7 @@ from accounts.freshness import notice_since
 from accounts.models import User
 from accounts.roles import Permission
 from approvals import deciders
+from approvals.empty_seats import vacant
 from approvals.models import Request, Task
 from provisioning.models import Drift
 
@@ -55,6 +56,7 @@ def frame(request: HttpRequest) -> dict[str, Any]:
             "person": {
                 "id": str(user.pk),
                 "name": user.name, "role_words": user.role_words, "initials": user.initials, "decides": deciding,
+                "may_ask": bool(user.teams),
             },
             "directory_notice": notice_since(user.directory_silent_since, timezone.now()) if deciding else "",
             "rail": rail(user, request.path, decides=deciding, waiting=getattr(request, "awaiting", None)),
@@ -96,15 +98,24 @@ def rail(user: User, path: str, *, decides: bool, waiting: int | None = None) ->
 
 
 def _counts(user: User, waiting: int | None) -> dict[Place, int]:
-    """How many requests and tasks wait, in one query; the requests are not counted when their number is given."""
+    """How much waits for this person, in one query; the requests are not counted when their number is given."""
     counted: dict[Place, QuerySet[Any]] = {TASKS: Task.objects.unfinished()}
     if user.may(Permission.MANAGE_CLUSTERS):
         counted[CLUSTERS] = Drift.objects.waiting_for_lead()
+    if user.may(Permission.MANAGE_POLICY):
+        counted[POLICY] = vacant()
     if waiting is None:
         counted[APPROVALS] = Request.objects.awaiting(user, timezone.now())
+    # A seat counts once, however many requests wait for it.
+    what = {POLICY: Count("seat", distinct=True)}
     numbers = [
-        Subquery(rows.order_by().values(one=Value(1)).annotate(number=Count("pk")).values("number"))
-        for rows in counted.values()
+        Subquery(
+            rows.order_by()
+            .values(one=Value(1))
+            .annotate(number=what.get(place, Count("pk")))
+            .values("number")
+        )
+        for place, rows in counted.items()
     ]
     found = User.objects.filter(pk=user.pk).values_list(*numbers).get()
     return {APPROVALS: waiting or 0} | {

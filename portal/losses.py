@@ -3,7 +3,7 @@
 import sys
 from dataclasses import dataclass
 
-from django.db import InterfaceError, OperationalError
+from django.db import Error, InterfaceError, OperationalError
 
 FAILURES = (OperationalError, InterfaceError)
 DISK_FULL = "53100"
@@ -49,3 +49,13 @@ def at_hand() -> Loss | None:
     """The loss that is being handled right now; None when something else failed."""
     error = sys.exc_info()[1]
     return meaning(error) if isinstance(error, FAILURES) else None
+
+
+def is_of_the_database() -> bool:
+    """Whether what is being handled right now, or what it came from, is any error of the database."""
+    error = sys.exc_info()[1]
+    while error is not None:
+        if isinstance(error, Error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

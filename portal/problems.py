@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import structlog
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -20,6 +21,7 @@ from portal import kept_forms, losses
 from portal.filtering import BadQuery
 from portal.parsing import BodyTooLarge
 
+logger = structlog.get_logger(__name__)
 MEDIA_TYPE = "application/problem+json"
 TITLES = {
     400: "The call cannot be understood",
@@ -170,11 +172,26 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     return render(request, "errors/problem.html", context, status=403)
 
 
+def unreadable_page(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """The page for what could not be read, inside the frame for who is signed in; Django's own knows nobody."""
+    return render(request, "errors/400.html", status=400)
+
+
 def failed_page(request: HttpRequest) -> HttpResponse:
-    """The page for what nobody expected, and for a database that did not do what it was asked: that one is 503."""
+    """The page for what nobody expected, and for a database that did not do what it was asked: that one is 503.
+
+    It stands inside the frame, which asks the database, unless that is what failed or the frame fails as well.
+    """
     loss = losses.at_hand()
     if loss is None:
-        return server_error(request)
+        # A program reads no frame.
+        if losses.is_of_the_database() or request.path.startswith("/api/"):
+            return server_error(request)
+        try:
+            return render(request, "errors/500.html", status=500)
+        except Exception:
+            logger.exception("the frame of an error page failed")
+            return server_error(request)
     context = {"detail": loss.detail, "request_id": getattr(request, "request_id", "")}
     # Without the request: its frame asks the database.
     page = loader.render_to_string("errors/503.html", context)

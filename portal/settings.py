@@ -63,6 +63,7 @@ MIDDLEWARE = [
     "portal.middleware.SignInRequiredMiddleware",
     "portal.middleware.RefusalMiddleware",
     "portal.throttling.PageRateMiddleware",
+    "portal.wrong_method.WrongMethodMiddleware",
 ]
 
 ROOT_URLCONF = "portal.urls"

@@ -4,6 +4,7 @@ from django.urls import include, path
 
 from portal import session_views, views
 
+handler400 = "portal.problems.unreadable_page"
 handler500 = "portal.problems.failed_page"
 
 urlpatterns = [

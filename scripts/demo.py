@@ -11,6 +11,7 @@ import yaml
 
 from connectors.kubernetes import Cluster
 from scripts.demo_processes import ROOT, Demo, DemoFailed, is_free
+from scripts.progress import Say, follow, print_line, silent
 
 PEOPLE = (
     ("Ada Okafor", "data scientist: brings teams on board, asks for GPUs"),
@@ -39,7 +40,7 @@ def main() -> int:
     demo = Demo(options.data.resolve(), options.port)
     try:
         started = time.monotonic()
-        start(demo, by_git=options.git)
+        start(demo, by_git=options.git, say=print_line)
         announce(demo, time.monotonic() - started)
         if options.git:
             print(
@@ -57,16 +58,29 @@ def main() -> int:
     return 0
 
 
-def start(demo: Demo, *, by_git: bool = False) -> None:
-    """Bring a demo up: sandbox, its clusters made ready, database, sample teams, then worker and web at once."""
-    demo.start_sandbox()
+def start(demo: Demo, *, by_git: bool = False, say: Say = silent) -> None:
+    """Bring a demo up: sandbox, its clusters made ready, database, sample teams, then worker and web at once.
+
+    `say` is told which step of how many begins, and while a step takes long, that it goes on.
+    """
+    seed = ["seed_demo", *(["--git", str(demo.repository())] if by_git else [])]
+    follow(
+        [
+            ("the sandbox: clusters, directory, mailbox", demo.start_sandbox),
+            ("the clusters get the product's roles and policies", lambda: prepare_clusters(demo)),
+            ("the database", lambda: demo.manage("migrate", "-v", "0")),
+            ("sample people, teams, prices", lambda: demo.manage(*seed)),
+            ("the worker and the web server", demo.start_worker_and_web),
+            ("both answer", demo.wait_ready),
+        ],
+        say=say,
+    )
+
+
+def prepare_clusters(demo: Demo) -> None:
+    """Make each cluster of the sandbox ready."""
     for cluster in demo.sandbox["kubernetes"].values():
         prepare_cluster(cluster["admin_kubeconfig"])
-    demo.manage("migrate", "-v", "0")
-    demo.manage("seed_demo", *(["--git", str(demo.repository())] if by_git else []))
-    demo.start_worker()
-    demo.start_web()
-    demo.wait_ready()
 
 
 def prepare_cluster(admin_kubeconfig: str) -> None:

@@ -4,16 +4,17 @@ People use forms, scripts use the API, and what became true is asked of the clus
 """
 
 import argparse
+import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
 from scripts.demo import start
 from scripts.demo_processes import Demo, DemoFailed, free_port
-from scripts.documents import DOCUMENTS, run
+from scripts.documents import DOCUMENTS, HOW_TOS, run, run_how_to
 from scripts.expecting import StepFailed
 from scripts.main_job import MainJob
 
@@ -42,21 +43,40 @@ def main() -> int:
 
 
 def documents(folder: Path) -> None:
-    """README and tutorial on a demo of their own, where nobody has asked for anything yet."""
+    """README, tutorial and how-tos on a demo of their own, where nobody has asked for anything yet."""
     demo = Demo((folder / "documents").resolve(), free_port())
     try:
         timed("another demo starts", lambda: start(demo))
         reader = MainJob(demo)
         timed("Ada and Priya sign in", reader.sign_in)
+        timed("Elena signs in", partial(reader.sign_in_as, "Elena"))
         timed("they make tokens", reader.make_tokens)
         timed("Climate comes on board", reader.onboard)
         for path in DOCUMENTS:
             timed(f"every command of {path.name}", partial(run, path, url=demo.url, tokens=reader.tokens))
+        how_tos(demo, reader.tokens, folder / "how-tos")
     except (DemoFailed, StepFailed, LookupError):
         print(demo.tails(), flush=True)
         raise
     finally:
         demo.stop()
+
+
+def how_tos(demo: Demo, tokens: Mapping[str, str], folder: Path) -> None:
+    """What operators do, each how-to in a folder of its own."""
+    # What an administrator's kubectl would have written: the kubeconfig of one cluster more.
+    known = Path(demo.sandbox["kubernetes"]["dev-eastus"]["kubeconfig"])
+    shutil.copy(known, known.with_name("research-westus.yaml"))
+    for path in HOW_TOS:
+        step = partial(
+            run_how_to,
+            path,
+            url=demo.url,
+            tokens=tokens,
+            folder=folder / path.stem,
+            env=demo.environment(),
+        )
+        timed(f"how-to {path.name}", step)
 
 
 def timed(words: str, step: Callable[[], str | None]) -> None:

@@ -95,6 +95,11 @@ class Demo:
         command = ["celery", "-A", "portal.celery", "worker", "-B", "-c", "2", *quiet]
         self.start("worker", [sys.executable, "-m", *command], self.environment() | dict(extra or {}))
 
+    def start_worker_and_web(self) -> None:
+        """Start both side by side."""
+        self.start_worker()
+        self.start_web()
+
     def wait_ready(self) -> None:
         """Wait until the web server answers and the worker listens, which start side by side."""
         self.wait("web", lambda: requests.get(f"{self.url}/readyz", timeout=2).ok, seconds=30)

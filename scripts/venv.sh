@@ -23,8 +23,28 @@ if [ ! -x .venv/bin/python ]; then
     echo "venv: creating .venv with $("$python" --version)"
     "$python" -m venv .venv
 fi
-echo "venv: installing requirements/$name.txt (about a minute the first time)"
-.venv/bin/python -m pip install -qq --disable-pip-version-check --no-input --require-hashes -r "requirements/$name.txt"
+total=$(grep -cE '^[A-Za-z0-9]' "requirements/$name.txt")
+echo "venv: installing $total packages of requirements/$name.txt (about a minute the first time)"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+SECONDS=0
+.venv/bin/python -m pip install --progress-bar off --disable-pip-version-check --no-input --require-hashes \
+    -r "requirements/$name.txt" >"$log" 2>&1 &
+pip=$!
+# What a person who waits wants to know, every few seconds, in a terminal and in a log alike.
+while kill -0 "$pip" 2>/dev/null; do
+    sleep 3
+    if grep -q '^Installing collected packages' "$log"; then
+        echo "venv: $total of $total packages are here and are put in place, $SECONDS s"
+    else
+        here=$(grep -cE '^(Collecting|Requirement already satisfied)' "$log" || true)
+        echo "venv: $here of $total packages, $SECONDS s"
+    fi
+done
+if ! wait "$pip"; then
+    tail -n 20 "$log" >&2
+    exit 1
+fi
 # The project's own packages are importable from everywhere, as after an editable installation.
 site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 pwd >"$site/quartermaster.pth"

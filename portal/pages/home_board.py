@@ -11,8 +11,10 @@ from accounts.models import DirectoryBrake, User
 from accounts.roles import Permission
 from allocations.models import Allocation, Brake
 from allocations.words import moment
+from approvals.empty_seats import EmptySeat, empty_seats, vacant
 from approvals.models import Request
 from approvals.presenting import again_link
+from approvals.prices import price_words
 from approvals.states import State
 from approvals.task_page import to_do
 from fleet.models import Cluster
@@ -61,7 +63,10 @@ def to_decide(user: User, *, now: datetime) -> list[Part]:
         {
             "href": reverse("approval", args=[row.pk]),
             "title": f"{row.name()} for {row.team.name}",
-            "by": row.requester.name, "since": row.created_at, "usd": row.usd, "in_all": getattr(row, "in_all", 0),
+            "by": row.requester.name,
+            "since": row.created_at,
+            "price": price_words(row, now=now),
+            "in_all": getattr(row, "in_all", 0),
         }
         for row in rows.order_by("created_at")[:MOST_TO_DECIDE]
     ]  # fmt: skip
@@ -104,7 +109,7 @@ def again(own: Sequence[Request], *, now: datetime) -> list[Part]:
 
 
 def stopped(user: User, *, now: datetime) -> tuple[list[Part], list[Part]]:
-    """What waits for a platform lead because it is large: teams that leave, many ends, a directory that takes much.
+    """What waits for a platform lead alone: teams that leave, many ends, a directory that takes much, empty seats.
 
     One query if nothing does.
     """
@@ -112,7 +117,10 @@ def stopped(user: User, *, now: datetime) -> tuple[list[Part], list[Part]]:
         return [], []
     leaving = Exists(Departure.objects.open().filter(confirmed_at=None))
     stops = Exists(Brake.objects.open()), Exists(DirectoryBrake.objects.open())
-    leaves, ends, directory = User.objects.filter(pk=user.pk).values_list(leaving, *stops).get()
+    seats = Exists(vacant())
+    leaves, ends, directory, is_vacant = (
+        User.objects.filter(pk=user.pk).values_list(leaving, *stops, seats).get()
+    )
     brakes = [
         {
             "what": "The directory takes nothing from anybody",
@@ -127,7 +135,31 @@ def stopped(user: User, *, now: datetime) -> tuple[list[Part], list[Part]]:
          "href": reverse("ends-held-back"), "since": row.clock}
         for row in (Brake.objects.open() if ends else [])
     ]  # fmt: skip
+    if is_vacant:
+        brakes += seats_to_fill()
     return to_confirm(now=now) if leaves else [], brakes
+
+
+def seats_to_fill() -> list[Part]:
+    """Seats in which nobody is known and that requests wait for; for platform leads, who can fill them."""
+    return [
+        {
+            "what": f"Nobody is known as {seat.words}",
+            "why": _waits_for_it(seat),
+            "href": reverse("request", args=[seat.requests[0].pk]),
+            "since": seat.since,
+        }
+        for seat in empty_seats()[:MOST_BROKEN]
+    ]
+
+
+def _waits_for_it(seat: EmptySeat) -> str:
+    first, others = seat.requests[0], len(seat.requests) - 1
+    waits = f"{first.name()} for {first.team.name} (request {first.pk})"
+    if others:
+        waits += f" and {others} other request{'' if others == 1 else 's'}"
+    verb = "wait" if others else "waits"
+    return f"{waits} {verb} for this seat. Give somebody its role or group in Entra ID, or change the policy"
 
 
 def broken(user: User) -> list[Part]:

@@ -83,8 +83,10 @@ def _clusters(q: str) -> Iterator[Item]:
 
 
 def _actions(user: User) -> Iterator[Item]:
-    yield {"label": "Ask for GPUs", "icon": "plus", "href": reverse("request-new"), "key": ""}
-    yield {"label": "Bring a team on board", "icon": "users", "href": reverse("onboard")}
+    if user.teams:
+        yield {"label": "Ask for GPUs", "icon": "plus", "href": reverse("request-new"), "key": ""}
+    if user.may_onboard:
+        yield {"label": "Bring a team on board", "icon": "users", "href": reverse("onboard")}
     if user.may(Permission.MANAGE_CLUSTERS):
         yield {"label": "Add a cluster", "icon": "server", "href": reverse("cluster-new")}
     yield {"label": "Create a token", "icon": "key-round", "href": reverse("tokens")}

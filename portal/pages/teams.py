@@ -10,7 +10,6 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from accounts.models import Team
-from accounts.roles import Permission
 from accounts.visitors import visitor
 from allocations.models import Allocation
 from portal.pages import team_board
@@ -34,12 +33,10 @@ def teams(request: HttpRequest) -> HttpResponse:
         Allocation.objects.live().of_gpus().filter(team__in=[team.pk for team in shown])
         .values_list("team").annotate(gpus=Sum("gpus"))
     )  # fmt: skip
-    # Who sees every team in order to look at them has nothing to bring on board.
-    may_onboard = user.may(Permission.ONBOARD_ANY_GROUP) or not user.may(Permission.SEE_ALL_TEAMS)
     context = {
         "rows": [_line(team, held.get(team.pk, 0)) for team in shown], "q": q, "columns": COLUMNS,
-        "may_onboard": may_onboard,
-        "first": {"label": "Bring a team on board", "href": reverse("onboard")} if may_onboard else None,
+        "may_onboard": user.may_onboard,
+        "first": {"label": "Bring a team on board", "href": reverse("onboard")} if user.may_onboard else None,
     }  # fmt: skip
     return render(request, "portal/teams.html", context)
 

@@ -4,12 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import template
-from django.forms import BaseForm, BoundField
+from django.forms import BaseForm, BoundField, Textarea, TextInput
 from django.utils.safestring import SafeString
 
 register = template.Library()
 Part = Mapping[str, Any]
 Context = dict[str, Any]
+# What is typed into these may be written in either direction.
+TEXTS = (TextInput, Textarea)
 
 
 @register.inclusion_tag("parts/button.html")
@@ -42,6 +44,8 @@ def field(bound: BoundField, suffix: str = "", optional: bool | None = None, hel
     said += [f"{bound.auto_id}-error"] if bound.errors else []
     own = bound.field.widget.attrs.get("class", "")
     attrs: dict[str, Any] = {} if kind in ("check", "radios") else {"class": f"input {own}".strip()}
+    if isinstance(bound.field.widget, TEXTS):
+        attrs["dir"] = "auto"
     if said:
         attrs["aria-describedby"] = " ".join(said)
     if bound.errors:
@@ -93,6 +97,8 @@ def filter_bar(form: BaseForm, placeholder: str = "Search", clear: str = "") -> 
 def as_input(bound: BoundField, placeholder: str = "") -> SafeString:
     """The control of a field with the input class, for layouts the `field` tag does not know."""
     attrs: dict[str, Any] = {"class": "input"}
+    if isinstance(bound.field.widget, TEXTS):
+        attrs["dir"] = "auto"
     if placeholder:
         attrs |= {"placeholder": placeholder, "data-key": "/", "data-key-label": placeholder}
     return bound.as_widget(attrs=attrs)

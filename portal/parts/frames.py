@@ -18,7 +18,7 @@ Part = Mapping[str, Any]
 def panel(content: str, title: str, note: object = "", plain: bool = False, id: str = "") -> SafeString:
     """A titled section; `plain` has no border."""
     anchor = id or slugify(title)
-    head = format_html('<h2 id="{}-title">{}</h2>', anchor, title)
+    head = format_html('<h2 id="{}-title" dir="auto">{}</h2>', anchor, title)
     tail = format_html('<p class="panel__note">{}</p>', note) if note else ""
     kind = "panel panel--plain" if plain else "panel"
     return format_html(

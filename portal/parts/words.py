@@ -1,5 +1,6 @@
 """Icons, states, moments, money, people: the small words inside a line."""
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
@@ -8,7 +9,7 @@ from typing import Any
 from django import template
 from django.templatetags.static import static
 from django.utils import timezone
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from portal.parts import formats
@@ -16,6 +17,10 @@ from portal.parts import formats
 register = template.Library()
 Part = Mapping[str, Any]
 Context = dict[str, Any]
+
+# Hebrew, Arabic and their neighbours, with the spaces and signs between their words.
+_LETTER = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]"
+FROM_RIGHT_TO_LEFT = re.compile(f"({_LETTER}(?:[\\w ’'.-]*{_LETTER})?[0-9]*)")
 
 STATE_ICONS = {
     "waiting": "hourglass",
@@ -101,6 +106,20 @@ def money(
 def number(value: float | Decimal | None) -> str:
     """1234 → "1,234"; None is an en dash."""
     return "–" if value is None else formats.number(value)
+
+
+@register.filter
+def isolate(text: object) -> SafeString:
+    """A sentence of the portal with the names in it that are written from right to left: each keeps to itself.
+
+    Without that, such a name takes the signs beside it along, or, at the beginning, turns the whole sentence round.
+    """
+    if isinstance(text, SafeString):
+        return text
+    pieces = FROM_RIGHT_TO_LEFT.split(str(text))
+    # A pattern that is caught stands at every second place.
+    marked = (format_html("<bdi>{}</bdi>", piece) if at % 2 else piece for at, piece in enumerate(pieces))
+    return format_html_join("", "{}", ((piece,) for piece in marked))
 
 
 @register.inclusion_tag("parts/person.html")

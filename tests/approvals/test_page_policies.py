@@ -52,8 +52,8 @@ def test_the_history_says_who_wrote_and_who_activated_each_and_what_it_changed(s
         assert words in listed
         assert words in shown
     assert "Was in force" in listed
-    assert "<del>2 GPUs</del>" in shown
-    assert "<ins>4 GPUs</ins>" in shown
+    assert '<del dir="auto">2 GPUs</del>' in shown
+    assert '<ins dir="auto">4 GPUs</ins>' in shown
     assert "It was the first." in text_of(browser.get("/policy/versions/1/"))
     assert browser.get("/policy/versions/3/").status_code == 404
 

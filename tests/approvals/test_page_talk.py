@@ -158,7 +158,7 @@ def test_a_comment_needs_words_and_somebody_who_sees_the_request(page: Client, s
     assert page.post(path, {"reason": " "}).status_code == 422
     assert page.post(path, {"reason": "x" * 2001}).status_code == 422
     assert browser(scene.mallory).post(path, {"reason": "Me too."}).status_code == 404
-    assert page.get(path).status_code == 405
+    assert page.get(path)["Location"] == f"/requests/{request.pk}/"
     assert not Comment.objects.exists()
 
 

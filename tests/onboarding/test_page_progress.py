@@ -125,4 +125,5 @@ def test_an_auditor_sees_it_and_changes_nothing(client: Client, onboarding: Onbo
 
 
 def test_a_link_makes_nobody_look_again(client: Client, ada: User, onboarding: Onboarding) -> None:
-    assert client.get(f"/tenancies/{onboarding.tenancy.pk}/look-again").status_code == 405
+    answer = client.get(f"/tenancies/{onboarding.tenancy.pk}/look-again")
+    assert answer["Location"] == f"/teams/{onboarding.team.slug}/onboarding"

@@ -62,8 +62,8 @@ def test_a_page_says_what_changed_who_did_it_and_where_it_leads(auditor: Client)
     )
     page = text(auditor, f"/audit/{event.seq}/")
     assert "Team changed" in page
-    assert "<del>CC-1</del>" in page
-    assert "<ins>CC-2</ins>" in page
+    assert '<del dir="auto">CC-1</del>' in page
+    assert '<ins dir="auto">CC-2</ins>' in page
     assert 'href="/teams/vision/"' in page
     assert event.actor_id in page
     assert event.hash in page

@@ -37,7 +37,7 @@ def test_it_finds_requests_teams_and_clusters_a_person_may_see(client: Client) -
 
 
 def test_it_knows_pages_and_actions_by_the_beginnings_of_words(client: Client) -> None:
-    client.force_login(factories.person("Ada"))
+    client.force_login(factories.person("Ada", teams=[factories.team("Vision")]))
     assert "/requests/new" in found(client, "ask")
     assert "/teams/new" in found(client, "team boa")
     assert "Add a cluster" not in found(client, "add")
@@ -57,3 +57,9 @@ def test_without_script_it_is_a_page(client: Client) -> None:
 def test_numbers_too_large_for_any_request_find_nothing(client: Client) -> None:
     client.force_login(factories.person("Ada"))
     assert "Nothing is called" in found(client, "9" * 40)
+
+
+def test_it_offers_no_action_to_who_may_not_take_it(client: Client) -> None:
+    client.force_login(factories.person("Sam", Role.AUDITOR))
+    assert "/requests/new" not in found(client, "ask")
+    assert "/teams/new" not in found(client, "team boa")

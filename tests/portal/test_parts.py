@@ -263,7 +263,7 @@ def test_the_phone_bar_holds_four_and_the_rest_is_under_more() -> None:
 def test_an_error_page_needs_no_context(code: int) -> None:
     html = engines["django"].get_template(f"{code}.html").render({})
 
-    assert "<h1>" in html
+    assert '<h1 dir="auto">' in html
     assert "hanged" in html or "saved" in html or code == 404
 
 
@@ -313,3 +313,10 @@ def test_vendored_files_are_the_ones_in_the_manifest() -> None:
     entries = json.loads((ROOT / "static/vendor/manifest.json").read_text())
     for entry in entries:
         assert hashlib.sha256((ROOT / "static" / entry["file"]).read_bytes()).hexdigest() == entry["sha256"]
+
+
+def test_names_in_a_sentence_keep_to_themselves_and_nothing_becomes_markup() -> None:
+    shown = engines["django"].from_string("{{ text|isolate }}")
+    said = shown.render({"text": "דנה כהן asks for 4 × A100 <b>&"})
+    assert said == "<bdi>דנה כהן</bdi> asks for 4 × A100 &lt;b&gt;&amp;"
+    assert shown.render({"text": "Ada asks."}) == "Ada asks."

@@ -84,8 +84,8 @@ def test_one_click_repairs(priya: Client, here: World) -> None:
 
 def test_the_page_of_one_shows_the_difference_and_what_can_be_done(priya: Client, here: World) -> None:
     page = priya.get(f"/drift/{drift(here.own.tenancy).pk}/").content.decode()
-    assert "<del>4</del>" in page
-    assert "<ins>64</ins>" in page
+    assert '<del dir="auto">4</del>' in page
+    assert '<ins dir="auto">64</ins>' in page
     assert "is never taken over" in page
     assert "/adopt" not in page
     pods = drift(here.own.tenancy, name="other", fields=[PODS])

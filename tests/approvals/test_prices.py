@@ -1,0 +1,79 @@
+"""One price of a request that waits, on every page: or each with its day."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from accounts.models import User
+from allocations.words import day, usd
+from approvals import prices
+from approvals.models import Request
+from approvals.presenting import asks
+from fleet.models import Flavor
+from tests.scene import Scene
+from tests.scene import scene as make
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return make()
+
+
+def shown(client: Client, by: User, path: str) -> str:
+    client.force_login(by)
+    answer = client.get(path)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def dearer(request: Request) -> Request:
+    """The same request after the price of its GPUs was doubled."""
+    assert request.flavor is not None
+    price = request.flavor.price_per_gpu_hour * 2
+    Flavor.objects.filter(pk=request.flavor.pk).update(price_per_gpu_hour=price)
+    return Request.objects.select_related("team", "requester", "flavor__cluster").get(pk=request.pk)
+
+
+def test_every_page_says_the_price_as_asked_and_the_one_of_now(client: Client, scene: Scene) -> None:
+    waits = dearer(scene.ask(4))
+    now = timezone.now()
+    found = prices.usd_now(waits, now=now)
+    assert found is not None
+    asked, of_now = usd(waits.usd), usd(found)
+    assert asked != of_now
+    as_asked = f"{asked} as asked on {day(waits.created_at, now)}"
+    assert f"{as_asked}; {of_now} now" in shown(client, scene.priya, "/")
+    page = shown(client, scene.ada, f"/requests/{waits.pk}/")
+    assert f"for {as_asked}; {of_now} now." in page
+    assert f">{of_now}<" in page
+    for path in ("/approvals/", "/requests/"):
+        listed = shown(client, scene.priya, path)
+        assert asked in listed
+        assert f"as asked; {of_now} now" in listed
+    assert of_now in shown(client, scene.priya, f"/approvals/{waits.pk}/")
+    assert f"{as_asked}; {of_now} now" in asks(waits, now=now)
+
+
+def test_a_price_that_is_still_the_same_stands_alone(scene: Scene) -> None:
+    waits = scene.ask(4)
+    assert prices.price_words(waits, now=waits.created_at) == f"{usd(waits.usd)} in all"
+    assert f", for {usd(waits.usd)}." in asks(waits, now=waits.created_at)
+
+
+def test_waiting_makes_it_cheaper_because_the_end_stays(scene: Scene) -> None:
+    waits = scene.ask(4)
+    later = waits.created_at + (waits.until - waits.created_at) / 2
+    half = prices.usd_now(waits, now=later)
+    assert half is not None
+    assert abs(half * 2 - waits.usd) < 1
+    assert prices.usd_now(waits, now=waits.until + timedelta(hours=1)) == 0
+
+
+def test_what_does_not_wait_any_more_has_the_price_that_was_agreed(scene: Scene) -> None:
+    granted = dearer(scene.ask(1))
+    assert granted.state != "waiting"
+    assert prices.usd_now(granted, now=granted.created_at) is None
