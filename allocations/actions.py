@@ -225,6 +225,20 @@ def may_give_back(by: User, allocation: Allocation) -> bool:
     return allocation.team_id in by.team_ids or by.may(Permission.GIVE_BACK_FOR_TEAMS)
 
 
+def _not_held(allocation: Allocation, amount: int, held: int) -> str:
+    """Why so many cannot be given back; of what goes on under another number, under which one."""
+    if held:
+        return f"{amount} cannot be given back: {held} are held."
+    said = f"Nothing is held under allocation {allocation.pk} any more"
+    if allocation.ended_at is None:
+        return f"{said}: it has reached its end."
+    same = Allocation.objects.filter(
+        tenancy=allocation.tenancy_id, flavor=allocation.flavor_id, ended_at=None
+    )
+    following = same.filter(starts_at__gte=allocation.ended_at).order_by("starts_at", "pk").first()
+    return f"{said}: allocation {following.pk} holds {following.gpus} now." if following else f"{said}."
+
+
 @transaction.atomic
 def give_back(allocation_id: int, *, gpus: int | None, by: User, now: datetime) -> Allocation | None:
     """Give back some or all of the GPUs early; returns the allocation of the rest, None when nothing is left.
@@ -244,7 +258,7 @@ def give_back(allocation_id: int, *, gpus: int | None, by: User, now: datetime) 
     # What has reached its date is not held any more, though the task that ends it may still be on its way.
     held = allocation.gpus if allocation.ended_at is None and allocation.kept_until > now else 0
     if not 1 <= amount <= held:
-        raise Conflict(f"{amount} cannot be given back: {held} are held.", code="not_held", field="gpus")
+        raise Conflict(_not_held(allocation, amount, held), code="not_held", field="gpus")
     whole = amount == allocation.gpus
     _end(allocation, Allocation.End.RETURNED if whole else Allocation.End.REPLACED, by=by.name, now=now)
     rest = None if whole else _rest_of(allocation, gpus=allocation.gpus - amount, now=now)

@@ -63,7 +63,8 @@ class Offering:
         """How soon it is undone, as pages say it."""
         if self.reversible_minutes is None:
             return "Cannot be undone: it is paid until its end."
-        return f"Undone in {self.reversible_minutes} min."
+        minutes = self.reversible_minutes
+        return f"Can be undone within {minutes} minute{'' if minutes == 1 else 's'}."
 
 
 # Azure's list prices of November 2026 in USD per hour; platform leads set their own on the catalogue page.

@@ -64,7 +64,9 @@ def _decided(decision: Decision) -> Part:
     verdict = Decision.Verdict(decision.verdict)
     title = "Asked back" if verdict is Decision.Verdict.ASK else str(verdict.label).capitalize()
     if verdict is Decision.Verdict.APPROVE and decision.step is not None:
-        title = f"Approved {decision.count} of {decision.request.count} as {decision.step.words}"
+        fewer = decision.count != decision.request.count
+        amount = f" {decision.count} of {decision.request.count}" if fewer else ""
+        title = f"Approved{amount} as {decision.step.words}"
     tones = {Decision.Verdict.APPROVE: "good", Decision.Verdict.REJECT: "bad"}
     who = decision.by_words
     void = verdict in Decision.VOTES and decision.content_version < decision.request.content_version

@@ -275,3 +275,12 @@ def test_a_renewal_changed_while_it_waits_stays_one(scene: Scene) -> None:
     wanted = renewal(first, until=LATER + timedelta(days=2))
     edited = edit(second.pk, wanted, by=scene.ada, expected_version=second.version, now=LATER)
     assert (edited.state, edited.renews_id, scene.allocated()) == (State.APPROVED, first.pk, 1)
+
+
+def test_who_gives_back_what_was_renewed_is_told_which_allocation_holds_them_now(scene: Scene) -> None:
+    asked = scene.ask(2)
+    before = Allocation.objects.get(ended_at=None)
+    renew(scene, asked)
+    now_held = Allocation.objects.get(ended_at=None)
+    with pytest.raises(Conflict, match=f"allocation {now_held.pk} holds 2 now"):
+        allocations.give_back(before.pk, gpus=1, by=scene.ada, now=LATER)
