@@ -1,5 +1,6 @@
 """Keeping rights what the directory says between sign-ins: groups and app roles followed, leavers' access ended."""
 
+import logging
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -22,6 +23,8 @@ from audit.events import Kind
 from audit.log import record
 from connectors.errors import PermanentError
 from connectors.graph import Absence, Graph
+
+logger = logging.getLogger(__name__)
 
 # How often the clock asks for a round, and for how long an answer is good before it is asked for again.
 EVERY = timedelta(seconds=30)
@@ -101,15 +104,20 @@ def take(answer: Answer, *, now: datetime, released: bool = False) -> None:
 def follow_managers(user: User, *, graph: Graph, now: datetime) -> None:
     """Keep who is above a person, nearest first, without blocked accounts; raises ConnectorError.
 
-    Where reading managers was not granted, there are none.
+    Where reading managers was not granted, there are none. That the person is not found says nothing of who is above
+    them: what was known stays, and it is asked again at the next look.
     """
     try:
-        chain = [person for person in graph.manager_chain(str(user.oid)) if person.enabled]
+        chain = graph.manager_chain(str(user.oid))
     except PermanentError as error:
         if error.code != "forbidden":
             raise
         chain = []
-    above = [person for person in chain if object_ids([person.oid]) and person.oid != str(user.oid)]
+    if chain is None:
+        logger.warning("the chain of managers is not found", extra={"person": str(user.oid)})
+        return
+    known = [person for person in chain if person.enabled and object_ids([person.oid])]
+    above = [person for person in known if person.oid != str(user.oid)]
     User.objects.filter(pk=user.pk).update(
         managers=object_ids_in_order(person.oid for person in above),
         manager_names={person.oid.lower(): {"name": person.name, "email": person.email} for person in above},

@@ -198,14 +198,16 @@ class Graph:
         answer = self._call("GET", f"/users/{quote(oid, safe='')}", params={"$select": PERSON})
         return _person(answer) if answer else None
 
-    def manager_chain(self, oid: str) -> list[Person]:
-        """Return the manager, the manager's manager and so on; empty for an unknown person."""
+    def manager_chain(self, oid: str) -> list[Person] | None:
+        """Return the manager, the manager's manager and so on; None for an unknown person, who has none or some."""
         params = {
             "$expand": f"manager($levels=max;$select={PERSON})",
             "$select": "id,displayName",
             "$count": "true",
         }
         answer = self._call("GET", f"/users/{quote(oid, safe='')}", params=params, headers=EVENTUAL)
+        if answer is None:
+            return None
         chain: list[Person] = []
         while answer and (answer := answer.get("manager")):
             chain.append(_person(answer))

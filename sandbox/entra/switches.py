@@ -33,6 +33,12 @@ class Fault:
     status: int | None
     times: int | None = None
     retry_after: str | None = None
+    query: re.Pattern[str] = field(default_factory=lambda: re.compile(""))
+
+    def matches(self, scope: Scope) -> bool:
+        """Whether it is for a call of this path and query."""
+        asked = scope.get("query_string", b"").decode()
+        return bool(self.path.search(scope["path"]) and self.query.search(asked))
 
 
 @dataclass
@@ -54,7 +60,7 @@ class Faults:
     def _match(self, scope: Scope) -> Fault | None:
         if scope["type"] != "http" or scope["path"].startswith("/sandbox/"):
             return None
-        fault = next((fault for fault in self.active if fault.path.search(scope["path"])), None)
+        fault = next((fault for fault in self.active if fault.matches(scope)), None)
         if fault is not None and fault.times is not None:
             fault.times -= 1
             if fault.times < 1:
@@ -84,17 +90,17 @@ class Switches:
     faults: Faults
 
     async def set_fault(self, request: Request) -> Response:
-        """POST /sandbox/faults {path, status | hang: true, times?, retry_after?}."""
+        """POST /sandbox/faults {path, status | hang: true, query?, times?, retry_after?}."""
         self.callers.need_admin(request)
         body = await body_of(request)
         try:
-            path = re.compile(body["path"])
+            path, query = re.compile(body["path"]), re.compile(body.get("query", ""))
             status = None if body.get("hang") else int(body["status"])
         except (KeyError, TypeError, ValueError, re.error) as error:
             raise GraphRefusal(400, "BadRequest", f"Not a fault: {error!r}") from error
         retry_after = body.get("retry_after")
         self.faults.active.append(
-            Fault(path, status, body.get("times"), None if retry_after is None else str(retry_after))
+            Fault(path, status, body.get("times"), None if retry_after is None else str(retry_after), query)
         )
         return Response(status_code=204)
 

@@ -1,5 +1,6 @@
 """The directory may be wrong: one answer is a doubt, a strange directory takes nothing, a mass waits for a lead."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -8,7 +9,8 @@ from django.test import Client
 
 from accounts import freshness, restoring
 from accounts.actions import create_token
-from accounts.following import CONFIRMED_AFTER, FEWEST, limit
+from accounts.directory import graph
+from accounts.following import CONFIRMED_AFTER, FEWEST, follow, limit
 from accounts.models import (
     AccessLoss,
     ApiToken,
@@ -83,6 +85,11 @@ def block(directory: Running, *numbers: int, enabled: bool = False) -> None:
         directory.sandbox.directory.set_enabled(person_id(number), enabled)
 
 
+def give_manager(directory: Running, number: int, oid: str | None) -> None:
+    people = directory.sandbox.directory.people
+    people[person_id(number)] = replace(people[person_id(number)], manager=oid)
+
+
 def test_ten_minutes_of_404_for_everybody_take_nothing_from_anybody(
     directory: Running, everybody: dict[int, User]
 ) -> None:
@@ -109,6 +116,36 @@ def test_groups_that_are_not_found_are_not_the_same_as_no_groups(
     directory.admin("POST", "/sandbox/faults", path="getMemberObjects", status=404)
     rounds(20)
     assert held() == before
+
+
+def test_a_chain_of_managers_that_is_not_found_is_not_the_same_as_no_managers(
+    directory: Running, everybody: dict[int, User]
+) -> None:
+    ada = everybody[1]
+    User.objects.filter(pk=ada.pk).update(managers_known_at=None)
+    follow(User.objects.get(pk=ada.pk), graph=graph(), now=NOW)
+    above = [person_id(number) for number in (3, 4, 6)]
+    assert User.objects.get(pk=ada.pk).managers == above
+    directory.admin("POST", "/sandbox/faults", path=r"^/v1\.0/users/[^/]+$", query="manager", status=404)
+    for hour in (1, 2, 3):
+        follow(User.objects.get(pk=ada.pk), graph=graph(), now=NOW + hour * 61 * MINUTE)
+    assert User.objects.get(pk=ada.pk).managers == above
+    assert not DirectoryBrake.objects.exists()
+    # It is asked for again at the next look, and not an hour later.
+    directory.admin("DELETE", "/sandbox/faults")
+    give_manager(directory, 1, person_id(4))
+    follow(User.objects.get(pk=ada.pk), graph=graph(), now=NOW + 184 * MINUTE)
+    assert User.objects.get(pk=ada.pk).managers == above[1:]
+
+
+def test_somebody_who_has_no_manager_any_more_has_none(
+    directory: Running, everybody: dict[int, User]
+) -> None:
+    ada = everybody[1]
+    User.objects.filter(pk=ada.pk).update(managers=[person_id(3)], managers_known_at=NOW - 61 * MINUTE)
+    give_manager(directory, 1, None)
+    follow(User.objects.get(pk=ada.pk), graph=graph(), now=NOW)
+    assert User.objects.get(pk=ada.pk).managers == []
 
 
 def test_another_tenant_takes_nothing_and_says_which_setting_to_check(
