@@ -193,7 +193,8 @@ def content(wanted: Wanted, judged: Judged, *, now: datetime) -> dict[str, Any]:
         "offering": wanted.offering.key, "spec": wanted.spec.model_dump(mode="json"), "flavor": wanted.flavor,
         "count": wanted.count, "gpus": wanted.gpus, "until": wanted.until, "purpose": wanted.purpose,
         "reason": wanted.reason.strip(), "usd": judged.answer.usd, "updated_at": now,
-        "answer_by": None, "lapses_at": min(wanted.until, now + timedelta(days=judged.policy.lapse_days)),
+        "answer_by": None, "routed_by": judged.version,
+        "lapses_at": min(wanted.until, now + timedelta(days=judged.policy.lapse_days)),
     }  # fmt: skip
 
 

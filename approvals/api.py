@@ -251,7 +251,7 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
         judged = Evaluation.objects.select_related("policy")
         rows = listed(Request.objects.all()).select_related("tenancy__project").prefetch_related(
             Prefetch("steps", Step.objects.select_related("stand_in")), Prefetch("evaluations", queryset=judged),
-            "tasks__assignee", "decisions__by", "decisions__seat_of", "decisions__step",
+            "tasks__assignee", "reroutings__policy", "decisions__by", "decisions__seat_of", "decisions__step",
         )  # fmt: skip
         return self.shown(rows.get(pk=pk), RequestSerializer)
 

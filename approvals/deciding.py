@@ -14,7 +14,7 @@ from allocations.models import Allocation
 from allocations.totals import total
 from allocations.use import trend
 from allocations.words import ago, gpus, hours, moment, usd
-from approvals import presenting, renewal_words, renewing, route_words, talk, triage
+from approvals import presenting, renewal_words, renewing, route_words, talk, telling, triage
 from approvals.actions import Judged, judge
 from approvals.asked import asked_for, wanted_of
 from approvals.catalogue import in_sentence
@@ -271,6 +271,8 @@ def changed_since(request: Request, version: int, *, now: datetime) -> list[str]
         for d in request.decisions.all()
     ]
     happened += talk.edited(request, now=now)
+    changes = request.reroutings.select_related("policy")
+    happened += [(changed.at, telling.rerouting_words(changed)) for changed in changes]
     said = [words for _, words in sorted(happened)[-missed:]] if missed else []
     if request.state in (State.WITHDRAWN, State.LAPSED):
         said.append(f"It was {State(request.state).words.lower()} {ago(request.updated_at, now)}.")

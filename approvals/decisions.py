@@ -16,16 +16,21 @@ from approvals.actions import Judged, check, close, grant, judge, locked, move, 
 from approvals.asked import asked_for, wanted_of
 from approvals.deciders import seats_open
 from approvals.models import Decision, Request, Step
-from approvals.policy import evaluate
-from approvals.routing import go_on, open_next, open_step, pause
+from approvals.policy import Rule, evaluate
+from approvals.routing import Key, go_on, key_of, open_next, open_step, pause
 from approvals.seats import sits
-from approvals.standing import derive, policy_in_force
+from approvals.standing import policy_in_force, policy_of
 from approvals.states import State
 from audit.events import Kind
 from audit.log import record
 
 # What no vote can grant: more GPUs than are free, or money that is not there.
 NEEDED_NOW = frozenset({"exists", "free", "budget", "budget_hours"})
+
+
+def stops(rule: Rule) -> bool:
+    """Whether a rule is one that no vote gets past: what is not there, or what the policy lets nobody approve."""
+    return not rule.holds and (rule.code in NEEDED_NOW or rule.blocks)
 
 
 @transaction.atomic
@@ -203,29 +208,22 @@ def _judge_again(request: Request, *, count: int, now: datetime) -> Judged:
     wanted = locked(asked, now=now)
     judged = judge(wanted, person=request.requester, now=now, own=request.reference, in_line=False)
     for rule in judged.answer.rules:
-        if rule.code in NEEDED_NOW and not rule.holds:
+        if stops(rule):
             raise Conflict(f"Not possible now: {rule.text}, {rule.limit}.", code=f"not_enough_{rule.code}")
     save_evaluation(request, judged, now=now)
     return judged
 
 
-def _still_needed(request: Request, judged: Judged, *, count: int) -> set[int] | None:
-    """The positions of the route that fewer units need, too; None for all that was asked for.
+def _still_needed(request: Request, judged: Judged, *, count: int) -> set[Key] | None:
+    """The steps of the route that fewer units need, too; None for all that was asked for.
 
-    It is the route that was told, of the policy that gave it: a policy or a manager that changed on the way takes
-    nobody's say away.
+    It is the route that was told, of the policy that gave it: a manager that changed on the way takes nobody's say
+    away, and a policy that came into force routes the request anew by itself (approvals.rerouting).
     """
     if count == request.count:
         return None
-    told = (
-        request.evaluations.filter(content_version=request.content_version)
-        .select_related("policy")
-        .earliest("id")
-    )
-    policy = told.policy.policy
-    fewer = {(plan.by, plan.level) for plan in evaluate(judged.ask, judged.standing, policy).route}
-    route = derive(told.inputs, policy).route
-    return {position for position, plan in enumerate(route) if (plan.by, plan.level) in fewer}
+    version = request.routed_by or judged.version
+    return {key_of(plan) for plan in evaluate(judged.ask, judged.standing, policy_of(version)).route}
 
 
 def _has_quorum(step: Step) -> bool:

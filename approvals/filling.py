@@ -28,7 +28,6 @@ from approvals.standing import policy_in_force
 from approvals.states import State
 from connectors.errors import ConnectorError
 from connectors.graph import Graph, Person
-from notices.models import Notice
 
 logger = logging.getLogger(__name__)
 KNOWN_FOR = timedelta(minutes=10)
@@ -59,15 +58,9 @@ def _waiting_for_newcomers() -> list[int]:
         own = {
             user.pk for seat in deciders.seats_open(step) for user in holders(seat).filter(signed_in_at=None)
         }
-        if own - _told(step.request_id):
+        if own - telling.asked(step.request_id):
             found.append(step.request_id)
     return found
-
-
-def _told(request_id: int) -> set[int]:
-    """Whom a notice has asked to decide a request."""
-    asked = Notice.objects.filter(kind__in=telling.ASKS, subject_type="request", subject_id=request_id)
-    return set(asked.filter(person__isnull=False).values_list("person", flat=True))
 
 
 @transaction.atomic
@@ -81,7 +74,7 @@ def _tell_newcomers(request_id: int, *, now: datetime) -> None:
     step = open_step(request) if request.state == State.WAITING else None
     if step is None or step.paused_at is not None:
         return
-    told = _told(request_id)
+    told = telling.asked(request_id)
     may = deciders.candidates(step, request, now=now)
     new = [user for user in may if user.signed_in_at is None and user.pk not in told]
     if new:

@@ -12,7 +12,7 @@ from approvals import renewing, telling
 from approvals.actions import Judged, check, grant, judge, locked, save_evaluation
 from approvals.asked import asked_for, wanted_of
 from approvals.line import MAX_READ, hopeful, waiting
-from approvals.models import Decision, Request
+from approvals.models import Decision, Request, Step
 from approvals.policy import Outcome
 from approvals.standing import policy_in_force
 from approvals.states import State
@@ -94,7 +94,7 @@ def _grant(request: Request, judged: Judged, *, count: int, why: str, now: datet
         reason=why,
     )
     # Steps on which nobody has voted are not needed any more; a vote that was cast stays with its step.
-    undone = request.steps.filter(version=request.content_version, done_at=None, decisions=None)
+    undone = Step.objects.undecided().filter(request=request, version=request.content_version, decisions=None)
     undone.delete()
     grant(request, judged, count=count, actor=POLICY, now=now)
     telling.freed(request, why, now=now)

@@ -32,7 +32,7 @@ def groups_that_decide(now: datetime) -> frozenset[str]:
     """The object ids of the groups that the policy in force names, or the route of something that waits."""
     _, policy = policy_in_force(now)
     named = {seat for route in policy.routes for step in route.steps for seat in (step.by, step.escalate_to)}
-    waiting = Step.objects.filter(done_at=None, request__state=State.WAITING)
+    waiting = Step.objects.undecided().filter(request__state=State.WAITING)
     for name in ("seat", "escalate_to"):
         named.update(waiting.filter(**{f"{name}__startswith": GROUP}).values_list(name, flat=True).distinct())
     return frozenset(seat.removeprefix(GROUP) for seat in named if seat.startswith(GROUP))

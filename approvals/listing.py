@@ -176,8 +176,9 @@ def waits_for(request: Request) -> str:
 
 
 def steps_of(request: Request) -> list[Step]:
-    """The steps of what is asked now, in their order, of a request from `with_all()`."""
-    return [step for step in request.steps.all() if step.version == request.content_version]
+    """The steps of what is asked now that are needed, in their order, of a request from `with_all()`."""
+    current = [step for step in request.steps.all() if step.version == request.content_version]
+    return [step for step in current if step.dropped_at is None]
 
 
 def _in_state(rows: RequestQuerySet, state: str, *, now: datetime) -> RequestQuerySet:

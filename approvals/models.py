@@ -27,8 +27,8 @@ from fleet.models import Flavor
 from provisioning.models import Tenancy
 
 __all__ = [
-    "Comment", "Decision", "Evaluation", "OfferingSetting", "PolicyDraft", "PolicyVersion", "Request", "Revision",
-    "Step", "Task",
+    "Comment", "Decision", "Evaluation", "OfferingSetting", "PolicyDraft", "PolicyVersion", "Request", "Rerouting",
+    "Revision", "Step", "Task",
 ]  # fmt: skip
 
 
@@ -112,6 +112,8 @@ class Request(models.Model):
     until = models.DateTimeField()
     purpose = models.CharField(max_length=12, choices=Purpose.choices)
     reason = models.TextField(blank=True, max_length=2000)
+    # Whose route it goes: the policy that judged it, or one that came into force while it waited.
+    routed_by = models.ForeignKey(PolicyVersion, models.PROTECT, null=True, related_name="+")
     # What is held under this one is to go on under the new one.
     renews = models.ForeignKey("self", models.PROTECT, null=True, related_name="renewals")
 
@@ -262,7 +264,11 @@ class StepQuerySet(models.QuerySet["Step"]):
 
     def open(self) -> "StepQuerySet":
         """Waiting for somebody's decision now."""
-        return self.filter(opened_at__isnull=False, done_at=None)
+        return self.undecided().filter(opened_at__isnull=False)
+
+    def undecided(self) -> "StepQuerySet":
+        """Waiting for a decision now, or once the steps before are done."""
+        return self.filter(done_at=None, dropped_at=None)
 
     def of(self, user: User, seats: Any) -> "StepQuerySet":
         """Those at one of these seats, which are this person's; once passed on, the next level's count too."""
@@ -287,6 +293,7 @@ class Step(models.Model):
     escalate_to = models.CharField(max_length=60)
     opened_at = models.DateTimeField(null=True)
     done_at = models.DateTimeField(null=True)
+    dropped_at = models.DateTimeField(null=True)  # no longer needed: a new policy does not have it
     paused_at = models.DateTimeField(null=True)
     remind_at = models.DateTimeField(null=True)
     due_at = models.DateTimeField(null=True)
@@ -317,6 +324,9 @@ class Step(models.Model):
             ),
             models.CheckConstraint(condition=Q(quorum__gte=1), name="somebody_decides_a_step"),
             models.CheckConstraint(
+                condition=Q(done_at=None) | Q(dropped_at=None), name="what_is_decided_is_not_dropped"
+            ),
+            models.CheckConstraint(
                 condition=Q(opened_at=None)
                 | Q(remind_at__isnull=False, due_at__isnull=False, escalate_at__isnull=False),
                 name="an_open_step_has_its_moments",
@@ -330,6 +340,41 @@ class Step(models.Model):
     def words(self) -> str:
         """Who decides, in words."""
         return self.label
+
+
+class Rerouting(models.Model):
+    """What a policy that came into force changed about who decides a waiting request; append-only.
+
+    With `refused`, the rule by which nobody may approve it as it stands, its route is as it was.
+    """
+
+    request = models.ForeignKey(Request, models.PROTECT, related_name="reroutings")
+    policy = models.ForeignKey(PolicyVersion, models.PROTECT, related_name="+")
+    evaluation = models.OneToOneField(Evaluation, models.PROTECT, related_name="rerouting")
+    content_version = models.PositiveIntegerField()
+    at = models.DateTimeField()
+    now_decide = models.JSONField()  # who decides from now on, in words, in order
+    dropped = models.JSONField()  # whose decision is no longer needed, in words
+    votes_stay = models.BooleanField(default=False)
+    refused = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["request", "content_version", "policy"],
+                condition=Q(refused=""),
+                name="a_policy_routes_a_request_once",
+            ),
+            models.UniqueConstraint(
+                fields=["request", "content_version", "policy"],
+                condition=~Q(refused=""),
+                name="a_policy_refuses_a_request_once",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.request_id} by {self.policy}"
 
 
 class Decision(models.Model):

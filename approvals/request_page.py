@@ -13,6 +13,7 @@ from django.db.models import (
     F,
     OuterRef,
     Prefetch,
+    Q,
     Subquery,
     Value,
     prefetch_related_objects,
@@ -28,7 +29,7 @@ from approvals import ending, prices, renewing, route_words, talk, task_page, ti
 from approvals.catalogue import in_sentence
 from approvals.decisions import may_decide
 from approvals.listing import steps_of, with_all
-from approvals.models import Comment, Decision, Evaluation, Request, Step, Task
+from approvals.models import Comment, Decision, Evaluation, Request, Rerouting, Step, Task
 from approvals.presenting import (
     again_link,
     asks,
@@ -63,7 +64,10 @@ def context(request: Request, *, viewer: User, now: datetime) -> Part:
     """Everything the page needs, of a request from `with_all()`."""
     state = state_of(request, now=now)
     prefetch_related_objects([request], Prefetch("tasks", Task.objects.select_related("assignee")))
-    evaluation = _evaluation(request)
+    first, reroutings = _answers(request)
+    # What a policy answered that came into force while it waited.
+    anew = [each for each in reroutings if each.content_version == request.content_version]
+    evaluation = anew[-1].evaluation if anew else first
     decisions = list(request.decisions.all())
     steps = steps_of(request)
     allocations = list(Allocation.objects.filter(reference=request.reference).order_by("starts_at", "id"))
@@ -83,12 +87,13 @@ def context(request: Request, *, viewer: User, now: datetime) -> Part:
         "timeline": timeline.entries(
             request,
             state=state,
-            evaluation=evaluation,
+            evaluation=first,
             decisions=decisions,
             steps=steps,
             allocations=allocations,
             now=now,
-            edits=talk.edits(request, evaluation, talk.revisions_of(request)),
+            edits=talk.edits(request, first, talk.revisions_of(request)),
+            reroutings=reroutings,
         ),
         "facts": facts(request, evaluation),
         "talk": talk.lines(request, decisions),
@@ -103,12 +108,18 @@ def context(request: Request, *, viewer: User, now: datetime) -> Part:
     }
 
 
-def _evaluation(request: Request) -> Evaluation:
-    """The answer to what is asked now, as it was given first."""
-    judged = request.evaluations.filter(content_version=request.content_version)
-    found = judged.select_related("policy").first()
-    assert found is not None  # noqa: S101 - it is written together with the request
-    return found
+def _answers(request: Request) -> tuple[Evaluation, list[Rerouting]]:
+    """The answer to what is asked now, as it was given first, and what later policies changed about who decides."""
+    now_asked = Q(content_version=request.content_version)
+    rows = request.evaluations.filter(now_asked | Q(rerouting__isnull=False))
+    found = list(rows.select_related("policy", "rerouting"))
+    reroutings = []
+    for evaluation in found:
+        changed = getattr(evaluation, "rerouting", None)
+        if changed is not None:
+            changed.request, changed.policy = request, evaluation.policy
+            reroutings.append(changed)
+    return next(row for row in found if row.content_version == request.content_version), reroutings
 
 
 def find(requests: Any, pk: int) -> Request | None:
@@ -206,8 +217,8 @@ def waiting_line(
             "action": {"label": "Answer", "href": "#answer"} if mine else None,
         }
     step = next(step for step in steps if step.done_at is None)
-    ahead = Step.objects.filter(
-        seat=step.seat, done_at=None, opened_at__lt=step.opened_at, request__state=State.WAITING,
+    ahead = Step.objects.undecided().filter(
+        seat=step.seat, opened_at__lt=step.opened_at, request__state=State.WAITING,
         version=F("request__content_version"),
     )  # fmt: skip
     undone = [each for each in steps if each.done_at is None]

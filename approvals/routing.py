@@ -1,6 +1,6 @@
 """Opening, pausing and going on with the steps of a route; their moments are dates, and a sweep looks at them."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from datetime import datetime, timedelta
 
 from django.db.models import F
@@ -10,7 +10,9 @@ from accounts.models import User
 from approvals.document import LEADS, MANAGERS, StepPlan
 from approvals.models import Request, Step
 from approvals.policy import Evaluation
+from approvals.standing import derive
 
+Key = tuple[str, int]
 MOMENTS = ("remind_at", "due_at", "escalate_at")
 
 
@@ -18,17 +20,49 @@ def open_route(request: Request, answer: Evaluation, *, now: datetime) -> list[S
     """Write the steps of a waiting request's version, the first of them open."""
     steps = []
     for position, plan in enumerate(answer.route):
-        seat, label = seat_of(plan, request.requester)
-        step = Step(
-            request=request, version=request.content_version, position=position, seat=seat, label=label,
-            quorum=plan.quorum, escalate_to=plan.escalate_to,
-            plan={"remind": plan.remind_hours, "target": plan.target_hours, "escalate": plan.escalate_hours},
-        )  # fmt: skip
+        step = planned(request, plan, position=position)
         if position == 0:
             start(step, now=now)
         step.save()
         steps.append(step)
     return steps
+
+
+def planned(request: Request, plan: StepPlan, *, position: int) -> Step:
+    """A step as the policy plans it, not yet open. The caller saves it."""
+    seat, label = seat_of(plan, request.requester)
+    hours = {
+        "remind": plan.remind_hours,
+        "target": plan.target_hours,
+        "escalate": plan.escalate_hours,
+    }
+    return Step(
+        request=request,
+        version=request.content_version,
+        position=position,
+        seat=seat,
+        label=label,
+        quorum=plan.quorum,
+        escalate_to=plan.escalate_to,
+        plan={**hours, "by": plan.by, "level": plan.level},
+    )
+
+
+def key_of(plan: StepPlan) -> Key:
+    """What makes a step of one route the same as that of another: who decides it, whatever the hours."""
+    return plan.by, plan.level
+
+
+def keys_of(request: Request, steps: Iterable[Step]) -> dict[int, Key]:
+    """The keys of a request's steps, by id; those that were written before they kept it have it of the told route."""
+    keys = {step.pk: (step.plan["by"], step.plan["level"]) for step in steps if "by" in step.plan}
+    older = [step for step in steps if step.pk not in keys]
+    if older:
+        told = request.evaluations.filter(content_version=request.content_version).select_related("policy")
+        first = told.earliest("id")
+        route = derive(first.inputs, first.policy.policy).route
+        keys |= {step.pk: key_of(route[step.position]) for step in older}
+    return keys
 
 
 def seat_of(plan: StepPlan, requester: User) -> tuple[str, str]:
@@ -46,7 +80,8 @@ def seat_of(plan: StepPlan, requester: User) -> tuple[str, str]:
 def open_step(request: Request) -> Step | None:
     """The step that waits for a decision."""
     # Chosen here and not by the database: pages have the steps at hand already.
-    steps = [s for s in request.steps.all() if s.version == request.content_version and s.done_at is None]
+    current = [step for step in request.steps.all() if step.version == request.content_version]
+    steps = [step for step in current if step.done_at is None and step.dropped_at is None]
     return min(steps, key=lambda step: step.position, default=None)
 
 
@@ -85,11 +120,14 @@ def took(step: Step) -> timedelta | None:
     return max((step.paused_at or step.done_at) - step.opened_at - stood, timedelta(0))
 
 
-def open_next(request: Request, step: Step, needed: Container[int] | None, *, now: datetime) -> Step | None:
-    """Open the step after a decided one; those at positions that are not `needed` are dropped, None keeps all."""
-    later = request.steps.filter(version=request.content_version, position__gt=step.position)
+def open_next(request: Request, step: Step, needed: Container[Key] | None, *, now: datetime) -> Step | None:
+    """Open the step after a decided one; those whose key is not `needed` are dropped, None keeps all."""
+    later = Step.objects.undecided().filter(
+        request=request, version=request.content_version, position__gt=step.position
+    )
     if needed is not None:
-        later.filter(pk__in=[each.pk for each in later if each.position not in needed]).delete()
+        keys = keys_of(request, later)
+        later.filter(pk__in=[pk for pk, key in keys.items() if key not in needed]).delete()
     following = later.order_by("position").first()
     if following is not None:
         start(following, now=now)

@@ -16,12 +16,13 @@ from allocations.models import Allocation
 from approvals.catalogue import CHOICES
 from approvals.decisions import may_decide
 from approvals.listing import steps_of
-from approvals.models import Decision, Evaluation, PolicyVersion, Request, Step
+from approvals.models import Decision, Evaluation, PolicyVersion, Request, Rerouting, Step
 from approvals.policy import Outcome
 from approvals.policy_document import PolicyWholeSerializer
 from approvals.presenting import state_of
 from approvals.states import STORED, State
 from approvals.task_serializers import TaskSerializer
+from approvals.telling import rerouting_words
 from approvals.timeline import coming
 from provisioning.api import TenancyShortSerializer
 
@@ -110,6 +111,10 @@ class StepSerializer(serializers.Serializer[Step]):
     quorum = serializers.IntegerField()
     opened_at = serializers.DateTimeField(allow_null=True)
     done_at = serializers.DateTimeField(allow_null=True)
+    dropped_at = serializers.DateTimeField(
+        allow_null=True,
+        help_text="No longer needed since then: a policy that came into force does not have it.",
+    )
     paused_at = serializers.DateTimeField(allow_null=True)
     remind_at = serializers.DateTimeField(allow_null=True)
     due_at = serializers.DateTimeField(allow_null=True)
@@ -118,6 +123,24 @@ class StepSerializer(serializers.Serializer[Step]):
     escalated_at = serializers.DateTimeField(allow_null=True)
     escalate_to = serializers.CharField()
     stand_in = PersonSerializer(allow_null=True)
+
+
+class ReroutingSerializer(serializers.Serializer[Rerouting]):
+    """What a policy that came into force changed about who decides."""
+
+    policy = serializers.IntegerField(source="policy.number")
+    content_version = serializers.IntegerField()
+    at = serializers.DateTimeField()
+    words = serializers.SerializerMethodField()
+    now_decide = serializers.ListField(child=serializers.CharField())
+    no_longer_needed = serializers.ListField(child=serializers.CharField(), source="dropped")
+    refused = serializers.CharField(
+        help_text="The rule by which nobody may approve it as it stands; empty where others decide."
+    )
+
+    def get_words(self, changed: Rerouting) -> str:
+        """The same in sentences, as the timeline says it."""
+        return rerouting_words(changed)
 
 
 class DecisionSerializer(serializers.Serializer[Decision]):
@@ -211,6 +234,9 @@ class RequestSerializer(RequestShortSerializer):
     evaluations = EvaluationSerializer(many=True)
     steps = StepSerializer(many=True)
     decisions = DecisionSerializer(many=True)
+    reroutings = ReroutingSerializer(
+        many=True, help_text="What policies that came into force while it waited changed."
+    )
     tasks = TaskSerializer(many=True, help_text="What people carry out for it.")
     renews = serializers.IntegerField(
         source="renews_id", allow_null=True, help_text="The request whose GPUs go on under this one."

@@ -132,7 +132,7 @@ def _paces(since: datetime, now: datetime) -> tuple[Pace, ...]:
     late: Counter[str] = Counter()
     labels: dict[str, str] = {}
     steps = Step.objects.filter(opened_at__gte=since).order_by("-opened_at")
-    current = Q(request__state=State.WAITING, version=F("request__content_version"))
+    current = Q(request__state=State.WAITING, version=F("request__content_version"), dropped_at=None)
     rows = steps.filter(Q(done_at__isnull=False) | current)
     for step in rows.only("seat", "label", "opened_at", "done_at", "due_at", "paused_at", "plan")[
         :MOST_STEPS

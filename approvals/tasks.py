@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from approvals import actions, chasing, clockwork, ending, filling, free_again, judging_again
+from approvals import actions, chasing, clockwork, ending, filling, free_again, judging_again, rerouting
 from approvals.models import Request
 from audit import clock
 
@@ -33,8 +33,13 @@ def fill_seats() -> None:
 
 @shared_task(name="approvals.tasks.judge_again")
 def judge_again() -> None:
-    """Grant what waits and the policy approves by now, oldest first, each in a transaction of its own."""
-    judging_again.sweep(clock.now())
+    """Grant what waits and the policy approves by now, oldest first, and have the rest decided by whom it names.
+
+    Each in a transaction of its own.
+    """
+    now = clock.now()
+    judging_again.sweep(now)
+    rerouting.sweep(now)
 
 
 @shared_task(name="approvals.tasks.offer_again")

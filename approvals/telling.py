@@ -17,7 +17,7 @@ from accounts.roles import Permission
 from allocations.words import moment, usd
 from approvals import deciders, route_words
 from approvals.document import MANAGERS, seat_words
-from approvals.models import Comment, Decision, Request, Step
+from approvals.models import Comment, Decision, Request, Rerouting, Step
 from approvals.presenting import asks, lapse_words, usual_wait, usual_words, verdict
 from approvals.states import State
 from approvals.vacancies import vacancy_words, vacant_steps
@@ -79,8 +79,8 @@ def _consequences(request: Request, rules: Iterable[tuple[str, str, str]]) -> li
 
 def seats_empty(request: Request, *, now: datetime) -> None:
     """Tell the requester and platform leads of seats in which nobody is known, when it is asked and not in two days."""
-    steps = Step.objects.filter(request=request, version=request.content_version).order_by("position")
-    words = vacancy_words(vacant_steps(steps, request.requester))
+    steps = Step.objects.undecided().filter(request=request, version=request.content_version)
+    words = vacancy_words(vacant_steps(steps.order_by("position"), request.requester))
     if not words:
         return
     said = _message(request, f"Nobody can decide yet: {_what(request)}", words, now=now)
@@ -129,6 +129,51 @@ def freed(request: Request, why: str, *, now: datetime) -> None:
     )
     _tell(NoticeKind.REQUEST_DECIDED, request, said, to=[request.requester], now=now)
     nothing_left(request, f"Approved: {_what(request)}", f"The policy approved it. {why}", now=now)
+
+
+def asked(request_id: int) -> set[int]:
+    """Whom a notice has asked to decide a request."""
+    notices = Notice.objects.filter(kind__in=ASKS, subject_type="request", subject_id=request_id)
+    return set(notices.filter(person__isnull=False).values_list("person", flat=True))
+
+
+def rerouting_words(changed: Rerouting) -> str:
+    """What a policy that came into force changed about who decides, in sentences."""
+    version = str(changed.policy)
+    if changed.refused:
+        lapses = moment(changed.request.lapses, changed.at)
+        return (
+            f"{version} is in force now, and lets nobody approve it as it stands ({changed.refused}). "
+            f"Change it or withdraw it; else it lapses on {lapses}."
+        )
+    said = [f"{version} is in force now"]
+    said[0] += f": {', then '.join(changed.now_decide)} decide." if changed.now_decide else "."
+    if changed.dropped:
+        said.append(f"No longer needed: {', '.join(changed.dropped)}.")
+    if not changed.now_decide:
+        said.append("Everybody whom it names has approved it.")
+    elif changed.votes_stay:
+        said.append("Votes that were given stay.")
+    return " ".join(said)
+
+
+def rerouted(request: Request, changed: Rerouting, *, now: datetime) -> None:
+    """Tell the requester that a new policy has other people decide, or lets nobody approve it as it stands."""
+    words = "Not possible any more" if changed.refused else "Other people decide"
+    action = "Change it" if changed.refused else "Open the request"
+    said = _message(request, f"{words}: {_what(request)}", rerouting_words(changed), action=action, now=now)
+    _tell(NoticeKind.REQUEST_REROUTED, request, said, to=[request.requester], now=now)
+
+
+def not_needed(request: Request, changed: Rerouting, *, to: Iterable[User], now: datetime) -> None:
+    """Tell people who were asked to decide that a new policy does not need them; channels know it already."""
+    persons = list(to)
+    if not persons:
+        return
+    sentence = f"{rerouting_words(changed)} You need not decide it any more."
+    said = _message(request, f"No longer yours to decide: {_what(request)}", sentence, now=now)
+    about, link = ("request", request.pk), reverse("request", args=[request.pk])
+    tell(NoticeKind.REQUEST_REROUTED, to=persons, subject=about, link=link, message=said, now=now)
 
 
 def asked_back(request: Request, question: str, *, by: User, now: datetime) -> None:
@@ -217,7 +262,7 @@ def _who_decides(request: Request, answer: Mapping[str, Any]) -> str:
     """Who decides, for those who do: the answer itself is for the requester, to whom a manager is "your manager"."""
     if MANAGERS not in answer["route"]:
         return str(answer["sentence"])
-    rows = Step.objects.filter(request=request, version=request.content_version)
+    rows = Step.objects.filter(request=request, version=request.content_version, dropped_at=None)
     steps = list(rows.select_related("stand_in"))
     decide = "decides" if len(steps) == 1 and route_words.is_one(steps[0]) else "decide"
     words = (answer.get("route_size") or {}).get("words", "")

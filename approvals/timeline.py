@@ -8,9 +8,9 @@ from allocations.leftover_words import coming_stops, leftovers_of, now_running
 from allocations.models import Allocation, Leftover
 from allocations.schedule import Step as Ahead
 from allocations.words import gpus, usd
-from approvals import route_words
+from approvals import route_words, telling
 from approvals.catalogue import in_sentence
-from approvals.models import Decision, Evaluation, Request, Step, Task
+from approvals.models import Decision, Evaluation, Request, Rerouting, Step, Task
 from approvals.states import State
 from audit.events import Kind
 from audit.models import Event
@@ -29,8 +29,12 @@ def entries(
     allocations: Sequence[Allocation],
     now: datetime,
     edits: Iterable[Part] = (),
+    reroutings: Iterable[Rerouting] = (),
 ) -> list[Part]:
-    """Past, now and future of a request that came from `with_holding()`; `edits` is how it became what it is."""
+    """Past, now and future of a request that came from `with_holding()`; `edits` is how it became what it is.
+
+    `reroutings` is what policies changed about who decides.
+    """
     held = next((a for a in allocations if a.ended_at is None), None)
     left = leftovers_of([request.reference]) if any(a.ended_at for a in allocations) else []
     past = [
@@ -39,6 +43,7 @@ def entries(
         *_held(request, allocations),
         *_carried_out(request),
         *route_words.past(request.steps.all()),
+        *map(_rerouted, reroutings),
         *_stopped(left),
     ]
     if state in (State.WITHDRAWN, State.LAPSED):
@@ -72,6 +77,12 @@ def _decided(decision: Decision) -> Part:
     void = verdict in Decision.VOTES and decision.content_version < decision.request.content_version
     why = f"{decision.reason} Void: it was changed since.".strip() if void else decision.reason
     return _past(title, decision.at, who=who, why=why, tone=tones.get(verdict, "waiting"))
+
+
+def _rerouted(changed: Rerouting) -> Part:
+    title = "Cannot be approved as it stands" if changed.refused else "Other people decide"
+    tone = "bad" if changed.refused else "waiting"
+    return _past(title, changed.at, why=telling.rerouting_words(changed), tone=tone)
 
 
 def _held(request: Request, allocations: Sequence[Allocation]) -> Iterator[Part]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from allocations.words import usd
 from approvals.actions import Judged
-from approvals.decisions import NEEDED_NOW
+from approvals.decisions import stops
 from approvals.models import Request
 from approvals.policy import evaluate
 from approvals.states import State
@@ -35,11 +35,7 @@ def possible_now(judged: Judged) -> int:
 
 def _is_possible(judged: Judged, count: int) -> bool:
     asked = replace(judged.ask, count=count)
-    return all(
-        rule.holds
-        for rule in evaluate(asked, judged.standing, judged.policy).rules
-        if rule.code in NEEDED_NOW
-    )
+    return not any(stops(rule) for rule in evaluate(asked, judged.standing, judged.policy).rules)
 
 
 def primary(request: Request, judged: Judged | None, count: int, rivals: Mapping[str, Any]) -> Part:
@@ -49,7 +45,7 @@ def primary(request: Request, judged: Judged | None, count: int, rivals: Mapping
     possible = possible_now(judged)
     if possible == count:
         return {"count": count, "label": "Approve", "less": False, "why": ""}
-    missing = next(r for r in judged.answer.rules if r.code in NEEDED_NOW and not r.holds)
+    missing = next(rule for rule in judged.answer.rules if stops(rule))
     why = str(rivals.get("fits") or "") if missing.code == "free" else ""
     why = why or f"{missing.text[:1].upper()}{missing.text[1:]}: {missing.limit}."
     return {

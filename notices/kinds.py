@@ -18,6 +18,8 @@ class NoticeKind(StrEnum):
     REQUEST_LAPSED = "request_lapsed"
     REQUEST_WITHDRAWN = "request_withdrawn"
     REQUEST_OFFERED_AGAIN = "request_offered_again"
+    REQUEST_REROUTED = "request_rerouted"
+    STAND_IN = "stand_in"
     TASK_OPEN = "task_open"
     TASK_LATE = "task_late"
     TASK_ASSIGNED = "task_assigned"
@@ -88,6 +90,8 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.REQUEST_LAPSED: "Your request lapsed, because nobody decided in time",
     NoticeKind.REQUEST_WITHDRAWN: "A request that waited for you was taken back",
     NoticeKind.REQUEST_OFFERED_AGAIN: "What you asked for has become free",
+    NoticeKind.REQUEST_REROUTED: "A new policy has other people decide your request, or one that waited for you",
+    NoticeKind.STAND_IN: "Somebody names you as their stand-in, or answers you",
     NoticeKind.TASK_OPEN: "Work waits for a platform lead to carry it out",
     NoticeKind.TASK_LATE: "Work that a person carries out is late",
     NoticeKind.TASK_ASSIGNED: "Work was assigned to you",
@@ -116,6 +120,7 @@ CHANNEL_WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.REQUEST_LAPSED: "A request lapsed, because nobody decided in time",
     NoticeKind.REQUEST_WITHDRAWN: "A request was taken back",
     NoticeKind.REQUEST_OFFERED_AGAIN: "What was asked for has become free",
+    NoticeKind.REQUEST_REROUTED: "A new policy has other people decide a request",
     NoticeKind.TASK_ASSIGNED: "Work was assigned to somebody",
     NoticeKind.TASK_DONE: "Work for a request was done",
     NoticeKind.ALLOCATION_ENDING: "GPUs of a team end soon",

@@ -82,7 +82,8 @@ def waiting(row: Request) -> Part:
             "advice": f"Unanswered, it lapses on {moment(row.lapses, row.updated_at)}.",
             "action": {"label": "Answer", "href": href},
         }  # fmt: skip
-    steps = [step for step in row.steps.all() if step.version == row.content_version and step.done_at is None]
+    current = [step for step in row.steps.all() if step.version == row.content_version]
+    steps = [step for step in current if step.done_at is None and step.dropped_at is None]
     who = steps[0].words if steps else "somebody"
     return {
         "kind": "wait", "what": f"{what} waits for {who} to decide", "since": row.created_at,

@@ -15,6 +15,7 @@ from approvals.models import (
     PolicyDraft,
     PolicyVersion,
     Request,
+    Rerouting,
     Revision,
     Step,
     Task,
@@ -84,6 +85,23 @@ def setting(**fields: Any) -> OfferingSetting:
     return OfferingSetting(**({"key": "gpus", "gate": "approval", "position": 0} | fields))
 
 
+def rerouting(w: Any, **fields: Any) -> Rerouting:
+    """What the first policy changed about who decides what waits."""
+    usual = {"content_version": 1, "at": NOW, "now_decide": [], "dropped": []}
+    evaluation = w.waiting.evaluations.earliest("id")
+    return Rerouting(
+        request=w.waiting,
+        policy=PolicyVersion.objects.get(number=1),
+        evaluation=evaluation,
+        **(usual | fields),
+    )
+
+
+def decided_and_dropped(w: Any) -> None:
+    """A step that is decided, and no longer needed."""
+    w.waiting.steps.filter(position=0).update(done_at=NOW, dropped_at=NOW)
+
+
 def one_seat_twice(w: Any) -> None:
     """Priya votes, and Marcus in Priya's seat."""
     first = w.waiting.steps.get(position=0)
@@ -133,6 +151,9 @@ NAMED: Mapping[str, Attack] = {
     "a_step_has_its_place": lambda w: add(step(w, position=0)),
     "a_step_is_opened_before_it_is_done": lambda w: Step.objects.filter(opened_at=None).update(done_at=NOW),
     "somebody_decides_a_step": lambda w: add(step(w, quorum=0)),
+    "what_is_decided_is_not_dropped": decided_and_dropped,
+    "a_policy_routes_a_request_once": lambda w: add(rerouting(w), rerouting(w)),
+    "a_policy_refuses_a_request_once": lambda w: add(rerouting(w, refused="x"), rerouting(w, refused="y")),
     "an_open_step_has_its_moments": lambda w: Step.objects.filter(opened_at=None).update(opened_at=NOW),
     "nobody_decides_their_own_request": lambda w: add(vote(w, w.scene.ada)),
     "nobody_stands_in_for_the_requester": lambda w: add(vote(w, w.scene.priya, seat_of=w.scene.ada)),
