@@ -39,7 +39,9 @@ def delegate(
     *, giver: User, to: User, starts_at: datetime, until: datetime, why: str, now: datetime,
     groups: Collection[str] = (),
 ) -> Delegation:  # fmt: skip
-    """Let somebody decide in the giver's place from one moment until another, at most 90 days.
+    """Ask somebody to decide in the giver's place from one moment until another, at most 90 days.
+
+    It counts for nothing until they accept.
 
     `groups` are the object ids of those whose people decide. Raises NoRight when the giver decides nothing, BadInput
     for dates and people that cannot be, Conflict when the giver has a stand-in for a part of this time.
@@ -56,7 +58,7 @@ def delegate(
         raise BadInput(
             "This person has no account here, or it is disabled.", code="no_such_person", field="to"
         )
-    if set(to.roles_held.values_list("role", flat=True)) == {Role.AUDITOR.value}:
+    if _only_audits(to):
         raise BadInput(
             "Auditors see everything and change nothing. Name somebody else.", code="audits_only", field="to"
         )
@@ -76,18 +78,85 @@ def delegate(
 
 
 @transaction.atomic
-def end_delegation(delegation: Delegation, *, by: User, now: datetime) -> None:
-    """Give the seat back at once; ending what has ended changes nothing. Either of the two may.
+def accept(delegation: Delegation, *, by: User, now: datetime) -> bool:
+    """Stand in from its first moment on, or from now where that is past; False when it was accepted before.
+
+    Raises NoRight for everybody who was not asked, Conflict for what was taken back, declined or is over.
+    """
+    row = _asked(delegation, by=by)
+    if _only_audits(by):
+        raise NoRight("Auditors see everything and change nothing.", code="audits_only")
+    if row.state == Delegation.State.ACCEPTED and row.until > now:
+        return False
+    _check_open(row, now=now)
+    Delegation.objects.filter(pk=row.pk).update(accepted_at=now)
+    _record_answer(Kind.DELEGATION_ACCEPTED, row, by=by)
+    return True
+
+
+@transaction.atomic
+def decline(delegation: Delegation, *, by: User, now: datetime) -> bool:
+    """Refuse to stand in, which ends it; False when it was declined before.
+
+    Raises NoRight for everybody who was not asked, Conflict for what was accepted or taken back, or is over.
+    """
+    row = _asked(delegation, by=by)
+    if row.state == Delegation.State.DECLINED:
+        return False
+    if row.state == Delegation.State.ACCEPTED and row.until > now:
+        raise Conflict("You have accepted it. Give the seat back instead.", code="accepted_already")
+    _check_open(row, now=now)
+    Delegation.objects.filter(pk=row.pk).update(declined_at=now, ended_at=now)
+    _record_answer(Kind.DELEGATION_DECLINED, row, by=by)
+    return True
+
+
+def _asked(delegation: Delegation, *, by: User) -> Delegation:
+    """The locked row of an invitation to this person."""
+    if by.pk != delegation.to_id:
+        raise NoRight("Who was asked answers this.", code="not_asked")
+    rows = Delegation.objects.select_for_update(of=("self",), no_key=True).select_related("giver", "to")
+    return rows.get(pk=delegation.pk)
+
+
+def _check_open(row: Delegation, *, now: datetime) -> None:
+    if row.ended_at is not None:
+        raise Conflict(f"{row.giver.name} has taken this back, or it has ended.", code="not_open")
+    if row.until <= now:
+        raise Conflict("Its time is over.", code="not_open")
+
+
+def _record_answer(kind: Kind, row: Delegation, *, by: User) -> None:
+    record(
+        kind,
+        actor=by.as_actor(),
+        subject=("delegation", row.pk),
+        giver=row.giver.name,
+        to=row.to.name,
+        starts_at=row.starts_at,
+        until=row.until,
+    )
+
+
+def _only_audits(user: User) -> bool:
+    return set(user.roles_held.values_list("role", flat=True)) == {Role.AUDITOR.value}
+
+
+@transaction.atomic
+def end_delegation(delegation: Delegation, *, by: User, now: datetime) -> bool:
+    """Give the seat back at once, or take back what was not answered; either of the two may. False when it had ended.
 
     Raises NoRight for everybody else.
     """
     if by.pk not in (delegation.giver_id, delegation.to_id):
         raise NoRight("Only the two people concerned end this.", code="not_yours")
-    if Delegation.objects.open(now).filter(pk=delegation.pk).update(ended_at=now):
-        record(
-            Kind.DELEGATION_ENDED, actor=by.as_actor(), subject=("delegation", delegation.pk),
-            giver=delegation.giver.name, to=delegation.to.name,
-        )  # fmt: skip
+    if not Delegation.objects.open(now).filter(pk=delegation.pk).update(ended_at=now):
+        return False
+    record(
+        Kind.DELEGATION_ENDED, actor=by.as_actor(), subject=("delegation", delegation.pk),
+        giver=delegation.giver.name, to=delegation.to.name,
+    )  # fmt: skip
+    return True
 
 
 def _check_dates(starts_at: datetime, until: datetime, now: datetime) -> None:

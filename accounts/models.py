@@ -103,6 +103,8 @@ class User(AbstractBaseUser):
 
     # Whether a stand-in of somebody, as the session read it; None when nobody has looked.
     stands_in: bool | None = None
+    # Whether somebody asks them to stand in; None outside of a session.
+    is_invited: bool | None = None
     # Who lends them a seat, as a page of theirs read it; None when nobody has looked.
     lenders: "list[User] | None" = None
 

@@ -1,4 +1,4 @@
-"""Stand-ins: somebody who decides lends their seat to somebody else for some days."""
+"""Stand-ins: somebody who decides lends their seat for some days to somebody else, who accepts it first."""
 
 from datetime import datetime, timedelta
 
@@ -16,13 +16,26 @@ class DelegationQuerySet(models.QuerySet["Delegation"]):
         """Neither ended nor over; some may not have begun."""
         return self.filter(ended_at=None, until__gt=now)
 
+    def invited(self, now: datetime) -> "DelegationQuerySet":
+        """Open and not answered yet: they count for nothing."""
+        return self.open(now).filter(accepted_at=None)
+
     def in_force(self, now: datetime) -> "DelegationQuerySet":
-        """Begun, neither ended nor over."""
-        return self.open(now).filter(starts_at__lte=now)
+        """Accepted and begun, neither ended nor over."""
+        return self.open(now).filter(starts_at__lte=now, accepted_at__isnull=False)
 
 
 class Delegation(models.Model):
-    """`giver` lets `to` sit in their seat from `starts_at` until `until`; `ended_at` when it was ended earlier."""
+    """`giver` lets `to` sit in their seat from `starts_at` until `until`; `ended_at` when it was ended earlier.
+
+    Until `to` has accepted it is an invitation and counts for nothing. Who declines ends it.
+    """
+
+    class State(models.TextChoices):
+        INVITED = "invited", "waits for their answer"
+        ACCEPTED = "accepted", "accepted"
+        DECLINED = "declined", "declined"
+        ENDED = "ended", "ended"
 
     giver = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="delegations_given")
     to = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="delegations_taken")
@@ -30,6 +43,8 @@ class Delegation(models.Model):
     until = models.DateTimeField()
     why = models.CharField(max_length=200, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
+    accepted_at = models.DateTimeField(null=True)
+    declined_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
 
     objects = DelegationQuerySet.as_manager()
@@ -45,7 +60,20 @@ class Delegation(models.Model):
             models.CheckConstraint(
                 condition=Q(until__lte=F("starts_at") + LONGEST), name="a_stand_in_lasts_90_days_at_most"
             ),
+            models.CheckConstraint(
+                condition=Q(declined_at=None) | Q(accepted_at=None, ended_at__isnull=False),
+                name="who_declined_never_stood_in",
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.to_id} for {self.giver_id}"
+
+    @property
+    def state(self) -> "Delegation.State":
+        """How it stands, whatever the time: what is over keeps its last state."""
+        if self.declined_at is not None:
+            return self.State.DECLINED
+        if self.ended_at is not None:
+            return self.State.ENDED
+        return self.State.INVITED if self.accepted_at is None else self.State.ACCEPTED

@@ -1,11 +1,13 @@
 """The API of stand-ins."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import mixins, serializers
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -16,10 +18,11 @@ from accounts.models import Delegation
 from accounts.refusals import BadInput
 from accounts.strict import Moment, PageQuery, StrictSerializer, Text
 from approvals import lending
+from approvals.serializers import NothingSerializer
 
 
 class DelegationSerializer(serializers.Serializer[Delegation]):
-    """A seat lent from one moment until another; `ended_at` when it was ended before."""
+    """A seat lent from one moment until another, which counts once accepted; `ended_at` when it was ended before."""
 
     id = serializers.IntegerField()
     giver = PersonSerializer()
@@ -28,6 +31,9 @@ class DelegationSerializer(serializers.Serializer[Delegation]):
     until = serializers.DateTimeField()
     why = serializers.CharField()
     created_at = serializers.DateTimeField()
+    state = serializers.ChoiceField(choices=Delegation.State.choices)
+    accepted_at = serializers.DateTimeField(allow_null=True)
+    declined_at = serializers.DateTimeField(allow_null=True)
     ended_at = serializers.DateTimeField(allow_null=True)
 
 
@@ -57,14 +63,32 @@ class DelegationEndpoint(mixins.ListModelMixin, Endpoint):
 
     @extend_schema(request=NewDelegationSerializer, responses={201: DelegationSerializer})
     def create(self, request: Request) -> Response:
-        """Name a stand-in for a time; a token that only asks may not."""
+        """Ask somebody to stand in for a time, which counts once they accept; a token that only asks may not."""
         wanted = self.body(NewDelegationSerializer)
         return replay.answer_once(request, lambda: self._make(wanted))
+
+    @extend_schema(request=NothingSerializer, responses=DelegationSerializer)
+    @action(detail=True, methods=["post"])
+    def accept(self, call: Request, pk: int) -> Response:
+        """Accept to stand in; who was asked may, and doing so again changes nothing."""
+        return self._answer(lending.accept)
+
+    @extend_schema(request=NothingSerializer, responses=DelegationSerializer)
+    @action(detail=True, methods=["post"])
+    def decline(self, call: Request, pk: int) -> Response:
+        """Decline to stand in, which ends it; who was asked may, and doing so again changes nothing."""
+        return self._answer(lending.decline)
+
+    def _answer(self, answer: Callable[..., None]) -> Response:
+        self.body(NothingSerializer)
+        found = self.get_object()
+        answer(found, by=self.caller, now=timezone.now())
+        return Response(self.shown(self.get_queryset().get(pk=found.pk), DelegationSerializer))
 
     @extend_schema(request=None, responses={204: OpenApiResponse(description="It has ended.")})
     def destroy(self, request: Request, pk: int) -> Response:
         """End it now; either of the two may, and doing so again changes nothing."""
-        delegation.end_delegation(self.get_object(), by=self.caller, now=timezone.now())
+        lending.end(self.get_object(), by=self.caller, now=timezone.now())
         return Response(status=204)
 
     def _make(self, wanted: dict[str, Any]) -> replay.Answer:

@@ -1,6 +1,7 @@
 """Stand-ins: who decides for somebody while they are away, and in whose seats they sit themselves."""
 
-from datetime import timedelta
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib import messages
@@ -11,7 +12,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from accounts import delegation, people
+from accounts import people
 from accounts.forms import StandInForm
 from accounts.models import Delegation, User
 from accounts.refusals import BadInput, Refused
@@ -20,7 +21,9 @@ from accounts.visitors import add_refusal, sent, visitor, with_refusal
 from approvals import lending
 
 MOST_SUGGESTED = 50
+MOST_DECLINED = 5
 USUAL = timedelta(days=7)
+ANSWERS: Mapping[str, Callable[..., None]] = {"accept": lending.accept, "decline": lending.decline}
 
 
 @never_cache
@@ -34,7 +37,7 @@ def stand_in(request: HttpRequest) -> HttpResponse:
         if form.is_valid():
             try:
                 made = _delegate(user, form)
-                messages.success(request, f"{made.to.name} decides for you in this time, besides you.")
+                messages.success(request, f"{made.to.name} is asked. It counts once they accept.")
                 return redirect("stand-in")
             except Refused as refusal:
                 status = add_refusal(form, refusal)
@@ -42,8 +45,9 @@ def stand_in(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {
         "form": form,
         "decides": lending.may_lend(user, now=now),
-        "given": list(rows.filter(giver=user)),
-        "taken": list(rows.filter(to=user)),
+        "given": [*rows.filter(giver=user), *_declined(user, now=now)],
+        "asked": list(rows.filter(to=user, accepted_at=None)),
+        "taken": list(rows.filter(to=user, accepted_at__isnull=False)),
         "suggested": _suggested(user),
         "now": now,
     }
@@ -51,12 +55,31 @@ def stand_in(request: HttpRequest) -> HttpResponse:
     return with_refusal(response, form) if status != 200 else response
 
 
+def _declined(user: User, *, now: datetime) -> list[Delegation]:
+    """Those of a time that is not over which were declined, so that their giver sees that nobody stands in."""
+    rows = Delegation.objects.filter(giver=user, declined_at__isnull=False, until__gt=now)
+    return list(rows.select_related("giver", "to").order_by("starts_at", "pk")[:MOST_DECLINED])
+
+
+@require_POST
+def answer(request: HttpRequest, pk: int, said: str) -> HttpResponse:
+    """Accept or decline to stand in; a stranger's looks like a missing one."""
+    user, now = visitor(request), timezone.now()
+    mine = Delegation.objects.filter(to=user).select_related("giver", "to")
+    row = get_object_or_404(mine, pk=pk)
+    try:
+        ANSWERS[said](row, by=user, now=now)
+    except Refused as refusal:
+        messages.error(request, refusal.message)
+    return redirect("stand-in")
+
+
 @require_POST
 def end(request: HttpRequest, pk: int) -> HttpResponse:
     """End one of one's own; a stranger's looks like a missing one."""
     user, now = visitor(request), timezone.now()
     mine = Delegation.objects.filter(Q(giver=user) | Q(to=user)).select_related("giver", "to")
-    delegation.end_delegation(get_object_or_404(mine, pk=pk), by=user, now=now)
+    lending.end(get_object_or_404(mine, pk=pk), by=user, now=now)
     return redirect("stand-in")
 
 

@@ -188,6 +188,9 @@ NAMED: Mapping[str, Attack] = {
     "nobody_stands_in_for_themselves": lambda w: add(stand_in(w, to=w.scene.priya)),
     "a_stand_in_ends_after_it_starts": lambda w: add(stand_in(w, until=NOW)),
     "a_stand_in_lasts_90_days_at_most": lambda w: add(stand_in(w, until=NOW + 91 * DAY)),
+    "who_declined_never_stood_in": lambda w: add(
+        stand_in(w, accepted_at=NOW, declined_at=NOW, ended_at=NOW)
+    ),
     "a_known_tier": lambda w: only(w.other_team).update(tier="gold"),
     "a_cost_centre_is_listed_once": lambda w: CostCentre.objects.bulk_create(
         CostCentre(code=code, created_at=NOW) for code in ("CC-77", "cc-77")

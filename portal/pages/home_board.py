@@ -7,11 +7,12 @@ from typing import Any
 from django.db.models import Count, Exists, OuterRef, Q, Window
 from django.urls import reverse
 
-from accounts.models import DirectoryBrake, User
+from accounts.models import Delegation, DirectoryBrake, User
 from accounts.roles import Permission
 from allocations.models import Allocation, Brake
 from allocations.words import moment
 from approvals.empty_seats import EmptySeat, empty_seats, vacant
+from approvals.lending import period
 from approvals.models import Request
 from approvals.presenting import again_link
 from approvals.prices import price_words
@@ -43,7 +44,10 @@ def board(user: User, *, decides: bool, now: datetime) -> Part:
     return {
         "decide": to_decide(user, now=now) if decides else [], "decides": decides,
         "tasks": to_do(user) if user.may(Permission.DECIDE_AS_PLATFORM) else [],
-        "waiting": [waiting(row) for row in own if row.state == State.WAITING][:MOST_WAITING],
+        "waiting": [
+            *invitations(user, now=now),
+            *[waiting(row) for row in own if row.state == State.WAITING][:MOST_WAITING],
+        ],
         "held": [{"team": row.team, "line": holding(row, now=now)} for row in held],
         "again": again(own, now=now), "leaving": leaving, "broken": [*brakes, *broken(user)],
         "has_team": bool(user.team_ids),
@@ -70,6 +74,23 @@ def to_decide(user: User, *, now: datetime) -> list[Part]:
         }
         for row in rows.order_by("created_at")[:MOST_TO_DECIDE]
     ]  # fmt: skip
+
+
+def invitations(user: User, *, now: datetime) -> list[Part]:
+    """Who asks this person to stand in, as waiting lines; no query where the session found nobody."""
+    if not user.is_invited:
+        return []
+    rows = Delegation.objects.invited(now).filter(to=user).select_related("giver").order_by("starts_at", "pk")
+    return [
+        {
+            "kind": "change",
+            "what": f"{row.giver.name} asks you to stand in {period(row, now)}",
+            "since": row.created_at,
+            "advice": "It counts once you accept.",
+            "action": {"label": "Accept or decline", "href": reverse("stand-in")},
+        }
+        for row in rows[:MOST_WAITING]
+    ]
 
 
 def waiting(row: Request) -> Part:

@@ -40,9 +40,28 @@ def test_a_stand_in_is_named_listed_for_both_and_ended(priya: User) -> None:
     stranger = Caller(factories.person("Mallory", Role.PLATFORM_LEAD))
     assert stranger.get("delegations/").json()["results"] == []
     assert stranger.delete(f"delegations/{body['id']}/").status_code == 404
+    assert (body["state"], body["accepted_at"]) == ("invited", None)
+    path = f"delegations/{body['id']}"
+    for answer in ("accept", "decline"):
+        assert stranger.post(f"{path}/{answer}/", {}).status_code == 404
+        assert Caller(priya).post(f"{path}/{answer}/", {}).status_code == 403
+    for _ in "ab":
+        accepted = Caller(ada).post(f"{path}/accept/", {})
+        assert (accepted.status_code, accepted.json()["state"]) == (200, "accepted")
+    late = Caller(ada).post(f"{path}/decline/", {})
+    assert (late.status_code, late.json()["code"]) == (409, "accepted_already")
+    assert Caller(ada).post(f"{path}/accept/", {"x": 1}).status_code == 422
     assert Caller(ada).delete(f"delegations/{body['id']}/").status_code == 204
     assert Caller(priya).delete(f"delegations/{body['id']}/").status_code == 204
     assert Delegation.objects.get().ended_at is not None
+
+
+def test_who_declines_ends_it(priya: User) -> None:
+    ada = factories.person("Ada Okafor")
+    made = Caller(priya).post("delegations/", wanted(ada)).json()
+    declined = Caller(ada).post(f"delegations/{made['id']}/decline/", {}).json()
+    assert declined["state"] == "declined"
+    assert declined["ended_at"] == declined["declined_at"] is not None
 
 
 def test_a_repeated_call_names_one(priya: User) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from accounts.delegation import delegate, end_delegation, givers_for
+from accounts.delegation import accept, decline, delegate, end_delegation, givers_for
 from accounts.models import Delegation, RoleHeld, User
 from accounts.refusals import BadInput, Conflict, NoRight, Refused
 from accounts.roles import Permission, Role
@@ -30,6 +30,16 @@ def ada(db: None) -> User:
 def lend(
     giver: User, to: User, start: datetime = NOW, end: datetime = NOW + 2 * DAY, **fields: Any
 ) -> Delegation:
+    """Named and accepted."""
+    made = invite(giver, to, start, end, **fields)
+    accept(made, by=to, now=NOW)
+    return made
+
+
+def invite(
+    giver: User, to: User, start: datetime = NOW, end: datetime = NOW + 2 * DAY, **fields: Any
+) -> Delegation:
+    """Named, and not answered yet."""
     usual: dict[str, Any] = {"why": "On holiday.", "now": NOW}
     return delegate(giver=giver, to=to, starts_at=start, until=end, **(usual | fields))
 
@@ -39,7 +49,7 @@ def test_the_seat_is_lent_from_one_moment_until_another(priya: User, ada: User) 
     seats = {moment: givers_for(ada, moment) for moment in (NOW, NOW + HOUR, NOW + DAY - MINUTE, NOW + DAY)}
     assert list(seats.values()) == [[], [priya], [priya], []]
     assert givers_for(priya, NOW + HOUR) == []
-    event = Event.objects.latest("seq")
+    event = Event.objects.get(kind="delegation.created")
     assert (event.kind, event.actor_name, event.details["to"]) == (
         "delegation.created",
         "Priya Raman",
@@ -59,6 +69,67 @@ def test_it_ends_at_once_when_either_ends_it_and_only_once(priya: User, ada: Use
         assert givers_for(ada, NOW + HOUR) == []
         assert Delegation.objects.get(pk=made.pk).ended_at == NOW + HOUR
     assert Event.objects.filter(kind="delegation.ended").count() == 2
+
+
+def test_until_it_is_accepted_it_counts_for_nothing(priya: User, ada: User) -> None:
+    made = invite(priya, ada)
+    assert (made.state, givers_for(ada, NOW)) == ("invited", [])
+    assert accept(made, by=ada, now=NOW + HOUR)
+    assert not accept(made, by=ada, now=NOW + 2 * HOUR)
+    ada.lenders = None
+    assert givers_for(ada, NOW + HOUR) == [priya]
+    row = Delegation.objects.get()
+    assert (row.state, row.accepted_at) == ("accepted", NOW + HOUR)
+    event = Event.objects.latest("seq")
+    assert (event.kind, event.actor_name) == ("delegation.accepted", "Ada Okafor")
+
+
+def test_who_declines_never_stands_in_and_the_giver_may_name_somebody_else(priya: User, ada: User) -> None:
+    made = invite(priya, ada)
+    assert decline(made, by=ada, now=NOW)
+    assert not decline(made, by=ada, now=NOW)
+    with pytest.raises(Conflict) as refused:
+        accept(made, by=ada, now=NOW)
+    assert refused.value.code == "not_open"
+    row = Delegation.objects.get()
+    assert (row.state, row.ended_at, givers_for(ada, NOW)) == ("declined", NOW, [])
+    assert Event.objects.latest("seq").kind == "delegation.declined"
+    lend(priya, factories.person("Ben"))
+
+
+def test_nobody_answers_for_another(priya: User, ada: User) -> None:
+    made = invite(priya, ada)
+    for by in (priya, factories.person("Mallory", Role.PLATFORM_LEAD)):
+        for answer in (accept, decline):
+            with pytest.raises(NoRight):
+                answer(made, by=by, now=NOW)
+    assert Delegation.objects.get().state == "invited"
+
+
+def test_what_was_taken_back_is_over_or_was_accepted_is_not_answered_any_more(priya: User, ada: User) -> None:
+    taken_back = invite(priya, ada)
+    end_delegation(taken_back, by=priya, now=NOW)
+    late = invite(priya, ada)
+    for made, now, answer, code in (
+        (taken_back, NOW, accept, "not_open"),
+        (taken_back, NOW, decline, "not_open"),
+        (late, NOW + 3 * DAY, accept, "not_open"),
+        (late, NOW + 3 * DAY, decline, "not_open"),
+    ):
+        with pytest.raises(Conflict) as refused:
+            answer(made, by=ada, now=now)
+        assert refused.value.code == code
+    accept(late, by=ada, now=NOW)
+    with pytest.raises(Conflict) as refused:
+        decline(late, by=ada, now=NOW)
+    assert refused.value.code == "accepted_already"
+
+
+def test_somebody_who_only_audits_by_now_does_not_accept(priya: User, ada: User) -> None:
+    made = invite(priya, ada)
+    RoleHeld.objects.filter(user=ada).update(role=Role.AUDITOR)
+    with pytest.raises(NoRight):
+        accept(made, by=ada, now=NOW)
 
 
 def test_nobody_else_ends_it(priya: User, ada: User) -> None:

@@ -38,16 +38,41 @@ def wanted(to: User, /, **fields: str) -> dict[str, str]:
 def test_a_stand_in_is_named_shown_to_both_and_ended(client: Client, priya: User) -> None:
     ada = factories.person("Ada Okafor")
     answer = client.post("/stand-in/", wanted(ada, to=ada.username.upper(), why="On holiday."), follow=True)
-    assert "Ada Okafor decides for you in this time" in answer.content.decode()
-    assert "Who stands in for you" in answer.content.decode()
-    assert givers_for(ada, timezone.now()) == [priya]
+    shown = answer.content.decode()
+    assert "Ada Okafor is asked. It counts once they accept." in shown
+    assert "no answer yet, counts for nothing" in shown
+    assert givers_for(ada, timezone.now()) == []
     made = Delegation.objects.get()
     client.force_login(ada)
+    assert "Priya Raman asks you to stand in" in client.get("/").content.decode()
+    page = client.get("/stand-in/").content.decode()
+    assert ("You are asked to stand in" in page, "You stand in for" in page) == (True, False)
+    assert client.get(f"/stand-in/{made.pk}/accept")["Location"] == "/stand-in/"
+    assert client.post(f"/stand-in/{made.pk}/accept").status_code == 302
+    assert givers_for(ada, timezone.now()) == [priya]
+    assert "asks you to stand in" not in client.get("/").content.decode()
     page = client.get("/stand-in/").content.decode()
     assert ("You stand in for" in page, "Name a stand-in" in page) == (True, False)
+    late = client.post(f"/stand-in/{made.pk}/decline", follow=True).content.decode()
+    assert "You have accepted it. Give the seat back instead." in late
     assert client.get(f"/stand-in/{made.pk}/end")["Location"] == "/stand-in/"
     assert client.post(f"/stand-in/{made.pk}/end").status_code == 302
     assert givers_for(ada, timezone.now()) == []
+
+
+def test_who_declines_is_shown_to_the_giver(client: Client, priya: User) -> None:
+    ada = factories.person("Ada Okafor")
+    client.post("/stand-in/", wanted(ada))
+    made = Delegation.objects.get()
+    for stranger in (priya, factories.person("Ben")):
+        client.force_login(stranger)
+        assert client.post(f"/stand-in/{made.pk}/decline").status_code == 404
+    client.force_login(ada)
+    assert client.post(f"/stand-in/{made.pk}/decline").status_code == 302
+    client.force_login(priya)
+    page = client.get("/stand-in/").content.decode()
+    assert "Declined" in page
+    assert f"/stand-in/{made.pk}/end" not in page
 
 
 @pytest.mark.parametrize(

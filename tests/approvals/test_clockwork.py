@@ -78,7 +78,7 @@ def decided_by(*steps: StepPlan) -> None:
 def lend(
     giver: User, to: User, *, start: datetime = NOW - HOUR, until: datetime = NOW + 5 * DAY
 ) -> Delegation:
-    return Delegation.objects.create(giver=giver, to=to, starts_at=start, until=until)
+    return Delegation.objects.create(giver=giver, to=to, starts_at=start, until=until, accepted_at=start)
 
 
 @pytest.fixture

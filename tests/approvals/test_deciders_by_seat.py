@@ -47,7 +47,7 @@ def seated(scene: Scene, sort: str) -> User:
 
 def lend(giver: User, to: User) -> None:
     now = timezone.now()
-    Delegation.objects.create(giver=giver, to=to, starts_at=now - DAY, until=now + DAY)
+    Delegation.objects.create(giver=giver, to=to, starts_at=now - DAY, until=now + DAY, accepted_at=now)
 
 
 def ask(scene: Scene, gpus: int = 3) -> Request:

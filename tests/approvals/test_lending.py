@@ -11,7 +11,8 @@ from accounts.refusals import BadInput, NoRight
 from accounts.roles import Role
 from approvals.decisions import approve
 from approvals.document import Policy, Route, StepPlan
-from approvals.lending import groups_that_decide, lend, may_lend
+from approvals.lending import accept, decline, end, groups_that_decide, lend, may_lend
+from notices.models import Notice
 from tests import factories
 from tests.calling import Caller
 from tests.scene import DAY, NOW, Scene
@@ -42,8 +43,11 @@ def test_one_of_a_group_that_the_policy_names_lends_their_seat(scene: Scene, gro
 
 @pytest.mark.usefixtures("board")
 def test_who_stands_in_for_them_decides(scene: Scene) -> None:
-    lend(giver=of_group(BOARD), to=scene.mallory, starts_at=NOW, until=NOW + DAY, why="", now=NOW)
+    made = lend(giver=of_group(BOARD), to=scene.mallory, starts_at=NOW, until=NOW + DAY, why="", now=NOW)
     request = scene.ask(4)
+    with pytest.raises(NoRight):
+        approve(request.pk, by=scene.mallory, expected_version=1, now=NOW)
+    accept(made, by=scene.mallory, now=NOW)
     assert approve(request.pk, by=scene.mallory, expected_version=1, now=NOW).state == "approved"
 
 
@@ -90,3 +94,35 @@ def test_who_only_audits_stands_in_for_nobody(scene: Scene) -> None:
     sam = factories.person("Sam Achebe", Role.AUDITOR)
     with pytest.raises(BadInput, match="Auditors see everything and change nothing"):
         lend(giver=scene.priya, to=sam, starts_at=NOW, until=NOW + DAY, why="", now=NOW)
+
+
+def notices(person: User) -> list[str]:
+    """The titles of what somebody was told of stand-ins, oldest first."""
+    rows = Notice.objects.filter(person=person, kind="stand_in").order_by("pk")
+    return [row.message["title"] for row in rows]
+
+
+def test_each_side_is_told_of_what_the_other_does(scene: Scene) -> None:
+    priya, marcus = scene.priya, scene.marcus
+    for answer in (decline, accept):
+        made = lend(giver=priya, to=marcus, starts_at=NOW, until=NOW + DAY, why="At sea.", now=NOW)
+        answer(made, by=marcus, now=NOW)
+        answer(made, by=marcus, now=NOW)
+    end(Delegation.objects.get(pk=made.pk), by=marcus, now=NOW)
+    again = lend(giver=priya, to=marcus, starts_at=NOW, until=NOW + DAY, why="", now=NOW)
+    end(again, by=priya, now=NOW)
+    end(again, by=priya, now=NOW)
+    assert notices(marcus) == [
+        "Priya Raman asks you to stand in",
+        "Priya Raman asks you to stand in",
+        "Priya Raman asks you to stand in",
+        "Priya Raman has taken it back",
+    ]
+    assert notices(priya) == [
+        "Marcus Weber declined to stand in",
+        "Marcus Weber stands in for you",
+        "A stand-in has ended",
+    ]
+    first = Notice.objects.filter(person=marcus, kind="stand_in").earliest("pk")
+    assert "from Fri 20 Nov, 12:00 until Sat 21 Nov, 12:00 (UTC)" in first.message["sentence"]
+    assert (first.link, first.message["facts"]) == ("/stand-in/", [["Why", "At sea."]])

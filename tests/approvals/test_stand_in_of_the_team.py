@@ -19,7 +19,9 @@ DAY = timedelta(days=1)
 
 def lend(scene: Scene, **person: Any) -> Delegation:
     ben = factories.person("Ben Ruiz", **person)
-    return Delegation.objects.create(giver=scene.priya, to=ben, starts_at=NOW - DAY, until=NOW + DAY)
+    return Delegation.objects.create(
+        giver=scene.priya, to=ben, starts_at=NOW - DAY, until=NOW + DAY, accepted_at=NOW - DAY
+    )
 
 
 def test_nobody_of_the_team_that_asks_stands_in(scene: Scene) -> None:

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from accounts.delegation import delegate
+from accounts.delegation import accept, delegate
 from accounts.models import ApiToken, Delegation, RoleHeld, User
 from accounts.refusals import Refused
 from accounts.roles import Role
@@ -50,11 +50,13 @@ def attempt(
 
 
 def lend(giver: User, to: User, **fields: Any) -> Delegation:
-    """A seat lent for two days from now on, unless told otherwise."""
+    """A seat lent for two days from now on and accepted, unless told otherwise."""
     now = timezone.now()
     usual: dict[str, Any] = {"starts_at": now, "until": now + 2 * DAY, "why": "Away.", "now": now}
     said: dict[str, Any] = usual | fields
-    return delegate(giver=giver, to=to, **said)
+    made = delegate(giver=giver, to=to, **said)
+    accept(made, by=to, now=now)
+    return made
 
 
 @pytest.mark.parametrize(("door", "verdict"), list(zip(DOORS, ["approve", "reject"] * 2, strict=True)))

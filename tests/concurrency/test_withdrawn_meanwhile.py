@@ -37,7 +37,7 @@ def test_a_decision_waits_for_a_withdrawal_that_has_begun_and_is_refused(lent: b
     if lent:
         by = made.mallory
         User.objects.filter(pk=by.pk).update(groups_known_at=now)
-        Delegation.objects.create(giver=made.priya, to=by, starts_at=now, until=now + DAY)
+        Delegation.objects.create(giver=made.priya, to=by, starts_at=now, until=now + DAY, accepted_at=now)
     begun, goes_on = Event(), Event()
     withdrawing = Thread(target=withdraw_while, args=(made.priya, begun, goes_on))
     withdrawing.start()
@@ -54,8 +54,12 @@ def test_two_who_stand_in_for_each_other_do_not_wait_for_each_other() -> None:
     made = scene()
     now = timezone.now()
     asked = [made.ask(8, now=now, days=10) for _ in range(2)]
-    Delegation.objects.create(giver=made.priya, to=made.marcus, starts_at=now, until=now + DAY)
-    Delegation.objects.create(giver=made.marcus, to=made.priya, starts_at=now, until=now + DAY)
+    Delegation.objects.create(
+        giver=made.priya, to=made.marcus, starts_at=now, until=now + DAY, accepted_at=now
+    )
+    Delegation.objects.create(
+        giver=made.marcus, to=made.priya, starts_at=now, until=now + DAY, accepted_at=now
+    )
     together(
         *(
             lambda row=row, by=by: approve(row.pk, by=by, expected_version=row.version, now=now)
