@@ -11,6 +11,7 @@ from django.db.models import F
 from accounts.models import User
 from approvals.models import (
     Decision,
+    Evaluation,
     OfferingSetting,
     PolicyDraft,
     PolicyVersion,
@@ -86,15 +87,28 @@ def setting(**fields: Any) -> OfferingSetting:
 
 
 def rerouting(w: Any, **fields: Any) -> Rerouting:
-    """What the first policy changed about who decides what waits."""
-    usual = {"content_version": 1, "at": NOW, "now_decide": [], "dropped": []}
-    evaluation = w.waiting.evaluations.earliest("id")
-    return Rerouting(
-        request=w.waiting,
-        policy=PolicyVersion.objects.get(number=1),
-        evaluation=evaluation,
-        **(usual | fields),
-    )
+    """What the first policy changed about who decides what waits, with an answer of its own."""
+    first = w.waiting.evaluations.earliest("id")
+    usual = {"content_version": 1, "at": NOW, "now_decide": [], "dropped": [], "request": w.waiting}
+    if "evaluation" not in fields:
+        kept = (
+            "request_id",
+            "policy_id",
+            "content_version",
+            "at",
+            "outcome",
+            "answer",
+            "inputs",
+            "input_hash",
+        )
+        usual["evaluation"] = Evaluation.objects.create(**{name: getattr(first, name) for name in kept})
+    return Rerouting(policy=first.policy, **(usual | fields))
+
+
+def one_answer_twice(w: Any) -> None:
+    """Two changes of who decides by one answer: one refuses, the other routes."""
+    answer = w.waiting.evaluations.earliest("id")
+    add(rerouting(w, evaluation=answer), rerouting(w, evaluation=answer, refused="x"))
 
 
 def decided_and_dropped(w: Any) -> None:
@@ -183,6 +197,7 @@ UNIQUE: Mapping[str, Attack] = {
     "approvals.PolicyDraft.became": lambda w: add(
         *(draft(w, became=PolicyVersion.objects.get(number=1), closed_at=NOW) for _ in range(2))
     ),
+    "approvals.Rerouting.evaluation": one_answer_twice,
     "approvals.OfferingSetting.key": lambda w: add(setting(), setting()),
 }
 ALSO: Mapping[str, Attack] = {
