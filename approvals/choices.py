@@ -56,7 +56,12 @@ def fields_of(offering: Offering) -> Mapping[str, Mapping[str, Any]]:
 
 def depends_on_team(schema: Mapping[str, Any]) -> bool:
     """Whether what may be chosen is another for another team."""
-    return schema.get("list") in ("flavors", "clusters", "projects")
+    return schema.get("list") in ("flavors", "clusters")
+
+
+def is_suggested(schema: Mapping[str, Any]) -> bool:
+    """Whether its list only suggests: another project is asked for by writing its name."""
+    return schema.get("list") == "projects"
 
 
 def _lines(listed: str, offering: Offering, prices: Mapping[str, Decimal], team: Team | None) -> list[Choice]:

@@ -11,7 +11,7 @@ from accounts.fields import INPUT, MomentField, StrictForm, WholeNumberField
 from accounts.models import Team
 from approvals.asking import quick_until
 from approvals.catalogue import Offering
-from approvals.choices import Choice, choices_of, depends_on_team, fields_of
+from approvals.choices import Choice, choices_of, depends_on_team, fields_of, is_suggested
 from approvals.forms import LONGEST_TEXT
 from approvals.models import OfferingSetting
 from approvals.namespaces import NamespaceField, choices_on, offer
@@ -26,12 +26,14 @@ STARTS: Mapping[str, str] = {
 }  # fmt: skip
 HELP: Mapping[str, str] = {
     "name": "Small letters, digits and hyphens, such as street-scenes.",
+    "project": "One that the team has, or a new name: small letters, digits and hyphens, such as street-scenes.",
     "thousand_tokens_per_minute": "The ceiling; the price is for all of it, all the time.",
 }
 # A model to serve is written; a hosted one is chosen.
 EXAMPLES: Mapping[str, str] = {"endpoint": "For example: mistral-7b-instruct."}
 UNITS = {"gpus": "GPUs", "gib": "GiB", "gpus_per_replica": "GPUs"}
 LONGEST_LIST_OF_RADIOS = 3
+LONGEST_NAME = 40
 
 
 class OfferingForm(StrictForm):
@@ -62,9 +64,12 @@ class OfferingForm(StrictForm):
         assert isinstance(team, forms.ChoiceField)  # noqa: S101 - told to the type checker
         team.choices = [(each.slug, each.name) for each in teams]
         self.asked = fields_of(offering)
+        self.suggested: dict[str, list[str]] = {}
         lists = choices_of(offering, setting, team=self._team(str(data.get("team", ""))))
         for name, schema in self.asked.items():
             self.fields[name] = _field(offering, name, schema, lists.get(name))
+            if is_suggested(schema):
+                self.suggested[f"{name}-list"] = [line.value for line in lists.get(name, [])]
             if depends_on_team(schema):
                 self._fit(name, lists[name], follows_team=follows_team)
         self._offer_namespaces()
@@ -158,7 +163,9 @@ def starts(form: Mapping[str, str], offering: Offering, teams: Sequence[Team], s
         if schema.get("type") == "integer":
             usual = STARTS.get(name) or str(schema.get("minimum", 1))
         found[name] = usual if usual in possible or not possible else possible[0]
-    return found | {name: form[name] for name in [*found, "reason"] if form.get(name)}
+    # A link that leaves the project empty is for a new one, whose name is still to be written.
+    empty = {name for name, schema in fields_of(offering).items() if is_suggested(schema) and name in form}
+    return found | {name: form[name] for name in [*found, "reason"] if form.get(name) or name in empty}
 
 
 def _field(
@@ -166,6 +173,14 @@ def _field(
 ) -> forms.Field:
     label = str(schema.get("title", name))
     help_text = HELP.get(name, "")
+    if is_suggested(schema):
+        return forms.CharField(
+            label=label,
+            max_length=LONGEST_NAME,
+            help_text=help_text,
+            widget=forms.TextInput(attrs={"list": f"{name}-list", "autocomplete": "off"}),
+            error_messages={"required": "Still to be written."},
+        )
     if lines is not None:
         possible = [(line.value, line.label) for line in lines if not line.reason]
         said = "Choose one of the list." if possible else "There is nothing to choose from for this team."

@@ -2,7 +2,15 @@
 
 from django.urls import path
 
-from onboarding import isolation_page, leaving_views, parts, team_change_views, use_views, views
+from onboarding import (
+    isolation_page,
+    leaving_views,
+    parts,
+    project_views,
+    team_change_views,
+    use_views,
+    views,
+)
 
 urlpatterns = [
     path("teams/new", views.wizard, name="onboard"),
@@ -11,6 +19,7 @@ urlpatterns = [
     path("teams/new/groups", parts.groups, name="onboard-groups"),
     path("teams/new/preview", parts.preview, name="onboard-preview"),
     path("teams/<slug:slug>/settings", team_change_views.settings_of_team, name="team-settings"),
+    path("teams/<slug:slug>/projects", project_views.projects, name="team-projects"),
     path("teams/<slug:slug>/onboarding", views.progress, name="onboarding"),
     path("teams/<slug:slug>/leaving", leaving_views.overview, name="leaving"),
     path("teams/<slug:slug>/leaving/<int:pk>", leaving_views.departure, name="departure"),

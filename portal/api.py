@@ -33,6 +33,7 @@ from fleet.api import ClusterEndpoint, FlavorEndpoint
 from notices.api import ChannelEndpoint, DeliveryEndpoint, NoticeSettingsEndpoint
 from onboarding.api import GroupEndpoint, TeamEndpoint
 from onboarding.leaving_api import DepartureEndpoint, ProtectionEndpoint
+from onboarding.projects_api import ProjectEndpoint
 from portal.api_audit import EventEndpoint
 from portal.problem_codes import CODES
 from provisioning.api import TenancyEndpoint
@@ -121,6 +122,7 @@ nested = [
         TeamEndpoint.as_view({"post": "preview_change"}),
         name="team-change-preview",
     ),
+    path("teams/<slug:slug>/projects/", ProjectEndpoint.as_view({"get": "list"}), name="projects"),
     path("teams/<slug:slug>/onboarding/", TeamEndpoint.as_view({"get": "onboarding"}), name="onboarding"),
 ]
 
