@@ -17,6 +17,8 @@ COPY connectors connectors
 COPY audit audit
 COPY templates templates
 COPY static static
+# What Help shows (portal/guide.py).
+COPY docs docs
 RUN python -m compileall -q /app
 # Static files are part of the image. The values below satisfy the settings for this one command and are not kept.
 RUN QM_SECRET_KEY=build QM_DATABASE_URL=sqlite:////tmp/none QM_BROKER_URL=redis://none QM_CACHE_URL=redis://none \

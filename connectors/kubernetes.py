@@ -5,6 +5,7 @@ for an answer, is sent once unless the client is ``patient``, and raises Tempora
 names the codes).
 """
 
+import base64
 import copy
 import json
 import os
@@ -13,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -347,6 +349,23 @@ def check_kubeconfig(path: str | os.PathLike[str], context: str | None = None) -
         raise PermanentError(f"cannot use the kubeconfig: {error}", code="kubeconfig") from error
     if urlsplit(str(server)).scheme not in ("https", "http"):
         raise PermanentError("cannot use the kubeconfig: it names no server", code="kubeconfig")
+
+
+def certificates_of(path: str | os.PathLike[str], context: str | None = None) -> str:
+    """The certificate authority that a kubeconfig file names, in PEM; empty where it names none or cannot be read."""
+    from kubernetes.config import kube_config
+
+    merge: Callable[..., Any] = kube_config.KubeConfigMerger
+    load: Callable[..., Any] = kube_config.KubeConfigLoader
+    try:
+        named = load(merge(os.fspath(path)).config, active_context=context)._cluster
+        data = named.safe_get("certificate-authority-data")
+        if data:
+            return base64.b64decode(data, validate=True).decode("ascii")
+        file = named.safe_get("certificate-authority")
+        return (Path(path).parent / file).read_text("ascii") if file else ""
+    except Exception:  # what is wrong with the file is said by the cluster's health
+        return ""
 
 
 @contextmanager

@@ -13,12 +13,14 @@ from django.db import IntegrityError, models, transaction
 from accounts.models import Team, User
 from accounts.refusals import BadInput, Conflict, NoRight, Stale
 from accounts.roles import Permission
+from audit import clock
 from audit.actors import Actor
 from audit.events import Kind
 from audit.log import record
 from connectors.errors import PermanentError
 from connectors.kubernetes import check_kubeconfig
 from fleet import apart, repositories
+from fleet.authority import AuthorityRefused, certificates_from
 from fleet.egress import EgressRefused, egress_from
 from fleet.models import Cluster, Flavor
 from fleet.names import LABEL_KEY, LABEL_VALUE, OBJECT_NAME, RESOURCE, fits, is_shared_space
@@ -29,6 +31,7 @@ CLUSTER_FIELDS = frozenset(
         "title", "region", "purpose", "kubeconfig", "context", "cohort", "borrow_percent", "storage_class", "enabled",
         "jupyterhub_namespace", "shared_services", "egress", "outside_by_name", "dashboards", "dedicated_to",
         "on_drift", "writes_per_second", "most_at_once", "api_server", "kubelogin_server_id", "dashboards_url",
+        "certificate_authority",
         *repositories.FIELDS,
     }
 )  # fmt: skip
@@ -95,6 +98,7 @@ def add_cluster(*, name: str, values: Mapping[str, Any], by: User | Actor) -> Cl
     changed = _fill(cluster, values, CLUSTER_FIELDS)
     _check_kubeconfig(cluster)
     repositories.check_repository(cluster)
+    _check_authority(cluster)
     _check_around(cluster)
     _check_names(cluster, changed)
     _save_new(cluster, taken="There is a cluster of this name already.")
@@ -112,6 +116,8 @@ def change_cluster(cluster_id: int, *, values: Mapping[str, Any], by: User | Act
         _check_kubeconfig(cluster)
     if repositories.FIELDS & changed.keys():
         repositories.check_repository(cluster)
+    if "certificate_authority" in changed:
+        _check_authority(cluster)
     _check_around(cluster)
     _check_names(cluster, changed)
     if "dedicated_to" in changed:
@@ -365,6 +371,14 @@ def _check_kubeconfig(cluster: Cluster) -> None:
         ) from error
 
 
+def _check_authority(cluster: Cluster) -> None:
+    """Keep the certificates of what was said and nothing else; refuse what holds none."""
+    try:
+        cluster.certificate_authority = certificates_from(cluster.certificate_authority, now=clock.now())
+    except AuthorityRefused as error:
+        raise BadInput(str(error), code="bad_certificate", field="certificate_authority") from error
+
+
 def _check_around(cluster: Cluster) -> None:
     """Refuse a notebook hub or shared services that would open one team's namespace to another."""
     hub = cluster.jupyterhub_namespace
@@ -489,6 +503,8 @@ def _is_taint(taint: object) -> bool:
 
 def _plain(changed: Mapping[str, Any]) -> dict[str, Any]:
     """The values as an event keeps them; the name of a kubeconfig is no secret, its content never comes here."""
+    if "certificate_authority" in changed:
+        changed = {**changed, "certificate_authority": "changed" if changed["certificate_authority"] else ""}
     return {
         key: value if isinstance(value, bool | int | dict | list) else str("" if value is None else value)
         for key, value in changed.items()

@@ -16,6 +16,7 @@ from accounts.replay import Answer, answer_once
 from accounts.roles import Permission
 from accounts.strict import Boolean, Choice, Integer, Money, PageQuery, StrictSerializer, Text
 from fleet import actions
+from fleet.authority import MAX_LENGTH
 from fleet.egress import LONGEST_HOST, MAX_NAMES, MAX_PORTS, MAX_RANGES
 from fleet.models import Cluster, Flavor
 
@@ -141,6 +142,9 @@ class ClusterSerializer(serializers.Serializer[Cluster]):
     )
     dashboards = serializers.BooleanField()
     api_server = serializers.CharField()
+    certificate_authority = serializers.CharField(
+        help_text="Of the API server, in PEM; empty where nobody told it."
+    )
     kubelogin_server_id = serializers.CharField()
     dashboards_url = serializers.CharField()
     on_drift = serializers.ChoiceField(choices=Cluster.OnDrift.choices)
@@ -247,6 +251,12 @@ class ClusterChangeSerializer(StrictSerializer):
         required=False,
         allow_blank=True,
         help_text="The https address that kubectl of members uses.",
+    )
+    certificate_authority = Text(
+        max_length=MAX_LENGTH,
+        required=False,
+        allow_blank=True,
+        help_text="Of the API server, in PEM; empty: that of the kubeconfig file, if it has one.",
     )
     kubelogin_server_id = Text(
         max_length=36,

@@ -77,12 +77,14 @@ class ClusterForm(_ClusterForm):
                   "storage_class", "jupyterhub_namespace", "shared_services", "egress", "outside_by_name", "dashboards",
                   "dedicated_to", "delivery",
                   "git_url", "git_branch", "git_way", "git_credentials", "on_drift", "writes_per_second",
-                  "most_at_once", "api_server", "kubelogin_server_id", "dashboards_url",
+                  "most_at_once", "api_server", "certificate_authority", "kubelogin_server_id", "dashboards_url",
                   "enabled"]  # fmt: skip
         field_classes = dict.fromkeys(
             ("borrow_percent", "writes_per_second", "most_at_once"), PlainNumberField
         )
+        widgets = {"certificate_authority": forms.Textarea(attrs={"rows": 5, "spellcheck": "false"})}
         labels = {
+            "certificate_authority": "Its certificate authority",
             "kubeconfig": "Kubeconfig file", "cohort": "Cohort", "borrow_percent": "May borrow, percent of its own",
             "enabled": "Takes teams and requests", "title": "Name for people", "storage_class": "Storage class",
             "jupyterhub_namespace": "Namespace of JupyterHub", "dashboards": "Grafana dashboards",
@@ -110,6 +112,7 @@ class ClusterForm(_ClusterForm):
             "comes with Advanced Container Networking Services.",
             "dashboards": "Every team gets one about its own namespace, for Grafana’s sidecar to pick up.",
             "api_server": "Such as https://training-1a2b.hcp.eastus.azmk8s.io:443; teams see how to sign in with it.",
+            "certificate_authority": "In PEM; empty: that of the kubeconfig file, if there is one and it names one.",
             "kubelogin_server_id": "Its object id; the one that AKS has everywhere unless you say another.",
             "dashboards_url": "Teams see a link to it; empty for none.",
             "dedicated_to": "Then no other team gets a place here; empty for all.",
@@ -132,7 +135,9 @@ class ClusterForm(_ClusterForm):
             for name, value in self.cleaned_data.items()
             if name in CLUSTER_FIELDS and (name not in KEPT or value not in (None, ""))
         }
-        lists = {name: values.get(name) or [] for name in ("shared_services", "egress")}
+        lists: dict[str, Any] = {name: values.get(name) or [] for name in ("shared_services", "egress")}
+        if values.get("certificate_authority"):  # a text of several lines comes with those of the web
+            lists["certificate_authority"] = values["certificate_authority"].replace("\r\n", "\n")
         return values | lists
 
     def _post_clean(self) -> None:

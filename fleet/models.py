@@ -101,6 +101,8 @@ class Cluster(models.Model):
     dashboards = models.BooleanField(default=True, db_default=True)
     # What people of the teams need to use it: where kubectl goes, what it signs in to, and where they look.
     api_server = models.CharField(max_length=300, blank=True, default="", db_default="")
+    # In PEM; empty: that of the kubeconfig file, where it has one.
+    certificate_authority = models.TextField(blank=True, default="", db_default="")
     kubelogin_server_id = models.CharField(
         max_length=36, blank=True, default=AKS_SERVER, db_default=AKS_SERVER
     )

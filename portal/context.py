@@ -38,6 +38,7 @@ CATALOGUE = Place("Catalogue", "catalogue", "tag", "g o")
 TASKS = Place("Tasks", "tasks", "box", "g k")
 POLICY = Place("Policy", "policy", "scale", "g p")
 AUDIT = Place("Audit", "audit", "scroll-text", "g l")
+HELP = Place("Help", "help", "circle-help", "g e")
 
 
 def frame(request: HttpRequest) -> dict[str, Any]:
@@ -83,7 +84,7 @@ def rail(user: User, path: str, *, decides: bool, waiting: int | None = None) ->
         counts = _counts(user, waiting)
     if user.may(Permission.DECIDE_AS_PLATFORM):
         places.append(TASKS)
-    places += [CATALOGUE, POLICY, AUDIT]
+    places += [CATALOGUE, POLICY, AUDIT, HELP]
     return [
         {
             "label": place.label,

@@ -7,6 +7,7 @@ from django.conf import settings
 
 from fleet import growth
 from fleet.models import Flavor
+from fleet.authority import authority_of
 from provisioning.first_job import QUEUE, QUEUE_LABEL, Kind, as_yaml, first_job
 from provisioning.models import Tenancy
 
@@ -99,8 +100,12 @@ def _login(tenancy: Tenancy) -> str:
         "--tenant-id",
         settings.ENV.entra_tenant_id,
     ]
+    authority = authority_of(cluster)
+    file = f"{cluster.name}-ca.crt"
+    trusts = [f"--certificate-authority={file}", "--embed-certs=true"] if authority else []
     steps = [
-        [f"kubectl config set-cluster {cluster.name}", f"--server={cluster.api_server}"],
+        *([[f"cat > {file} <<'EOF'\n{authority}\nEOF"]] if authority else []),
+        [f"kubectl config set-cluster {cluster.name}", f"--server={cluster.api_server}", *trusts],
         [
             f"kubectl config set-credentials {cluster.name}",
             "--exec-api-version=client.authentication.k8s.io/v1beta1",

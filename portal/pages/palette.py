@@ -17,6 +17,7 @@ from accounts.visitors import visitor
 from approvals.models import Request
 from fleet.models import Cluster
 from portal.context import decides, rail
+from portal.guide import PAGES, address_of, page_of
 
 MOST = 5
 NUMBERED = re.compile(r"(?:request[- ]?|#)?(\d{1,12})", re.ASCII | re.IGNORECASE)
@@ -40,6 +41,8 @@ def found(user: User, q: str, *, decides: bool) -> Iterator[dict[str, Any]]:
         yield {"group": "Teams", "items": list(_teams(user, q))}
         yield {"group": "Clusters", "items": list(_clusters(q))}
         yield {"group": "Requests", "items": list(_requests(user, q))}
+    if q:
+        yield {"group": "Help", "items": [item for item in _help() if _matches(item, q)][:MOST]}
     yield {"group": "Do", "items": [item for item in _actions(user) if _matches(item, q)]}
     yield {"group": "Go to", "items": [item for item in _places(user, decides=decides) if _matches(item, q)]}
 
@@ -96,6 +99,15 @@ def _places(user: User, *, decides: bool) -> Iterator[Item]:
     for place in rail(user, "", decides=decides):
         yield {"label": place["label"], "icon": place["icon"], "href": place["url"], "key": place["key"]}
     yield {"label": "Tokens", "icon": "key-round", "href": reverse("tokens")}
+
+
+def _help() -> Iterator[Item]:
+    """Every section of the guide and of what it leads to."""
+    for name in PAGES:
+        page, address = page_of(name), address_of(name)
+        for section in page.sections:
+            href = f"{address}#{section.anchor}"
+            yield {"label": section.title, "sub": page.title, "icon": "book-open", "href": href}
 
 
 def _matches(item: Item, q: str) -> bool:

@@ -1,0 +1,132 @@
+"""The guide of docs/guide, and what it leads to, as parts of pages: Markdown in, HTML that is safe to show out."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+
+from django.conf import settings
+from django.urls import reverse
+from django.utils.safestring import SafeString
+from django.utils.text import slugify
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+# What the product shows, by the last part of its address; the guide itself has none.
+PAGES: Mapping[str, str] = {
+    "": "guide/README.md",
+    "tenancy": "reference/tenancy.md",
+    "decisions": "explanation/decisions.md",
+    "ends": "explanation/ends.md",
+}
+# What is shown elsewhere in the product.
+ELSEWHERE: Mapping[str, str] = {"reference/api.md": "/api/docs/"}
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+OUTSIDE = re.compile(r"https?://|mailto:")
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading of the second level, with its place on the page."""
+
+    title: str
+    anchor: str
+
+
+@dataclass(frozen=True)
+class Page:
+    """A document: its title, its sections, and the text below the title."""
+
+    title: str
+    sections: tuple[Section, ...]
+    html: SafeString
+
+
+@lru_cache(maxsize=len(PAGES))
+def page_of(name: str) -> Page:
+    """A document as it is shown, read once per process; raises KeyError for one that is not."""
+    path = PAGES[name]
+    text = COMMENT.sub("", (Path(settings.BASE_DIR) / "docs" / path).read_text())
+    return rendered(text, path=path)
+
+
+def rendered(text: str, *, path: str) -> Page:
+    """Markdown as a page: HTML in it is shown as text, links lead to what the product shows, or are none."""
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = markdown.parse(text)
+    title, sections = "", []
+    for token, inline in zip(tokens, [*tokens[1:], None], strict=True):
+        if token.type != "heading_open" or inline is None:
+            continue
+        words = _words(inline)
+        token.attrSet("id", slugify(words))
+        if token.tag == "h1":
+            title = words
+        elif token.tag == "h2":
+            sections.append(Section(words, slugify(words)))
+    body = list(_dressed(_without_title(tokens), path=path))
+    # Markdown-it escapes all HTML that is not its own, and refuses addresses that run something.
+    return Page(title, tuple(sections), SafeString(markdown.renderer.render(body, markdown.options, {})))
+
+
+def _words(inline: Token) -> str:
+    return "".join(child.content for child in inline.children or [] if child.type in ("text", "code_inline"))
+
+
+def _without_title(tokens: Sequence[Token]) -> list[Token]:
+    """The page has its title as a heading already."""
+    start = next((at for at, token in enumerate(tokens) if token.tag == "h1"), None)
+    return list(tokens) if start is None else [*tokens[:start], *tokens[start + 3 :]]
+
+
+def _dressed(tokens: Sequence[Token], *, path: str) -> Iterator[Token]:
+    """The tokens with the classes of the product's own parts, and with links that lead somewhere."""
+    for token in tokens:
+        if token.type == "table_open":
+            token.attrSet("class", "table")
+        elif token.type in ("fence", "code_block"):
+            token.attrSet("class", "code")
+        elif token.type == "inline":
+            token.children = list(_linked(token.children or [], path=path))
+        yield token
+
+
+def _linked(children: Sequence[Token], *, path: str) -> Iterator[Token]:
+    leads = False
+    for child in children:
+        if child.type == "link_open":
+            href = _href(str(child.attrGet("href") or ""), path=path)
+            leads = bool(href)
+            if not leads:
+                continue
+            child.attrSet("href", href)
+            child.attrSet("class", "link")
+        elif child.type == "link_close" and not leads:
+            continue
+        yield child
+
+
+def _href(href: str, *, path: str) -> str:
+    """Where a link of a document leads in the product; empty for what the product does not show."""
+    if OUTSIDE.match(href) or href.startswith("#"):
+        return href
+    target, _, anchor = href.partition("#")
+    parts: list[str] = []
+    for part in (PurePosixPath(path).parent / target).parts:
+        if part != "..":
+            parts.append(part)
+        elif parts:
+            parts.pop()
+    found = "/".join(parts)
+    if found in ELSEWHERE:
+        return ELSEWHERE[found]
+    name = next((name for name, shown in PAGES.items() if shown == found), None)
+    if name is None:
+        return ""
+    return address_of(name) + (f"#{anchor}" if anchor else "")
+
+
+def address_of(name: str) -> str:
+    """The address of a document in the product."""
+    return reverse("help-page", args=[name]) if name else reverse("help")

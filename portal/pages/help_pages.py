@@ -1,0 +1,22 @@
+"""Help inside the product: the user guide, and what it leads to."""
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from portal.guide import PAGES, address_of, page_of
+
+
+@require_safe
+def guide(request: HttpRequest, name: str = "") -> HttpResponse:
+    """One document with its sections, beside the names of the others."""
+    if name not in PAGES or (not name and request.path != address_of("")):
+        raise Http404
+    context = {
+        "page": page_of(name),
+        "is_guide": not name,
+        "others": [
+            {"title": page_of(other).title, "href": address_of(other)} for other in PAGES if other != name
+        ],
+    }
+    return render(request, "portal/help.html", context)

@@ -1,0 +1,96 @@
+"""Help inside the product: the guide as pages, found by name, linked from where people get stuck, and shipped."""
+
+import re
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from portal.guide import PAGES, address_of, page_of, rendered
+from scripts.packages import ROOT
+from tests import factories
+
+ANCHOR = re.compile(r"{% url 'help' %}#([a-z0-9-]+)")
+
+
+@pytest.fixture
+def reader(client: Client, db: None) -> Client:
+    """Signed in, without a role or a team."""
+    client.force_login(factories.person("Ada Okafor"))
+    return client
+
+
+def test_the_guide_is_a_page_with_its_sections(reader: Client) -> None:
+    page = reader.get("/help/").content.decode()
+    assert "<h1" in page
+    assert "Use your GPUs" in page
+    assert '<h2 id="a-first-job">A first job</h2>' in page
+    assert 'href="#a-first-job"' in page
+    assert "<code>kueue.x-k8s.io/queue-name: default</code>" in page
+    assert 'href="/help/"' in reader.get("/").content.decode()
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name])
+def test_what_the_guide_leads_to_is_shown_too(reader: Client, name: str) -> None:
+    answer = reader.get(address_of(name))
+    assert answer.status_code == 200
+    assert page_of(name).title in answer.content.decode()
+
+
+def test_every_link_of_every_page_leads_somewhere(reader: Client) -> None:
+    """No link is left to a file that only the repository has, and every anchor is on its page."""
+    for name in PAGES:
+        here = address_of(name)
+        for href in re.findall(r'href="([^"]+)"', page_of(name).html):
+            path, _, anchor = href.partition("#")
+            assert path.startswith(("/", "https://")) or not path, href
+            if anchor:
+                shown = reader.get(path or here).content.decode()
+                assert f'id="{anchor}"' in shown, href
+    assert f'href="{address_of("tenancy")}"' in page_of("").html
+    assert 'href="/api/docs/"' in page_of("").html
+
+
+def test_what_is_not_shown_is_not_there(reader: Client) -> None:
+    for name in ("nothing", "install", "readme"):
+        assert reader.get(f"/help/{name}/").status_code == 404
+
+
+def test_html_in_a_document_is_shown_and_not_run() -> None:
+    page = rendered(
+        "# T\n\n<script>alert(1)</script>\n\n[x](javascript:alert(1)) [y](../how-to/install.md) <b>z</b>",
+        path="guide/README.md",
+    )
+    assert page.title == "T"
+    assert "<script" not in page.html
+    assert "<b>" not in page.html
+    assert "&lt;script&gt;" in page.html
+    assert "<a" not in page.html  # neither what runs something nor what only the repository has
+
+
+def test_the_palette_finds_sections(reader: Client) -> None:
+    found = reader.get("/palette?q=queue wait", headers={"HX-Request": "true"}).content.decode()
+    assert 'href="/help/#queue-and-waiting"' in found
+    assert "/help/#" not in reader.get("/palette?q=", headers={"HX-Request": "true"}).content.decode()
+
+
+def test_pages_where_people_get_stuck_lead_to_the_section_that_helps(reader: Client) -> None:
+    """Every anchor that a template names is a section of the guide."""
+    anchors = {section.anchor for section in page_of("").sections}
+    linked: dict[str, set[str]] = {}
+    for template in (ROOT / "templates").rglob("*.html"):
+        if found := set(ANCHOR.findall(template.read_text())):
+            linked[template.relative_to(ROOT / "templates").as_posix()] = found
+    assert {"approvals/request_new.html", "onboarding/use_panel.html", "onboarding/who.html"} <= set(linked)
+    assert set().union(*linked.values()) <= anchors
+    assert reverse("help") == "/help/"
+
+
+def test_the_image_ships_what_help_shows() -> None:
+    ignored = (ROOT / ".dockerignore").read_text().splitlines()
+    assert "COPY docs docs" in (ROOT / "Dockerfile").read_text()
+    for path in PAGES.values():
+        file = Path("docs") / path
+        assert (ROOT / file).is_file()
+        assert any(f"!{part.as_posix()}" in ignored for part in (file, *file.parents)), file
