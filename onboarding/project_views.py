@@ -5,7 +5,6 @@ from urllib.parse import urlencode
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from accounts.models import Team
@@ -22,8 +21,7 @@ def projects(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "team": team,
         "projects": [
-            {"line": line, "ask": f"{ask}&{urlencode({'project': line.slug})}"}
-            for line in projects_of(team, now=timezone.now())
+            {"line": line, "ask": f"{ask}&{urlencode({'project': line.slug})}"} for line in projects_of(team)
         ],
         "waiting": waiting_for(team),
         "is_member": team.pk in user.team_ids,

@@ -1,19 +1,18 @@
 """The projects of a team: where each has a namespace, what stands in it, who asked for it and since when."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from accounts.models import Project, Team
 from allocations.models import Allocation
-from approvals.models import Request, Task
+from approvals.models import Request
 from approvals.states import State
 from onboarding.models import Onboarding
 from provisioning.models import Tenancy
 
 MAX_WAITING = 20
-NEVER = (Task.State.FAILED, Task.State.DROPPED)
 
 
 @dataclass(frozen=True)
@@ -42,12 +41,12 @@ class ProjectLine:
         return sum(place.gpus for place in self.places)
 
 
-def projects_of(team: Team, *, now: datetime) -> list[ProjectLine]:
-    """Every project of a team by name, in five queries however many there are."""
+def projects_of(team: Team) -> list[ProjectLine]:
+    """Every project of a team by name, in four queries however many there are."""
     rows = Tenancy.objects.present().filter(team=team).select_related("cluster", "project")
     tenancies = list(rows.order_by("environment", "cluster__name"))
     origins = _origins(team)
-    held, gpus = _held(team, now=now)
+    held, gpus = _held(team)
     places: dict[int, list[Place]] = defaultdict(list)
     for row in tenancies:
         asked_by, since = origins.get(row.pk, ("", row.created_at))
@@ -86,27 +85,19 @@ def _origins(team: Team) -> dict[int, tuple[str, datetime]]:
     return found | {pk: (name, at) for pk, name, at in first}
 
 
-def _held(team: Team, *, now: datetime) -> tuple[Mapping[int, list[str]], Mapping[int, int]]:
-    """What stands in each namespace, in words, and how many GPUs are held there."""
-    words: dict[int, list[str]] = defaultdict(list)
-    gpus: dict[int, int] = defaultdict(int)
-    products: dict[tuple[int, str], int] = defaultdict(int)
-    live = Allocation.objects.live().filter(team=team).order_by("flavor__product")
-    for tenancy, product, count in live.values_list("tenancy", "flavor__product", "gpus"):
-        products[tenancy, product] += count
-        gpus[tenancy] += count
-    for (tenancy, product), count in products.items():
-        words[tenancy].append(f"{count} × {product}")
-    for request in _in_place(team, now=now):
-        words[request.tenancy_id or 0].append(request.given_name)
-    return words, gpus
-
-
-def _in_place(team: Team, *, now: datetime) -> Iterable[Request]:
-    """What takes no GPUs of a pool and stands in a namespace: volumes, endpoints."""
-    rows = Request.objects.with_holding().filter(
-        team=team, state=State.APPROVED, flavor=None, tenancy__isnull=False, until__gt=now
-    )
-    for request in rows.exclude(offering="namespace").order_by("created_at"):
-        if getattr(request, "over_at", None) is None and getattr(request, "task_state", None) not in NEVER:
-            yield request
+def _held(team: Team) -> tuple[Mapping[int, list[str]], Mapping[int, int]]:
+    """What stands in each namespace, in words, GPUs first, and how many GPUs are held there."""
+    products: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    others: dict[int, list[str]] = defaultdict(list)
+    live = Allocation.objects.live().filter(team=team, tenancy__isnull=False).exclude(offering="namespace")
+    rows = live.order_by("starts_at", "pk").values_list("tenancy", "flavor__product", "gpus", "title")
+    for tenancy, product, count, title in rows:
+        if product:  # of a pool's GPUs
+            products[tenancy][product] += count
+        else:
+            others[tenancy].append(title)
+    words = {
+        pk: [f"{count} × {product}" for product, count in sorted(products[pk].items())] + others[pk]
+        for pk in {*products, *others}
+    }
+    return words, {pk: sum(counts.values()) for pk, counts in products.items()}

@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.shortcuts import get_object_or_404
-from django.utils import timezone
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request as Call
@@ -60,5 +59,5 @@ class ProjectEndpoint(Endpoint):
     def list(self, call: Call, slug: str) -> Response:
         """Every project of the team; a further one is asked for as a namespace."""
         team = get_object_or_404(Team.objects.visible_to(self.request.user), slug=slug)
-        rows = {"results": projects_of(team, now=timezone.now()), "waiting": waiting_for(team)}
+        rows = {"results": projects_of(team), "waiting": waiting_for(team)}
         return Response(ProjectsSerializer(rows).data)

@@ -6,8 +6,8 @@ from typing import Any
 from django.conf import settings
 
 from fleet import growth
-from fleet.models import Flavor
 from fleet.authority import authority_of
+from fleet.models import Flavor
 from provisioning.first_job import QUEUE, QUEUE_LABEL, Kind, as_yaml, first_job
 from provisioning.models import Tenancy
 
