@@ -66,8 +66,9 @@ def rendered(text: str, *, path: str) -> Page:
         elif token.tag == "h2":
             sections.append(Section(words, slugify(words)))
     body = list(_dressed(_without_title(tokens), path=path))
+    html = markdown.renderer.render(body, markdown.options, {})
     # Markdown-it escapes all HTML that is not its own, and refuses addresses that run something.
-    return Page(title, tuple(sections), SafeString(markdown.renderer.render(body, markdown.options, {})))
+    return Page(title, tuple(sections), SafeString(html))
 
 
 def _words(inline: Token) -> str:
