@@ -125,8 +125,9 @@ def check_cost_centre(text: str) -> str:
     if not COST_CENTRE.fullmatch(text.strip()):
         raise BadInput(
             "Use up to 20 letters, digits and hyphens, beginning and ending with a letter or digit.",
-            code="bad_cost_centre", field="cost_centre",
-        )  # fmt: skip
+            code="bad_cost_centre",
+            field="cost_centre",
+        )
     return text.strip()
 
 
@@ -155,9 +156,13 @@ def create_team(
     try:
         with transaction.atomic():
             team = Team.objects.create(
-                name=name, slug=slug, entra_group=entra_group, entra_group_name=entra_group_name,
-                cost_centre=cost_centre, created_by=by,
-            )  # fmt: skip
+                name=name,
+                slug=slug,
+                entra_group=entra_group,
+                entra_group_name=entra_group_name,
+                cost_centre=cost_centre,
+                created_by=by,
+            )
     except IntegrityError as error:
         raise Conflict(
             "Somebody took this name or group a moment ago.", code="name_taken", field="name"
@@ -167,9 +172,14 @@ def create_team(
     first = Project.objects.create(team=team, slug=project)
     members_by_group(team)
     record(
-        Kind.TEAM_CREATED, actor=by.as_actor(), subject=("team", team.pk), team_id=team.pk,
-        name=name, entra_group=entra_group, cost_centre=cost_centre,
-    )  # fmt: skip
+        Kind.TEAM_CREATED,
+        actor=by.as_actor(),
+        subject=("team", team.pk),
+        team_id=team.pk,
+        name=name,
+        entra_group=entra_group,
+        cost_centre=cost_centre,
+    )
     by.read_again()  # they are in one team more than the session read
     return team, first
 
@@ -290,9 +300,15 @@ def set_tier(team: Team, tier: str, *, by: User, now: datetime) -> None:
         return
     Team.objects.filter(pk=team.pk).update(tier=tier)
     record(
-        Kind.TIER_SET, actor=by.as_actor(), subject=("team", team.pk), team_id=team.pk, name=team.name,
-        before=before, after=tier, at=now,
-    )  # fmt: skip
+        Kind.TIER_SET,
+        actor=by.as_actor(),
+        subject=("team", team.pk),
+        team_id=team.pk,
+        name=team.name,
+        before=before,
+        after=tier,
+        at=now,
+    )
 
 
 def join_teams(user: User, groups: list[str], *, lead: bool) -> None:

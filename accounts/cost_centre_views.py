@@ -35,8 +35,11 @@ def cost_centres(request: HttpRequest) -> HttpResponse:
         if form.is_valid():
             try:
                 made = actions.confirm(
-                    form.cleaned_data["code"], by=user, now=timezone.now(), owner=_owner(form.cleaned_data["owner"])
-                )  # fmt: skip
+                    form.cleaned_data["code"],
+                    by=user,
+                    now=timezone.now(),
+                    owner=_owner(form.cleaned_data["owner"]),
+                )
                 messages.success(request, f"{made.code} is confirmed.")
                 return redirect("cost-centres")
             except Refused as refusal:

@@ -36,9 +36,15 @@ def givers_for(user: User, now: datetime) -> list[User]:
 
 @transaction.atomic
 def delegate(
-    *, giver: User, to: User, starts_at: datetime, until: datetime, why: str, now: datetime,
+    *,
+    giver: User,
+    to: User,
+    starts_at: datetime,
+    until: datetime,
+    why: str,
+    now: datetime,
     groups: Collection[str] = (),
-) -> Delegation:  # fmt: skip
+) -> Delegation:
     """Ask somebody to decide in the giver's place from one moment until another, at most 90 days.
 
     It counts for nothing until they accept.
@@ -65,15 +71,22 @@ def delegate(
     if giver.delegations_given.filter(ended_at=None, starts_at__lt=until, until__gt=starts_at).exists():
         raise Conflict(
             "You have a stand-in for a part of this time. End that first, or choose other dates.",
-            code="stand_in_already", field="starts_at",
-        )  # fmt: skip
+            code="stand_in_already",
+            field="starts_at",
+        )
     made = Delegation.objects.create(
         giver=giver, to=to, starts_at=starts_at, until=until, why=why.strip()[:LONGEST_WHY]
     )
     record(
-        Kind.DELEGATED, actor=giver.as_actor(), subject=("delegation", made.pk), to=to.name, to_oid=to.oid,
-        starts_at=starts_at, until=until, why=made.why,
-    )  # fmt: skip
+        Kind.DELEGATED,
+        actor=giver.as_actor(),
+        subject=("delegation", made.pk),
+        to=to.name,
+        to_oid=to.oid,
+        starts_at=starts_at,
+        until=until,
+        why=made.why,
+    )
     return made
 
 
@@ -153,9 +166,12 @@ def end_delegation(delegation: Delegation, *, by: User, now: datetime) -> bool:
     if not Delegation.objects.open(now).filter(pk=delegation.pk).update(ended_at=now):
         return False
     record(
-        Kind.DELEGATION_ENDED, actor=by.as_actor(), subject=("delegation", delegation.pk),
-        giver=delegation.giver.name, to=delegation.to.name,
-    )  # fmt: skip
+        Kind.DELEGATION_ENDED,
+        actor=by.as_actor(),
+        subject=("delegation", delegation.pk),
+        giver=delegation.giver.name,
+        to=delegation.to.name,
+    )
     return True
 
 

@@ -18,18 +18,25 @@ class TokenForm(StrictForm):
         label="It may", choices=ApiToken.Scope.choices, initial=ApiToken.Scope.READ, widget=forms.RadioSelect
     )
     days = WholeNumberField(
-        label="Days it lives", initial=90, most=LONGEST_TOKEN_DAYS, of="days",
+        label="Days it lives",
+        initial=90,
+        most=LONGEST_TOKEN_DAYS,
+        of="days",
         help_text=f"1 to {LONGEST_TOKEN_DAYS} days. Shorter is safer.",
-    )  # fmt: skip
+    )
 
 
 class StandInForm(StrictForm):
     """Who, from when until when, and why."""
 
     to = forms.CharField(
-        label="Who", max_length=200, help_text="Their work address.",
-        widget=forms.TextInput(attrs={"list": "people", "autocomplete": "off", "placeholder": "name@example.com"}),
-    )  # fmt: skip
+        label="Who",
+        max_length=200,
+        help_text="Their work address.",
+        widget=forms.TextInput(
+            attrs={"list": "people", "autocomplete": "off", "placeholder": "name@example.com"}
+        ),
+    )
     starts_at = MomentField(label="From", help_text="UTC.")
     until = MomentField(label="Until", help_text="UTC. At most 90 days later.")
     why = forms.CharField(

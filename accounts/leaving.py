@@ -184,9 +184,14 @@ def take_groups(
         AccessLoss.objects.filter(pk=loss.pk).update(fallback=True)
     join_teams(user, known, lead=Role.TEAM_LEAD in wanted | held)
     record(
-        Kind.MEMBERS_SYNCED, actor=PORTAL, subject=("person", user.pk), name=user.name,
-        left=sorted(before - set(known)), joined=sorted(set(known) - before), withdrawn=sorted(withdrawn),
-    )  # fmt: skip
+        Kind.MEMBERS_SYNCED,
+        actor=PORTAL,
+        subject=("person", user.pk),
+        name=user.name,
+        left=sorted(before - set(known)),
+        joined=sorted(set(known) - before),
+        withdrawn=sorted(withdrawn),
+    )
 
 
 @transaction.atomic

@@ -148,7 +148,9 @@ class PageQuery(StrictSerializer):
     """What every list takes: how many rows, and from where on."""
 
     limit = QueryNumber(
-        required=False, min_value=1, max_value=LARGEST_PAGE,
+        required=False,
+        min_value=1,
+        max_value=LARGEST_PAGE,
         help_text=f"Rows a page, 1 to {LARGEST_PAGE}; {USUAL_PAGE} unless told otherwise.",
-    )  # fmt: skip
+    )
     cursor = Text(required=False, max_length=500, help_text="From `next` or `previous`; opaque.")

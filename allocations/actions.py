@@ -301,9 +301,13 @@ def take_back(allocation_id: int, *, actor: Actor, now: datetime) -> bool:
     freed = _settle(allocation.reference, now=now, why="the team leaves")
     _refresh(allocation, actor=actor, now=now)
     _tell(
-        Kind.ALLOCATION_RETURNED, allocation, actor, returned=allocation.gpus, freed_usd=str(freed.usd),
+        Kind.ALLOCATION_RETURNED,
+        allocation,
+        actor,
+        returned=allocation.gpus,
+        freed_usd=str(freed.usd),
         reason="The team leaves.",
-    )  # fmt: skip
+    )
     return True
 
 
@@ -337,8 +341,15 @@ def set_budget(team: Team, *, month: date, by: User, **limits: Unpack[Limits]) -
         raise BadInput("The soft stage is 1 to 100 percent.", code="no_such_percentage", field="soft_percent")
     _above_what_is_held(budget)
     budget.save(update_fields=list(limits))
-    record(Kind.BUDGET_SET, actor=by.as_actor(), subject=("team", team.pk), team_id=team.pk, month=str(month),
-           **before, **{name: _plain(getattr(budget, name)) for name in limits})  # fmt: skip
+    record(
+        Kind.BUDGET_SET,
+        actor=by.as_actor(),
+        subject=("team", team.pk),
+        team_id=team.pk,
+        month=str(month),
+        **before,
+        **{name: _plain(getattr(budget, name)) for name in limits},
+    )
     return budget
 
 
@@ -361,13 +372,23 @@ def tell_close(rows: QuerySet[Budget], *, now: datetime) -> int:
 def _tell_close(budget: Budget, *, now: datetime) -> None:
     team = budget.team
     tell(
-        NoticeKind.BUDGET_SOFT, to=User.objects.filter(memberships__team=team), subject=("team", team.pk),
-        link=reverse("team-budget", args=[team.slug]), message=close_message(budget), now=now,
-    )  # fmt: skip
+        NoticeKind.BUDGET_SOFT,
+        to=User.objects.filter(memberships__team=team),
+        subject=("team", team.pk),
+        link=reverse("team-budget", args=[team.slug]),
+        message=close_message(budget),
+        now=now,
+    )
     numbers = ("held_usd", "limit_usd", "held_gpu_hours", "gpu_hours_limit", "soft_percent")
-    record(Kind.BUDGET_SOFT_REACHED, actor=PORTAL, subject=("team", team.pk), team_id=team.pk,
-           month=f"{budget.month:%B %Y}", percent=budget.percent_held,
-           **{name: _plain(getattr(budget, name)) for name in numbers})  # fmt: skip
+    record(
+        Kind.BUDGET_SOFT_REACHED,
+        actor=PORTAL,
+        subject=("team", team.pk),
+        team_id=team.pk,
+        month=f"{budget.month:%B %Y}",
+        percent=budget.percent_held,
+        **{name: _plain(getattr(budget, name)) for name in numbers},
+    )
 
 
 def _above_what_is_held(budget: Budget) -> None:

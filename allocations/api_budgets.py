@@ -144,9 +144,11 @@ class BudgetEndpoint(OfOneTeam):
         return Response(BudgetsSerializer({"results": rows}).data)
 
     @extend_schema(
-        operation_id="teams_budgets_update", request=LimitSerializer, responses=BudgetSerializer,
+        operation_id="teams_budgets_update",
+        request=LimitSerializer,
+        responses=BudgetSerializer,
         parameters=[THE_MONTH],
-    )  # fmt: skip
+    )
     def update(self, request: Request, slug: str, month: str) -> Response:
         """Set a month's limits (platform leads)."""
         team, first = self.team(slug), self.month(month)

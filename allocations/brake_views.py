@@ -55,14 +55,20 @@ def _context(refusal: str) -> dict[str, Any]:
         :MOST_SHOWN
     ]
     return {
-        "brake": brake, "refusal": refusal, "count": due.count(), "columns": COLUMNS,
+        "brake": brake,
+        "refusal": refusal,
+        "count": due.count(),
+        "columns": COLUMNS,
         "rows": [
-            {"cells": [
-                row.what,
-                {"text": row.team.name, "href": reverse("team", args=[row.team.slug])},
-                row.where, row.kept_until,
-            ]}
+            {
+                "cells": [
+                    row.what,
+                    {"text": row.team.name, "href": reverse("team", args=[row.team.slug])},
+                    row.where,
+                    row.kept_until,
+                ]
+            }
             for row in rows
         ],
         "earlier": Brake.objects.exclude(answer="").select_related("answered_by")[:10],
-    }  # fmt: skip
+    }

@@ -134,9 +134,13 @@ def hold(team: Team, *, reference: str, parts: Mapping[date, Amount], now: datet
         if not moved:
             raise _too_little(budgets[month], part)
         Hold.objects.create(
-            budget=budgets[month], reference=reference, usd=part.usd, gpu_hours=part.gpu_hours, at=now,
+            budget=budgets[month],
+            reference=reference,
+            usd=part.usd,
+            gpu_hours=part.gpu_hours,
+            at=now,
             why="set aside",
-        )  # fmt: skip
+        )
 
 
 def _too_little(budget: Budget, part: Amount) -> Conflict:
@@ -173,9 +177,13 @@ def settle(*, reference: str, parts: Mapping[date, Amount], now: datetime, why: 
             held_usd=F("held_usd") - surplus.usd, held_gpu_hours=F("held_gpu_hours") - surplus.gpu_hours
         )
         Hold.objects.create(
-            budget_id=row["budget_id"], reference=reference, usd=-surplus.usd, gpu_hours=-surplus.gpu_hours,
-            at=now, why=why,
-        )  # fmt: skip
+            budget_id=row["budget_id"],
+            reference=reference,
+            usd=-surplus.usd,
+            gpu_hours=-surplus.gpu_hours,
+            at=now,
+            why=why,
+        )
         freed = freed.plus(surplus)
     return freed
 

@@ -90,6 +90,12 @@ def _answer(brake_id: int, answer: Brake.Answer, kind: Kind, *, by: User, now: d
             "Somebody has answered this already, or it is not needed any more.", code="already_answered"
         )
     brake = Brake.objects.get(pk=brake_id)
-    record(kind, actor=by.as_actor(), subject=("brake", brake.pk), due=brake.due, live=brake.live,
-           clock=brake.clock.isoformat())  # fmt: skip
+    record(
+        kind,
+        actor=by.as_actor(),
+        subject=("brake", brake.pk),
+        due=brake.due,
+        live=brake.live,
+        clock=brake.clock.isoformat(),
+    )
     return brake

@@ -21,14 +21,18 @@ class GiveBackForm(StrictForm):
 def amount_field(label: str, *, of: str, **options: Any) -> AmountField:
     """A number to two places, 0 or more."""
     return AmountField(
-        label=label, min_value=0, max_value=9_999_999_999, decimal_places=2, max_digits=12,
+        label=label,
+        min_value=0,
+        max_value=9_999_999_999,
+        decimal_places=2,
+        max_digits=12,
         error_messages={
             "invalid": f"Write {of}, like 12000 or 12000.50.",
             "max_value": "No limit is that large.",
             "min_value": "A limit is 0 or more.",
         },
         **options,
-    )  # fmt: skip
+    )
 
 
 class BudgetForm(StrictForm):

@@ -14,9 +14,18 @@ from provisioning.models import Tenancy
 from provisioning.spec import SpecRefused
 
 AROUND = (
-    "cost_centre", "entra_group", "cohort", "storage_class", "weight", "jupyterhub_namespace", "services", "egress",
-    "by_name", "dashboards", "highest_priority",
-)  # fmt: skip
+    "cost_centre",
+    "entra_group",
+    "cohort",
+    "storage_class",
+    "weight",
+    "jupyterhub_namespace",
+    "services",
+    "egress",
+    "by_name",
+    "dashboards",
+    "highest_priority",
+)
 
 
 def keep_in_step(*, now: Callable[[], datetime]) -> int:

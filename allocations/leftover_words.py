@@ -30,9 +30,15 @@ def still_running(references: Sequence[str]) -> list[Part]:
         for one in row.running:
             told = found.setdefault(
                 one["uid"],
-                {"job": one["job"], "flavor": row.flavor.name, "gpus": one["gpus"].get(row.flavor.name, 0),
-                 "priority": one["priority"], "since": one["since"], "stop_at": row.stop_at},
-            )  # fmt: skip
+                {
+                    "job": one["job"],
+                    "flavor": row.flavor.name,
+                    "gpus": one["gpus"].get(row.flavor.name, 0),
+                    "priority": one["priority"],
+                    "since": one["since"],
+                    "stop_at": row.stop_at,
+                },
+            )
             if row.stop_at is not None:
                 told["stop_at"] = min(told["stop_at"] or row.stop_at, row.stop_at)
     return list(found.values())
@@ -65,15 +71,21 @@ def lines(left: Iterable[Leftover], *, now: datetime) -> list[Part]:
     """What still runs, for the page of a team: a sentence for each kind of GPU, and the jobs with their numbers."""
     return [
         {
-            "title": title(rows), "why": fate(rows, now=now), "where": rows[0].flavor.cluster.title,
+            "title": title(rows),
+            "why": fate(rows, now=now),
+            "where": rows[0].flavor.cluster.title,
             "jobs": [
-                {"job": one["job"], "gpus": one["gpus"].get(rows[0].flavor.name, 0), "priority": one["priority"],
-                 "since": datetime.fromisoformat(one["since"]) if one["since"] else None}
+                {
+                    "job": one["job"],
+                    "gpus": one["gpus"].get(rows[0].flavor.name, 0),
+                    "priority": one["priority"],
+                    "since": datetime.fromisoformat(one["since"]) if one["since"] else None,
+                }
                 for one in rows[0].running
             ],
         }
         for rows in _by_flavor(left)
-    ]  # fmt: skip
+    ]
 
 
 def title(rows: Sequence[Leftover]) -> str:

@@ -129,14 +129,20 @@ class Brake(models.Model):
     class Meta:
         ordering = ["-id"]
         constraints = [
-            models.UniqueConstraint(fields=["answer"], condition=Q(answer=""), name="one_brake_is_on_at_a_time"),
+            models.UniqueConstraint(
+                fields=["answer"], condition=Q(answer=""), name="one_brake_is_on_at_a_time"
+            ),
             models.CheckConstraint(
                 condition=Q(answer="", answered_at=None, answered_by=None)
                 | Q(answer="passed", answered_at__isnull=False, answered_by=None)
-                | Q(answer__in=["confirmed", "dismissed"], answered_at__isnull=False, answered_by__isnull=False),
+                | Q(
+                    answer__in=["confirmed", "dismissed"],
+                    answered_at__isnull=False,
+                    answered_by__isnull=False,
+                ),
                 name="a_brake_is_answered_by_a_person",
             ),
-        ]  # fmt: skip
+        ]
 
     def __str__(self) -> str:
         return f"{self.due} of {self.live} at {self.clock:%Y-%m-%d %H:%M}"

@@ -105,12 +105,14 @@ def month_lines(rows: Iterable[Budget]) -> list[Part]:
     """What is set aside of each limit of each month."""
     return [
         {
-            "month": f"{row.month:%Y-%m}", "label": f"{row.month:%B %Y}", "budget": row,
+            "month": f"{row.month:%Y-%m}",
+            "label": f"{row.month:%B %Y}",
+            "budget": row,
             "note": f"{usd(row.left_usd)} left",
             "hours_note": "" if row.left_gpu_hours is None else f"{row.left_gpu_hours:,.0f} GPU-hours left",
         }
         for row in rows
-    ]  # fmt: skip
+    ]
 
 
 @dataclass(frozen=True)
@@ -123,8 +125,12 @@ class Ledger:
 
 
 COLUMNS: Sequence[str | Part] = (
-    "When", "For", "Why", {"label": "USD", "kind": "number"}, {"label": "GPU-hours", "kind": "number"},
-)  # fmt: skip
+    "When",
+    "For",
+    "Why",
+    {"label": "USD", "kind": "number"},
+    {"label": "GPU-hours", "kind": "number"},
+)
 
 
 def ledger_of(budget: Budget, query: Mapping[str, str]) -> Ledger:

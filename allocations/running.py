@@ -79,9 +79,13 @@ def _read(workload: Mapping[str, Any]) -> Running:
     conditions = status.get("conditions") or ()
     since = next((c["lastTransitionTime"] for c in conditions if c.get("type") == "QuotaReserved"), "")
     return Running(
-        uid=str(meta["uid"]), name=str(meta["name"]), job=_job(meta), since=str(since),
-        priority=int((workload.get("spec") or {}).get("priority") or 0), gpus=_gpus(status),
-    )  # fmt: skip
+        uid=str(meta["uid"]),
+        name=str(meta["name"]),
+        job=_job(meta),
+        since=str(since),
+        priority=int((workload.get("spec") or {}).get("priority") or 0),
+        gpus=_gpus(status),
+    )
 
 
 def _job(meta: Mapping[str, Any]) -> str:

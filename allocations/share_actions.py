@@ -49,11 +49,18 @@ def set_shares(
     tenancy.save(update_fields=["weight", "isolation", "priority_limit"])
     refresh(tenancy, actor=by.as_actor(), now=now)
     record(
-        Kind.TENANCY_CHANGED, actor=by.as_actor(), subject=("tenancy", tenancy.pk), team_id=tenancy.team_id,
-        weight=tenancy.weight, weight_before=before[0], isolation=str(tenancy.isolation),
-        isolation_before=str(before[1]), priority_limit=tenancy.priority_limit, priority_limit_before=before[2],
+        Kind.TENANCY_CHANGED,
+        actor=by.as_actor(),
+        subject=("tenancy", tenancy.pk),
+        team_id=tenancy.team_id,
+        weight=tenancy.weight,
+        weight_before=before[0],
+        isolation=str(tenancy.isolation),
+        isolation_before=str(before[1]),
+        priority_limit=tenancy.priority_limit,
+        priority_limit_before=before[2],
         generation=tenancy.generation,
-    )  # fmt: skip
+    )
     return tenancy
 
 
@@ -90,27 +97,31 @@ def _check_there_is(tenancy: Tenancy) -> None:
     team, cluster = tenancy.team, tenancy.cluster
     if tenancy.isolation == Isolation.CLUSTER and cluster.dedicated_to_id != team.pk:
         raise Conflict(
-            f"{cluster.title} is for all teams. Make it {team.name}'s alone first.", code="not_dedicated",
+            f"{cluster.title} is for all teams. Make it {team.name}'s alone first.",
+            code="not_dedicated",
             field="isolation",
-        )  # fmt: skip
+        )
     if tenancy.isolation != Isolation.NODE_POOL:
         return
     own = flavors_for(tenancy)
     if not own.exists():
         raise Conflict(
-            f"No kind of GPU on {cluster.title} is {team.name}'s alone. Dedicate one first.", code="not_dedicated",
+            f"No kind of GPU on {cluster.title} is {team.name}'s alone. Dedicate one first.",
+            code="not_dedicated",
             field="isolation",
-        )  # fmt: skip
+        )
     fleet = list(cluster.flavors.all())
     mixed = next((one for one in fleet if one.dedicated_to_id == team.pk and apart.lacking(one, fleet)), None)
     if mixed is not None:
         raise Conflict(
             f"Others' jobs may run on the nodes of {mixed.name}: give it a taint and a label of its own first.",
-            code="not_apart", field="isolation",
-        )  # fmt: skip
+            code="not_apart",
+            field="isolation",
+        )
     shared = Allocation.objects.live().of_gpus().filter(tenancy=tenancy).exclude(flavor__in=own)
     if shared.exists():
         raise Conflict(
-            f"{team.name} holds GPUs of shared nodes. They end or are given back first.", code="held",
+            f"{team.name} holds GPUs of shared nodes. They end or are given back first.",
+            code="held",
             field="isolation",
-        )  # fmt: skip
+        )

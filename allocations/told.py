@@ -66,7 +66,7 @@ def left_message(left: Sequence[Leftover], *, now: datetime) -> Message:
         sentence=fate(left, now=now),
         facts=(("Cluster", row.flavor.cluster.title), *listed),
         action="Open the team",
-    )  # fmt: skip
+    )
 
 
 def stopped_message(rows: Sequence[StoppedWork], *, now: datetime) -> Message:
@@ -86,8 +86,9 @@ def refused_message(row: StoppedWork, tenancy: Tenancy, why: str) -> Message:
         title=f"{row.job} could not be stopped on {tenancy.cluster.title}",
         sentence=f"The GPUs are no longer held, and the time to finish is over. The cluster says: {why} It "
         "is tried again every half minute.",
-        facts=(("Team", tenancy.team.name), *_work_facts([(row.job, row.gpus)])), action="Open the team",
-    )  # fmt: skip
+        facts=(("Team", tenancy.team.name), *_work_facts([(row.job, row.gpus)])),
+        action="Open the team",
+    )
 
 
 def held_back_message(brake: Brake) -> Message:

@@ -157,26 +157,44 @@ def _write_down(
         row.save(update_fields=["running", "seen_at", "look_at"])
     if is_new and (next_stop or any(row.stop_at is None for row in left)):
         _tell(tenancy, left_message(left, now=now), now=now)
-        record(Kind.WORK_LEFT, actor=PORTAL, subject=("tenancy", tenancy.pk), team_id=tenancy.team_id,
-               flavor=left[0].flavor.name, jobs=[one.job for one in beyond],
-               stop_at=next_stop.isoformat() if next_stop else "")  # fmt: skip
+        record(
+            Kind.WORK_LEFT,
+            actor=PORTAL,
+            subject=("tenancy", tenancy.pk),
+            team_id=tenancy.team_id,
+            flavor=left[0].flavor.name,
+            jobs=[one.job for one in beyond],
+            stop_at=next_stop.isoformat() if next_stop else "",
+        )
 
 
 def _ask_to_stop(tenancy: Tenancy, overdue: Leftover, work: Iterable[Running], *, now: datetime) -> None:
     asked = set(StoppedWork.objects.filter(tenancy=tenancy, done_at=None).values_list("uid", flat=True))
     StoppedWork.objects.bulk_create(
-        StoppedWork(leftover=overdue, tenancy=tenancy, uid=one.uid, name=one.name, job=one.job,
-                    gpus=one.gpus[overdue.flavor.name], asked_at=now)
+        StoppedWork(
+            leftover=overdue,
+            tenancy=tenancy,
+            uid=one.uid,
+            name=one.name,
+            job=one.job,
+            gpus=one.gpus[overdue.flavor.name],
+            asked_at=now,
+        )
         for one in work
         if one.uid not in asked
-    )  # fmt: skip
+    )
 
 
 def _close(tenancy: Tenancy, left: Sequence[Leftover], *, now: datetime) -> None:
     Leftover.objects.filter(pk__in=[row.pk for row in left]).update(running=[], done_at=now)
     if any(row.seen_at for row in left):
-        record(Kind.WORK_SETTLED, actor=PORTAL, subject=("tenancy", tenancy.pk), team_id=tenancy.team_id,
-               flavor=left[0].flavor.name)  # fmt: skip
+        record(
+            Kind.WORK_SETTLED,
+            actor=PORTAL,
+            subject=("tenancy", tenancy.pk),
+            team_id=tenancy.team_id,
+            flavor=left[0].flavor.name,
+        )
 
 
 def stop(client: Client, tenancy: Tenancy, *, now: Callable[[], datetime]) -> int:
@@ -216,8 +234,14 @@ def _say_refused(tenancy: Tenancy, row: StoppedWork, why: str, *, now: datetime)
     fresh = Leftover.objects.filter(pk=row.leftover_id, trouble="").update(trouble=why[:600])
     if fresh:
         about, link = ("tenancy", tenancy.pk), team_link(tenancy.team.slug)
-        tell(NoticeKind.WORK_STOPPED, to=holding(Permission.MANAGE_CLUSTERS), subject=about, link=link,
-             message=refused_message(row, tenancy, why), now=now)  # fmt: skip
+        tell(
+            NoticeKind.WORK_STOPPED,
+            to=holding(Permission.MANAGE_CLUSTERS),
+            subject=about,
+            link=link,
+            message=refused_message(row, tenancy, why),
+            now=now,
+        )
 
 
 def _stop(client: Client, tenancy: Tenancy, row: StoppedWork) -> bool:
@@ -244,12 +268,25 @@ def _note_stopped(tenancy: Tenancy, stopped: Sequence[StoppedWork], *, now: date
         return
     _tell(tenancy, stopped_message(mine, now=now), now=now)
     for row in mine:
-        record(Kind.WORK_STOPPED, actor=PORTAL, subject=("tenancy", tenancy.pk), team_id=tenancy.team_id,
-               job=row.job, gpus=row.gpus, flavor=row.leftover.flavor.name,
-               reference=row.leftover.reference)  # fmt: skip
+        record(
+            Kind.WORK_STOPPED,
+            actor=PORTAL,
+            subject=("tenancy", tenancy.pk),
+            team_id=tenancy.team_id,
+            job=row.job,
+            gpus=row.gpus,
+            flavor=row.leftover.flavor.name,
+            reference=row.leftover.reference,
+        )
 
 
 def _tell(tenancy: Tenancy, message: Message, *, now: datetime) -> None:
     members = User.objects.filter(memberships__team=tenancy.team_id)
-    tell(NoticeKind.WORK_STOPPED, to=members, subject=("tenancy", tenancy.pk), link=team_link(tenancy.team.slug),
-         message=message, now=now)  # fmt: skip
+    tell(
+        NoticeKind.WORK_STOPPED,
+        to=members,
+        subject=("tenancy", tenancy.pk),
+        link=team_link(tenancy.team.slug),
+        message=message,
+        now=now,
+    )

@@ -31,12 +31,14 @@ def measured_many(places: Iterable[Place], *, now: datetime, days: int = DAYS) -
     since = now.astimezone(UTC).date() - timedelta(days=days)
     rows = (
         UseDay.objects.filter(
-            tenancy__in={tenancy for tenancy, _ in wanted}, flavor__in={flavor for _, flavor in wanted}, day__gt=since
+            tenancy__in={tenancy for tenancy, _ in wanted},
+            flavor__in={flavor for _, flavor in wanted},
+            day__gt=since,
         )
         .order_by()
         .values_list("tenancy_id", "flavor_id")
         .annotate(used=Sum("used_sum"), held=Sum("held_sum"))
-    )  # fmt: skip
+    )
     return {
         (tenancy, flavor): (Decimal(100 * used) / held).quantize(TENTH, ROUND_HALF_UP)
         for tenancy, flavor, used, held in rows
@@ -163,6 +165,10 @@ def _add(tenancy_id: int, flavor_id: int, *, at: datetime, held: int, used: int)
     )
     if not counted:
         UseDay.objects.create(
-            tenancy_id=tenancy_id, flavor_id=flavor_id, day=at.astimezone(UTC).date(), held_sum=held, used_sum=used,
+            tenancy_id=tenancy_id,
+            flavor_id=flavor_id,
+            day=at.astimezone(UTC).date(),
+            held_sum=held,
+            used_sum=used,
             last_at=at,
-        )  # fmt: skip
+        )

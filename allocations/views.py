@@ -103,9 +103,11 @@ def _chosen(request: HttpRequest, known: Sequence[date]) -> date:
 
 def _limits_of(row: Budget) -> dict[str, Any]:
     return {
-        "month": row.month.isoformat(), "limit_usd": row.limit_usd, "gpu_hours_limit": row.gpu_hours_limit,
+        "month": row.month.isoformat(),
+        "limit_usd": row.limit_usd,
+        "gpu_hours_limit": row.gpu_hours_limit,
         "soft_percent": row.soft_percent,
-    }  # fmt: skip
+    }
 
 
 def _return(request: HttpRequest, allocation: Allocation, form: GiveBackForm) -> str:

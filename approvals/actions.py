@@ -177,9 +177,13 @@ def submit(wanted: Wanted, *, by: User, now: datetime) -> Request:
     judged = judge(wanted, person=by, now=now)
     check_answer(judged.answer, reason=wanted.reason, field=wanted.spec.counted)
     request = Request.objects.create(
-        team=wanted.team, tenancy=wanted.tenancy, requester=by, created_at=now, renews_id=wanted.renews,
+        team=wanted.team,
+        tenancy=wanted.tenancy,
+        requester=by,
+        created_at=now,
+        renews_id=wanted.renews,
         **content(wanted, judged, now=now),
-    )  # fmt: skip
+    )
     passed = settle_verdict(request, judged, by=by, now=now)
     tell(Kind.REQUEST_SUBMITTED, request, by, answer=judged.answer.outcome.value, usd=str(judged.answer.usd))
     clockwork.write_down(request, passed)
@@ -190,25 +194,40 @@ def submit(wanted: Wanted, *, by: User, now: datetime) -> Request:
 def content(wanted: Wanted, judged: Judged, *, now: datetime) -> dict[str, Any]:
     """The fields of a request that say what is asked, as its version now has them."""
     return {
-        "offering": wanted.offering.key, "spec": wanted.spec.model_dump(mode="json"), "flavor": wanted.flavor,
-        "count": wanted.count, "gpus": wanted.gpus, "until": wanted.until, "purpose": wanted.purpose,
-        "reason": wanted.reason.strip(), "usd": judged.answer.usd, "updated_at": now,
-        "answer_by": None, "routed_by": judged.version,
+        "offering": wanted.offering.key,
+        "spec": wanted.spec.model_dump(mode="json"),
+        "flavor": wanted.flavor,
+        "count": wanted.count,
+        "gpus": wanted.gpus,
+        "until": wanted.until,
+        "purpose": wanted.purpose,
+        "reason": wanted.reason.strip(),
+        "usd": judged.answer.usd,
+        "updated_at": now,
+        "answer_by": None,
+        "routed_by": judged.version,
         "lapses_at": min(wanted.until, now + timedelta(days=judged.policy.lapse_days)),
-    }  # fmt: skip
+    }
 
 
 def settle_verdict(
     request: Request, judged: Judged, *, by: User, now: datetime, lead: str = ""
-) -> list[clockwork.Done]:  # fmt: skip
+) -> list[clockwork.Done]:
     """Store what is asked in this version and the answer, then grant it or open its route and tell of it.
 
     Returns what is left for `clockwork.write_down`.
     """
     Revision.objects.create(
-        request=request, number=request.content_version, spec=request.spec, count=request.count, until=request.until,
-        reason=request.reason, usd=request.usd, by=by, at=now,
-    )  # fmt: skip
+        request=request,
+        number=request.content_version,
+        spec=request.spec,
+        count=request.count,
+        until=request.until,
+        reason=request.reason,
+        usd=request.usd,
+        by=by,
+        at=now,
+    )
     save_evaluation(request, judged, now=now)
     if judged.answer.outcome is Outcome.AUTOMATIC:
         _approve_by_policy(request, judged, now=now)
@@ -258,8 +277,13 @@ def lapse(request_id: int, *, now: datetime) -> bool:
         return False
     close(request, State.LAPSED, now=now)
     telling.lapsed(request, now=now)
-    record(Kind.REQUEST_LAPSED, actor=PORTAL, subject=("request", request.pk), team_id=request.team_id,
-           what=request.name())  # fmt: skip
+    record(
+        Kind.REQUEST_LAPSED,
+        actor=PORTAL,
+        subject=("request", request.pk),
+        team_id=request.team_id,
+        what=request.name(),
+    )
     return True
 
 
@@ -278,9 +302,14 @@ def answer(request_id: int, *, by: User, text: str, now: datetime) -> Request:
     if not text.strip():
         raise BadInput("Write an answer.", code="required", field="reason")
     Decision.objects.create(
-        request=request, requester_id=request.requester_id, by=by, content_version=request.content_version,
-        verdict=Decision.Verdict.ANSWER, reason=text.strip(), at=now,
-    )  # fmt: skip
+        request=request,
+        requester_id=request.requester_id,
+        by=by,
+        content_version=request.content_version,
+        verdict=Decision.Verdict.ANSWER,
+        reason=text.strip(),
+        at=now,
+    )
     go_on(request, now=now)
     move(request, now=now, turn=Request.Turn.APPROVER, answer_by=None)
     telling.answered(request, text.strip(), now=now)
@@ -373,14 +402,25 @@ def locked(wanted: Wanted, *, now: datetime, person: User | None = None) -> Want
 
 def _approve_by_policy(request: Request, judged: Judged, *, now: datetime) -> None:
     Decision.objects.create(
-        request=request, requester_id=request.requester_id, content_version=request.content_version,
-        verdict=Decision.Verdict.APPROVE, count=request.count, usd=judged.answer.usd, at=now,
+        request=request,
+        requester_id=request.requester_id,
+        content_version=request.content_version,
+        verdict=Decision.Verdict.APPROVE,
+        count=request.count,
+        usd=judged.answer.usd,
+        at=now,
         reason=f"{judged.version}: every rule holds.",
-    )  # fmt: skip
+    )
     grant(request, judged, count=request.count, actor=POLICY, now=now)
     telling.decided(request, "approved", by=None, reason=judged.answer.sentence, now=now)
 
 
 def tell(kind: Kind, request: Request, by: User, **details: Any) -> None:
-    record(kind, actor=by.as_actor(), subject=("request", request.pk), team_id=request.team_id,
-           what=request.name(), **details)  # fmt: skip
+    record(
+        kind,
+        actor=by.as_actor(),
+        subject=("request", request.pk),
+        team_id=request.team_id,
+        what=request.name(),
+        **details,
+    )

@@ -64,8 +64,19 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
     asks = {"list": RequestQuery}
     keyed = DECISIONS | {"create", "withdraw", "let_go", "answer", "add_comment", "renew"}
     guarded = DECISIONS | {"partial_update"}
-    asking = frozenset({"create", "partial_update", "add_comment", "preview", "withdraw", "let_go", "renew",
-                        "preview_renewal", "answer"})  # fmt: skip
+    asking = frozenset(
+        {
+            "create",
+            "partial_update",
+            "add_comment",
+            "preview",
+            "withdraw",
+            "let_go",
+            "renew",
+            "preview_renewal",
+            "answer",
+        }
+    )
 
     def get_queryset(self) -> QuerySet[Request]:
         """Those of one's own teams; all of them for leads and auditors; one alone also for who decides it."""
@@ -82,9 +93,12 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
         """What was asked for in the address."""
         asked = getattr(self, "asked", {})
         names = {
-            "team": "team__slug", "state": "state", "offering": "offering", "requester": "requester__oid",
+            "team": "team__slug",
+            "state": "state",
+            "offering": "offering",
+            "requester": "requester__oid",
             "updated_since": "updated_at__gte",
-        }  # fmt: skip
+        }
         queryset = queryset.filter(**{names[key]: asked[key] for key in names if key in asked})
         if text := asked.get("q"):
             queryset = queryset.filter(
@@ -249,10 +263,19 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
 
     def _full(self, pk: int) -> dict[str, Any]:
         judged = Evaluation.objects.select_related("policy")
-        rows = listed(Request.objects.all()).select_related("tenancy__project").prefetch_related(
-            Prefetch("steps", Step.objects.select_related("stand_in")), Prefetch("evaluations", queryset=judged),
-            "tasks__assignee", "reroutings__policy", "decisions__by", "decisions__seat_of", "decisions__step",
-        )  # fmt: skip
+        rows = (
+            listed(Request.objects.all())
+            .select_related("tenancy__project")
+            .prefetch_related(
+                Prefetch("steps", Step.objects.select_related("stand_in")),
+                Prefetch("evaluations", queryset=judged),
+                "tasks__assignee",
+                "reroutings__policy",
+                "decisions__by",
+                "decisions__seat_of",
+                "decisions__step",
+            )
+        )
         return self.shown(rows.get(pk=pk), RequestSerializer)
 
 

@@ -96,7 +96,11 @@ class DelegationEndpoint(mixins.ListModelMixin, Endpoint):
         if not found:
             raise BadInput("Nobody of this object id has signed in here.", code="no_such_person", field="to")
         made = lending.lend(
-            giver=self.caller, to=found[0], starts_at=wanted.get("starts_at", now), until=wanted["until"],
-            why=wanted.get("why", ""), now=now,
-        )  # fmt: skip
+            giver=self.caller,
+            to=found[0],
+            starts_at=wanted.get("starts_at", now),
+            until=wanted["until"],
+            why=wanted.get("why", ""),
+            now=now,
+        )
         return replay.Answer(self.shown(made, DelegationSerializer), 201)

@@ -142,9 +142,12 @@ class OfferingEndpoint(Endpoint):
         offering = OFFERINGS[key]
         found = choices_of(offering, setting_of(offering), team=team)
         lines = {
-            name: [{"value": c.value, "label": c.label, "disabled": bool(c.reason), "reason": c.reason} for c in each]
+            name: [
+                {"value": c.value, "label": c.label, "disabled": bool(c.reason), "reason": c.reason}
+                for c in each
+            ]
             for name, each in found.items()
-        }  # fmt: skip
+        }
         return Response({"choices": lines})
 
     def _sees(self, row: OfferingSetting) -> bool:

@@ -97,8 +97,12 @@ class DraftEndpoint(mixins.ListModelMixin, ReadersOnly):
         """Write other values into one's own draft."""
         body, seen = self.body(PolicyDocumentSerializer), seen_version(call)
         values = {"said": _said(body), "why": body.get("why")}
-        found = _placed(body, lambda: policy_actions.change(
-            self.get_object().pk, by=self.caller, expected_version=seen, now=timezone.now(), **values))  # fmt: skip
+        found = _placed(
+            body,
+            lambda: policy_actions.change(
+                self.get_object().pk, by=self.caller, expected_version=seen, now=timezone.now(), **values
+            ),
+        )
         return self._shown(found)
 
     @extend_schema(request=None, responses={204: OpenApiResponse(description="It is thrown away.")})
@@ -166,8 +170,10 @@ class YamlEndpoint(Endpoint):
     asks = {"list": YamlQuery}
     keyed = frozenset({"update"})
 
-    @extend_schema(operation_id="policy_yaml", responses={(200, "application/json"): PolicyYamlSerializer,
-                                                          (200, "text/yaml"): str})  # fmt: skip
+    @extend_schema(
+        operation_id="policy_yaml",
+        responses={(200, "application/json"): PolicyYamlSerializer, (200, "text/yaml"): str},
+    )
     def list(self, call: Call) -> Response | HttpResponse:
         """The version in force, or any version for who may see them; plain YAML with `Accept: text/yaml`."""
         found, _ = policy_in_force(timezone.now())

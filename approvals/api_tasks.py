@@ -119,10 +119,14 @@ class TaskEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint):
         said = self.body(NoteSerializer)
         return self._change(
             lambda found: carrying_out.finish(
-                found, by=self.caller, note=said["note"], failed=failed, expected_version=said.get("version"),
+                found,
+                by=self.caller,
+                note=said["note"],
+                failed=failed,
+                expected_version=said.get("version"),
                 now=timezone.now(),
             )
-        )  # fmt: skip
+        )
 
     def _change(self, change: Any) -> Response:
         found: int = self.get_object().pk

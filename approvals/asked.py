@@ -21,7 +21,13 @@ def wanted_of(request: Request, count: int | None = None) -> Wanted:
     offering = request.of
     spec = offering.spec.model_construct(**said)
     return priced(
-        team=request.team, offering=offering, spec=spec, until=request.until, reason=request.reason,
-        tenancy=request.tenancy, flavor=request.flavor, cluster=request.flavor.cluster if request.flavor else None,
+        team=request.team,
+        offering=offering,
+        spec=spec,
+        until=request.until,
+        reason=request.reason,
+        tenancy=request.tenancy,
+        flavor=request.flavor,
+        cluster=request.flavor.cluster if request.flavor else None,
         renews=request.renews_id,
-    )  # fmt: skip
+    )

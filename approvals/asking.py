@@ -32,7 +32,7 @@ from approvals.presenting import (
     usual_wait,
     usual_words,
     verdict,
-)  # fmt: skip
+)
 from approvals.standing import answer_of
 from approvals.states import State
 from approvals.vacancies import vacancy_words, vacant_plans
@@ -187,9 +187,14 @@ def answer(wanted: Wanted, judged: Judged, *, now: datetime) -> Part:
         "formula": f"{wanted.size.formula} × {days}"
         if wanted.size.usd_per_hour_each
         else "It costs nothing by itself.",
-        "changes": renewal.changes(wanted, judged, now=now) if wanted.renews is not None else changes(
-            flavor=wanted.flavor, more=wanted.gpus, usd_per_hour=judged.ask.usd_per_hour,
-            held=judged.standing.held_gpus, per_day=_per_day(wanted),
+        "changes": renewal.changes(wanted, judged, now=now)
+        if wanted.renews is not None
+        else changes(
+            flavor=wanted.flavor,
+            more=wanted.gpus,
+            usd_per_hour=judged.ask.usd_per_hour,
+            held=judged.standing.held_gpus,
+            per_day=_per_day(wanted),
         ),
         "extra": renewal.extra_words(wanted, judged, now=now),
         "is_changing": wanted.gpus > 0 or wanted.size.usd_per_hour_each > 0,
@@ -201,7 +206,7 @@ def answer(wanted: Wanted, judged: Judged, *, now: datetime) -> Part:
         else f"Ask for {in_sentence(wanted.name)}",
         "after": wanted.offering.after,
         "about": about(wanted),
-    }  # fmt: skip
+    }
 
 
 def _per_day(wanted: Wanted) -> Decimal:
@@ -232,9 +237,13 @@ def _hint(wanted: Wanted, judged: Judged) -> Part | None:
         )
         return {**hint, "label": "Use that", "href": link}
     link = ask_link(
-        team=wanted.team.slug, flavor=wanted.flavor, count=nearest.count, until=nearest.until, purpose=wanted.purpose,
+        team=wanted.team.slug,
+        flavor=wanted.flavor,
+        count=nearest.count,
+        until=nearest.until,
+        purpose=wanted.purpose,
         namespace=wanted.namespace,
-    )  # fmt: skip
+    )
     return {**hint, "label": "Use that", "href": link}
 
 
@@ -246,9 +255,15 @@ def _lacks(form: Answerable) -> Iterator[str]:
 
 
 def _point(
-    offers: Offers, flavor: Flavor, count: int, until: datetime, length: str, now: datetime, team: str = "",
+    offers: Offers,
+    flavor: Flavor,
+    count: int,
+    until: datetime,
+    length: str,
+    now: datetime,
+    team: str = "",
     purpose: str = "training",
-) -> Part:  # fmt: skip
+) -> Part:
     tenancy: Tenancy = next(
         t for t in offers.tenancies if t.cluster_id == flavor.cluster_id and team in ("", t.team.slug)
     )
@@ -256,9 +271,12 @@ def _point(
     cost = money.cost(gpus=count, price=flavor.price_per_gpu_hour, start=now, end=until)
     link = ask_link(team=team, flavor=flavor, count=count, until=until, purpose=purpose)
     values = {
-        "team": team, "flavor": flavor_key(flavor), "gpus": str(count), "until": until.strftime(INPUT),
+        "team": team,
+        "flavor": flavor_key(flavor),
+        "gpus": str(count),
+        "until": until.strftime(INPUT),
         "purpose": purpose,
-    }  # fmt: skip
+    }
     return {
         "title": f"{gpus(count, flavor.product)} · {length}",
         "text": f"{tenancy.team.name} · {flavor.cluster.name}, {flavor.free_words}",

@@ -27,9 +27,13 @@ def boundless(policy: Policy) -> tuple[str, ...]:
     for where in (Where(), *(override.where for override in policy.overrides)):
         for ask in _asks(where, policy):
             standing = Standing(
-                now=START, free_gpus=10**6, total_gpus=10**6, budget=_plenty(ask.until), recent_team_usd=Decimal(0),
+                now=START,
+                free_gpus=10**6,
+                total_gpus=10**6,
+                budget=_plenty(ask.until),
+                recent_team_usd=Decimal(0),
                 recent_person_usd=Decimal(0),
-            )  # fmt: skip
+            )
             answer = evaluate(ask, standing, policy)
             if answer.outcome is Outcome.AUTOMATIC:
                 said = f"{MANY} GPUs for {(ask.until - START).days} days ({usd(answer.usd)}) would be automatic in {{}}"
@@ -50,17 +54,24 @@ def _is_as_everywhere(ask: Ask, policy: Policy) -> bool:
 def _asks(where: Where, policy: Policy) -> Iterator[Ask]:
     """A huge ask of every kind that is meant, for as long as is automatic, if that is a month."""
     kinds = product(
-        where.offerings or ("gpus",), where.environments or ENVIRONMENTS, where.flavors or ("",),
+        where.offerings or ("gpus",),
+        where.environments or ENVIRONMENTS,
+        where.flavors or ("",),
         where.tiers or ("standard",),
-    )  # fmt: skip
+    )
     for _, (offering, environment, flavor, tier) in zip(range(MOST_KINDS), kinds, strict=False):
         limits = policy.thresholds_for(offering, environment, flavor, tier)
         days = min(limits.automatic_days, LONGEST)
         if days >= A_MONTH:
             yield Ask(
-                count=MANY, until=START + timedelta(days=days), usd_per_hour_each=PRICE,
-                offering=offering, environment=environment, flavor=flavor, tier=tier,
-            )  # fmt: skip
+                count=MANY,
+                until=START + timedelta(days=days),
+                usd_per_hour_each=PRICE,
+                offering=offering,
+                environment=environment,
+                flavor=flavor,
+                tier=tier,
+            )
 
 
 def _plenty(until: datetime) -> dict[date, Left]:

@@ -169,9 +169,15 @@ def _purses(
             before, more = left.and_freed(held.get((pk, month), money.NOTHING)), needed[pk, month]
             hours_after = None if before.gpu_hours is None else before.gpu_hours - more.gpu_hours
             yield Purse(
-                team, month, left.usd_limit, before.usd, before.usd - more.usd, left.gpu_hours_limit,
-                before.gpu_hours, hours_after,
-            )  # fmt: skip
+                team,
+                month,
+                left.usd_limit,
+                before.usd,
+                before.usd - more.usd,
+                left.gpu_hours_limit,
+                before.gpu_hours,
+                hours_after,
+            )
 
 
 def decide_many(chosen: Sequence[Chosen], *, by: User, now: datetime) -> list[Result]:
@@ -194,12 +200,22 @@ def _decide(each: Chosen, *, by: User, now: datetime) -> Result:
     try:
         if each.verdict == "approve":
             decisions.approve(
-                each.request, by=by, expected_version=each.version, count=each.count, reason=each.reason, now=now
-            )  # fmt: skip
+                each.request,
+                by=by,
+                expected_version=each.version,
+                count=each.count,
+                reason=each.reason,
+                now=now,
+            )
         else:
             decisions.reject(
-                each.request, by=by, expected_version=each.version, reason=each.reason, because=each.because, now=now
-            )  # fmt: skip
+                each.request,
+                by=by,
+                expected_version=each.version,
+                reason=each.reason,
+                because=each.because,
+                now=now,
+            )
     except Refused as refusal:
         return _refused(each, by, code=refusal.code, message=refusal.message)
     return Result(each.request, decided=True)
@@ -208,6 +224,11 @@ def _decide(each: Chosen, *, by: User, now: datetime) -> Result:
 def _refused(each: Chosen, by: User, *, code: str, message: str) -> Result:
     """Each refusal is an event of its own, as the call as a whole is answered like any other."""
     refuse(
-        actor=by.as_actor(), reason=message, where="decisions", code=code, request=each.request, verdict=each.verdict
-    )  # fmt: skip
+        actor=by.as_actor(),
+        reason=message,
+        where="decisions",
+        code=code,
+        request=each.request,
+        verdict=each.verdict,
+    )
     return Result(each.request, decided=False, code=code, message=message)

@@ -30,11 +30,19 @@ SPANS = (7, 30, 90, 365)
 DIGITS = 9
 NUMBER = "number"
 COLUMNS: Part = {
-    "pace_columns": ["Who", *({"label": label, "kind": NUMBER} for label in
-                              ("Decided", "Usually", "Nine of ten within", "Waiting now", "Over target"))],
-    "week_columns": ["Week", *({"label": label, "kind": NUMBER} for label in ("Asked", "Automatic", "Share"))],
+    "pace_columns": [
+        "Who",
+        *(
+            {"label": label, "kind": NUMBER}
+            for label in ("Decided", "Usually", "Nine of ten within", "Waiting now", "Over target")
+        ),
+    ],
+    "week_columns": [
+        "Week",
+        *({"label": label, "kind": NUMBER} for label in ("Asked", "Automatic", "Share")),
+    ],
     "because_columns": ["Because", {"label": "Requests", "kind": NUMBER}],
-}  # fmt: skip
+}
 
 
 @never_cache
@@ -68,9 +76,16 @@ def decision_statistics(request: HttpRequest) -> HttpResponse:
     chosen = request.GET.get("days", "")
     days = int(chosen) if chosen in map(str, SPANS) else 30
     found = statistics(days=days, now=now)
-    context = {"found": found, "figures": _figures(found), "paces": [_pace(each) for each in found.paces],
-               "weeks": _weeks(found), "spans": SPANS, "fewest": FEWEST, **COLUMNS,
-               "because": [{"cells": list(each)} for each in found.because]}  # fmt: skip
+    context = {
+        "found": found,
+        "figures": _figures(found),
+        "paces": [_pace(each) for each in found.paces],
+        "weeks": _weeks(found),
+        "spans": SPANS,
+        "fewest": FEWEST,
+        **COLUMNS,
+        "because": [{"cells": list(each)} for each in found.because],
+    }
     return render(request, "approvals/statistics.html", context)
 
 
@@ -80,11 +95,16 @@ def _page(request: HttpRequest, numbers: list[int], form: StrictForm, *, status:
     chosen = list(rows.prefetch_related("decisions").order_by("created_at", "id")[: bulk.MOST])
     effect = bulk.effect_of(chosen, now=now)
     context = {
-        "form": form, "chosen": chosen, "effect": effect, "missing": len(set(numbers)) - len(chosen),
+        "form": form,
+        "chosen": chosen,
+        "effect": effect,
+        "missing": len(set(numbers)) - len(chosen),
         "queue": {"label": "Open the queue", "href": reverse("approvals")},
-        "usd": usd(effect.usd), "columns": listing.QUEUE_COLUMNS,
-        "rows": [listing.queue_row(each, now=now) for each in chosen], **_tables(effect),
-    }  # fmt: skip
+        "usd": usd(effect.usd),
+        "columns": listing.QUEUE_COLUMNS,
+        "rows": [listing.queue_row(each, now=now) for each in chosen],
+        **_tables(effect),
+    }
     return render(request, "approvals/together.html", context, status=status)
 
 
@@ -132,14 +152,26 @@ def _names(numbers: list[int], user: User, *, now: datetime) -> dict[int, str]:
 def _figures(found: Statistics) -> list[Part]:
     decided = f"{found.approved} approved, {found.rejected} rejected"
     return [
-        {"label": "Automatic", "value": f"{found.percent_automatic} %", "unit": "",
-         "note": f"{found.automatic} of {found.asked} asks"},
+        {
+            "label": "Automatic",
+            "value": f"{found.percent_automatic} %",
+            "unit": "",
+            "note": f"{found.automatic} of {found.asked} asks",
+        },
         {"label": "Asked", "value": str(found.asked), "unit": "", "note": decided},
-        {"label": "Approved for less", "value": str(found.approved_less), "unit": "",
-         "note": f"{found.asked_back} questions asked"},
-        {"label": "Taken back", "value": str(found.given_back_early + found.withdrawn), "unit": "",
-         "note": f"{found.given_back_early} given back early, {found.withdrawn} withdrawn, {found.lapsed} lapsed"},
-    ]  # fmt: skip
+        {
+            "label": "Approved for less",
+            "value": str(found.approved_less),
+            "unit": "",
+            "note": f"{found.asked_back} questions asked",
+        },
+        {
+            "label": "Taken back",
+            "value": str(found.given_back_early + found.withdrawn),
+            "unit": "",
+            "note": f"{found.given_back_early} given back early, {found.withdrawn} withdrawn, {found.lapsed} lapsed",
+        },
+    ]
 
 
 def _pace(pace: Pace) -> Part:

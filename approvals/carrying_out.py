@@ -113,8 +113,14 @@ def take(
 
 @transaction.atomic
 def finish(
-    task_id: int, *, by: User, note: str, failed: bool = False, expected_version: int | None = None, now: datetime
-) -> Task:  # fmt: skip
+    task_id: int,
+    *,
+    by: User,
+    note: str,
+    failed: bool = False,
+    expected_version: int | None = None,
+    now: datetime,
+) -> Task:
     """Mark a task done, or impossible; both with a word about it. It becomes the person's who says so.
 
     What is set up costs from now on. What cannot be lets go of its GPUs and its money: nothing is paid for what nobody

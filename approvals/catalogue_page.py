@@ -23,8 +23,9 @@ def cards(user: User) -> list[Part]:
     flavors = list(Flavor.objects.offered_to(None).order_by("price_per_gpu_hour"))
     rows = [row for row in settings_in_order() if row.enabled or manages]
     return [
-        card(row, flavors) | {"is_first": at == 0, "is_last": at == len(rows) - 1} for at, row in enumerate(rows)
-    ]  # fmt: skip
+        card(row, flavors) | {"is_first": at == 0, "is_last": at == len(rows) - 1}
+        for at, row in enumerate(rows)
+    ]
 
 
 def card(row: OfferingSetting, flavors: list[Flavor]) -> Part:

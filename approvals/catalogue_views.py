@@ -33,8 +33,10 @@ class OfferingChangeForm(StrictForm):
 
     enabled = forms.BooleanField(label="Offered", required=False)
     gate = forms.ChoiceField(
-        label="Decided by", choices=[(gate.value, gate.words.capitalize()) for gate in Gate], widget=forms.RadioSelect
-    )  # fmt: skip
+        label="Decided by",
+        choices=[(gate.value, gate.words.capitalize()) for gate in Gate],
+        widget=forms.RadioSelect,
+    )
     grace_hours = WholeNumberField(
         label="Kept after the end",
         least=0,
@@ -44,9 +46,11 @@ class OfferingChangeForm(StrictForm):
         help_text="Without charge; nobody else has the GPUs meanwhile.",
     )
     when_over = forms.ChoiceField(
-        label="Work that still runs then", choices=[(each.value, each.words.capitalize()) for each in WhenOver],
-        widget=forms.RadioSelect, required=False,
-    )  # fmt: skip
+        label="Work that still runs then",
+        choices=[(each.value, each.words.capitalize()) for each in WhenOver],
+        widget=forms.RadioSelect,
+        required=False,
+    )
     drain_hours = WholeNumberField(
         label="Until it is stopped",
         least=0,
@@ -67,9 +71,14 @@ class OfferingChangeForm(StrictForm):
         self.priced = {f"price_{at}": name for at, name in enumerate(prices)}
         for field, name in self.priced.items():
             self.fields[field] = AmountField(
-                label=name, required=False, min_value=0, max_digits=10, decimal_places=4, initial=prices[name],
+                label=name,
+                required=False,
+                min_value=0,
+                max_digits=10,
+                decimal_places=4,
+                initial=prices[name],
                 help_text="" if prices[name] is not None else "Not offered: it has no price.",
-            )  # fmt: skip
+            )
         if not offering.on_cluster:
             for field in ENDS:
                 del self.fields[field]
@@ -109,9 +118,10 @@ def catalogue(request: HttpRequest) -> HttpResponse:
     """Everything that may be asked for."""
     user = visitor(request)
     return render(
-        request, "approvals/catalogue.html",
+        request,
+        "approvals/catalogue.html",
         {"cards": catalogue_page.cards(user), "may_manage": user.may(Permission.MANAGE_CATALOGUE)},
-    )  # fmt: skip
+    )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -140,8 +150,11 @@ def offering(request: HttpRequest, key: str) -> HttpResponse:
         except Refused as refusal:
             status = add_refusal(form, refusal)
     response = render(
-        request, "approvals/offering.html", {"form": form, "offering": chosen, "setting": setting}, status=status
-    )  # fmt: skip
+        request,
+        "approvals/offering.html",
+        {"form": form, "offering": chosen, "setting": setting},
+        status=status,
+    )
     return with_refusal(response, form) if status != 200 else response
 
 

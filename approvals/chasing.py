@@ -20,15 +20,24 @@ MOST = 1_000
 
 
 def ask(
-    *, now: datetime, kind: str = Task.Kind.SET_UP, request: Request | None = None, tenancy: Tenancy | None = None,
+    *,
+    now: datetime,
+    kind: str = Task.Kind.SET_UP,
+    request: Request | None = None,
+    tenancy: Tenancy | None = None,
     wanted_by: User | None = None,
-) -> Task:  # fmt: skip
+) -> Task:
     """Make a task, due by the policy in force, and tell platform leads of it."""
     target = timedelta(hours=_limits(request, now=now).carried_out_hours)
     task = Task.objects.create(
-        kind=kind, request=request, tenancy=tenancy, wanted_by=wanted_by, created_at=now, due_at=now + target,
+        kind=kind,
+        request=request,
+        tenancy=tenancy,
+        wanted_by=wanted_by,
+        created_at=now,
+        due_at=now + target,
         escalate_at=now + 2 * target,
-    )  # fmt: skip
+    )
     task_notices.tell_open(task, to=_leads(now), now=now)
     return task
 

@@ -19,11 +19,20 @@ from provisioning.stages import Stage
 
 # What a fixed word of a spec is called; the rest is written as it is.
 WORDS = {
-    "pytorch": "PyTorch", "tensorflow": "TensorFlow", "scipy": "SciPy", "dev": "Development", "test": "Test",
+    "pytorch": "PyTorch",
+    "tensorflow": "TensorFlow",
+    "scipy": "SciPy",
+    "dev": "Development",
+    "test": "Test",
     "production": "Production",
-    "ReadWriteOnce": "One node at a time", "ReadWriteMany": "Many nodes at once", "training": "Training",
-    "inference": "Inference", "development": "Development", "notebook": "Notebooks", "other": "Something else",
-}  # fmt: skip
+    "ReadWriteOnce": "One node at a time",
+    "ReadWriteMany": "Many nodes at once",
+    "training": "Training",
+    "inference": "Inference",
+    "development": "Development",
+    "notebook": "Notebooks",
+    "other": "Something else",
+}
 
 
 @dataclass(frozen=True)
@@ -41,8 +50,11 @@ def choices_of(offering: Offering, setting: OfferingSetting, *, team: Team | Non
     found: dict[str, list[Choice]] = {}
     for name, schema in fields_of(offering).items():
         if "enum" in schema:
-            found[name] = [Choice(word, _worded(word, prices, offering)) for word in schema["enum"]
-                           if name != "access" or word in prices]  # fmt: skip
+            found[name] = [
+                Choice(word, _worded(word, prices, offering))
+                for word in schema["enum"]
+                if name != "access" or word in prices
+            ]
         elif listed := schema.get("list"):
             found[name] = _lines(str(listed), offering, prices, team)
     return found
@@ -69,8 +81,10 @@ def _lines(listed: str, offering: Offering, prices: Mapping[str, Decimal], team:
         return [Choice(name, _priced(name, price, offering)) for name, price in sorted(prices.items())]
     if listed == "regions":
         ours = set(Cluster.objects.filter(enabled=True).values_list("region", flat=True))
-        return [Choice(name, f"{name} · with a cluster of ours" if name in ours else name)
-                for name in sorted({*REGIONS, *ours}, key=lambda name: (name not in ours, name))]  # fmt: skip
+        return [
+            Choice(name, f"{name} · with a cluster of ours" if name in ours else name)
+            for name in sorted({*REGIONS, *ours}, key=lambda name: (name not in ours, name))
+        ]
     if team is None:
         return []
     if listed == "projects":

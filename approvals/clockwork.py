@@ -107,9 +107,14 @@ def write_down(request: Request, done: Sequence[Done]) -> None:
     """Put what the clock did into the audit log."""
     for each in done:
         record(
-            each.kind, actor=PORTAL, subject=("request", request.pk), team_id=request.team_id, what=request.name(),
-            to=each.to, why=each.why,
-        )  # fmt: skip
+            each.kind,
+            actor=PORTAL,
+            subject=("request", request.pk),
+            team_id=request.team_id,
+            what=request.name(),
+            to=each.to,
+            why=each.why,
+        )
 
 
 def pass_over(request: Request, step: Step, *, now: datetime, tell: bool = True) -> list[Done]:
@@ -200,9 +205,13 @@ def _pass_on(request: Request, step: Step, *, why: str, now: datetime, tell: boo
         lead = f"{step.words[:1].upper()}{step.words[1:]} {reason}, so it is passed on to you."
         level = [user for user in holders(to) if user.pk != request.requester_id]
         telling.waits(
-            request, step, to=deciders.at_work(level, now=now) or level, lead=lead,
-            kind=NoticeKind.REQUEST_ESCALATED, now=now,
-        )  # fmt: skip
+            request,
+            step,
+            to=deciders.at_work(level, now=now) or level,
+            lead=lead,
+            kind=NoticeKind.REQUEST_ESCALATED,
+            now=now,
+        )
     return Done(Kind.REQUEST_ESCALATED, seat_words(to), why)
 
 

@@ -50,9 +50,13 @@ def edit(request_id: int, wanted: Wanted, *, by: User, expected_version: int, no
     others = telling.taking_part(request, but=by)
     budgets.settle(reference=request.reference, parts={}, now=now, why="changed by who asked")
     move(
-        request, now=now, tenancy=wanted.tenancy, turn=Request.Turn.APPROVER,
-        content_version=request.content_version + 1, **fields,
-    )  # fmt: skip
+        request,
+        now=now,
+        tenancy=wanted.tenancy,
+        turn=Request.Turn.APPROVER,
+        content_version=request.content_version + 1,
+        **fields,
+    )
     lead = f"{by.name} changed it ({in_words(found)}); earlier votes are void."
     passed = settle_verdict(request, judged, by=by, now=now, lead=lead)
     telling.changed(request, lead, to=_not_asked(others, request, now=now), now=now)
@@ -67,20 +71,23 @@ def _check_same(request: Request, wanted: Wanted) -> None:
     if (wanted.team.pk, wanted.offering.key) != (request.team_id, request.offering):
         raise BadInput(
             "A request stays with its team and its offering. Ask for the other thing by itself.",
-            code="another_offering", field="offering" if wanted.team.pk == request.team_id else "team",
-        )  # fmt: skip
+            code="another_offering",
+            field="offering" if wanted.team.pk == request.team_id else "team",
+        )
     here, there = request.tenancy, wanted.tenancy
     if here and there and here != there and here.cluster_id == there.cluster_id:
         raise BadInput(
             "A request stays in its namespace. Ask for the other namespace by itself.",
-            code="another_namespace", field="namespace",
-        )  # fmt: skip
+            code="another_namespace",
+            field="namespace",
+        )
     kept = wanted.flavor is not None and wanted.flavor.pk == request.flavor_id
     if request.renews_id is not None and not (kept and wanted.tenancy == request.tenancy):
         raise BadInput(
             "These GPUs are kept longer, so they stay of their kind. Ask for others by themselves.",
-            code="another_flavor", field="flavor",
-        )  # fmt: skip
+            code="another_flavor",
+            field="flavor",
+        )
 
 
 @transaction.atomic

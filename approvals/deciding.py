@@ -88,11 +88,16 @@ def _trend(request: Request, *, now: datetime) -> Part | None:
         return None
     heights = [None if percent is None else max(1, round(percent * BAR / 100)) for percent in found.days]
     return {
-        "width": len(heights) * STEP, "height": BAR,
-        "bars": [{"x": n * STEP, "y": BAR - high, "high": high} for n, high in enumerate(heights) if high is not None],
+        "width": len(heights) * STEP,
+        "height": BAR,
+        "bars": [
+            {"x": n * STEP, "y": BAR - high, "high": high}
+            for n, high in enumerate(heights)
+            if high is not None
+        ],
         "words": f"Use of the last {len(heights)} days: {found.best:.0f} % on the best one, about "
         f"{hours(found.idle_gpu_hours)} held and not used.",
-    }  # fmt: skip
+    }
 
 
 def sentence(request: Request, count: int, held: int, judged: Judged | None, *, now: datetime) -> str:
@@ -122,10 +127,13 @@ def changes(request: Request, judged: Judged, holdings: Part, *, now: datetime) 
         renewal_words.changes(judged.wanted, judged, now=now)
         if judged.standing.own_gpus
         else presenting.changes(
-            flavor=request.flavor, more=judged.ask.gpus, usd_per_hour=judged.ask.usd_per_hour,
-            held=judged.standing.held_gpus, per_day=per_day,
+            flavor=request.flavor,
+            more=judged.ask.gpus,
+            usd_per_hour=judged.ask.usd_per_hour,
+            held=judged.standing.held_gpus,
+            per_day=per_day,
         )
-    )  # fmt: skip
+    )
     last = holdings["last_end"]
     after = moment(max(request.until, last) if last else request.until, now)
     return [*rows, {"label": "Last end", "before": moment(last, now) if last else "", "after": after}]
@@ -173,10 +181,14 @@ def rivals(request: Request, count: int, judged: Judged | None, *, viewer: User,
         .select_related("team")
     )
     rows = [
-        {"team": r.team.name, "gpus": gpus(r.gpus), "since": ago(r.created_at, now).removesuffix(" ago"),
-         "href": reverse("approval", args=[r.pk])}
+        {
+            "team": r.team.name,
+            "gpus": gpus(r.gpus),
+            "since": ago(r.created_at, now).removesuffix(" ago"),
+            "href": reverse("approval", args=[r.pk]),
+        }
         for r in others.order_by("created_at")[: MOST_RIVALS + 1]
-    ]  # fmt: skip
+    ]
     # What goes on takes nothing from the pool.
     kept = renewing.held_under(request.renews, now=now) if request.renews is not None else None
     after = flavor.free - max(0, count - (kept.gpus if kept is not None else 0))
@@ -245,7 +257,7 @@ def beside(request: Request, queue: Sequence[Request], *, now: datetime) -> Part
         "queue": [_in_line(other, request, now=now) for other in queue],
         "previous": reverse("approval", args=[previous]) if previous else "",
         "following": reverse("approval", args=[following]) if following else "",
-    }  # fmt: skip
+    }
 
 
 def _in_line(other: Request, shown: Request, *, now: datetime) -> Part:

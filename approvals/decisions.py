@@ -50,8 +50,17 @@ def approve(
     request, step, seat_of = _locked(request_id, by=by, expected_version=expected_version, now=now)
     wanted = _approved(request, count)
     judged = _judge_again(request, count=wanted, now=now)
-    _vote(request, step, by=by, seat_of=seat_of, verdict=Decision.Verdict.APPROVE, count=wanted,
-          usd=judged.answer.usd, reason=reason, now=now)  # fmt: skip
+    _vote(
+        request,
+        step,
+        by=by,
+        seat_of=seat_of,
+        verdict=Decision.Verdict.APPROVE,
+        count=wanted,
+        usd=judged.answer.usd,
+        reason=reason,
+        now=now,
+    )
     kind, passed = Kind.REQUEST_STEP_DONE, []
     if not _has_quorum(step):
         move(request, now=now)
@@ -63,13 +72,22 @@ def approve(
         if following is None:
             kind = Kind.REQUEST_APPROVED
             grant(request, judged, count=wanted, actor=by.as_actor(), now=now)
-            telling.decided(request, "approved", by=by, reason=reason, now=now, cost=judged.answer.usd,
-                            seat_of=seat_of)  # fmt: skip
+            telling.decided(
+                request, "approved", by=by, reason=reason, now=now, cost=judged.answer.usd, seat_of=seat_of
+            )
         else:
             move(request, now=now, turn=Request.Turn.APPROVER, answer_by=None)
             passed = clockwork.begin(request, following, now=now)
-    _tell(kind, request, by, count=wanted, asked=request.count, seat=step.seat, reason=reason,
-          stands_in_for=seat_of.name if seat_of != by else "")  # fmt: skip
+    _tell(
+        kind,
+        request,
+        by,
+        count=wanted,
+        asked=request.count,
+        seat=step.seat,
+        reason=reason,
+        stands_in_for=seat_of.name if seat_of != by else "",
+    )
     clockwork.write_down(request, passed)
     return request
 
@@ -77,7 +95,7 @@ def approve(
 @transaction.atomic
 def reject(
     request_id: int, *, by: User, expected_version: int, reason: str, because: str = "other", now: datetime
-) -> Request:  # fmt: skip
+) -> Request:
     """Reject a request, which needs a reason; its money is let go.
 
     `because` is one of Decision.Because; what is rejected for capacity is offered again when there is some.
@@ -89,8 +107,16 @@ def reject(
         )
     if because not in Decision.Because.values:
         raise BadInput("Choose one of the reasons.", code="unknown_reason", field="because")
-    _vote(request, step, by=by, seat_of=seat_of, verdict=Decision.Verdict.REJECT, reason=reason, because=because,
-          now=now)  # fmt: skip
+    _vote(
+        request,
+        step,
+        by=by,
+        seat_of=seat_of,
+        verdict=Decision.Verdict.REJECT,
+        reason=reason,
+        because=because,
+        now=now,
+    )
     Step.objects.filter(pk=step.pk).update(done_at=now)
     close(request, State.REJECTED, now=now)
     telling.decided(request, "rejected", by=by, reason=reason, now=now, seat_of=seat_of)
@@ -108,9 +134,16 @@ def ask_back(request_id: int, *, by: User, expected_version: int, question: str,
     if not question.strip():
         raise BadInput("Write the question.", code="required", field="reason")
     Decision.objects.create(
-        request=request, requester_id=request.requester_id, by=by, seat_of=seat_of, step=step,
-        content_version=request.content_version, verdict=Decision.Verdict.ASK, reason=question.strip(), at=now,
-    )  # fmt: skip
+        request=request,
+        requester_id=request.requester_id,
+        by=by,
+        seat_of=seat_of,
+        step=step,
+        content_version=request.content_version,
+        verdict=Decision.Verdict.ASK,
+        reason=question.strip(),
+        at=now,
+    )
     pause(step, now=now)
     answer_by = min(request.until, now + timedelta(days=policy_in_force(now)[1].lapse_days))
     move(request, now=now, turn=Request.Turn.REQUESTER, answer_by=answer_by)
@@ -232,9 +265,18 @@ def _has_quorum(step: Step) -> bool:
 
 
 def _vote(
-    request: Request, step: Step, *, by: User, seat_of: User, verdict: str, now: datetime, reason: str,
-    count: int | None = None, usd: Decimal = Decimal(0), because: str = "",
-) -> None:  # fmt: skip
+    request: Request,
+    step: Step,
+    *,
+    by: User,
+    seat_of: User,
+    verdict: str,
+    now: datetime,
+    reason: str,
+    count: int | None = None,
+    usd: Decimal = Decimal(0),
+    because: str = "",
+) -> None:
     # Who lends a seat and who sits in it are one voice over all steps; the request is locked, so nobody is faster.
     voices, votes = (by, seat_of), request.decisions.filter(verdict__in=Decision.VOTES)
     voted = votes.filter(Q(by__in=voices) | Q(seat_of__in=voices), content_version=request.content_version)
@@ -243,14 +285,29 @@ def _vote(
     try:
         with transaction.atomic():
             Decision.objects.create(
-                request=request, requester_id=request.requester_id, by=by, seat_of=seat_of, step=step,
-                content_version=request.content_version, verdict=verdict, count=count, usd=usd, because=because,
-                reason=reason.strip(), at=now,
-            )  # fmt: skip
+                request=request,
+                requester_id=request.requester_id,
+                by=by,
+                seat_of=seat_of,
+                step=step,
+                content_version=request.content_version,
+                verdict=verdict,
+                count=count,
+                usd=usd,
+                because=because,
+                reason=reason.strip(),
+                at=now,
+            )
     except IntegrityError as error:
         raise Conflict("You have decided a step of this request already.", code="voted_already") from error
 
 
 def _tell(kind: Kind, request: Request, by: User, **details: Any) -> None:
-    record(kind, actor=by.as_actor(), subject=("request", request.pk), team_id=request.team_id,
-           what=request.given_name, **details)  # fmt: skip
+    record(
+        kind,
+        actor=by.as_actor(),
+        subject=("request", request.pk),
+        team_id=request.team_id,
+        what=request.given_name,
+        **details,
+    )

@@ -131,5 +131,10 @@ def _close(request: Request, *, actor: Actor, now: datetime) -> None:
     else:
         chasing.ask(request=request, kind=Task.Kind.TAKE_DOWN, now=now)
     Request.objects.filter(pk=request.pk).update(version=request.version + 1, updated_at=now)
-    record(Kind.REQUEST_ENDED, actor=actor, subject=("request", request.pk), team_id=request.team_id,
-           what=request.given_name)  # fmt: skip
+    record(
+        Kind.REQUEST_ENDED,
+        actor=actor,
+        subject=("request", request.pk),
+        team_id=request.team_id,
+        what=request.given_name,
+    )

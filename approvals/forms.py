@@ -105,9 +105,12 @@ class AskForm(StrictForm):
         initial=Request.Purpose.TRAINING,
     )
     reason = forms.CharField(
-        label="Why", required=False, max_length=LONGEST_TEXT, widget=forms.Textarea(attrs={"rows": 4}),
+        label="Why",
+        required=False,
+        max_length=LONGEST_TEXT,
+        widget=forms.Textarea(attrs={"rows": 4}),
         help_text="A person decides this one. What is it for, and why this many?",
-    )  # fmt: skip
+    )
     token = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)
     answered = forms.CharField(widget=forms.HiddenInput, max_length=300, required=False)
 
@@ -140,9 +143,14 @@ class AskForm(StrictForm):
         tenancy = self.offers.tenancy(said["team"], flavor, named) if flavor else None
         assert flavor is not None and tenancy is not None  # noqa: S101, PT018 - both are among the choices
         return Wanted.of_gpus(
-            tenancy=tenancy, flavor=flavor, gpus=said["gpus"], until=said["until"], purpose=said["purpose"],
-            reason=said.get("reason", ""), namespace=named,
-        )  # fmt: skip
+            tenancy=tenancy,
+            flavor=flavor,
+            gpus=said["gpus"],
+            until=said["until"],
+            purpose=said["purpose"],
+            reason=said.get("reason", ""),
+            namespace=named,
+        )
 
 
 class ReasonForm(StrictForm):
@@ -151,9 +159,11 @@ class ReasonForm(StrictForm):
     also = StrictForm.also | {"do"}
 
     reason = forms.CharField(
-        label="Your answer", max_length=LONGEST_TEXT, widget=forms.Textarea(attrs={"rows": 3}),
+        label="Your answer",
+        max_length=LONGEST_TEXT,
+        widget=forms.Textarea(attrs={"rows": 3}),
         error_messages={"required": "Write something first."},
-    )  # fmt: skip
+    )
 
 
 class DecisionForm(StrictForm):
@@ -184,10 +194,14 @@ class RequestFilter(forms.Form):
         label="State",
         required=False,
         choices=[
-            ("", "Any state"), ("waiting", "Waiting"), ("held", "Held now"), ("ended", "Ended"),
-            ("rejected", "Rejected"), ("withdrawn", "Withdrawn"),
+            ("", "Any state"),
+            ("waiting", "Waiting"),
+            ("held", "Held now"),
+            ("ended", "Ended"),
+            ("rejected", "Rejected"),
+            ("withdrawn", "Withdrawn"),
         ],
-    )  # fmt: skip
+    )
 
     def __init__(self, data: Any, *, teams: list[tuple[str, str]]) -> None:
         super().__init__(data, label_suffix="")

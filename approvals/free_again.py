@@ -26,9 +26,12 @@ def candidates(now: datetime) -> QuerySet[Request]:
         request=OuterRef("pk"), verdict=Decision.Verdict.REJECT, because=Decision.Because.CAPACITY
     )
     return Request.objects.filter(
-        Exists(for_capacity), state=State.REJECTED, offered_again_at=None, decided_at__gt=now - REMEMBERED_FOR,
+        Exists(for_capacity),
+        state=State.REJECTED,
+        offered_again_at=None,
+        decided_at__gt=now - REMEMBERED_FOR,
         flavor__gpus_total__gte=F("flavor__allocated") + F("gpus"),
-    )  # fmt: skip
+    )
 
 
 def sweep(now: datetime) -> list[int]:
@@ -59,8 +62,13 @@ def offer(request_id: int, *, now: datetime, promised: dict[int, int] | None = N
     request.offered_again_at = now
     request.save(update_fields=["offered_again_at"])
     telling.offered_again(request, now=now)
-    record(Kind.REQUEST_OFFERED_AGAIN, actor=PORTAL, subject=("request", request.pk), team_id=request.team_id,
-           what=request.name())  # fmt: skip
+    record(
+        Kind.REQUEST_OFFERED_AGAIN,
+        actor=PORTAL,
+        subject=("request", request.pk),
+        team_id=request.team_id,
+        what=request.name(),
+    )
     return request
 
 

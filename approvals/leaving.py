@@ -49,8 +49,14 @@ def drop(request_id: int, *, actor: Actor, now: datetime) -> bool:
         return False
     close(request, State.WITHDRAWN, now=now)
     telling.withdrawn(request, f"{request.team.name} leaves, so it was taken back.", now=now)
-    record(Kind.REQUEST_WITHDRAWN, actor=actor, subject=("request", request.pk), team_id=request.team_id,
-           what=request.name(), reason="The team leaves.")  # fmt: skip
+    record(
+        Kind.REQUEST_WITHDRAWN,
+        actor=actor,
+        subject=("request", request.pk),
+        team_id=request.team_id,
+        what=request.name(),
+        reason="The team leaves.",
+    )
     return True
 
 

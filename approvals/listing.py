@@ -25,12 +25,21 @@ AGES: Mapping[str, timedelta] = {"day": timedelta(days=1), "week": timedelta(day
 MOST_IN_QUEUE = 50
 OF_ROW = ("team", "requester", "flavor__cluster")
 COLUMNS = [
-    "Request", "Team", "State", "Until", {"label": "In all", "kind": "number"}, {"label": "Asked", "kind": "end"},
-]  # fmt: skip
+    "Request",
+    "Team",
+    "State",
+    "Until",
+    {"label": "In all", "kind": "number"},
+    {"label": "Asked", "kind": "end"},
+]
 QUEUE_COLUMNS = [
-    "Request", "Team", "Kind of GPU", "Until", {"label": "In all", "kind": "number"},
+    "Request",
+    "Team",
+    "Kind of GPU",
+    "Until",
+    {"label": "In all", "kind": "number"},
     {"label": "Waits", "kind": "end"},
-]  # fmt: skip
+]
 
 
 def with_all(rows: RequestQuerySet) -> RequestQuerySet:

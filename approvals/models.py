@@ -27,9 +27,18 @@ from fleet.models import Flavor
 from provisioning.models import Tenancy
 
 __all__ = [
-    "Comment", "Decision", "Evaluation", "OfferingSetting", "PolicyDraft", "PolicyVersion", "Request", "Rerouting",
-    "Revision", "Step", "Task",
-]  # fmt: skip
+    "Comment",
+    "Decision",
+    "Evaluation",
+    "OfferingSetting",
+    "PolicyDraft",
+    "PolicyVersion",
+    "Request",
+    "Rerouting",
+    "Revision",
+    "Step",
+    "Task",
+]
 
 
 class RequestQuerySet(TeamScopedQuerySet["Request"]):
@@ -55,12 +64,13 @@ class RequestQuerySet(TeamScopedQuerySet["Request"]):
         held = Allocation.objects.live().filter(reference=reference)
         tasks = Task.objects.filter(request=OuterRef("pk"))
         return self.annotate(
-            held_gpus=Subquery(held.values("gpus")[:1]), held_until=Subquery(held.values("until")[:1]),
+            held_gpus=Subquery(held.values("gpus")[:1]),
+            held_until=Subquery(held.values("until")[:1]),
             held_kept_until=Subquery(held.values("kept_until")[:1]),
             is_awaited=Exists(held.filter(provisioner=Provisioner.MANUAL, charged_from=None)),
             task_state=Subquery(tasks.filter(kind=Task.Kind.SET_UP).values("state")[:1]),
             over_at=Subquery(tasks.filter(kind=Task.Kind.TAKE_DOWN).values("created_at")[:1]),
-        )  # fmt: skip
+        )
 
     def open_to(self, user: Any, now: datetime) -> "RequestQuerySet":
         """Those a person sees: of their teams, and those whose route leads by them or on which they have decided."""
@@ -73,9 +83,11 @@ class RequestQuerySet(TeamScopedQuerySet["Request"]):
     def awaiting(self, user: User, now: datetime) -> "RequestQuerySet":
         """Waiting for a decision that this person may make: not their own, not one they have a vote on."""
         voted = Decision.objects.filter(
-            Q(by=user) | Q(seat_of=user), request=OuterRef("pk"), content_version=OuterRef("content_version"),
+            Q(by=user) | Q(seat_of=user),
+            request=OuterRef("pk"),
+            content_version=OuterRef("content_version"),
             verdict__in=Decision.VOTES,
-        )  # fmt: skip
+        )
         seats = seats_of(user, givers_for(user, now))
         open_step = (
             Step.objects.open()

@@ -64,8 +64,14 @@ def _tell_changes(row: OfferingSetting, before: Mapping[str, Any], *, by: User) 
     changed = {name: value for name, value in _told(row).items() if value != before[name]}
     if changed:
         was = {f"{name}_before": before[name] for name in changed}
-        record(Kind.OFFERING_CHANGED, actor=by.as_actor(), subject=("offering", row.key),
-               offering=OFFERINGS[row.key].name, **was, **changed)  # fmt: skip
+        record(
+            Kind.OFFERING_CHANGED,
+            actor=by.as_actor(),
+            subject=("offering", row.key),
+            offering=OFFERINGS[row.key].name,
+            **was,
+            **changed,
+        )
 
 
 def move(key: str, *, by: User, up: bool) -> OfferingSetting:
@@ -100,9 +106,10 @@ def _set_end(
     given = [name for name, value in said.items() if value is not None]
     if given and not OFFERINGS[row.key].on_cluster:
         raise BadInput(
-            f"{OFFERINGS[row.key].name} takes no GPUs: a platform lead takes it down.", code="no_end_here",
+            f"{OFFERINGS[row.key].name} takes no GPUs: a platform lead takes it down.",
+            code="no_end_here",
             field=given[0],
-        )  # fmt: skip
+        )
     if when_over is not None and when_over not in list(WhenOver):
         raise BadInput(f"Choose one of: {', '.join(WhenOver)}.", code="unknown_end", field="when_over")
     for name, hours, most in (

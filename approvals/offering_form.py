@@ -21,9 +21,14 @@ from provisioning.models import Tenancy
 
 # What a form starts with, where a number is better than none.
 STARTS: Mapping[str, str] = {
-    "gib": "100", "thousand_tokens_per_minute": "50", "instances": "1", "nodes": "2", "replicas": "1",
-    "gpus_per_replica": "1", "access": "ReadWriteMany",
-}  # fmt: skip
+    "gib": "100",
+    "thousand_tokens_per_minute": "50",
+    "instances": "1",
+    "nodes": "2",
+    "replicas": "1",
+    "gpus_per_replica": "1",
+    "access": "ReadWriteMany",
+}
 HELP: Mapping[str, str] = {
     "name": "Small letters, digits and hyphens, such as street-scenes.",
     "project": "One that the team has, or a new name: small letters, digits and hyphens, such as street-scenes.",
@@ -48,16 +53,24 @@ class OfferingForm(StrictForm):
     namespace = NamespaceField()
     until = MomentField(label="Until (UTC)")
     reason = forms.CharField(
-        label="Why", required=False, max_length=LONGEST_TEXT, widget=forms.Textarea(attrs={"rows": 4}),
+        label="Why",
+        required=False,
+        max_length=LONGEST_TEXT,
+        widget=forms.Textarea(attrs={"rows": 4}),
         help_text="A person decides this one. What is it for, and why this much?",
-    )  # fmt: skip
+    )
     token = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)
     answered = forms.CharField(widget=forms.HiddenInput, max_length=300, required=False)
 
     def __init__(
-        self, data: Any, *, offering: Offering, setting: OfferingSetting, teams: Sequence[Team],
+        self,
+        data: Any,
+        *,
+        offering: Offering,
+        setting: OfferingSetting,
+        teams: Sequence[Team],
         follows_team: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(data, label_suffix="")
         self.offering, self.teams = offering, teams
         team = self.fields["team"]
@@ -144,8 +157,14 @@ class OfferingForm(StrictForm):
         )
 
 
-def starts(form: Mapping[str, str], offering: Offering, teams: Sequence[Team], setting: OfferingSetting, *,
-           now: datetime) -> dict[str, str]:  # fmt: skip
+def starts(
+    form: Mapping[str, str],
+    offering: Offering,
+    teams: Sequence[Team],
+    setting: OfferingSetting,
+    *,
+    now: datetime,
+) -> dict[str, str]:
     """What a form begins with: what the link says, else a team that can have it, the first of each list, and a date."""
     slugs = [team.slug for team in teams]
     team = next((team for team in teams if team.slug == form.get("team")), None)
@@ -190,18 +209,27 @@ def _field(
             else forms.Select
         )
         return forms.ChoiceField(
-            label=label, choices=possible, widget=widget, help_text="" if possible else nothing_words(offering, name),
+            label=label,
+            choices=possible,
+            widget=widget,
+            help_text="" if possible else nothing_words(offering, name),
             error_messages={"invalid_choice": said, "required": said},
-        )  # fmt: skip
+        )
     if schema.get("type") == "integer":
-        return WholeNumberField(label=label, most=int(schema.get("maximum", 9_999)), of=UNITS.get(name, "units"),
-                                help_text=help_text)  # fmt: skip
+        return WholeNumberField(
+            label=label,
+            most=int(schema.get("maximum", 9_999)),
+            of=UNITS.get(name, "units"),
+            help_text=help_text,
+        )
     if name == "model":
         help_text = EXAMPLES.get(offering.key, help_text)
     return forms.CharField(
-        label=label, max_length=int(schema.get("maxLength", 80)), help_text=help_text,
+        label=label,
+        max_length=int(schema.get("maxLength", 80)),
+        help_text=help_text,
         error_messages={"required": "Still to be written."},
-    )  # fmt: skip
+    )
 
 
 def nothing_words(offering: Offering, name: str) -> str:

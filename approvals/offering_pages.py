@@ -58,8 +58,10 @@ def request_offering_preview(request: HttpRequest, key: str) -> HttpResponse:
     form = _form(request, offering, setting_of(offering), _data(request), follows_team=True)
     changed = [form[name] for name in form.dependent]
     context = _context(request, form) | {
-        "is_preview": True, "quick": "quick" in request.POST, "changed_fields": changed,
-    }  # fmt: skip
+        "is_preview": True,
+        "quick": "quick" in request.POST,
+        "changed_fields": changed,
+    }
     return render(request, "approvals/preview_offering.html", context)
 
 
@@ -70,8 +72,13 @@ def _offering(key: str) -> Offering:
 
 
 def _form(
-    request: HttpRequest, offering: Offering, setting: OfferingSetting, data: Any, *, follows_team: bool = False
-) -> OfferingForm:  # fmt: skip
+    request: HttpRequest,
+    offering: Offering,
+    setting: OfferingSetting,
+    data: Any,
+    *,
+    follows_team: bool = False,
+) -> OfferingForm:
     teams = visitor(request).teams
     return OfferingForm(data, offering=offering, setting=setting, teams=teams, follows_team=follows_team)
 

@@ -48,12 +48,14 @@ class OfferingSetting(models.Model):
                 name="an_offering_ends_in_a_known_way",
             ),
             models.CheckConstraint(
-                condition=Q(grace_hours=None) | Q(grace_hours__lte=LONGEST_GRACE), name="grace_is_a_week_at_most"
+                condition=Q(grace_hours=None) | Q(grace_hours__lte=LONGEST_GRACE),
+                name="grace_is_a_week_at_most",
             ),
             models.CheckConstraint(
-                condition=Q(drain_hours=None) | Q(drain_hours__lte=LONGEST_DRAIN), name="a_drain_is_30_days_at_most"
+                condition=Q(drain_hours=None) | Q(drain_hours__lte=LONGEST_DRAIN),
+                name="a_drain_is_30_days_at_most",
             ),
-        ]  # fmt: skip
+        ]
 
     def __str__(self) -> str:
         return self.key
@@ -84,9 +86,14 @@ class TaskQuerySet(models.QuerySet["Task"]):
     def described(self) -> "TaskQuerySet":
         """With everything that a line about them needs."""
         return self.select_related(
-            "assignee", "request__team", "request__requester", "request__flavor__cluster", "tenancy__team",
-            "tenancy__cluster", "wanted_by",
-        )  # fmt: skip
+            "assignee",
+            "request__team",
+            "request__requester",
+            "request__flavor__cluster",
+            "tenancy__team",
+            "tenancy__cluster",
+            "wanted_by",
+        )
 
 
 class Task(models.Model):
@@ -136,20 +143,25 @@ class Task(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["request", "kind"], name="a_request_has_one_task_of_a_kind"),
             models.UniqueConstraint(
-                fields=["tenancy"], condition=Q(state__in=["open", "taken"]), name="a_team_is_set_apart_once_at_a_time"
+                fields=["tenancy"],
+                condition=Q(state__in=["open", "taken"]),
+                name="a_team_is_set_apart_once_at_a_time",
             ),
             models.CheckConstraint(
-                condition=Q(kind__in=["set_up", "take_down"], request__isnull=False, tenancy=None, wanted_by=None)
+                condition=Q(
+                    kind__in=["set_up", "take_down"], request__isnull=False, tenancy=None, wanted_by=None
+                )
                 | Q(kind="set_apart", request=None, tenancy__isnull=False, wanted_by__isnull=False),
                 name="a_task_is_of_a_known_kind",
             ),
             models.CheckConstraint(
-                condition=Q(state="open", assignee=None) | Q(state="taken", assignee__isnull=False)
+                condition=Q(state="open", assignee=None)
+                | Q(state="taken", assignee__isnull=False)
                 | Q(state__in=["done", "failed"], assignee__isnull=False, done_at__isnull=False)
                 | Q(state="dropped", done_at__isnull=False),
                 name="a_task_is_somebodys_once_taken",
             ),
-        ]  # fmt: skip
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind} of {self.request_id or self.tenancy_id}"

@@ -13,14 +13,16 @@ def check(wanted: Wanted) -> None:
     place = wanted.tenancy
     if place is not None and not place.is_here:
         raise Conflict(
-            f"{wanted.team.name} leaves {place.cluster.title}: nothing new is granted there.", code="is_leaving",
+            f"{wanted.team.name} leaves {place.cluster.title}: nothing new is granted there.",
+            code="is_leaving",
             field=wanted.spec.counted,
-        )  # fmt: skip
+        )
     if place is None and not isinstance(wanted.spec, NamespaceSpec) and has_left(wanted.team):
         raise Conflict(
             f"{wanted.team.name} has left or is leaving. A namespace on a cluster brings it back.",
-            code="is_leaving", field="team",
-        )  # fmt: skip
+            code="is_leaving",
+            field="team",
+        )
 
 
 def has_left(team: Team) -> bool:

@@ -173,12 +173,15 @@ def after(standing: Standing, event: Coming) -> Standing:
     """What the policy looks at once something that comes by itself has come."""
     free = None if standing.free_gpus is None else standing.free_gpus + event.free
     return replace(
-        standing, now=event.at, free_gpus=free, held_gpus=standing.held_gpus,
+        standing,
+        now=event.at,
+        free_gpus=free,
+        held_gpus=standing.held_gpus,
         recent_team_gpus=standing.recent_team_gpus - event.team,
         recent_person_gpus=standing.recent_person_gpus - event.person,
         recent_team_usd=_less(standing.recent_team_usd, event.team_usd),
         recent_person_usd=_less(standing.recent_person_usd, event.person_usd),
-    )  # fmt: skip
+    )
 
 
 def _less(known: Decimal | None, usd: Decimal) -> Decimal | None:

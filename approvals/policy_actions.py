@@ -49,8 +49,13 @@ def draft(
         raise Conflict("Too many drafts are open. Throw old ones away first.", code="too_many")
     policy = start.policy if said is None else policy_said(said)
     made = PolicyDraft.objects.create(
-        base=start, document=to_json(policy), why=_why(why), author=by, created_at=now, updated_at=now,
-    )  # fmt: skip
+        base=start,
+        document=to_json(policy),
+        why=_why(why),
+        author=by,
+        created_at=now,
+        updated_at=now,
+    )
     _record(Kind.POLICY_DRAFTED, made, by, differences(start.policy, policy))
     return made
 
@@ -111,9 +116,14 @@ def discard(draft_id: int, *, by: User, now: datetime) -> PolicyDraft:
 
 
 def activate(
-    draft_id: int, *, by: User, expected_version: int, now: datetime, active_from: datetime | None = None,
+    draft_id: int,
+    *,
+    by: User,
+    expected_version: int,
+    now: datetime,
+    active_from: datetime | None = None,
     everything_automatic: bool = False,
-) -> PolicyVersion:  # fmt: skip
+) -> PolicyVersion:
     """Put a draft in force, now or from a later moment, as the next number; never by its author.
 
     Raises NoRight `same_person`, Stale, Conflict `base_is_old`, BadInput. A policy with no bounds, or on which every
@@ -128,9 +138,14 @@ def activate(
     # Replayed before the transaction, which keeps locks for as short as it can; the version says it is the same text.
     warned = warnings_of(seen.policy, by=by, now=now)
     return _activate(
-        draft_id, by=by, expected_version=expected_version, now=now, active_from=active_from or now, warned=warned,
+        draft_id,
+        by=by,
+        expected_version=expected_version,
+        now=now,
+        active_from=active_from or now,
+        warned=warned,
         ticked=everything_automatic,
-    )  # fmt: skip
+    )
 
 
 def warnings_of(policy: Policy, *, by: User, now: datetime) -> tuple[str, ...]:
@@ -156,9 +171,15 @@ def merge(base: Policy, mine: Policy, newest: Policy) -> Policy:
 
 @transaction.atomic
 def _activate(
-    draft_id: int, *, by: User, expected_version: int, now: datetime, active_from: datetime, warned: tuple[str, ...],
+    draft_id: int,
+    *,
+    by: User,
+    expected_version: int,
+    now: datetime,
+    active_from: datetime,
+    warned: tuple[str, ...],
     ticked: bool,
-) -> PolicyVersion:  # fmt: skip
+) -> PolicyVersion:
     found = _open(draft_id)
     _check_version(found, expected_version)
     if found.author_id == by.pk:
@@ -170,23 +191,38 @@ def _activate(
     changes = _check_activation(found, newest, now=now, active_from=active_from, warned=warned, ticked=ticked)
     _check_order(found, newest, now=now, active_from=active_from)
     version = PolicyVersion.objects.create(
-        number=newest.number + 1, document=found.document, active_from=active_from, why=found.why,
-        proposed_by=found.author, activated_by=by,
-    )  # fmt: skip
+        number=newest.number + 1,
+        document=found.document,
+        active_from=active_from,
+        why=found.why,
+        proposed_by=found.author,
+        activated_by=by,
+    )
     _save(found, now=now, closed_at=now, became=version)
     _tell(version, changes, now=now)
     record(
-        Kind.POLICY_ACTIVATED, actor=by.as_actor(), subject=("policy", version.number), proposed_by=found.author.name,
-        why=found.why, changes=[change.line for change in changes], active_from=active_from,
-        everything_automatic=list(warned) or None, instead_of=[each.number for each in version.instead_of] or None,
-    )  # fmt: skip
+        Kind.POLICY_ACTIVATED,
+        actor=by.as_actor(),
+        subject=("policy", version.number),
+        proposed_by=found.author.name,
+        why=found.why,
+        changes=[change.line for change in changes],
+        active_from=active_from,
+        everything_automatic=list(warned) or None,
+        instead_of=[each.number for each in version.instead_of] or None,
+    )
     return version
 
 
 def _check_activation(
-    found: PolicyDraft, newest: PolicyVersion, *, now: datetime, active_from: datetime, warned: tuple[str, ...],
+    found: PolicyDraft,
+    newest: PolicyVersion,
+    *,
+    now: datetime,
+    active_from: datetime,
+    warned: tuple[str, ...],
     ticked: bool,
-) -> tuple[Difference, ...]:  # fmt: skip
+) -> tuple[Difference, ...]:
     """What the draft changes; raises Refused when it cannot come into force so."""
     current, _ = policy_in_force(now)
     if found.base_id not in (newest.pk, current.pk):
@@ -226,14 +262,16 @@ def _check_order(found: PolicyDraft, newest: PolicyVersion, *, now: datetime, ac
         raise BadInput(
             f"The draft is on {newest}, which comes into force {moment(newest.active_from, now)}: with it or later. To "
             "change what is in force now, begin a draft from that.",
-            code="before_its_base", field="active_from",
-        )  # fmt: skip
+            code="before_its_base",
+            field="active_from",
+        )
     first = PolicyVersion.objects.filter(active_from__gt=now).earliest("active_from")
     if found.base_id != newest.pk and active_from >= first.active_from:
         raise BadInput(
             f"{first} comes into force {moment(first.active_from, now)}. What is to come instead of it comes before.",
-            code="after_another", field="active_from",
-        )  # fmt: skip
+            code="after_another",
+            field="active_from",
+        )
 
 
 def _tell(version: PolicyVersion, changes: tuple[Difference, ...], *, now: datetime) -> None:
@@ -313,6 +351,10 @@ def _save(found: PolicyDraft, *, now: datetime, **values: Any) -> None:
 
 def _record(kind: Kind, found: PolicyDraft, by: User, changes: tuple[Difference, ...]) -> None:
     record(
-        kind, actor=by.as_actor(), subject=("policy_draft", found.pk), base=found.base.number, why=found.why or None,
+        kind,
+        actor=by.as_actor(),
+        subject=("policy_draft", found.pk),
+        base=found.base.number,
+        why=found.why or None,
         changes=[change.line for change in changes] or None,
-    )  # fmt: skip
+    )

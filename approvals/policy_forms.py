@@ -62,9 +62,11 @@ class PolicyForm(StrictForm):
 
     version = forms.IntegerField(min_value=1, max_value=2_000_000_000, widget=forms.HiddenInput)
     why = forms.CharField(
-        label="Why", required=False, max_length=LONGEST_WHY,
+        label="Why",
+        required=False,
+        max_length=LONGEST_WHY,
         help_text="One sentence for everybody who reads the history. Needed before it comes into force.",
-    )  # fmt: skip
+    )
     lapse_days = LimitField(label=words.LAPSE.words)
     overrides = CodeField(
         label="Exceptions",
@@ -98,9 +100,11 @@ class PolicyForm(StrictForm):
         clean = self.cleaned_data
         thresholds = {name: clean[name] for name in words.THRESHOLDS}
         return {
-            "thresholds": thresholds, "overrides": clean["overrides"], "routes": clean["routes"],
+            "thresholds": thresholds,
+            "overrides": clean["overrides"],
+            "routes": clean["routes"],
             "lapse_days": clean["lapse_days"],
-        }  # fmt: skip
+        }
 
     def add_problems(self, problems: tuple[tuple[str, str], ...]) -> None:
         """Put each place that is wrong at its field."""
@@ -202,8 +206,10 @@ def _initial(policy: Policy) -> dict[str, Any]:
     routes = [_short_route(each, where, step) for each in document["routes"]]
     thresholds: dict[str, Any] = document["thresholds"]
     return thresholds | {
-        "lapse_days": document["lapse_days"], "overrides": _yaml(overrides), "routes": _yaml(routes),
-    }  # fmt: skip
+        "lapse_days": document["lapse_days"],
+        "overrides": _yaml(overrides),
+        "routes": _yaml(routes),
+    }
 
 
 def _short_route(route: dict[str, Any], where: Mapping[str, Any], step: Mapping[str, Any]) -> dict[str, Any]:

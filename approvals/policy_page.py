@@ -111,9 +111,13 @@ def example(count: int, days: int, environment: str, *, policy: Policy, now: dat
     months = money.by_month(gpus=1, usd_per_hour=PRICE, start=now, end=until)
     whole = Decimal(12_000)
     standing = Standing(
-        now=now, free_gpus=24, total_gpus=24, recent_team_usd=Decimal(0), recent_person_usd=Decimal(0),
+        now=now,
+        free_gpus=24,
+        total_gpus=24,
+        recent_team_usd=Decimal(0),
+        recent_person_usd=Decimal(0),
         budget={month: money.Left(whole, whole) for month in months},
-    )  # fmt: skip
+    )
     ask = Ask(count=count, until=until, environment=environment, flavor="a100", usd_per_hour_each=PRICE)
     answer = evaluate(ask, standing, policy)
     tone = {Outcome.AUTOMATIC: "good", Outcome.PEOPLE: "waiting", Outcome.IMPOSSIBLE: "bad"}[answer.outcome]
@@ -126,7 +130,10 @@ def example(count: int, days: int, environment: str, *, policy: Policy, now: dat
     name = f"{gpus(count, 'A100')}, {duration(until - now)}"
     return {
         "cells": [
-            name, environment, {"tone": tone, "word": words[answer.outcome]}, {"text": usd(answer.usd)},
+            name,
+            environment,
+            {"tone": tone, "word": words[answer.outcome]},
+            {"text": usd(answer.usd)},
             failed[0] if failed else "every rule holds",
         ]
-    }  # fmt: skip
+    }

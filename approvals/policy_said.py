@@ -44,8 +44,10 @@ def _unknown_names(policy: Policy) -> list[tuple[str, str]]:
     ]
     parts += [(f"routes.{at}.where", each.where) for at, each in enumerate(policy.routes)]
     known: dict[str, tuple[str, ...]] = {
-        "offerings": tuple(OFFERINGS), "environments": ENVIRONMENTS, "tiers": tuple(Team.Tier.values),
-    }  # fmt: skip
+        "offerings": tuple(OFFERINGS),
+        "environments": ENVIRONMENTS,
+        "tiers": tuple(Team.Tier.values),
+    }
     return [
         (f"{place}.{name}", f"There is no “{value[:40]}”; known are: {', '.join(names)}.")
         for place, where in parts

@@ -164,26 +164,42 @@ class SimulationSerializer(serializers.Serializer[Any]):
 def replay_shown(found: Replay) -> dict[str, Any]:
     """A replay as the API shows it, the newest difference first."""
     return {
-        "asks": found.asks, "differs": found.differs,
+        "asks": found.asks,
+        "differs": found.differs,
         "counts": [
-            {"before": before, "after": after, "asks": asks, "usd": str(found.amounts[before, after].usd),
-             "gpu_hours": str(found.amounts[before, after].gpu_hours)}
-            for (before, after), asks in sorted(found.counts.items()) if asks
+            {
+                "before": before,
+                "after": after,
+                "asks": asks,
+                "usd": str(found.amounts[before, after].usd),
+                "gpu_hours": str(found.amounts[before, after].gpu_hours),
+            }
+            for (before, after), asks in sorted(found.counts.items())
+            if asks
         ],
         "differing": [
-            {"request": each.request_id, "before": each.before, "after": each.after, "because": each.because,
-             "usd": str(each.amount.usd), "gpu_hours": str(each.amount.gpu_hours)}
+            {
+                "request": each.request_id,
+                "before": each.before,
+                "after": each.after,
+                "because": each.because,
+                "usd": str(each.amount.usd),
+                "gpu_hours": str(each.amount.gpu_hours),
+            }
             for each in reversed(found.differing)
         ],
-    }  # fmt: skip
+    }
 
 
 def simulation_shown(found: Simulation, warnings: tuple[str, ...], cannot_know: str) -> dict[str, Any]:
     """A simulation as the API shows it."""
     return {
-        "days": found.days, "past": replay_shown(found.past), "waiting": replay_shown(found.waiting),
-        "warnings": list(warnings), "cannot_know": cannot_know,
-    }  # fmt: skip
+        "days": found.days,
+        "past": replay_shown(found.past),
+        "waiting": replay_shown(found.waiting),
+        "warnings": list(warnings),
+        "cannot_know": cannot_know,
+    }
 
 
 def at_their_places(refused: NotAPolicy, *, field: str) -> serializers.ValidationError:

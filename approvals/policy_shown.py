@@ -52,16 +52,22 @@ def version(found: PolicyVersion, *, now: datetime) -> Part:
     before = found.before
     in_force, _ = policy_in_force(now)
     return {
-        "version": found, "before": before, "state": _state(found, in_force, never=found.never_comes),
+        "version": found,
+        "before": before,
+        "state": _state(found, in_force, never=found.never_comes),
         "diff": diff_rows(differences(before.policy, policy) if before else ()),
-        "rules": policy_page.rules(policy.thresholds), "deciders": policy_page.deciders(policy),
+        "rules": policy_page.rules(policy.thresholds),
+        "deciders": policy_page.deciders(policy),
         "facts": [
             {"label": "From", "at": found.active_from},
             {"label": "Why", "text": found.why},
             {"label": "Written by", "text": found.proposed_by.name if found.proposed_by else "Quartermaster"},
-            {"label": "Activated by", "text": found.activated_by.name if found.activated_by else "Quartermaster"},
+            {
+                "label": "Activated by",
+                "text": found.activated_by.name if found.activated_by else "Quartermaster",
+            },
         ],
-    }  # fmt: skip
+    }
 
 
 def drafts(now: datetime) -> Part:
@@ -90,19 +96,27 @@ def draft(found: PolicyDraft, *, viewer: User, now: datetime, days: str, form: P
     may_write = viewer.may(Permission.MANAGE_POLICY)
     shown = form or (PolicyForm(draft=found) if is_open and is_author and may_write else None)
     return {
-        "draft": found, "newest": newest, "is_open": is_open, "is_author": is_author, "form": shown,
+        "draft": found,
+        "newest": newest,
+        "is_open": is_open,
+        "is_author": is_author,
+        "form": shown,
         "numbers": shown.numbers(in_force) if shown else [],
         "diff": diff_rows(differences(found.base.policy, policy)),
         "base_is_old": is_open and found.base_id not in (newest.pk, current.pk),
-        "scheduled": newest if is_open and newest.pk != current.pk else None, "current": current,
+        "scheduled": newest if is_open and newest.pk != current.pk else None,
+        "current": current,
         "scheduled_words": f"{newest} is to come into force {moment(newest.active_from, now)}. With this draft it "
         "never does.",
-        "may_write": may_write, "may_activate": viewer.may(Permission.ACTIVATE_POLICY) and not is_author,
+        "may_write": may_write,
+        "may_activate": viewer.may(Permission.ACTIVATE_POLICY) and not is_author,
         "activate_label": f"Put policy {newest.number + 1} in force",
         "warnings": simulator.warnings(policy, replayed.past if replayed else Replay()),
-        "asked": asked, "replay": replayed and shown_replay(replayed),
-        "rules": policy_page.rules(policy.thresholds), "deciders": policy_page.deciders(policy),
-    }  # fmt: skip
+        "asked": asked,
+        "replay": replayed and shown_replay(replayed),
+        "rules": policy_page.rules(policy.thresholds),
+        "deciders": policy_page.deciders(policy),
+    }
 
 
 def diff_rows(found: Sequence[Difference]) -> list[Part]:
@@ -114,7 +128,10 @@ def shown_replay(found: Simulation) -> Part:
     """A simulation as the page shows it: the stakes, the matrix, and the asks that differ."""
     past, waiting = found.past, found.waiting
     return {
-        "days": found.days, "asks": past.asks, "differs": past.differs, "cannot_know": simulator.CANNOT_KNOW,
+        "days": found.days,
+        "asks": past.asks,
+        "differs": past.differs,
+        "cannot_know": simulator.CANNOT_KNOW,
         "figures": [
             _stake("Becomes automatic", *past.moved(AUTOMATIC)),
             _stake("Goes to people", *past.moved(PEOPLE)),
@@ -126,9 +143,15 @@ def shown_replay(found: Simulation) -> Part:
         ],
         "waiting": waiting.asks,
         "waiting_automatic": waiting.moved(AUTOMATIC)[0],
-        "differing_columns": ["Request", "Then", "With this draft", "Because", {"label": "In all", "kind": "number"}],
+        "differing_columns": [
+            "Request",
+            "Then",
+            "With this draft",
+            "Because",
+            {"label": "In all", "kind": "number"},
+        ],
         "differing": differing_rows(past),
-    }  # fmt: skip
+    }
 
 
 def differing_rows(past: Replay) -> list[Part]:
@@ -142,7 +165,8 @@ def differing_rows(past: Replay) -> list[Part]:
         {
             "cells": [
                 {
-                    "text": known[each.request_id].name(), "sub": known[each.request_id].team.name,
+                    "text": known[each.request_id].name(),
+                    "sub": known[each.request_id].team.name,
                     "href": reverse("request", args=[each.request_id]),
                 },
                 {"tone": TONES[each.before], "word": WORDS[each.before]},
@@ -152,7 +176,7 @@ def differing_rows(past: Replay) -> list[Part]:
             ]
         }
         for each in shown
-    ]  # fmt: skip
+    ]
 
 
 def _stake(label: str, count: int, amount: Amount) -> Part:
@@ -165,10 +189,14 @@ def _version_row(each: Any, in_force: PolicyVersion) -> Part:
     wrote, activated = each.proposed_by, each.activated_by
     return {
         "cells": [
-            {"text": str(each), "href": reverse("policy-version", args=[each.number])}, {"tone": tone, "word": word},
-            each.why, wrote.name if wrote else "–", activated.name if activated else "–", each.active_from,
+            {"text": str(each), "href": reverse("policy-version", args=[each.number])},
+            {"tone": tone, "word": word},
+            each.why,
+            wrote.name if wrote else "–",
+            activated.name if activated else "–",
+            each.active_from,
         ]
-    }  # fmt: skip
+    }
 
 
 def _draft_row(each: PolicyDraft) -> Part:

@@ -141,9 +141,13 @@ def activate(request: HttpRequest, pk: int) -> HttpResponse:
     def act(viewer: User, seen: int) -> HttpResponse:
         freshness.renew(viewer, now=timezone.now())
         made = policy_actions.activate(
-            pk, by=viewer, expected_version=seen, now=timezone.now(), active_from=form.cleaned_data["active_from"],
+            pk,
+            by=viewer,
+            expected_version=seen,
+            now=timezone.now(),
+            active_from=form.cleaned_data["active_from"],
             everything_automatic=form.cleaned_data["everything_automatic"],
-        )  # fmt: skip
+        )
         messages.success(
             request, f"{made} is in force." if made.active_from <= timezone.now() else f"{made} is set."
         )
@@ -198,9 +202,13 @@ def _act(
 
 
 def _page(
-    request: HttpRequest, found: PolicyDraft, *, form: PolicyForm | None = None,
-    doing: VersionForm | ActivationForm | None = None, status: int = 200,
-) -> HttpResponse:  # fmt: skip
+    request: HttpRequest,
+    found: PolicyDraft,
+    *,
+    form: PolicyForm | None = None,
+    doing: VersionForm | ActivationForm | None = None,
+    status: int = 200,
+) -> HttpResponse:
     context: dict[str, Any] = policy_shown.draft(
         found, viewer=visitor(request), now=timezone.now(), days=request.GET.get("days", ""), form=form
     )

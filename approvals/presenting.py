@@ -59,9 +59,13 @@ def holding_of(request: Request) -> Holding | None:
         is_set_up = is_set_up and (was_true or tenancy.is_settled)
         failed = failed or tenancy.has_failed
     return Holding(
-        since=request.decided_at, until=until, is_set_up=is_set_up, failed=failed,
-        never_came=task == Task.State.FAILED, kept_until=getattr(request, "held_kept_until", None),
-    )  # fmt: skip
+        since=request.decided_at,
+        until=until,
+        is_set_up=is_set_up,
+        failed=failed,
+        never_came=task == Task.State.FAILED,
+        kept_until=getattr(request, "held_kept_until", None),
+    )
 
 
 def person(user: User, role: str = "") -> Part:

@@ -36,9 +36,12 @@ class RenewForm(StrictForm):
 
     until = MomentField(label="Until (UTC)")
     reason = forms.CharField(
-        label="Why", required=False, max_length=LONGEST_TEXT, widget=forms.Textarea(attrs={"rows": 4}),
+        label="Why",
+        required=False,
+        max_length=LONGEST_TEXT,
+        widget=forms.Textarea(attrs={"rows": 4}),
         help_text="Needed when people decide: they read it. An automatic answer needs none.",
-    )  # fmt: skip
+    )
     token = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)
     answered = forms.CharField(widget=forms.HiddenInput, max_length=300, required=False)
 
@@ -100,9 +103,15 @@ def _found(request: HttpRequest, pk: int) -> tuple[Allocation | None, Request]:
 
 
 def _gone(asked: Request) -> Part:
-    return {"asked": asked, "name": asked.given_name, "renewal": renewing.renewal_of(asked), "open": {
-        "label": "Open the request", "href": reverse("request", args=[asked.pk]),
-    }}  # fmt: skip
+    return {
+        "asked": asked,
+        "name": asked.given_name,
+        "renewal": renewing.renewal_of(asked),
+        "open": {
+            "label": "Open the request",
+            "href": reverse("request", args=[asked.pk]),
+        },
+    }
 
 
 def _starts(request: HttpRequest, held: Allocation) -> dict[str, str]:
@@ -146,20 +155,26 @@ def _page(request: HttpRequest, held: Allocation, form: RenewForm, *, status: in
         # Its link begins another request.
         context["answer"]["verdict"]["hint"] = {"text": hint["text"]}
     context |= {
-        "form": form, "held": held, "asked": form.request, "may_renew": held.team_id in visitor(request).team_ids,
-        "name": form.request.name(), "token": new_key(),
+        "form": form,
+        "held": held,
+        "asked": form.request,
+        "may_renew": held.team_id in visitor(request).team_ids,
+        "name": form.request.name(),
+        "token": new_key(),
         "steps": [
             {"phase": "future", "title": step.words, "at": step.at}
-            for step in held.next_steps(now) if step.what != "reminder"
+            for step in held.next_steps(now)
+            if step.what != "reminder"
         ],
         "quick": [_quick(held, days, said=form.said_until) for days in renewing.QUICK_DAYS],
-    }  # fmt: skip
+    }
     return render(request, "approvals/renew.html", context, status=status)
 
 
 def _quick(held: Allocation, days: int, *, said: datetime | None) -> Part:
     """A choice of one click; `current` while the form says the same."""
     return {
-        "label": "1 day more" if days == 1 else f"{days} days more", "current": said == _later(held.until, days),
+        "label": "1 day more" if days == 1 else f"{days} days more",
+        "current": said == _later(held.until, days),
         "href": f"{reverse('renew', args=[held.pk])}?{urlencode({'days': days})}",
-    }  # fmt: skip
+    }

@@ -54,9 +54,16 @@ def wanted(request: Request, *, until: datetime, reason: str, now: datetime) -> 
     offering = request.of if count >= request.of.spec.least() else OFFERINGS["gpus"]
     spec = offering.spec.model_construct(**request.asked.fewer(count))
     return priced(
-        team=request.team, offering=offering, spec=spec, until=until, reason=reason, tenancy=request.tenancy,
-        flavor=request.flavor, cluster=request.flavor.cluster if request.flavor else None, renews=request.pk,
-    )  # fmt: skip
+        team=request.team,
+        offering=offering,
+        spec=spec,
+        until=until,
+        reason=reason,
+        tenancy=request.tenancy,
+        flavor=request.flavor,
+        cluster=request.flavor.cluster if request.flavor else None,
+        renews=request.pk,
+    )
 
 
 def _check_later(held: Allocation, until: datetime) -> None:

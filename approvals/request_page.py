@@ -148,8 +148,13 @@ def _renewal(request: Request, allocations: Sequence[Allocation]) -> Request | N
 
 
 def sentence(
-    request: Request, state: State, decisions: Sequence[Decision], *, now: datetime, renewal: Request | None = None
-) -> str:  # fmt: skip
+    request: Request,
+    state: State,
+    decisions: Sequence[Decision],
+    *,
+    now: datetime,
+    renewal: Request | None = None,
+) -> str:
     """What it is, since when, where, until when, and what comes; never a bare state."""
     if state is State.ENDED and renewal is not None:
         until = moment(renewal.until, now)
@@ -218,9 +223,11 @@ def waiting_line(
         }
     step = next(step for step in steps if step.done_at is None)
     ahead = Step.objects.undecided().filter(
-        seat=step.seat, opened_at__lt=step.opened_at, request__state=State.WAITING,
+        seat=step.seat,
+        opened_at__lt=step.opened_at,
+        request__state=State.WAITING,
         version=F("request__content_version"),
-    )  # fmt: skip
+    )
     undone = [each for each in steps if each.done_at is None]
     # One query for the place in line and for whether anybody is known in each seat.
     number = ahead.exclude(request=request.pk).order_by().values(one=Value(1)).annotate(number=Count("pk"))
@@ -302,7 +309,7 @@ def facts(request: Request, evaluation: Evaluation) -> list[Part]:
         *_of_spec(request),
         {"label": "Until", "at": request.until},
         {"label": "Judged by", "text": str(evaluation.policy), "href": reverse("policy")},
-    ]  # fmt: skip
+    ]
     return rows
 
 
@@ -322,8 +329,9 @@ def _of_spec(request: Request) -> list[Part]:
         return []
     return [
         {"label": label_of(request.of, name), "text": f"{value:,}" if isinstance(value, int) else str(value)}
-        for name, value in said(request) if name != "flavor"
-    ]  # fmt: skip
+        for name, value in said(request)
+        if name != "flavor"
+    ]
 
 
 def _freed(request: Request) -> str:

@@ -167,9 +167,12 @@ def applied(
     length = ask.until - standing.now
     too_long = length > timedelta(days=limits.longest_days)
     yield Rule(
-        "days", length <= timedelta(days=limits.automatic_days), length,
-        (limits.automatic_days, limits.longest_days, too_long), too_long,
-    )  # fmt: skip
+        "days",
+        length <= timedelta(days=limits.automatic_days),
+        length,
+        (limits.automatic_days, limits.longest_days, too_long),
+        too_long,
+    )
     if gpus:
         yield from _gpus(gpus, standing, limits, total)
     yield Rule("money", total.usd <= limits.automatic_usd, total.usd, limits.automatic_usd)

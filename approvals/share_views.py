@@ -25,9 +25,11 @@ class SharesForm(StrictForm):
     """A weight, a level and the highest priority."""
 
     weight = WholeNumberField(
-        label="Weight", most=LARGEST_WEIGHT, of="shares",
+        label="Weight",
+        most=LARGEST_WEIGHT,
+        of="shares",
         help_text="When several teams want more than they hold, idle GPUs go round by weight; 1 unless told otherwise.",
-    )  # fmt: skip
+    )
     isolation = forms.ChoiceField(label="Isolation", choices=Isolation.choices)
     priority_limit = forms.ChoiceField(
         label="Highest priority",

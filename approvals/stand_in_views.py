@@ -89,8 +89,9 @@ def _delegate(user: User, form: StandInForm) -> Delegation:
     if to is None:
         raise BadInput(
             "Nobody of this work address has signed in here. Look for a slip of the pen.",
-            code="no_such_person", field="to",
-        )  # fmt: skip
+            code="no_such_person",
+            field="to",
+        )
     return lending.lend(
         giver=user,
         to=to,

@@ -57,8 +57,14 @@ def gather(wanted: Wanted, *, person: User, policy: Policy, now: datetime, own: 
     `own` is the reference of the request being judged: what it has set aside already counts as left.
     """
     since = now - timedelta(days=_limits(wanted, policy).window_days)
-    months = sorted(money.by_month(gpus=1, usd_per_hour=wanted.size.usd_per_hour_each, start=now,
-                                   end=max(wanted.until, now) + HORIZON))  # fmt: skip
+    months = sorted(
+        money.by_month(
+            gpus=1,
+            usd_per_hour=wanted.size.usd_per_hour_each,
+            start=now,
+            end=max(wanted.until, now) + HORIZON,
+        )
+    )
     flavor, tenancy = wanted.flavor, wanted.tenancy
     held, of_team, of_person, is_known = _lately(wanted, person, since=since)
     seen = use.Measured(None, 0, None)
@@ -67,14 +73,21 @@ def gather(wanted: Wanted, *, person: User, policy: Policy, now: datetime, own: 
     own_gpus, freed = standing_of(wanted, now=now)
     left = budgets.left_by_month(wanted.team, months, own=own)
     return Standing(
-        now=now, held_gpus=held, recent_team_gpus=of_team.gpus, recent_person_gpus=of_person.gpus,
-        recent_team_usd=of_team.usd, recent_person_usd=of_person.usd,
+        now=now,
+        held_gpus=held,
+        recent_team_gpus=of_team.gpus,
+        recent_person_gpus=of_person.gpus,
+        recent_team_usd=of_team.usd,
+        recent_person_usd=of_person.usd,
         **pool_of(flavor),
-        use_percent=seen.percent, held_since=seen.since, use_samples=seen.samples, own_gpus=own_gpus,
+        use_percent=seen.percent,
+        held_since=seen.since,
+        use_samples=seen.samples,
+        own_gpus=own_gpus,
         unconfirmed_cost_centre="" if is_known else wanted.team.cost_centre,
         earlier=earlier_asks.gather(wanted, person=person, since=since, now=now, own=own),
         budget={month: part.and_freed(freed.get(month, money.NOTHING)) for month, part in left.items()},
-    )  # fmt: skip
+    )
 
 
 class PoolStanding(TypedDict):

@@ -93,22 +93,27 @@ def statistics(*, days: int, now: datetime) -> Statistics:
     )
     weeks, words = _weeks(since), dict(Decision.Because.choices)
     said = Decision.objects.filter(request__created_at__gte=since)
-    because = Counter(dict(
-        said.filter(verdict="reject").order_by().values_list("because").annotate(number=Count("pk"))
-    ))  # fmt: skip
+    because = Counter(
+        dict(said.filter(verdict="reject").order_by().values_list("because").annotate(number=Count("pk")))
+    )
     return Statistics(
-        days=days, weeks=weeks, asked=by_state["asked"], automatic=sum(week.automatic for week in weeks),
-        approved=by_state["approved"], approved_less=by_state["less"], rejected=by_state["rejected"],
-        withdrawn=by_state["withdrawn"], lapsed=by_state["lapsed"], edited=by_state["edited"],
-        because=tuple(
-            Reason(str(words.get(key, "No reason chosen")), n) for key, n in because.most_common()
-        ),
+        days=days,
+        weeks=weeks,
+        asked=by_state["asked"],
+        automatic=sum(week.automatic for week in weeks),
+        approved=by_state["approved"],
+        approved_less=by_state["less"],
+        rejected=by_state["rejected"],
+        withdrawn=by_state["withdrawn"],
+        lapsed=by_state["lapsed"],
+        edited=by_state["edited"],
+        because=tuple(Reason(str(words.get(key, "No reason chosen")), n) for key, n in because.most_common()),
         paces=_paces(since, now),
         given_back_early=Allocation.objects.filter(
             starts_at__gte=since, end_reason=Allocation.End.RETURNED
         ).count(),
         asked_back=said.filter(verdict="ask").count(),
-    )  # fmt: skip
+    )
 
 
 def _weeks(since: datetime) -> tuple[Week, ...]:
@@ -153,7 +158,11 @@ def _paces(since: datetime, now: datetime) -> tuple[Pace, ...]:
 def _pace(seat: str, label: str, seconds: list[float], waiting: int, late: int) -> Pace:
     known = len(seconds) >= FEWEST
     return Pace(
-        seat=seat, label=label, done=len(seconds), waiting=waiting, late=late,
+        seat=seat,
+        label=label,
+        done=len(seconds),
+        waiting=waiting,
+        late=late,
         median=timedelta(seconds=median(seconds)) if known else None,
         nine_of_ten=timedelta(seconds=quantiles(seconds, n=10)[8]) if known else None,
-    )  # fmt: skip
+    )

@@ -52,8 +52,13 @@ def edits(request: Request, evaluation: Evaluation, revisions: Sequence[Revision
 
 
 def since_seen(
-    request: Request, viewer: User, decisions: Iterable[Decision], revisions: Sequence[Revision], *, now: datetime
-) -> Part | None:  # fmt: skip
+    request: Request,
+    viewer: User,
+    decisions: Iterable[Decision],
+    revisions: Sequence[Revision],
+    *,
+    now: datetime,
+) -> Part | None:
     """What is different from the version that somebody decided or asked about last, else from the one before."""
     if len(revisions) < 2:
         return None
@@ -109,6 +114,10 @@ def _product_in(request: Request, key: str) -> str:
 
 def _past(words: str, revision: Revision, why: str) -> Part:
     return {
-        "phase": "past", "title": words, "at": revision.at, "who": revision.by.name, "why": why,
+        "phase": "past",
+        "title": words,
+        "at": revision.at,
+        "who": revision.by.name,
+        "why": why,
         "tone": "moving",
-    }  # fmt: skip
+    }

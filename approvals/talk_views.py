@@ -54,8 +54,10 @@ def comment(request: HttpRequest, pk: int) -> HttpResponse:
         except Refused as refusal:
             status = add_refusal(form, refusal)
     context = request_page.context(asked, viewer=viewer, now=now) | {
-        "form": form, "comment_opened": True, "comment_text": form.data.get("reason", ""),
-    }  # fmt: skip
+        "form": form,
+        "comment_opened": True,
+        "comment_text": form.data.get("reason", ""),
+    }
     return with_refusal(render(request, "approvals/request.html", context, status=status), form)
 
 
@@ -100,9 +102,12 @@ def _starts(asked: Request) -> dict[str, str]:
     """The form as the request stands."""
     spec = {name: str(value) for name, value in asked.spec.items()}
     return spec | {
-        "team": asked.team.slug, "until": asked.until.strftime(INPUT), "reason": asked.reason,
-        "version": str(asked.version), "namespace": asked.tenancy.namespace if asked.tenancy else "",
-    }  # fmt: skip
+        "team": asked.team.slug,
+        "until": asked.until.strftime(INPUT),
+        "reason": asked.reason,
+        "version": str(asked.version),
+        "namespace": asked.tenancy.namespace if asked.tenancy else "",
+    }
 
 
 def _page(request: HttpRequest, asked: Request, form: EditForm, *, status: int = 200) -> HttpResponse:
@@ -110,10 +115,13 @@ def _page(request: HttpRequest, asked: Request, form: EditForm, *, status: int =
     context = asking.answer_context(
         form, person=visitor(request), now=timezone.now(), own=asked.reference
     ) | {
-        "form": form, "asked": asked, "offering": offering, "name": asked.name(),
+        "form": form,
+        "asked": asked,
+        "offering": offering,
+        "name": asked.name(),
         "rows": [[form[name] for name in line] for line in form.rows],
         "voted": any(d.content_version == asked.content_version and d.step_id for d in asked.decisions.all()),
-    }  # fmt: skip
+    }
     if context["answer"] and context["answer"]["verdict"]["hint"]:
         # Its link begins another request.
         context["answer"]["verdict"]["hint"] = {"text": context["answer"]["verdict"]["hint"]["text"]}

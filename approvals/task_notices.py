@@ -48,9 +48,13 @@ def tell_assignee(task: Task, *, by: User, now: datetime) -> None:
         action="Open the task",
     )
     tell(
-        NoticeKind.TASK_ASSIGNED, to=[task.assignee], subject=("task", task.pk), link=reverse("task", args=[task.pk]),
-        message=message, now=now,
-    )  # fmt: skip
+        NoticeKind.TASK_ASSIGNED,
+        to=[task.assignee],
+        subject=("task", task.pk),
+        link=reverse("task", args=[task.pk]),
+        message=message,
+        now=now,
+    )
 
 
 def tell_requester(task: Task, *, by: User, now: datetime) -> None:
@@ -75,9 +79,13 @@ def tell_requester(task: Task, *, by: User, now: datetime) -> None:
         action="Open the request",
     )
     tell(
-        NoticeKind.TASK_DONE, to=[request.requester], subject=("request", request.pk),
-        link=reverse("request", args=[request.pk]), message=message, now=now,
-    )  # fmt: skip
+        NoticeKind.TASK_DONE,
+        to=[request.requester],
+        subject=("request", request.pk),
+        link=reverse("request", args=[request.pk]),
+        message=message,
+        now=now,
+    )
 
 
 def _tell_lead(task: Task, *, by: User, now: datetime) -> None:
@@ -89,9 +97,13 @@ def _tell_lead(task: Task, *, by: User, now: datetime) -> None:
         action="Open the team",
     )
     tell(
-        NoticeKind.TASK_DONE, to=[task.asker], subject=("tenancy", task.place.pk),
-        link=reverse("team", args=[task.team.slug]), message=message, now=now,
-    )  # fmt: skip
+        NoticeKind.TASK_DONE,
+        to=[task.asker],
+        subject=("tenancy", task.place.pk),
+        link=reverse("team", args=[task.team.slug]),
+        message=message,
+        now=now,
+    )
 
 
 def _what(task: Task) -> str:

@@ -19,9 +19,12 @@ from provisioning.models import Isolation, Tenancy
 Part = dict[str, Any]
 TONES = {"open": "waiting", "taken": "moving", "done": "good", "failed": "bad", "dropped": "past"}
 APART_WORDS = {
-    "open": "Own subscription asked for", "taken": "Own subscription being made", "done": "Own subscription is there",
-    "failed": "Own subscription could not be made", "dropped": "Own subscription not needed",
-}  # fmt: skip
+    "open": "Own subscription asked for",
+    "taken": "Own subscription being made",
+    "done": "Own subscription is there",
+    "failed": "Own subscription could not be made",
+    "dropped": "Own subscription not needed",
+}
 TABS = {"open": "To be done", "mine": "Mine", "over": "Over"}
 COLUMNS = ["Task", "Team", "State", "Until", {"label": "Since", "kind": "end"}]
 MOST_SHOWN = 100
@@ -76,7 +79,7 @@ def context(task: Task, *, viewer: User) -> Part:
             *([{"label": "Over", "at": task.done_at}] if task.done_at else []),
         ],
         **forms_of(task, viewer=viewer),
-    }  # fmt: skip
+    }
 
 
 def _of(task: Task) -> Part:
@@ -113,11 +116,17 @@ def of_request(request: Request, *, viewer: User) -> list[Part]:
     for task in request.tasks.all():
         task.request = request
         found.append(
-            {"task": task, "title": title(task), "tone": TONES[task.state], "sentence": sentence(task),
-             "may": viewer.may(Permission.DECIDE_AS_PLATFORM) and not task.is_over,
-             "may_take": viewer.may(Permission.DECIDE_AS_PLATFORM) and not task.is_over
-             and task.assignee_id != viewer.pk}
-        )  # fmt: skip
+            {
+                "task": task,
+                "title": title(task),
+                "tone": TONES[task.state],
+                "sentence": sentence(task),
+                "may": viewer.may(Permission.DECIDE_AS_PLATFORM) and not task.is_over,
+                "may_take": viewer.may(Permission.DECIDE_AS_PLATFORM)
+                and not task.is_over
+                and task.assignee_id != viewer.pk,
+            }
+        )
     return found
 
 
@@ -127,10 +136,14 @@ def of_tenancies(tenancies: Iterable[Tenancy], *, viewer: User) -> dict[int, Par
     rows = Task.objects.filter(tenancy__in=apart).select_related("assignee").order_by("pk") if apart else []
     href = viewer.may(Permission.DECIDE_AS_PLATFORM)
     return {
-        row.tenancy_id or 0: {"tone": TONES[row.state], "word": APART_WORDS[row.state], "text": _apart_text(row),
-                              "href": reverse("task", args=[row.pk]) if href else ""}
+        row.tenancy_id or 0: {
+            "tone": TONES[row.state],
+            "word": APART_WORDS[row.state],
+            "text": _apart_text(row),
+            "href": reverse("task", args=[row.pk]) if href else "",
+        }
         for row in rows
-    }  # fmt: skip
+    }
 
 
 def _apart_text(task: Task) -> str:
@@ -144,7 +157,12 @@ def to_do(user: User) -> list[Part]:
     """The oldest unfinished tasks that are nobody's or this person's, for their home page."""
     rows = rows_of("open", user).filter(Q(assignee=None) | Q(assignee=user))
     return [
-        {"title": title(task), "href": reverse("task", args=[task.pk]), "since": task.created_at,
-         "team": task.team.name, "mine": task.assignee_id == user.pk}
+        {
+            "title": title(task),
+            "href": reverse("task", args=[task.pk]),
+            "since": task.created_at,
+            "team": task.team.name,
+            "mine": task.assignee_id == user.pk,
+        }
         for task in rows[:MOST_ON_HOME]
-    ]  # fmt: skip
+    ]

@@ -33,9 +33,14 @@ ASKS = (NoticeKind.REQUEST_WAITING, NoticeKind.REQUEST_REMINDER, NoticeKind.REQU
 
 
 def waits(
-    request: Request, step: Step, *, now: datetime, to: Iterable[User] | None = None, lead: str = "",
+    request: Request,
+    step: Step,
+    *,
+    now: datetime,
+    to: Iterable[User] | None = None,
+    lead: str = "",
     kind: NoticeKind = NoticeKind.REQUEST_WAITING,
-) -> None:  # fmt: skip
+) -> None:
     """Tell who may decide an open step that it waits for them; who is out of office only where nobody else is there.
 
     `to` is for fewer of them, `lead` a sentence in front, such as that something changed.
@@ -89,9 +94,15 @@ def seats_empty(request: Request, *, now: datetime) -> None:
 
 
 def decided(
-    request: Request, decision: str, *, by: User | None, reason: str, now: datetime, cost: Decimal = Decimal(0),
+    request: Request,
+    decision: str,
+    *,
+    by: User | None,
+    reason: str,
+    now: datetime,
+    cost: Decimal = Decimal(0),
     seat_of: User | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Tell the requester what people decided; what the policy decided they have seen, so only channels are told.
 
     A `cost` above what was announced is said with it.
@@ -231,10 +242,13 @@ def nothing_left(request: Request, title: str, why: str, *, now: datetime) -> No
 def offered_again(request: Request, *, now: datetime) -> None:
     """Tell the requester that what was rejected because too few were free has become free."""
     said = _message(
-        request, f"Free now: {_what(request)}",
+        request,
+        f"Free now: {_what(request)}",
         "When you asked for it, too few were free. Now there are enough, and the budget suffices: ask again. "
-        "Nothing is kept for you until then.", action="Ask again", now=now,
-    )  # fmt: skip
+        "Nothing is kept for you until then.",
+        action="Ask again",
+        now=now,
+    )
     _tell(NoticeKind.REQUEST_OFFERED_AGAIN, request, said, to=[request.requester], now=now)
 
 
@@ -271,9 +285,15 @@ def _who_decides(request: Request, answer: Mapping[str, Any]) -> str:
 
 
 def _message(
-    request: Request, title: str, sentence: str, *, now: datetime, facts: Iterable[tuple[str, str]] = (),
-    rules: Iterable[tuple[str, str, str]] = (), action: str = "Open the request",
-) -> Message:  # fmt: skip
+    request: Request,
+    title: str,
+    sentence: str,
+    *,
+    now: datetime,
+    facts: Iterable[tuple[str, str]] = (),
+    rules: Iterable[tuple[str, str, str]] = (),
+    action: str = "Open the request",
+) -> Message:
     known = [
         ("Asked by", request.requester.name),
         ("Until", moment(request.until, now)),
@@ -292,7 +312,7 @@ def _facts_of(step: Step, *, now: datetime) -> list[tuple[str, str]]:
 
 def _tell(
     kind: NoticeKind, request: Request, said: Message, *, to: Iterable[User], now: datetime, link: str = ""
-) -> None:  # fmt: skip
+) -> None:
     about = ("request", request.pk)
     link = link or reverse("request", args=[request.pk])
     persons = list(to)

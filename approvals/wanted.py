@@ -48,17 +48,32 @@ class Wanted:
 
     @classmethod
     def of_gpus(
-        cls, *, tenancy: Tenancy, flavor: Flavor, gpus: int, until: datetime, purpose: str, reason: str = "",
-        offering: str = "gpus", namespace: str = "",
-    ) -> "Wanted":  # fmt: skip
+        cls,
+        *,
+        tenancy: Tenancy,
+        flavor: Flavor,
+        gpus: int,
+        until: datetime,
+        purpose: str,
+        reason: str = "",
+        offering: str = "gpus",
+        namespace: str = "",
+    ) -> "Wanted":
         """GPUs of a kind for a team where it is; `gpus` may be a number that `check_sense` refuses."""
         spec = GpuSpec.model_construct(
             flavor=f"{flavor.cluster.name}/{flavor.name}", gpus=gpus, purpose=purpose
         )
         return priced(
-            team=tenancy.team, offering=OFFERINGS[offering], spec=spec, until=until, reason=reason, tenancy=tenancy,
-            flavor=flavor, cluster=flavor.cluster, namespace=namespace,
-        )  # fmt: skip
+            team=tenancy.team,
+            offering=OFFERINGS[offering],
+            spec=spec,
+            until=until,
+            reason=reason,
+            tenancy=tenancy,
+            flavor=flavor,
+            cluster=flavor.cluster,
+            namespace=namespace,
+        )
 
     @property
     def count(self) -> int:
@@ -90,14 +105,21 @@ class Wanted:
     def ask(self) -> Ask:
         """As the policy sees it."""
         return Ask(
-            count=self.size.count, gpus_each=self.size.gpus_each, usd_per_hour_each=self.size.usd_per_hour_each,
-            until=self.until, offering=self.offering.key, name=self.offering.name,
+            count=self.size.count,
+            gpus_each=self.size.gpus_each,
+            usd_per_hour_each=self.size.usd_per_hour_each,
+            until=self.until,
+            offering=self.offering.key,
+            name=self.offering.name,
             environment=environment_of(self.offering, self.spec, self.tenancy),
-            flavor=self.flavor.name if self.flavor else "", tier=self.team.tier,
-            reversible_minutes=self.offering.reversible_minutes, by_person=self.offering.by_person,
-            decided_by_people=self.setting.gate == Gate.APPROVAL, least=self.spec.least(),
+            flavor=self.flavor.name if self.flavor else "",
+            tier=self.team.tier,
+            reversible_minutes=self.offering.reversible_minutes,
+            by_person=self.offering.by_person,
+            decided_by_people=self.setting.gate == Gate.APPROVAL,
+            least=self.spec.least(),
             arrival=arrival_on(self.cluster),
-        )  # fmt: skip
+        )
 
     def of(self, count: int) -> "Wanted":
         """The same for another number of units."""
@@ -148,9 +170,16 @@ def resolve(
         )
     _check_region(str(getattr(spec, "region", "")))
     return priced(
-        team=team, offering=offering, spec=spec, until=until, reason=reason, tenancy=tenancy, flavor=flavor,
-        cluster=cluster, namespace=namespace,
-    )  # fmt: skip
+        team=team,
+        offering=offering,
+        spec=spec,
+        until=until,
+        reason=reason,
+        tenancy=tenancy,
+        flavor=flavor,
+        cluster=cluster,
+        namespace=namespace,
+    )
 
 
 def kept_namespace(request: "Request", said: Mapping[str, Any]) -> str:
@@ -182,13 +211,17 @@ def priced(*, offering: Offering, spec: Spec, flavor: Flavor | None, **rest: Any
     setting = setting_of(offering)
     try:
         size = size_of(
-            offering, spec, price=flavor.price_per_gpu_hour if flavor else None, prices=prices_of(offering, setting)
-        )  # fmt: skip
+            offering,
+            spec,
+            price=flavor.price_per_gpu_hour if flavor else None,
+            prices=prices_of(offering, setting),
+        )
     except KeyError as missing:
         raise BadInput(
             f"There is no price for {missing.args[0]}, so nobody could say what it costs. Choose another.",
-            code="no_price", field=next((n for n in ("vm_size", "model", "access") if hasattr(spec, n)), "offering"),
-        ) from missing  # fmt: skip
+            code="no_price",
+            field=next((n for n in ("vm_size", "model", "access") if hasattr(spec, n)), "offering"),
+        ) from missing
     return Wanted(offering=offering, spec=spec, flavor=flavor, size=size, setting=setting, **rest)
 
 
@@ -269,8 +302,9 @@ def _tenancy_on(cluster: Cluster, team: Team, namespace: str, *, missing: str) -
         names = ", ".join(row.namespace for row in open_ones)
         raise BadInput(
             f"{team.name} has several namespaces on {cluster.name}. Name one of them: {names}.",
-            code="choose_namespace", field="namespace",
-        )  # fmt: skip
+            code="choose_namespace",
+            field="namespace",
+        )
     return open_ones[0]
 
 

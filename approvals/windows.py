@@ -44,9 +44,13 @@ class Grants:
         """Those that may lie in a window of one of these asks; one query."""
         moments = [row.standing.now for row in rows]
         found = Decision.objects.filter(
-            Q(request__team__in={row.team_id for row in rows}) | Q(requester__in={row.person_id for row in rows}),
-            by=None, verdict=Decision.Verdict.APPROVE, at__gte=min(moments) - longest, at__lte=max(moments),
-        )  # fmt: skip
+            Q(request__team__in={row.team_id for row in rows})
+            | Q(requester__in={row.person_id for row in rows}),
+            by=None,
+            verdict=Decision.Verdict.APPROVE,
+            at__gte=min(moments) - longest,
+            at__lte=max(moments),
+        )
         by: dict[Whose, list[tuple[Place, Given]]] = defaultdict(list)
         columns = ("at", "request_id", "request__team_id", "requester_id", "request__gpus", "usd")
         for at, request, team, person, gpus, usd in found.order_by("at", "request_id").values_list(*columns):
@@ -54,9 +58,11 @@ class Grants:
             by["person", person].append(((at, request), Given(gpus, usd)))
         return cls(
             {whose: [place for place, _ in parts] for whose, parts in by.items()},
-            {whose: list(accumulate((each for _, each in parts), Given.plus, initial=NOTHING))
-             for whose, parts in by.items()},
-        )  # fmt: skip
+            {
+                whose: list(accumulate((each for _, each in parts), Given.plus, initial=NOTHING))
+                for whose, parts in by.items()
+            },
+        )
 
     def before(self, whose: Whose, row: Judged, *, window: timedelta) -> Given:
         """What was granted within the window before an ask was judged; of the same moment, those asked before."""
@@ -99,7 +105,10 @@ def _counted(row: Judged, grants: Grants, window: timedelta) -> Judged:
     team = grants.before(("team", row.team_id), row, window=window)
     person = grants.before(("person", row.person_id), row, window=window)
     standing = replace(
-        row.standing, recent_team_gpus=team.gpus, recent_person_gpus=person.gpus, recent_team_usd=team.usd,
+        row.standing,
+        recent_team_gpus=team.gpus,
+        recent_person_gpus=person.gpus,
+        recent_team_usd=team.usd,
         recent_person_usd=person.usd,
-    )  # fmt: skip
+    )
     return row._replace(standing=standing)

@@ -9,8 +9,11 @@ import yaml
 LARGEST = 64_000
 DEEPEST = 20
 OPENS = (
-    yaml.FlowSequenceStartToken, yaml.FlowMappingStartToken, yaml.BlockSequenceStartToken, yaml.BlockMappingStartToken,
-)  # fmt: skip
+    yaml.FlowSequenceStartToken,
+    yaml.FlowMappingStartToken,
+    yaml.BlockSequenceStartToken,
+    yaml.BlockMappingStartToken,
+)
 CLOSES = (yaml.FlowSequenceEndToken, yaml.FlowMappingEndToken, yaml.BlockEndToken)
 # PostgreSQL keeps neither in a text.
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")

@@ -91,8 +91,14 @@ def _clean(variables: Mapping[str, str]) -> dict[str, str]:
 
 def _run(command: list[str], folder: Path, variables: Mapping[str, str], words: str = "") -> str:
     done = subprocess.run(
-        command, cwd=folder, env=os.environ | dict(variables), input=words, capture_output=True, text=True, check=False
-    )  # fmt: skip
+        command,
+        cwd=folder,
+        env=os.environ | dict(variables),
+        input=words,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode:
         raise RuntimeError(f"{' '.join(command[:3])} failed:\n{(done.stdout + done.stderr)[-2000:]}")
     return done.stdout

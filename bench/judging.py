@@ -113,9 +113,14 @@ def ask_of(dice: random.Random) -> Ask:
     """Any ask: small and large, short and long, of any kind."""
     offering, environment, flavor, tier = dice.choice(KINDS)
     return Ask(
-        count=dice.choice((1, 1, 2, 2, 3, 4, 8, 16)), until=NOW + timedelta(hours=dice.randint(1, 60 * 24)),
-        usd_per_hour_each=Decimal("3.67"), offering=offering, environment=environment, flavor=flavor, tier=tier,
-    )  # fmt: skip
+        count=dice.choice((1, 1, 2, 2, 3, 4, 8, 16)),
+        until=NOW + timedelta(hours=dice.randint(1, 60 * 24)),
+        usd_per_hour_each=Decimal("3.67"),
+        offering=offering,
+        environment=environment,
+        flavor=flavor,
+        tier=tier,
+    )
 
 
 def standing_of(dice: random.Random) -> Standing:
@@ -128,10 +133,15 @@ def standing_of(dice: random.Random) -> Standing:
         for month in (date(2026, 11, 1), date(2026, 12, 1), date(2027, 1, 1))
     }
     return Standing(
-        now=NOW, held_gpus=dice.randint(0, 8), recent_team_gpus=dice.randint(0, 6),
-        recent_person_gpus=dice.randint(0, 3), free_gpus=dice.randint(0, 24), total_gpus=24,
-        use_percent=dice.choice((None, Decimal(dice.randint(0, 100)))), budget=budget,
-    )  # fmt: skip
+        now=NOW,
+        held_gpus=dice.randint(0, 8),
+        recent_team_gpus=dice.randint(0, 6),
+        recent_person_gpus=dice.randint(0, 3),
+        free_gpus=dice.randint(0, 24),
+        total_gpus=24,
+        use_percent=dice.choice((None, Decimal(dice.randint(0, 100)))),
+        budget=budget,
+    )
 
 
 def _where(dice: random.Random) -> dict[str, list[str]]:

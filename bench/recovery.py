@@ -102,8 +102,10 @@ def processes(on: rig.Rig, ground: Ground) -> Iterator[Portal]:
 def peers(on: rig.Rig) -> Iterator[list[Peer]]:
     """As many plain Celeries as there are pairs, each on a Redis database of its own, killed one after another."""
     plain = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
-    running = [Portal(on.folder / f"plain-{number}", {**plain, "PLAIN_BROKER": _broker(on, number)})
-               for number in range(PAIRS)]  # fmt: skip
+    running = [
+        Portal(on.folder / f"plain-{number}", {**plain, "PLAIN_BROKER": _broker(on, number)})
+        for number in range(PAIRS)
+    ]
     try:
         yield [_killed(each) for each in running]
     finally:

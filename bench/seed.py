@@ -53,11 +53,15 @@ def crowd(now: datetime) -> Crowd:
     flavors = Flavor.objects.bulk_create(_flavor(cluster, now) for cluster in clusters)
     tenancies = Tenancy.objects.bulk_create(
         Tenancy(
-            team=team, cluster=clusters[number % CLUSTERS], project=projects[number], environment="dev",
-            namespace=f"{team.slug}-main", next_look_at=now + DAY,
+            team=team,
+            cluster=clusters[number % CLUSTERS],
+            project=projects[number],
+            environment="dev",
+            namespace=f"{team.slug}-main",
+            next_look_at=now + DAY,
         )
         for number, team in enumerate(teams)
-    )  # fmt: skip
+    )
     return Crowd(lead, people, tenancies, flavors)
 
 
@@ -86,29 +90,53 @@ def _request(among: Crowd, number: int, dice: random.Random, *, at: datetime, is
     decided_at = None if is_open else at + dice.randint(1, 60) * HOUR
     state = State.WAITING if is_open else State.APPROVED if is_approved else State.REJECTED
     return Request(
-        team_id=among.tenancies[place].team_id, tenancy=among.tenancies[place],
-        requester=among.people[place], flavor=flavor, count=gpus, gpus=gpus, offering="gpus",
+        team_id=among.tenancies[place].team_id,
+        tenancy=among.tenancies[place],
+        requester=among.people[place],
+        flavor=flavor,
+        count=gpus,
+        gpus=gpus,
+        offering="gpus",
         spec={"flavor": f"{flavor.cluster.name}/{flavor.name}", "gpus": gpus, "purpose": purpose},
-        until=(decided_at or at) + days * DAY, purpose=purpose, reason=REASON.format(number), state=state,
-        usd=PRICE * gpus * days * 24, approved_count=gpus if is_approved else None, created_at=at,
-        updated_at=decided_at or at, decided_at=decided_at, lapses_at=at + 14 * DAY,
-    )  # fmt: skip
+        until=(decided_at or at) + days * DAY,
+        purpose=purpose,
+        reason=REASON.format(number),
+        state=state,
+        usd=PRICE * gpus * days * 24,
+        approved_count=gpus if is_approved else None,
+        created_at=at,
+        updated_at=decided_at or at,
+        decided_at=decided_at,
+        lapses_at=at + 14 * DAY,
+    )
 
 
 def _revision(row: Request) -> Revision:
     return Revision(
-        request=row, number=1, spec=row.spec, count=row.count, until=row.until, reason=row.reason, usd=row.usd,
-        by_id=row.requester_id, at=row.created_at,
-    )  # fmt: skip
+        request=row,
+        number=1,
+        spec=row.spec,
+        count=row.count,
+        until=row.until,
+        reason=row.reason,
+        usd=row.usd,
+        by_id=row.requester_id,
+        at=row.created_at,
+    )
 
 
 def _steps(row: Request) -> Iterator[Step]:
     for position, plan in enumerate([LEADS, LEADERSHIP][: 2 if row.gpus >= 8 else 1]):
         step = Step(
-            request=row, version=1, position=position, seat=plan.by, label=plan.words, escalate_to=plan.escalate_to,
+            request=row,
+            version=1,
+            position=position,
+            seat=plan.by,
+            label=plan.words,
+            escalate_to=plan.escalate_to,
             plan={"remind": plan.remind_hours, "target": plan.target_hours, "escalate": plan.escalate_hours},
             done_at=row.decided_at,
-        )  # fmt: skip
+        )
         if position == 0 or row.decided_at:
             start(step, now=row.created_at)
         yield step
@@ -117,10 +145,18 @@ def _steps(row: Request) -> Iterator[Step]:
 def _decision(row: Request, step: Step, lead: User) -> Decision:
     assert row.decided_at is not None
     return Decision(
-        request=row, requester_id=row.requester_id, by=lead, seat_of=lead, step=step, content_version=1,
-        verdict="approve" if row.approved_count else "reject", count=row.approved_count, usd=row.usd,
-        reason="" if row.approved_count else "The cluster is reserved for the release that week.", at=row.decided_at,
-    )  # fmt: skip
+        request=row,
+        requester_id=row.requester_id,
+        by=lead,
+        seat_of=lead,
+        step=step,
+        content_version=1,
+        verdict="approve" if row.approved_count else "reject",
+        count=row.approved_count,
+        usd=row.usd,
+        reason="" if row.approved_count else "The cluster is reserved for the release that week.",
+        at=row.decided_at,
+    )
 
 
 def _allocation(row: Request) -> Allocation:
@@ -160,20 +196,36 @@ def _person(number: int) -> User:
 def _team(number: int, lead: User) -> Team:
     slug = f"team-{number}"
     return Team(
-        name=f"Team {number}", slug=slug, entra_group=UUID(int=number + 1), entra_group_name=slug,
-        cost_centre=f"CC-{number}", created_by=lead,
-    )  # fmt: skip
+        name=f"Team {number}",
+        slug=slug,
+        entra_group=UUID(int=number + 1),
+        entra_group_name=slug,
+        cost_centre=f"CC-{number}",
+        created_by=lead,
+    )
 
 
 def _cluster(number: int, now: datetime) -> Cluster:
     return Cluster(
-        name=f"cluster-{number}", title=f"Cluster {number}", region="eastus", purpose=Cluster.Purpose.TRAINING,
-        reachable=True, version="v1.36.2", last_contact_at=now, looked_at=now,
-    )  # fmt: skip
+        name=f"cluster-{number}",
+        title=f"Cluster {number}",
+        region="eastus",
+        purpose=Cluster.Purpose.TRAINING,
+        reachable=True,
+        version="v1.36.2",
+        last_contact_at=now,
+        looked_at=now,
+    )
 
 
 def _flavor(cluster: Cluster, now: datetime) -> Flavor:
     return Flavor(
-        cluster=cluster, name="a100", product="A100", memory_gb=80, gpus_per_node=8, price_per_gpu_hour=PRICE,
-        gpus_total=2_000, gpus_seen_at=now,
-    )  # fmt: skip
+        cluster=cluster,
+        name="a100",
+        product="A100",
+        memory_gb=80,
+        gpus_per_node=8,
+        price_per_gpu_hour=PRICE,
+        gpus_total=2_000,
+        gpus_seen_at=now,
+    )

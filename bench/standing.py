@@ -70,18 +70,27 @@ def _laid_on(live: Any, wanted: Any) -> Any:
 def _say_true(tenancies: Sequence[Tenancy], *, now: datetime) -> None:
     """What a pass that found everything true would have written."""
     ready = {
-        "type": "Ready", "status": "True", "reason": "AllObjectsTrue", "message": "Every object stands as wanted.",
+        "type": "Ready",
+        "status": "True",
+        "reason": "AllObjectsTrue",
+        "message": "Every object stands as wanted.",
         "since": now.isoformat(),
-    }  # fmt: skip
+    }
     for tenancy in tenancies:
         desired = tenancy_objects(tenancy.desired)
         tenancy.rendered, tenancy.conditions, tenancy.is_true = digest(desired), [ready], True
         tenancy.observed_generation = tenancy.generation
         tenancy.true_since = tenancy.last_looked_at = now
         tenancy.objects_seen = [
-            {"kind": key.kind, "name": key.name, "namespace": key.namespace, "state": "true",
-             "since": now.isoformat(), "message": ""}
+            {
+                "kind": key.kind,
+                "name": key.name,
+                "namespace": key.namespace,
+                "state": "true",
+                "since": now.isoformat(),
+                "message": "",
+            }
             for key in map(Key.of, desired)
-        ]  # fmt: skip
+        ]
     fields = ["rendered", "conditions", "is_true", "observed_generation", "true_since", "last_looked_at"]
     Tenancy.objects.bulk_update(tenancies, [*fields, "objects_seen"], batch_size=BATCH)

@@ -127,13 +127,26 @@ def ground(on: rig.Rig, *, standing: int = 0) -> Iterator[Ground]:
     """A sandbox cluster in a process of its own, on which so many tenancies stand already, until the block ends."""
     now, folder = timezone.now(), on.folder / "world"
     cluster = Cluster.objects.create(
-        name=NAME, title="Bench", region="eastus", purpose=Cluster.Purpose.TRAINING, reachable=True,
-        kubeconfig=f"kubeconfig-{NAME}.yaml", writes_per_second=WRITES_PER_SECOND, most_at_once=AT_ONCE,
-    )  # fmt: skip
+        name=NAME,
+        title="Bench",
+        region="eastus",
+        purpose=Cluster.Purpose.TRAINING,
+        reachable=True,
+        kubeconfig=f"kubeconfig-{NAME}.yaml",
+        writes_per_second=WRITES_PER_SECOND,
+        most_at_once=AT_ONCE,
+    )
     Flavor.objects.create(
-        cluster=cluster, name="a100-80gb", product="A100", memory_gb=80, gpus_per_node=8,
-        price_per_gpu_hour=seed.PRICE, gpus_total=24, gpus_seen_at=now, node_labels={"accelerator": "nvidia-a100"},
-    )  # fmt: skip
+        cluster=cluster,
+        name="a100-80gb",
+        product="A100",
+        memory_gb=80,
+        gpus_per_node=8,
+        price_per_gpu_hour=seed.PRICE,
+        gpus_total=24,
+        gpus_seen_at=now,
+        node_labels={"accelerator": "nvidia-a100"},
+    )
     lead = User.objects.create(tid=seed.TENANT, oid=UUID(int=1), name="Priya Raman", username="priya")
     there = _wanted(cluster, lead, standing, now=now) if standing else []
     if there:
@@ -152,11 +165,17 @@ def _wanted(cluster: Cluster, lead: User, count: int, *, now: datetime) -> list[
     projects = Project.objects.bulk_create(Project(team=team, slug="main") for team in teams)
     made = Tenancy.objects.bulk_create(
         Tenancy(
-            team=project.team, cluster=cluster, project=project, environment="dev", generation=1, changed_at=now,
-            namespace=namespace_of(team=project.team.slug, project=project.slug), next_look_at=now,
+            team=project.team,
+            cluster=cluster,
+            project=project,
+            environment="dev",
+            generation=1,
+            changed_at=now,
+            namespace=namespace_of(team=project.team.slug, project=project.slug),
+            next_look_at=now,
         )
         for project in projects
-    )  # fmt: skip
+    )
     kinds = kinds_of(made[0], held=())
     for tenancy in made:
         tenancy.spec = desired(place_of(tenancy), kinds=kinds, held={}).to_json()
@@ -182,6 +201,10 @@ def _twin(spec: TenancySpec, mark: str) -> TenancySpec:
 def _team(number: int, lead: User) -> Team:
     slug = f"team-{number}"
     return Team(
-        name=f"Team {number}", slug=slug, entra_group=UUID(int=number + 1), entra_group_name=slug,
-        cost_centre=f"CC-{number}", created_by=lead,
-    )  # fmt: skip
+        name=f"Team {number}",
+        slug=slug,
+        entra_group=UUID(int=number + 1),
+        entra_group_name=slug,
+        cost_centre=f"CC-{number}",
+        created_by=lead,
+    )

@@ -43,9 +43,19 @@ STATUS = re.compile(r"unexpected http resp (\d{3})")
 BUSY = frozenset({"408", "425", "429", "500", "502", "503", "504"})
 UNSAID = re.compile(r"[^\x20-\x7e]+")
 # How servers say that somebody else was faster.
-BEHIND = ("fetch first", "non-fast-forward", "stale info", "cannot lock ref", "failed to update ref", "unable to set",
-          "unable to remove", "reference already exists", "incorrect old value", "atomic push failed",
-          "failed to lock")  # fmt: skip
+BEHIND = (
+    "fetch first",
+    "non-fast-forward",
+    "stale info",
+    "cannot lock ref",
+    "failed to update ref",
+    "unable to set",
+    "unable to remove",
+    "reference already exists",
+    "incorrect old value",
+    "atomic push failed",
+    "failed to lock",
+)
 
 
 class Moved(TemporaryError):
@@ -122,9 +132,14 @@ class Repository:
             return Snapshot(self._fetch(client, path, _ref(branch)), self._memory.object_store)
 
     def commit(
-        self, base: Snapshot, changes: Mapping[str, bytes | None], signed: Signed, *, branch: str,
+        self,
+        base: Snapshot,
+        changes: Mapping[str, bytes | None],
+        signed: Signed,
+        *,
+        branch: str,
         onto: str | None = None,
-    ) -> str:  # fmt: skip
+    ) -> str:
         """Push one commit with these changes (None: the file goes) on top of `base`; returns its id.
 
         The branch must still be at `onto` (the base unless told otherwise; empty: not there), else Moved is raised and

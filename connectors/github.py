@@ -104,9 +104,12 @@ class GitHub:
         place = self.remote.place()
         base = "https://api.github.com" if place.host == "github.com" else f"{place.base}/api/v3"
         headers = {
-            "Accept": "application/vnd.github+json", "X-GitHub-Api-Version": VERSION, "User-Agent": "Quartermaster",
-            "Authorization": f"Bearer {self._token()}", "Content-Type": "application/json",
-        }  # fmt: skip
+            "Accept": "application/vnd.github+json",
+            "X-GitHub-Api-Version": VERSION,
+            "User-Agent": "Quartermaster",
+            "Authorization": f"Bearer {self._token()}",
+            "Content-Type": "application/json",
+        }
         content = None if body is None else json.dumps(body).encode()
         try:
             with (

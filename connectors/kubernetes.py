@@ -218,9 +218,14 @@ class Cluster:
         return self._json("POST", where, _dry(query, dry_run), manifest)
 
     def delete(
-        self, ref: Ref, name: str, namespace: str | None = None, *, propagation: Propagation = "Background",
+        self,
+        ref: Ref,
+        name: str,
+        namespace: str | None = None,
+        *,
+        propagation: Propagation = "Background",
         uid: str = "",
-    ) -> bool:  # fmt: skip
+    ) -> bool:
         """Ask for an object to go; False when it was not there. True does not mean gone: finalizers take time.
 
         With `uid`, only the object that has it: one made anew under the same name is code="conflict".
@@ -315,9 +320,14 @@ class Cluster:
         url = f"{urlsplit(self.server).path}{where}" + (f"?{urlencode(query)}" if query else "")
         try:
             answer = pool.urlopen(
-                method, url, body if body is None or isinstance(body, bytes) else json.dumps(body).encode(), headers,
-                retries=False, redirect=False, timeout=urllib3.Timeout(connect=TIMEOUT[0], read=TIMEOUT[1]),
-            )  # fmt: skip
+                method,
+                url,
+                body if body is None or isinstance(body, bytes) else json.dumps(body).encode(),
+                headers,
+                retries=False,
+                redirect=False,
+                timeout=urllib3.Timeout(connect=TIMEOUT[0], read=TIMEOUT[1]),
+            )
         except urllib3.exceptions.ProtocolError as error:
             raise AnswerLost(f"{method} {where}: {type(error).__name__}: {error}") from error
         except (urllib3.exceptions.HTTPError, OSError) as error:

@@ -37,16 +37,24 @@ class Ssh:
 
     def run_command(
         self, host: str, command: bytes, username: str = "", port: int = PORT, **_: Any
-    ) -> "Conversation":  # fmt: skip
+    ) -> "Conversation":
         """Start a command; raises PermanentError for a key or a host that is not known, TemporaryError otherwise."""
         client, key = SSHClient(), read_key(self.key)
         self._know(client, host, port)
         raw = connect(host, port, usual=PORT, allowed=self.allowed)
         try:
             client.connect(
-                host, port, username, pkey=key, sock=raw, timeout=CONNECT_SECONDS,
-                banner_timeout=READ_SECONDS, auth_timeout=READ_SECONDS, allow_agent=False, look_for_keys=False,
-            )  # fmt: skip
+                host,
+                port,
+                username,
+                pkey=key,
+                sock=raw,
+                timeout=CONNECT_SECONDS,
+                banner_timeout=READ_SECONDS,
+                auth_timeout=READ_SECONDS,
+                allow_agent=False,
+                look_for_keys=False,
+            )
             return Conversation(client, command)
         except (SSHException, OSError, EOFError) as error:
             _end(client, raw)

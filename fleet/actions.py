@@ -28,20 +28,51 @@ from fleet.services import ServiceRefused, services_from
 
 CLUSTER_FIELDS = frozenset(
     {
-        "title", "region", "purpose", "kubeconfig", "context", "cohort", "borrow_percent", "storage_class", "enabled",
-        "jupyterhub_namespace", "shared_services", "egress", "outside_by_name", "dashboards", "dedicated_to",
-        "on_drift", "writes_per_second", "most_at_once", "api_server", "kubelogin_server_id", "dashboards_url",
+        "title",
+        "region",
+        "purpose",
+        "kubeconfig",
+        "context",
+        "cohort",
+        "borrow_percent",
+        "storage_class",
+        "enabled",
+        "jupyterhub_namespace",
+        "shared_services",
+        "egress",
+        "outside_by_name",
+        "dashboards",
+        "dedicated_to",
+        "on_drift",
+        "writes_per_second",
+        "most_at_once",
+        "api_server",
+        "kubelogin_server_id",
+        "dashboards_url",
         "certificate_authority",
         *repositories.FIELDS,
     }
-)  # fmt: skip
+)
 FLAVOR_FIELDS = frozenset(
     {
-        "product", "memory_gb", "gpus_per_node", "capacity_type", "price_per_gpu_hour", "node_labels", "node_taints",
-        "cpu_per_gpu", "memory_gib_per_gpu", "is_offered", "resource", "dedicated_to", "gpus_total",
-        "min_nodes", "max_nodes", "growing_minutes",
+        "product",
+        "memory_gb",
+        "gpus_per_node",
+        "capacity_type",
+        "price_per_gpu_hour",
+        "node_labels",
+        "node_taints",
+        "cpu_per_gpu",
+        "memory_gib_per_gpu",
+        "is_offered",
+        "resource",
+        "dedicated_to",
+        "gpus_total",
+        "min_nodes",
+        "max_nodes",
+        "growing_minutes",
     }
-)  # fmt: skip
+)
 # These stand in commands that people paste: nothing in them may mean anything to a shell.
 WEB_ADDRESS = re.compile(r"https://[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]*)?")
 OBJECT_ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -125,9 +156,12 @@ def change_cluster(cluster_id: int, *, values: Mapping[str, Any], by: User | Act
     if changed:
         cluster.save(update_fields=[*changed])
         record(
-            Kind.CLUSTER_CHANGED, actor=actor, subject=("cluster", cluster.pk), name=cluster.name,
+            Kind.CLUSTER_CHANGED,
+            actor=actor,
+            subject=("cluster", cluster.pk),
+            name=cluster.name,
             **_plain(changed),
-        )  # fmt: skip
+        )
     return cluster
 
 
@@ -153,9 +187,13 @@ def add_flavor(cluster: Cluster, *, name: str, values: Mapping[str, Any], by: Us
     _count_again(flavor)
     _save_new(flavor, taken="The cluster has a flavor of this name already.")
     record(
-        Kind.FLAVOR_ADDED, actor=actor, subject=("flavor", flavor.pk), name=name, cluster=cluster.name,
+        Kind.FLAVOR_ADDED,
+        actor=actor,
+        subject=("flavor", flavor.pk),
+        name=name,
+        cluster=cluster.name,
         **_plain(changed),
-    )  # fmt: skip
+    )
     return flavor
 
 
@@ -189,9 +227,12 @@ def change_flavor(flavor_id: int, *, values: Mapping[str, Any], by: User | Actor
         if POOL & changed.keys():
             _let_nodes_leave(flavor.cluster)
         record(
-            Kind.FLAVOR_CHANGED, actor=actor, subject=("flavor", flavor.pk), name=flavor.name,
+            Kind.FLAVOR_CHANGED,
+            actor=actor,
+            subject=("flavor", flavor.pk),
+            name=flavor.name,
             **_plain(changed),
-        )  # fmt: skip
+        )
     return flavor
 
 
@@ -384,9 +425,10 @@ def _check_around(cluster: Cluster) -> None:
     hub = cluster.jupyterhub_namespace
     if hub and not is_shared_space(hub):
         raise BadInput(
-            "Give the namespace the hub lives in: small letters, digits, hyphens, and no team's.", code="bad_name",
+            "Give the namespace the hub lives in: small letters, digits, hyphens, and no team's.",
+            code="bad_name",
             field="jupyterhub_namespace",
-        )  # fmt: skip
+        )
     for field in ("api_server", "dashboards_url"):
         if getattr(cluster, field) and not WEB_ADDRESS.fullmatch(getattr(cluster, field)):
             raise BadInput(
@@ -438,24 +480,27 @@ def _check_empty_of_others(cluster: Cluster) -> None:
     others = cluster.tenancies.exclude(team=cluster.dedicated_to_id).exclude(stage="gone")
     if cluster.dedicated_to_id is not None and others.exists():
         raise Conflict(
-            "Other teams are on this cluster. They leave before it can be one team's own.", code="others_are_there",
+            "Other teams are on this cluster. They leave before it can be one team's own.",
+            code="others_are_there",
             field="dedicated_to",
-        )  # fmt: skip
+        )
 
 
 def _check_free_to_change(flavor: Flavor, changed: Mapping[str, Any]) -> None:
     """Refuse to rename or give away GPUs that are held: what is granted stays what it was."""
     if "resource" in changed and flavor.allocated:
         raise Conflict(
-            f"{flavor.allocated} of these are held. What they are can change when none is.", code="held",
+            f"{flavor.allocated} of these are held. What they are can change when none is.",
+            code="held",
             field="resource",
-        )  # fmt: skip
+        )
     held = flavor.allocations.filter(ended_at=None).exclude(team=flavor.dedicated_to_id)
     if flavor.dedicated_to_id is not None and held.exists():
         raise Conflict(
             "Other teams hold some of these. They end or are given back before the nodes can be one team's own.",
-            code="held", field="dedicated_to",
-        )  # fmt: skip
+            code="held",
+            field="dedicated_to",
+        )
 
 
 def _check_apart(flavor: Flavor) -> None:
@@ -475,8 +520,9 @@ def _check_nodes(flavor: Flavor) -> None:
     if not fits(RESOURCE, flavor.resource):
         raise BadInput(
             "Nodes count GPUs as nvidia.com/gpu, or as a MIG profile such as nvidia.com/mig-1g.10gb.",
-            code="bad_resource", field="resource",
-        )  # fmt: skip
+            code="bad_resource",
+            field="resource",
+        )
     labels, taints = flavor.node_labels, flavor.node_taints
     if not isinstance(labels, dict) or not all(_is_label(key, value) for key, value in labels.items()):
         raise BadInput(

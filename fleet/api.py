@@ -200,9 +200,12 @@ class EgressRuleSerializer(StrictSerializer):
         child=Text(max_length=43), min_length=1, max_length=MAX_RANGES, required=False
     )
     names = serializers.ListField(
-        child=Text(max_length=LONGEST_HOST), min_length=1, max_length=MAX_NAMES, required=False,
+        child=Text(max_length=LONGEST_HOST),
+        min_length=1,
+        max_length=MAX_NAMES,
+        required=False,
         help_text="Such as huggingface.co or *.huggingface.co.",
-    )  # fmt: skip
+    )
     ports = serializers.ListField(
         child=Integer(min_value=1, max_value=65_535), min_length=1, max_length=MAX_PORTS
     )
@@ -216,9 +219,11 @@ class ClusterChangeSerializer(StrictSerializer):
     region = Text(max_length=40)
     purpose = Choice(choices=Cluster.Purpose.choices)
     kubeconfig = Text(
-        max_length=200, required=False, allow_blank=True,
+        max_length=200,
+        required=False,
+        allow_blank=True,
         help_text="The name of a file in the portal's kubeconfig folder; empty for the portal's own cluster.",
-    )  # fmt: skip
+    )
     context = Text(max_length=100, required=False, allow_blank=True)  # type: ignore[assignment]
     cohort = Text(max_length=60, required=False)
     borrow_percent = Integer(min_value=0, max_value=100, required=False)
@@ -236,9 +241,11 @@ class ClusterChangeSerializer(StrictSerializer):
     git_branch = Text(max_length=100, required=False)
     git_way = Choice(choices=Cluster.GitWay.choices, required=False)
     git_credentials = Text(
-        max_length=200, required=False, allow_blank=True,
+        max_length=200,
+        required=False,
+        allow_blank=True,
         help_text="The name of a file in the portal's folder for Git credentials.",
-    )  # fmt: skip
+    )
     jupyterhub_namespace = Text(max_length=63, required=False, allow_blank=True)
     shared_services = SharedServiceSerializer(many=True, required=False)
     egress = EgressRuleSerializer(many=True, required=False)
@@ -299,9 +306,11 @@ class FlavorChangeSerializer(StrictSerializer):
     memory_gb = Integer(min_value=1, max_value=10_000)
     gpus_per_node = Integer(min_value=1, max_value=64)
     gpus_total = Integer(
-        min_value=0, max_value=100_000, required=False,
+        min_value=0,
+        max_value=100_000,
+        required=False,
         help_text="How many there are: for a cluster that the portal does not observe, and for no other.",
-    )  # fmt: skip
+    )
     min_nodes = Integer(
         min_value=0,
         max_value=1000,

@@ -26,9 +26,16 @@ Network = IPv4Network | IPv6Network
 # Never reached, whatever a rule says: metadata services and the wire server hand out what a node may do.
 CLOSED: tuple[Network, ...] = tuple(
     ip_network(text)
-    for text in ("169.254.0.0/16", "168.63.129.16/32", "100.100.100.200/32", "127.0.0.0/8", "fe80::/10",
-                 "fd00:ec2::254/128", "::1/128")
-)  # fmt: skip
+    for text in (
+        "169.254.0.0/16",
+        "168.63.129.16/32",
+        "100.100.100.200/32",
+        "127.0.0.0/8",
+        "fe80::/10",
+        "fd00:ec2::254/128",
+        "::1/128",
+    )
+)
 # Where nodes, pods and services of clusters live, and other networks of the company.
 PRIVATE: tuple[Network, ...] = tuple(
     ip_network(text)

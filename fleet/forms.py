@@ -59,42 +59,80 @@ class ClusterForm(_ClusterForm):
     """A cluster; credentials stay in a kubeconfig file that is only named here."""
 
     shared_services = LabelsField(
-        label="Services that all teams may call", required=False,
+        label="Services that all teams may call",
+        required=False,
         help_text='Such as [{"name": "mlflow", "namespace": "mlflow", "labels": {"app": "mlflow"}, "port": 5000}]',
-    )  # fmt: skip
+    )
 
     egress = LabelsField(
-        label="Where teams’ pods may go outside", required=False,
+        label="Where teams’ pods may go outside",
+        required=False,
         help_text='Such as [{"name": "internet", "cidrs": ["0.0.0.0/0"], "ports": [443]}]; private ranges stay shut '
         'but for endpoints: [{"name": "openai", "cidrs": ["10.20.0.5/32"], "ports": [443], "inside": true}]. '
         'Where the network is Cilium, names, too: [{"name": "hub", "names": ["huggingface.co", "*.huggingface.co"], '
         '"ports": [443]}]',
-    )  # fmt: skip
+    )
 
     class Meta:
         model = Cluster
-        fields = ["name", "title", "region", "purpose", "kubeconfig", "context", "cohort", "borrow_percent",
-                  "storage_class", "jupyterhub_namespace", "shared_services", "egress", "outside_by_name", "dashboards",
-                  "dedicated_to", "delivery",
-                  "git_url", "git_branch", "git_way", "git_credentials", "on_drift", "writes_per_second",
-                  "most_at_once", "api_server", "certificate_authority", "kubelogin_server_id", "dashboards_url",
-                  "enabled"]  # fmt: skip
+        fields = [
+            "name",
+            "title",
+            "region",
+            "purpose",
+            "kubeconfig",
+            "context",
+            "cohort",
+            "borrow_percent",
+            "storage_class",
+            "jupyterhub_namespace",
+            "shared_services",
+            "egress",
+            "outside_by_name",
+            "dashboards",
+            "dedicated_to",
+            "delivery",
+            "git_url",
+            "git_branch",
+            "git_way",
+            "git_credentials",
+            "on_drift",
+            "writes_per_second",
+            "most_at_once",
+            "api_server",
+            "certificate_authority",
+            "kubelogin_server_id",
+            "dashboards_url",
+            "enabled",
+        ]
         field_classes = dict.fromkeys(
             ("borrow_percent", "writes_per_second", "most_at_once"), PlainNumberField
         )
         widgets = {"certificate_authority": forms.Textarea(attrs={"rows": 5, "spellcheck": "false"})}
         labels = {
             "certificate_authority": "Its certificate authority",
-            "kubeconfig": "Kubeconfig file", "cohort": "Cohort", "borrow_percent": "May borrow, percent of its own",
-            "enabled": "Takes teams and requests", "title": "Name for people", "storage_class": "Storage class",
-            "jupyterhub_namespace": "Namespace of JupyterHub", "dashboards": "Grafana dashboards",
+            "kubeconfig": "Kubeconfig file",
+            "cohort": "Cohort",
+            "borrow_percent": "May borrow, percent of its own",
+            "enabled": "Takes teams and requests",
+            "title": "Name for people",
+            "storage_class": "Storage class",
+            "jupyterhub_namespace": "Namespace of JupyterHub",
+            "dashboards": "Grafana dashboards",
             "outside_by_name": "Ways out by DNS name",
-            "dedicated_to": "For one team alone", "delivery": "Delivered by", "git_url": "Repository",
-            "writes_per_second": "Writes a second", "most_at_once": "Teams worked on at once",
-            "git_branch": "Branch", "git_way": "Changes reach the branch by", "git_credentials": "Git credentials file",
-            "on_drift": "When somebody changes it from elsewhere", "api_server": "Address for kubectl",
-            "kubelogin_server_id": "Application that kubelogin signs in to", "dashboards_url": "Grafana’s address",
-        }  # fmt: skip
+            "dedicated_to": "For one team alone",
+            "delivery": "Delivered by",
+            "git_url": "Repository",
+            "writes_per_second": "Writes a second",
+            "most_at_once": "Teams worked on at once",
+            "git_branch": "Branch",
+            "git_way": "Changes reach the branch by",
+            "git_credentials": "Git credentials file",
+            "on_drift": "When somebody changes it from elsewhere",
+            "api_server": "Address for kubectl",
+            "kubelogin_server_id": "Application that kubelogin signs in to",
+            "dashboards_url": "Grafana’s address",
+        }
         help_texts = {
             "name": NAME_HELP,
             "enabled": "Without it nobody new comes and nobody asks for more; who is there stays, and is looked after.",
@@ -154,31 +192,56 @@ class FlavorForm(_FlavorForm):
     """A kind of GPU: product, price, and the marks of the nodes that have it."""
 
     resource = forms.CharField(
-        label="Counted by nodes as", max_length=60, required=False, initial=WHOLE_GPU,
+        label="Counted by nodes as",
+        max_length=60,
+        required=False,
+        initial=WHOLE_GPU,
         help_text="nvidia.com/gpu, or a MIG profile such as nvidia.com/mig-1g.10gb.",
-    )  # fmt: skip
+    )
     node_labels = LabelsField(label="Labels of its nodes", help_text='Such as {"accelerator": "nvidia-a100"}')
     node_taints = LabelsField(
-        label="Taints of its nodes", required=False,
+        label="Taints of its nodes",
+        required=False,
         help_text='Such as [{"key": "sku", "value": "gpu", "effect": "NoSchedule"}]',
-    )  # fmt: skip
+    )
 
     class Meta:
         model = Flavor
-        fields = ["name", "product", "memory_gb", "gpus_per_node", "gpus_total", *AUTOSCALER, "capacity_type",
-                  "price_per_gpu_hour", "node_labels", "node_taints", "resource", "cpu_per_gpu",
-                  "memory_gib_per_gpu", "dedicated_to", "is_offered"]  # fmt: skip
+        fields = [
+            "name",
+            "product",
+            "memory_gb",
+            "gpus_per_node",
+            "gpus_total",
+            *AUTOSCALER,
+            "capacity_type",
+            "price_per_gpu_hour",
+            "node_labels",
+            "node_taints",
+            "resource",
+            "cpu_per_gpu",
+            "memory_gib_per_gpu",
+            "dedicated_to",
+            "is_offered",
+        ]
         field_classes = {"price_per_gpu_hour": AmountField} | dict.fromkeys(
             ("memory_gb", "gpus_per_node", "gpus_total", *AUTOSCALER, "cpu_per_gpu", "memory_gib_per_gpu"),
             PlainNumberField,
         )
         labels = {
-            "memory_gb": "GPU memory, GB", "gpus_per_node": "GPUs in a node", "gpus_total": "GPUs there are",
-            "min_nodes": "Nodes at least", "max_nodes": "Nodes at most", "growing_minutes": "Minutes to grow",
+            "memory_gb": "GPU memory, GB",
+            "gpus_per_node": "GPUs in a node",
+            "gpus_total": "GPUs there are",
+            "min_nodes": "Nodes at least",
+            "max_nodes": "Nodes at most",
+            "growing_minutes": "Minutes to grow",
             "price_per_gpu_hour": "USD per GPU-hour",
-            "cpu_per_gpu": "CPUs with a GPU", "memory_gib_per_gpu": "Memory with a GPU, GiB", "is_offered": "Offered",
-            "capacity_type": "Paid as", "dedicated_to": "For one team alone",
-        }  # fmt: skip
+            "cpu_per_gpu": "CPUs with a GPU",
+            "memory_gib_per_gpu": "Memory with a GPU, GiB",
+            "is_offered": "Offered",
+            "capacity_type": "Paid as",
+            "dedicated_to": "For one team alone",
+        }
         help_texts = {
             "name": NAME_HELP,
             "gpus_total": "The portal does not see this cluster’s nodes: what you say here is what teams may ask for.",

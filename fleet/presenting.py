@@ -36,10 +36,15 @@ def card(cluster: Cluster) -> dict[str, Any]:
     """A cluster of the list; `cluster` comes with its flavors prefetched."""
     tone, word = health(cluster)
     return {
-        "cluster": cluster, "href": reverse("cluster", args=[cluster.name]), "tone": tone, "word": word,
-        "trouble": trouble(cluster), "counts": counts(cluster), "delivery": DELIVERY[cluster.delivery],
+        "cluster": cluster,
+        "href": reverse("cluster", args=[cluster.name]),
+        "tone": tone,
+        "word": word,
+        "trouble": trouble(cluster),
+        "counts": counts(cluster),
+        "delivery": DELIVERY[cluster.delivery],
         "bars": [bar(flavor) for flavor in cluster.flavors.all()],
-    }  # fmt: skip
+    }
 
 
 def counts(cluster: Cluster) -> list[dict[str, str]]:
@@ -86,10 +91,14 @@ def bar(flavor: Flavor, *, asked: int = 0, busy: Decimal | None = None) -> dict[
         notes.append(_known_from(flavor))
     notes += [] if flavor.is_offered else ["not offered now"]
     return {
-        "label": f"{flavor.product} {flavor.memory_gb} GB", "unit": "GPUs", "total": flavor.gpus_at_most,
-        "used": min(flavor.allocated, flavor.gpus_total), "blocked": flavor.gpus_cordoned, "asked": asked,
+        "label": f"{flavor.product} {flavor.memory_gb} GB",
+        "unit": "GPUs",
+        "total": flavor.gpus_at_most,
+        "used": min(flavor.allocated, flavor.gpus_total),
+        "blocked": flavor.gpus_cordoned,
+        "asked": asked,
         "note": " · ".join(notes),
-    }  # fmt: skip
+    }
 
 
 def _ready(flavor: Flavor) -> str:

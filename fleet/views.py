@@ -111,9 +111,14 @@ def flavor_edit(request: HttpRequest, name: str, flavor: str) -> HttpResponse:
 
 
 def _answer(
-    request: HttpRequest, form: ClusterForm | FlavorForm, act: Callable[[], Cluster], *, title: str, button: str,
+    request: HttpRequest,
+    form: ClusterForm | FlavorForm,
+    act: Callable[[], Cluster],
+    *,
+    title: str,
+    button: str,
     cluster: Cluster | None = None,
-) -> HttpResponse:  # fmt: skip
+) -> HttpResponse:
     """Show the form, or do what it says and go to the cluster; a refusal stands at its field."""
     status = 422
     if request.method == "POST" and form.is_valid():

@@ -21,8 +21,14 @@ A_LINK = re.compile(A_PATH)
 
 
 def tell(
-    kind: NoticeKind, *, to: Iterable[User], subject: tuple[str, int], link: str, message: Message, now: datetime
-) -> None:  # fmt: skip
+    kind: NoticeKind,
+    *,
+    to: Iterable[User],
+    subject: tuple[str, int],
+    link: str,
+    message: Message,
+    now: datetime,
+) -> None:
     """Tell people, each once and as soon as they want to know; who switched the kind off is not told.
 
     `subject` is what it is about, such as ("request", 17); `link` the path of a page, such as "/requests/17/".
@@ -65,7 +71,7 @@ def _gathered(kind: NoticeKind, persons: set[int], *, now: datetime) -> dict[int
 
 def tell_channels(
     kind: NoticeKind, *, subject: tuple[str, int], link: str, message: Message, now: datetime
-) -> None:  # fmt: skip
+) -> None:
     """Tell every channel that is switched on and subscribed to this kind; promises and errors as for `tell`."""
     _check(link)
     channels = [channel for channel in Channel.objects.filter(enabled=True) if kind in channel.kinds]
@@ -84,9 +90,11 @@ def send_again(delivery_id: int, *, by: User, now: datetime) -> None:
     """Put a delivery that was given up back on its way, with all its attempts; raises NoRight or Conflict."""
     if not by.may(Permission.MANAGE_NOTICES):
         raise NoRight("Platform leads send again what was given up.", code="not_a_platform_lead")
-    is_back = Delivery.objects.parked().filter(pk=delivery_id).update(
-        state=Delivery.State.WAITING, attempts=0, next_at=now
-    )  # fmt: skip
+    is_back = (
+        Delivery.objects.parked()
+        .filter(pk=delivery_id)
+        .update(state=Delivery.State.WAITING, attempts=0, next_at=now)
+    )
     if not is_back:
         raise Conflict("This message is on its way already, or has arrived.", code="not_given_up")
     ring_on_commit()
@@ -101,13 +109,27 @@ def _check(link: str) -> None:
 
 
 def _notice(
-    kind: NoticeKind, subject: tuple[str, int], link: str, message: Message, now: datetime, *,
-    person_id: int | None = None, channel: Channel | None = None, pace: Pace = Pace.AT_ONCE,
-) -> Notice:  # fmt: skip
+    kind: NoticeKind,
+    subject: tuple[str, int],
+    link: str,
+    message: Message,
+    now: datetime,
+    *,
+    person_id: int | None = None,
+    channel: Channel | None = None,
+    pace: Pace = Pace.AT_ONCE,
+) -> Notice:
     return Notice(
-        kind=kind, subject_type=subject[0], subject_id=subject[1], link=link, message=message.tidy().as_json(), at=now,
-        person_id=person_id, channel=channel, pace=pace,
-    )  # fmt: skip
+        kind=kind,
+        subject_type=subject[0],
+        subject_id=subject[1],
+        link=link,
+        message=message.tidy().as_json(),
+        at=now,
+        person_id=person_id,
+        channel=channel,
+        pace=pace,
+    )
 
 
 def _write(notices: list[Notice], *, later: Mapping[int, datetime] | None = None) -> list[Delivery]:

@@ -122,9 +122,10 @@ class NoticeSettingsEndpoint(Endpoint):
         return Response(self._shown())
 
     @extend_schema(
-        operation_id="notice_settings_change", request=NoticeSettingsChangeSerializer,
+        operation_id="notice_settings_change",
+        request=NoticeSettingsChangeSerializer,
         responses=NoticeSettingsSerializer,
-    )  # fmt: skip
+    )
     def change(self, request: Request) -> Response:
         """Change some of it; the rest stays."""
         wanted = self.body(NoticeSettingsChangeSerializer)
@@ -132,9 +133,7 @@ class NoticeSettingsEndpoint(Endpoint):
         choosing.choose(self.caller, paces=paces, hour=wanted.get("digest_hour"))
         return Response(self._shown())
 
-    @extend_schema(
-        operation_id="notice_settings_test", request=None, responses={202: DeliverySerializer}
-    )  # fmt: skip
+    @extend_schema(operation_id="notice_settings_test", request=None, responses={202: DeliverySerializer})
     def test(self, request: Request) -> Response:
         """Send the caller a test mail."""
 

@@ -28,18 +28,26 @@ def teams(entry: Entry) -> dict[str, Any]:
         {"type": "TextBlock", "text": _plain(said.sentence), "wrap": True},
     ]
     body += [
-        {"type": "TextBlock", "text": _plain(f"{MARKS[mark]} {text}{_limit(limit)}"), "color": COLORS[mark],
-         "wrap": True, "spacing": "Small"}
+        {
+            "type": "TextBlock",
+            "text": _plain(f"{MARKS[mark]} {text}{_limit(limit)}"),
+            "color": COLORS[mark],
+            "wrap": True,
+            "spacing": "Small",
+        }
         for mark, text, limit in said.rules
-    ]  # fmt: skip
+    ]
     if said.facts:
         facts = [{"title": _plain(label), "value": _plain(value)} for label, value in said.facts]
         body.append({"type": "FactSet", "facts": facts})
     card = {
-        "$schema": SCHEMA, "type": "AdaptiveCard", "version": "1.5", "body": body,
+        "$schema": SCHEMA,
+        "type": "AdaptiveCard",
+        "version": "1.5",
+        "body": body,
         "actions": [{"type": "Action.OpenUrl", "title": said.action, "url": entry.url}],
         "msteams": {"width": "Full"},
-    }  # fmt: skip
+    }
     envelope = {
         "type": "message",
         "attachments": [{"contentType": ADAPTIVE, "contentUrl": None, "content": card}],
@@ -53,18 +61,23 @@ def slack(entry: Entry) -> dict[str, Any]:
     """The body that a Slack webhook takes; `text` is what a notification shows."""
     said = entry.message
     blocks: list[dict[str, Any]] = [
-        {"type": "header", "text": {"type": "plain_text", "text": said.title[:LONGEST_HEADER], "emoji": False}},
+        {
+            "type": "header",
+            "text": {"type": "plain_text", "text": said.title[:LONGEST_HEADER], "emoji": False},
+        },
         *_sections([said.sentence]),
         *_sections(f"{MARKS[mark]} {text}{_limit(limit)}" for mark, text, limit in said.rules),
-    ]  # fmt: skip
+    ]
     for start in range(0, len(said.facts), MOST_FIELDS):
         rows = said.facts[start : start + MOST_FIELDS]
         blocks.append(
             {"type": "section", "fields": [_verbatim(f"*{label}*\n{value}") for label, value in rows]}
         )
     button = {
-        "type": "button", "text": {"type": "plain_text", "text": said.action, "emoji": False}, "url": entry.url,
-    }  # fmt: skip
+        "type": "button",
+        "text": {"type": "plain_text", "text": said.action, "emoji": False},
+        "url": entry.url,
+    }
     blocks.append({"type": "actions", "elements": [button]})
     return {"text": said.title.translate(SLACK), "blocks": blocks}
 

@@ -54,9 +54,15 @@ def add_channel(
     )
     _save(channel)
     record(
-        Kind.CHANNEL_ADDED, actor=by.as_actor(), subject=("channel", channel.pk), name=channel.name, way=channel.way,
-        address=channel.address, kinds=channel.kinds, enabled=enabled,
-    )  # fmt: skip
+        Kind.CHANNEL_ADDED,
+        actor=by.as_actor(),
+        subject=("channel", channel.pk),
+        name=channel.name,
+        way=channel.way,
+        address=channel.address,
+        kinds=channel.kinds,
+        enabled=enabled,
+    )
     return channel
 
 
@@ -79,9 +85,11 @@ def change_channel(channel_id: int, *, values: Mapping[str, Any], target: Target
     if changed:
         _save(channel)
         record(
-            Kind.CHANNEL_CHANGED, actor=by.as_actor(), subject=("channel", channel.pk),
+            Kind.CHANNEL_CHANGED,
+            actor=by.as_actor(),
+            subject=("channel", channel.pk),
             **{"name": channel.name, **changed},
-        )  # fmt: skip
+        )
     return channel
 
 
@@ -107,9 +115,11 @@ def test_channel(channel_id: int, *, by: User, now: datetime) -> Delivery:
     if test_of(channel, state=Delivery.State.WAITING):
         raise Conflict("The test before is still on its way.", code="test_waiting")
     said = Message(
-        "A test of this channel", "This is how Quartermaster writes here. There is nothing to do.",
-        facts=(("Channel", channel.name), ("Asked for by", by.name)), action="See the channels",
-    )  # fmt: skip
+        "A test of this channel",
+        "This is how Quartermaster writes here. There is nothing to do.",
+        facts=(("Channel", channel.name), ("Asked for by", by.name)),
+        action="See the channels",
+    )
     delivery = tell_one_channel(channel, link=CHANNELS_PAGE, message=said, now=now)
     record(Kind.NOTICE_TESTED, actor=by.as_actor(), subject=("channel", channel.pk), way=channel.way)
     return delivery

@@ -16,9 +16,10 @@ from notices.models import Delivery, DigestHour, Notice, Preference
 
 SETTINGS_PAGE = "/settings/notices/"
 TEST = Message(
-    "A test of your notices", "This is how Quartermaster writes to you. There is nothing to do.",
+    "A test of your notices",
+    "This is how Quartermaster writes to you. There is nothing to do.",
     action="Choose what you are told",
-)  # fmt: skip
+)
 
 
 def paces_of(person: User) -> dict[NoticeKind, Pace]:
@@ -50,16 +51,21 @@ def choose(person: User, *, paces: Mapping[NoticeKind, Pace], hour: int | None =
         return
     Preference.objects.bulk_create(
         [Preference(person=person, kind=kind, pace=pace) for kind, pace in changed.items()],
-        update_conflicts=True, unique_fields=["person", "kind"], update_fields=["pace"],
-    )  # fmt: skip
+        update_conflicts=True,
+        unique_fields=["person", "kind"],
+        update_fields=["pace"],
+    )
     if is_moved:
         DigestHour.objects.update_or_create(person=person, defaults={"hour": hour or 0})
     unwanted = [kind for kind, pace in changed.items() if pace is Pace.NONE]
     Notice.objects.filter(person=person, kind__in=unwanted, pace=Pace.DIGEST, digest=None).delete()
     record(
-        Kind.NOTICES_CHOSEN, actor=person.as_actor(), subject=("person", person.pk),
-        paces={kind.value: pace.value for kind, pace in changed.items()}, hour=hour if is_moved else None,
-    )  # fmt: skip
+        Kind.NOTICES_CHOSEN,
+        actor=person.as_actor(),
+        subject=("person", person.pk),
+        paces={kind.value: pace.value for kind, pace in changed.items()},
+        hour=hour if is_moved else None,
+    )
 
 
 @transaction.atomic

@@ -42,19 +42,24 @@ class ChannelForm(StrictForm):
 
     name = forms.CharField(label="Name", max_length=60, help_text="As people call the place.")
     way = forms.ChoiceField(
-        label="It is a channel of", choices=[(way.value, way.words) for way in (Way.TEAMS, Way.SLACK)],
-        widget=forms.RadioSelect, initial=Way.TEAMS.value,
-    )  # fmt: skip
+        label="It is a channel of",
+        choices=[(way.value, way.words) for way in (Way.TEAMS, Way.SLACK)],
+        widget=forms.RadioSelect,
+        initial=Way.TEAMS.value,
+    )
     url = forms.CharField(
-        label="Address of its webhook", max_length=2000,
+        label="Address of its webhook",
+        max_length=2000,
         help_text="From Teams: Workflows, “Send webhook alerts to a channel”. From Slack: Incoming webhooks. "
         "Whoever knows it can write there, so it is not shown again.",
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "inputmode": "url"}),
-    )  # fmt: skip
+    )
     kinds = forms.MultipleChoiceField(
-        label="It is told", choices=KINDS, widget=forms.CheckboxSelectMultiple,
+        label="It is told",
+        choices=KINDS,
+        widget=forms.CheckboxSelectMultiple,
         error_messages={"required": "Choose at least one thing to tell the channel about."},
-    )  # fmt: skip
+    )
     enabled = forms.BooleanField(label="Switched on", required=False, initial=True)
 
     def __init__(self, *args: Any, channel: Channel | None = None, **kwargs: Any) -> None:

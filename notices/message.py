@@ -38,11 +38,15 @@ class Message:
                 for label, value in self.facts[:MOST_FACTS]
             ),
             rules=tuple(
-                (mark if mark in MARKS else "note", one_line(text, LONGEST_WORDS), one_line(limit, LONGEST_WORDS))
+                (
+                    mark if mark in MARKS else "note",
+                    one_line(text, LONGEST_WORDS),
+                    one_line(limit, LONGEST_WORDS),
+                )
                 for mark, text, limit in self.rules[:MOST_RULES]
             ),
             action=one_line(self.action, 60) or "Open the page",
-        )  # fmt: skip
+        )
 
     def as_json(self) -> dict[str, Any]:
         """What is stored."""

@@ -40,8 +40,10 @@ class Channel(models.Model):
         constraints = [
             models.UniqueConstraint(Lower("name"), name="channel_names_are_unique"),
             models.CheckConstraint(condition=Q(way__in=ALL_WAYS[1:]), name="a_known_kind_of_channel"),
-            models.CheckConstraint(condition=Q(sealed__startswith=BEGINNING), name="a_channels_address_is_sealed"),
-        ]  # fmt: skip
+            models.CheckConstraint(
+                condition=Q(sealed__startswith=BEGINNING), name="a_channels_address_is_sealed"
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -77,7 +79,7 @@ class Preference(models.Model):
             models.UniqueConstraint(fields=["person", "kind"], name="one_preference_per_kind"),
             models.CheckConstraint(condition=Q(kind__in=ALL_KINDS), name="a_preference_is_of_a_known_kind"),
             models.CheckConstraint(condition=Q(pace__in=ALL_PACES), name="a_known_pace"),
-        ]  # fmt: skip
+        ]
 
     def __str__(self) -> str:
         return f"{self.person_id} {self.kind} {self.pace}"
@@ -155,7 +157,7 @@ class Notice(models.Model):
                 condition=Q(digest=None) | Q(pace=DIGEST), name="a_digest_holds_what_may_wait"
             ),
             models.CheckConstraint(condition=Q(link__regex=A_PATH), name="a_notice_leads_into_the_portal"),
-        ]  # fmt: skip
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.subject_type} {self.subject_id}"

@@ -27,9 +27,14 @@ def outside() -> Outside:
     env = settings.ENV
     ca_file = str(env.ca_file) if env.ca_file else None
     mail = Mail(
-        host=env.mail_host, port=env.mail_port, sender=env.mail_from, security=Security(env.mail_tls),
-        username=env.mail_username, password=env.mail_password.get_secret_value(), ca_file=ca_file,
-    )  # fmt: skip
+        host=env.mail_host,
+        port=env.mail_port,
+        sender=env.mail_from,
+        security=Security(env.mail_tls),
+        username=env.mail_username,
+        password=env.mail_password.get_secret_value(),
+        ca_file=ca_file,
+    )
     return Outside(
         mail=mail if env.mail_host else None,
         webhooks=Webhooks(allowed=frozenset(env.webhook_hosts_allowed), ca_file=ca_file),

@@ -25,9 +25,12 @@ def outcome(delivery: Delivery | None, *, to: str, is_stuck: bool = False) -> Wo
         return {"tone": "waiting", "sentence": "The test waits until a mail server is configured."}
     if delivery.last_error:
         return {
-            "tone": "waiting", "sentence": "The test has not got through yet.", "detail": delivery.last_error,
-            "next_at": delivery.next_at, "moving": True,
-        }  # fmt: skip
+            "tone": "waiting",
+            "sentence": "The test has not got through yet.",
+            "detail": delivery.last_error,
+            "next_at": delivery.next_at,
+            "moving": True,
+        }
     return {"tone": "moving", "sentence": "The test is on its way.", "moving": True}
 
 

@@ -30,9 +30,11 @@ def forget() -> None:
     before = clock.now() - KEPT
     old = Notice.objects.filter(at__lt=before)
     unsent = Delivery.objects.exclude(state=Delivery.State.SENT)
-    told = old.exclude(deliveries__in=unsent).exclude(digest__deliveries__in=unsent).exclude(
-        pace="digest", digest=None
-    )  # fmt: skip
+    told = (
+        old.exclude(deliveries__in=unsent)
+        .exclude(digest__deliveries__in=unsent)
+        .exclude(pace="digest", digest=None)
+    )
     Notice.objects.filter(
         pk__in=list(told.order_by("at").values_list("pk", flat=True)[:MOST_FORGOTTEN])
     ).delete()

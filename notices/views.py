@@ -40,10 +40,13 @@ def notice_settings(request: HttpRequest) -> HttpResponse:
             return redirect("notice-settings")
     is_configured = mail_is_configured()
     context: dict[str, Any] = {
-        "form": form, "rows": presenting.choices(paces), "mail_is_configured": is_configured,
-        "tabs": presenting.settings_tabs(person, "notice-settings"), "address": person.email,
+        "form": form,
+        "rows": presenting.choices(paces),
+        "mail_is_configured": is_configured,
+        "tabs": presenting.settings_tabs(person, "notice-settings"),
+        "address": person.email,
         "outcome": presenting.outcome(choosing.test_of(person), to=person.email, is_stuck=not is_configured),
-    }  # fmt: skip
+    }
     response = render(request, "notices/settings.html", context, status=status if form.errors else 200)
     return with_refusal(response, form, detail="The choices were not saved.") if form.errors else response
 

@@ -95,9 +95,10 @@ def check_group(oid: str, *, by: User, graph: Graph) -> Group:
         wanted = str(uuid.UUID(oid))
     except ValueError as error:
         raise BadInput(
-            "Choose the team's Entra group from the list, or give its object id.", code="not_a_group_id",
+            "Choose the team's Entra group from the list, or give its object id.",
+            code="not_a_group_id",
             field="entra_group",
-        ) from error  # fmt: skip
+        ) from error
     group = graph.group(wanted)
     if group is None:
         raise BadInput("Entra ID has no such group.", code="no_such_group", field="entra_group")
@@ -108,8 +109,9 @@ def check_group(oid: str, *, by: User, graph: Graph) -> Group:
     if not by.may(Permission.ONBOARD_ANY_GROUP) and wanted not in graph.groups_of(str(by.oid)):
         raise BadInput(
             "You are not a member of this group. Choose one of yours, or ask a platform lead.",
-            code="not_a_member", field="entra_group",
-        )  # fmt: skip
+            code="not_a_member",
+            field="entra_group",
+        )
     return group
 
 
@@ -131,9 +133,14 @@ def enrol(enrolment: Enrolment, *, brought: Brought, by: User, now: datetime) ->
     if brought.is_news:
         hold_groups(by, [group.oid], only=False)
     team, first = create_team(
-        name=display_name(enrolment.name), slug=slug, entra_group=group.oid, entra_group_name=group.name,
-        cost_centre=enrolment.cost_centre, project=project, by=by,
-    )  # fmt: skip
+        name=display_name(enrolment.name),
+        slug=slug,
+        entra_group=group.oid,
+        entra_group_name=group.name,
+        cost_centre=enrolment.cost_centre,
+        project=project,
+        by=by,
+    )
     tenancy = create_tenancy(
         team=team, cluster=cluster, project=first, environment=enrolment.environment, now=now
     )
@@ -141,9 +148,13 @@ def enrol(enrolment: Enrolment, *, brought: Brought, by: User, now: datetime) ->
     request = None
     if enrolment.start is not None:
         wanted = Wanted.of_gpus(
-            tenancy=tenancy, flavor=enrolment.start.flavor, gpus=enrolment.start.gpus, until=enrolment.start.until,
-            purpose=enrolment.start.purpose, reason=enrolment.start.reason,
-        )  # fmt: skip
+            tenancy=tenancy,
+            flavor=enrolment.start.flavor,
+            gpus=enrolment.start.gpus,
+            until=enrolment.start.until,
+            purpose=enrolment.start.purpose,
+            reason=enrolment.start.reason,
+        )
         request = submit(wanted, by=by, now=now)
     return Onboarding.objects.create(
         team=team, tenancy=Tenancy.objects.get(pk=tenancy.pk), request=request, by=by, submitted_at=now

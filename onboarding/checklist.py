@@ -32,10 +32,12 @@ def checklist(tenancy: Tenancy, *, title: str, retry: str = "") -> dict[str, Any
     ]
     by_git = tenancy.cluster.delivery == tenancy.cluster.Delivery.GIT
     return {
-        "title": title, "looked_at": tenancy.last_looked_at, "items": items,
+        "title": title,
+        "looked_at": tenancy.last_looked_at,
+        "items": items,
         "done": "true" if tenancy.cluster.is_observed else "committed",
         "commit": tenancy.ready["message"] if by_git and tenancy.ready["reason"] in COMMITTED else "",
-    }  # fmt: skip
+    }
 
 
 def _item(
@@ -45,11 +47,16 @@ def _item(
     tone, word = _state(row, tenancy)
     failed = tone == "bad"
     return {
-        "kind": kind, "plain": plain(kind, name), "name": name, "tone": tone, "word": word,
+        "kind": kind,
+        "plain": plain(kind, name),
+        "name": name,
+        "tone": tone,
+        "word": word,
         "since": datetime.fromisoformat(row["since"]) if row else None,
         "cause": row["message"] if row and (failed or row["state"] == "changed") else "",
-        "explain": tenancy.explanation if failed else "", "retry": retry if failed else "",
-    }  # fmt: skip
+        "explain": tenancy.explanation if failed else "",
+        "retry": retry if failed else "",
+    }
 
 
 def _state(row: Mapping[str, str] | None, tenancy: Tenancy) -> tuple[str, str]:

@@ -26,9 +26,12 @@ CHECK = reverse_lazy("onboard-check")
 def live(field: str, **attrs: Any) -> dict[str, Any]:
     """Attributes by which a field is checked while it is typed into; without script the step's button checks it."""
     return {
-        "hx-get": CHECK, "hx-trigger": "input changed delay:350ms, change", "hx-target": f"#said-{field}",
-        "hx-sync": "this:replace", **attrs,
-    }  # fmt: skip
+        "hx-get": CHECK,
+        "hx-trigger": "input changed delay:350ms, change",
+        "hx-target": f"#said-{field}",
+        "hx-sync": "this:replace",
+        **attrs,
+    }
 
 
 class WhoForm(StrictForm):
@@ -37,13 +40,17 @@ class WhoForm(StrictForm):
     also = StrictForm.also | {"search", "group_search"}
 
     name = forms.CharField(
-        label="Team’s name", max_length=60, help_text="As people say it, such as “Vision”.",
+        label="Team’s name",
+        max_length=60,
+        help_text="As people say it, such as “Vision”.",
         widget=forms.TextInput(attrs=live("name", autocomplete="off", spellcheck="false")),
-    )  # fmt: skip
+    )
     cost_centre = forms.CharField(
-        label="Cost centre", max_length=20, help_text="Letters, digits and hyphens, such as CC-4711.",
+        label="Cost centre",
+        max_length=20,
+        help_text="Letters, digits and hyphens, such as CC-4711.",
         widget=forms.TextInput(attrs=live("cost_centre", autocomplete="off", spellcheck="false")),
-    )  # fmt: skip
+    )
     entra_group = forms.CharField(
         label="Group",
         max_length=36,
@@ -85,20 +92,24 @@ class WhereForm(StrictForm):
     """The first place: a project, what it is for, and a cluster."""
 
     project = forms.CharField(
-        label="First project", max_length=60, initial="main",
+        label="First project",
+        max_length=60,
+        initial="main",
         help_text="Costs are put under it; more can follow.",
         widget=forms.TextInput(attrs=live("project", autocomplete="off", spellcheck="false")),
-    )  # fmt: skip
+    )
     environment = forms.ChoiceField(
         label="What it is for", choices=Environment.choices, initial=Environment.DEV
     )
     cluster = forms.ModelChoiceField(
-        label="Cluster", queryset=Cluster.objects.none(), to_field_name="name",
+        label="Cluster",
+        queryset=Cluster.objects.none(),
+        to_field_name="name",
         error_messages={
             "required": "Choose a cluster.",
             "invalid_choice": "This cluster takes no teams now. Choose another.",
         },
-    )  # fmt: skip
+    )
 
     def __init__(self, *args: Any, draft: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -146,9 +157,12 @@ class StartForm(StrictForm):
         label="To do", choices=Request.Purpose.choices, initial=Request.Purpose.TRAINING, required=False
     )
     reason = forms.CharField(
-        label="Why", max_length=2000, required=False, widget=forms.Textarea(attrs={"rows": 3}),
+        label="Why",
+        max_length=2000,
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
         help_text="Asked only when a person decides: what is it for, and why this much?",
-    )  # fmt: skip
+    )
 
     def __init__(self, *args: Any, cluster: Cluster, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

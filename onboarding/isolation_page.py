@@ -10,9 +10,13 @@ from django.views.decorators.http import require_safe
 from onboarding.recommending import LEVELS, QUESTIONS, recommend
 
 ASPECTS = {
-    "best_for": "Best for", "reaches": "How far a fault reaches", "costs": "What it costs",
-    "ready": "Until it is there", "neighbours": "Neighbours", "runs": "Who runs it",
-}  # fmt: skip
+    "best_for": "Best for",
+    "reaches": "How far a fault reaches",
+    "costs": "What it costs",
+    "ready": "Until it is there",
+    "neighbours": "Neighbours",
+    "runs": "Who runs it",
+}
 COLUMNS = ["", *(level.name for level in LEVELS)]
 
 
@@ -43,7 +47,12 @@ def isolation(request: HttpRequest) -> HttpResponse:
         {"cells": [words, *(getattr(level, name) for level in LEVELS)]} for name, words in ASPECTS.items()
     ]
     context = {
-        "form": QuestionForm(initial=known), "columns": COLUMNS, "rows": rows, "levels": LEVELS, "aspects": ASPECTS,
-        "recommendation": recommend(known), "is_answered": bool(known),
-    }  # fmt: skip
+        "form": QuestionForm(initial=known),
+        "columns": COLUMNS,
+        "rows": rows,
+        "levels": LEVELS,
+        "aspects": ASPECTS,
+        "recommendation": recommend(known),
+        "is_answered": bool(known),
+    }
     return render(request, "onboarding/isolation.html", context)

@@ -98,9 +98,12 @@ def start_of(values: Mapping[str, Any], *, now: datetime) -> Start | None:
     if not isinstance(flavor, Flavor) or not values.get("gpus"):
         return None
     return Start(
-        flavor=flavor, gpus=int(values["gpus"]), until=now + timedelta(days=int(values["days"])),
-        purpose=str(values.get("purpose") or "training"), reason=str(values.get("reason") or ""),
-    )  # fmt: skip
+        flavor=flavor,
+        gpus=int(values["gpus"]),
+        until=now + timedelta(days=int(values["days"])),
+        purpose=str(values.get("purpose") or "training"),
+        reason=str(values.get("reason") or ""),
+    )
 
 
 def enrolment_of(draft: Draft, *, now: datetime) -> Enrolment:
@@ -116,10 +119,14 @@ def enrolment_of(draft: Draft, *, now: datetime) -> Enrolment:
             "The size you chose is not offered any more. Choose again.", code="not_offered", field="flavor"
         )
     return Enrolment(
-        name=values["name"], entra_group=values["entra_group"], cost_centre=values["cost_centre"],
-        project=values["project"], environment=values["environment"], cluster=cluster,
+        name=values["name"],
+        entra_group=values["entra_group"],
+        cost_centre=values["cost_centre"],
+        project=values["project"],
+        environment=values["environment"],
+        cluster=cluster,
         start=start_of(form.cleaned_data, now=now),
-    )  # fmt: skip
+    )
 
 
 def open_clusters() -> list[Cluster]:

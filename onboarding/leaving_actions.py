@@ -45,9 +45,9 @@ def may_ask(team: Team, user: User) -> bool:
     """Whether this person may ask for the team to leave: its leads and platform leads."""
     if user.may(Permission.REMOVE_TEAMS):
         return True
-    return user.is_active and Membership.objects.filter(
-        team=team, user=user, part=Membership.Part.LEAD
-    ).exists()  # fmt: skip
+    return (
+        user.is_active and Membership.objects.filter(team=team, user=user, part=Membership.Part.LEAD).exists()
+    )
 
 
 @transaction.atomic
@@ -61,10 +61,16 @@ def ask(team: Team, wish: Wish, *, by: User, now: datetime) -> Departure:
     _check(wish, now=now)
     places = _places(team, wish)
     made = Departure.objects.create(
-        team=team, is_whole=wish.is_whole, leaves_at=max(wish.leaves_at, now), hold=wish.hold,
-        retention_days=wish.retention_days, reason=wish.reason.strip(), asked_by=by, asked_at=now,
+        team=team,
+        is_whole=wish.is_whole,
+        leaves_at=max(wish.leaves_at, now),
+        hold=wish.hold,
+        retention_days=wish.retention_days,
+        reason=wish.reason.strip(),
+        asked_by=by,
+        asked_at=now,
         needs_second=any(place.environment == Environment.PRODUCTION for place in places),
-    )  # fmt: skip
+    )
     try:
         with transaction.atomic():
             DeparturePlace.objects.bulk_create(
@@ -73,8 +79,14 @@ def ask(team: Team, wish: Wish, *, by: User, now: datetime) -> Departure:
     except IntegrityError as error:
         raise Conflict("Somebody asked for this a moment ago.", code="is_leaving") from error
     telling.asked(made, by=by, now=now)
-    _tell(Kind.DEPARTURE_ASKED, made, by.as_actor(), reason=made.reason, leaves_at=made.leaves_at,
-          clusters=[place.cluster.name for place in places])  # fmt: skip
+    _tell(
+        Kind.DEPARTURE_ASKED,
+        made,
+        by.as_actor(),
+        reason=made.reason,
+        leaves_at=made.leaves_at,
+        clusters=[place.cluster.name for place in places],
+    )
     return made
 
 
@@ -123,8 +135,14 @@ def confirm(departure_id: int, *, name: str, seen_content: str, by: User, now: d
     telling.confirmed(found, now=now)
     for place in places:
         leaving.announce(place.pk, leaves_at=found.leaves_at, hold=found.hold, actor=by.as_actor(), now=now)
-    _tell(Kind.DEPARTURE_CONFIRMED, found, by.as_actor(), leaves_at=found.leaves_at,
-          retained_until=found.retained_until, clusters=[place.cluster.name for place in places])  # fmt: skip
+    _tell(
+        Kind.DEPARTURE_CONFIRMED,
+        found,
+        by.as_actor(),
+        leaves_at=found.leaves_at,
+        retained_until=found.retained_until,
+        clusters=[place.cluster.name for place in places],
+    )
     return found
 
 
@@ -160,9 +178,12 @@ def hold_back(departures: Iterable[int], *, now: datetime) -> None:
     Departure.objects.filter(pk__in=[row.pk for row in found]).update(held_back_at=now)
     telling.held_back(found, now=now)
     record(
-        Kind.DEPARTURE_BRAKED, actor=PORTAL, subject=("departure", found[0].pk), due=len(found),
+        Kind.DEPARTURE_BRAKED,
+        actor=PORTAL,
+        subject=("departure", found[0].pk),
+        due=len(found),
         departures=[row.pk for row in found],
-    )  # fmt: skip
+    )
 
 
 @transaction.atomic
@@ -260,5 +281,12 @@ def _save(found: Departure, *names: str) -> None:
 
 
 def _tell(kind: Kind, found: Departure, actor: Actor, **details: Any) -> None:
-    record(kind, actor=actor, subject=("departure", found.pk), team_id=found.team_id, team=found.team.name,
-           whole=found.is_whole, **details)  # fmt: skip
+    record(
+        kind,
+        actor=actor,
+        subject=("departure", found.pk),
+        team_id=found.team_id,
+        team=found.team.name,
+        whole=found.is_whole,
+        **details,
+    )

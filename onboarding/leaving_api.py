@@ -40,9 +40,12 @@ from provisioning import leaving
 from provisioning.models import Tenancy
 
 ETAG = OpenApiParameter(
-    "ETag", str, OpenApiParameter.HEADER, response=[200],
+    "ETag",
+    str,
+    OpenApiParameter.HEADER,
+    response=[200],
     description="What was seen; confirming sends it back as If-Match.",
-)  # fmt: skip
+)
 
 
 class DepartureEndpoint(mixins.ListModelMixin, Endpoint):
@@ -187,10 +190,13 @@ def wish_of(team: Team, said: dict[str, Any]) -> Wish:
     chosen = {row.pk for row in rows if row.cluster.name in clusters or row.namespace in namespaces}
     unknown = clusters - {row.cluster.name for row in rows} or namespaces - {row.namespace for row in rows}
     return Wish(
-        tenancies=(*sorted(chosen), *([0] if unknown else [])), is_whole=not (clusters or namespaces),
-        leaves_at=said.get("leaves_at") or timezone.now() - timedelta(seconds=1), hold=said.get("hold", False),
-        retention_days=said.get("retention_days", settings.ENV.retention_days), reason=said["reason"],
-    )  # fmt: skip
+        tenancies=(*sorted(chosen), *([0] if unknown else [])),
+        is_whole=not (clusters or namespaces),
+        leaves_at=said.get("leaves_at") or timezone.now() - timedelta(seconds=1),
+        hold=said.get("hold", False),
+        retention_days=said.get("retention_days", settings.ENV.retention_days),
+        reason=said["reason"],
+    )
 
 
 def etag_of(departure: Departure) -> str:

@@ -24,15 +24,30 @@ def export(departure: Departure, *, now: datetime) -> dict[str, Any]:
     people = team.memberships.select_related("user").order_by("user__name")
     events = list(Event.objects.visible_to_teams([team.pk])[:MOST_EVENTS])
     return {
-        "team": team.slug, "name": team.name, "cost_centre": team.cost_centre, "written_at": now.isoformat(),
-        "leaves_at": departure.leaves_at.isoformat(), "kept_until": departure.retained_until.isoformat(),
+        "team": team.slug,
+        "name": team.name,
+        "cost_centre": team.cost_centre,
+        "written_at": now.isoformat(),
+        "leaves_at": departure.leaves_at.isoformat(),
+        "kept_until": departure.retained_until.isoformat(),
         "claims": [
-            {"cluster": place.tenancy.cluster.name, "namespace": place.tenancy.namespace, "name": claim["name"],
-             "size": claim["size"], "read_at": place.claims_at.isoformat() if place.claims_at else None}
-            for place in places for claim in place.claims
+            {
+                "cluster": place.tenancy.cluster.name,
+                "namespace": place.tenancy.namespace,
+                "name": claim["name"],
+                "size": claim["size"],
+                "read_at": place.claims_at.isoformat() if place.claims_at else None,
+            }
+            for place in places
+            for claim in place.claims
         ],
         "members": [
-            {"name": row.user.name, "username": row.user.username, "part": row.part, "since": row.since.isoformat()}
+            {
+                "name": row.user.name,
+                "username": row.user.username,
+                "part": row.part,
+                "since": row.since.isoformat(),
+            }
             for row in people
         ],
         "holdings": [_holding(row) for row in held.order_by("starts_at", "pk")],
@@ -40,7 +55,7 @@ def export(departure: Departure, *, now: datetime) -> dict[str, Any]:
             {"at": event.at.isoformat(), "who": event.actor_name, "what": event.words, "kind": event.kind}
             for event in sorted(events, key=lambda event: event.seq)
         ],
-    }  # fmt: skip
+    }
 
 
 def _holding(row: Allocation) -> dict[str, Any]:

@@ -24,31 +24,39 @@ class LeaveForm(StrictForm):
     """How the team leaves; `token` makes a second sending harmless."""
 
     cluster = forms.ChoiceField(
-        label="What it leaves", widget=forms.RadioSelect,
+        label="What it leaves",
+        widget=forms.RadioSelect,
         error_messages={"invalid_choice": "Choose one of these.", "required": "Choose one of these."},
-    )  # fmt: skip
+    )
     leaves_at = MomentField(
         label="Work stops on", required=False, help_text="UTC. Empty: as soon as it is confirmed."
     )
     running = forms.ChoiceField(
-        label="What still runs", widget=forms.RadioSelect, choices=RUNNING,
+        label="What still runs",
+        widget=forms.RadioSelect,
+        choices=RUNNING,
         error_messages={"invalid_choice": "Choose one of these.", "required": "Choose one of these."},
-    )  # fmt: skip
+    )
     retention_days = WholeNumberField(
-        label="Kept for", most=LONGEST_RETENTION, of="days",
+        label="Kept for",
+        most=LONGEST_RETENTION,
+        of="days",
         help_text="Until then one click restores everything but the GPUs. After it, everything is deleted.",
-    )  # fmt: skip
+    )
     reason = forms.CharField(
-        label="Why", max_length=500, widget=forms.Textarea(attrs={"rows": 2}),
+        label="Why",
+        max_length=500,
+        widget=forms.Textarea(attrs={"rows": 2}),
         error_messages={"required": "Say in a sentence why."},
-    )  # fmt: skip
+    )
     token = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)
 
     def __init__(self, data: Any = None, *, places: Sequence[Tenancy], **options: Any) -> None:
         usual = {
-            "retention_days": settings.ENV.retention_days, "running": "go-on",
+            "retention_days": settings.ENV.retention_days,
+            "running": "go-on",
             "cluster": str(places[0].pk) if len(places) == 1 else "",
-        }  # fmt: skip
+        }
         super().__init__(data, initial=usual | options.pop("initial", {}), label_suffix="", **options)
         field = self.fields["cluster"]
         assert isinstance(field, forms.ChoiceField)  # noqa: S101 - told to the type checker
@@ -62,9 +70,13 @@ class LeaveForm(StrictForm):
         said = self.cleaned_data
         whole = said["cluster"] == WHOLE
         return Wish(
-            tenancies=() if whole else (int(said["cluster"]),), is_whole=whole, leaves_at=said["leaves_at"] or now,
-            hold=said["running"] == "finish", retention_days=said["retention_days"], reason=said["reason"],
-        )  # fmt: skip
+            tenancies=() if whole else (int(said["cluster"]),),
+            is_whole=whole,
+            leaves_at=said["leaves_at"] or now,
+            hold=said["running"] == "finish",
+            retention_days=said["retention_days"],
+            reason=said["reason"],
+        )
 
 
 class DepartureForm(StrictForm):
@@ -73,9 +85,10 @@ class DepartureForm(StrictForm):
     do = forms.ChoiceField(choices=[(each, each) for each in DOING])
     seen = forms.CharField(max_length=64, required=False)
     name = forms.CharField(
-        label="Type the team’s name to confirm", max_length=60,
+        label="Type the team’s name to confirm",
+        max_length=60,
         error_messages={"required": "Type the team’s name to confirm."},
-    )  # fmt: skip
+    )
 
     def __init__(self, data: Any = None) -> None:
         super().__init__(data, label_suffix="")

@@ -24,9 +24,11 @@ Part = dict[str, Any]
 HISTORY, MOST_ON_HOME = 20, 5
 PLACES = "places__tenancy__cluster"
 ENDS = {
-    "asked": ("waiting", "Waits to be confirmed"), "withdrawn": ("past", "Taken back"),
-    "restored": ("good", "Restored"), "gone": ("past", "Gone"),
-}  # fmt: skip
+    "asked": ("waiting", "Waits to be confirmed"),
+    "withdrawn": ("past", "Taken back"),
+    "restored": ("good", "Restored"),
+    "gone": ("past", "Gone"),
+}
 HELD_COLUMNS = [
     "GPUs",
     {"label": "Money freed", "kind": "number"},
@@ -39,13 +41,20 @@ COLUMNS = ["What it leaves", "State", "Asked by", {"label": "Work stops", "kind"
 def story_of(departure: Departure) -> Story:
     """The departure as the pure plan takes it."""
     return Story(
-        asked_at=departure.asked_at, asked_by=departure.asked_by.name, leaves_at=departure.leaves_at,
-        retained_until=departure.retained_until, days=departure.retention_days, hold=departure.hold,
+        asked_at=departure.asked_at,
+        asked_by=departure.asked_by.name,
+        leaves_at=departure.leaves_at,
+        retained_until=departure.retained_until,
+        days=departure.retention_days,
+        hold=departure.hold,
         confirmed_at=departure.confirmed_at,
         confirmed_by=departure.confirmed_by.name if departure.confirmed_by else "",
-        ended_at=departure.ended_at, ended_by=departure.ended_by, end=departure.end,
-        is_held_back=departure.is_held_back, is_stopped=departure.is_stopped,
-    )  # fmt: skip
+        ended_at=departure.ended_at,
+        ended_by=departure.ended_by,
+        end=departure.end,
+        is_held_back=departure.is_held_back,
+        is_stopped=departure.is_stopped,
+    )
 
 
 def state_name(departure: Departure, *, now: datetime) -> str:
@@ -74,10 +83,14 @@ def overview(team: Team, *, by: User, now: datetime) -> Part:
     )
     rows = list(team.departures.select_related("asked_by").prefetch_related(PLACES)[:HISTORY])
     return {
-        "team": team, "places": places, "here": [place for place in places if place.is_here],
-        "may_ask": may_ask(team, by), "may_protect": by.may(Permission.REMOVE_TEAMS),
-        "columns": COLUMNS, "rows": [_line(team, row, now=now) for row in rows],
-    }  # fmt: skip
+        "team": team,
+        "places": places,
+        "here": [place for place in places if place.is_here],
+        "may_ask": may_ask(team, by),
+        "may_protect": by.may(Permission.REMOVE_TEAMS),
+        "columns": COLUMNS,
+        "rows": [_line(team, row, now=now) for row in rows],
+    }
 
 
 def whole(departure: Departure, found: Mapping[int, Contents], *, by: User, now: datetime) -> Part:
@@ -90,9 +103,14 @@ def whole(departure: Departure, found: Mapping[int, Contents], *, by: User, now:
     due = is_open and is_confirmed and departure.retained_until <= now
     return {
         "is_ahead": (not departure.end and departure.leaves_at > now) or not is_confirmed,
-        "departure": departure, "team": departure.team, "what": what(departure),
-        "crumb": _capital(what(departure)), "badge": (tone, word),
-        "steps": steps(story_of(departure), now=now), "stays": previews.STAYS, "seen": previews.seen(departure),
+        "departure": departure,
+        "team": departure.team,
+        "what": what(departure),
+        "crumb": _capital(what(departure)),
+        "badge": (tone, word),
+        "steps": steps(story_of(departure), now=now),
+        "stays": previews.STAYS,
+        "seen": previews.seen(departure),
         **_goes(departure, previews.preview(leaving, found, now=now), now=now),
         "protected": [place for place in leaving.tenancies if place.is_protected and place.is_here],
         "may_confirm": is_open and not is_confirmed and lead,
@@ -101,8 +119,10 @@ def whole(departure: Departure, found: Mapping[int, Contents], *, by: User, now:
         "may_restore": is_open and is_confirmed and mine and not stages & {Stage.REMOVING, Stage.GONE},
         "may_agree": due and lead and departure.is_held_back,
         "trouble": [_trouble(place) for place in leaving.tenancies if _is_stuck(place)],
-        "live": " ".join([f"team-{departure.team_id}", *(f"cluster-{p.cluster_id}" for p in leaving.tenancies)]),
-    }  # fmt: skip
+        "live": " ".join(
+            [f"team-{departure.team_id}", *(f"cluster-{p.cluster_id}" for p in leaving.tenancies)]
+        ),
+    }
 
 
 def open_of_team(team: Team, *, now: datetime) -> list[Part]:
@@ -121,9 +141,16 @@ def to_confirm(*, now: datetime) -> list[Part]:
 def _open_line(row: Departure, *, now: datetime) -> Part:
     tone, word = state_of(row, now=now)
     href = reverse("departure", args=[row.team.slug, row.pk])
-    return {"title": f"{row.team.name} leaves {what(row)}", "tone": tone, "word": word, "href": href,
-            "by": row.asked_by.name, "since": row.asked_at, "waits": row.confirmed_at is None,
-            "held_back": row.is_held_back}  # fmt: skip
+    return {
+        "title": f"{row.team.name} leaves {what(row)}",
+        "tone": tone,
+        "word": word,
+        "href": href,
+        "by": row.asked_by.name,
+        "since": row.asked_at,
+        "waits": row.confirmed_at is None,
+        "held_back": row.is_held_back,
+    }
 
 
 def _capital(words: str) -> str:
@@ -134,21 +161,25 @@ def _goes(departure: Departure, preview: previews.Preview, *, now: datetime) -> 
     """What goes, as the tables of the page."""
     kept = {row.tenancy_id: row for row in departure.places.all()}
     return {
-        "preview": preview, "usd_freed": usd(preview.usd_freed),
+        "preview": preview,
+        "usd_freed": usd(preview.usd_freed),
         "places": [_place(place, kept[place["tenancy"].pk]) for place in preview.places],
         "held_columns": HELD_COLUMNS,
-        "held": [{"cells": [{"text": row["what"], "sub": row["where"]}, {"money": row["usd_freed"]}, row["until"]]}
-                 for row in preview.allocations],
+        "held": [
+            {"cells": [{"text": row["what"], "sub": row["where"]}, {"money": row["usd_freed"]}, row["until"]]}
+            for row in preview.allocations
+        ],
         "asked_columns": ASKED_COLUMNS,
         "asked": [
             _asked_line(row, word)
             for rows, word in (
-                (preview.requests, "Withdrawn when confirmed"), (preview.ends, "Ends when work stops"),
+                (preview.requests, "Withdrawn when confirmed"),
+                (preview.ends, "Ends when work stops"),
                 (preview.paid, "Stays until its end: it is paid"),
             )
             for row in rows
         ],
-    }  # fmt: skip
+    }
 
 
 def _asked_line(row: Request, word: str) -> Part:
@@ -164,9 +195,11 @@ def _place(place: Part, kept: DeparturePlace) -> Part:
     read_at = found.read_at if found is not None and is_read else kept.claims_at
     return place | {
         "claim_columns": ["Disk", {"label": "Size", "kind": "number"}],
-        "claims": [{"cells": [claim["name"], claim["size"]]} for claim in claims], "read_at": read_at,
-        "claims_caption": f"Disks on {place['cluster'].title}", "is_read": is_read,
-    }  # fmt: skip
+        "claims": [{"cells": [claim["name"], claim["size"]]} for claim in claims],
+        "read_at": read_at,
+        "claims_caption": f"Disks on {place['cluster'].title}",
+        "is_read": is_read,
+    }
 
 
 def _is_stuck(place: Tenancy) -> bool:

@@ -130,8 +130,7 @@ def preview(leaving: Leaving, found: Mapping[int, Contents], *, now: datetime) -
     return Preview(
         places=[_place(place, found.get(place.pk)) for place in leaving.tenancies],
         allocations=[
-            {"row": row, "what": row.what, "where": row.where,
-             "until": row.until, "usd_freed": usd}
+            {"row": row, "what": row.what, "where": row.where, "until": row.until, "usd_freed": usd}
             for row, usd in zip(rows, freed, strict=True)
         ],
         gpus=sum(row.gpus for row in rows),
@@ -141,7 +140,7 @@ def preview(leaving: Leaving, found: Mapping[int, Contents], *, now: datetime) -
         paid=paid,
         members=[name for name, _ in people],
         tokens=ApiToken.objects.usable(now).filter(user__in=[pk for _, pk in people]).count(),
-    )  # fmt: skip
+    )
 
 
 def claims_of(found: Contents | None) -> list[dict[str, Any]]:
@@ -159,9 +158,16 @@ def _freed(row: Allocation, end: datetime) -> Decimal:
 def _place(place: Tenancy, found: Contents | None) -> dict[str, Any]:
     objects = tenancy_objects(place.desired) if place.spec else []
     return {
-        "tenancy": place, "cluster": place.cluster, "found": found,
+        "tenancy": place,
+        "cluster": place.cluster,
+        "found": found,
         "objects": [
-            {"kind": one["kind"], "name": one["metadata"]["name"], "plain": plain(one["kind"], one["metadata"]["name"])}
-            for one in objects if one["kind"] != "PersistentVolumeClaim"
+            {
+                "kind": one["kind"],
+                "name": one["metadata"]["name"],
+                "plain": plain(one["kind"], one["metadata"]["name"]),
+            }
+            for one in objects
+            if one["kind"] != "PersistentVolumeClaim"
         ],
-    }  # fmt: skip
+    }

@@ -22,9 +22,12 @@ class LeaveSerializer(StrictSerializer):
 
     team = Text(max_length=40)
     clusters = serializers.ListField(
-        child=Text(max_length=40), required=False, allow_empty=False, max_length=50,
+        child=Text(max_length=40),
+        required=False,
+        allow_empty=False,
+        max_length=50,
         help_text="Names of clusters that it leaves with all its namespaces; left out with namespaces, the platform.",
-    )  # fmt: skip
+    )
     namespaces = serializers.ListField(
         child=Text(max_length=63),
         required=False,

@@ -22,8 +22,9 @@ def asked(departure: Departure, *, by: User, now: datetime) -> None:
     said = Message(
         title=f"{departure.team.name} asks to leave {what(departure)}",
         sentence=f"{by.name} asks for it: {departure.reason} Nothing happens until a platform lead confirms.",
-        facts=_dates(departure, now), action="Look at what goes",
-    )  # fmt: skip
+        facts=_dates(departure, now),
+        action="Look at what goes",
+    )
     _tell(departure, said, to=_leads().exclude(pk=by.pk), now=now)
 
 
@@ -33,8 +34,9 @@ def confirmed(departure: Departure, *, now: datetime) -> None:
     said = Message(
         title=f"{departure.team.name} leaves {what(departure)} on {moment(departure.leaves_at, now)}",
         sentence=f"{who} confirmed it. Save what you need: then work stops, and later everything is deleted.",
-        facts=_dates(departure, now), action="See what happens next",
-    )  # fmt: skip
+        facts=_dates(departure, now),
+        action="See what happens next",
+    )
     _tell(departure, said, to=_members(departure), now=now)
 
 
@@ -47,8 +49,9 @@ def held_back(departures: Sequence[Departure], *, now: datetime) -> None:
         title=f"Deleting has stopped: {many}",
         sentence="What they left is to be deleted now, more at once than usual, and a wrong clock looks the same. "
         "Nothing of it goes before a platform lead has looked at it and let it go on.",
-        facts=(("The portal's clock", f"{now:%a %d %b %Y, %H:%M} UTC"), ("Teams", names)), action="Look at the first",
-    )  # fmt: skip
+        facts=(("The portal's clock", f"{now:%a %d %b %Y, %H:%M} UTC"), ("Teams", names)),
+        action="Look at the first",
+    )
     _tell(first, said, to=_leads(), now=now)
 
 
@@ -58,7 +61,7 @@ def restored(departure: Departure, *, by: User, now: datetime) -> None:
         title=f"{departure.team.name} is restored",
         sentence=f"{by.name} restored it. Namespaces, claims and access are back; ask for GPUs again.",
         action="Open the team",
-    )  # fmt: skip
+    )
     _tell(departure, said, to=_members(departure), now=now)
 
 
@@ -68,7 +71,7 @@ def gone(departure: Departure, *, now: datetime) -> None:
         title=f"{departure.team.name} has left {what(departure)}",
         sentence="Namespaces and claims are deleted. The history stays.",
         action="See what went",
-    )  # fmt: skip
+    )
     _tell(departure, said, to=_members(departure), now=now)
 
 

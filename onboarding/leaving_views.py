@@ -80,8 +80,10 @@ def do(found: Departure, said: Mapping[str, str], *, by: User) -> Departure:
     if said["do"] == "confirm":
         return actions.confirm(found.pk, name=said["name"], seen_content=said["seen"], by=by, now=now)
     steps: Mapping[str, Callable[..., Departure]] = {
-        "withdraw": actions.withdraw, "restore": actions.restore, "agree": actions.agree,
-    }  # fmt: skip
+        "withdraw": actions.withdraw,
+        "restore": actions.restore,
+        "agree": actions.agree,
+    }
     return steps[said["do"]](found.pk, by=by, now=now)
 
 

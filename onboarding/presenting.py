@@ -87,13 +87,15 @@ def cluster_cards(clusters: Sequence[Cluster]) -> list[dict[str, Any]]:
     """
     return [
         {
-            "value": cluster.name, "title": cluster.title, "name": cluster.name,
+            "value": cluster.name,
+            "title": cluster.title,
+            "name": cluster.name,
             "text": f"{cluster.get_purpose_display()} · {cluster.region}",
             "health": health(cluster),
             "kinds": [f for f in cluster.flavors.all() if f.is_offered and f.dedicated_to_id is None],
         }
         for cluster in clusters
-    ]  # fmt: skip
+    ]
 
 
 def sizes(cluster: Cluster, *, now: datetime) -> list[dict[str, Any]]:
@@ -121,9 +123,11 @@ def _size(kind: Flavor, gpus: int, days: int, now: datetime) -> dict[str, Any]:
     usd = money.cost(gpus=gpus, price=kind.price_per_gpu_hour, start=now, end=now + timedelta(days=days))
     length = "1 week" if days == 7 else f"{days} days"
     return {
-        "value": f"{kind.pk}:{gpus}:{days}", "title": f"{gpus} × {kind.product}",
-        "text": f"{length} · {kind.free_words}", "figure": f"${usd:,.0f}",
-    }  # fmt: skip
+        "value": f"{kind.pk}:{gpus}:{days}",
+        "title": f"{gpus} × {kind.product}",
+        "text": f"{length} · {kind.free_words}",
+        "figure": f"${usd:,.0f}",
+    }
 
 
 def judge_start(start: Start, draft: Draft, *, person: User, now: datetime) -> Judged:
@@ -140,26 +144,43 @@ def judge_start(start: Start, draft: Draft, *, person: User, now: datetime) -> J
     fresh = Decimal(settings.ENV.monthly_budget_usd)
     given = given_lately(person, since=now - timedelta(days=limits.window_days))
     standing = Standing(
-        now=now, **pool_of(start.flavor),
-        recent_person_gpus=given.gpus, recent_person_usd=given.usd, recent_team_usd=Decimal(0),
-        budget=dict.fromkeys(months, money.Left(fresh, fresh)), unconfirmed_cost_centre=unconfirmed(cost_centre),
-    )  # fmt: skip
+        now=now,
+        **pool_of(start.flavor),
+        recent_person_gpus=given.gpus,
+        recent_person_usd=given.usd,
+        recent_team_usd=Decimal(0),
+        budget=dict.fromkeys(months, money.Left(fresh, fresh)),
+        unconfirmed_cost_centre=unconfirmed(cost_centre),
+    )
     return Judged(
-        wanted=wanted, person=person, ask=ask, standing=standing, answer=evaluate(ask, standing, policy),
-        version=version, policy=policy,
-    )  # fmt: skip
+        wanted=wanted,
+        person=person,
+        ask=ask,
+        standing=standing,
+        answer=evaluate(ask, standing, policy),
+        version=version,
+        policy=policy,
+    )
 
 
 def planned_objects(draft: Draft, *, cluster: Cluster, team: str, project: str) -> list[dict[str, str]]:
     """The objects that sending the draft will create, with their names."""
     spec = TenancySpec(
-        tenancy=0, team=team, project=project, cost_centre=draft.values["cost_centre"],
-        environment=draft.values["environment"], namespace=namespace_of(team=team, project=project),
-        entra_group=str(uuid.UUID(draft.values["entra_group"])), cohort=cluster.cohort,
-        storage_class=cluster.storage_class, flavors=(), jupyterhub_namespace=cluster.jupyterhub_namespace,
-        services=services_from(cluster.shared_services), egress=egress_from(cluster.egress),
+        tenancy=0,
+        team=team,
+        project=project,
+        cost_centre=draft.values["cost_centre"],
+        environment=draft.values["environment"],
+        namespace=namespace_of(team=team, project=project),
+        entra_group=str(uuid.UUID(draft.values["entra_group"])),
+        cohort=cluster.cohort,
+        storage_class=cluster.storage_class,
+        flavors=(),
+        jupyterhub_namespace=cluster.jupyterhub_namespace,
+        services=services_from(cluster.shared_services),
+        egress=egress_from(cluster.egress),
         dashboards=cluster.dashboards,
-    )  # fmt: skip
+    )
     return [
         {"kind": m["kind"], "name": m["metadata"]["name"], "plain": plain(m["kind"], m["metadata"]["name"])}
         for m in tenancy_objects(spec)
@@ -176,9 +197,13 @@ def answer_to(form: StartForm, draft: Draft, *, person: User, now: datetime) -> 
     judged = judge_start(start, draft, person=person, now=now)
     hint = hint_of(judged.remedies)
     return {
-        "verdict": verdict(answer_of(judged.answer), hint=hint), "until": start.until, "start": start,
-        "usd": judged.answer.usd, "usd_per_day": judged.answer.usd_per_day, "people_decide": bool(judged.answer.route),
-    }  # fmt: skip
+        "verdict": verdict(answer_of(judged.answer), hint=hint),
+        "until": start.until,
+        "start": start,
+        "usd": judged.answer.usd,
+        "usd_per_day": judged.answer.usd_per_day,
+        "people_decide": bool(judged.answer.route),
+    }
 
 
 def takes(form: StartForm, draft: Draft, *, person: User, now: datetime) -> bool:
@@ -201,14 +226,19 @@ def review(draft: Draft, *, people: People, person: User, now: datetime) -> dict
     form = StartForm(dict(values), cluster=cluster) if cluster else None
     objects = planned_objects(draft, cluster=cluster or Cluster(), team=team, project=project)
     return {
-        "values": values, "slug": team, "project": project, "cluster": cluster, "people": people,
+        "values": values,
+        "slug": team,
+        "project": project,
+        "cluster": cluster,
+        "people": people,
         "send_label": f"Bring {values['name']} on board",
         "environment": Environment(values["environment"]).label,
         "namespace": namespace_of(team=team, project=project),
-        "recommendation": recommend(values), "objects": objects,
+        "recommendation": recommend(values),
+        "objects": objects,
         "objects_note": f"{len(objects)} objects, {SOON[arrival_on(cluster)]}",
         **(_briefly(answer_to(form, draft, person=person, now=now)) if form else {"incomplete": True}),
-    }  # fmt: skip
+    }
 
 
 def _briefly(answer: dict[str, Any]) -> dict[str, Any]:

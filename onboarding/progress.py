@@ -22,14 +22,24 @@ def progress_of(onboarding: Onboarding, *, by: User, now: datetime) -> dict[str,
     listed = checklist(tenancy, title=tenancy.cluster.title, retry=retry)
     true = sum(item["tone"] == "good" for item in listed["items"])
     return {
-        "onboarding": onboarding, "team": onboarding.team, "tenancy": tenancy, "cluster": tenancy.cluster,
-        "checklist": listed, "true": true, "total": len(listed["items"]), "settled": took is not None,
-        "took": f"{took:.1f}" if took is not None else "", "since": now - onboarding.submitted_at,
+        "onboarding": onboarding,
+        "team": onboarding.team,
+        "tenancy": tenancy,
+        "cluster": tenancy.cluster,
+        "checklist": listed,
+        "true": true,
+        "total": len(listed["items"]),
+        "settled": took is not None,
+        "took": f"{took:.1f}" if took is not None else "",
+        "since": now - onboarding.submitted_at,
         "failed": any(item["tone"] == "bad" for item in listed["items"]),
-        "late": took is None and now - onboarding.submitted_at > PROMISE, "retry": retry,
-        "state": _state(onboarding), "first": onboarding.request, "promise": int(PROMISE.total_seconds()),
+        "late": took is None and now - onboarding.submitted_at > PROMISE,
+        "retry": retry,
+        "state": _state(onboarding),
+        "first": onboarding.request,
+        "promise": int(PROMISE.total_seconds()),
         "late_words": _late_words(tenancy),
-    }  # fmt: skip
+    }
 
 
 def _late_words(tenancy: Tenancy) -> str:

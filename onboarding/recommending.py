@@ -20,14 +20,19 @@ class Level:
 
 LEVELS = (
     Level(
-        value="namespace", name="Own namespace", best_for="Teams that trust each other and share a cluster.",
+        value="namespace",
+        name="Own namespace",
+        best_for="Teams that trust each other and share a cluster.",
         reaches="A broken-out container or a cluster fault reaches everybody on the cluster.",
-        costs="Least: idle GPUs are lent to whoever waits.", ready="Seconds, by yourself.",
+        costs="Least: idle GPUs are lent to whoever waits.",
+        ready="Seconds, by yourself.",
         neighbours="Share nodes, disks’ speed and the control plane; quota and priorities keep the peace.",
         runs="The platform team runs one cluster for all.",
     ),
     Level(
-        value="node-pool", name="Own nodes", best_for="Teams that need a kind of GPU or its full speed alone.",
+        value="node-pool",
+        name="Own nodes",
+        best_for="Teams that need a kind of GPU or its full speed alone.",
         reaches="The team’s own nodes; a fault of the control plane still reaches everybody.",
         costs="More: what the team leaves idle on its nodes is lent to nobody else.",
         ready="Hours to days: somebody adds the nodes.",
@@ -35,7 +40,9 @@ LEVELS = (
         runs="The platform team runs one cluster, with more pools.",
     ),
     Level(
-        value="cluster", name="Own cluster", best_for="Teams under other compliance rules than the rest.",
+        value="cluster",
+        name="Own cluster",
+        best_for="Teams under other compliance rules than the rest.",
         reaches="The team’s own cluster: its control plane, versions and cluster-wide kinds.",
         costs="Much more: a control plane and spare nodes of its own, and nothing to borrow.",
         ready="Days: asked for, approved, and built by a person.",
@@ -43,13 +50,16 @@ LEVELS = (
         runs="The platform team upgrades and watches one more cluster.",
     ),
     Level(
-        value="subscription", name="Own subscription", best_for="Regulated work, or a bill of its own.",
+        value="subscription",
+        name="Own subscription",
+        best_for="Regulated work, or a bill of its own.",
         reaches="The team’s own subscription: its identities, network and quota as well.",
         costs="Most: a cluster of its own, and quota that is granted to it alone.",
         ready="Weeks: billing, network and quota are arranged by people.",
-        neighbours="None.", runs="The platform team, with those who run billing and network.",
+        neighbours="None.",
+        runs="The platform team, with those who run billing and network.",
     ),
-)  # fmt: skip
+)
 BY_VALUE: Mapping[str, Level] = {level.value: level for level in LEVELS}
 ORDER = [level.value for level in LEVELS]
 
@@ -70,40 +80,47 @@ class Question:
 
 QUESTIONS = (
     Question(
-        key="rules", text="Which rules does the data come under?",
+        key="rules",
+        text="Which rules does the data come under?",
         answers={
             "ordinary": ("The company’s ordinary ones", "namespace", ""),
             "compliance": (
-                "Rules of its own: it may not share a cluster", "cluster",
+                "Rules of its own: it may not share a cluster",
+                "cluster",
                 "Data under rules of its own does not share a control plane with other teams.",
             ),
             "regulated": (
-                "Regulated by law or contract, with audits", "subscription",
+                "Regulated by law or contract, with audits",
+                "subscription",
                 "Regulated work keeps identities, network and logs in a subscription that can be audited alone.",
             ),
         },
     ),
     Question(
-        key="payer", text="Who pays?",
+        key="payer",
+        text="Who pays?",
         answers={
             "shared": ("Our cost centre, from the shared bill", "namespace", ""),
             "separate": (
-                "We need an invoice of our own", "subscription",
+                "We need an invoice of our own",
+                "subscription",
                 "Azure writes one bill for a subscription; labels divide costs, not invoices.",
             ),
         },
     ),
     Question(
-        key="neighbours", text="Can the work bear neighbours on its nodes?",
+        key="neighbours",
+        text="Can the work bear neighbours on its nodes?",
         answers={
             "yes": ("Yes, quota and priorities are enough", "namespace", ""),
             "no": (
-                "No, it needs GPUs or speed to itself", "node-pool",
+                "No, it needs GPUs or speed to itself",
+                "node-pool",
                 "Nodes with a taint of their own take nobody else’s jobs, so nobody slows them down.",
             ),
         },
     ),
-)  # fmt: skip
+)
 KEYS = tuple(question.key for question in QUESTIONS)
 TRUSTED = "Nothing speaks against sharing: a namespace has its own quota, queue, network rules and rights."
 

@@ -41,13 +41,37 @@ from provisioning.drift_api import DriftEndpoint, RepairBrakeEndpoint
 
 VERSION_1 = "/api/v1/"
 KINDS = (
-    "me", "teams", "directory/groups", "tenancies", "requests", "approvals", "decisions", "decisions/effect",
-    "decisions/statistics", "allocations", "clusters", "flavors",
-    "options/flavors", "policy", "policy/versions", "policy/drafts", "policy/yaml", "events", "tokens", "delegations",
-    "notice-settings", "channels", "deliveries", "offerings", "tasks", "departures",
-    "drift", "directory", "directory/losses",
+    "me",
+    "teams",
+    "directory/groups",
+    "tenancies",
+    "requests",
+    "approvals",
+    "decisions",
+    "decisions/effect",
+    "decisions/statistics",
+    "allocations",
+    "clusters",
+    "flavors",
+    "options/flavors",
+    "policy",
+    "policy/versions",
+    "policy/drafts",
+    "policy/yaml",
+    "events",
+    "tokens",
+    "delegations",
+    "notice-settings",
+    "channels",
+    "deliveries",
+    "offerings",
+    "tasks",
+    "departures",
+    "drift",
+    "directory",
+    "directory/losses",
     "cost-centres",
-)  # fmt: skip
+)
 
 router = SimpleRouter(use_regex_path=False)
 router.register("me", MeEndpoint, basename="me")

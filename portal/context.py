@@ -56,13 +56,16 @@ def frame(request: HttpRequest) -> dict[str, Any]:
             "frame_template": "base.html",
             "person": {
                 "id": str(user.pk),
-                "name": user.name, "role_words": user.role_words, "initials": user.initials, "decides": deciding,
+                "name": user.name,
+                "role_words": user.role_words,
+                "initials": user.initials,
+                "decides": deciding,
                 "may_ask": bool(user.teams),
             },
             "directory_notice": notice_since(user.directory_silent_since, timezone.now()) if deciding else "",
             "rail": rail(user, request.path, decides=deciding, waiting=getattr(request, "awaiting", None)),
             "teams_switch": teams_switch(user, request.path),
-        }  # fmt: skip
+        }
     return context
 
 

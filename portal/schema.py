@@ -13,13 +13,20 @@ ALWAYS = ("400", "401", "403", "404", "429", "503")
 CHANGING = ("408", "409", "413", "415", "422")
 GUARDED = ("412", "428")
 KEY = OpenApiParameter(
-    "Idempotency-Key", str, OpenApiParameter.HEADER, required=True, pattern=r"^[\x21-\x7e]{1,255}$",
+    "Idempotency-Key",
+    str,
+    OpenApiParameter.HEADER,
+    required=True,
+    pattern=r"^[\x21-\x7e]{1,255}$",
     description="New for each thing you want done; the same key and body again give the first answer again.",
-)  # fmt: skip
+)
 IF_MATCH = OpenApiParameter(
-    "If-Match", str, OpenApiParameter.HEADER, required=True,
+    "If-Match",
+    str,
+    OpenApiParameter.HEADER,
+    required=True,
     description="The ETag of the request as you saw it: 428 without it, 412 when it has changed since.",
-)  # fmt: skip
+)
 
 
 class ProblemErrorSerializer(serializers.Serializer[Any]):

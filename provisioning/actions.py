@@ -36,8 +36,10 @@ def create_tenancy(
     owner = Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk).dedicated_to_id
     if owner not in (None, team.pk):
         raise Conflict(
-            f"{cluster.title} is another team's own cluster. Choose another.", code="not_for_this_team", field="cluster"
-        )  # fmt: skip
+            f"{cluster.title} is another team's own cluster. Choose another.",
+            code="not_for_this_team",
+            field="cluster",
+        )
     try:
         with transaction.atomic():
             return Tenancy.objects.create(

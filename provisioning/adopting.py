@@ -29,10 +29,11 @@ DEFAULTS = re.compile(
 # A quantity as the API server writes it; nobody means a negative amount or one in exponents.
 QUANTITY = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?", re.ASCII)
 FACTORS: Mapping[str, Decimal] = {
-    "": Decimal(1), "m": Decimal("0.001"),
+    "": Decimal(1),
+    "m": Decimal("0.001"),
     **{suffix: Decimal(1000) ** (n + 1) for n, suffix in enumerate("kMGTPE")},
     **{f"{suffix}i": Decimal(1024) ** (n + 1) for n, suffix in enumerate("KMGTPE")},
-}  # fmt: skip
+}
 
 
 def amount(text: object) -> Decimal | None:

@@ -69,9 +69,10 @@ def _stop(cluster: Cluster, *, reason: str, now: datetime) -> None:
     if not Cluster.objects.filter(pk=cluster.pk, braked_at=None).update(braked_at=now, brake_reason=reason):
         return
     message = Message(
-        f"Repairs on {cluster.title} have stopped", f"{reason} Nothing that drifted is repaired until you let it.",
+        f"Repairs on {cluster.title} have stopped",
+        f"{reason} Nothing that drifted is repaired until you let it.",
         action="Look at the cluster",
-    )  # fmt: skip
+    )
     about, link = ("cluster", cluster.pk), reverse("cluster", args=[cluster.name])
     leads = people.holding(Permission.MANAGE_CLUSTERS)
     tell(NoticeKind.CLUSTER_BRAKED, to=leads, subject=about, link=link, message=message, now=now)
@@ -99,6 +100,10 @@ def release(cluster_id: int, *, by: User, now: datetime) -> Cluster:
     for tenancy_id in sorted(waiting):
         ring_on_commit(tenancy_id)
     record(
-        Kind.CLUSTER_RELEASED, actor=by.as_actor(), subject=("cluster", cluster.pk), name=cluster.name, reason=reason,
-    )  # fmt: skip
+        Kind.CLUSTER_RELEASED,
+        actor=by.as_actor(),
+        subject=("cluster", cluster.pk),
+        name=cluster.name,
+        reason=reason,
+    )
     return cluster

@@ -159,5 +159,13 @@ def _look(tenancy: Tenancy, *, now: datetime) -> None:
 
 
 def _record(kind: Kind, row: Drift, tenancy: Tenancy, by: User, **details: Any) -> None:
-    record(kind, actor=by.as_actor(), subject=("drift", row.pk), team_id=tenancy.team_id, cluster=tenancy.cluster_id,
-           object=f"{row.kind} {row.name}", said=row.sentence, **details)  # fmt: skip
+    record(
+        kind,
+        actor=by.as_actor(),
+        subject=("drift", row.pk),
+        team_id=tenancy.team_id,
+        cluster=tenancy.cluster_id,
+        object=f"{row.kind} {row.name}",
+        said=row.sentence,
+        **details,
+    )

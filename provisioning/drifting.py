@@ -66,9 +66,14 @@ def place_of(key: Key) -> Place:
 
 
 def settle(
-    tenancy: Tenancy, held: Lease, *, desired: Sequence[Manifest], steps: Sequence[Step],
-    live: Mapping[Key, Manifest], now: datetime,
-) -> tuple[list[Step], Drifts]:  # fmt: skip
+    tenancy: Tenancy,
+    held: Lease,
+    *,
+    desired: Sequence[Manifest],
+    steps: Sequence[Step],
+    live: Mapping[Key, Manifest],
+    now: datetime,
+) -> tuple[list[Step], Drifts]:
     """The steps that may be done now, and what was found. Raises Superseded when the lease is no longer the newest."""
     drifts = Drifts(digest(desired))
     differing = {place_of(step.key): step for step in steps if step.verb in WRITES}
@@ -86,7 +91,7 @@ def settle(
 
 def left_alone(
     tenancy: Tenancy, steps: Sequence[Step], live: Mapping[Key, Manifest], *, now: datetime
-) -> tuple[list[Step], list[Drift]]:  # fmt: skip
+) -> tuple[list[Step], list[Drift]]:
     """The steps without what is known to differ and waits or is left alone, and those rows; writes nothing."""
     rows = list(Drift.objects.standing(now).filter(tenancy=tenancy).order_by("id"))
     findings = {place_of(one.key): finding(one, live.get(one.key)) for one in steps if one.verb in WRITES}
@@ -155,16 +160,23 @@ def _seen(tenancy: Tenancy, found: Finding, rows: Sequence[Drift], *, now: datet
     if not rest and (found.fields or any(_same(row, None) for row in ignored)):
         return None
     told: dict[str, Any] = {
-        "what": found.what.value, "fields": [one.to_json() for one in rest[:MOST_FIELDS]], "who": found.who[:200],
+        "what": found.what.value,
+        "fields": [one.to_json() for one in rest[:MOST_FIELDS]],
+        "who": found.who[:200],
         "operation": found.operation[:10],
-    }  # fmt: skip
+    }
     row = next((row for row in rows if row.place == place and row.is_open), None)
     if row is None:
         kind, namespace, name = place
         return Drift(
-            tenancy=tenancy, kind=kind, namespace=namespace, name=name, first_seen_at=now, since=found.since or now,
+            tenancy=tenancy,
+            kind=kind,
+            namespace=namespace,
+            name=name,
+            first_seen_at=now,
+            since=found.since or now,
             **told,
-        )  # fmt: skip
+        )
     if any(getattr(row, name) != value for name, value in told.items()):
         told["since"] = found.since or row.since
         for name, value in told.items():
@@ -179,8 +191,15 @@ def _gone(tenancy: Tenancy, row: Drift, *, by: str, now: datetime) -> None:
         by = row.repair_asked_by.name if row.repair_asked_by else THE_PORTAL
     row.state, row.ended_at, row.ended_by = Drift.State.REPAIRED, now, by
     row.save(update_fields=["state", "ended_at", "ended_by"])
-    record(Kind.DRIFT_GONE, actor=PORTAL, subject=("tenancy", tenancy.pk), team_id=tenancy.team_id,
-           cluster=tenancy.cluster_id, by=by, objects=[_told(row)])  # fmt: skip
+    record(
+        Kind.DRIFT_GONE,
+        actor=PORTAL,
+        subject=("tenancy", tenancy.pk),
+        team_id=tenancy.team_id,
+        cluster=tenancy.cluster_id,
+        by=by,
+        objects=[_told(row)],
+    )
 
 
 def _contest(tenancy: Tenancy, new: Sequence[Drift], *, now: datetime) -> None:
@@ -267,8 +286,13 @@ def conditions(
     since = min(row.since for row in rows)
     said = [f"{row.sentence}. {why.get(row.place, (row, ''))[1]}".strip() for row in rows[:3]]
     said += [f"And {len(rows) - 3} more."] if len(rows) > 3 else []
-    drifted = {"type": "Drifted", "status": "True", "reason": _reason(rows), "message": " ".join(said)[:1000],
-               "since": since.isoformat()}  # fmt: skip
+    drifted = {
+        "type": "Drifted",
+        "status": "True",
+        "reason": _reason(rows),
+        "message": " ".join(said)[:1000],
+        "since": since.isoformat(),
+    }
     return [*others, drifted]
 
 
@@ -285,14 +309,27 @@ def close(tenancy: Tenancy, drifts: Drifts, *, writes: int, now: datetime) -> No
         Drift.objects.filter(pk=row.pk, state=Drift.State.OPEN).update(
             state=Drift.State.REPAIRED, ended_at=now, ended_by=by
         )
-    record(Kind.DRIFT_REPAIRED, actor=PORTAL, subject=("tenancy", tenancy.pk), team_id=tenancy.team_id,
-           cluster=tenancy.cluster_id, generation=tenancy.generation, writes=writes,
-           objects=[_told(row) for row in drifts.repairing])  # fmt: skip
+    record(
+        Kind.DRIFT_REPAIRED,
+        actor=PORTAL,
+        subject=("tenancy", tenancy.pk),
+        team_id=tenancy.team_id,
+        cluster=tenancy.cluster_id,
+        generation=tenancy.generation,
+        writes=writes,
+        objects=[_told(row) for row in drifts.repairing],
+    )
 
 
 def _told(row: Drift) -> dict[str, object]:
-    return {"drift": row.pk, "kind": row.kind, "name": row.name, "what": row.what, "who": row.who,
-            "said": row.sentence}  # fmt: skip
+    return {
+        "drift": row.pk,
+        "kind": row.kind,
+        "name": row.name,
+        "what": row.what,
+        "who": row.who,
+        "said": row.sentence,
+    }
 
 
 def _tell(tenancy: Tenancy, new: Sequence[Drift], *, now: datetime) -> None:
@@ -309,8 +346,9 @@ def _tell(tenancy: Tenancy, new: Sequence[Drift], *, now: datetime) -> None:
             f"A change on {cluster.title} waits for you",
             f"{waiting[0].sentence} in {tenancy.namespace}. "
             f"{waiting[0].reason or 'Repair it, take it over, or leave it alone until a date.'}",
-            facts=(("Team", tenancy.team.name), ("Objects", str(len(waiting)))), action="Look at the cluster",
-        )  # fmt: skip
+            facts=(("Team", tenancy.team.name), ("Objects", str(len(waiting)))),
+            action="Look at the cluster",
+        )
         link = reverse("cluster", args=[cluster.name])
         tell(
             kind,
@@ -321,9 +359,22 @@ def _tell(tenancy: Tenancy, new: Sequence[Drift], *, now: datetime) -> None:
             now=now,
         )
         tell_channels(kind, subject=about, link=link, message=message, now=now)
-    record(Kind.DRIFT_FOUND, actor=PORTAL, subject=("tenancy", tenancy.pk), team_id=tenancy.team_id,
-           cluster=cluster.pk, objects=[_told(row) for row in new])  # fmt: skip
+    record(
+        Kind.DRIFT_FOUND,
+        actor=PORTAL,
+        subject=("tenancy", tenancy.pk),
+        team_id=tenancy.team_id,
+        cluster=cluster.pk,
+        objects=[_told(row) for row in new],
+    )
     for row in new:
         if row.contested:
-            record(Kind.DRIFT_CONTESTED, actor=PORTAL, subject=("drift", row.pk), team_id=tenancy.team_id,
-                   cluster=cluster.pk, reason=row.reason, who=row.who)  # fmt: skip
+            record(
+                Kind.DRIFT_CONTESTED,
+                actor=PORTAL,
+                subject=("drift", row.pk),
+                team_id=tenancy.team_id,
+                cluster=cluster.pk,
+                reason=row.reason,
+                who=row.who,
+            )

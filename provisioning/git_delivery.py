@@ -105,9 +105,13 @@ def deliver_shared(cluster: Cluster, *, now: Callable[[], datetime]) -> None:
     )
     signed = Signed(shared_message(cluster), author(), now())
     pushed = push(
-        repository_for(cluster), cluster, partial(_shared, cluster, manifests), signed, renew=lambda: True,
+        repository_for(cluster),
+        cluster,
+        partial(_shared, cluster, manifests),
+        signed,
+        renew=lambda: True,
         branch=f"{cluster.name}/cluster",
-    )  # fmt: skip
+    )
     known = ClusterCommit.objects.filter(cluster=cluster).first()
     if pushed is not None and (pushed.wrote or known is None or known.pull != pushed.pull):
         fields = {"sha": pushed.sha, "at": now(), "pull": pushed.pull}
@@ -153,9 +157,14 @@ def _remember(tenancy: Tenancy, pushed: Pushed, *, now: datetime) -> None:
         TenancyCommit.objects.update_or_create(tenancy=tenancy, defaults=fields)
         if pushed.wrote:
             record(
-                Kind.TENANCY_COMMITTED, actor=PORTAL, subject=("tenancy", tenancy.pk), team_id=tenancy.team_id,
-                generation=tenancy.generation, commit=pushed.sha, pull_request=pushed.pull,
-            )  # fmt: skip
+                Kind.TENANCY_COMMITTED,
+                actor=PORTAL,
+                subject=("tenancy", tenancy.pk),
+                team_id=tenancy.team_id,
+                generation=tenancy.generation,
+                commit=pushed.sha,
+                pull_request=pushed.pull,
+            )
 
 
 def _observe(turn: Turn, desired: Sequence[Manifest], pushed: Pushed) -> None:
@@ -165,8 +174,15 @@ def _observe(turn: Turn, desired: Sequence[Manifest], pushed: Pushed) -> None:
     behind = next((step for step in steps if step.verb is not Verb.KEEP or step.why), None)
     seen = [_line(step, now=turn.now()) for step in steps]
     if behind is None:
-        write_status(turn.tenancy, turn.held, seen=seen, error=None, writes=0, now=turn.now(),
-                     next_look_at=turn.now() + AGAIN_WHEN_TRUE)  # fmt: skip
+        write_status(
+            turn.tenancy,
+            turn.held,
+            seen=seen,
+            error=None,
+            writes=0,
+            now=turn.now(),
+            next_look_at=turn.now() + AGAIN_WHEN_TRUE,
+        )
         return
     if behind.verb is Verb.FOREIGN:
         raise PermanentError(behind.why, code="foreign")
@@ -175,8 +191,16 @@ def _observe(turn: Turn, desired: Sequence[Manifest], pushed: Pushed) -> None:
         f"{behind.key.kind} {behind.key.name} {behind.why}."
     )
     said = Said("False", "WaitingForSync", words, is_true=False)
-    write_status(turn.tenancy, turn.held, seen=seen, error=None, writes=0, now=turn.now(), said=said,
-                 next_look_at=turn.now() + AGAIN_WHEN_WAITING)  # fmt: skip
+    write_status(
+        turn.tenancy,
+        turn.held,
+        seen=seen,
+        error=None,
+        writes=0,
+        now=turn.now(),
+        said=said,
+        next_look_at=turn.now() + AGAIN_WHEN_WAITING,
+    )
 
 
 def _line(step: Step, *, now: datetime) -> Seen:
@@ -189,8 +213,16 @@ def _end(turn: Turn, desired: Sequence[Manifest], said: Said, pushed: Pushed) ->
     state = "waiting" if pushed.waits_for else "committed"
     seen = [Seen.of(Key.of(manifest), state, now=turn.now()) for manifest in desired]
     wait = AGAIN_WHEN_TRUE if said.is_true else AGAIN_WHEN_WAITING
-    write_status(turn.tenancy, turn.held, seen=seen, error=None, writes=int(pushed.wrote), now=turn.now(), said=said,
-                 next_look_at=turn.now() + wait)  # fmt: skip
+    write_status(
+        turn.tenancy,
+        turn.held,
+        seen=seen,
+        error=None,
+        writes=int(pushed.wrote),
+        now=turn.now(),
+        said=said,
+        next_look_at=turn.now() + wait,
+    )
 
 
 def _take_out(turn: Turn) -> int:
@@ -212,8 +244,9 @@ def _take_out(turn: Turn) -> int:
     if tenancy.cluster.kubeconfig and client_for(tenancy.cluster).get(("v1", "Namespace"), tenancy.namespace):
         raise PermanentError(
             f"It is out of the repository ({pushed.short}). Flux and Argo CD keep the namespace {tenancy.namespace} "
-            "and its disks: an administrator of the cluster deletes it.", code="namespace_kept",
-        )  # fmt: skip
+            "and its disks: an administrator of the cluster deletes it.",
+            code="namespace_kept",
+        )
     gone_now = note_gone(tenancy, turn.held, writes=int(pushed.wrote), now=turn.now())
     if gone_now and not tenancy.cluster.kubeconfig:
         ready = Tenancy.objects.get(pk=tenancy.pk).ready | {"status": "Unknown", "message": GONE_UNSEEN}

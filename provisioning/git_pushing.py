@@ -59,8 +59,13 @@ def push(
 
 
 def _directly(
-    repository: Repository, cluster: Cluster, wanted: Wanted, signed: Signed, renew: Callable[[], bool], branch: str
-) -> Pushed | None:  # fmt: skip
+    repository: Repository,
+    cluster: Cluster,
+    wanted: Wanted,
+    signed: Signed,
+    renew: Callable[[], bool],
+    branch: str,
+) -> Pushed | None:
     seen = repository.look(cluster.git_branch)
     changes = wanted(seen)
     if not changes:
@@ -72,8 +77,13 @@ def _directly(
 
 
 def _by_pull_request(
-    repository: Repository, cluster: Cluster, wanted: Wanted, signed: Signed, renew: Callable[[], bool], branch: str
-) -> Pushed | None:  # fmt: skip
+    repository: Repository,
+    cluster: Cluster,
+    wanted: Wanted,
+    signed: Signed,
+    renew: Callable[[], bool],
+    branch: str,
+) -> Pushed | None:
     # Ours first: what is merged between the two looks, and its branch deleted, is then seen in the base.
     ours, wrote = repository.look(branch), False
     base = repository.look(cluster.git_branch)
@@ -98,8 +108,13 @@ def _by_pull_request(
 
 
 def _withdraw(
-    repository: Repository, cluster: Cluster, wanted: Wanted, renew: Callable[[], bool], branch: str, ours: Snapshot
-) -> Pushed | None:  # fmt: skip
+    repository: Repository,
+    cluster: Cluster,
+    wanted: Wanted,
+    renew: Callable[[], bool],
+    branch: str,
+    ours: Snapshot,
+) -> Pushed | None:
     """Leave nothing that could be merged, as the base holds what is wanted; merged all the same raises Moved."""
     if not renew():
         return None

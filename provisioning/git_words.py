@@ -69,10 +69,18 @@ def _reference(tenancy: Tenancy, changed: Event, held: Event | None) -> str:
         return str(held.details.get("reference", ""))
     if not changed.request_id:
         return ""
-    near = Event.objects.filter(
-        seq__gt=changed.seq - 5, seq__lte=changed.seq + 5, team_id=tenancy.team_id, request_id=changed.request_id,
-        subject_type="request", kind__in=(Kind.REQUEST_SUBMITTED, Kind.REQUEST_APPROVED),
-    ).order_by("-seq").first()  # fmt: skip
+    near = (
+        Event.objects.filter(
+            seq__gt=changed.seq - 5,
+            seq__lte=changed.seq + 5,
+            team_id=tenancy.team_id,
+            request_id=changed.request_id,
+            subject_type="request",
+            kind__in=(Kind.REQUEST_SUBMITTED, Kind.REQUEST_APPROVED),
+        )
+        .order_by("-seq")
+        .first()
+    )
     return f"request-{near.subject_id}" if near else ""
 
 

@@ -25,5 +25,6 @@ def refuse_kept_by_others(steps: Sequence[Step], live: Mapping[Key, Mapping[str,
         if who:
             raise PermanentError(
                 f"{who} keeps {step.key.kind} {step.key.name} in order, and would undo every change. Deliver to this "
-                f"cluster by Git, or take it out of {who}’s repository.", code="kept_by_others",
-            )  # fmt: skip
+                f"cluster by Git, or take it out of {who}’s repository.",
+                code="kept_by_others",
+            )

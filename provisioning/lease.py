@@ -144,9 +144,13 @@ def take(tenancy_id: int, *, now: datetime) -> Lease | None:
         with suppress(IntegrityError), _undone_alone():
             # The database refuses the place when another worker took it a moment ago.
             if mine.update(
-                lease_no=row.lease_no, lease_until=now + timedelta(seconds=SECONDS), slot=slot,
-                next_look_at=now + wait, attempts=row.attempts, unfinished=row.unfinished,
-            ):  # fmt: skip
+                lease_no=row.lease_no,
+                lease_until=now + timedelta(seconds=SECONDS),
+                slot=slot,
+                next_look_at=now + wait,
+                attempts=row.attempts,
+                unfinished=row.unfinished,
+            ):
                 return Lease(tenancy_id, row.lease_no, now, ticks, row)
     return None
 

@@ -36,8 +36,14 @@ def protect(tenancy_id: int, *, on: bool, by: User) -> Tenancy:
     tenancy.is_protected = on
     tenancy.save(update_fields=["is_protected"])
     kind = Kind.TENANCY_PROTECTED if on else Kind.TENANCY_UNPROTECTED
-    record(kind, actor=by.as_actor(), subject=("tenancy", tenancy.pk), team_id=tenancy.team_id,
-           namespace=tenancy.namespace, cluster=tenancy.cluster.name)  # fmt: skip
+    record(
+        kind,
+        actor=by.as_actor(),
+        subject=("tenancy", tenancy.pk),
+        team_id=tenancy.team_id,
+        namespace=tenancy.namespace,
+        cluster=tenancy.cluster.name,
+    )
     return tenancy
 
 
@@ -79,9 +85,15 @@ def restore(tenancy_id: int, *, actor: Actor, now: datetime) -> Tenancy:
     if tenancy.stage == Stage.HERE:
         return tenancy
     return _move(
-        tenancy, Stage.HERE, actor=actor, now=now, leaves_at=None, retained_until=None, stop=Stop.NONE,
+        tenancy,
+        Stage.HERE,
+        actor=actor,
+        now=now,
+        leaves_at=None,
+        retained_until=None,
+        stop=Stop.NONE,
         is_protected=True,
-    )  # fmt: skip
+    )
 
 
 @transaction.atomic
@@ -122,9 +134,18 @@ def _move(tenancy: Tenancy, stage: Stage, *, actor: Actor, now: datetime, **fiel
 
 def _tell(tenancy: Tenancy, actor: Actor) -> None:
     kinds = {
-        Stage.HERE: Kind.TENANCY_RESTORED, Stage.LEAVING: Kind.TENANCY_LEAVING, Stage.RETAINED: Kind.TENANCY_DRAINED,
+        Stage.HERE: Kind.TENANCY_RESTORED,
+        Stage.LEAVING: Kind.TENANCY_LEAVING,
+        Stage.RETAINED: Kind.TENANCY_DRAINED,
         Stage.REMOVING: Kind.TENANCY_REMOVING,
-    }  # fmt: skip
-    record(kinds[Stage(tenancy.stage)], actor=actor, subject=("tenancy", tenancy.pk), team_id=tenancy.team_id,
-           namespace=tenancy.namespace, cluster=tenancy.cluster.name, leaves_at=tenancy.leaves_at,
-           retained_until=tenancy.retained_until)  # fmt: skip
+    }
+    record(
+        kinds[Stage(tenancy.stage)],
+        actor=actor,
+        subject=("tenancy", tenancy.pk),
+        team_id=tenancy.team_id,
+        namespace=tenancy.namespace,
+        cluster=tenancy.cluster.name,
+        leaves_at=tenancy.leaves_at,
+        retained_until=tenancy.retained_until,
+    )

@@ -16,10 +16,25 @@ from provisioning.spec import CPU_FLAVOR, GPU, TenancySpec
 from provisioning.stages import as_left
 
 __all__ = [
-    "CPU_FLAVOR", "DOMAIN", "GPU", "KUEUE", "MANAGED_BY", "NAMED", "PRIORITIES", "SOMETIMES", "TEAM_ROLE",
-    "TENANCY_LABEL", "Manifest", "changed_objects", "count", "fleet_objects", "gibibytes", "labels", "sometimes",
+    "CPU_FLAVOR",
+    "DOMAIN",
+    "GPU",
+    "KUEUE",
+    "MANAGED_BY",
+    "NAMED",
+    "PRIORITIES",
+    "SOMETIMES",
+    "TEAM_ROLE",
+    "TENANCY_LABEL",
+    "Manifest",
+    "changed_objects",
+    "count",
+    "fleet_objects",
+    "gibibytes",
+    "labels",
+    "sometimes",
     "tenancy_objects",
-]  # fmt: skip
+]
 
 
 # Kinds of which a tenancy may want none. They are listed all the same: nothing else finds what is no longer wanted.

@@ -38,9 +38,11 @@ def park(tenancy_id: int, *, lease_no: int, now: datetime) -> None:
     tenancy.conditions = _with_ready(tenancy, status="False", reason="Parked", message=PARKED, now=now)
     tenancy.save(update_fields=["lease_no", "parked_at", "lease_until", "slot", "is_true", "conditions"])
     message = Message(
-        f"{tenancy.team.name} on {tenancy.cluster.title} is parked", f"{PARKED} {tenancy.explanation}",
-        facts=(("Team", tenancy.team.name), ("Cluster", tenancy.cluster.title)), action="Look at the team",
-    )  # fmt: skip
+        f"{tenancy.team.name} on {tenancy.cluster.title} is parked",
+        f"{PARKED} {tenancy.explanation}",
+        facts=(("Team", tenancy.team.name), ("Cluster", tenancy.cluster.title)),
+        action="Look at the team",
+    )
     about, link = ("tenancy", tenancy.pk), reverse("team", args=[tenancy.team.slug])
     leads = people.holding(Permission.MANAGE_CLUSTERS)
     tell(NoticeKind.TENANCY_PARKED, to=leads, subject=about, link=link, message=message, now=now)

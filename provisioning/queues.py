@@ -60,9 +60,13 @@ def _flavor_quota(flavor: FlavorQuota, covered: Iterable[str]) -> dict[str, Any]
 
 
 def _quotas(
-    name: str, covered: Iterable[str], *, cpu: tuple[int, int], memory: tuple[int, int],
+    name: str,
+    covered: Iterable[str],
+    *,
+    cpu: tuple[int, int],
+    memory: tuple[int, int],
     gpus: Mapping[str, tuple[int, int]] | None = None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Each resource with what is guaranteed and what may be borrowed: without a limit, all of the cohort's would be."""
     amounts = {CPU: [count(number) for number in cpu], MEMORY: [gibibytes(number) for number in memory]}
     amounts |= {resource: [count(number) for number in pair] for resource, pair in (gpus or {}).items()}

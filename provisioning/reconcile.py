@@ -194,8 +194,17 @@ def _make_true(run: Pass, desired: Sequence[Manifest]) -> None:
     run.pay(steps)
     for step in steps:
         run.step(client, step)
-    write_status(run.tenancy, run.held, seen=run.seen, error=None, writes=run.writes, now=run.now(),
-                 next_look_at=run.now() + AGAIN_WHEN_TRUE, used=_used(live), drifts=run.drifts)  # fmt: skip
+    write_status(
+        run.tenancy,
+        run.held,
+        seen=run.seen,
+        error=None,
+        writes=run.writes,
+        now=run.now(),
+        next_look_at=run.now() + AGAIN_WHEN_TRUE,
+        used=_used(live),
+        drifts=run.drifts,
+    )
     pace.has_answered(cluster, now=run.now())
 
 
@@ -244,8 +253,16 @@ def _failed(run: Pass, error: ConnectorError) -> None:
     rest = [Seen.failed(key, str(error), now=run.now()) for key in unseen[:1]]
     rest += [Seen.waiting(key, now=run.now()) for key in unseen[1:]]
     logger.warning("tenancy not true", extra={"error": error.message, "writes": run.writes})
-    write_status(run.tenancy, run.held, seen=[*run.seen, *rest], error=error, writes=run.writes, now=run.now(),
-                 next_look_at=run.now() + wait, drifts=run.drifts)  # fmt: skip
+    write_status(
+        run.tenancy,
+        run.held,
+        seen=[*run.seen, *rest],
+        error=error,
+        writes=run.writes,
+        now=run.now(),
+        next_look_at=run.now() + wait,
+        drifts=run.drifts,
+    )
 
 
 def observe(

@@ -133,11 +133,35 @@ def note_gone(tenancy: Tenancy, lease: Lease, *, writes: int, now: datetime) -> 
     if rows.filter(pk=tenancy.pk, lease_no=lease.number, stage=Stage.REMOVING).first() is None:
         return False
     lease.write(
-        stage=Stage.GONE, gone_at=now, is_true=True, observed_generation=tenancy.generation, true_since=now,
-        last_looked_at=now, lease_until=None, slot=None, attempts=0, unfinished=0, objects_seen=[], used=None,
-        conditions=[{"type": "Ready", "status": "True", "reason": "Gone", "since": now.isoformat(),
-                     "message": "Nothing of it is left on the cluster."}],
-    )  # fmt: skip
-    record(Kind.TENANCY_GONE, actor=PORTAL, subject=("tenancy", tenancy.pk), team_id=tenancy.team_id, writes=writes,
-           namespace=tenancy.namespace, cluster=tenancy.cluster.name)  # fmt: skip
+        stage=Stage.GONE,
+        gone_at=now,
+        is_true=True,
+        observed_generation=tenancy.generation,
+        true_since=now,
+        last_looked_at=now,
+        lease_until=None,
+        slot=None,
+        attempts=0,
+        unfinished=0,
+        objects_seen=[],
+        used=None,
+        conditions=[
+            {
+                "type": "Ready",
+                "status": "True",
+                "reason": "Gone",
+                "since": now.isoformat(),
+                "message": "Nothing of it is left on the cluster.",
+            }
+        ],
+    )
+    record(
+        Kind.TENANCY_GONE,
+        actor=PORTAL,
+        subject=("tenancy", tenancy.pk),
+        team_id=tenancy.team_id,
+        writes=writes,
+        namespace=tenancy.namespace,
+        cluster=tenancy.cluster.name,
+    )
     return True

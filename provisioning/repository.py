@@ -19,9 +19,23 @@ Changes = dict[str, bytes | None]
 INDEX = "kustomization.yaml"
 MARK = "# Written by Quartermaster; what is changed here by hand is overwritten."
 # As they can be created; everything that is not named comes after.
-ORDER = ("ResourceFlavor", "WorkloadPriorityClass", "PriorityClass", "Cohort", "ClusterQueue", "Namespace",
-         "ResourceQuota", "LimitRange", "ServiceAccount", "RoleBinding", "NetworkPolicy",
-         "CiliumNetworkPolicy", "LocalQueue", "ConfigMap", "PersistentVolumeClaim")  # fmt: skip
+ORDER = (
+    "ResourceFlavor",
+    "WorkloadPriorityClass",
+    "PriorityClass",
+    "Cohort",
+    "ClusterQueue",
+    "Namespace",
+    "ResourceQuota",
+    "LimitRange",
+    "ServiceAccount",
+    "RoleBinding",
+    "NetworkPolicy",
+    "CiliumNetworkPolicy",
+    "LocalQueue",
+    "ConfigMap",
+    "PersistentVolumeClaim",
+)
 EVERYWHERE = frozenset({"PriorityClass", "WorkloadPriorityClass"})
 SEGMENT = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 
@@ -90,8 +104,14 @@ def file_name(manifest: Mapping[str, Any]) -> str:
 
 def index(resources: Iterable[str], *, note: str = "") -> bytes:
     """A kustomization of these files and folders."""
-    lines = [MARK, *([note] if note else []), "apiVersion: kustomize.config.k8s.io/v1beta1", "kind: Kustomization",
-             "resources:", *(f"- {name}" for name in resources)]  # fmt: skip
+    lines = [
+        MARK,
+        *([note] if note else []),
+        "apiVersion: kustomize.config.k8s.io/v1beta1",
+        "kind: Kustomization",
+        "resources:",
+        *(f"- {name}" for name in resources),
+    ]
     return ("\n".join(lines) + "\n").encode()
 
 

@@ -67,10 +67,18 @@ class Said:
 
 
 def write_status(
-    tenancy: Tenancy, lease: Lease, *, seen: Sequence[Seen], error: ConnectorError | None, writes: int, now: datetime,
-    next_look_at: datetime, used: Mapping[str, int] | None = None, said: Said | None = None,
+    tenancy: Tenancy,
+    lease: Lease,
+    *,
+    seen: Sequence[Seen],
+    error: ConnectorError | None,
+    writes: int,
+    now: datetime,
+    next_look_at: datetime,
+    used: Mapping[str, int] | None = None,
+    said: Said | None = None,
     drifts: Drifts | None = None,
-) -> bool:  # fmt: skip
+) -> bool:
     """End a pass: record the generation that was read, release the lease, and tell the audit log of a change.
 
     `used` is what the queue said of its use in this pass, None where it was not read or says nothing; `drifts` what
@@ -110,7 +118,7 @@ def _let_go(tenancy: Tenancy, lease: Lease, fields: Mapping[str, Any], *, now: d
 
 def _drifted(
     tenancy: Tenancy, error: ConnectorError | None, drifts: Drifts | None, now: datetime
-) -> list[dict[str, str]]:  # fmt: skip
+) -> list[dict[str, str]]:
     """The condition `Drifted`, if something differs still; what was known stays when the pass did not come to look."""
     if drifts is None:
         return [each for each in tenancy.conditions if each["type"] == "Drifted"]
@@ -121,7 +129,7 @@ def _drifted(
 
 def _outcome(
     tenancy: Tenancy, *, is_true: bool, used: Mapping[str, int] | None, now: datetime
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """What a pass found out, as fields of the tenancy."""
     fields: dict[str, Any] = {"is_true": is_true, "last_looked_at": now}
     if used is not None:

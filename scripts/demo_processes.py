@@ -108,9 +108,13 @@ class Demo:
     def manage(self, *command: str) -> None:
         """Run a management command to its end; raises DemoFailed with its last lines."""
         done = subprocess.run(
-            [sys.executable, "manage.py", *command], cwd=ROOT, env=self.environment(), capture_output=True, text=True,
+            [sys.executable, "manage.py", *command],
+            cwd=ROOT,
+            env=self.environment(),
+            capture_output=True,
+            text=True,
             check=False,
-        )  # fmt: skip
+        )
         if done.returncode:
             raise DemoFailed(f"manage.py {' '.join(command)} failed:\n{done.stderr[-2000:]}")
 
@@ -156,9 +160,14 @@ class Demo:
         self.log(name).parent.mkdir(parents=True, exist_ok=True)
         with self.log(name).open("wb") as log:
             self.running[name] = subprocess.Popen(
-                command, cwd=ROOT, env=os.environ | dict(env), stdout=log, stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL, start_new_session=True,
-            )  # fmt: skip
+                command,
+                cwd=ROOT,
+                env=os.environ | dict(env),
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
 
     def wait(self, name: str, ready: Any, *, seconds: float) -> None:
         """Wait until a process is ready; raises DemoFailed when it ends or takes too long."""

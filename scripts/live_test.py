@@ -68,8 +68,18 @@ def on_cluster(cluster: Cluster, config: Path, folder: Path, only: str) -> int:
 
 def run(extra: Mapping[str, str], only: str) -> int:
     """Run the suite in a process of its own; its exit code. Ctrl-C lets it end what it began, a second one does not."""
-    command = [sys.executable, "-m", "pytest", "-p", "tests.contract.telling", "-p", "no:randomly", "-q",
-               "tests/contract", *(["-k", only] if only else [])]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "tests.contract.telling",
+        "-p",
+        "no:randomly",
+        "-q",
+        "tests/contract",
+        *(["-k", only] if only else []),
+    ]
     environment = {name: value for name, value in os.environ.items() if name != "KUBECONFIG"}
     # In a session of its own, so that a terminal's Ctrl-C reaches it once, from here.
     process = subprocess.Popen(command, cwd=ROOT, env={**environment, **extra}, start_new_session=True)

@@ -136,9 +136,13 @@ class MainJob:
     def onboard_by_api(self) -> str:
         """The same key gives the same answer and one team."""
         body = {
-            "name": "Genomics", "entra_group": GENOMICS, "cost_centre": "CC-4400", "project": "variants",
-            "environment": "dev", "cluster": CLUSTER,
-        }  # fmt: skip
+            "name": "Genomics",
+            "entra_group": GENOMICS,
+            "cost_centre": "CC-4400",
+            "project": "variants",
+            "environment": "dev",
+            "cluster": CLUSTER,
+        }
         answers = [self.call("Ada", "POST", "/teams/", body, key="genomics-1") for _ in range(2)]
         expect(
             [a.status_code for a in answers] == [201, 201], f"{[(a.status_code, a.text) for a in answers]}"
@@ -297,16 +301,23 @@ class MainJob:
     def by_git(self) -> str:
         """Added by a platform lead, with no cluster behind it; asked for as any other namespace is."""
         added = {
-            "name": "inference-westus", "title": "Inference, West US", "region": "westus", "purpose": "inference",
-            "delivery": "git", "git_url": str(self.demo.repository()),
-        }  # fmt: skip
+            "name": "inference-westus",
+            "title": "Inference, West US",
+            "region": "westus",
+            "purpose": "inference",
+            "delivery": "git",
+            "git_url": str(self.demo.repository()),
+        }
         answer = self.call("Priya", "POST", "/clusters/", added, key="by-git-1")
         expect(answer.status_code == 201, answer.text)
         until = (datetime.now(UTC) + timedelta(days=7)).isoformat()
         asked = {
-            "team": "climate", "offering": "namespace", "until": until, "reason": "The forecast is served from there.",
+            "team": "climate",
+            "offering": "namespace",
+            "until": until,
+            "reason": "The forecast is served from there.",
             "spec": {"cluster": "inference-westus", "environment": "test", "project": "forecast"},
-        }  # fmt: skip
+        }
         answer = self.call("Ada", "POST", "/requests/", asked, key="by-git-2")
         expect(answer.status_code == 201, answer.text)
         self.until("it is committed", self.committed, seconds=40)
@@ -375,9 +386,12 @@ class MainJob:
         """An ask for A100s by Climate."""
         until = datetime.now(UTC) + timedelta(days=days)
         return {
-            "team": "climate", "flavor": f"{CLUSTER}/a100-80gb", "gpus": gpus, "until": until.isoformat(),
+            "team": "climate",
+            "flavor": f"{CLUSTER}/a100-80gb",
+            "gpus": gpus,
+            "until": until.isoformat(),
             "purpose": "training",
-        }  # fmt: skip
+        }
 
     def call(
         self,

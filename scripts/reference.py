@@ -51,15 +51,28 @@ def roles() -> str:
         words.ABOUT_ROLES,
         _table(
             ("role", "app role in Entra ID", "value in `QM_ROLE_GROUPS`", "permissions"),
-            [(r.words, f"`{values[r]}`", f"`{r.value}`", ", ".join(f"`{p.value}`" for p in ps) or "none of its own")
-             for r, ps in holds],
+            [
+                (
+                    r.words,
+                    f"`{values[r]}`",
+                    f"`{r.value}`",
+                    ", ".join(f"`{p.value}`" for p in ps) or "none of its own",
+                )
+                for r, ps in holds
+            ],
         ),
         _table(
             ("permission", "what it allows", "held by"),
-            [(f"`{p.value}`", words.PERMISSIONS[p.value], _names(role.words for role in Role if role in HOLDERS[p]))
-             for p in Permission],
+            [
+                (
+                    f"`{p.value}`",
+                    words.PERMISSIONS[p.value],
+                    _names(role.words for role in Role if role in HOLDERS[p]),
+                )
+                for p in Permission
+            ],
         ),
-    )  # fmt: skip
+    )
 
 
 def audit_events() -> str:
@@ -90,10 +103,15 @@ def sample_rules() -> tuple[Rule, ...]:
     end = now + timedelta(days=1)
     left = Left(Decimal(12_000), Decimal(12_000), Decimal(8_000), Decimal(8_000))
     standing = Standing(
-        now=now, held_gpus=1, free_gpus=8, total_gpus=8, use_percent=Decimal(90),
-        recent_team_usd=Decimal(0), recent_person_usd=Decimal(0),
+        now=now,
+        held_gpus=1,
+        free_gpus=8,
+        total_gpus=8,
+        use_percent=Decimal(90),
+        recent_team_usd=Decimal(0),
+        recent_person_usd=Decimal(0),
         budget={now.date().replace(day=1): left},
-    )  # fmt: skip
+    )
     ask = Ask(
         count=1,
         until=end,

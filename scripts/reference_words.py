@@ -143,7 +143,8 @@ RULES: Mapping[str, tuple[str, str]] = {
         "People decide, unless `automatic_beyond_soft_budget` says otherwise.",
     ),
     "days": (
-        "Is the end near enough?", "Over `automatic_days` people decide; over `longest_days` it is not possible.",
+        "Is the end near enough?",
+        "Over `automatic_days` people decide; over `longest_days` it is not possible.",
     ),
     "gpus": ("Is the number small enough?", "People decide."),
     "gpu_hours": ("Are the GPU-hours of the whole time few enough?", "People decide."),
@@ -170,13 +171,18 @@ RULES: Mapping[str, tuple[str, str]] = {
     ),
     "use": (
         "Is enough of what the team holds of this flavor in use? Only where it holds some.",
-        ("People decide. Until it was held for `use_after_hours` and read `use_after_samples` times, "
-        "`automatic_when_unmeasured` says how it counts."),
+        (
+            "People decide. Until it was held for `use_after_hours` and read `use_after_samples` times, "
+            "`automatic_when_unmeasured` says how it counts."
+        ),
     ),
     "environment": ("Is it for an environment where nobody is harmed?", "People decide."),
     "reversible": ("Can it be undone soon enough?", "People decide."),
-    "gate": ("Does the catalogue leave this offering to the policy?", "People decide, whatever the other rules say."),
-}  # fmt: skip
+    "gate": (
+        "Does the catalogue leave this offering to the policy?",
+        "People decide, whatever the other rules say.",
+    ),
+}
 
 ABOUT_THRESHOLDS = """\
 The numbers below are those of the first version of the policy; every limit is inclusive, and `empty` is no limit.

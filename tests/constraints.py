@@ -164,17 +164,19 @@ NAMED: Mapping[str, Attack] = {
     "an_anchor_holds_an_event": lambda w: add(Anchor(day=NOW.date(), seq=0, text="x")),
     "one_count_per_person_day_and_status": lambda w: add(refusals(), refusals()),
     "a_refusal_count_counts_something": lambda w: add(refusals(count=0)),
-    "one_account_per_person": lambda w: only(w.scene.mallory).update(tid=w.scene.ada.tid, oid=w.scene.ada.oid),
+    "one_account_per_person": lambda w: only(w.scene.mallory).update(
+        tid=w.scene.ada.tid, oid=w.scene.ada.oid
+    ),
     "a_role_is_held_once": lambda w: add(RoleHeld(user=w.scene.ada, role="data_scientist")),
     "a_known_role_is_held": lambda w: RoleHeld.objects.filter(user=w.scene.ada).update(role="owner"),
     "only_who_is_away_comes_back": lambda w: only(w.scene.ada).update(away_until=NOW),
-    "a_group_is_held_once": lambda w: add(*(GroupHeld(user=w.scene.ada, group=factories.group_oid(1)) for _ in "ab")),
+    "a_group_is_held_once": lambda w: add(
+        *(GroupHeld(user=w.scene.ada, group=factories.group_oid(1)) for _ in "ab")
+    ),
     "a_doubt_has_a_known_reason": lambda w: add(doubt(w, reason="none")),
     "a_doubt_was_answered_once": lambda w: add(doubt(w, times=0)),
     "a_doubt_begins_once": lambda w: add(doubt(w, asked_at=NOW - DAY)),
-    "access_is_lost_for_a_known_reason": lambda w: add(
-        AccessLoss(user=w.scene.ada, reason="none", at=NOW)
-    ),
+    "access_is_lost_for_a_known_reason": lambda w: add(AccessLoss(user=w.scene.ada, reason="none", at=NOW)),
     "access_is_restored_by_a_person": lambda w: add(
         AccessLoss(user=w.scene.ada, reason="blocked", at=NOW, restored_at=NOW)
     ),
@@ -188,9 +190,7 @@ NAMED: Mapping[str, Attack] = {
     "nobody_stands_in_for_themselves": lambda w: add(stand_in(w, to=w.scene.priya)),
     "a_stand_in_ends_after_it_starts": lambda w: add(stand_in(w, until=NOW)),
     "a_stand_in_lasts_90_days_at_most": lambda w: add(stand_in(w, until=NOW + 91 * DAY)),
-    "who_declined_never_stood_in": lambda w: add(
-        stand_in(w, accepted_at=NOW, declined_at=NOW, ended_at=NOW)
-    ),
+    "who_declined_never_stood_in": lambda w: add(stand_in(w, accepted_at=NOW, declined_at=NOW, ended_at=NOW)),
     "a_known_tier": lambda w: only(w.other_team).update(tier="gold"),
     "a_cost_centre_is_listed_once": lambda w: CostCentre.objects.bulk_create(
         CostCentre(code=code, created_at=NOW) for code in ("CC-77", "cc-77")
@@ -208,7 +208,9 @@ NAMED: Mapping[str, Attack] = {
     "a_token_ends_after_it_starts": lambda w: ApiToken.objects.update(expires_at=F("created_at")),
     "a_token_outlives_no_token_that_made_it": lambda w: made_by_the_first(expires_at=NOW + 10_000 * DAY),
     "a_token_does_not_make_itself": lambda w: made_by_the_first(parent=F("id")),
-    "one_row_per_idempotency_key": lambda w: add(Idempotency(user=w.scene.ada, route="r", key="k", body_hash="x")),
+    "one_row_per_idempotency_key": lambda w: add(
+        Idempotency(user=w.scene.ada, route="r", key="k", body_hash="x")
+    ),
     "a_cluster_name_is_a_dns_label": lambda w: Cluster.objects.update(name="a.b"),
     "borrowing_is_at_most_as_much_again": lambda w: Cluster.objects.update(borrow_percent=101),
     "repairs_stop_for_a_reason": lambda w: Cluster.objects.update(braked_at=NOW),
@@ -218,7 +220,9 @@ NAMED: Mapping[str, Attack] = {
     ),
     "a_doubted_list_of_nodes_has_a_reason": lambda w: Cluster.objects.update(doubted_looks=1),
     "a_cluster_may_be_written_to": lambda w: Cluster.objects.update(writes_per_second=0),
-    "a_flavor_is_on_a_cluster_once": lambda w: only(factories.flavor(w.scene.flavor.cluster)).update(name="a100"),
+    "a_flavor_is_on_a_cluster_once": lambda w: only(factories.flavor(w.scene.flavor.cluster)).update(
+        name="a100"
+    ),
     "a_flavor_name_is_a_dns_label": lambda w: Flavor.objects.update(name="A100"),
     "allocated_gpus_are_not_negative": lambda w: Flavor.objects.update(allocated=F("allocated") - 4),
     "a_gpu_hour_has_a_price": lambda w: Flavor.objects.update(price_per_gpu_hour=0),
@@ -228,11 +232,17 @@ NAMED: Mapping[str, Attack] = {
         project=w.scene.tenancy.project_id
     ),
     "a_namespace_has_one_tenancy": lambda w: only(w.other_place).update(namespace=w.scene.tenancy.namespace),
-    "nothing_unwanted_was_observed": lambda w: only(w.other_place).update(observed_generation=F("generation") + 1),
+    "nothing_unwanted_was_observed": lambda w: only(w.other_place).update(
+        observed_generation=F("generation") + 1
+    ),
     "a_tenancy_has_a_known_environment": lambda w: only(w.other_place).update(environment="prod"),
     "a_tenancy_has_a_known_isolation": lambda w: only(w.other_place).update(isolation="planet"),
-    "a_place_at_work_is_held_once": lambda w: Tenancy.objects.update(cluster=w.scene.flavor.cluster_id, slot=1),
-    "a_priority_limit_is_a_priority": lambda w: only(w.other_place).update(priority_limit="system-node-critical"),
+    "a_place_at_work_is_held_once": lambda w: Tenancy.objects.update(
+        cluster=w.scene.flavor.cluster_id, slot=1
+    ),
+    "a_priority_limit_is_a_priority": lambda w: only(w.other_place).update(
+        priority_limit="system-node-critical"
+    ),
     "a_share_is_1_to_100": lambda w: only(w.other_place).update(weight=0),
     "a_request_is_granted_once": lambda w: only(w.other_allocation).update(reference=w.allocation.reference),
     "an_allocation_is_of_gpus_or_says_what_it_is": lambda w: only(w.allocation).update(gpus=0),
@@ -256,7 +266,7 @@ NAMED: Mapping[str, Attack] = {
     **drift.NAMED,
     **leaving.NAMED,
     **approvals.NAMED,
-}  # fmt: skip
+}
 UNIQUE: Mapping[str, Attack] = {
     "accounts.User.oid": lambda w: only(w.scene.mallory).update(oid=w.scene.ada.oid, tid=factories.oid(5)),
     "accounts.Team.slug": lambda w: only(w.other_team).update(slug=w.scene.team.slug),
@@ -265,7 +275,9 @@ UNIQUE: Mapping[str, Attack] = {
     "accounts.ApiToken.digest": lambda w: ApiToken.objects.filter(prefix="b").update(digest="a"),
     "accounts.SeatFill.seat": lambda w: add(*(SeatFill(seat="x", words="x") for _ in "ab")),
     "fleet.Cluster.name": lambda w: only(factories.cluster()).update(name=w.scene.flavor.cluster.name),
-    "onboarding.Onboarding.team": lambda w: Onboarding.objects.filter(team=w.other_team).update(team=w.scene.team),
+    "onboarding.Onboarding.team": lambda w: Onboarding.objects.filter(team=w.other_team).update(
+        team=w.scene.team
+    ),
     "onboarding.Onboarding.tenancy": lambda w: Onboarding.objects.filter(team=w.other_team).update(
         tenancy=w.scene.tenancy
     ),
@@ -274,7 +286,7 @@ UNIQUE: Mapping[str, Attack] = {
     ),
     **notices.UNIQUE,
     **approvals.UNIQUE,
-}  # fmt: skip
+}
 # Further ways around a rule that has more than one side.
 ALSO: Mapping[str, Attack] = {
     **notices.ALSO,

@@ -28,12 +28,15 @@ def point_at(server: Running, settings: Any) -> None:
     settings.PUBLIC_URL = PORTAL
     settings.ENV = settings.ENV.model_copy(
         update={
-            "entra_authority": server.tenant, "entra_client_id": server.sandbox.world.client_id,
-            "entra_client_secret": SecretStr(server.sandbox.client_secret), "graph_url": server.graph_url,
-            "entra_tenant_id": server.sandbox.world.tenant_id, "ca_file": server.ca,
+            "entra_authority": server.tenant,
+            "entra_client_id": server.sandbox.world.client_id,
+            "entra_client_secret": SecretStr(server.sandbox.client_secret),
+            "graph_url": server.graph_url,
+            "entra_tenant_id": server.sandbox.world.tenant_id,
+            "ca_file": server.ca,
             "role_groups": {"00000000-0000-4000-9000-000000000004": "platform_lead"},
         }
-    )  # fmt: skip
+    )
     forget()
 
 

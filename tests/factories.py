@@ -47,10 +47,13 @@ def person(
     number = next(_numbers)
     name = name or f"Person {number}"
     defaults = {
-        "tid": TENANT, "oid": oid(10_000 + number), "username": f"person{number}@example.com",
-        "groups_known_at": CONFIRMED, "managers_known_at": CONFIRMED,
+        "tid": TENANT,
+        "oid": oid(10_000 + number),
+        "username": f"person{number}@example.com",
+        "groups_known_at": CONFIRMED,
+        "managers_known_at": CONFIRMED,
         "signed_in_at": timezone.now(),
-    }  # fmt: skip
+    }
     user = User.objects.create(**(defaults | {"name": name} | fields))
     GroupHeld.objects.bulk_create(GroupHeld(user=user, group=str(group)) for group in groups)
     RoleHeld.objects.bulk_create(RoleHeld(user=user, role=role) for role in roles or (Role.DATA_SCIENTIST,))
@@ -72,9 +75,12 @@ def team(name: str = "", *, by: User | None = None, **fields: Any) -> Team:
     name = name or f"Team {number}"
     slug = name.lower().replace(" ", "-")
     defaults = {
-        "slug": slug, "entra_group": group_oid(10_000 + number), "entra_group_name": f"{slug}-team",
-        "cost_centre": f"CC-{number}", "created_by": by or person(),
-    }  # fmt: skip
+        "slug": slug,
+        "entra_group": group_oid(10_000 + number),
+        "entra_group_name": f"{slug}-team",
+        "cost_centre": f"CC-{number}",
+        "created_by": by or person(),
+    }
     made = Team.objects.create(**(defaults | {"name": name} | fields))
     cost_centre(made.cost_centre)
     Project.objects.create(team=made, slug="main")
@@ -94,9 +100,14 @@ def cluster(name: str = "", **fields: Any) -> Cluster:
     name = name or f"cluster-{next(_numbers)}"
     now = timezone.now()
     defaults = {
-        "title": name.capitalize(), "region": "eastus", "purpose": Cluster.Purpose.TRAINING, "reachable": True,
-        "version": "v1.36.2", "last_contact_at": now, "looked_at": now,
-    }  # fmt: skip
+        "title": name.capitalize(),
+        "region": "eastus",
+        "purpose": Cluster.Purpose.TRAINING,
+        "reachable": True,
+        "version": "v1.36.2",
+        "last_contact_at": now,
+        "looked_at": now,
+    }
     return Cluster.objects.create(**(defaults | {"name": name} | fields))
 
 
@@ -104,10 +115,15 @@ def flavor(on: Cluster | None = None, name: str = "", **fields: Any) -> Flavor:
     """24 A100 at $3.67 unless told otherwise."""
     name = name or f"a100-{next(_numbers)}"
     defaults = {
-        "product": "A100", "memory_gb": 80, "gpus_per_node": 8, "price_per_gpu_hour": Decimal("3.67"), "gpus_total": 24,
-        "gpus_seen_at": timezone.now(), "node_labels": {"accelerator": name},
+        "product": "A100",
+        "memory_gb": 80,
+        "gpus_per_node": 8,
+        "price_per_gpu_hour": Decimal("3.67"),
+        "gpus_total": 24,
+        "gpus_seen_at": timezone.now(),
+        "node_labels": {"accelerator": name},
         "node_taints": [{"key": "sku", "value": "gpu", "effect": "NoSchedule"}],
-    }  # fmt: skip
+    }
     values = defaults | {"cluster": on or cluster(), "name": name} | fields
     return Flavor.objects.create(**({"gpus_ready": values["gpus_total"]} | values))
 
@@ -131,14 +147,23 @@ def make_true(of: Tenancy, *, failed: str = "", message: str = "", at: datetime 
         meta = manifest["metadata"]
         hit = manifest["kind"] == failed and state == "true"
         seen.append(
-            {"kind": manifest["kind"], "name": meta["name"], "namespace": meta.get("namespace", ""),
-             "state": "failed" if hit else state, "since": now.isoformat(), "message": message if hit else ""}
-        )  # fmt: skip
+            {
+                "kind": manifest["kind"],
+                "name": meta["name"],
+                "namespace": meta.get("namespace", ""),
+                "state": "failed" if hit else state,
+                "since": now.isoformat(),
+                "message": message if hit else "",
+            }
+        )
         state = "waiting" if hit else state
     ready = {
-        "type": "Ready", "status": "False" if failed else "True", "reason": "Refused" if failed else "AllObjectsTrue",
-        "message": message or "Every object stands as wanted.", "since": now.isoformat(),
-    }  # fmt: skip
+        "type": "Ready",
+        "status": "False" if failed else "True",
+        "reason": "Refused" if failed else "AllObjectsTrue",
+        "message": message or "Every object stands as wanted.",
+        "since": now.isoformat(),
+    }
     row = Tenancy.objects.get(pk=of.pk)
     row.objects_seen, row.conditions, row.is_true, row.last_looked_at = seen, [ready], not failed, now
     if not failed:
@@ -148,16 +173,26 @@ def make_true(of: Tenancy, *, failed: str = "", message: str = "", at: datetime 
 
 
 def request(
-    by: User, at: Tenancy, of: Flavor, *, gpus: int = 1, days: float = 3, purpose: str = "training",
-    reason: str = "Fine-tune the detector on the November data.", now: datetime | None = None,
-) -> Request:  # fmt: skip
+    by: User,
+    at: Tenancy,
+    of: Flavor,
+    *,
+    gpus: int = 1,
+    days: float = 3,
+    purpose: str = "training",
+    reason: str = "Fine-tune the detector on the November data.",
+    now: datetime | None = None,
+) -> Request:
     """An ask through the action itself: a small one is approved and issued at once."""
     now = now or timezone.now()
     wanted = Wanted.of_gpus(
         tenancy=Tenancy.objects.select_related("team", "cluster").get(pk=at.pk),
         flavor=Flavor.objects.select_related("cluster").get(pk=of.pk),
-        gpus=gpus, until=now + timedelta(days=days), purpose=purpose, reason=reason,
-    )  # fmt: skip
+        gpus=gpus,
+        until=now + timedelta(days=days),
+        purpose=purpose,
+        reason=reason,
+    )
     return submit(wanted, by=by, now=now)
 
 
@@ -171,6 +206,10 @@ def policy(of: Policy | Thresholds, *, now: datetime) -> PolicyVersion:
     """The next version of the policy, in force from `now`, written by one person and activated by another."""
     document = to_json(of if isinstance(of, Policy) else Policy(thresholds=of))
     return PolicyVersion.objects.create(
-        number=PolicyVersion.objects.latest("number").number + 1, document=document, active_from=now, why="A test's.",
-        proposed_by=person(), activated_by=person(),
-    )  # fmt: skip
+        number=PolicyVersion.objects.latest("number").number + 1,
+        document=document,
+        active_from=now,
+        why="A test's.",
+        proposed_by=person(),
+        activated_by=person(),
+    )

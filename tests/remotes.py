@@ -120,10 +120,16 @@ def _http_backend(folder: Path, environ: Any, start_response: Any) -> list[bytes
         "CONTENT_LENGTH",
         "HTTP_CONTENT_ENCODING",
     )
-    env = os.environ | {name: environ.get(name, "") for name in names} | {
-        "GIT_PROJECT_ROOT": str(folder), "GIT_HTTP_EXPORT_ALL": "1", "REMOTE_USER": "someone",
-        "GIT_PROTOCOL": environ.get("HTTP_GIT_PROTOCOL", ""),
-    }  # fmt: skip
+    env = (
+        os.environ
+        | {name: environ.get(name, "") for name in names}
+        | {
+            "GIT_PROJECT_ROOT": str(folder),
+            "GIT_HTTP_EXPORT_ALL": "1",
+            "REMOTE_USER": "someone",
+            "GIT_PROTOCOL": environ.get("HTTP_GIT_PROTOCOL", ""),
+        }
+    )
     body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
     answer = subprocess.run(
         ["git", "http-backend"], input=body, env=env, capture_output=True, check=True

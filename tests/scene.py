@@ -37,9 +37,13 @@ class Scene:
     ) -> Wanted:
         """An ask of the team for its cluster's GPUs."""
         return Wanted.of_gpus(
-            tenancy=self.tenancy, flavor=Flavor.objects.select_related("cluster").get(pk=self.flavor.pk), gpus=gpus,
-            until=NOW + timedelta(days=days), purpose=purpose, reason=reason,
-        )  # fmt: skip
+            tenancy=self.tenancy,
+            flavor=Flavor.objects.select_related("cluster").get(pk=self.flavor.pk),
+            gpus=gpus,
+            until=NOW + timedelta(days=days),
+            purpose=purpose,
+            reason=reason,
+        )
 
     def ask(self, gpus: int = 1, *, days: float = 3, now: datetime = NOW) -> Request:
         """Ada asks for GPUs."""

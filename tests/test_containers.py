@@ -24,10 +24,16 @@ SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE)["services"]
 PORTAL = {"web", "worker", "beat", "migrate"}
 ENVIRONMENT: dict[str, str] = SERVICES["web"]["environment"]
 REQUIRED = {
-    "QM_KUBECONFIGS", "QM_PUBLIC_URL", "QM_ALLOWED_HOSTS", "POSTGRES_PASSWORD", "POSTGRES_OWNER_PASSWORD",
-    "POSTGRES_APP_PASSWORD", "REDIS_PASSWORD", "QM_ROLE_GROUPS",
+    "QM_KUBECONFIGS",
+    "QM_PUBLIC_URL",
+    "QM_ALLOWED_HOSTS",
+    "POSTGRES_PASSWORD",
+    "POSTGRES_OWNER_PASSWORD",
+    "POSTGRES_APP_PASSWORD",
+    "REDIS_PASSWORD",
+    "QM_ROLE_GROUPS",
     *(f"QM_ENTRA_{name}" for name in ("AUTHORITY", "TENANT_ID", "CLIENT_ID")),
-}  # fmt: skip
+}
 # Empty where a file holds them: Compose cannot see that file, so the portal is who refuses to start without it.
 REQUIRED_OR_IN_A_FILE = {"QM_SECRET_KEY", "QM_ENTRA_CLIENT_SECRET"}
 NOT_PASSED = {
@@ -39,9 +45,10 @@ NOT_PASSED = {
 }
 # What Compose itself decides.
 FIXED = {
-    "QM_KUBECONFIG_DIR", "QM_GIT_CREDENTIALS_DIR",
+    "QM_KUBECONFIG_DIR",
+    "QM_GIT_CREDENTIALS_DIR",
     *(f"QM_{name}_URL" for name in ("DATABASE", "BROKER", "CACHE")),
-}  # fmt: skip
+}
 REFERENCE = re.compile(r"\$\{(\w+)(:?[-+?])?([^}]*)\}")
 
 

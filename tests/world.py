@@ -66,18 +66,26 @@ def world() -> World:
     return World(
         own=side(vision, cluster, flavor, lead=people["platform_lead"]),
         other=side(speech, cluster, flavor, lead=factories.person("Marcus Weber", Role.PLATFORM_LEAD)),
-        cluster=cluster, flavor=flavor, people=people, channel=channel, delivery=given_up(people["member"]),
+        cluster=cluster,
+        flavor=flavor,
+        people=people,
+        channel=channel,
+        delivery=given_up(people["member"]),
         draft=drafted(),
-    )  # fmt: skip
+    )
 
 
 def drafted() -> PolicyDraft:
     """A draft of the policy by a platform lead who is in neither team, ready to be activated by any other."""
     base, now = PolicyVersion.objects.get(number=1), timezone.now()
     return PolicyDraft.objects.create(
-        base=base, document=base.document | {"lapse_days": 7}, why="Faster.", created_at=now, updated_at=now,
+        base=base,
+        document=base.document | {"lapse_days": 7},
+        why="Faster.",
+        created_at=now,
+        updated_at=now,
         author=factories.person("Noor Haddad", Role.PLATFORM_LEAD),
-    )  # fmt: skip
+    )
 
 
 def side(team: Team, cluster: Cluster, flavor: Flavor, *, lead: User) -> Side:
@@ -90,9 +98,13 @@ def side(team: Team, cluster: Cluster, flavor: Flavor, *, lead: User) -> Side:
         team=team, tenancy=tenancy, request=granted, by=asker, submitted_at=granted.created_at
     )
     token = ApiToken.objects.create(
-        user=asker, name="theirs", prefix=f"{team.pk:08x}", digest=f"{team.pk:064x}", scope="read",
+        user=asker,
+        name="theirs",
+        prefix=f"{team.pk:08x}",
+        digest=f"{team.pk:064x}",
+        scope="read",
         expires_at=granted.until,
-    )  # fmt: skip
+    )
     allocation = Allocation.objects.get(reference=granted.reference, ended_at=None)
     return Side(
         team,
@@ -116,9 +128,15 @@ def given_up(to: User) -> Delivery:
     """A mail to somebody that could not be delivered."""
     now = timezone.now()
     notice = Notice.objects.create(
-        person=to, kind="request_decided", subject_type="request", subject_id=1, link="/", pace="at_once", at=now,
+        person=to,
+        kind="request_decided",
+        subject_type="request",
+        subject_id=1,
+        link="/",
+        pace="at_once",
+        at=now,
         message=Message("Decided", "Your request was decided.").as_json(),
-    )  # fmt: skip
+    )
     return Delivery.objects.create(
         notice=notice, way="email", state="parked", next_at=now, last_error="Refused."
     )

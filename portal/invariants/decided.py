@@ -19,9 +19,11 @@ LATE = timedelta(minutes=5)
 UNSEEN = timedelta(minutes=10)
 LOOK = "Read the request's events, and tell the developers."
 ENDS = {
-    Kind.REQUEST_APPROVED: State.APPROVED, Kind.REQUEST_REJECTED: State.REJECTED,
-    Kind.REQUEST_WITHDRAWN: State.WITHDRAWN, Kind.REQUEST_LAPSED: State.LAPSED,
-}  # fmt: skip
+    Kind.REQUEST_APPROVED: State.APPROVED,
+    Kind.REQUEST_REJECTED: State.REJECTED,
+    Kind.REQUEST_WITHDRAWN: State.WITHDRAWN,
+    Kind.REQUEST_LAPSED: State.LAPSED,
+}
 
 
 def has_a_record(now: datetime) -> Iterator[Finding]:
@@ -99,9 +101,11 @@ def is_where_its_record_says(now: datetime) -> Iterator[Finding]:
 def _stuck(now: datetime) -> Iterator[Finding]:
     for request in Request.objects.overdue(now - LATE):
         yield Finding(
-            "I6", request.reference, f"It should have lapsed at {request.lapses:%Y-%m-%d %H:%M} and still waits.",
+            "I6",
+            request.reference,
+            f"It should have lapsed at {request.lapses:%Y-%m-%d %H:%M} and still waits.",
             "See whether a worker with its clock runs, and what it logs of approvals.tasks.lapse.",
-        )  # fmt: skip
+        )
     ever = set(Allocation.objects.order_by().values_list("reference", flat=True).distinct())
     for pk in Request.objects.filter(state=State.APPROVED, flavor__isnull=False).values_list("pk", flat=True):
         if f"request-{pk}" not in ever:
@@ -109,6 +113,8 @@ def _stuck(now: datetime) -> Iterator[Finding]:
     unseen = Tenancy.objects.filter(last_looked_at=None, changed_at__lte=now - UNSEEN, generation__gte=1)
     for tenancy in unseen:
         yield Finding(
-            "I6", f"tenancy {tenancy.namespace}", "Nobody has looked at it since it was wanted.",
+            "I6",
+            f"tenancy {tenancy.namespace}",
+            "Nobody has looked at it since it was wanted.",
             "See whether a worker runs, and what it logs of this tenancy.",
-        )  # fmt: skip
+        )

@@ -30,10 +30,11 @@ def granted_once(now: datetime) -> Iterator[Finding]:
     )
     for wrong in counted.exclude(allocated=F("held")).values("cluster__name", "name", "allocated", "held"):
         yield Finding(
-            "I1", f"flavor {wrong['cluster__name']}/{wrong['name']}",
+            "I1",
+            f"flavor {wrong['cluster__name']}/{wrong['name']}",
             f"{wrong['allocated']} GPUs are counted as taken, {wrong['held']} are held.",
             "Stop the workers, set `allocated` to what is held, and tell the developers.",
-        )  # fmt: skip
+        )
     yield from _promises_what_can_be_had()
 
 
@@ -42,10 +43,11 @@ def _promises_what_can_be_had() -> Iterator[Finding]:
     for flavor in Flavor.objects.select_related("cluster"):
         if flavor.cluster.is_observed and flavor.gpus_total != flavor.gpus_obtainable:
             yield Finding(
-                "I1", f"flavor {flavor.cluster.name}/{flavor.name}",
+                "I1",
+                f"flavor {flavor.cluster.name}/{flavor.name}",
                 f"{flavor.gpus_total} GPUs are offered, {flavor.gpus_obtainable} can be had.",
                 "It is counted again at the next look, which takes half a minute; tell the developers if it is not.",
-            )  # fmt: skip
+            )
 
 
 def desired_is_held(now: datetime) -> Iterator[Finding]:
@@ -64,10 +66,11 @@ def desired_is_held(now: datetime) -> Iterator[Finding]:
         wanted = {f["name"]: f["gpus"] for f in tenancy.spec.get("flavors", []) if f["gpus"]}
         if wanted != held.get(tenancy.pk, {}):
             yield Finding(
-                "I2", f"tenancy {tenancy.namespace}",
+                "I2",
+                f"tenancy {tenancy.namespace}",
                 f"{_sum(wanted)} are desired, {_sum(held.get(tenancy.pk, {}))} are held.",
                 "Ask for a GPU there or give one back: either has it added up again.",
-            )  # fmt: skip
+            )
 
 
 def _sum(gpus: dict[str, int]) -> str:
@@ -79,19 +82,22 @@ def books_agree(now: datetime) -> Iterator[Finding]:
     over = Q(held_usd__gt=F("limit_usd")) | Q(held_gpu_hours__gt=F("gpu_hours_limit"))
     for budget in Budget.objects.filter(over).select_related("team"):
         yield Finding(
-            "I4", _name(budget), f"${budget.held_usd:,.2f} of ${budget.limit_usd:,.2f} are set aside.",
+            "I4",
+            _name(budget),
+            f"${budget.held_usd:,.2f} of ${budget.limit_usd:,.2f} are set aside.",
             "Raise the limit, or give something back.",
-        )  # fmt: skip
+        )
     summed = Budget.objects.annotate(
         usd=Sum("holds__usd", default=Decimal(0)), hours=Sum("holds__gpu_hours", default=Decimal(0))
     ).exclude(held_usd=F("usd"), held_gpu_hours=F("hours"))
     for row in summed.values("team__slug", "month", "held_usd", "held_gpu_hours", "usd", "hours"):
         yield Finding(
-            "I4", f"budget of {row['team__slug']}, {row['month']:%Y-%m}",
+            "I4",
+            f"budget of {row['team__slug']}, {row['month']:%Y-%m}",
             f"The budget says ${row['held_usd']:,.2f} and {row['held_gpu_hours']} GPU-hours, its ledger "
             f"${row['usd']:,.2f} and {row['hours']}.",
             "Run manage.py check_budgets, and set the budget to what the ledger says.",
-        )  # fmt: skip
+        )
     yield from _held_for_nothing()
 
 
@@ -117,20 +123,22 @@ def has_ended(now: datetime) -> Iterator[Finding]:
     held_back = [a for a in late if brake and (confirmed is None or a.kept_until > confirmed)]
     if brake and held_back:
         yield Finding(
-            "I11", f"brake {brake.pk}",
+            "I11",
+            f"brake {brake.pk}",
             f"Held back past their end since {brake.clock:%a %d %b, %H:%M} UTC, because so many at once may be a clock "
             f"that is wrong: {len(held_back)}, the first of them {held_back[0].reference}.",
             f"Say on {reverse('ends-held-back')} whether it is right.",
-        )  # fmt: skip
+        )
     for allocation in late:
         if allocation in held_back:
             continue
         seconds = (now - allocation.until).total_seconds()
         yield Finding(
-            "I11", allocation.reference,
+            "I11",
+            allocation.reference,
             f"It should have ended {seconds:,.0f} seconds ago and is still held{_in(allocation)}.",
             "See whether a worker with its clock runs (celery worker -B), and what it logs of ends.",
-        )  # fmt: skip
+        )
 
 
 def _in(allocation: Allocation) -> str:

@@ -18,9 +18,10 @@ from portal.invariants.findings import Finding
 GUARDS = ("audit_event_no_change", "audit_event_no_truncate")
 LOCATION = re.compile(r"/requests/(\d+)/")
 ENDED = {
-    Allocation.End.EXPIRED.value: Kind.ALLOCATION_EXPIRED, Allocation.End.RETURNED.value: Kind.ALLOCATION_RETURNED,
+    Allocation.End.EXPIRED.value: Kind.ALLOCATION_EXPIRED,
+    Allocation.End.RETURNED.value: Kind.ALLOCATION_RETURNED,
     Allocation.End.REPLACED.value: Kind.ALLOCATION_RETURNED,
-}  # fmt: skip
+}
 RESTORE = "Keep the database as it is, and compare it with a backup: docs/how-to/verify-the-audit-log.md."
 BACKUP = "Compare with a backup, and tell the developers."
 
@@ -37,9 +38,11 @@ def log_is_whole(now: datetime) -> Iterator[Finding]:
     for guard in GUARDS:
         if not _stands(guard):
             yield Finding(
-                "I5", guard, "The trigger that keeps events from being changed is off.",
+                "I5",
+                guard,
+                "The trigger that keeps events from being changed is off.",
                 "Switch it on again, and verify the chain against the number you have kept elsewhere.",
-            )  # fmt: skip
+            )
     yield from _untold()
 
 

@@ -22,14 +22,19 @@ from provisioning.models import Tenancy
 
 # A personal token, a JSON web token and a private key, wherever they come from.
 SHAPES = (
-    r"qm_[0-9a-f]{8}_[A-Za-z0-9_-]{43}", r"eyJ[A-Za-z0-9_-]{16,}\.eyJ[A-Za-z0-9_-]{16,}\.",
+    r"qm_[0-9a-f]{8}_[A-Za-z0-9_-]{43}",
+    r"eyJ[A-Za-z0-9_-]{16,}\.eyJ[A-Za-z0-9_-]{16,}\.",
     "-----BEGIN [A-Z ]*PRIVATE KEY",
-)  # fmt: skip
+)
 PLACES: tuple[tuple[type[Model], str, str], ...] = (
-    (Event, "details", "audit event"), (Notice, "message", "notice"), (Delivery, "last_error", "delivery"),
-    (Tenancy, "conditions", "tenancy"), (Tenancy, "objects_seen", "tenancy"), (Cluster, "message", "cluster"),
+    (Event, "details", "audit event"),
+    (Notice, "message", "notice"),
+    (Delivery, "last_error", "delivery"),
+    (Tenancy, "conditions", "tenancy"),
+    (Tenancy, "objects_seen", "tenancy"),
+    (Cluster, "message", "cluster"),
     (Idempotency, "body", "kept answer"),
-)  # fmt: skip
+)
 SHORTEST = 8
 # A cluster's token is far longer; a shorter one may well be a word.
 SHORTEST_TOKEN = 16

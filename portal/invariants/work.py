@@ -54,15 +54,18 @@ def newest_wins(now: datetime) -> Iterator[Finding]:
         passes = max(told[key], repaired[key]) or (1 if tenancy.last_looked_at else 0)
         if tenancy.lease_no < passes:
             yield Finding(
-                "I12", f"tenancy {tenancy.namespace}",
+                "I12",
+                f"tenancy {tenancy.namespace}",
                 f"{passes} passes have written what they saw, with {tenancy.lease_no} leases taken.",
                 "Stop all workers but one, and tell the developers: a worker wrote without a lease.",
-            )  # fmt: skip
+            )
         if tenancy.lease_until and tenancy.lease_until > now + timedelta(seconds=SECONDS) + SLACK:
             yield Finding(
-                "I12", f"tenancy {tenancy.namespace}", f"Its lease is held until {tenancy.lease_until:%Y-%m-%d %H:%M}.",
+                "I12",
+                f"tenancy {tenancy.namespace}",
+                f"Its lease is held until {tenancy.lease_until:%Y-%m-%d %H:%M}.",
                 "A worker's clock is ahead. Set it right, and set `lease_until` to NULL.",
-            )  # fmt: skip
+            )
 
 
 def _told(*kinds: Kind) -> Counter[str]:
@@ -102,7 +105,12 @@ def _get(path: str) -> HttpRequest:
     request = HttpRequest()
     request.method, request.path, request.path_info = "GET", path, path
     request.META = {
-        "HTTP_HOST": address.netloc, "SERVER_NAME": address.hostname, "SERVER_PORT": "80", "REQUEST_METHOD": "GET",
-        "HTTP_X_FORWARDED_PROTO": address.scheme, "REMOTE_ADDR": "127.0.0.1", "QUERY_STRING": "",
-    }  # fmt: skip
+        "HTTP_HOST": address.netloc,
+        "SERVER_NAME": address.hostname,
+        "SERVER_PORT": "80",
+        "REQUEST_METHOD": "GET",
+        "HTTP_X_FORWARDED_PROTO": address.scheme,
+        "REMOTE_ADDR": "127.0.0.1",
+        "QUERY_STRING": "",
+    }
     return request

@@ -79,14 +79,16 @@ def show(request: HttpRequest, form: AuditFilter, *, status: int = 200) -> HttpR
     names = {team.pk: team for team in form.fields["team"].queryset}  # type: ignore[attr-defined]
     subjects, sees_all = Subjects(page, teams=names), user.may(Permission.SEE_AUDIT)
     context = {
-        "form": form, "columns": COLUMNS, "rows": [_line(event, names, subjects) for event in page[:PAGE]],
+        "form": form,
+        "columns": COLUMNS,
+        "rows": [_line(event, names, subjects) for event in page[:PAGE]],
         "next": _older(request, page[PAGE - 1].seq) if len(page) > PAGE else "",
         "first": _older(request, None) if before else "",
         "narrowed": any(form.data.get(field) for field in form.fields),
         "kept": [(field, form.data.get(field)) for field in form.fields if form.data.get(field)],
         "may_check": sees_all,
         "counts": _refusals(now=timezone.now()) if sees_all and not before else None,
-    }  # fmt: skip
+    }
     return render(request, "portal/audit.html", context, status=status)
 
 

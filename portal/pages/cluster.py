@@ -49,15 +49,20 @@ def cluster(request: HttpRequest, name: str) -> HttpResponse:
         .select_related("team")[:MOST_TENANCIES]
     )
     context = {
-        "cluster": found, "badge": health(found), "trouble": trouble(found), "columns": COLUMNS,
+        "cluster": found,
+        "badge": health(found),
+        "trouble": trouble(found),
+        "columns": COLUMNS,
         "bars": [
             {"bar": bar(flavor, asked=asked.get(flavor.pk, 0), busy=busy.get(flavor.pk)), "flavor": flavor}
             for flavor in flavors
         ],
-        "rows": [_line(row) for row in rows], "may_manage": user.may(Permission.MANAGE_CLUSTERS),
-        "facts": _facts(found), "now": timezone.now(),
+        "rows": [_line(row) for row in rows],
+        "may_manage": user.may(Permission.MANAGE_CLUSTERS),
+        "facts": _facts(found),
+        "now": timezone.now(),
         "drifts": drift_board.panel(found, by=user, now=timezone.now()),
-    }  # fmt: skip
+    }
     return render(request, "fleet/cluster.html", context)
 
 

@@ -28,9 +28,10 @@ class IgnoreForm(StrictForm):
     """Why, and until when."""
 
     reason = forms.CharField(
-        max_length=drift_actions.LONGEST_REASON, label="Why",
+        max_length=drift_actions.LONGEST_REASON,
+        label="Why",
         widget=forms.TextInput(attrs={"placeholder": "For example: a course until Friday"}),
-    )  # fmt: skip
+    )
     until = MomentField(label="Until", help_text="UTC, a year ahead at most.")
 
 

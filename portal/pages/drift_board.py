@@ -19,9 +19,11 @@ Part = dict[str, Any]
 MOST_OPEN, MOST_PAST = 50, 8
 LATELY = timedelta(days=7)
 STATES = {
-    Drift.State.OPEN: ("waiting", "Differs"), Drift.State.REPAIRED: ("good", "Put right"),
-    Drift.State.ADOPTED: ("past", "Taken over"), Drift.State.IGNORED: ("past", "Left alone"),
-}  # fmt: skip
+    Drift.State.OPEN: ("waiting", "Differs"),
+    Drift.State.REPAIRED: ("good", "Put right"),
+    Drift.State.ADOPTED: ("past", "Taken over"),
+    Drift.State.IGNORED: ("past", "Left alone"),
+}
 
 
 def panel(cluster: Cluster, *, by: User, now: datetime) -> Part:
@@ -30,10 +32,12 @@ def panel(cluster: Cluster, *, by: User, now: datetime) -> Part:
     past = rows.exclude(state=Drift.State.OPEN).filter(ended_at__gt=now - LATELY).order_by("-ended_at", "-id")
     found = list(rows.open()[: MOST_OPEN + 1])
     return {
-        "open": [line(row, cluster=cluster) for row in found[:MOST_OPEN]], "more": len(found) > MOST_OPEN,
+        "open": [line(row, cluster=cluster) for row in found[:MOST_OPEN]],
+        "more": len(found) > MOST_OPEN,
         "past": [line(row, cluster=cluster) for row in past[:MOST_PAST]],
-        "may_act": by.may(Permission.MANAGE_CLUSTERS), "braked": cluster.braked_at is not None,
-    }  # fmt: skip
+        "may_act": by.may(Permission.MANAGE_CLUSTERS),
+        "braked": cluster.braked_at is not None,
+    }
 
 
 def line(row: Drift, *, cluster: Cluster) -> Part:
@@ -42,10 +46,16 @@ def line(row: Drift, *, cluster: Cluster) -> Part:
     if row.is_open and row.repair_asked_at:
         tone, word = "moving", "Being put right"
     return {
-        "row": row, "sentence": row.sentence, "tone": tone, "word": word, "since": row.since,
-        "where": f"{row.tenancy.team.name} · {row.tenancy.namespace}", "href": reverse("drift", args=[row.pk]),
-        "note": _note(row, cluster), "can_repair": row.is_open and not row.repair_asked_at and not cluster.braked_at,
-    }  # fmt: skip
+        "row": row,
+        "sentence": row.sentence,
+        "tone": tone,
+        "word": word,
+        "since": row.since,
+        "where": f"{row.tenancy.team.name} · {row.tenancy.namespace}",
+        "href": reverse("drift", args=[row.pk]),
+        "note": _note(row, cluster),
+        "can_repair": row.is_open and not row.repair_asked_at and not cluster.braked_at,
+    }
 
 
 def _note(row: Drift, cluster: Cluster) -> str:
@@ -74,11 +84,16 @@ def page(row: Drift, *, by: User, now: datetime) -> Part:
         else "Only a change can be taken over."
     )
     return {
-        "drift": row, "line": line(row, cluster=cluster), "cluster": cluster, "facts": _facts(row), "may_act": may_act,
-        "adopt_refusal": refusal, "held": sorted(held_by(tenancy, row).items()) if may_act else [],
+        "drift": row,
+        "line": line(row, cluster=cluster),
+        "cluster": cluster,
+        "facts": _facts(row),
+        "may_act": may_act,
+        "adopt_refusal": refusal,
+        "held": sorted(held_by(tenancy, row).items()) if may_act else [],
         "is_resting": row.ignored_until is not None and row.ignored_until > now,
         "events": list(Event.objects.about("drift", row.pk)[:10]),
-    }  # fmt: skip
+    }
 
 
 def _facts(row: Drift) -> list[Part]:

@@ -32,9 +32,11 @@ def board(user: User, *, decides: bool, now: datetime) -> Part:
     """The page's context; parts that are empty are left out by the template."""
     leaving, brakes = stopped(user, now=now)
     own = list(
-        Request.objects.of_member(user).filter(requester=user)
-        .select_related("team", "flavor__cluster", "tenancy").prefetch_related("steps")[:20]
-    )  # fmt: skip
+        Request.objects.of_member(user)
+        .filter(requester=user)
+        .select_related("team", "flavor__cluster", "tenancy")
+        .prefetch_related("steps")[:20]
+    )
     held = list(
         Allocation.objects.of_member(user)
         .filter(ended_at=None)
@@ -42,21 +44,24 @@ def board(user: User, *, decides: bool, now: datetime) -> Part:
         .order_by("until")[:MOST_HELD]
     )
     return {
-        "decide": to_decide(user, now=now) if decides else [], "decides": decides,
+        "decide": to_decide(user, now=now) if decides else [],
+        "decides": decides,
         "tasks": to_do(user) if user.may(Permission.DECIDE_AS_PLATFORM) else [],
         "waiting": [
             *invitations(user, now=now),
             *[waiting(row) for row in own if row.state == State.WAITING][:MOST_WAITING],
         ],
         "held": [{"team": row.team, "line": holding(row, now=now)} for row in held],
-        "again": again(own, now=now), "leaving": leaving, "broken": [*brakes, *broken(user)],
+        "again": again(own, now=now),
+        "leaving": leaving,
+        "broken": [*brakes, *broken(user)],
         "has_team": bool(user.team_ids),
         "sees_all": user.may(Permission.SEE_ALL_TEAMS),
         "live": " ".join(f"team-{pk}" for pk in sorted(user.team_ids)) + " clusters requests",
         "ask": {"label": "Ask for GPUs", "href": reverse("request-new")},
         "look": {"label": "Open the audit log", "href": reverse("audit")},
         "first": {"label": "Bring a team on board", "href": reverse("onboard")},
-    }  # fmt: skip
+    }
 
 
 def to_decide(user: User, *, now: datetime) -> list[Part]:
@@ -73,7 +78,7 @@ def to_decide(user: User, *, now: datetime) -> list[Part]:
             "in_all": getattr(row, "in_all", 0),
         }
         for row in rows.order_by("created_at")[:MOST_TO_DECIDE]
-    ]  # fmt: skip
+    ]
 
 
 def invitations(user: User, *, now: datetime) -> list[Part]:
@@ -99,18 +104,22 @@ def waiting(row: Request) -> Part:
     href = reverse("request", args=[row.pk])
     if row.turn == Request.Turn.REQUESTER:
         return {
-            "kind": "change", "what": f"{what}: a question for you", "since": row.updated_at,
+            "kind": "change",
+            "what": f"{what}: a question for you",
+            "since": row.updated_at,
             "advice": f"Unanswered, it lapses on {moment(row.lapses, row.updated_at)}.",
             "action": {"label": "Answer", "href": href},
-        }  # fmt: skip
+        }
     current = [step for step in row.steps.all() if step.version == row.content_version]
     steps = [step for step in current if step.done_at is None and step.dropped_at is None]
     who = steps[0].words if steps else "somebody"
     return {
-        "kind": "wait", "what": f"{what} waits for {who} to decide", "since": row.created_at,
+        "kind": "wait",
+        "what": f"{what} waits for {who} to decide",
+        "since": row.created_at,
         "due": steps[0].due_at if steps else None,
         "action": {"label": "Open", "href": href},
-    }  # fmt: skip
+    }
 
 
 def again(own: Sequence[Request], *, now: datetime) -> list[Part]:
@@ -123,10 +132,11 @@ def again(own: Sequence[Request], *, now: datetime) -> list[Part]:
             continue
         days = max(round(length.total_seconds() / 86400), 1)
         found[key] = {
-            "title": row.name(), "figure": "1 day" if days == 1 else f"{days} days",
+            "title": row.name(),
+            "figure": "1 day" if days == 1 else f"{days} days",
             "text": f"{row.team.name} · {row.flavor.cluster.title} · {row.flavor.free_words}",
             "href": again_link(row, now=now),
-        }  # fmt: skip
+        }
     return list(found.values())
 
 
@@ -153,10 +163,14 @@ def stopped(user: User, *, now: datetime) -> tuple[list[Part], list[Part]]:
         for row in (DirectoryBrake.objects.open() if directory else [])
     ]
     brakes += [
-        {"what": f"{row.due} ends are held back", "why": "So many at one moment may be a wrong clock.",
-         "href": reverse("ends-held-back"), "since": row.clock}
+        {
+            "what": f"{row.due} ends are held back",
+            "why": "So many at one moment may be a wrong clock.",
+            "href": reverse("ends-held-back"),
+            "since": row.clock,
+        }
         for row in (Brake.objects.open() if ends else [])
-    ]  # fmt: skip
+    ]
     if is_vacant:
         brakes += seats_to_fill()
     return to_confirm(now=now) if leaves else [], brakes
@@ -200,18 +214,26 @@ def broken(user: User) -> list[Part]:
     places = Tenancy.objects.visible_to(user).filter(was_tried, is_true=False)
     failed = [row for row in places.select_related("team", "cluster")[:50] if row.has_failed]
     lines = [_cluster_line(row) for row in clusters] + [
-        {"what": f"{row.team.name} could not be set up on {row.cluster.title}", "why": row.ready["message"],
-         "href": reverse("team", args=[row.team.slug]), "since": datetime.fromisoformat(row.ready["since"])}
+        {
+            "what": f"{row.team.name} could not be set up on {row.cluster.title}",
+            "why": row.ready["message"],
+            "href": reverse("team", args=[row.team.slug]),
+            "since": datetime.fromisoformat(row.ready["since"]),
+        }
         for row in failed
-    ]  # fmt: skip
+    ]
     return lines[:MOST_BROKEN]
 
 
 def _cluster_line(row: Cluster) -> Part:
     page = reverse("cluster", args=[row.name])
     if row.reachable is False:
-        return {"what": f"{row.title} does not answer", "why": row.message, "href": page,
-                "since": row.last_contact_at}  # fmt: skip
+        return {
+            "what": f"{row.title} does not answer",
+            "why": row.message,
+            "href": page,
+            "since": row.last_contact_at,
+        }
     if row.braked_at is None:
         number: int = getattr(row, "drifted")  # noqa: B009
         return {
@@ -220,5 +242,9 @@ def _cluster_line(row: Cluster) -> Part:
             "href": f"{page}#drift",
             "since": None,
         }
-    return {"what": f"Repairs on {row.title} have stopped", "why": row.brake_reason, "href": f"{page}#drift",
-            "since": row.braked_at}  # fmt: skip
+    return {
+        "what": f"Repairs on {row.title} have stopped",
+        "why": row.brake_reason,
+        "href": f"{page}#drift",
+        "since": row.braked_at,
+    }

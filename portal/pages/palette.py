@@ -49,17 +49,21 @@ def found(user: User, q: str, *, decides: bool) -> Iterator[dict[str, Any]]:
 
 def _requests(user: User, q: str) -> Iterator[Item]:
     number = NUMBERED.fullmatch(q)
-    wanted = Q(pk=int(number[1])) if number else (
-        Q(requester__name__icontains=q) | Q(team__name__icontains=q) | Q(flavor__product__icontains=q)
-    )  # fmt: skip
+    wanted = (
+        Q(pk=int(number[1]))
+        if number
+        else (Q(requester__name__icontains=q) | Q(team__name__icontains=q) | Q(flavor__product__icontains=q))
+    )
     rows = (
         Request.objects.visible_to(user).filter(wanted).select_related("team", "flavor__cluster", "requester")
     )
     for row in rows[:MOST]:
         yield {
-            "label": f"{row.name()} for {row.team.name}", "icon": "inbox",
-            "sub": f"request {row.pk}, {row.requester.name}", "href": reverse("request", args=[row.pk]),
-        }  # fmt: skip
+            "label": f"{row.name()} for {row.team.name}",
+            "icon": "inbox",
+            "sub": f"request {row.pk}, {row.requester.name}",
+            "href": reverse("request", args=[row.pk]),
+        }
 
 
 def _teams(user: User, q: str) -> Iterator[Item]:

@@ -30,9 +30,16 @@ from provisioning.models import Tenancy
 
 Part = dict[str, Any]
 MOST_PEOPLE, MOST_REQUESTS, MOST_EVENTS, MOST_NEXT = 24, 6, 8, 6
-LOUD = {"tenancy.failed": "bad", "tenancy.parked": "bad", "request.rejected": "bad", "refused": "bad",
-        "tenancy.converged": "good", "request.approved": "good", "allocation.issued": "good",
-        "allocation.expired": "past"}  # fmt: skip
+LOUD = {
+    "tenancy.failed": "bad",
+    "tenancy.parked": "bad",
+    "request.rejected": "bad",
+    "refused": "bad",
+    "tenancy.converged": "good",
+    "request.approved": "good",
+    "allocation.issued": "good",
+    "allocation.expired": "past",
+}
 CAUSES = {Kind.TEAM_CREATED, Kind.REQUEST_SUBMITTED}
 
 
@@ -70,12 +77,14 @@ def board(team: Team, *, by: User, now: datetime) -> Part:
     tenancies = list(Tenancy.objects.present().filter(team=team).select_related("cluster", "project"))
     apart = of_tenancies(tenancies, viewer=by)
     asked = list(
-        Request.objects.with_holding().filter(team=team)
+        Request.objects.with_holding()
+        .filter(team=team)
         .select_related("flavor__cluster", "tenancy", "requester")[:MOST_REQUESTS]
-    )  # fmt: skip
+    )
     people = list(team.memberships.select_related("user").order_by("-part", "user__name")[: MOST_PEOPLE + 1])
     return {
-        "team": team, "figures": figures(held, this_month(team, now=now, rows=rows), now=now),
+        "team": team,
+        "figures": figures(held, this_month(team, now=now, rows=rows), now=now),
         "is_member": team.pk in by.team_ids,
         "may_change": may_change(team, by),
         "may_give_back": team.pk in by.team_ids or by.may(Permission.GIVE_BACK_FOR_TEAMS),
@@ -83,12 +92,13 @@ def board(team: Team, *, by: User, now: datetime) -> Part:
         "departures": open_of_team(team, now=now) if getattr(team, "leaves") else [],  # noqa: B009
         "left": leftover_words.lines(left, now=now),
         "places": [place(row, by=by) | {"apart": apart.get(row.pk)} for row in tenancies],
-        "people": [person(row) for row in people[:MOST_PEOPLE]], "more_people": len(people) > MOST_PEOPLE,
+        "people": [person(row) for row in people[:MOST_PEOPLE]],
+        "more_people": len(people) > MOST_PEOPLE,
         "ask_columns": ["Asked for", "By", "State", {"label": "When", "kind": "end"}],
         "asked": [ask_line(row, now=now) for row in asked],
         "story": story(team, held, tenancies, left, products=_products(held, asked), now=now),
         "live": live_names(team, tenancies),
-    }  # fmt: skip
+    }
 
 
 def figures(held: Sequence[Allocation], month: Part, *, now: datetime) -> Part:
@@ -104,9 +114,12 @@ def figures(held: Sequence[Allocation], month: Part, *, now: datetime) -> Part:
         "ends_what": first.what if first else "",
         "ends_tone": "ending" if first and first.state(now) is State.ENDING_SOON else "",
         "usd_per_day": sum((row.usd_per_day for row in held if row.charged_from is not None), Decimal(0)),
-        "month": f"{now:%B}", "spent": month["budget"].held_usd, "limit": month["budget"].limit_usd,
-        "close": month["close"], "says": month["says"],
-    }  # fmt: skip
+        "month": f"{now:%B}",
+        "spent": month["budget"].held_usd,
+        "limit": month["budget"].limit_usd,
+        "close": month["close"],
+        "says": month["says"],
+    }
 
 
 def _kinds(held: Sequence[Allocation]) -> list[str]:
@@ -150,12 +163,17 @@ def place(row: Tenancy, *, by: User) -> Part:
     away = row.cluster.reachable is False
     may_share = by.may(Permission.MANAGE_CLUSTERS)
     return {
-        "drift_url": f"{reverse('cluster', args=[row.cluster.name])}#drift" if may_share and row.is_drifting else "",
+        "drift_url": f"{reverse('cluster', args=[row.cluster.name])}#drift"
+        if may_share and row.is_drifting
+        else "",
         "shares_url": reverse("tenancy-shares", args=[row.pk]) if may_share else "",
-        "tenancy": row, "cluster": row.cluster, "checklist": checklist(row, title=row.cluster.title, retry=retry),
-        "parked": f"{row.ready['message']} {row.explanation}" if row.parked_at else "", "retry": retry,
+        "tenancy": row,
+        "cluster": row.cluster,
+        "checklist": checklist(row, title=row.cluster.title, retry=retry),
+        "parked": f"{row.ready['message']} {row.explanation}" if row.parked_at else "",
+        "retry": retry,
         "away": f"{row.cluster.title} does not answer: {row.cluster.message}" if away else "",
-    }  # fmt: skip
+    }
 
 
 def person(row: Membership) -> Part:
@@ -184,9 +202,14 @@ def _products(held: Sequence[Allocation], asked: Sequence[Request]) -> dict[str,
 
 
 def story(
-    team: Team, held: Sequence[Allocation], tenancies: Sequence[Tenancy], left: Sequence[Leftover], *,
-    products: Mapping[str, str], now: datetime,
-) -> list[Part]:  # fmt: skip
+    team: Team,
+    held: Sequence[Allocation],
+    tenancies: Sequence[Tenancy],
+    left: Sequence[Leftover],
+    *,
+    products: Mapping[str, str],
+    now: datetime,
+) -> list[Part]:
     """The newest events in order of time, what moves now, and every step of the ends that are known.
 
     `products` says how people call a flavor. Of one second, what was asked stands before what came of it.
@@ -197,11 +220,15 @@ def story(
     past = [event_entry(event, products=products) for event in told]
     moving = [_moving(row) for row in tenancies if not row.is_settled]
     ends = [
-        {"phase": "future", "title": step.words, "at": step.at,
-         "why": f"{row.what} in {row.where}" if row.where else row.what}
+        {
+            "phase": "future",
+            "title": step.words,
+            "at": step.at,
+            "why": f"{row.what} in {row.where}" if row.where else row.what,
+        }
         for row in held
         for step in row.next_steps(now)
-    ]  # fmt: skip
+    ]
     ahead = sorted([*ends, *leftover_words.coming_stops(left, now=now)], key=lambda part: part["at"])
     return past + moving + [*leftover_words.now_running(left, now=now)] + ahead[:MOST_NEXT]
 
@@ -224,8 +251,14 @@ def event_entry(event: Event, *, products: Mapping[str, str]) -> Part:
     details = event.details
     why = str(details.get("message") or details.get("reason") or "")
     title, who = sentence(event, products=products)
-    return {"phase": "past", "tone": LOUD.get(event.kind, "past"), "title": title, "at": event.at, "who": who,
-            "why": why}  # fmt: skip
+    return {
+        "phase": "past",
+        "tone": LOUD.get(event.kind, "past"),
+        "title": title,
+        "at": event.at,
+        "who": who,
+        "why": why,
+    }
 
 
 def live_names(team: Team, tenancies: Sequence[Tenancy]) -> str:

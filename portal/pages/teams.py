@@ -30,14 +30,19 @@ def teams(request: HttpRequest) -> HttpResponse:
     found = rows.filter(Q(name__icontains=q) | Q(cost_centre__icontains=q)) if q else rows
     shown = sorted(found[:MOST_TEAMS], key=lambda team: (team.pk not in user.team_ids, team.name.casefold()))
     held = dict(
-        Allocation.objects.live().of_gpus().filter(team__in=[team.pk for team in shown])
-        .values_list("team").annotate(gpus=Sum("gpus"))
-    )  # fmt: skip
+        Allocation.objects.live()
+        .of_gpus()
+        .filter(team__in=[team.pk for team in shown])
+        .values_list("team")
+        .annotate(gpus=Sum("gpus"))
+    )
     context = {
-        "rows": [_line(team, held.get(team.pk, 0)) for team in shown], "q": q, "columns": COLUMNS,
+        "rows": [_line(team, held.get(team.pk, 0)) for team in shown],
+        "q": q,
+        "columns": COLUMNS,
         "may_onboard": user.may_onboard,
         "first": {"label": "Bring a team on board", "href": reverse("onboard")} if user.may_onboard else None,
-    }  # fmt: skip
+    }
     return render(request, "portal/teams.html", context)
 
 

@@ -31,9 +31,18 @@ def button(
 ) -> Context:
     """A button, or a link when it has `href`; kind: primary, bad, quiet; `opens` is a dialog's id."""
     return {
-        "label": label, "kind": kind, "icon_name": icon, "key": key, "href": href, "name": name, "value": value,
-        "type": "button" if opens else type, "small": small, "disabled": disabled, "opens": opens,
-    }  # fmt: skip
+        "label": label,
+        "kind": kind,
+        "icon_name": icon,
+        "key": key,
+        "href": href,
+        "name": name,
+        "value": value,
+        "type": "button" if opens else type,
+        "small": small,
+        "disabled": disabled,
+        "opens": opens,
+    }
 
 
 @register.inclusion_tag("parts/field.html")

@@ -23,8 +23,13 @@ def panel(content: str, title: str, note: object = "", plain: bool = False, id: 
     kind = "panel panel--plain" if plain else "panel"
     return format_html(
         '<section class="{}" id="{}" aria-labelledby="{}-title"><div class="panel__head">{}{}</div>{}</section>',
-        kind, anchor, anchor, head, tail, content,
-    )  # fmt: skip
+        kind,
+        anchor,
+        anchor,
+        head,
+        tail,
+        content,
+    )
 
 
 @register.simple_block_tag
@@ -34,8 +39,11 @@ def dialog(content: str, id: str, title: str) -> SafeString:
         '<dialog class="dialog" id="{0}" aria-labelledby="{0}-title"><div class="dialog__head">'
         '<h2 id="{0}-title">{1}</h2><button type="button" class="button button--quiet button--icon" commandfor="{0}" '
         'command="close" aria-label="Close">{2}</button></div><div class="dialog__body">{3}</div></dialog>',
-        id, title, icon("x"), content,
-    )  # fmt: skip
+        id,
+        title,
+        icon("x"),
+        content,
+    )
 
 
 @register.filter

@@ -76,9 +76,12 @@ class Absences:
             state = "Offline" if out["isOutOfOffice"] else "Available"
         activity = "OutOfOffice" if out and out["isOutOfOffice"] else state
         return {
-            "id": oid, "availability": state, "activity": activity, "statusMessage": None,
+            "id": oid,
+            "availability": state,
+            "activity": activity,
+            "statusMessage": None,
             "outOfOfficeSettings": out,
-        }  # fmt: skip
+        }
 
     def _person(self, request: Request) -> Person:
         key = request.path_params["id"]

@@ -37,10 +37,12 @@ class AppRoles:
         self._known(request)
         world = self.directory.world
         row = {
-            "id": SERVICE_PRINCIPAL, "appId": world.client_id, "displayName": NAME,
+            "id": SERVICE_PRINCIPAL,
+            "appId": world.client_id,
+            "displayName": NAME,
             "servicePrincipalType": "Application",
             "appRoles": [_role(number, value) for number, value in enumerate(world.app_roles, 1)],
-        }  # fmt: skip
+        }
         row = odata.select(row, request.query_params.get("$select"), FIELDS)
         return JSONResponse({"@odata.context": f"{self.url}/$metadata#servicePrincipals/$entity", **row})
 
@@ -108,6 +110,11 @@ class AppRoles:
 
 def _role(number: int, value: str) -> odata.Row:
     return {
-        "allowedMemberTypes": ["User"], "description": value, "displayName": value, "id": role_id(number),
-        "isEnabled": True, "origin": "Application", "value": value,
-    }  # fmt: skip
+        "allowedMemberTypes": ["User"],
+        "description": value,
+        "displayName": value,
+        "id": role_id(number),
+        "isEnabled": True,
+        "origin": "Application",
+        "value": value,
+    }

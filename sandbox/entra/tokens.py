@@ -12,8 +12,12 @@ from sandbox.world import Person
 
 GRAPH = "https://graph.microsoft.com"
 GRAPH_ROLES = (
-    "User.Read.All", "GroupMember.Read.All", "Application.Read.All", "Presence.Read.All", "MailboxSettings.Read",
-)  # fmt: skip
+    "User.Read.All",
+    "GroupMember.Read.All",
+    "Application.Read.All",
+    "Presence.Read.All",
+    "MailboxSettings.Read",
+)
 MOST_GROUPS = 200
 LIFETIME = 3600
 SERVICE_PRINCIPAL = "33333333-3333-4333-8333-333333333333"

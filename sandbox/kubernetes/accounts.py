@@ -36,8 +36,11 @@ def token(cluster: "Cluster", call: Call, at: Target) -> Answer:
         "kind": "TokenRequest",
         "apiVersion": "authentication.k8s.io/v1",
         "metadata": {"name": at.name, "namespace": at.namespace, "creationTimestamp": timestamp()},
-        "spec": {"audiences": spec.get("audiences") or ["https://kubernetes.default.svc"],
-                 "expirationSeconds": seconds, "boundObjectRef": None},
+        "spec": {
+            "audiences": spec.get("audiences") or ["https://kubernetes.default.svc"],
+            "expirationSeconds": seconds,
+            "boundObjectRef": None,
+        },
         "status": {"token": text, "expirationTimestamp": ends},
-    }  # fmt: skip
+    }
     return json_answer(201, body)

@@ -85,9 +85,15 @@ def assign(workload: Object, queue: Object, flavors: Mapping[str, Object], pool:
 
 
 def _choose(
-    wanted: Mapping[str, str], group: Object, queue: Object, pod_set: Object, flavors: Mapping[str, Object],
-    pool: Pool, taken: Mapping[Cell, int], name: str,
-) -> _Choice:  # fmt: skip
+    wanted: Mapping[str, str],
+    group: Object,
+    queue: Object,
+    pod_set: Object,
+    flavors: Mapping[str, Object],
+    pool: Pool,
+    taken: Mapping[Cell, int],
+    name: str,
+) -> _Choice:
     """The first flavor that fits; else the first where others could be stopped; else none, with every reason."""
     best, reasons = _Choice("", Mode.NONE, False, [], set()), list[str]()
     patient = part(part(queue, "spec"), "flavorFungibility").get("whenCanBorrow") == "TryNextFlavor"

@@ -30,13 +30,18 @@ def _with_cilium() -> Mapping[str, Any]:
     group = {"name": kind.group, "versions": [version], "preferredVersion": version}
     whole = {"group": kind.group, "version": kind.version, "kind": kind.kind}
     resource = {
-        "resource": kind.plural, "responseKind": whole, "scope": "Namespaced", "singularResource": kind.singular,
-        "verbs": list(kind.verbs), "shortNames": list(kind.short_names), "categories": list(kind.categories),
+        "resource": kind.plural,
+        "responseKind": whole,
+        "scope": "Namespaced",
+        "singularResource": kind.singular,
+        "verbs": list(kind.verbs),
+        "shortNames": list(kind.short_names),
+        "categories": list(kind.categories),
         "subresources": [
             {"subresource": part, "responseKind": whole, "verbs": ["get", "patch", "update"]}
             for part in kind.subresources
         ],
-    }  # fmt: skip
+    }
     served = {"version": kind.version, "resources": [resource], "freshness": "Current"}
     item = {"metadata": {"name": kind.group, "creationTimestamp": None}, "versions": [served]}
     listed = data["aggregated"]["/apis"]

@@ -32,8 +32,15 @@ def tell(
     body = _body(about, reason, message, warning=warning)
     if manager != COUNTED:
         stated = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        body |= {"source": {}, "firstTimestamp": None, "lastTimestamp": None, "eventTime": stated, "action": reason,
-                 "reportingComponent": by, "reportingInstance": f"{by}-sandbox"}  # fmt: skip
+        body |= {
+            "source": {},
+            "firstTimestamp": None,
+            "lastTimestamp": None,
+            "eventTime": stated,
+            "action": reason,
+            "reportingComponent": by,
+            "reportingInstance": f"{by}-sandbox",
+        }
         write_new(store, EVENT, body, manager)
         return
     same = next((one for one in store.objects(EVENT, namespace) if _is_same(one, body, by)), None)
@@ -41,21 +48,38 @@ def tell(
         store.put(EVENT, {**same, "count": same["count"] + 1, "lastTimestamp": timestamp()})
         return
     now = timestamp()
-    body |= {"source": {"component": by}, "firstTimestamp": now, "lastTimestamp": now, "count": 1, "eventTime": None,
-             "reportingComponent": by, "reportingInstance": ""}  # fmt: skip
+    body |= {
+        "source": {"component": by},
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "count": 1,
+        "eventTime": None,
+        "reportingComponent": by,
+        "reportingInstance": "",
+    }
     write_new(store, EVENT, body, manager)
 
 
 def _body(about: Obj, reason: str, message: str, *, warning: bool) -> dict[str, Any]:
     metadata = about["metadata"]
     involved = {
-        "kind": about["kind"], "namespace": metadata["namespace"], "name": metadata["name"], "uid": metadata["uid"],
-        "apiVersion": about["apiVersion"], "resourceVersion": metadata["resourceVersion"],
-    }  # fmt: skip
+        "kind": about["kind"],
+        "namespace": metadata["namespace"],
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+        "apiVersion": about["apiVersion"],
+        "resourceVersion": metadata["resourceVersion"],
+    }
     return {
-        "metadata": {"name": f"{metadata['name']}.{secrets.token_hex(8)}", "namespace": metadata["namespace"]},
-        "involvedObject": involved, "reason": reason, "message": message, "type": "Warning" if warning else "Normal",
-    }  # fmt: skip
+        "metadata": {
+            "name": f"{metadata['name']}.{secrets.token_hex(8)}",
+            "namespace": metadata["namespace"],
+        },
+        "involvedObject": involved,
+        "reason": reason,
+        "message": message,
+        "type": "Warning" if warning else "Normal",
+    }
 
 
 def _is_same(one: Obj, body: dict[str, Any], by: str) -> bool:

@@ -80,7 +80,13 @@ class Faults:
 
 def refusal_of(fault: Fault) -> Refusal:
     """The Status a fault answers with when it has no body of its own."""
-    reasons = {401: "Unauthorized", 403: "Forbidden", 409: "Conflict", 500: "InternalError",
-               503: "ServiceUnavailable", 504: "Timeout"}  # fmt: skip
+    reasons = {
+        401: "Unauthorized",
+        403: "Forbidden",
+        409: "Conflict",
+        500: "InternalError",
+        503: "ServiceUnavailable",
+        504: "Timeout",
+    }
     headers = {} if fault.retry_after is None else {"retry-after": str(fault.retry_after)}
     return Refusal(fault.status, "injected fault", reasons.get(fault.status, ""), {}, headers=headers)

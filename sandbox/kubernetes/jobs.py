@@ -158,13 +158,22 @@ class Jobs:
         """A pod of the Job, admitted as any other; raises Refusal as the API server would."""
         template, metadata = job["spec"]["template"], job["metadata"]
         owner = {
-            "apiVersion": "batch/v1", "kind": "Job", "name": metadata["name"], "uid": metadata["uid"],
-            "controller": True, "blockOwnerDeletion": True,
-        }  # fmt: skip
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "name": metadata["name"],
+            "uid": metadata["uid"],
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
         below = {
-            **(template.get("metadata") or {}), "name": name, "namespace": namespace, "generation": 1,
-            "generateName": f"{metadata['name']}-", "ownerReferences": [owner], "finalizers": [TRACKING],
-        }  # fmt: skip
+            **(template.get("metadata") or {}),
+            "name": name,
+            "namespace": namespace,
+            "generation": 1,
+            "generateName": f"{metadata['name']}-",
+            "ownerReferences": [owner],
+            "finalizers": [TRACKING],
+        }
         self._admission.check_namespace(POD, Target("", "v1", "pods", namespace, name))
         body = {"apiVersion": "v1", "kind": "Pod", "metadata": below, "spec": template["spec"]}
         pod = self._admission.limited(POD, self._admission.defaulted(POD, body, ""))
@@ -188,8 +197,14 @@ def say(status: Status, word: str, reason: str, message: str, *, true: bool = Tr
     if true and has(status, word):
         return False
     now = timestamp()
-    new = {"type": word, "status": "True" if true else "False", "lastProbeTime": now, "lastTransitionTime": now,
-           "reason": reason, "message": message}  # fmt: skip
+    new = {
+        "type": word,
+        "status": "True" if true else "False",
+        "lastProbeTime": now,
+        "lastTransitionTime": now,
+        "reason": reason,
+        "message": message,
+    }
     listed = items(status, "conditions")
     known = any(one["type"] == word for one in listed)
     status["conditions"] = [new if one["type"] == word else one for one in listed] + ([] if known else [new])

@@ -102,10 +102,22 @@ class QueuedJobs:
         if ranked is None:
             return
         name = workload_name(metadata["name"], metadata["uid"])
-        owner = {"apiVersion": "batch/v1", "blockOwnerDeletion": True, "controller": True, "kind": "Job",
-                 "name": metadata["name"], "uid": metadata["uid"]}  # fmt: skip
-        made: Object = {"finalizers": [IN_USE], "generation": 1, "labels": {JOB_UID: metadata["uid"]}, "name": name,
-                        "namespace": metadata["namespace"], "ownerReferences": [owner]}  # fmt: skip
+        owner = {
+            "apiVersion": "batch/v1",
+            "blockOwnerDeletion": True,
+            "controller": True,
+            "kind": "Job",
+            "name": metadata["name"],
+            "uid": metadata["uid"],
+        }
+        made: Object = {
+            "finalizers": [IN_USE],
+            "generation": 1,
+            "labels": {JOB_UID: metadata["uid"]},
+            "name": name,
+            "namespace": metadata["namespace"],
+            "ownerReferences": [owner],
+        }
         if gates := (metadata.get("annotations") or {}).get(GATED_BY):
             made["annotations"] = {GATED_BY: gates}
         ranges = [dict(one) for one in self._store.objects(LIMITS, metadata["namespace"])]

@@ -185,14 +185,27 @@ def _run_for(pod: Obj) -> float | None:
 def _start(status: Status, pod: Obj) -> None:
     now, uid = timestamp(), pod["metadata"]["uid"].replace("-", "")
     address = f"10.244.{int(uid[:2], 16)}.{int(uid[2:4], 16)}"
-    status |= {"phase": "Running", "hostIP": "127.0.0.1", "podIP": address, "podIPs": [{"ip": address}],
-               "startTime": now}  # fmt: skip
+    status |= {
+        "phase": "Running",
+        "hostIP": "127.0.0.1",
+        "podIP": address,
+        "podIPs": [{"ip": address}],
+        "startTime": now,
+    }
     status["containerStatuses"] = [
-        {"name": one["name"], "state": {"running": {"startedAt": now}}, "lastState": {}, "ready": True,
-         "restartCount": 0, "image": one["image"], "imageID": f"{one['image'].partition(':')[0]}@sha256:{DIGEST}",
-         "containerID": f"containerd://{uid}{uid}", "started": True}
+        {
+            "name": one["name"],
+            "state": {"running": {"startedAt": now}},
+            "lastState": {},
+            "ready": True,
+            "restartCount": 0,
+            "image": one["image"],
+            "imageID": f"{one['image'].partition(':')[0]}@sha256:{DIGEST}",
+            "containerID": f"containerd://{uid}{uid}",
+            "started": True,
+        }
         for one in pod["spec"]["containers"]
-    ]  # fmt: skip
+    ]
     status["conditions"] = _conditions(status, "True", "")
 
 
@@ -200,12 +213,22 @@ def _end(status: Status, pod: Obj) -> None:
     now, code = timestamp(), int(_number(pod, "test/exit-code") or 0)
     status["phase"] = "Failed" if code else "Succeeded"
     status["containerStatuses"] = [
-        {**one, "ready": False, "started": False, "state": {"terminated": {
-            "exitCode": code, "reason": "Error" if code else "Completed", "finishedAt": now,
-            "startedAt": one["state"]["running"]["startedAt"], "containerID": one["containerID"],
-        }}}
+        {
+            **one,
+            "ready": False,
+            "started": False,
+            "state": {
+                "terminated": {
+                    "exitCode": code,
+                    "reason": "Error" if code else "Completed",
+                    "finishedAt": now,
+                    "startedAt": one["state"]["running"]["startedAt"],
+                    "containerID": one["containerID"],
+                }
+            },
+        }
         for one in status["containerStatuses"]
-    ]  # fmt: skip
+    ]
     status["conditions"] = _conditions(status, "False", "PodFailed" if code else "PodCompleted")
 
 

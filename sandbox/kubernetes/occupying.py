@@ -62,9 +62,20 @@ def _workload(
     assignment = {"name": "main", "count": 1, "flavors": dict.fromkeys(asks, flavor), "resourceUsage": asks}
     admission = {"clusterQueue": queue["spec"]["clusterQueue"], "podSetAssignments": [assignment]}
     return {
-        "apiVersion": f"{WORKLOAD.group}/v1beta2", "kind": "Workload",
-        "metadata": {"name": name, "namespace": namespace, "uid": str(uuid.uuid4()), "creationTimestamp": now,
-                     "generation": 1},
-        "spec": {"queueName": queue["metadata"]["name"], "active": True, "priority": priority, "podSets": [pod_set]},
+        "apiVersion": f"{WORKLOAD.group}/v1beta2",
+        "kind": "Workload",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "uid": str(uuid.uuid4()),
+            "creationTimestamp": now,
+            "generation": 1,
+        },
+        "spec": {
+            "queueName": queue["metadata"]["name"],
+            "active": True,
+            "priority": priority,
+            "podSets": [pod_set],
+        },
         "status": {"conditions": conditions, "admission": admission},
-    }  # fmt: skip
+    }

@@ -71,8 +71,10 @@ def _paths(where: str, *, version: int) -> dict[str, Any]:
         place = "namespaces/{namespace}/" if kind.namespaced else ""
         operations = {verb: _operation(kind, verb, version) for verb in ("get", "put", "patch", "delete")}
         found[f"/{where}/{place}{kind.plural}/{{name}}"] = operations
-        found[f"/{where}/{place}{kind.plural}"] = {"get": _operation(kind, "list", version),
-                                                    "post": _operation(kind, "post", version)}  # fmt: skip
+        found[f"/{where}/{place}{kind.plural}"] = {
+            "get": _operation(kind, "list", version),
+            "post": _operation(kind, "post", version),
+        }
     return found
 
 

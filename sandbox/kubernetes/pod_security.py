@@ -30,9 +30,19 @@ BASIC_CAPABILITIES = frozenset(
     }
 )
 VOLUMES = frozenset(
-    {"name", "configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim",
-     "projected", "secret"}
-)  # fmt: skip
+    {
+        "name",
+        "configMap",
+        "csi",
+        "downwardAPI",
+        "emptyDir",
+        "ephemeral",
+        "image",
+        "persistentVolumeClaim",
+        "projected",
+        "secret",
+    }
+)
 PROFILES = ("RuntimeDefault", "Localhost")
 Spec = Mapping[str, Any]
 # What a check finds: its reason, and in brackets where; empty when the pod is as it should be.

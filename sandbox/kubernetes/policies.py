@@ -216,9 +216,11 @@ def _denied(attempt: Attempt, policy: str, binding: str, said: str, reason: str)
 def validate_policy(obj: dict[str, Any]) -> list[Cause]:
     """Causes for the spec of a ValidatingAdmissionPolicy: what is missing, and CEL that does not compile."""
     spec = part(obj, "spec")
-    found = [] if items(part(spec, "matchConstraints"), "resourceRules") else [
-        required("spec.matchConstraints.resourceRules")
-    ]  # fmt: skip
+    found = (
+        []
+        if items(part(spec, "matchConstraints"), "resourceRules")
+        else [required("spec.matchConstraints.resourceRules")]
+    )
     if not items(spec, "validations") and not items(spec, "auditAnnotations"):
         found.append(required("spec.validations", "validations or auditAnnotations must be specified"))
     for group in ("matchConditions", "variables", "validations"):

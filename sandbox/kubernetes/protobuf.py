@@ -13,8 +13,14 @@ MAGIC = b"k8s\x00"
 RAW, SPEC = 2, 2
 LENGTH_DELIMITED, VARINT = 2, 0
 RESOURCE: Mapping[int, str] = {
-    1: "namespace", 2: "verb", 3: "group", 4: "version", 5: "resource", 6: "subresource", 7: "name"
-}  # fmt: skip
+    1: "namespace",
+    2: "verb",
+    3: "group",
+    4: "version",
+    5: "resource",
+    6: "subresource",
+    7: "name",
+}
 PATH: Mapping[int, str] = {1: "path", 2: "verb"}
 
 

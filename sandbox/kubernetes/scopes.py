@@ -7,8 +7,15 @@ from sandbox.kubernetes.causes import Cause, invalid_value, items, part, require
 from sandbox.kubernetes.kinds import Kind
 
 PRIORITY_CLASS = "PriorityClass"
-SCOPES = ("BestEffort", "CrossNamespacePodAffinity", "NotBestEffort", "NotTerminating", "PriorityClass",
-          "Terminating", "VolumeAttributesClass")  # fmt: skip
+SCOPES = (
+    "BestEffort",
+    "CrossNamespacePodAffinity",
+    "NotBestEffort",
+    "NotTerminating",
+    "PriorityClass",
+    "Terminating",
+    "VolumeAttributesClass",
+)
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 # What a quota of pods of some priorities may limit.
 OF_PODS = ("pods", "cpu", "memory", "requests.", "limits.", "count/pods")

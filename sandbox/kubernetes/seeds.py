@@ -72,10 +72,13 @@ def _kueue() -> dict[str, Any]:
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": {"name": "kueue-controller-manager", "namespace": "kueue-system", "labels": labels},
-        "spec": {"replicas": 1, "selector": {"matchLabels": labels},
-                 "template": {"metadata": {"labels": labels}, "spec": pod}},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": pod},
+        },
         "status": {"replicas": 1, "readyReplicas": 1},
-    }  # fmt: skip
+    }
 
 
 def _namespace(name: str) -> dict[str, Any]:

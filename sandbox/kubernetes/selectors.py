@@ -86,13 +86,20 @@ def _expression(item: Mapping[str, Any], labels: Labels) -> bool:
 
 _EXTRA_FIELDS = {
     "pods": ("spec.nodeName", "status.phase", "spec.restartPolicy", "spec.schedulerName", "status.podIP"),
-    "events": ("involvedObject.kind", "involvedObject.name", "involvedObject.namespace", "involvedObject.uid",
-               "reason", "type", "source"),
+    "events": (
+        "involvedObject.kind",
+        "involvedObject.name",
+        "involvedObject.namespace",
+        "involvedObject.uid",
+        "reason",
+        "type",
+        "source",
+    ),
     "namespaces": ("status.phase",),
     "secrets": ("type",),
     "jobs": ("status.successful",),
     "nodes": ("spec.unschedulable",),
-}  # fmt: skip
+}
 
 
 def parse_fields(text: str, plural: str) -> Callable[[Mapping[str, Any]], bool]:

@@ -87,15 +87,30 @@ def _limit_item(item: dict[str, Any], kind: str, path: str) -> list[Cause]:
 # lower group, upper group, field blamed, value shown, words: what the server compares, in its order.
 _ORDER = (
     ("min", "max", "min", "min", "min value {} is greater than max value {}"),
-    ("min", "defaultRequest", "defaultRequest", "defaultRequest",
-     "min value {} is greater than default request value {}"),
-    ("defaultRequest", "max", "defaultRequest", "defaultRequest",
-     "default request value {} is greater than max value {}"),
-    ("defaultRequest", "default", "defaultRequest", "defaultRequest",
-     "default request value {} is greater than default limit value {}"),
+    (
+        "min",
+        "defaultRequest",
+        "defaultRequest",
+        "defaultRequest",
+        "min value {} is greater than default request value {}",
+    ),
+    (
+        "defaultRequest",
+        "max",
+        "defaultRequest",
+        "defaultRequest",
+        "default request value {} is greater than max value {}",
+    ),
+    (
+        "defaultRequest",
+        "default",
+        "defaultRequest",
+        "defaultRequest",
+        "default request value {} is greater than default limit value {}",
+    ),
     ("min", "default", "default", "min", "min value {} is greater than default value {}"),
     ("default", "max", "default", "max", "default value {} is greater than max value {}"),
-)  # fmt: skip
+)
 
 
 def _limit_order(values: dict[str, Any], resource: str, path: str) -> list[Cause]:

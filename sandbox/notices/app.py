@@ -80,9 +80,14 @@ class NoticesSandbox:
         status = None if body.get("hang") else body["status"]
         retry_after = body.get("retry_after")
         self.inbox.faults.append(
-            Fault(body["way"], status, body.get("times"), None if retry_after is None else str(retry_after),
-                  body.get("location"))
-        )  # fmt: skip
+            Fault(
+                body["way"],
+                status,
+                body.get("times"),
+                None if retry_after is None else str(retry_after),
+                body.get("location"),
+            )
+        )
         return Response(status_code=204)
 
     async def clear_faults(self, request: Request) -> Response:

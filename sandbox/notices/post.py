@@ -31,10 +31,13 @@ class Post:
         mail, hooks, page = listen(smtp), listen(0), listen(inbox)
         base = f"https://localhost:{port_of(hooks)}"
         described = {
-            "teams": f"{base}/teams/{sandbox.key}", "slack": f"{base}/slack/{sandbox.key}",
-            "inbox": f"http://127.0.0.1:{port_of(page)}/", "smtp_host": "127.0.0.1",
-            "smtp_port": str(port_of(mail)), "webhook_host": f"localhost:{port_of(hooks)}",
+            "teams": f"{base}/teams/{sandbox.key}",
+            "slack": f"{base}/slack/{sandbox.key}",
+            "inbox": f"http://127.0.0.1:{port_of(page)}/",
+            "smtp_host": "127.0.0.1",
+            "smtp_port": str(port_of(mail)),
+            "webhook_host": f"localhost:{port_of(hooks)}",
             "admin_secret": sandbox.admin_secret,
-        }  # fmt: skip
+        }
         served = [Served(sandbox.app, hooks, shown), Served(sandbox.app, page, None)]
         return cls(sandbox, mail, served, described)

@@ -127,11 +127,16 @@ class _Session:
         mail = message_from_bytes(b"".join(lines), policy=default)
         bodies = {kind: mail.get_body((kind,)) for kind in ("plain", "html")}
         self.server.inbox.add(
-            "smtp", to=self.recipients, sender=self.sender, secure=self.secure, id=str(mail["Message-ID"]),
-            title=str(mail["Subject"]), headers={name: str(value) for name, value in mail.items()},
+            "smtp",
+            to=self.recipients,
+            sender=self.sender,
+            secure=self.secure,
+            id=str(mail["Message-ID"]),
+            title=str(mail["Subject"]),
+            headers={name: str(value) for name, value in mail.items()},
             text=bodies["plain"].get_content() if bodies["plain"] else "",
             html=bodies["html"].get_content() if bodies["html"] else "",
-        )  # fmt: skip
+        )
         self.sender, self.recipients = None, []
         await self.say(250, "2.0.0 Ok: queued")
 

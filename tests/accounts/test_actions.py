@@ -33,8 +33,11 @@ VISION, NLP = str(group_oid(1)), str(group_oid(2))
 
 def claims(number: int = 1, **fields: Any) -> Claims:
     usual: dict[str, Any] = {
-        "oid": str(oid(number)), "tid": str(factories.TENANT), "name": "Ada Okafor", "username": "ada@example.com",
-    }  # fmt: skip
+        "oid": str(oid(number)),
+        "tid": str(factories.TENANT),
+        "name": "Ada Okafor",
+        "username": "ada@example.com",
+    }
     return Claims(**(usual | fields))
 
 
@@ -104,9 +107,13 @@ def test_a_team_lead_joins_as_one() -> None:
 
 def make_team(by: User, **fields: Any) -> Team:
     usual: dict[str, Any] = {
-        "name": "Vision", "slug": "vision", "entra_group": VISION, "entra_group_name": "vision-team",
-        "cost_centre": "CC-1", "project": "detection",
-    }  # fmt: skip
+        "name": "Vision",
+        "slug": "vision",
+        "entra_group": VISION,
+        "entra_group_name": "vision-team",
+        "cost_centre": "CC-1",
+        "project": "detection",
+    }
     return create_team(**(usual | fields), by=by)[0]
 
 
@@ -238,8 +245,9 @@ def test_signing_in_and_out_is_noted() -> None:
     signed_out(ada)
     events = list(Event.objects.order_by("seq").values_list("kind", "actor_name", "details"))
     assert events == [
-        ("person.signed_in", "Ada Okafor", {"roles": ["auditor"]}), ("person.signed_out", "Ada Okafor", {}),
-    ]  # fmt: skip
+        ("person.signed_in", "Ada Okafor", {"roles": ["auditor"]}),
+        ("person.signed_out", "Ada Okafor", {}),
+    ]
 
 
 def test_there_are_no_passwords() -> None:

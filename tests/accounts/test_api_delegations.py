@@ -101,8 +101,9 @@ def test_a_token_that_only_asks_lends_no_seat_and_sets_no_tier(priya: User) -> N
     caller = Caller(priya, ApiToken.Scope.ASK)
     answer = caller.post("delegations/", wanted(factories.person("Ada")))
     assert (answer.status_code, answer.json()["detail"]) == (
-        403, "This token asks; it decides and sets nothing. Create one that may decide.",
-    )  # fmt: skip
+        403,
+        "This token asks; it decides and sets nothing. Create one that may decide.",
+    )
     assert caller.get("delegations/").status_code == 200
     for scope in (ApiToken.Scope.ASK, ApiToken.Scope.READ):
         answer = Caller(priya, scope).patch(f"teams/{team.slug}/", {"tier": "trusted"})
@@ -112,11 +113,15 @@ def test_a_token_that_only_asks_lends_no_seat_and_sets_no_tier(priya: User) -> N
 @pytest.mark.parametrize(
     ("scope", "method", "action", "may"),
     [
-        ("read", "GET", "approve", True), ("read", "POST", "create", False), ("ask", "POST", "create", True),
-        ("ask", "POST", "approve", False), ("ask", "GET", "approve", True), ("write", "POST", "approve", True),
+        ("read", "GET", "approve", True),
+        ("read", "POST", "create", False),
+        ("ask", "POST", "create", True),
+        ("ask", "POST", "approve", False),
+        ("ask", "GET", "approve", True),
+        ("write", "POST", "approve", True),
         ("ask", "DELETE", "forgotten", False),
     ],
-)  # fmt: skip
+)
 def test_an_endpoint_names_the_changes_that_only_ask(
     priya: User, scope: str, method: str, action: str, may: bool
 ) -> None:

@@ -82,8 +82,10 @@ def test_who_is_assigned_no_longer_loses_it_in_session_and_token_at_the_next_loo
     assert 'href="/approvals/"' not in client.get("/").content.decode()
     event = Event.objects.latest("seq")
     assert (event.kind, event.actor_name, event.details["withdrawn"]) == (
-        Kind.MEMBERS_SYNCED, "Quartermaster", ["engineering_leadership"],
-    )  # fmt: skip
+        Kind.MEMBERS_SYNCED,
+        "Quartermaster",
+        ["engineering_leadership"],
+    )
 
 
 def test_a_decision_looks_for_itself(directory: Running) -> None:

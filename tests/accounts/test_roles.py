@@ -41,4 +41,4 @@ def test_what_each_role_may_do() -> None:
         Role.AUDITOR: seeing,
         Role.ENGINEERING_LEADERSHIP: {*seeing, Permission.DECIDE_AS_LEADERSHIP, Permission.ACTIVATE_POLICY},
         Role.PLATFORM_LEAD: set(Permission) - {Permission.DECIDE_AS_LEADERSHIP},
-    }  # fmt: skip
+    }

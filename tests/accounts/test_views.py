@@ -171,9 +171,19 @@ def test_a_token_with_another_nonce_is_refused(client: Client, directory: Runnin
 
 @pytest.mark.parametrize(
     "target",
-    ["//evil.example", "/\\evil.example", "https:evil.example", "https://evil.example", "%2f%2fevil.example",
-     "/%2f%2fevil.example", "javascript:alert(1)", "\t//evil.example", "", "evil"],
-)  # fmt: skip
+    [
+        "//evil.example",
+        "/\\evil.example",
+        "https:evil.example",
+        "https://evil.example",
+        "%2f%2fevil.example",
+        "/%2f%2fevil.example",
+        "javascript:alert(1)",
+        "\t//evil.example",
+        "",
+        "evil",
+    ],
+)
 def test_a_target_elsewhere_leads_home(client: Client, directory: Running, target: str) -> None:
     assert sign_in(client, directory, ADA, next=target)["Location"] == "/"
 

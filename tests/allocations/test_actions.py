@@ -55,8 +55,11 @@ def test_giving_a_part_back_keeps_the_rest_until_its_date(scene: Scene) -> None:
     allocation.refresh_from_db()
     assert (allocation.end_reason, allocation.ended_at) == ("replaced", at)
     assert (rest.gpus, rest.starts_at, rest.until, rest.reference) == (
-        1, at, NOW + 3 * DAY, allocation.reference,
-    )  # fmt: skip
+        1,
+        at,
+        NOW + 3 * DAY,
+        allocation.reference,
+    )
     assert (scene.allocated(), desired_gpus(scene)) == (1, 1)
     assert books(scene.team) == ledger(scene.team) == {"2026-11": Decimal(96)}
 
@@ -138,8 +141,9 @@ def test_a_platform_lead_sets_a_months_limit(scene: Scene) -> None:
     event = Event.objects.latest("seq")
     assert (budget.limit_usd, budget.held_usd) == (Decimal(500), Decimal(0))
     assert (event.kind, event.details) == (
-        "budget.set", {"month": "2026-11-01", "limit_usd_before": "12000.00", "limit_usd": "500"},
-    )  # fmt: skip
+        "budget.set",
+        {"month": "2026-11-01", "limit_usd_before": "12000.00", "limit_usd": "500"},
+    )
 
 
 def test_a_limit_is_never_set_below_what_is_held(scene: Scene) -> None:
@@ -161,8 +165,9 @@ def test_nobody_else_sets_budgets(scene: Scene, who: str) -> None:
 
 STEPS = st.lists(
     st.tuples(st.sampled_from(["ask", "back", "part", "expire"]), st.integers(1, 60), st.integers(1, 14)),
-    min_size=1, max_size=8,
-)  # fmt: skip
+    min_size=1,
+    max_size=8,
+)
 
 
 @settings(max_examples=15)

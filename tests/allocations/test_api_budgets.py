@@ -81,9 +81,18 @@ def test_limits_are_set_one_by_one_or_together(lead: Caller, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [{}, {"soft_percent": 0}, {"soft_percent": 101}, {"soft_percent": "60"}, {"soft_percent": None},
-             {"gpu_hours_limit": 5}, {"gpu_hours_limit": "-1"}, {"limit_usd": "1.00", "hard_percent": 1}],
-)  # fmt: skip
+    "body",
+    [
+        {},
+        {"soft_percent": 0},
+        {"soft_percent": 101},
+        {"soft_percent": "60"},
+        {"soft_percent": None},
+        {"gpu_hours_limit": 5},
+        {"gpu_hours_limit": "-1"},
+        {"limit_usd": "1.00", "hard_percent": 1},
+    ],
+)
 def test_what_is_no_limit_is_refused(lead: Caller, path: str, body: dict[str, Any]) -> None:
     answer = lead.put(path, body)
     assert (answer.status_code, answer.headers["Content-Type"]) == (422, "application/problem+json")
@@ -125,8 +134,12 @@ def test_the_ledger_is_read_page_by_page_newest_first(here: World, path: str) ->
     assert len(seen) == known + 12
     newest = seen[0]
     assert (newest["reference"], newest["request"], newest["usd"], newest["gpu_hours"], newest["why"]) == (
-        "volume-3", None, "-11.00", "11.00", "given back",
-    )  # fmt: skip
+        "volume-3",
+        None,
+        "-11.00",
+        "11.00",
+        "given back",
+    )
     assert seen[-1]["request"] is not None
     assert seen[-1]["reference"] == f"request-{seen[-1]['request']}"
 

@@ -31,9 +31,14 @@ def test_crossing_the_stage_is_told_in_the_same_transaction(scene: Scene) -> Non
     (event,) = events()
     assert (event.team_id, event.actor_name) == (scene.team.pk, "Quartermaster")
     assert event.details == {
-        "month": "November 2026", "percent": 80, "held_usd": "144.00", "limit_usd": "180.00",
-        "held_gpu_hours": "144.00", "gpu_hours_limit": "none", "soft_percent": "80",
-    }  # fmt: skip
+        "month": "November 2026",
+        "percent": 80,
+        "held_usd": "144.00",
+        "limit_usd": "180.00",
+        "held_gpu_hours": "144.00",
+        "gpu_hours_limit": "none",
+        "soft_percent": "80",
+    }
     assert sentence(event)[0] == "80 % of the budget of November 2026 set aside"
     notice = Notice.objects.get(kind="budget_soft")
     assert (notice.person, notice.link) == (scene.ada, "/teams/vision/budget")

@@ -10,9 +10,17 @@ GROUP = "00000000-0000-4000-9000-000000000001"
 
 def place(*, borrow_percent: int = 0) -> Place:
     return Place(
-        tenancy=7, team="vision", project="detection", cost_centre="CC-1", environment="dev", namespace=SPACE,
-        entra_group=GROUP, cohort="quartermaster", storage_class="", borrow_percent=borrow_percent,
-    )  # fmt: skip
+        tenancy=7,
+        team="vision",
+        project="detection",
+        cost_centre="CC-1",
+        environment="dev",
+        namespace=SPACE,
+        entra_group=GROUP,
+        cohort="quartermaster",
+        storage_class="",
+        borrow_percent=borrow_percent,
+    )
 
 
 A100 = Kind(name="a100", cpu_per_gpu=8, memory_gib_per_gpu=64)
@@ -21,13 +29,20 @@ H100 = Kind(name="h100", cpu_per_gpu=16, memory_gib_per_gpu=128)
 
 def test_it_carries_over_the_place_and_sorts_the_flavors() -> None:
     assert desired(place(), kinds=[H100, A100], held={"a100": 3}) == TenancySpec(
-        tenancy=7, team="vision", project="detection", cost_centre="CC-1", environment="dev", namespace=SPACE,
-        entra_group=GROUP, cohort="quartermaster", storage_class="",
+        tenancy=7,
+        team="vision",
+        project="detection",
+        cost_centre="CC-1",
+        environment="dev",
+        namespace=SPACE,
+        entra_group=GROUP,
+        cohort="quartermaster",
+        storage_class="",
         flavors=(
             FlavorQuota(name="a100", gpus=3, borrow=0, cpu_per_gpu=8, memory_gib_per_gpu=64),
             FlavorQuota(name="h100", gpus=0, borrow=0, cpu_per_gpu=16, memory_gib_per_gpu=128),
         ),
-    )  # fmt: skip
+    )
 
 
 def test_what_may_be_borrowed_is_a_share_of_what_is_held_rounded_down() -> None:

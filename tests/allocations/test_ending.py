@@ -107,8 +107,9 @@ def test_the_terms_are_those_of_the_day_it_was_granted(scene: Scene) -> None:
     after = held(scene)
     assert before.terms == Terms(grace_hours=0, when_over=WhenOver.DRAIN, drain_hours=24)
     assert (after.terms, after.kept_until) == (
-        Terms(grace_hours=3, when_over=WhenOver.STOP, drain_hours=24), after.until + 3 * HOUR,
-    )  # fmt: skip
+        Terms(grace_hours=3, when_over=WhenOver.STOP, drain_hours=24),
+        after.until + 3 * HOUR,
+    )
 
 
 def test_the_namespace_keeps_room_until_somebody_has_looked(scene: Scene) -> None:

@@ -28,10 +28,14 @@ CLASS = "kueue.x-k8s.io/priority-class"
 def generous(place: Place) -> None:
     """A policy that grants at once, and what all teams of the cluster share."""
     wide = Thresholds(
-        automatic_gpus=24, window_gpus_team=1000, window_gpus_person=None, automatic_usd=Decimal(10_000),
-        window_usd_team=None, window_usd_person=None,
+        automatic_gpus=24,
+        window_gpus_team=1000,
+        window_gpus_person=None,
+        automatic_usd=Decimal(10_000),
+        window_usd_team=None,
+        window_usd_person=None,
         automatic_gpu_hours=None,
-    )  # fmt: skip
+    )
     factories.policy(wide, now=place.time - DAY)
     flavors = [(one.name, one.node_labels, one.node_taints) for one in place.cluster.flavors.all()]
     for manifest in fleet_objects(cohort=place.cluster.cohort, flavors=flavors):
@@ -51,16 +55,21 @@ def submit(place: Place, at: Tenancy, name: str, gpus: int, *, seconds: int = 0,
     """Hand in a Job as a member does, and see it run; without seconds it runs until somebody stops it."""
     amounts = {"cpu": "1", "memory": "1Gi", GPU: str(gpus)}
     container: dict[str, Any] = {
-        "name": "train", "image": "train:1", "resources": {"requests": amounts, "limits": amounts},
+        "name": "train",
+        "image": "train:1",
+        "resources": {"requests": amounts, "limits": amounts},
         "command": ["sleep", str(seconds)] if seconds else ["python", "train.py"],
-    }  # fmt: skip
+    }
     pod = {"restartPolicy": "Never", "containers": [container]}
     labels = {CLASS: priority} if priority else {}
-    place.kubernetes.create({
-        "apiVersion": "batch/v1", "kind": "Job",
-        "metadata": {"name": name, "namespace": at.namespace, "labels": labels},
-        "spec": {"template": {"spec": pod}},
-    })  # fmt: skip
+    place.kubernetes.create(
+        {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": name, "namespace": at.namespace, "labels": labels},
+            "spec": {"template": {"spec": pod}},
+        }
+    )
     wait_until(lambda: "Running" in phases(place, at, name), what=f"a pod of {name} to run")
 
 
@@ -137,8 +146,11 @@ def test_kueue_takes_back_by_priority_what_is_held_no_more_when_another_team_nee
     other = factories.tenancy(factories.team("Speech", by=place.ada), place.cluster)
     factories.join(other.team, place.ada)
     row = hold(place, place.tenancy, 24, "finish")
-    for name, gpus, priority in (("training", 8, "scheduled-training"), ("sweep", 8, "best-effort"),
-                                 ("notebook", 8, "exploratory")):  # fmt: skip
+    for name, gpus, priority in (
+        ("training", 8, "scheduled-training"),
+        ("sweep", 8, "best-effort"),
+        ("notebook", 8, "exploratory"),
+    ):
         submit(place, place.tenancy, name, gpus, priority=priority)
     assert give_back(row.pk, gpus=8, by=place.ada, now=place.time) is not None
     place.reconcile()

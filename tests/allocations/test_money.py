@@ -91,8 +91,10 @@ def test_a_day_on_which_clocks_change_has_its_real_hours(month: int, day: int, h
 def test_february_has_its_days(year: int, hours: int) -> None:
     parts = money.by_month(gpus=1, usd_per_hour=Decimal(1), start=utc(year, 1, 31), end=utc(year, 3, 2))
     assert [(month.month, *part) for month, part in parts.items()] == [
-        (1, *same(24)), (2, *same(hours)), (3, *same(24)),
-    ]  # fmt: skip
+        (1, *same(24)),
+        (2, *same(hours)),
+        (3, *same(24)),
+    ]
 
 
 def test_a_part_ends_where_the_month_does() -> None:
@@ -113,8 +115,9 @@ def test_until_the_first_moment_of_a_month_is_not_of_that_month() -> None:
 def test_what_has_no_gpus_has_its_price_all_the_same() -> None:
     span = {"start": utc(2026, 11, 30), "end": utc(2026, 12, 2)}
     assert money.by_month(gpus=0, usd_per_hour=Decimal("0.25"), **span) == {
-        date(2026, 11, 1): Amount(Decimal(6)), date(2026, 12, 1): Amount(Decimal(6)),
-    }  # fmt: skip
+        date(2026, 11, 1): Amount(Decimal(6)),
+        date(2026, 12, 1): Amount(Decimal(6)),
+    }
 
 
 def test_nothing_is_paid_for_no_time_or_less() -> None:

@@ -81,11 +81,13 @@ MOMENTS = st.integers(-40, 40).map(lambda days: NOW + days * DAY)
 ROWS = st.lists(
     st.builds(
         lambda start, length, gpus, usd: Holding(gpus, usd, start, start + length),
-        MOMENTS, st.timedeltas(timedelta(hours=1), timedelta(days=60)), st.integers(0, 16),
+        MOMENTS,
+        st.timedeltas(timedelta(hours=1), timedelta(days=60)),
+        st.integers(0, 16),
         st.decimals("0.01", 80, places=2),
     ),
     max_size=5,
-)  # fmt: skip
+)
 
 
 @given(ROWS, st.decimals(0, 20_000, places=2))

@@ -77,10 +77,21 @@ def test_it_says_where_the_month_leads_and_that_it_is_close(client: Client, scen
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"gpu_hours_limit": "-1"}, {"gpu_hours_limit": "x"}, {"soft_percent": "0"}, {"soft_percent": "101"},
-              {"limit_usd": "-1"}, {"limit_usd": "NaN"}, {"limit_usd": "1e400"}, {"limit_usd": ""},
-              {"month": "2020-01-01"}, {"limit_usd": "1.001"}, {"team": "nlp"}],
-)  # fmt: skip
+    "wrong",
+    [
+        {"gpu_hours_limit": "-1"},
+        {"gpu_hours_limit": "x"},
+        {"soft_percent": "0"},
+        {"soft_percent": "101"},
+        {"limit_usd": "-1"},
+        {"limit_usd": "NaN"},
+        {"limit_usd": "1e400"},
+        {"limit_usd": ""},
+        {"month": "2020-01-01"},
+        {"limit_usd": "1.001"},
+        {"team": "nlp"},
+    ],
+)
 def test_it_refuses_what_is_no_limit(client: Client, scene: Scene, month: str, wrong: dict[str, str]) -> None:
     client.force_login(scene.priya)
     response = client.post(URL, {"month": month, "limit_usd": "100"} | wrong)

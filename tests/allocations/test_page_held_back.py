@@ -74,7 +74,9 @@ def test_the_api_answers_it_once(scene: Scene, brake: Brake) -> None:
     assert (row["due"], row["live"], row["answer"]) == (11, 11, "")
     done = priya.post(f"expiry-brakes/{row['id']}/confirm/", {})
     assert (done.status_code, done.json()["answer"], done.json()["answered_by"]["name"]) == (
-        200, "confirmed", "Priya Raman",
-    )  # fmt: skip
+        200,
+        "confirmed",
+        "Priya Raman",
+    )
     late = priya.post(f"expiry-brakes/{row['id']}/dismiss/", {})
     assert (late.status_code, late.json()["code"]) == (409, "already_answered")

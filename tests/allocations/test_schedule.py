@@ -13,8 +13,11 @@ START = datetime(2026, 11, 20, 12, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 lengths = st.integers(1, 400 * 24 * 60).map(lambda minutes: timedelta(minutes=minutes))
 terms = st.builds(
-    Terms, grace_hours=st.integers(0, 168), when_over=st.sampled_from(WhenOver), drain_hours=st.integers(0, 720)
-)  # fmt: skip
+    Terms,
+    grace_hours=st.integers(0, 168),
+    when_over=st.sampled_from(WhenOver),
+    drain_hours=st.integers(0, 720),
+)
 
 
 @given(length=lengths)
@@ -66,9 +69,13 @@ def test_every_step_is_said_before_it_comes() -> None:
     terms = Terms(grace_hours=4, when_over=WhenOver.DRAIN, drain_hours=24)
     steps = next_steps(starts=START, until=end, terms=terms, now=START, remind_at=end - 7 * DAY)
     assert [(step.what, step.at) for step in steps] == [
-        ("reminder", end - 7 * DAY), ("reminder", end - DAY), ("reminder", end - HOUR), ("end", end),
-        ("grace_end", end + 4 * HOUR), ("drain", end + 28 * HOUR),
-    ]  # fmt: skip
+        ("reminder", end - 7 * DAY),
+        ("reminder", end - DAY),
+        ("reminder", end - HOUR),
+        ("end", end),
+        ("grace_end", end + 4 * HOUR),
+        ("drain", end + 28 * HOUR),
+    ]
 
 
 def work(uid: str, gpus: int, priority: int = 0, since: str = "2026-11-20T12:00:00Z") -> Running:

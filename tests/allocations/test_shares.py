@@ -190,8 +190,10 @@ def test_what_changes_about_a_cluster_reaches_every_tenancy_once(
     assert step() == 0
     service = {"name": "mlflow", "namespace": "mlflow", "labels": {"app": "mlflow"}, "port": 5000}
     values: dict[str, Any] = {
-        "jupyterhub_namespace": "jupyterhub", "shared_services": [service], "dashboards": False,
-    }  # fmt: skip
+        "jupyterhub_namespace": "jupyterhub",
+        "shared_services": [service],
+        "dashboards": False,
+    }
     change_cluster(cluster.pk, values=values, by=priya)
     assert (step(), step()) == (1, 0)
     spec = row(vision).desired

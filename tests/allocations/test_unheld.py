@@ -28,10 +28,14 @@ GPU = "nvidia.com/gpu"
 def generous(place: Place) -> None:
     """A policy that grants four at once."""
     wide = Thresholds(
-        automatic_gpus=24, window_gpus_team=1000, window_gpus_person=None, automatic_usd=Decimal(10_000),
-        window_usd_team=None, window_usd_person=None,
+        automatic_gpus=24,
+        window_gpus_team=1000,
+        window_gpus_person=None,
+        automatic_usd=Decimal(10_000),
+        window_usd_team=None,
+        window_usd_person=None,
         automatic_gpu_hours=None,
-    )  # fmt: skip
+    )
     factories.policy(wide, now=place.time - DAY)
 
 

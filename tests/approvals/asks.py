@@ -85,10 +85,19 @@ def numbered(number: int) -> Ask:
 
 ASKS = st.integers(0, prod(len(choices) for choices in CHOICES.values()) - 1).map(numbered)
 LEFT = st.builds(
-    Left, USD, USD, st.none() | st.decimals(0, 20_000, places=2), st.none() | st.decimals(0, 20_000, places=2),
+    Left,
+    USD,
+    USD,
+    st.none() | st.decimals(0, 20_000, places=2),
+    st.none() | st.decimals(0, 20_000, places=2),
     st.integers(1, 100),
-).map(lambda left: left if left.gpu_hours is None or left.gpu_hours_limit is not None
-      else left._replace(gpu_hours_limit=left.gpu_hours))  # fmt: skip
+).map(
+    lambda left: (
+        left
+        if left.gpu_hours is None or left.gpu_hours_limit is not None
+        else left._replace(gpu_hours_limit=left.gpu_hours)
+    )
+)
 BUDGETS = st.lists(LEFT, min_size=1, max_size=3).map(
     lambda given: {month: given[place % len(given)] for place, month in enumerate(MONTHS[:6])}
 )
@@ -153,9 +162,13 @@ STEPS = st.builds(
 ) | st.builds(StepPlan, by=st.just(MANAGERS), level=st.integers(1, 9))
 STEP_LISTS = st.lists(STEPS, min_size=1, max_size=3).map(tuple)
 SIZED = st.builds(
-    Route, name=st.text("abc- é", max_size=10), where=WHERES, gpus_from=st.integers(1, 64),
-    usd_from=st.none() | USD, steps=STEP_LISTS,
-)  # fmt: skip
+    Route,
+    name=st.text("abc- é", max_size=10),
+    where=WHERES,
+    gpus_from=st.integers(1, 64),
+    usd_from=st.none() | USD,
+    steps=STEP_LISTS,
+)
 POLICIES = st.builds(
     lambda thresholds, overrides, sized, last, days: Policy(
         thresholds=thresholds, overrides=tuple(overrides), routes=(*sized, last), lapse_days=days

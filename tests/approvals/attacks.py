@@ -68,9 +68,13 @@ def apart(w: Any, **fields: Any) -> Task:
 def version(w: Any, **fields: Any) -> PolicyVersion:
     """A second policy that Priya wrote and Marcus put in force."""
     usual = {
-        "number": 2, "document": {}, "active_from": NOW + DAY, "why": "x", "proposed_by": w.scene.priya,
+        "number": 2,
+        "document": {},
+        "active_from": NOW + DAY,
+        "why": "x",
+        "proposed_by": w.scene.priya,
         "activated_by": w.scene.marcus,
-    }  # fmt: skip
+    }
     return PolicyVersion(**(usual | fields))
 
 

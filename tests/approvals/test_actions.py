@@ -71,8 +71,9 @@ def test_an_ask_for_people_opens_the_first_step_and_sets_the_money_aside(scene: 
     request = scene.ask(8, days=5)
     assert (request.state, request.turn, request.approved_count) == ("waiting", "approver", None)
     assert [(step.position, step.seat, step.opened_at) for step in request.steps.order_by("position")] == [
-        (0, "platform_leads", NOW), (1, "engineering_leadership", None),
-    ]  # fmt: skip
+        (0, "platform_leads", NOW),
+        (1, "engineering_leadership", None),
+    ]
     assert books(scene.team) == ledger(scene.team) == {"2026-11": USD(960)}
     assert (scene.allocated(), Allocation.objects.count(), Decision.objects.count()) == (0, 0, 0)
     assert kinds_since(before) == ["request.submitted"]
@@ -142,7 +143,10 @@ REFUSALS: dict[str, tuple[Callable[[Scene, Wanted], Wanted], type[Refused], str,
     "past": (changed(until=NOW - DAY), BadInput, "in_the_past", "until"),
     "now": (changed(until=NOW), BadInput, "in_the_past", "until"),
     "next century": (
-        changed(until=datetime(9999, 12, 31, tzinfo=NOW.tzinfo)), BadInput, "too_far_ahead", "until"
+        changed(until=datetime(9999, 12, 31, tzinfo=NOW.tzinfo)),
+        BadInput,
+        "too_far_ahead",
+        "until",
     ),
     "no reason": (units(3, reason=""), BadInput, "reason_needed", "reason"),
     "a reason of blanks": (units(3, reason=" " * 40), BadInput, "reason_needed", "reason"),
@@ -150,7 +154,7 @@ REFUSALS: dict[str, tuple[Callable[[Scene, Wanted], Wanted], type[Refused], str,
     "an offering that is off": (switched_off, Conflict, "offering_off", "offering"),
     "not offered": (withdrawn_from_offer, Conflict, "not_offered", "flavor"),
     "cluster off": (cluster_off, Conflict, "not_offered", "flavor"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", REFUSALS)
@@ -224,8 +228,9 @@ def test_a_question_is_answered_and_the_turn_goes_back(scene: Scene) -> None:
     asked = ask_back(request.pk, by=scene.priya, expected_version=1, question="Why five?", now=NOW)
     assert (asked.state, asked.turn, asked.version) == ("waiting", "requester", 2)
     for person, text, code in (
-        (scene.priya, "Because", "not_the_requester"), (scene.ada, "  ", "required"),
-    ):  # fmt: skip
+        (scene.priya, "Because", "not_the_requester"),
+        (scene.ada, "  ", "required"),
+    ):
         with pytest.raises(Refused) as refused:
             answer(request.pk, by=person, text=text, now=NOW)
         assert refused.value.code == code

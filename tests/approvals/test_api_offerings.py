@@ -26,8 +26,13 @@ def ada(scene: Scene) -> Caller:
 def ask(key: str, **changes: Any) -> dict[str, Any]:
     """An ask of an offering."""
     until = (timezone.now() + timedelta(days=2)).isoformat()
-    usual = {"team": "vision", "offering": key, "spec": SPECS[key], "until": until,
-             "reason": "The review on Friday needs it."}  # fmt: skip
+    usual = {
+        "team": "vision",
+        "offering": key,
+        "spec": SPECS[key],
+        "until": until,
+        "reason": "The review on Friday needs it.",
+    }
     return usual | changes
 
 
@@ -58,17 +63,23 @@ def test_every_offering_is_previewed_and_asked_for_with_one_answer(ada: Caller, 
 
 @pytest.mark.parametrize(
     ("key", "spec", "pointer", "code"),
-    [("volume", {"gib": "100"}, "/gib", "int_type"), ("volume", {"gib": 0}, "/gib", "greater_than_equal"),
-     ("volume", {"gib": True}, "/gib", "int_type"), ("volume", {"name": "A b"}, "/name", "string_pattern_mismatch"),
-     ("volume", {"size": 3}, "/size", "extra_forbidden"), ("volume", {"cluster": "dev"}, "/cluster", "not_there"),
-     ("volume", {"access": "All"}, "/access", "literal_error"),
-     ("namespace", {"cluster": "training"}, "/cluster", "already_there"),
-     ("openai", {"region": "moon"}, "/region", "no_such_region"), ("openai", {"model": "gpt-9"}, "/model", "no_price"),
-     ("cluster", {"vm_size": "Standard_None"}, "/vm_size", "no_price"),
-     ("training", {"gpus": 7}, "/gpus", "greater_than_equal"),
-     ("training", {"purpose": "x"}, "/purpose", "literal_error"),
-     ("notebook", {"flavor": "training/none"}, "/flavor", "not_there")],
-)  # fmt: skip
+    [
+        ("volume", {"gib": "100"}, "/gib", "int_type"),
+        ("volume", {"gib": 0}, "/gib", "greater_than_equal"),
+        ("volume", {"gib": True}, "/gib", "int_type"),
+        ("volume", {"name": "A b"}, "/name", "string_pattern_mismatch"),
+        ("volume", {"size": 3}, "/size", "extra_forbidden"),
+        ("volume", {"cluster": "dev"}, "/cluster", "not_there"),
+        ("volume", {"access": "All"}, "/access", "literal_error"),
+        ("namespace", {"cluster": "training"}, "/cluster", "already_there"),
+        ("openai", {"region": "moon"}, "/region", "no_such_region"),
+        ("openai", {"model": "gpt-9"}, "/model", "no_price"),
+        ("cluster", {"vm_size": "Standard_None"}, "/vm_size", "no_price"),
+        ("training", {"gpus": 7}, "/gpus", "greater_than_equal"),
+        ("training", {"purpose": "x"}, "/purpose", "literal_error"),
+        ("notebook", {"flavor": "training/none"}, "/flavor", "not_there"),
+    ],
+)
 def test_a_wrong_spec_is_refused_at_its_field(
     ada: Caller, key: str, spec: dict[str, Any], pointer: str, code: str
 ) -> None:
@@ -108,9 +119,18 @@ def test_platform_leads_change_it_and_nobody_else(ada: Caller, scene: Scene) -> 
 
 @pytest.mark.parametrize(
     "body",
-    [{"enabled": "yes"}, {"gate": "nobody"}, {"position": 0}, {"position": 10}, {"prices": {"x": "1"}},
-     {"prices": {"ReadWriteOnce": 1}}, {"prices": {"ReadWriteOnce": "-1"}}, {"prices": []}, {"name": "x"}],
-)  # fmt: skip
+    [
+        {"enabled": "yes"},
+        {"gate": "nobody"},
+        {"position": 0},
+        {"position": 10},
+        {"prices": {"x": "1"}},
+        {"prices": {"ReadWriteOnce": 1}},
+        {"prices": {"ReadWriteOnce": "-1"}},
+        {"prices": []},
+        {"name": "x"},
+    ],
+)
 def test_what_does_not_fit_changes_nothing(ada: Caller, scene: Scene, body: dict[str, Any]) -> None:
     assert Caller(scene.priya).patch("offerings/volume/", body).status_code == 422
     assert not OfferingSetting.objects.filter(enabled=False).exists()

@@ -37,8 +37,9 @@ def test_a_policy_is_drafted_changed_replayed_and_activated_by_two_people(scene:
     )
     assert (changed.status_code, changed.headers["ETag"]) == (200, '"2"')
     assert second.get(f"{address}diff/").json() == {
-        "base": 1, "differences": [{"place": "GPUs in one request", "before": "2 GPUs", "after": "4 GPUs"}],
-    }  # fmt: skip
+        "base": 1,
+        "differences": [{"place": "GPUs in one request", "before": "2 GPUs", "after": "4 GPUs"}],
+    }
     replay = second.post(f"{address}simulate/", {"days": 365}).json()
     assert replay["past"]["counts"] == [
         {"before": "people", "after": "automatic", "asks": 1, "usd": "288.00", "gpu_hours": "288.00"}
@@ -175,8 +176,14 @@ def test_a_policy_that_makes_all_of_it_automatic_needs_the_tick(scene: Scene) ->
 def test_others_see_no_draft_and_no_history(scene: Scene, role: Role) -> None:
     draft = drafted(scene.priya, automatic_gpus=4)
     caller = Caller(factories.person("", role))
-    for path in ("policy/versions/", "policy/versions/1/", DRAFTS, f"{DRAFTS}{draft.pk}/", f"{DRAFTS}999999/",
-                 f"{DRAFTS}{draft.pk}/diff/"):  # fmt: skip
+    for path in (
+        "policy/versions/",
+        "policy/versions/1/",
+        DRAFTS,
+        f"{DRAFTS}{draft.pk}/",
+        f"{DRAFTS}999999/",
+        f"{DRAFTS}{draft.pk}/diff/",
+    ):
         answer = caller.get(path)
         assert (answer.status_code, answer.json()["code"]) == (403, "not_a_reader")
 
@@ -187,11 +194,13 @@ def test_auditors_read_and_change_nothing(scene: Scene) -> None:
     assert caller.get(address).status_code == 200
     assert caller.post(f"{address}simulate/").status_code == 200
     answers = [
-        caller.post(DRAFTS), caller.delete(address), caller.send("PUT", "policy/yaml/", {"yaml": write(FIRST)}),
+        caller.post(DRAFTS),
+        caller.delete(address),
+        caller.send("PUT", "policy/yaml/", {"yaml": write(FIRST)}),
         caller.send("PATCH", address, {"why": "x"}, **{"If-Match": '"1"'}),
         caller.post(f"{address}activate/", **{"If-Match": '"1"'}),
         caller.post(f"{address}take-over/", **{"If-Match": '"1"'}),
-    ]  # fmt: skip
+    ]
     assert {answer.status_code for answer in answers} == {403}
     assert policy_actions.discard(draft.pk, by=scene.priya, now=NOW).version == 2
 

@@ -62,9 +62,12 @@ def test_a_larger_ask_waits_for_people_and_needs_a_reason(here: World, ada: Call
     refused = ada.post("requests/", ask(here, gpus=5))
     assert refused.status_code == 422
     assert refused.json()["errors"] == [
-        {"pointer": "/reason", "code": "reason_needed",
-         "detail": "A person decides this. Say in a sentence what it is for."}
-    ]  # fmt: skip
+        {
+            "pointer": "/reason",
+            "code": "reason_needed",
+            "detail": "A person decides this. Say in a sentence what it is for.",
+        }
+    ]
     answer = ada.post("requests/", ask(here, gpus=5, reason="Train the new detector on all of it."))
     assert answer.status_code == 201
     assert answer.json()["state"] == "waiting"
@@ -75,13 +78,22 @@ def test_a_larger_ask_waits_for_people_and_needs_a_reason(here: World, ada: Call
 BAD = {
     "gpus": [0, -1, 1.5, "1", "8 ", "８", True, None, [1], {}, 2**63, 100_001],
     "until": [
-        "2026-12-01", "2030-01-01T00:00:00", "9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z", "soon", 17, None,
-        "2026-13-01T00:00:00Z", "2026-12-01T25:00:00Z", "2020-01-01T00:00:00Z", "1999-12-31T23:59:59Z",
+        "2026-12-01",
+        "2030-01-01T00:00:00",
+        "9999-12-31T23:59:59Z",
+        "0001-01-01T00:00:00Z",
+        "soon",
+        17,
+        None,
+        "2026-13-01T00:00:00Z",
+        "2026-12-01T25:00:00Z",
+        "2020-01-01T00:00:00Z",
+        "1999-12-31T23:59:59Z",
     ],
     "purpose": ["training ", "TRAINING", 1, None, "mining"],
     "flavor": ["a100", "/a100", "training-eastus/", "nowhere/a100", "training-eastus/none", 7],
     "reason": ["x" * 2001, "a\x00b", 5, "\ud800"],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("field", BAD)
@@ -96,9 +108,19 @@ def test_what_does_not_fit_is_refused_at_its_field(here: World, ada: Caller, fie
 
 
 BODIES = [
-    "[]", "1", '"a"', "{", "null", "[" * 100_000, '{"gpus":' * 30 + "1" + "}" * 30, '{"gpus": NaN}',
-    '{"gpus": Infinity}', '{"gpus": -Infinity}', b"\xff\xfe", '{"gpus": ' + "9" * 5000 + "}",
-]  # fmt: skip
+    "[]",
+    "1",
+    '"a"',
+    "{",
+    "null",
+    "[" * 100_000,
+    '{"gpus":' * 30 + "1" + "}" * 30,
+    '{"gpus": NaN}',
+    '{"gpus": Infinity}',
+    '{"gpus": -Infinity}',
+    b"\xff\xfe",
+    '{"gpus": ' + "9" * 5000 + "}",
+]
 
 
 def test_what_is_not_a_json_object_of_a_bearable_size_is_400(ada: Caller) -> None:
@@ -172,9 +194,14 @@ def test_the_preview_says_what_would_be_stored_and_stores_nothing(here: World, a
     assert preview["quota"] == {"before": 1, "after": 6}
     assert float(preview["usd_per_day"]["after"]) > float(preview["usd_per_day"]["before"])
     assert {
-        "month", "limit_usd", "left_before", "left_after", "gpu_hours_limit", "gpu_hours_left_before",
+        "month",
+        "limit_usd",
+        "left_before",
+        "left_after",
+        "gpu_hours_limit",
+        "gpu_hours_left_before",
         "gpu_hours_left_after",
-    } == set(preview["budget"][0])  # fmt: skip
+    } == set(preview["budget"][0])
     stored = ada.post("requests/", wanted).json()["evaluations"][0]["answer"]
     same = ("outcome", "sentence", "route")
     assert {key: stored[key] for key in same} == {key: preview["answer"][key] for key in same}
@@ -224,12 +251,33 @@ def test_lists_are_filtered_and_ordered_as_asked(here: World, ada: Caller) -> No
 
 
 BAD_QUERIES = [
-    "ordering=team__budget__limit", "requester__password__startswith=a", "state=running", "limit=0", "limit=101",
-    "limit=-1", "limit=1e3", "limit=８", "limit=%20" + "8", "limit=true", "limit=", "limit=5&limit=6", "cursor=x",
-    "cursor=W10=", "cursor=%00", "updated_since=2026-01-01T00:00:00", "updated_since=9999-12-31T23:59:59Z",
-    "page_size=1000000000", "offset=1000000000", "format=xml", "q=a%00b", "team=" + "x" * 41, "token=qm_1",
-    "offering=gpu", "requester=ada", "cursor=WyItY3JlYXRlZF9hdCIsZmFsc2UsIjIwMjYtMDEtMDFUMDA6MDA6MDAiLDFd",
-]  # fmt: skip
+    "ordering=team__budget__limit",
+    "requester__password__startswith=a",
+    "state=running",
+    "limit=0",
+    "limit=101",
+    "limit=-1",
+    "limit=1e3",
+    "limit=８",
+    "limit=%20" + "8",
+    "limit=true",
+    "limit=",
+    "limit=5&limit=6",
+    "cursor=x",
+    "cursor=W10=",
+    "cursor=%00",
+    "updated_since=2026-01-01T00:00:00",
+    "updated_since=9999-12-31T23:59:59Z",
+    "page_size=1000000000",
+    "offset=1000000000",
+    "format=xml",
+    "q=a%00b",
+    "team=" + "x" * 41,
+    "token=qm_1",
+    "offering=gpu",
+    "requester=ada",
+    "cursor=WyItY3JlYXRlZF9hdCIsZmFsc2UsIjIwMjYtMDEtMDFUMDA6MDA6MDAiLDFd",
+]
 
 
 def test_parameters_that_do_not_fit_are_400(ada: Caller) -> None:

@@ -33,8 +33,10 @@ def test_what_is_left_out_of_a_change_stays_as_it_is(scene: Scene, asked: Reques
     body = answer.json()
     assert (body["count"], body["content_version"], body["version"]) == (4, 2, 2)
     assert (body["until"], body["reason"], body["spec"]["flavor"]) == (
-        asked.until.isoformat().replace("+00:00", "Z"), asked.reason, asked.spec["flavor"],
-    )  # fmt: skip
+        asked.until.isoformat().replace("+00:00", "Z"),
+        asked.reason,
+        asked.spec["flavor"],
+    )
     assert [step["version"] for step in body["steps"]] == [1, 2]
     until = (asked.until + DAY).isoformat()
     body = change(Caller(scene.ada), asked, {"until": until, "reason": "One more day for the review."}).json()
@@ -84,8 +86,10 @@ def test_comments_are_added_once_and_listed_oldest_first(scene: Scene, asked: Re
     for _ in range(2):
         made = ada.post(path, {"reason": "For the review."}, key="same")
         assert (made.status_code, made.json()["text"], made.json()["by"]["name"]) == (
-            201, "For the review.", "Ada Okafor",
-        )  # fmt: skip
+            201,
+            "For the review.",
+            "Ada Okafor",
+        )
     Caller(scene.priya).post(path, {"reason": "I see."})
     assert [row["text"] for row in ada.get(path).json()["results"]] == ["For the review.", "I see."]
     assert Comment.objects.count() == 2
@@ -106,8 +110,11 @@ def test_it_says_what_happens_next_with_its_dates(scene: Scene, asked: Request) 
         "Ends, when approved; $360 at most",
     ]
     assert [row["at"] and datetime.fromisoformat(row["at"]) for row in said[:4]] == [
-        None, step.remind_at, step.due_at, step.escalate_at,
-    ]  # fmt: skip
+        None,
+        step.remind_at,
+        step.due_at,
+        step.escalate_at,
+    ]
     clockwork.look(asked.pk, now=timezone.now() + 2 * DAY)
     said = Caller(scene.ada).get(f"requests/{asked.pk}/").json()["next"]
     assert [row["what"] for row in said][:2] == [

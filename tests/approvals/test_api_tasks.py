@@ -50,9 +50,15 @@ def test_the_same_key_finishes_it_once_with_the_same_answer(scene: Scene, lead: 
 
 @pytest.mark.parametrize(
     ("path", "body", "code"),
-    [("done", {}, 422), ("done", {"note": ""}, 422), ("give", {}, 422), ("give", {"to": "nobody@example.com"}, 422),
-     ("take", {"who": "me"}, 422), ("take", {"version": "1"}, 422)],
-)  # fmt: skip
+    [
+        ("done", {}, 422),
+        ("done", {"note": ""}, 422),
+        ("give", {}, 422),
+        ("give", {"to": "nobody@example.com"}, 422),
+        ("take", {"who": "me"}, 422),
+        ("take", {"version": "1"}, 422),
+    ],
+)
 def test_what_does_not_fit_is_refused(
     scene: Scene, lead: Caller, path: str, body: dict[str, Any], code: int
 ) -> None:
@@ -71,8 +77,11 @@ def test_members_do_not_carry_out_what_they_asked_for(scene: Scene) -> None:
 def test_a_list_is_narrowed_by_state_and_request(scene: Scene, lead: Caller) -> None:
     volume, notebook = granted(scene, "volume"), granted(scene, "notebook")
     Task.objects.filter(request=volume).update(state="dropped", done_at=volume.created_at)
-    for query, found in (("state=unfinished", [notebook.pk]), ("state=dropped", [volume.pk]),
-                         (f"request={volume.pk}", [volume.pk])):  # fmt: skip
+    for query, found in (
+        ("state=unfinished", [notebook.pk]),
+        ("state=dropped", [volume.pk]),
+        (f"request={volume.pk}", [volume.pk]),
+    ):
         rows = lead.get(f"tasks/?{query}").json()["results"]
         assert [row["request"] for row in rows] == found, query
     assert lead.get("tasks/?request=one").status_code == 400

@@ -53,9 +53,11 @@ def test_of_a_renewal_only_what_is_new_counts(scene: Scene) -> None:
     first = factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=2, days=2, now=now)
     held = Allocation.objects.get(reference=first.reference)
     longer = renewing.wanted(
-        with_all(Request.objects.filter(pk=first.pk)).get(), until=held.until + 60 * DAY, reason="It is not done yet.",
+        with_all(Request.objects.filter(pk=first.pk)).get(),
+        until=held.until + 60 * DAY,
+        reason="It is not done yet.",
         now=now,
-    )  # fmt: skip
+    )
     renewal = submit(longer, by=scene.ada, now=now)
     assert (renewal.state, first.state) == ("waiting", "approved")
     found = effect(renewal, ask(scene, 3))
@@ -98,13 +100,23 @@ def test_gpu_hours_are_added_up_beside_the_money(scene: Scene, client: Client) -
 def test_one_that_is_refused_stops_no_other(scene: Scene) -> None:
     first, stale, own = ask(scene, 3), ask(scene, 3), ask(scene, 3, by=scene.priya)
     results = bulk.decide_many(
-        [chosen(first), Chosen(stale.pk, 7, "approve"), chosen(own), Chosen(999_999, 1, "approve"),
-         chosen(ask(scene, 4), "reject", reason="Full until Monday.", because="capacity")],
-        by=scene.priya, now=timezone.now(),
-    )  # fmt: skip
+        [
+            chosen(first),
+            Chosen(stale.pk, 7, "approve"),
+            chosen(own),
+            Chosen(999_999, 1, "approve"),
+            chosen(ask(scene, 4), "reject", reason="Full until Monday.", because="capacity"),
+        ],
+        by=scene.priya,
+        now=timezone.now(),
+    )
     assert [(each.decided, each.code) for each in results] == [
-        (True, ""), (False, "stale"), (False, "self_approval"), (False, "not_found"), (True, ""),
-    ]  # fmt: skip
+        (True, ""),
+        (False, "stale"),
+        (False, "self_approval"),
+        (False, "not_found"),
+        (True, ""),
+    ]
     assert Decision.objects.get(verdict="reject").because == "capacity"
 
 
@@ -183,9 +195,14 @@ def test_the_api_gives_the_effect_and_what_became_of_each(scene: Scene) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [{}, {"decisions": []}, {"decisions": [{"request": 1}]}, {"decisions": [], "more": 1},
-     {"decisions": [{"request": 1, "version": 1, "verdict": "approve", "state": "approved"}]},
-     {"decisions": [{"request": True, "version": 1, "verdict": "approve"}]}],
-)  # fmt: skip
+    [
+        {},
+        {"decisions": []},
+        {"decisions": [{"request": 1}]},
+        {"decisions": [], "more": 1},
+        {"decisions": [{"request": 1, "version": 1, "verdict": "approve", "state": "approved"}]},
+        {"decisions": [{"request": True, "version": 1, "verdict": "approve"}]},
+    ],
+)
 def test_the_api_takes_nothing_else(scene: Scene, body: dict[str, object]) -> None:
     assert Caller(scene.priya).post("decisions/", body).status_code in (400, 422)

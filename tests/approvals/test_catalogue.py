@@ -11,22 +11,38 @@ PRICE = Decimal("3.67")
 EXPECTED = {
     "gpus": (1, 1, "3.67", "1 × $3.67 per GPU-hour", "1 × A100"),
     "notebook": (1, 1, "3.67", "1 × $3.67 per GPU-hour", "Notebook with 1 × A100"),
-    "volume": (100, 0, "0.00021918", "100 GiB × $0.16 per GiB and month of 730 hours", "100 GiB volume corpus"),
+    "volume": (
+        100,
+        0,
+        "0.00021918",
+        "100 GiB × $0.16 per GiB and month of 730 hours",
+        "100 GiB volume corpus",
+    ),
     "namespace": (1, 0, "0", "costs nothing", "Development namespace for main"),
     "training": (8, 1, "3.67", "8 × $3.67 per GPU-hour", "8 × A100"),
     "endpoint": (2, 1, "3.67", "2 × 1 GPUs × $3.67 per GPU-hour", "Endpoint of 2 × 1 A100 for mistral-7b"),
     "openai": (
-        2, 0, "0.036", "at most 2k tokens a minute × $0.60 per million tokens, all used",
+        2,
+        0,
+        "0.036",
+        "at most 2k tokens a minute × $0.60 per million tokens, all used",
         "gpt-4o-mini with 2k tokens a minute",
     ),
     "reservation": (
-        1, 1, "0.526", "1 × Standard_NC4as_T4_v3 × $0.53 an hour, used or not", "1 × Standard_NC4as_T4_v3 reserved",
+        1,
+        1,
+        "0.526",
+        "1 × Standard_NC4as_T4_v3 × $0.53 an hour, used or not",
+        "1 × Standard_NC4as_T4_v3 reserved",
     ),
     "cluster": (
-        2, 1, "0.526", "2 × Standard_NC4as_T4_v3 × $0.53 an hour, used or not",
+        2,
+        1,
+        "0.526",
+        "2 × Standard_NC4as_T4_v3 × $0.53 an hour, used or not",
         "Cluster of 2 × Standard_NC4as_T4_v3",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("key", OFFERINGS)
@@ -74,8 +90,12 @@ def test_every_vm_size_with_a_price_says_how_many_gpus_it_has() -> None:
 
 @pytest.mark.parametrize(
     ("shown", "within"),
-    [("2 × A100", "2 × A100"), ("Notebook with 1 × T4", "a notebook with 1 × T4"),
-     ("Endpoint of 2", "an endpoint of 2"), ("gpt-4o with 2k", "gpt-4o with 2k")],
-)  # fmt: skip
+    [
+        ("2 × A100", "2 × A100"),
+        ("Notebook with 1 × T4", "a notebook with 1 × T4"),
+        ("Endpoint of 2", "an endpoint of 2"),
+        ("gpt-4o with 2k", "gpt-4o with 2k"),
+    ],
+)
 def test_a_title_reads_well_within_a_sentence(shown: str, within: str) -> None:
     assert in_sentence(shown) == within

@@ -70,9 +70,13 @@ def decided_by(*steps: StepPlan) -> None:
     document = to_json(Policy(routes=(Route(name="all", steps=steps),)))
     people = [factories.person(), factories.person()]
     PolicyVersion.objects.create(
-        number=2, document=document, active_from=first.active_from, why="Tests", proposed_by=people[0],
+        number=2,
+        document=document,
+        active_from=first.active_from,
+        why="Tests",
+        proposed_by=people[0],
         activated_by=people[1],
-    )  # fmt: skip
+    )
 
 
 def lend(
@@ -148,8 +152,10 @@ def test_a_question_stops_the_clock_and_moves_every_moment(scene: Scene) -> None
     step = step_of(request)
     stood = 3 * DAY - 2 * HOUR
     assert (step.remind_at, step.due_at, step.escalate_at) == (
-        NOW + stood + 8 * HOUR, NOW + stood + 24 * HOUR, NOW + stood + 48 * HOUR,
-    )  # fmt: skip
+        NOW + stood + 8 * HOUR,
+        NOW + stood + 24 * HOUR,
+        NOW + stood + 48 * HOUR,
+    )
     assert sweep(NOW + stood + 8 * HOUR - timedelta(seconds=1)) == 0
     assert sweep(NOW + stood + 8 * HOUR) == 1
 

@@ -128,9 +128,10 @@ def test_a_rejection_needs_a_reason_and_lets_the_money_go(scene: Scene) -> None:
 
 def test_a_question_needs_words_and_may_be_asked_again_by_who_asked(scene: Scene) -> None:
     request = scene.ask(5)
-    assert refusal(
-        lambda: ask_back(request.pk, by=scene.priya, expected_version=1, question=" ", now=NOW)
-    ).code == "required"  # fmt: skip
+    assert (
+        refusal(lambda: ask_back(request.pk, by=scene.priya, expected_version=1, question=" ", now=NOW)).code
+        == "required"
+    )
     ask_back(request.pk, by=scene.priya, expected_version=1, question="Why?", now=NOW)
     ask_back(request.pk, by=scene.priya, expected_version=2, question="And when?", now=NOW)
     assert approve(request.pk, by=scene.priya, expected_version=3, now=NOW).state == "approved"
@@ -219,8 +220,9 @@ def test_gpus_that_are_gone_by_now_are_a_conflict(scene: Scene) -> None:
     Flavor.objects.update(allocated=20)
     refused = refusal(lambda: approve(request.pk, by=scene.priya, expected_version=1, now=NOW))
     assert (refused.code, refused.message) == (
-        "not_enough_free", "Not possible now: 4 free now, 5 needed.",
-    )  # fmt: skip
+        "not_enough_free",
+        "Not possible now: 4 free now, 5 needed.",
+    )
     assert (fresh(request).state, votes(request), request.evaluations.count()) == ("waiting", [], 1)
     assert approve(request.pk, by=scene.priya, expected_version=1, count=4, now=NOW).approved_count == 4
 
@@ -228,9 +230,10 @@ def test_gpus_that_are_gone_by_now_are_a_conflict(scene: Scene) -> None:
 def test_money_that_is_not_there_is_a_conflict_until_it_is(scene: Scene) -> None:
     Budget.objects.create(team=scene.team, month=NOW.date().replace(day=1), limit_usd=100)
     request = scene.ask(5)
-    assert refusal(
-        lambda: approve(request.pk, by=scene.priya, expected_version=1, now=NOW)
-    ).code == "not_enough_budget"  # fmt: skip
+    assert (
+        refusal(lambda: approve(request.pk, by=scene.priya, expected_version=1, now=NOW)).code
+        == "not_enough_budget"
+    )
     Budget.objects.update(limit_usd=360)
     assert approve(request.pk, by=scene.priya, expected_version=1, now=NOW).state == "approved"
     assert scene.held_usd() == 360
@@ -282,9 +285,10 @@ def test_an_end_that_has_passed_is_not_approved(scene: Scene) -> None:
     request = scene.ask(5)
     refused = refusal(lambda: approve(request.pk, by=scene.priya, expected_version=1, now=request.until))
     assert refused.code == "too_late"
-    assert reject(
-        request.pk, by=scene.priya, expected_version=1, reason="Too late.", now=request.until
-    ).state == "rejected"  # fmt: skip
+    assert (
+        reject(request.pk, by=scene.priya, expected_version=1, reason="Too late.", now=request.until).state
+        == "rejected"
+    )
 
 
 def test_an_approver_sees_what_awaits_them_alone(scene: Scene) -> None:

@@ -122,13 +122,16 @@ def test_a_value_of_the_wrong_type_is_refused_where_it_stands(place: str) -> Non
 
 CONTRADICTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "longer automatic than possible": (
-        "thresholds.automatic_days", {"thresholds": {"automatic_days": 91}},
+        "thresholds.automatic_days",
+        {"thresholds": {"automatic_days": 91}},
     ),
     "more in one ask than in the window": (
-        "thresholds.window_gpus_team", {"thresholds": {"automatic_gpus": 7}},
+        "thresholds.window_gpus_team",
+        {"thresholds": {"automatic_gpus": 7}},
     ),
     "an override that contradicts the rest": (
-        "overrides.0.set.automatic_days", {"overrides": [{"where": {}, "set": {"longest_days": 7}}]},
+        "overrides.0.set.automatic_days",
+        {"overrides": [{"where": {}, "set": {"longest_days": 7}}]},
     ),
     "a window of no days": ("thresholds.window_days", {"thresholds": {"window_days": 0}}),
     "less than nothing": ("thresholds.automatic_usd", {"thresholds": {"automatic_usd": -1}}),
@@ -145,7 +148,7 @@ CONTRADICTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "a quorum of managers": ("routes.0.steps.0.quorum", route(by="managers", quorum=2)),
     "a reminder after the escalation": ("routes.0.steps.0.remind_hours", route(remind_hours=48)),
     "requests that lapse at once": ("lapse_days", {"lapse_days": 0}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CONTRADICTIONS)

@@ -27,22 +27,29 @@ EVENTS = st.lists(
     st.builds(
         Coming,
         st.integers(1, 59 * 24).map(lambda hours: NOW + timedelta(hours=hours)),
-        st.integers(0, 8), st.integers(0, 2), st.integers(0, 2), st.sampled_from(USD), st.sampled_from(USD),
+        st.integers(0, 8),
+        st.integers(0, 2),
+        st.integers(0, 2),
+        st.sampled_from(USD),
+        st.sampled_from(USD),
     ),
-    max_size=6, unique_by=lambda event: event.at,
-).map(lambda events: tuple(sorted(events, key=lambda event: event.at)))  # fmt: skip
+    max_size=6,
+    unique_by=lambda event: event.at,
+).map(lambda events: tuple(sorted(events, key=lambda event: event.at)))
 
 
 def at(moment: datetime, known: Standing) -> Standing:
     """The standing as it will be at a moment, by what is known to come."""
     past = [event for event in known.coming if event.at <= moment]
     return replace(
-        known, now=moment, free_gpus=(known.free_gpus or 0) + sum(event.free for event in past),
+        known,
+        now=moment,
+        free_gpus=(known.free_gpus or 0) + sum(event.free for event in past),
         recent_team_gpus=known.recent_team_gpus - sum(event.team for event in past),
         recent_person_gpus=known.recent_person_gpus - sum(event.person for event in past),
         recent_team_usd=(known.recent_team_usd or Decimal(0)) - sum(event.team_usd for event in past),
         recent_person_usd=(known.recent_person_usd or Decimal(0)) - sum(event.person_usd for event in past),
-    )  # fmt: skip
+    )
 
 
 def is_automatic(asked: Ask, known: Standing, moment: datetime) -> bool:
@@ -52,9 +59,15 @@ def is_automatic(asked: Ask, known: Standing, moment: datetime) -> bool:
 
 
 @given(
-    EVENTS, st.integers(1, 3), st.integers(0, 4), st.integers(0, 9), st.integers(0, 9), st.integers(1, 16),
-    st.integers(0, 6_000), st.integers(0, 6_000),
-)  # fmt: skip
+    EVENTS,
+    st.integers(1, 3),
+    st.integers(0, 4),
+    st.integers(0, 9),
+    st.integers(0, 9),
+    st.integers(1, 16),
+    st.integers(0, 6_000),
+    st.integers(0, 6_000),
+)
 def test_it_is_the_first_second_from_which_it_is_automatic(
     events: tuple[Coming, ...],
     count: int,
@@ -67,9 +80,13 @@ def test_it_is_the_first_second_from_which_it_is_automatic(
 ) -> None:
     asked = ask(count, length=days * DAY)
     known = standing(
-        free_gpus=free, recent_team_gpus=team, recent_person_gpus=person, coming=events,
-        recent_team_usd=Decimal(of_team), recent_person_usd=Decimal(of_person),
-    )  # fmt: skip
+        free_gpus=free,
+        recent_team_gpus=team,
+        recent_person_gpus=person,
+        coming=events,
+        recent_team_usd=Decimal(of_team),
+        recent_person_usd=Decimal(of_person),
+    )
     later = later_automatic(asked, known, DEFAULT)
     if later is not None:
         assert is_automatic(asked, known, later)

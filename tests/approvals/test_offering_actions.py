@@ -61,10 +61,16 @@ def test_what_loses_its_price_cannot_be_asked_for_and_something_new_can(scene: S
 
 @pytest.mark.parametrize(
     ("key", "prices"),
-    [("gpus", {"a100": Decimal(1)}), ("volume", {"ReadNever": Decimal(1)}), ("openai", {"GPT 5": Decimal(1)}),
-     ("openai", {"gpt-5": Decimal(-1)}), ("cluster", {"Standard_X": Decimal(100_001)}),
-     ("reservation", {"a100": Decimal(1)}), ("cluster", {f"Standard_N{n}": Decimal(1) for n in range(51)})],
-)  # fmt: skip
+    [
+        ("gpus", {"a100": Decimal(1)}),
+        ("volume", {"ReadNever": Decimal(1)}),
+        ("openai", {"GPT 5": Decimal(1)}),
+        ("openai", {"gpt-5": Decimal(-1)}),
+        ("cluster", {"Standard_X": Decimal(100_001)}),
+        ("reservation", {"a100": Decimal(1)}),
+        ("cluster", {f"Standard_N{n}": Decimal(1) for n in range(51)}),
+    ],
+)
 def test_prices_that_nobody_could_choose_are_refused(
     scene: Scene, key: str, prices: dict[str, Decimal]
 ) -> None:

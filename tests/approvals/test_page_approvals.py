@@ -53,9 +53,14 @@ def test_what_they_hold_is_shown_with_how_it_was_used(page: Client, scene: Scene
     today = timezone.now().date()
     for back, used in ((1, 2592), (2, 288)):
         UseDay.objects.create(
-            tenancy=scene.tenancy, flavor=scene.flavor, day=today - timedelta(days=back), samples=1440, held_sum=2880,
-            used_sum=used, last_at=timezone.now() - timedelta(days=back),
-        )  # fmt: skip
+            tenancy=scene.tenancy,
+            flavor=scene.flavor,
+            day=today - timedelta(days=back),
+            samples=1440,
+            held_sum=2880,
+            used_sum=used,
+            last_at=timezone.now() - timedelta(days=back),
+        )
     User.objects.filter(pk=scene.ada.pk).update(
         managers=["m"], manager_names={"m": {"name": "Mona Fields", "email": ""}}
     )

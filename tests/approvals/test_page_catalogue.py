@@ -32,9 +32,13 @@ def test_everybody_sees_what_is_offered_in_order_with_price_gate_and_what_follow
     places = [shown.index(f'id="{key}"') for key in OFFERINGS]
     assert places == sorted(places)
     for words in (
-        "The policy, when every rule holds", "Always people", "Many nodes at once: $0.16 per GiB and month",
-        "A100, 80 GB: $1.00 per GPU-hour", "Cannot be undone", "Ask for a production inference endpoint",
-    ):  # fmt: skip
+        "The policy, when every rule holds",
+        "Always people",
+        "Many nodes at once: $0.16 per GiB and month",
+        "A100, 80 GB: $1.00 per GPU-hour",
+        "Cannot be undone",
+        "Ask for a production inference endpoint",
+    ):
         assert words in shown
     assert "Switch off" not in shown
 
@@ -86,8 +90,15 @@ def test_a_lead_switches_and_moves_with_one_button(page: Client) -> None:
 def test_a_lead_sets_gate_and_prices_and_adds_what_is_new(page: Client) -> None:
     shown = text(page.get("/catalogue/openai/"))
     assert "Prices in USD per million tokens" in shown
-    sent = {"enabled": "on", "gate": "self_service", "price_0": "11", "price_1": "", "price_2": "0.13",
-            "new_name": "gpt-5", "new_price": "12.5"}  # fmt: skip
+    sent = {
+        "enabled": "on",
+        "gate": "self_service",
+        "price_0": "11",
+        "price_1": "",
+        "price_2": "0.13",
+        "new_name": "gpt-5",
+        "new_price": "12.5",
+    }
     assert page.post("/catalogue/openai/", sent).status_code == 302
     row = OfferingSetting.objects.get(key="openai")
     assert (row.gate, row.prices) == ("self_service", {"gpt-4o": "11", "gpt-4o-mini": None, "gpt-5": "12.5"})
@@ -96,10 +107,14 @@ def test_a_lead_sets_gate_and_prices_and_adds_what_is_new(page: Client) -> None:
 
 @pytest.mark.parametrize(
     ("changed", "said"),
-    [({"new_name": "gpt-5"}, "Name and price go together."), ({"gate": "nobody"}, "Select a valid choice."),
-     ({"new_name": "GPT 5", "new_price": "1"}, "Name what the price is for."), ({"price_0": "-1"}, "greater than"),
-     ({"state": "x"}, "There is no field “state” here.")],
-)  # fmt: skip
+    [
+        ({"new_name": "gpt-5"}, "Name and price go together."),
+        ({"gate": "nobody"}, "Select a valid choice."),
+        ({"new_name": "GPT 5", "new_price": "1"}, "Name what the price is for."),
+        ({"price_0": "-1"}, "greater than"),
+        ({"state": "x"}, "There is no field “state” here."),
+    ],
+)
 def test_what_does_not_fit_is_said_and_nothing_is_saved(
     page: Client, changed: dict[str, str], said: str
 ) -> None:

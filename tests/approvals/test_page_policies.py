@@ -146,18 +146,28 @@ def test_the_replay_stands_beside_what_was_decided(scene: Scene) -> None:
     assert "Nothing is changed." in text_of(as_(scene.marcus).get(address))
     shown = text_of(as_(scene.marcus).get(f"{address}?days=365"))
     for words in (
-        "1 of 2 asks would have been decided otherwise.", "4 GPUs: automatic up to 2 → automatic up to 4",
-        "1 request waits now; 1 of them would be automatic.", "$288 · 288 GPU-hours", "it cannot know",
-    ):  # fmt: skip
+        "1 of 2 asks would have been decided otherwise.",
+        "4 GPUs: automatic up to 2 → automatic up to 4",
+        "1 request waits now; 1 of them would be automatic.",
+        "$288 · 288 GPU-hours",
+        "it cannot know",
+    ):
         assert words in shown
     assert as_(scene.marcus).get(f"{address}?days=3").status_code == 200  # no such choice: no replay
 
 
 def test_a_policy_without_bounds_is_warned_of_and_ticked(scene: Scene) -> None:
     draft = drafted(
-        scene.priya, automatic_gpus=64, automatic_gpu_hours=None, automatic_usd=Decimal(10**9), automatic_days=90,
-        window_gpus_team=1000, window_gpus_person=None, window_usd_team=None, window_usd_person=None,
-    )  # fmt: skip
+        scene.priya,
+        automatic_gpus=64,
+        automatic_gpu_hours=None,
+        automatic_usd=Decimal(10**9),
+        automatic_days=90,
+        window_gpus_team=1000,
+        window_gpus_person=None,
+        window_usd_team=None,
+        window_usd_person=None,
+    )
     address, browser = f"/policy/drafts/{draft.pk}/", as_(scene.marcus)
     assert "64 GPUs for 90 days ($507,341) would be automatic in dev and test." in text_of(
         browser.get(address)
@@ -254,10 +264,11 @@ def test_an_auditor_changes_nothing(scene: Scene) -> None:
     browser = as_(factories.person("", Role.AUDITOR))
     address = f"/policy/drafts/{draft.pk}/"
     answers = [
-        browser.post("/policy/drafts/"), browser.post(address, filled(draft)),
+        browser.post("/policy/drafts/"),
+        browser.post(address, filled(draft)),
         *(browser.post(f"{address}{do}", {"version": 1}) for do in ("take-over", "discard", "activate")),
         browser.post("/policy/import", {"yaml": write(FIRST)}),
-    ]  # fmt: skip
+    ]
     assert {answer.status_code for answer in answers} == {403}
     assert '<form method="post"' not in text_of(browser.get(address)).partition("<main")[2]
 
@@ -268,9 +279,12 @@ def test_the_lists_take_as_many_queries_for_fifty_as_for_five(scene: Scene) -> N
     for more in (5, 45):
         for _ in range(more):
             PolicyDraft.objects.create(
-                base=PolicyVersion.objects.get(number=1), document=usual(), author=scene.priya, created_at=NOW,
+                base=PolicyVersion.objects.get(number=1),
+                document=usual(),
+                author=scene.priya,
+                created_at=NOW,
                 updated_at=NOW,
-            )  # fmt: skip
+            )
         with CaptureQueriesContext(connection) as queries:
             browser.get("/policy/drafts/")
         counts.append(len(queries))

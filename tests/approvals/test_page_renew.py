@@ -55,8 +55,9 @@ def test_it_shows_the_answer_before_anything_is_asked(page: Client, held: Alloca
     assert answer["changes"][0]["before"] == answer["changes"][0]["after"] == "2 GPUs"
     assert "on top" in answer["extra"]
     assert [step["title"] for step in shown.context["steps"]] == [
-        "Ends; the GPUs go back to the pool by themselves", "Work that still runs on them is stopped",
-    ]  # fmt: skip
+        "Ends; the GPUs go back to the pool by themselves",
+        "Work that still runs on them is stopped",
+    ]
     assert Request.objects.count() == 1
 
 
@@ -124,9 +125,10 @@ def test_every_step_is_dated_on_the_pages_and_in_the_api(
     assert request is not None
     titles = [part["title"] for part in page.get(f"/requests/{request.pk}/").context["timeline"]]
     assert titles[-3:] == [
-        "Ends; kept without charge for a while", "The GPUs go back to the pool by themselves",
+        "Ends; kept without charge for a while",
+        "The GPUs go back to the pool by themselves",
         "Work that still runs on them is stopped",
-    ]  # fmt: skip
+    ]
     team = page.get("/teams/vision/").content.decode()
     assert "without charge" in team
     assert "Work that still runs on them is stopped" in team
@@ -136,8 +138,14 @@ def test_what_still_runs_stands_on_the_pages_and_in_the_api(
     page: Client, scene: Scene, held: Allocation
 ) -> None:
     page.post(f"/allocations/{held.pk}/give-back", {"gpus": "2", "token": "one"})
-    job = {"uid": "u", "name": "job-bert", "job": "Job bert", "priority": 1000, "since": "2026-11-20T12:00:00Z",
-           "gpus": {"a100": 2}}  # fmt: skip
+    job = {
+        "uid": "u",
+        "name": "job-bert",
+        "job": "Job bert",
+        "priority": 1000,
+        "since": "2026-11-20T12:00:00Z",
+        "gpus": {"a100": 2},
+    }
     Leftover.objects.update(running=[job], seen_at=timezone.now())
     request = request_of(held)
     assert request is not None
@@ -170,9 +178,12 @@ def test_the_api_keeps_them_too(scene: Scene, held: Allocation) -> None:
 def test_in_its_grace_it_is_still_held_and_says_until_when(page: Client, held: Allocation) -> None:
     now = timezone.now()
     Allocation.objects.update(
-        starts_at=now - timedelta(days=3), until=now - timedelta(hours=1), kept_until=now + timedelta(hours=3),
-        grace_hours=4, remind_at=None,
-    )  # fmt: skip
+        starts_at=now - timedelta(days=3),
+        until=now - timedelta(hours=1),
+        kept_until=now + timedelta(hours=3),
+        grace_hours=4,
+        remind_at=None,
+    )
     assert held.tenancy is not None
     factories.make_true(held.tenancy)
     request = request_of(held)

@@ -49,9 +49,14 @@ def values(**changes: Any) -> dict[str, Any]:
     """The form as Ada fills it in."""
     until = timezone.now() + timedelta(days=3)
     usual = {
-        "team": "vision", "flavor": "training-eastus/a100", "gpus": "2", "until": until.strftime("%Y-%m-%dT%H:%M"),
-        "purpose": "training", "reason": "", "token": "one",
-    }  # fmt: skip
+        "team": "vision",
+        "flavor": "training-eastus/a100",
+        "gpus": "2",
+        "until": until.strftime("%Y-%m-%dT%H:%M"),
+        "purpose": "training",
+        "reason": "",
+        "token": "one",
+    }
     return {key: value for key, value in (usual | changes).items() if value is not None}
 
 

@@ -64,8 +64,12 @@ def test_every_offering_is_asked_for_on_the_page_and_reads_well_from_then_on(
     assert (response.status_code, response["Location"]) == (302, f"/requests/{asked.pk}/")
     assert asked.spec == SPECS[key]
     assert shown["verdict"]["sentence"] == asked.evaluations.get().answer["sentence"]
-    for person, address in ((scene.ada, f"/requests/{asked.pk}/"), (scene.ada, "/requests/"),
-                            (scene.priya, f"/approvals/{asked.pk}/"), (scene.priya, "/approvals/")):  # fmt: skip
+    for person, address in (
+        (scene.ada, f"/requests/{asked.pk}/"),
+        (scene.ada, "/requests/"),
+        (scene.priya, f"/approvals/{asked.pk}/"),
+        (scene.priya, "/approvals/"),
+    ):
         page.force_login(person)
         said = re.sub(r"<[^>]+>", " ", text(page.get(address)))
         # What takes GPUs may say that there were none before.
@@ -102,18 +106,20 @@ def test_a_link_fills_the_form_and_what_is_sent_stays_when_it_is_refused(page: C
 
 @pytest.mark.parametrize(
     ("key", "changes", "said"),
-    [("volume", {"name": "Not Small"}, "Use letters, digits and hyphens, a letter first."),
-     ("volume", {"cluster": "dev"}, "Choose one of the list."),
-     ("training", {"gpus": "7"}, "At least 8."),
-     ("notebook", {"gpus": "9"}, "from 1 to 8"),
-     ("notebook", {"flavor": "training/none"}, "Choose one of the list."),
-     ("openai", {"region": "moon"}, "Choose one of the list."),
-     ("cluster", {"vm_size": "Standard_Free"}, "Choose one of the list."),
-     ("endpoint", {"reason": "because"}, "Say in a sentence what it is for."),
-     ("volume", {"team": "speech"}, "Choose one of your teams."),
-     ("volume", {"until": "2020-01-01T00:00"}, "The end must lie in the future."),
-     ("volume", {"price": "0"}, "There is no field “price” here.")],
-)  # fmt: skip
+    [
+        ("volume", {"name": "Not Small"}, "Use letters, digits and hyphens, a letter first."),
+        ("volume", {"cluster": "dev"}, "Choose one of the list."),
+        ("training", {"gpus": "7"}, "At least 8."),
+        ("notebook", {"gpus": "9"}, "from 1 to 8"),
+        ("notebook", {"flavor": "training/none"}, "Choose one of the list."),
+        ("openai", {"region": "moon"}, "Choose one of the list."),
+        ("cluster", {"vm_size": "Standard_Free"}, "Choose one of the list."),
+        ("endpoint", {"reason": "because"}, "Say in a sentence what it is for."),
+        ("volume", {"team": "speech"}, "Choose one of your teams."),
+        ("volume", {"until": "2020-01-01T00:00"}, "The end must lie in the future."),
+        ("volume", {"price": "0"}, "There is no field “price” here."),
+    ],
+)
 def test_what_does_not_fit_is_said_at_its_field(
     page: Client, key: str, changes: dict[str, str], said: str
 ) -> None:
@@ -216,9 +222,13 @@ def assert_it_is_not_over(said: str) -> None:
 
 @pytest.mark.parametrize(
     ("key", "changes", "about"),
-    [("cluster", {"purpose": "development"}, "of Vision, for development"), ("training", {}, "of Vision, for training"),
-     ("endpoint", {}, "of Vision, for inference"), ("openai", {}, "of Vision")],
-)  # fmt: skip
+    [
+        ("cluster", {"purpose": "development"}, "of Vision, for development"),
+        ("training", {}, "of Vision, for training"),
+        ("endpoint", {}, "of Vision, for inference"),
+        ("openai", {}, "of Vision"),
+    ],
+)
 def test_who_decides_reads_what_it_was_asked_for(
     page: Client, scene: Scene, key: str, changes: dict[str, str], about: str
 ) -> None:
@@ -244,9 +254,11 @@ def test_a_request_shows_who_carries_it_out_and_can_be_let_go(page: Client, scen
 
 @pytest.mark.parametrize(
     ("key", "lost"),
-    [("volume", "then takes the volume corpus down, with everything on it."),
-     ("namespace", "then takes the namespace of main down, with everything in it.")],
-)  # fmt: skip
+    [
+        ("volume", "then takes the volume corpus down, with everything on it."),
+        ("namespace", "then takes the namespace of main down, with everything in it."),
+    ],
+)
 def test_letting_go_asks_first_and_says_what_is_lost(page: Client, scene: Scene, key: str, lost: str) -> None:
     page.post(
         f"/requests/new/{key}",

@@ -67,9 +67,16 @@ def test_a_platform_lead_sees_every_team(client: Client, scene: Scene) -> None:
 
 @pytest.mark.parametrize(
     ("query", "count"),
-    [({"whose": "mine"}, 0), ({"state": "waiting"}, 1), ({"state": "held"}, 1), ({"state": "ended"}, 0),
-     ({"team": "vision"}, 2), ({"team": "nobody"}, 2), ({"state": "rejected"}, 0)],
-)  # fmt: skip
+    [
+        ({"whose": "mine"}, 0),
+        ({"state": "waiting"}, 1),
+        ({"state": "held"}, 1),
+        ({"state": "ended"}, 0),
+        ({"team": "vision"}, 2),
+        ({"team": "nobody"}, 2),
+        ({"state": "rejected"}, 0),
+    ],
+)
 def test_it_is_narrowed_by_whose_team_and_state(
     client: Client, scene: Scene, query: dict[str, str], count: int
 ) -> None:

@@ -37,9 +37,14 @@ def shown(client: Client, path: str) -> str:
 def form_of(request: Request, **changes: Any) -> dict[str, Any]:
     """The form of a change as it begins, with these differences."""
     return {
-        "team": request.team.slug, "flavor": request.spec["flavor"], "gpus": request.count, "purpose": "training",
-        "until": request.until.strftime("%Y-%m-%dT%H:%M"), "reason": request.reason, "version": request.version,
-    } | changes  # fmt: skip
+        "team": request.team.slug,
+        "flavor": request.spec["flavor"],
+        "gpus": request.count,
+        "purpose": "training",
+        "until": request.until.strftime("%Y-%m-%dT%H:%M"),
+        "reason": request.reason,
+        "version": request.version,
+    } | changes
 
 
 @pytest.fixture
@@ -197,9 +202,11 @@ def test_what_the_clock_did_and_that_it_stands_still_is_said(page: Client, scene
     clockwork.look(request.pk, now=timezone.now() - HOUR)
     said = shown(page, f"/requests/{request.pk}/")
     for words in (
-        "Platform leads were reminded", "Passed on to engineering leadership, too", "Nobody had decided by then.",
+        "Platform leads were reminded",
+        "Passed on to engineering leadership, too",
+        "Nobody had decided by then.",
         "Waits for platform leads or engineering leadership",
-    ):  # fmt: skip
+    ):
         assert words in said
     ask_back(request.pk, by=scene.elena, expected_version=1, question="Why?", now=timezone.now())
     said = shown(page, f"/requests/{request.pk}/")

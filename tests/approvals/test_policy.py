@@ -51,60 +51,77 @@ CASES: Mapping[str, tuple[Ask, Standing, Verdict]] = {
     "one GPU above": (ask(3), standing(), people("gpus")),
     "seven GPUs are the platform leads'": (ask(7), standing(), people("gpus", "window", "window_person")),
     "eight GPUs go on to leadership": (
-        ask(8), standing(), people("gpus", "window", "window_person", route=BOTH)
+        ask(8),
+        standing(),
+        people("gpus", "window", "window_person", route=BOTH),
     ),
     "all there are": (ask(24), standing(), people(*MANY, route=BOTH)),
     "more than there are": (ask(25), standing(), impossible("exists", "free", *MANY, route=BOTH)),
     "few that cost much go on to leadership": (
-        ask(1, length=10 * DAY, usd_per_hour_each=Decimal("104.17")), standing(), people("money", route=BOTH)
+        ask(1, length=10 * DAY, usd_per_hour_each=Decimal("104.17")),
+        standing(),
+        people("money", route=BOTH),
     ),
     "exactly fourteen days": (AT_14_DAYS, standing(), AUTOMATIC),
     "a second above fourteen days": (OVER_14_DAYS, standing(), people("days")),
     "exactly ninety days": (ask(length=90 * DAY), standing(), people("days", "gpu_hours", "money")),
     "a second above ninety days": (
-        ask(length=90 * DAY + SECOND), standing(), impossible("days", "gpu_hours", "money")
+        ask(length=90 * DAY + SECOND),
+        standing(),
+        impossible("days", "gpu_hours", "money"),
     ),
     "exactly the automatic money": (ask(2, length=10 * DAY, usd_per_hour_each=PRICE), standing(), AUTOMATIC),
     "a cent above the automatic money": (
-        ask(2, length=10 * DAY + 12 * SECOND, usd_per_hour_each=PRICE), standing(), people("money")
+        ask(2, length=10 * DAY + 12 * SECOND, usd_per_hour_each=PRICE),
+        standing(),
+        people("money"),
     ),
     "exactly what is free": (ask(2), standing(free_gpus=2), AUTOMATIC),
     "one more than is free": (ask(2), standing(free_gpus=1), people("free")),
     "none free": (ask(1), standing(free_gpus=0), people("free")),
     "exactly the team's window": (ask(2), standing(recent_team_gpus=4), AUTOMATIC),
-    "ten small asks of a team are one large one": (
-        ask(1), standing(recent_team_gpus=6), people("window")
-    ),
+    "ten small asks of a team are one large one": (ask(1), standing(recent_team_gpus=6), people("window")),
     "ten small asks of a person are one large one": (
-        ask(1), standing(recent_person_gpus=6), people("window_person")
+        ask(1),
+        standing(recent_person_gpus=6),
+        people("window_person"),
     ),
     "volumes that cost much together are one large one": (
-        ask(gpus_each=0), standing(recent_team_usd=Decimal(4429)), people("window_usd")
+        ask(gpus_each=0),
+        standing(recent_team_usd=Decimal(4429)),
+        people("window_usd"),
     ),
     "exactly the money of the windows": (
-        ask(), standing(recent_team_usd=Decimal(4428), recent_person_usd=Decimal(4428)), AUTOMATIC
+        ask(),
+        standing(recent_team_usd=Decimal(4428), recent_person_usd=Decimal(4428)),
+        AUTOMATIC,
     ),
     "what a person got for two teams": (
-        ask(), standing(recent_person_usd=Decimal(4429)), people("window_usd_person")
+        ask(),
+        standing(recent_person_usd=Decimal(4429)),
+        people("window_usd_person"),
     ),
     "a test environment": (ask(environment="test"), standing(), AUTOMATIC),
     "production": (ask(environment="production"), standing(), people("environment")),
     "an environment nobody knows": (ask(environment="Dev"), standing(), people("environment")),
     "what has no environment": (ask(environment=""), standing(), AUTOMATIC),
     "exactly the budget": (ask(), standing(budget=budget(72, soft=100)), AUTOMATIC),
-    "a cent above the budget": (ask(), standing(budget=budget("71.99", soft=100)), people("budget", "budget_soft")),
+    "a cent above the budget": (
+        ask(),
+        standing(budget=budget("71.99", soft=100)),
+        people("budget", "budget_soft"),
+    ),
     "no budget known": (ask(), standing(budget={}), people("budget")),
     "a budget too small in both months": (
-        ask(length=14 * DAY), standing(budget=budget(1, 1, soft=100)),
-        people("budget", "budget_soft", "budget", "budget_soft")
+        ask(length=14 * DAY),
+        standing(budget=budget(1, 1, soft=100)),
+        people("budget", "budget_soft", "budget", "budget_soft"),
     ),
     "what is held and not measured": (ask(), standing(held_gpus=20), AUTOMATIC),
-    "what is held and stands idle": (
-        ask(), standing(held_gpus=20, use_percent=Decimal(49)), people("use")
-    ),
+    "what is held and stands idle": (ask(), standing(held_gpus=20, use_percent=Decimal(49)), people("use")),
     "what cannot be undone": (ask(reversible_minutes=None), standing(), people("reversible")),
     "what the catalogue leaves to people": (ask(decided_by_people=True), standing(), people("gate")),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -116,8 +133,11 @@ def test_it_decides(name: str) -> None:
 def test_an_answer_holds_every_rule_with_its_number_and_its_limit() -> None:
     answer = evaluate(ask(3, length=15 * DAY), standing(budget=budget(50_000, 60_000)), DEFAULT)
     assert (answer.outcome, answer.usd, answer.usd_per_day, answer.gpu_hours) == (
-        Outcome.PEOPLE, Decimal("1080.00"), Decimal("72.00"), Decimal("1080.00"),
-    )  # fmt: skip
+        Outcome.PEOPLE,
+        Decimal("1080.00"),
+        Decimal("72.00"),
+        Decimal("1080.00"),
+    )
     assert [(rule.code, rule.holds, rule.text, rule.limit) for rule in answer.rules] == [
         ("days", False, "15 days", "automatic up to 14 days"),
         ("gpus", False, "3 GPUs", "automatic up to 2"),

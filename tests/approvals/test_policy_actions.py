@@ -65,8 +65,11 @@ def test_the_database_wants_two_people_too(scene: Scene) -> None:
 
 def test_a_platform_lead_cannot_change_somebodys_draft_and_then_activate_it(scene: Scene) -> None:
     draft = drafted(scene.priya, automatic_gpus=4)
-    refusal = refused(lambda: policy_actions.change(
-        draft.pk, by=scene.marcus, expected_version=1, said=usual(automatic_gpus=6), now=NOW))  # fmt: skip
+    refusal = refused(
+        lambda: policy_actions.change(
+            draft.pk, by=scene.marcus, expected_version=1, said=usual(automatic_gpus=6), now=NOW
+        )
+    )
     assert (type(refusal), refusal.code) == (NoRight, "not_the_author")
 
 
@@ -98,8 +101,12 @@ def test_a_version_that_was_not_looked_at_is_not_activated(scene: Scene) -> None
     draft = drafted(scene.priya, automatic_gpus=4)
     policy_actions.change(draft.pk, by=scene.priya, expected_version=1, said=usual(automatic_gpus=6), now=NOW)
     assert isinstance(refused(lambda: activated(draft, by=scene.marcus)), Stale)
-    assert isinstance(refused(lambda: policy_actions.change(
-        draft.pk, by=scene.priya, expected_version=1, why="Again.", now=NOW)), Stale)  # fmt: skip
+    assert isinstance(
+        refused(
+            lambda: policy_actions.change(draft.pk, by=scene.priya, expected_version=1, why="Again.", now=NOW)
+        ),
+        Stale,
+    )
 
 
 def test_of_two_drafts_of_one_base_the_second_is_taken_over_first(scene: Scene) -> None:
@@ -108,8 +115,9 @@ def test_of_two_drafts_of_one_base_the_second_is_taken_over_first(scene: Scene) 
     assert refused(lambda: activated(mine, by=scene.marcus)).code == "base_is_old"
     taken = policy_actions.take_over(mine.pk, by=scene.priya, expected_version=1, now=NOW)
     assert [each.line for each in differences(taken.base.policy, taken.policy)] == [
-        "GPUs in one request: 2 GPUs → 4 GPUs", "Time until the end: 7 days → 10 days",
-    ]  # fmt: skip
+        "GPUs in one request: 2 GPUs → 4 GPUs",
+        "Time until the end: 7 days → 10 days",
+    ]
     assert activated(taken, by=scene.marcus).number == 3
     assert policy_in_force(NOW)[1].thresholds.automatic_usd == 900
 
@@ -205,10 +213,16 @@ def test_platform_leads_and_leadership_are_told(scene: Scene) -> None:
 
 
 ALL_OF_IT = {
-    "automatic_gpus": 64, "automatic_gpu_hours": None, "automatic_usd": Decimal(10**9), "automatic_days": 90,
-    "window_gpus_team": 1000, "window_gpus_person": None, "window_usd_team": None, "window_usd_person": None,
+    "automatic_gpus": 64,
+    "automatic_gpu_hours": None,
+    "automatic_usd": Decimal(10**9),
+    "automatic_days": 90,
+    "window_gpus_team": 1000,
+    "window_gpus_person": None,
+    "window_usd_team": None,
+    "window_usd_person": None,
     "automatic_environments": ("dev", "test", "production"),
-}  # fmt: skip
+}
 
 
 def test_a_policy_without_bounds_needs_a_tick_that_the_audit_log_keeps(scene: Scene) -> None:
@@ -256,17 +270,27 @@ def test_a_policy_on_which_everything_asked_lately_is_automatic_needs_the_tick_t
 BAD: list[Any] = [
     pytest.param("thresholds: {automatic_gpu: 2}", "thresholds.automatic_gpu", id="a key that is none"),
     pytest.param("threshold: {}", "threshold", id="a part that is none"),
-    pytest.param("overrides: [{where: {team: [x]}, set: {}}]", "overrides.0.where.team", id="a key in a where"),
-    pytest.param("overrides: [{where: {}, set: {gpus: 1}}]", "overrides.0.set.gpus", id="a threshold that is none"),
-    pytest.param("thresholds: {automatic_gpus: 9}", "thresholds.window_gpus_team", id="more in one ask than in all"),
-    pytest.param("thresholds: {automatic_days: 91}", "thresholds.automatic_days", id="longer than the longest"),
+    pytest.param(
+        "overrides: [{where: {team: [x]}, set: {}}]", "overrides.0.where.team", id="a key in a where"
+    ),
+    pytest.param(
+        "overrides: [{where: {}, set: {gpus: 1}}]", "overrides.0.set.gpus", id="a threshold that is none"
+    ),
+    pytest.param(
+        "thresholds: {automatic_gpus: 9}", "thresholds.window_gpus_team", id="more in one ask than in all"
+    ),
+    pytest.param(
+        "thresholds: {automatic_days: 91}", "thresholds.automatic_days", id="longer than the longest"
+    ),
     pytest.param("routes: []", "routes", id="nobody decides"),
     pytest.param("routes: [{name: a, steps: []}]", "routes.0.steps", id="nobody decides a route"),
     pytest.param("lapse_days: 0", "lapse_days", id="lapses at once"),
     pytest.param("thresholds: {automatic_gpus: yes}", "thresholds.automatic_gpus", id="yes for a number"),
     pytest.param("thresholds: {automatic_gpus: -1}", "thresholds.automatic_gpus", id="below nothing"),
     pytest.param("thresholds: {automatic_usd: .inf}", "thresholds.automatic_usd", id="without end"),
-    pytest.param("thresholds: {automatic_usd: 1e999999999}", "thresholds.automatic_usd", id="a gigabyte of digits"),
+    pytest.param(
+        "thresholds: {automatic_usd: 1e999999999}", "thresholds.automatic_usd", id="a gigabyte of digits"
+    ),
     pytest.param("a: 1\na: 2", "line 2", id="a key said twice"),
     pytest.param("thresholds: {automatic_gpus: 2", "line 1", id="not YAML"),
     pytest.param("[1, 2]", "", id="a list"),
@@ -276,12 +300,18 @@ BAD: list[Any] = [
     pytest.param("- " * 30_000, "", id="deep without brackets"),
     pytest.param("a" * 1_000_000, "", id="a megabyte"),
     pytest.param("!!python/object/apply:os.system ['true']", "line 1", id="an object"),
-    pytest.param('lapse_days: 7\nroutes: [{name: "a\\0b", steps: [{by: managers}]}]', "routes.0.name", id="a NUL"),
-    pytest.param("overrides: [{where: {tiers: [gold]}, set: {}}]", "overrides.0.where.tiers", id="an unknown tier"),
-    pytest.param("overrides: [{where: {offerings: [gpu]}, set: {}}]", "overrides.0.where.offerings", id="a typo"),
+    pytest.param(
+        'lapse_days: 7\nroutes: [{name: "a\\0b", steps: [{by: managers}]}]', "routes.0.name", id="a NUL"
+    ),
+    pytest.param(
+        "overrides: [{where: {tiers: [gold]}, set: {}}]", "overrides.0.where.tiers", id="an unknown tier"
+    ),
+    pytest.param(
+        "overrides: [{where: {offerings: [gpu]}, set: {}}]", "overrides.0.where.offerings", id="a typo"
+    ),
     pytest.param("thresholds: {automatic_gpus: %s}" % ("9" * 5000), "", id="five thousand digits"),
     pytest.param("thresholds: {automatic_gpus: 2024-99-99}", "", id="no such day"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("text", "place"), BAD)

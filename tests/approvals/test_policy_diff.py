@@ -37,7 +37,9 @@ def with_thresholds(**numbers: Any) -> Policy:
             id="numbers",
         ),
         pytest.param(
-            with_thresholds(automatic_gpu_hours=None, automatic_environments=(), automatic_when_unmeasured=False),
+            with_thresholds(
+                automatic_gpu_hours=None, automatic_environments=(), automatic_when_unmeasured=False
+            ),
             [
                 "GPU-hours in one request: 700 GPU-hours → no limit",
                 "Environments: dev or test → none",
@@ -59,9 +61,13 @@ def with_thresholds(**numbers: Any) -> Policy:
             id="a route",
         ),
         pytest.param(
-            replace(USUAL, routes=(LARGE, replace(ORDINARY, steps=(replace(LEADS, quorum=2, remind_hours=4),)))),
-            ["Route ordinary, step 1: how many of them: 1 → 2",
-             "Route ordinary, step 1: reminder after: 8 hours → 4 hours"],
+            replace(
+                USUAL, routes=(LARGE, replace(ORDINARY, steps=(replace(LEADS, quorum=2, remind_hours=4),)))
+            ),
+            [
+                "Route ordinary, step 1: how many of them: 1 → 2",
+                "Route ordinary, step 1: reminder after: 8 hours → 4 hours",
+            ],
             id="a step",
         ),
         pytest.param(
@@ -73,7 +79,7 @@ def with_thresholds(**numbers: Any) -> Policy:
             id="a route goes",
         ),
     ],
-)  # fmt: skip
+)
 def test_each_difference_is_a_line_with_its_place(after: Policy, lines: list[str]) -> None:
     assert [each.line for each in differences(USUAL, after)] == lines
 
@@ -100,15 +106,26 @@ def test_every_threshold_has_a_label() -> None:
 NAMES = st.lists(st.sampled_from(["dev", "test", "a", "a or b"]), max_size=2, unique=True).map(tuple)
 WHERE = st.builds(Where, environments=NAMES, tiers=NAMES)
 SETS = st.dictionaries(st.sampled_from(["automatic_gpus", "automatic_days"]), st.integers(0, 3), max_size=2)
-STEPS = st.lists(st.builds(StepPlan, by=st.sampled_from([LEADS.by, LEADERSHIP.by]), quorum=st.integers(1, 2)),
-                 min_size=1, max_size=2).map(tuple)  # fmt: skip
-ROUTES = st.builds(Route, name=st.sampled_from(["", "x", "y"]), where=WHERE, gpus_from=st.none() | st.integers(0, 2),
-                   usd_from=st.none() | st.sampled_from([Decimal(1), Decimal("1.5")]), steps=STEPS)  # fmt: skip
+STEPS = st.lists(
+    st.builds(StepPlan, by=st.sampled_from([LEADS.by, LEADERSHIP.by]), quorum=st.integers(1, 2)),
+    min_size=1,
+    max_size=2,
+).map(tuple)
+ROUTES = st.builds(
+    Route,
+    name=st.sampled_from(["", "x", "y"]),
+    where=WHERE,
+    gpus_from=st.none() | st.integers(0, 2),
+    usd_from=st.none() | st.sampled_from([Decimal(1), Decimal("1.5")]),
+    steps=STEPS,
+)
 POLICIES = st.builds(
-    Policy, thresholds=st.builds(Thresholds, automatic_gpus=st.integers(0, 2)),
+    Policy,
+    thresholds=st.builds(Thresholds, automatic_gpus=st.integers(0, 2)),
     overrides=st.lists(st.builds(Override, where=WHERE, set=SETS), max_size=3).map(tuple),
-    routes=st.lists(ROUTES, max_size=3).map(tuple), lapse_days=st.integers(1, 2),
-)  # fmt: skip
+    routes=st.lists(ROUTES, max_size=3).map(tuple),
+    lapse_days=st.integers(1, 2),
+)
 
 
 @settings(max_examples=50)

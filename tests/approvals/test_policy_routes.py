@@ -43,8 +43,9 @@ def test_the_first_route_that_takes_an_ask_is_its_route() -> None:
     assert taken(policy, count=16) == ["platform_leads", "engineering_leadership"]
     assert taken(policy, count=7) == ["platform_leads"]
     assert taken(routes(large, production), count=16, environment="production") == [
-        "platform_leads", "engineering_leadership",
-    ]  # fmt: skip
+        "platform_leads",
+        "engineering_leadership",
+    ]
 
 
 def test_everything_that_is_said_of_where_must_be_so() -> None:
@@ -61,10 +62,16 @@ def test_everything_that_is_said_of_where_must_be_so() -> None:
 @pytest.mark.parametrize(
     ("gpus_from", "usd_from", "large"),
     [
-        (8, None, True), (9, None, False), (None, Decimal("192.00"), True), (None, Decimal("192.01"), False),
-        (9, Decimal(192), True), (8, Decimal(9_999), True), (9, Decimal(9_999), False), (None, None, True),
+        (8, None, True),
+        (9, None, False),
+        (None, Decimal("192.00"), True),
+        (None, Decimal("192.01"), False),
+        (9, Decimal(192), True),
+        (8, Decimal(9_999), True),
+        (9, Decimal(9_999), False),
+        (None, None, True),
     ],
-)  # fmt: skip
+)
 def test_one_of_its_sizes_is_enough_and_is_reached_exactly(
     gpus_from: int | None, usd_from: Decimal | None, large: bool
 ) -> None:
@@ -107,8 +114,9 @@ def test_a_manager_decides_and_nobody_else_of_that_level(scene: Scene) -> None:
     with_managers(scene, chloe, tomas)
     request = asked(scene, MANAGER, SECOND_LEVEL)
     assert [(step.seat, step.label) for step in request.steps.all()] == [
-        (f"person:{chloe.oid}", "Chloe Lindqvist, manager"), (f"person:{tomas.oid}", "Tomas Reyes, manager"),
-    ]  # fmt: skip
+        (f"person:{chloe.oid}", "Chloe Lindqvist, manager"),
+        (f"person:{tomas.oid}", "Tomas Reyes, manager"),
+    ]
     for other in (tomas, scene.priya, scene.mallory):
         with pytest.raises(NoRight):
             approve(request.pk, by=other, expected_version=1, now=NOW)

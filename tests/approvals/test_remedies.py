@@ -172,9 +172,13 @@ def test_there_is_always_a_remedy_unless_it_is_automatic(asked: Ask, known: Stan
 def sampled(scene: Scene, *, used: int, held: int, samples: int = 100) -> None:
     """What was read of the cluster up to now."""
     scene.tenancy.use_days.create(
-        flavor=scene.flavor, day=START.date(), samples=samples, held_sum=samples * held,
-        used_sum=samples * used, last_at=START,
-    )  # fmt: skip
+        flavor=scene.flavor,
+        day=START.date(),
+        samples=samples,
+        held_sum=samples * held,
+        used_sum=samples * used,
+        last_at=START,
+    )
 
 
 def test_the_second_ask_of_a_newcomer_is_automatic_though_nothing_runs_yet(scene: Scene) -> None:

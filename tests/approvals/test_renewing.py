@@ -27,9 +27,12 @@ from tests.scene import scene as make
 
 LATER = NOW + 2 * DAY
 WIDE = Thresholds(
-    automatic_gpus=24, window_gpus_team=1000, window_gpus_person=None, automatic_usd=Decimal(100_000),
+    automatic_gpus=24,
+    window_gpus_team=1000,
+    window_gpus_person=None,
+    automatic_usd=Decimal(100_000),
     automatic_gpu_hours=None,
-)  # fmt: skip
+)
 SHORT = replace(WIDE, automatic_days=3)
 
 
@@ -262,9 +265,12 @@ def test_what_is_held_of_another_kind_never_goes_over(scene: Scene) -> None:
     h100 = factories.flavor(scene.flavor.cluster, "h100")
     first = scene.ask(2)
     with transaction.atomic():
-        assert allocations.hand_over(
-            first.reference, flavor=h100, gpus=2, to="request-0", actor=scene.ada.as_actor(), now=LATER
-        ).gpus == 0  # fmt: skip
+        assert (
+            allocations.hand_over(
+                first.reference, flavor=h100, gpus=2, to="request-0", actor=scene.ada.as_actor(), now=LATER
+            ).gpus
+            == 0
+        )
     assert live(first) is not None
 
 

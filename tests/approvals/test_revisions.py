@@ -10,9 +10,11 @@ from tests.scene import NOW
 
 GPUS = OFFERINGS["gpus"]
 FIRST = Said(
-    spec={"flavor": "training/a100", "gpus": 5, "purpose": "training"}, until=NOW + timedelta(days=3),
-    reason="Retrain.", usd=Decimal("360.00"),
-)  # fmt: skip
+    spec={"flavor": "training/a100", "gpus": 5, "purpose": "training"},
+    until=NOW + timedelta(days=3),
+    reason="Retrain.",
+    usd=Decimal("360.00"),
+)
 
 
 def test_only_what_differs_is_said_in_the_order_of_the_form() -> None:

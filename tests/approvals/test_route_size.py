@@ -145,8 +145,10 @@ def test_a_renewal_does_not_count_what_it_goes_on_with(scene: Scene) -> None:
         Request.objects.select_related("team", "flavor__cluster", "tenancy__team", "tenancy__cluster").get(
             pk=first.pk
         ),
-        until=NOW + 20 * DAY, reason=REASON, now=NOW + HOUR,
-    )  # fmt: skip
+        until=NOW + 20 * DAY,
+        reason=REASON,
+        now=NOW + HOUR,
+    )
     renewal = submit(longer, by=scene.ada, now=NOW + HOUR)
     assert seats(renewal) == ["platform_leads"]
     approve(renewal.pk, by=scene.priya, expected_version=1, now=NOW + HOUR)
@@ -166,9 +168,15 @@ def test_a_route_for_one_kind_counts_that_kind_alone() -> None:
     narrow = replace(LARGE, where=Where(flavors=("h100",)))
     policy = Policy(routes=(narrow, LAST))
     usual: dict[str, Any] = {
-        "first": NOW, "last": NOW, "gpus": 7, "usd": Decimal(1), "granted": True, "of_team": True,
-        "of_person": False, "seats": ("platform_leads",),
-    }  # fmt: skip
+        "first": NOW,
+        "last": NOW,
+        "gpus": 7,
+        "usd": Decimal(1),
+        "granted": True,
+        "of_team": True,
+        "of_person": False,
+        "seats": ("platform_leads",),
+    }
     for flavor, expected in (("a100", 1), ("h100", 2)):
         known = standing(earlier=(Earlier(**usual, flavor=flavor),))
         answer = evaluate(ask(3, flavor="h100", decided_by_people=True), known, policy)

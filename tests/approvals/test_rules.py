@@ -38,75 +38,104 @@ def of(
 
 
 EDGES: Mapping[str, Edge] = {
-    "exists": Edge(of(24), of(25), "the cluster has 24; this asks for 25", "no more than the cluster has", blocks=True),
+    "exists": Edge(
+        of(24), of(25), "the cluster has 24; this asks for 25", "no more than the cluster has", blocks=True
+    ),
     "free": Edge(
         of(2, known=standing(free_gpus=2)), of(3, known=standing(free_gpus=2)), "2 free now", "3 needed"
     ),
     "after": Edge(
-        of(1, known=standing(free_gpus=5)), of(2, known=standing(free_gpus=5)), "3 stay free",
-        "automatic while at least 4 stay free", {"keep_free_gpus": 4},
+        of(1, known=standing(free_gpus=5)),
+        of(2, known=standing(free_gpus=5)),
+        "3 stay free",
+        "automatic while at least 4 stay free",
+        {"keep_free_gpus": 4},
     ),
     "budget": Edge(
-        of(known=standing(budget=budget(72, 500))), of(known=standing(budget=budget(72 - CENT, 500))),
-        "$72 of the $72 left in November", "budget $500",
+        of(known=standing(budget=budget(72, 500))),
+        of(known=standing(budget=budget(72 - CENT, 500))),
+        "$72 of the $72 left in November",
+        "budget $500",
     ),
     "budget_hours": Edge(
-        of(known=standing(budget=budget(hours=(72, 900)))), of(known=standing(budget=budget(hours=(71, 900)))),
-        "72 of the 71 GPU-hours left in November", "budget 900 GPU-hours",
+        of(known=standing(budget=budget(hours=(72, 900)))),
+        of(known=standing(budget=budget(hours=(71, 900)))),
+        "72 of the 71 GPU-hours left in November",
+        "budget 900 GPU-hours",
     ),
     "budget_soft": Edge(
-        of(known=standing(budget=budget(92, 100))), of(known=standing(budget=budget(91, 100))),
-        "81 % of the budget of November set aside with this", "people decide beyond 80 %",
+        of(known=standing(budget=budget(92, 100))),
+        of(known=standing(budget=budget(91, 100))),
+        "81 % of the budget of November set aside with this",
+        "people decide beyond 80 %",
     ),
-    "days": Edge(
-        of(length=14 * DAY), of(length=14 * DAY + SECOND), "14 days 1 h", "automatic up to 14 days"
-    ),
+    "days": Edge(of(length=14 * DAY), of(length=14 * DAY + SECOND), "14 days 1 h", "automatic up to 14 days"),
     "gpus": Edge(of(2), of(3), "3 GPUs", "automatic up to 2"),
     "gpu_hours": Edge(
-        of(length=10 * DAY), of(length=10 * DAY + 36 * SECOND), "240.01 GPU-hours", "automatic up to 240",
+        of(length=10 * DAY),
+        of(length=10 * DAY + 36 * SECOND),
+        "240.01 GPU-hours",
+        "automatic up to 240",
         {"automatic_gpu_hours": 240},
     ),
     "money": Edge(
         of(length=10 * DAY, usd_per_hour_each=Decimal("6.25")),
-        of(length=10 * DAY, usd_per_hour_each=Decimal("6.2501")), "$1,500 in all", "automatic up to $1,500",
+        of(length=10 * DAY, usd_per_hour_each=Decimal("6.2501")),
+        "$1,500 in all",
+        "automatic up to $1,500",
     ),
     "window": Edge(
-        of(2, known=standing(recent_team_gpus=4)), of(2, known=standing(recent_team_gpus=5)),
-        "7 GPUs within 7 days", "the team’s limit without people is 6",
+        of(2, known=standing(recent_team_gpus=4)),
+        of(2, known=standing(recent_team_gpus=5)),
+        "7 GPUs within 7 days",
+        "the team’s limit without people is 6",
     ),
     "window_person": Edge(
-        of(2, known=standing(recent_person_gpus=4)), of(2, known=standing(recent_person_gpus=5)),
-        "7 GPUs of one person within 7 days", "a person’s limit without people is 6",
+        of(2, known=standing(recent_person_gpus=4)),
+        of(2, known=standing(recent_person_gpus=5)),
+        "7 GPUs of one person within 7 days",
+        "a person’s limit without people is 6",
     ),
     "window_usd": Edge(
-        of(known=standing(recent_team_usd=Decimal(4428))), of(known=standing(recent_team_usd=Decimal("4428.01"))),
-        "$4,500 within 7 days", "the team’s limit without people is $4,500",
+        of(known=standing(recent_team_usd=Decimal(4428))),
+        of(known=standing(recent_team_usd=Decimal("4428.01"))),
+        "$4,500 within 7 days",
+        "the team’s limit without people is $4,500",
     ),
     "window_usd_person": Edge(
-        of(known=standing(recent_person_usd=Decimal(428))), of(known=standing(recent_person_usd=Decimal(429))),
-        "$501 of one person within 7 days", "a person’s limit without people is $500",
+        of(known=standing(recent_person_usd=Decimal(428))),
+        of(known=standing(recent_person_usd=Decimal(429))),
+        "$501 of one person within 7 days",
+        "a person’s limit without people is $500",
         {"window_usd_person": Decimal(500)},
     ),
     "use": Edge(
         of(known=standing(held_gpus=4, use_percent=Decimal(50))),
-        of(known=standing(held_gpus=4, use_percent=Decimal(49))), "49 % of the 4 GPUs held in use",
+        of(known=standing(held_gpus=4, use_percent=Decimal(49))),
+        "49 % of the 4 GPUs held in use",
         "more is automatic from 50 %",
     ),
     "environment": Edge(
-        of(environment="test"), of(environment="production"), "production environment", "automatic in dev, test"
+        of(environment="test"),
+        of(environment="production"),
+        "production environment",
+        "automatic in dev, test",
     ),
     "reversible": Edge(
-        of(reversible_minutes=10), of(reversible_minutes=11), "can be undone within 11 minutes",
-        "automatic up to 10 minutes"
+        of(reversible_minutes=10),
+        of(reversible_minutes=11),
+        "can be undone within 11 minutes",
+        "automatic up to 10 minutes",
     ),
     "cost_centre": Edge(
         of(known=standing(unconfirmed_cost_centre="CC-9", recent_team_usd=Decimal(28))),
         of(known=standing(unconfirmed_cost_centre="CC-9", recent_team_usd=Decimal(29))),
         "$101 on cost centre CC-9, which is not confirmed",
-        "automatic up to $100 until its owner or a platform lead confirms it", {"unconfirmed_usd": Decimal(100)},
+        "automatic up to $100 until its owner or a platform lead confirms it",
+        {"unconfirmed_usd": Decimal(100)},
     ),
     "gate": Edge(of(), of(decided_by_people=True, name="GPUs"), "GPUs", "people always decide this"),
-}  # fmt: skip
+}
 
 
 def judged(known: tuple[Ask, Standing], limits: Mapping[str, Any], code: str) -> Rule | None:

@@ -80,11 +80,15 @@ def stored(asked: Wanted, by: User) -> Evaluation | None:
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    key=st.sampled_from(list(SPECS)), count=st.integers(1, 8), hours=st.integers(1, 100 * 24) | st.integers(1, 14 * 24),
-    taken=st.integers(0, 22), money=st.integers(0, 6_000), before=st.integers(0, 2),
+    key=st.sampled_from(list(SPECS)),
+    count=st.integers(1, 8),
+    hours=st.integers(1, 100 * 24) | st.integers(1, 14 * 24),
+    taken=st.integers(0, 22),
+    money=st.integers(0, 6_000),
+    before=st.integers(0, 2),
     gate=st.sampled_from([Gate.SELF_SERVICE] * 3 + [Gate.APPROVAL]),
     policy=MILD,
-)  # fmt: skip
+)
 def test_what_is_sent_is_stored_as_it_was_shown_and_the_nearest_is_automatic(
     scene: Scene,
     key: str,

@@ -260,23 +260,36 @@ def test_a_thousand_asks_take_a_moment(scene: Scene) -> None:
 
 @settings(max_examples=60)
 @given(
-    numbers=st.fixed_dictionaries({}, optional={
-        "automatic_gpus": st.integers(0, 6), "automatic_days": st.integers(1, 90), "longest_days": st.integers(90, 99),
-        "automatic_usd": st.decimals(0, 5000, places=2), "window_gpus_person": st.none() | st.integers(1, 9),
-        "keep_free_gpus": st.integers(0, 24), "automatic_gpu_hours": st.none() | st.integers(0, 3000),
-        "automatic_environments": st.sampled_from([(), ("dev",), ("dev", "production")]),
-    }),
-    gpus=st.integers(1, 30), days=st.integers(1, 95), recent=st.integers(0, 8), free=st.integers(0, 24),
-)  # fmt: skip
+    numbers=st.fixed_dictionaries(
+        {},
+        optional={
+            "automatic_gpus": st.integers(0, 6),
+            "automatic_days": st.integers(1, 90),
+            "longest_days": st.integers(90, 99),
+            "automatic_usd": st.decimals(0, 5000, places=2),
+            "window_gpus_person": st.none() | st.integers(1, 9),
+            "keep_free_gpus": st.integers(0, 24),
+            "automatic_gpu_hours": st.none() | st.integers(0, 3000),
+            "automatic_environments": st.sampled_from([(), ("dev",), ("dev", "production")]),
+        },
+    ),
+    gpus=st.integers(1, 30),
+    days=st.integers(1, 95),
+    recent=st.integers(0, 8),
+    free=st.integers(0, 24),
+)
 def test_every_difference_names_a_rule_and_no_difference_is_made_up(
     numbers: dict[str, Any], gpus: int, days: int, recent: int, free: int
 ) -> None:
     ask = Ask(count=gpus, until=NOW + timedelta(days=days), usd_per_hour_each=Decimal(1), environment="dev")
     months = money.by_month(gpus=1, usd_per_hour=Decimal(1), start=NOW, end=ask.until)
     standing = Standing(
-        now=NOW, recent_team_gpus=recent, free_gpus=free, total_gpus=24,
+        now=NOW,
+        recent_team_gpus=recent,
+        free_gpus=free,
+        total_gpus=24,
         budget={month: Left(Decimal(9000), Decimal(12000)) for month in months},
-    )  # fmt: skip
+    )
     policy = but(**numbers)
     stored = answer_of(evaluate(ask, standing, FIRST))
     inputs, _ = inputs_of(ask, standing, PolicyVersion(number=1))

@@ -219,9 +219,14 @@ def test_the_sweep_ends_what_is_due(scene: Scene, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize(
     "broken",
-    [{"state": "taken"}, {"state": "done", "done_at": NOW}, {"state": "failed"}, {"state": "dropped"},
-     {"kind": "dance"}],
-)  # fmt: skip
+    [
+        {"state": "taken"},
+        {"state": "done", "done_at": NOW},
+        {"state": "failed"},
+        {"state": "dropped"},
+        {"kind": "dance"},
+    ],
+)
 def test_the_database_keeps_tasks_whole(scene: Scene, broken: dict[str, object]) -> None:
     task = task_of(granted(scene, "volume"))
     with pytest.raises(IntegrityError), transaction.atomic():

@@ -55,13 +55,17 @@ def test_who_decides_is_told_in_the_words_of_the_page_with_the_rules_and_where_t
     )
     assert ("note", "5 GPUs", "automatic up to 2") in said.rules
     assert said.facts == (
-        ("Asked by", "Ada Okafor"), ("Until", "Mon 23 Nov, 12:00"), ("Cost", "$360"),
-        ("Why people decide", "5 GPUs (automatic up to 2)"), ("Stays free", "19 of 24"),
-        ("Others who wait for these", "0"), ("Decides", "platform leads"),
+        ("Asked by", "Ada Okafor"),
+        ("Until", "Mon 23 Nov, 12:00"),
+        ("Cost", "$360"),
+        ("Why people decide", "5 GPUs (automatic up to 2)"),
+        ("Stays free", "19 of 24"),
+        ("Others who wait for these", "0"),
+        ("Decides", "platform leads"),
         ("To be decided by", "Sat 21 Nov, 12:00"),
         ("Without people", "Automatic if you ask for 2."),
         ("Why", "Retrain the detector before the review."),
-    )  # fmt: skip
+    )
 
 
 def test_a_manager_is_told_by_name_who_decides(scene: Scene) -> None:

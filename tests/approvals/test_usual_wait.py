@@ -24,13 +24,22 @@ def done(scene: Scene, seat: str, *, number: int, hours: int, last: timedelta = 
     first = request.steps.count()
     Step.objects.bulk_create(
         Step(
-            request=request, version=1, position=first + at, seat=seat, label=seat, escalate_to=seat,
-            plan={"remind": 8, "target": 24, "escalate": 48}, opened_at=end - hours * HOUR, done_at=end,
-            remind_at=end, due_at=end + (24 - hours) * HOUR, escalate_at=end,
+            request=request,
+            version=1,
+            position=first + at,
+            seat=seat,
+            label=seat,
+            escalate_to=seat,
+            plan={"remind": 8, "target": 24, "escalate": 48},
+            opened_at=end - hours * HOUR,
+            done_at=end,
+            remind_at=end,
+            due_at=end + (24 - hours) * HOUR,
+            escalate_at=end,
         )
         for at in range(number)
         for end in [NOW - last - timedelta(minutes=at)]
-    )  # fmt: skip
+    )
 
 
 def test_a_seat_that_decides_more_often_does_not_push_another_out(scene: Scene) -> None:

@@ -69,8 +69,11 @@ def test_a_good_spec_is_looked_up_and_priced(places: Scene, key: str) -> None:
     found, becomes = wanted(places, key), BECOMES[key]
     ask = found.ask()
     assert (found.count, found.gpus, ask.gpus, found.name) == (
-        becomes.count, becomes.gpus, becomes.gpus, becomes.name,
-    )  # fmt: skip
+        becomes.count,
+        becomes.gpus,
+        becomes.gpus,
+        becomes.name,
+    )
     assert (ask.usd_per_hour, ask.environment) == (Decimal(becomes.usd_per_hour), becomes.environment)
     assert ask.decided_by_people == (OFFERINGS[key].gate == "approval")
     assert (found.flavor is not None) == OFFERINGS[key].on_cluster
@@ -139,9 +142,14 @@ def test_a_price_of_this_installation_goes_before_the_catalogues(places: Scene) 
 def test_a_kind_of_gpu_that_is_not_there_and_one_elsewhere_look_the_same(places: Scene) -> None:
     elsewhere = factories.flavor(Cluster.objects.get(name="inference"), "l4")
     for key in ("gpus", "notebook", "training", "endpoint"):
-        said = [refusal(places, key, flavor=f"{cluster}/{name}") for cluster, name in (
-            ("inference", elsewhere.name), ("training", "h999"), ("nowhere", "a100"),
-        )]  # fmt: skip
+        said = [
+            refusal(places, key, flavor=f"{cluster}/{name}")
+            for cluster, name in (
+                ("inference", elsewhere.name),
+                ("training", "h999"),
+                ("nowhere", "a100"),
+            )
+        ]
         assert {(each.code, each.field, each.message) for each in said} == {
             ("not_there", "flavor", "The team has no place on a cluster with this kind of GPU.")
         }

@@ -89,9 +89,15 @@ def test_the_beneficiarys_tokens_decide_nothing_whatever_their_scope(scene: Scen
 
 @pytest.mark.parametrize(
     ("who", "door"),
-    [("auditor", "page"), ("auditor", "bulk"), ("team_lead", "api"), ("leadership", "together"), ("stranger", "page"),
-     ("stranger", "bulk")],
-)  # fmt: skip
+    [
+        ("auditor", "page"),
+        ("auditor", "bulk"),
+        ("team_lead", "api"),
+        ("leadership", "together"),
+        ("stranger", "page"),
+        ("stranger", "bulk"),
+    ],
+)
 def test_a_role_without_the_seat_decides_nothing(scene: Scene, who: str, door: str) -> None:
     asked = ask(scene)
     people = {
@@ -108,9 +114,15 @@ def test_a_role_without_the_seat_decides_nothing(scene: Scene, who: str, door: s
 
 @pytest.mark.parametrize(
     ("why", "door"),
-    [("over", "api"), ("ended", "page"), ("not_begun", "bulk"), ("giver_lost_the_role", "api"),
-     ("giver_lost_the_role", "page"), ("giver_blocked", "together")],
-)  # fmt: skip
+    [
+        ("over", "api"),
+        ("ended", "page"),
+        ("not_begun", "bulk"),
+        ("giver_lost_the_role", "api"),
+        ("giver_lost_the_role", "page"),
+        ("giver_blocked", "together"),
+    ],
+)
 def test_a_seat_that_is_lent_no_more_or_not_the_givers_any_more_decides_nothing(
     scene: Scene, why: str, door: str
 ) -> None:
@@ -210,10 +222,14 @@ def test_a_link_that_is_only_looked_at_changes_nothing(scene: Scene, method: str
     browser = as_(scene.priya)
     begun = browser.post("/policy/drafts/", {"base": "1"})
     addresses = [
-        f"/approvals/{asked.pk}/", f"/approvals/{asked.pk}/?do=approve&version=1&reason=x",
-        f"/approvals/together?pk={asked.pk}&do=approve&seen={asked.pk}:1", begun["Location"],
-        f"{begun['Location']}?version=1&why=x", f"/requests/{asked.pk}/", f"/requests/{asked.pk}/?do=approve",
-    ]  # fmt: skip
+        f"/approvals/{asked.pk}/",
+        f"/approvals/{asked.pk}/?do=approve&version=1&reason=x",
+        f"/approvals/together?pk={asked.pk}&do=approve&seen={asked.pk}:1",
+        begun["Location"],
+        f"{begun['Location']}?version=1&why=x",
+        f"/requests/{asked.pk}/",
+        f"/requests/{asked.pk}/?do=approve",
+    ]
     only_post = [f"{begun['Location']}{act}?version=1" for act in ("activate", "discard", "take-over")] + [
         f"/requests/{asked.pk}/{act}" for act in ("withdraw", "answer", "comment", "let-go")
     ]

@@ -14,9 +14,24 @@ from tests.calling import Caller
 from tests.world import World
 
 PROTECTED = (
-    "state", "usd", "cost", "requester", "approved_by", "approved_count", "auto_approved", "policy_version", "id",
-    "created_at", "expires_at", "version", "content_version", "by", "seat_of", "is_staff", "__proto__",
-)  # fmt: skip
+    "state",
+    "usd",
+    "cost",
+    "requester",
+    "approved_by",
+    "approved_count",
+    "auto_approved",
+    "policy_version",
+    "id",
+    "created_at",
+    "expires_at",
+    "version",
+    "content_version",
+    "by",
+    "seat_of",
+    "is_staff",
+    "__proto__",
+)
 NUL = "a\x00b"
 
 
@@ -26,9 +41,12 @@ def task_of(here: World, *, theirs: bool = False) -> Task:
     spec = {"cluster": here.cluster.name, "name": "corpus", "gib": 10, "access": "ReadWriteMany"}
     now = timezone.now()
     asked = submit(
-        resolve("volume", spec, team=side.team, until=now + timedelta(days=3), reason="For the November data."),
-        by=side.asker, now=now,
-    )  # fmt: skip
+        resolve(
+            "volume", spec, team=side.team, until=now + timedelta(days=3), reason="For the November data."
+        ),
+        by=side.asker,
+        now=now,
+    )
     return Task.objects.get(request=asked)
 
 
@@ -38,21 +56,31 @@ def calls(here: World) -> list[tuple[str, str, str, frozenset[str]]]:
     task, month = task_of(here).pk, f"{timezone.now():%Y-%m}"
     lead, asker = "lead", "asker"
     return [
-        (asker, "POST", "requests/", until()), (asker, "POST", "requests/preview/", until()),
-        (asker, "PATCH", waiting, until()), (asker, "POST", f"{waiting}withdraw/", until()),
-        (asker, "POST", f"{waiting}answer/", until()), (asker, "POST", f"{waiting}comments/", until()),
-        (lead, "POST", f"{waiting}approve/", until()), (lead, "POST", f"{waiting}reject/", until()),
-        (lead, "POST", f"{waiting}ask/", until()), (lead, "POST", "decisions/", until()),
-        (lead, "POST", "decisions/effect/", until()), (lead, "POST", f"tasks/{task}/take/", until(["version"])),
+        (asker, "POST", "requests/", until()),
+        (asker, "POST", "requests/preview/", until()),
+        (asker, "PATCH", waiting, until()),
+        (asker, "POST", f"{waiting}withdraw/", until()),
+        (asker, "POST", f"{waiting}answer/", until()),
+        (asker, "POST", f"{waiting}comments/", until()),
+        (lead, "POST", f"{waiting}approve/", until()),
+        (lead, "POST", f"{waiting}reject/", until()),
+        (lead, "POST", f"{waiting}ask/", until()),
+        (lead, "POST", "decisions/", until()),
+        (lead, "POST", "decisions/effect/", until()),
+        (lead, "POST", f"tasks/{task}/take/", until(["version"])),
         (lead, "POST", f"tasks/{task}/give/", until(["version"])),
         (lead, "POST", f"tasks/{task}/done/", until(["version"])),
         (lead, "POST", f"tasks/{task}/cannot/", until(["version"])),
-        (lead, "PATCH", "offerings/openai/", until()), (lead, "POST", "delegations/", until()),
-        (lead, "POST", "tokens/", until()), (lead, "PATCH", "teams/vision/", until()),
-        (lead, "PUT", f"teams/vision/budgets/{month}/", until()), (lead, "PATCH", "notice-settings/", until()),
-        (lead, "POST", "channels/", until()), (lead, "PATCH", f"channels/{here.channel.pk}/", until()),
+        (lead, "PATCH", "offerings/openai/", until()),
+        (lead, "POST", "delegations/", until()),
+        (lead, "POST", "tokens/", until()),
+        (lead, "PATCH", "teams/vision/", until()),
+        (lead, "PUT", f"teams/vision/budgets/{month}/", until()),
+        (lead, "PATCH", "notice-settings/", until()),
+        (lead, "POST", "channels/", until()),
+        (lead, "PATCH", f"channels/{here.channel.pk}/", until()),
         (lead, "POST", f"allocations/{here.own.allocation.pk}/give-back/", until()),
-    ]  # fmt: skip
+    ]
 
 
 def test_every_address_that_takes_a_body_names_what_is_not_for_the_caller(here: World) -> None:
@@ -97,15 +125,18 @@ def test_a_form_takes_no_field_that_it_does_not_have(here: World) -> None:
         (lead, "/approvals/together", {"do": "approve", "seen": f"{waiting.pk}:{waiting.version}"}),
         (lead, f"/tasks/{task.pk}/", {"do": "take", "version": 1}),
         (lead, "/catalogue/gpus/", {"gate": "approval", "enabled": "on"}),
-        (lead, "/policy/drafts/", {"base": "1"}), (lead, f"{begun}activate", {"version": 1}),
-        (lead, f"{begun}take-over", {"version": 1}), (lead, f"{begun}discard", {"version": 1}),
+        (lead, "/policy/drafts/", {"base": "1"}),
+        (lead, f"{begun}activate", {"version": 1}),
+        (lead, f"{begun}take-over", {"version": 1}),
+        (lead, f"{begun}discard", {"version": 1}),
         (lead, "/teams/vision/budget", {"month": month, "limit_usd": "100"}),
-        (lead, "/stand-in/", {"to": "x@example.com"}), (lead, "/tokens/", {"name": "x", "scope": "read", "days": "1"}),
+        (lead, "/stand-in/", {"to": "x@example.com"}),
+        (lead, "/tokens/", {"name": "x", "scope": "read", "days": "1"}),
         (asker, f"/requests/{waiting.pk}/answer", {"reason": "Because."}),
         (asker, f"/requests/{waiting.pk}/comment", {"reason": "Because."}),
         (asker, f"/requests/{waiting.pk}/edit", {"version": waiting.version, "gpus": "5"}),
         (asker, f"/allocations/{here.own.allocation.pk}/give-back", {"gpus": "1"}),
-    ]  # fmt: skip
+    ]
     before = state_of_everything()
     for place, (browser, address, said) in enumerate(forms):
         name = (

@@ -16,25 +16,55 @@ from tests.calling import Caller
 from tests.world import World
 
 LISTS = (
-    "requests", "approvals", "allocations", "tasks", "delegations", "tokens", "offerings", "teams", "tenancies",
-    "clusters", "flavors", "events",
-)  # fmt: skip
+    "requests",
+    "approvals",
+    "allocations",
+    "tasks",
+    "delegations",
+    "tokens",
+    "offerings",
+    "teams",
+    "tenancies",
+    "clusters",
+    "flavors",
+    "events",
+)
 # Each is a parameter of some list somewhere, or of a framework that somebody hopes for.
 HOPED_FOR = (
-    "ordering=team__budget__limit", "requester__password__startswith=a", "team__slug__regex=.*", "page_size=1000000000",
-    "offset=1000000000", "limit=1000000000", "limit=-1", "limit=%EF%BC%98", "page=2", "fields=requester", "format=csv",
-    "q__iregex=(a%2B)%2B$", "as=admin", "user=1",
-)  # fmt: skip
+    "ordering=team__budget__limit",
+    "requester__password__startswith=a",
+    "team__slug__regex=.*",
+    "page_size=1000000000",
+    "offset=1000000000",
+    "limit=1000000000",
+    "limit=-1",
+    "limit=%EF%BC%98",
+    "page=2",
+    "fields=requester",
+    "format=csv",
+    "q__iregex=(a%2B)%2B$",
+    "as=admin",
+    "user=1",
+)
 MARKUP = "%22%3E%3Cscript%3Ealert(1)%3C/script%3E%3Cimg%20src=x%20onerror=alert(1)%3E"
 PAGES = (
-    "/requests/?team={}&state={}&whose={}&after={}", "/approvals/?team={}&size={}&age={}&offering={}",
-    "/tasks/?show={}", "/approvals/together?pk={}", "/approvals/statistics?days={}", "/policy/export.yaml?version={}",
+    "/requests/?team={}&state={}&whose={}&after={}",
+    "/approvals/?team={}&size={}&age={}&offering={}",
+    "/tasks/?show={}",
+    "/approvals/together?pk={}",
+    "/approvals/statistics?days={}",
+    "/policy/export.yaml?version={}",
     "/teams/?q={}",
-    "/requests/new?team={}&gpus={}&reason={}&flavor={}", "/requests/new/volume?team={}&name={}&gib={}&reason={}",
-    "/requests/new/openai?model={}&region={}", "/audit/?kind={}&q={}&team={}&after={}",
-    "/settings/deliveries/?state={}", "/teams/vision/budget/2026-11?after={}", "/palette?q={}",
-    "/clusters/?q={}", "/policy/drafts/?q={}",
-)  # fmt: skip
+    "/requests/new?team={}&gpus={}&reason={}&flavor={}",
+    "/requests/new/volume?team={}&name={}&gib={}&reason={}",
+    "/requests/new/openai?model={}&region={}",
+    "/audit/?kind={}&q={}&team={}&after={}",
+    "/settings/deliveries/?state={}",
+    "/teams/vision/budget/2026-11?after={}",
+    "/palette?q={}",
+    "/clusters/?q={}",
+    "/policy/drafts/?q={}",
+)
 
 
 def of_both(here: World) -> dict[str, Any]:
@@ -120,16 +150,21 @@ def test_pages_of_others_new_things_are_like_missing_ones(here: World) -> None:
     waiting, missing = here.other.waiting.pk, 999_999_999
     before = state_of_everything()
     for path, number in (
-        ("/requests/{}/", waiting), ("/requests/{}/edit", waiting), ("/approvals/{}/", waiting),
-        ("/tasks/{}/", theirs["task"].pk), ("/policy/drafts/{}/", 1),
-    ):  # fmt: skip
+        ("/requests/{}/", waiting),
+        ("/requests/{}/edit", waiting),
+        ("/approvals/{}/", waiting),
+        ("/tasks/{}/", theirs["task"].pk),
+        ("/policy/drafts/{}/", 1),
+    ):
         first, second = member.get(path.format(number)), member.get(path.format(missing))
         assert first.status_code == second.status_code in (403, 404), path
     for path, number in (
-        ("/requests/{}/comment", waiting), ("/requests/{}/let-go", theirs["request"].pk),
-        ("/requests/{}/withdraw", waiting), ("/stand-in/{}/end", here.other.stand_in.pk),
+        ("/requests/{}/comment", waiting),
+        ("/requests/{}/let-go", theirs["request"].pk),
+        ("/requests/{}/withdraw", waiting),
+        ("/stand-in/{}/end", here.other.stand_in.pk),
         ("/settings/deliveries/{}/again", here.delivery.pk),
-    ):  # fmt: skip
+    ):
         first, second = (member.post(path.format(each), {"reason": "x"}) for each in (number, missing))
         assert first.status_code == second.status_code in (403, 404), path
     assert "Speech" not in text_of(member.get(f"/approvals/together?pk={waiting}"))
@@ -181,17 +216,30 @@ def test_a_zero_byte_in_the_address_of_a_page_is_refused(here: World) -> None:
 def test_nothing_is_at_the_addresses_that_scanners_try(here: World) -> None:
     nobody, somebody = Client(), as_(here.people["member"])
     for path in (
-        "/admin/", "/metrics", "/debug", "/__debug__/", "/flower/", "/.git/config", "/.env", "/server-status",
-        "/api/v1/users/", "/swagger.json", "/static/../portal/settings.py", "/actuator/env",
-    ):  # fmt: skip
+        "/admin/",
+        "/metrics",
+        "/debug",
+        "/__debug__/",
+        "/flower/",
+        "/.git/config",
+        "/.env",
+        "/server-status",
+        "/api/v1/users/",
+        "/swagger.json",
+        "/static/../portal/settings.py",
+        "/actuator/env",
+    ):
         assert nobody.get(path).status_code in (302, 404), path
         assert somebody.get(path).status_code == 404, path
     assert nobody.get("/", headers={"Host": "evil.example"}).status_code == 400
     forged = {
-        "X-Remote-User": "priya", "X-Forwarded-User": "priya", "Remote-User": "priya",
-        "X-Forwarded-Host": "evil.example", "X-Original-URL": "/audit/",
+        "X-Remote-User": "priya",
+        "X-Forwarded-User": "priya",
+        "Remote-User": "priya",
+        "X-Forwarded-Host": "evil.example",
+        "X-Original-URL": "/audit/",
         "X-MS-CLIENT-PRINCIPAL-ID": str(here.people["platform_lead"].oid),
-    }  # fmt: skip
+    }
     answer = nobody.get("/audit/", headers=forged)
     assert (answer.status_code, answer["Location"].partition("?")[0]) == (302, "/sign-in")
     assert nobody.get("/api/v1/me/", headers=forged).status_code == 401

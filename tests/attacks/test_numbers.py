@@ -23,9 +23,25 @@ NUMBERS = {
 FIELDS = [(key, name) for key, names in NUMBERS.items() for name in names]
 # As they stand in the JSON: a parser that reads NaN or 1e309 as a number must not get them past the field.
 RAW = [
-    "0", "-1", "1.5", "1.0", "1e309", "-1e309", str(2**63), str(2**64), '"8"', '"8 "', '"８"', "true", "false", "null",
-    "[1]", "{}", '{"$gt": 0}', '""',
-]  # fmt: skip
+    "0",
+    "-1",
+    "1.5",
+    "1.0",
+    "1e309",
+    "-1e309",
+    str(2**63),
+    str(2**64),
+    '"8"',
+    '"8 "',
+    '"８"',
+    "true",
+    "false",
+    "null",
+    "[1]",
+    "{}",
+    '{"$gt": 0}',
+    '""',
+]
 NO_JSON = ["NaN", "Infinity", "-Infinity", "0x10", "01", "+1", "1_0", "9" * 5000]
 TYPED = [
     "0",
@@ -134,10 +150,20 @@ def test_the_limits_are_where_they_are_said_to_be(scene: Scene) -> None:
 
 
 UNTIL = [
-    "2020-01-01T00:00:00Z", "2030-01-01T00:00:00", "9999-12-31T23:59:59Z", "2027-01-01", "20270101T000000Z",
-    "2027-01-01T24:00:00Z", "2027-02-30T00:00:00Z", "2027-01-01T00:00:60Z", "2027-01-01T00:00:00+99:00",
-    "２０２７-01-01T00:00:00Z", "2027-01-01T00:00:00 Europe/Berlin", "1767225600", " ",
-]  # fmt: skip
+    "2020-01-01T00:00:00Z",
+    "2030-01-01T00:00:00",
+    "9999-12-31T23:59:59Z",
+    "2027-01-01",
+    "20270101T000000Z",
+    "2027-01-01T24:00:00Z",
+    "2027-02-30T00:00:00Z",
+    "2027-01-01T00:00:60Z",
+    "2027-01-01T00:00:00+99:00",
+    "２０２７-01-01T00:00:00Z",
+    "2027-01-01T00:00:00 Europe/Berlin",
+    "1767225600",
+    " ",
+]
 
 
 def test_times_without_sense_are_refused_when_asking_changing_and_previewing(ada: Caller) -> None:

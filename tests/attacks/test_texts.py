@@ -55,8 +55,9 @@ def everywhere(asked: Request, scene: Scene) -> list[str]:
     """Every page on which somebody sees the request."""
     ada, priya = as_(scene.ada), as_(scene.priya)
     return [
-        text_of(ada.get(f"/requests/{asked.pk}/")), text_of(priya.get(f"/approvals/{asked.pk}/")),
-    ]  # fmt: skip
+        text_of(ada.get(f"/requests/{asked.pk}/")),
+        text_of(priya.get(f"/approvals/{asked.pk}/")),
+    ]
 
 
 def sent(notice: Notice) -> list[str]:
@@ -101,10 +102,15 @@ def test_a_reason_a_question_an_answer_a_comment_and_a_note_are_text_everywhere(
 
 
 def test_the_api_gives_back_what_was_written_as_json_and_never_as_a_page(scene: Scene) -> None:
-    asked = Caller(scene.ada).post("requests/", {
-        "team": "vision", "reason": NASTY, "spec": {**SPECS["gpus"], "gpus": 5},
-        "until": (timezone.now() + timedelta(days=2)).isoformat(),
-    })  # fmt: skip
+    asked = Caller(scene.ada).post(
+        "requests/",
+        {
+            "team": "vision",
+            "reason": NASTY,
+            "spec": {**SPECS["gpus"], "gpus": 5},
+            "until": (timezone.now() + timedelta(days=2)).isoformat(),
+        },
+    )
     assert asked.status_code == 201
     assert asked.json()["reason"].startswith('"><img')
     assert asked["Content-Type"] == "application/json"
@@ -118,8 +124,9 @@ def test_the_note_of_a_task_is_text(scene: Scene) -> None:
     now = timezone.now()
     asked = submit(
         resolve("volume", SPECS["volume"], team=scene.team, until=now + timedelta(days=2), reason=NASTY),
-        by=scene.ada, now=now,
-    )  # fmt: skip
+        by=scene.ada,
+        now=now,
+    )
     task = Task.objects.get(request=asked)
     is_text(text_of(as_(scene.priya).get(f"/tasks/{task.pk}/")) + "&lt;img src=x onerror=alert(1)&gt;")
     carrying_out.finish(task.pk, by=scene.priya, note=NASTY, now=now)
@@ -165,12 +172,19 @@ def test_the_audit_log_shows_it_as_text(scene: Scene) -> None:
 
 NAMES: dict[str, dict[str, list[str]]] = {
     "volume": {"name": ["a\nb", "a\n", "---", "{{a}}", "${a}", "-a", "a-", "A", "а", "a" * 41, "*a", ""]},
-    "endpoint": {"model": ["a b", "a\n", "{{a}}", "${a}", "-a", "<img>", "=a", "м", "!!python/x", "a" * 81, ""]},
-    "openai": {"model": ["gpt-4o\n", "{{a}}", "GPT", "../x", "gpt-9"], "region": ["eastus\n", "EASTUS", "mars"]},
+    "endpoint": {
+        "model": ["a b", "a\n", "{{a}}", "${a}", "-a", "<img>", "=a", "м", "!!python/x", "a" * 81, ""]
+    },
+    "openai": {
+        "model": ["gpt-4o\n", "{{a}}", "GPT", "../x", "gpt-9"],
+        "region": ["eastus\n", "EASTUS", "mars"],
+    },
     "namespace": {"project": ["kube-system\n", "a_b", "../x", "{{a}}", "-", "Main"]},
-    "cluster": {"vm_size": ["Standard_NC4as_T4_v3\n", "standard_x", "Standard_", "Standard_${x}", "Standard_X9"]},
+    "cluster": {
+        "vm_size": ["Standard_NC4as_T4_v3\n", "standard_x", "Standard_", "Standard_${x}", "Standard_X9"]
+    },
     "gpus": {"flavor": ["training/a100\n", "../a100", "training/../x", "{{a}}/b", "training/a100/x"]},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("key", NAMES)

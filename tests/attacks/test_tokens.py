@@ -27,18 +27,23 @@ def everything_that_decides_or_sets(here: World) -> list[tuple[str, str, dict[st
     one = {"request": here.own.waiting.pk, "version": 1, "verdict": "approve"}
     draft = f"policy/drafts/{here.draft.pk}/"
     return [
-        ("POST", f"{waiting}approve/", {}), ("POST", f"{waiting}reject/", {"reason": "No."}),
-        ("POST", f"{waiting}ask/", {"reason": "Why?"}), ("POST", "decisions/", {"decisions": [one]}),
+        ("POST", f"{waiting}approve/", {}),
+        ("POST", f"{waiting}reject/", {"reason": "No."}),
+        ("POST", f"{waiting}ask/", {"reason": "Why?"}),
+        ("POST", "decisions/", {"decisions": [one]}),
         ("POST", f"{draft}activate/", {}),
         ("POST", "delegations/", {"to": str(here.people["member"].oid), "until": "2099-01-01T00:00:00Z"}),
-        ("POST", "tasks/1/take/", {}), ("POST", "tasks/1/done/", {"note": "Done."}),
-        ("PATCH", f"teams/{here.own.team.slug}/", {"tier": "trusted"}), ("PATCH", "offerings/openai/", {"prices": {}}),
+        ("POST", "tasks/1/take/", {}),
+        ("POST", "tasks/1/done/", {"note": "Done."}),
+        ("PATCH", f"teams/{here.own.team.slug}/", {"tier": "trusted"}),
+        ("PATCH", "offerings/openai/", {"prices": {}}),
         ("PATCH", f"flavors/{here.flavor.pk}/", {"price_per_gpu_hour": "0.01"}),
         ("PUT", f"teams/{here.own.team.slug}/budgets/2026-12/", {"limit_usd": "1.00"}),
         ("PATCH", f"tenancies/{here.own.tenancy.pk}/shares/", {"weight": 9}),
         ("PUT", f"tenancies/{here.own.tenancy.pk}/protection/", {"on": False}),
-        ("POST", "tasks/1/cannot/", {"note": "Full."}), ("POST", "tasks/1/give/", {"to": None}),
-    ]  # fmt: skip
+        ("POST", "tasks/1/cannot/", {"note": "Full."}),
+        ("POST", "tasks/1/give/", {"to": None}),
+    ]
 
 
 @pytest.mark.parametrize("scope", ["read", "ask"])
@@ -58,13 +63,27 @@ def test_a_token_that_asks_may_ask_and_change_nothing_else() -> None:
     found = [getattr(pattern.callback, "cls", None) for pattern in [*router.urls, *nested]]
     asking = {(view.__name__, name) for view in found if view for name in getattr(view, "asking", ())}
     assert asking == {
-        *(("RequestEndpoint", name) for name in (
-            "create", "partial_update", "add_comment", "preview", "withdraw", "let_go", "renew", "preview_renewal",
-            "answer",
-        )),
-        ("AllocationEndpoint", "give_back"), ("TenancyEndpoint", "look_again"), ("TeamEndpoint", "create"),
-        ("DepartureEndpoint", "create"), ("DepartureEndpoint", "withdraw"), ("EffectEndpoint", "create"),
-    }  # fmt: skip
+        *(
+            ("RequestEndpoint", name)
+            for name in (
+                "create",
+                "partial_update",
+                "add_comment",
+                "preview",
+                "withdraw",
+                "let_go",
+                "renew",
+                "preview_renewal",
+                "answer",
+            )
+        ),
+        ("AllocationEndpoint", "give_back"),
+        ("TenancyEndpoint", "look_again"),
+        ("TeamEndpoint", "create"),
+        ("DepartureEndpoint", "create"),
+        ("DepartureEndpoint", "withdraw"),
+        ("EffectEndpoint", "create"),
+    }
 
 
 @pytest.mark.parametrize("scope", ["read", "ask"])

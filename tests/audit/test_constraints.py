@@ -41,8 +41,13 @@ def test_postgres_refuses(made: World, name: str) -> None:
 
 def test_sqlite_runs_the_same_migrations_and_holds_the_same() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.constraints"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
-    )  # fmt: skip
+        [sys.executable, "-m", "tests.constraints"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout)
     assert found["vendor"] == "sqlite"

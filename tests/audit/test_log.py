@@ -35,15 +35,23 @@ def test_an_event_holds_who_did_what_to_what() -> None:
 @pytest.mark.django_db
 def test_long_and_strange_details_are_kept_as_short_json() -> None:
     event = record(
-        Kind.REFUSED, actor=Actor("person", "", "x" * 500), text="y" * 5000, many=list(range(100)), when=NOW.date(),
-        deep={"a": {"b": DAY}}, flag=True,
-    )  # fmt: skip
+        Kind.REFUSED,
+        actor=Actor("person", "", "x" * 500),
+        text="y" * 5000,
+        many=list(range(100)),
+        when=NOW.date(),
+        deep={"a": {"b": DAY}},
+        flag=True,
+    )
     stored = Event.objects.get(seq=event.seq)
     assert len(stored.actor_name) == 200
     assert stored.details == {
-        "text": "y" * 1000 + "…", "many": list(range(50)), "when": "2026-11-20",
-        "deep": {"a": {"b": "1 day, 0:00:00"}}, "flag": True,
-    }  # fmt: skip
+        "text": "y" * 1000 + "…",
+        "many": list(range(50)),
+        "when": "2026-11-20",
+        "deep": {"a": {"b": "1 day, 0:00:00"}},
+        "flag": True,
+    }
     assert verify(links()).broken_at is None
 
 
@@ -62,8 +70,9 @@ def test_what_is_rolled_back_leaves_no_event_and_no_gap() -> None:
         transaction.set_rollback(True)
     refuse(actor=PORTAL, reason="two", where="here")
     assert list(Event.objects.order_by("seq").values_list("seq", "details")) == [
-        (1, {"reason": "one"}), (2, {"reason": "two"}),
-    ]  # fmt: skip
+        (1, {"reason": "one"}),
+        (2, {"reason": "two"}),
+    ]
     assert verify(links()).checked == 2
 
 

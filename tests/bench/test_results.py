@@ -103,16 +103,31 @@ def test_the_file_holds_one_entry_for_each_benchmark(tmp_path: Path) -> None:
     entry = json.loads(path.read_text())["B5"]
 
     assert {key: entry[key] for key in ("ratio", "portal", "peer", "unit", "runs", "min", "max")} == {
-        "ratio": 250, "portal": 2, "peer": 500, "unit": "ms", "runs": 5, "min": 250, "max": 250,
-    }  # fmt: skip
+        "ratio": 250,
+        "portal": 2,
+        "peer": 500,
+        "unit": "ms",
+        "runs": 5,
+        "min": 250,
+        "max": 250,
+    }
     assert entry["goals"] == [{"what": "ratio", "value": 250, "bound": "≥ 100", "met": True}]
 
 
 @pytest.mark.parametrize(
     ("value", "words"),
-    [(0.0123, "0.0123"), (0.987, "0.987"), (1.04, "1.04"), (12.34, "12.3"), (123.4, "123"), (7, "7"), (12345, "12,345"),
-     (0.0, "0"), (float("nan"), "not measured")],
-)  # fmt: skip
+    [
+        (0.0123, "0.0123"),
+        (0.987, "0.987"),
+        (1.04, "1.04"),
+        (12.34, "12.3"),
+        (123.4, "123"),
+        (7, "7"),
+        (12345, "12,345"),
+        (0.0, "0"),
+        (float("nan"), "not measured"),
+    ],
+)
 def test_three_digits_are_shown(value: float, words: str) -> None:
     assert results.figure(value) == words
 

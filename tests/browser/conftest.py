@@ -52,9 +52,12 @@ def open_page(browser: Browser, live_server: LiveServer) -> Iterator[Open]:
 
     def show(user: User, path: str, *, size: str = "desk", theme: str = "light", script: bool = True) -> Page:
         context = browser.new_context(
-            viewport=SIZES[size], color_scheme="dark" if theme == "dark" else "light",
-            java_script_enabled=script, reduced_motion="reduce", base_url=live_server.url,
-        )  # fmt: skip
+            viewport=SIZES[size],
+            color_scheme="dark" if theme == "dark" else "light",
+            java_script_enabled=script,
+            reduced_motion="reduce",
+            base_url=live_server.url,
+        )
         contexts.append(context)
         context.add_cookies([{"name": "qm_session", "value": session_of(user), "url": live_server.url}])
         page = context.new_page()

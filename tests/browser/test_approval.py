@@ -43,9 +43,16 @@ def ask(scene: Scene, gpus: int = 16, hours: float = 1) -> Request:
 def test_everybody_can_use_every_page(open_page: Open, scene: Scene, size: str, theme: str) -> None:
     asked = ask(scene)
     held = factories.allocation(scene.ada, scene.tenancy, scene.flavor)
-    places = [(scene.priya, f"/approvals/{asked.pk}/"), (scene.priya, "/approvals/"), (scene.priya, "/policy/"),
-              (scene.ada, "/requests/"), (scene.ada, f"/requests/{asked.pk}/"), (scene.mallory, "/requests/"),
-              (scene.ada, f"/allocations/{held.pk}/give-back"), (scene.priya, "/teams/vision/budget")]  # fmt: skip
+    places = [
+        (scene.priya, f"/approvals/{asked.pk}/"),
+        (scene.priya, "/approvals/"),
+        (scene.priya, "/policy/"),
+        (scene.ada, "/requests/"),
+        (scene.ada, f"/requests/{asked.pk}/"),
+        (scene.mallory, "/requests/"),
+        (scene.ada, f"/allocations/{held.pk}/give-back"),
+        (scene.priya, "/teams/vision/budget"),
+    ]
     for user, path in places:
         page = open_page(user, path, size=size, theme=theme)
         assert (path, violations(page), overflow(page)) == (path, [], 0)

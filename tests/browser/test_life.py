@@ -58,12 +58,22 @@ def place(transactional_db: None) -> Place:
     Cluster.objects.update(braked_at=now, brake_reason="12 of 40 tenancies differ at once.")
     asked, kept = departures(tenancy, by=priya, now=now)
     pages = [
-        "/", "/teams/long/", "/clusters/training/", f"/drift/{changed.pk}/", f"/drift/{missing.pk}/",
-        f"/allocations/{held.pk}/renew?days=14", f"/tenancies/{tenancy.pk}/shares", f"/tasks/{Task.objects.get().pk}/",
-        "/allocations/held-back", "/teams/long/leaving", f"/teams/long/leaving/{asked.pk}",
-        f"/teams/gone/leaving/{kept.pk}", "/teams/gone/", "/isolation",
+        "/",
+        "/teams/long/",
+        "/clusters/training/",
+        f"/drift/{changed.pk}/",
+        f"/drift/{missing.pk}/",
+        f"/allocations/{held.pk}/renew?days=14",
+        f"/tenancies/{tenancy.pk}/shares",
+        f"/tasks/{Task.objects.get().pk}/",
+        "/allocations/held-back",
+        "/teams/long/leaving",
+        f"/teams/long/leaving/{asked.pk}",
+        f"/teams/gone/leaving/{kept.pk}",
+        "/teams/gone/",
+        "/isolation",
         "/isolation?rules=regulated&payer=shared&neighbours=no",
-    ]  # fmt: skip
+    ]
     return Place(priya, ada, tenancy, pages)
 
 
@@ -78,9 +88,15 @@ def drifted(
     """Something that somebody changed."""
     now = timezone.now()
     return Drift.objects.create(
-        tenancy=tenancy, kind=kind, namespace=tenancy.namespace, name=name, what=what, since=now, first_seen_at=now,
+        tenancy=tenancy,
+        kind=kind,
+        namespace=tenancy.namespace,
+        name=name,
+        what=what,
+        since=now,
+        first_seen_at=now,
         fields=fields or [],
-    )  # fmt: skip
+    )
 
 
 def departures(tenancy: Tenancy, *, by: User, now: datetime) -> tuple[Departure, Departure]:

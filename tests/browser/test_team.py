@@ -8,9 +8,22 @@ from accounts.roles import Role
 from tests import factories
 from tests.browser.conftest import LOOKS, Open, overflow, violations
 
-PAGES = ["/", "/teams/", "/teams/vision/", "/clusters/", "/clusters/training/", "/audit/", "/tokens/", "/palette?q=v",
-         "/clusters/new", "/clusters/training/flavors/new", "/settings/notices/", "/settings/channels/",
-         "/settings/channels/new", "/settings/deliveries/"]  # fmt: skip
+PAGES = [
+    "/",
+    "/teams/",
+    "/teams/vision/",
+    "/clusters/",
+    "/clusters/training/",
+    "/audit/",
+    "/tokens/",
+    "/palette?q=v",
+    "/clusters/new",
+    "/clusters/training/flavors/new",
+    "/settings/notices/",
+    "/settings/channels/",
+    "/settings/channels/new",
+    "/settings/deliveries/",
+]
 LONG = "Extraordinarily-Long-Named-Team-For-Multimodal-Satellite-Imag"
 
 

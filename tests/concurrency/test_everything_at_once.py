@@ -80,9 +80,12 @@ class Mixed:
         tenancy = self.random.choice(Tenancy.objects.select_related("team"))
         flavor = self.random.choice(tenancy.cluster.flavors.all())
         factories.request(
-            tenancy.team.created_by, tenancy, flavor, gpus=self.random.choice([1, 1, 2, 3, 8]),
+            tenancy.team.created_by,
+            tenancy,
+            flavor,
+            gpus=self.random.choice([1, 1, 2, 3, 8]),
             days=self.random.choice([1, 12, 40]),
-        )  # fmt: skip
+        )
 
     def decide(self) -> None:
         """A lead approves or rejects what waits."""
@@ -128,9 +131,14 @@ class Mixed:
         flavor, number, now = self.random.choice(flavors()), next(archives), timezone.now()
         start = Start(flavor=flavor, gpus=1, until=now + timedelta(days=1), purpose="notebook")
         enrolment = Enrolment(
-            name=f"Archive {number}", entra_group=f"00000000-0000-4000-9001-{number:012d}", cost_centre="CC-1",
-            project="main", environment="dev", cluster=flavor.cluster, start=self.random.choice([start, None]),
-        )  # fmt: skip
+            name=f"Archive {number}",
+            entra_group=f"00000000-0000-4000-9001-{number:012d}",
+            cost_centre="CC-1",
+            project="main",
+            environment="dev",
+            cluster=flavor.cluster,
+            start=self.random.choice([start, None]),
+        )
         onboard(enrolment, by=factories.person("", Role.PLATFORM_LEAD), graph=graph(), now=now)
 
     def finish_pass(self) -> None:
@@ -156,9 +164,17 @@ class Mixed:
 
 
 OPERATIONS = [
-    Mixed.submit, Mixed.decide, Mixed.withdraw, Mixed.give_back, Mixed.expire, Mixed.set_budget, Mixed.enrol,
-    Mixed.finish_pass, Mixed.look_again, Mixed.change_fleet,
-]  # fmt: skip
+    Mixed.submit,
+    Mixed.decide,
+    Mixed.withdraw,
+    Mixed.give_back,
+    Mixed.expire,
+    Mixed.set_budget,
+    Mixed.enrol,
+    Mixed.finish_pass,
+    Mixed.look_again,
+    Mixed.change_fleet,
+]
 WEIGHTS = [10, 6, 2, 4, 3, 1, 2, 4, 1, 2]
 
 

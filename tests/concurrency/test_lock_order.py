@@ -156,9 +156,13 @@ def test_onboarding_locks_the_cluster_before_the_audit_chain(directory: Running)
     # Changing a cluster locks its row, then the chain; a new tenancy locks the row that it refers to.
     cluster, lead = factories.cluster(), factories.person("", Role.PLATFORM_LEAD)
     enrolment = Enrolment(
-        name="Climate", entra_group=CLIMATE, cost_centre="CC-1", project="models", environment="dev",
+        name="Climate",
+        entra_group=CLIMATE,
+        cost_centre="CC-1",
+        project="models",
+        environment="dev",
         cluster=cluster,
-    )  # fmt: skip
+    )
     lock = f"SELECT 1 FROM fleet_cluster WHERE id = {cluster.pk} FOR UPDATE"
     with run_into(lambda: enrol(enrolment, lead), lock) as looking:
         # The chain's head may not be there yet: a table lock also meets the writer of its first row.
@@ -172,9 +176,13 @@ def test_onboarding_locks_who_asks_before_the_cluster_and_the_audit_chain(direct
     # The first ask of the new team counts in the person's window, as whatever they ask for elsewhere.
     cluster, lead = factories.cluster(), factories.person("", Role.PLATFORM_LEAD)
     enrolment = Enrolment(
-        name="Climate", entra_group=CLIMATE, cost_centre="CC-1", project="models", environment="dev",
+        name="Climate",
+        entra_group=CLIMATE,
+        cost_centre="CC-1",
+        project="models",
+        environment="dev",
         cluster=cluster,
-    )  # fmt: skip
+    )
     lock = f"SELECT 1 FROM accounts_user WHERE id = {lead.pk} FOR NO KEY UPDATE"
     with run_into(lambda: enrol(enrolment, lead), lock) as looking:
         free = "SELECT id FROM fleet_cluster WHERE id = %s FOR NO KEY UPDATE NOWAIT"

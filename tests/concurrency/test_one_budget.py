@@ -24,10 +24,16 @@ logger = logging.getLogger(__name__)
 SUBMITTERS = 64
 PAID_FOR = 20
 WIDE = Thresholds(
-    automatic_gpus=9999, automatic_gpu_hours=None, automatic_usd=Decimal(9_999_999), automatic_days=90,
-    window_gpus_team=9999, window_gpus_person=None, window_usd_team=None, window_usd_person=None,
+    automatic_gpus=9999,
+    automatic_gpu_hours=None,
+    automatic_usd=Decimal(9_999_999),
+    automatic_days=90,
+    window_gpus_team=9999,
+    window_gpus_person=None,
+    window_usd_team=None,
+    window_usd_person=None,
     automatic_beyond_soft_budget=True,
-)  # fmt: skip
+)
 
 
 def test_sixty_four_submitters_spend_one_budget_to_the_last_ask_and_not_a_cent_more(web: Portal) -> None:
@@ -43,9 +49,13 @@ def test_sixty_four_submitters_spend_one_budget_to_the_last_ask_and_not_a_cent_m
         Budget.objects.create(team=team, month=month, limit_usd=part.usd * PAID_FOR + part.usd / 2)
     callers = [caller(factories.person(teams=[team]), web.url) for _ in range(SUBMITTERS)]
     body = {
-        "team": team.slug, "flavor": f"{flavor.cluster.name}/{flavor.name}", "gpus": 1, "until": until.isoformat(),
-        "purpose": "training", "reason": "Whoever comes first gets the last of the month.",
-    }  # fmt: skip
+        "team": team.slug,
+        "flavor": f"{flavor.cluster.name}/{flavor.name}",
+        "gpus": 1,
+        "until": until.isoformat(),
+        "purpose": "training",
+        "reason": "Whoever comes first gets the last of the month.",
+    }
 
     def ask(who: Caller) -> requests.Response:
         return who.post("requests/", body)

@@ -18,8 +18,11 @@ from tests.faults.running import Portal
 
 ROUNDS = 8
 OUTCOMES = {
-    "approve": State.APPROVED, "reject": State.REJECTED, "change": State.WAITING, "withdraw": State.WITHDRAWN,
-}  # fmt: skip
+    "approve": State.APPROVED,
+    "reject": State.REJECTED,
+    "change": State.WAITING,
+    "withdraw": State.WITHDRAWN,
+}
 DECIDED = (Kind.REQUEST_APPROVED, Kind.REQUEST_REJECTED, Kind.REQUEST_WITHDRAWN)
 
 
@@ -40,10 +43,13 @@ def test_approving_rejecting_changing_and_withdrawing_at_once_has_one_outcome(
     asker = caller(factories.person(teams=[team]), web.url)
     approver, rejecter = (caller(factories.person("", Role.PLATFORM_LEAD), web.url) for _ in range(2))
     body = {
-        "team": team.slug, "flavor": f"{flavor.cluster.name}/{flavor.name}", "gpus": 4,
-        "until": (timezone.now() + timedelta(days=1)).isoformat(), "purpose": "training",
+        "team": team.slug,
+        "flavor": f"{flavor.cluster.name}/{flavor.name}",
+        "gpus": 4,
+        "until": (timezone.now() + timedelta(days=1)).isoformat(),
+        "purpose": "training",
         "reason": "Three people change their minds at once.",
-    }  # fmt: skip
+    }
     seen: set[str] = set()
     for _ in range(ROUNDS):
         made = asker.post("requests/", body).json()

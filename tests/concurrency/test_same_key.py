@@ -21,9 +21,12 @@ def test_sixty_four_calls_with_one_key_make_one_request_and_get_one_answer(web: 
     factories.tenancy(team, flavor.cluster)
     who = caller(factories.person(teams=[team]), web.url)
     body = {
-        "team": team.slug, "flavor": f"{flavor.cluster.name}/{flavor.name}", "gpus": 1,
-        "until": (timezone.now() + timedelta(days=1)).isoformat(), "purpose": "notebook",
-    }  # fmt: skip
+        "team": team.slug,
+        "flavor": f"{flavor.cluster.name}/{flavor.name}",
+        "gpus": 1,
+        "until": (timezone.now() + timedelta(days=1)).isoformat(),
+        "purpose": "notebook",
+    }
     answers = at_once([lambda: who.post("requests/", body, key="the-same")] * REPEATS)
     assert Counter(answer.status_code for answer in answers) == {201: REPEATS}
     first = answers[0].json()

@@ -269,15 +269,40 @@ def test_what_hands_out_credentials_is_never_called_even_if_allowed() -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        "", "file:///etc", "ext::sh -c id", "http://github.com/a/b", "git://github.com/a/b", "--upload-pack=id",
-        "-oProxyCommand=id", "https://user:secret@github.com/a/b", "https://secret@github.com/a/b",
-        "ssh://git:secret@github.com/a", "ssh://github.com/a", "ssh://-oProxyCommand=id/a", "ssh://-o@github.com/a",
-        "https://github.com/../b", "https://github.com/a/../b", "https://github.com/-a/b", "https://github.com",
-        "https://github.com/a?b=secret", "https://github.com/a#b", "https://github.com/a b", "https://github.com/a\nb",
-        "https://github.com/a\\b", "https://github.com:x/a", "ssh://git@github.com/a'b", "ssh://git@github.com/$(id)",
-        "/etc/passwd", "/srv/git/../../etc", "/srv/git", "/srv/gitty/a.git", "github.com/a/b", "C:\\a", "git@-x:a/b",
+        "",
+        "file:///etc",
+        "ext::sh -c id",
+        "http://github.com/a/b",
+        "git://github.com/a/b",
+        "--upload-pack=id",
+        "-oProxyCommand=id",
+        "https://user:secret@github.com/a/b",
+        "https://secret@github.com/a/b",
+        "ssh://git:secret@github.com/a",
+        "ssh://github.com/a",
+        "ssh://-oProxyCommand=id/a",
+        "ssh://-o@github.com/a",
+        "https://github.com/../b",
+        "https://github.com/a/../b",
+        "https://github.com/-a/b",
+        "https://github.com",
+        "https://github.com/a?b=secret",
+        "https://github.com/a#b",
+        "https://github.com/a b",
+        "https://github.com/a\nb",
+        "https://github.com/a\\b",
+        "https://github.com:x/a",
+        "ssh://git@github.com/a'b",
+        "ssh://git@github.com/$(id)",
+        "/etc/passwd",
+        "/srv/git/../../etc",
+        "/srv/git",
+        "/srv/gitty/a.git",
+        "github.com/a/b",
+        "C:\\a",
+        "git@-x:a/b",
     ],
-)  # fmt: skip
+)
 def test_an_address_is_https_ssh_or_in_the_folder(url: str) -> None:
     with pytest.raises(BadAddress) as refused:
         read(url, folder=Path("/srv/git"))
@@ -298,8 +323,12 @@ def test_a_link_out_of_the_folder_is_no_way_out(tmp_path: Path) -> None:
 def test_addresses_of_the_usual_shapes_are_read() -> None:
     place = read("git@github.com:platform/fleet.git", folder=None)
     assert (place.scheme, place.user, place.host, place.port, place.path) == (
-        "ssh", "git", "github.com", 22, "platform/fleet.git",
-    )  # fmt: skip
+        "ssh",
+        "git",
+        "github.com",
+        22,
+        "platform/fleet.git",
+    )
     place = read("https://github.com/platform/fleet.git", folder=None)
     assert (place.base, place.path) == ("https://github.com", "/platform/fleet.git")
 
@@ -307,11 +336,25 @@ def test_addresses_of_the_usual_shapes_are_read() -> None:
 @pytest.mark.parametrize(
     ("name", "good"),
     [
-        ("main", True), ("release/2026-11", True), ("a.b_c", True), ("", False), ("-d", False), ("a..b", False),
-        ("a//b", False), ("a/", False), ("/a", False), ("a.lock", False), ("a b", False), ("a\nb", False),
-        ("a~1", False), ("a:b", False), ("HEAD", False), ("@{u}", False), ("x" * 101, False),
+        ("main", True),
+        ("release/2026-11", True),
+        ("a.b_c", True),
+        ("", False),
+        ("-d", False),
+        ("a..b", False),
+        ("a//b", False),
+        ("a/", False),
+        ("/a", False),
+        ("a.lock", False),
+        ("a b", False),
+        ("a\nb", False),
+        ("a~1", False),
+        ("a:b", False),
+        ("HEAD", False),
+        ("@{u}", False),
+        ("x" * 101, False),
     ],
-)  # fmt: skip
+)
 def test_a_branch_has_a_plain_name(name: str, good: bool) -> None:
     assert is_branch(name) is good
 

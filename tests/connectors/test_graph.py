@@ -222,8 +222,11 @@ def test_who_is_out_of_office_is_known_with_the_end(world: Running, graph: Graph
     set_away(world, PRIYA, since=HOUR, until=3 * HOUR)
     found = graph.away([ADA, BEN, CHLOE, PRIYA, BEN], now=NOW)
     assert found == {
-        ADA: Absence(False), BEN: Absence(True), CHLOE: Absence(True, NOW + 3 * HOUR), PRIYA: Absence(False),
-    }  # fmt: skip
+        ADA: Absence(False),
+        BEN: Absence(True),
+        CHLOE: Absence(True, NOW + 3 * HOUR),
+        PRIYA: Absence(False),
+    }
 
 
 def test_nobody_is_not_known_about(graph: Graph) -> None:
@@ -237,8 +240,11 @@ def test_without_presence_the_mailboxes_tell(world: Running, graph: Graph) -> No
     set_away(world, CHLOE, since=HOUR, until=2 * HOUR)
     set_away(world, PRIYA)
     assert graph.away([ADA, BEN, CHLOE, PRIYA], now=NOW) == {
-        ADA: Absence(False), BEN: Absence(True, NOW + HOUR), CHLOE: Absence(False), PRIYA: Absence(True),
-    }  # fmt: skip
+        ADA: Absence(False),
+        BEN: Absence(True, NOW + HOUR),
+        CHLOE: Absence(False),
+        PRIYA: Absence(True),
+    }
     assert graph.away([CHLOE], now=NOW + HOUR) == {CHLOE: Absence(True, NOW + 2 * HOUR)}
     assert graph.away([CHLOE], now=NOW + 2 * HOUR) == {CHLOE: Absence(False)}
 
@@ -249,8 +255,10 @@ def test_without_mailboxes_presence_tells_and_one_refusal_is_enough(world: Runni
     # A second question to a mailbox would be answered, and the end would show.
     world.admin("POST", "/sandbox/faults", path="mailboxSettings", status=403, times=1)
     assert graph.away([ADA, BEN, CHLOE], now=NOW) == {
-        ADA: Absence(False), BEN: Absence(True), CHLOE: Absence(True),
-    }  # fmt: skip
+        ADA: Absence(False),
+        BEN: Absence(True),
+        CHLOE: Absence(True),
+    }
 
 
 def test_without_any_permission_nothing_is_known_and_nothing_fails(world: Running, graph: Graph) -> None:

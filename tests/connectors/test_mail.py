@@ -103,9 +103,18 @@ def test_nobody_at_the_port_is_temporary() -> None:
 
 @pytest.mark.parametrize(
     "to",
-    ["", "ada", "ada@", "@example.com", "ada@example.com\r\nBcc: all@example.com", "ada@example.com, b@example.com",
-     "Ada <ada@example.com>", "ädä@example.com", "a@b@c"],
-)  # fmt: skip
+    [
+        "",
+        "ada",
+        "ada@",
+        "@example.com",
+        "ada@example.com\r\nBcc: all@example.com",
+        "ada@example.com, b@example.com",
+        "Ada <ada@example.com>",
+        "ädä@example.com",
+        "a@b@c",
+    ],
+)
 def test_what_is_no_address_is_never_written_to(to: str) -> None:
     with pytest.raises(PermanentError, match="no address"):
         compose(replace(LETTER, to=to), "qm@example.com", NOW)

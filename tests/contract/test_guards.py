@@ -58,10 +58,16 @@ def thing(name: str, labels: dict[str, str] | None = None, **rest: Any) -> dict[
         ("services", thing("taken", spec=EXTERNAL), "externalIPs would take over other teams' traffic"),
         ("configmaps", thing("board", DASHBOARD), "would put this into everybody's Grafana"),
         ("configmaps", thing("mine", MINE), "is for the portal's objects"),
-        ("persistentvolumeclaims", thing("datasets", spec={"accessModes": ["ReadWriteMany"],
-         "resources": {"requests": {"storage": "1Gi"}}}), "this name is the portal's"),
+        (
+            "persistentvolumeclaims",
+            thing(
+                "datasets",
+                spec={"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}},
+            ),
+            "this name is the portal's",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_member_makes_nothing_that_reaches_beyond_the_team(
     member: Raw, space: str, plural: str, body: dict[str, Any], words: str
 ) -> None:
@@ -151,8 +157,10 @@ def test_a_secret_of_the_teams_own_is_made_and_none_that_holds_a_token_of_an_acc
 def test_a_member_changes_a_job_and_lifts_no_gate(member: Raw, raw: Raw, space: str) -> None:
     where = f"/apis/batch/v1/namespaces/{space}/jobs"
     container = {"name": "c", "image": "registry.k8s.io/pause:3.10"}
-    job = thing("held", spec={"suspend": True, "template": {"spec": {"restartPolicy": "Never",
-                "containers": [container]}}})  # fmt: skip
+    job = thing(
+        "held",
+        spec={"suspend": True, "template": {"spec": {"restartPolicy": "Never", "containers": [container]}}},
+    )
     gate = "kueue.x-k8s.io/admission-gated-by"
     job["metadata"]["annotations"] = {gate: "portal.example.com/approval"}
     assert raw.send("POST", where, job)[0] == 201
@@ -186,7 +194,10 @@ def test_the_cluster_says_what_a_member_may(
     member: Raw, space: str, verb: str, group: str, resource: str, part: str, answer: bool
 ) -> None:
     asked = {"namespace": space, "verb": verb, "group": group, "resource": resource, "subresource": part}
-    body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
-            "spec": {"resourceAttributes": asked}}  # fmt: skip
+    body = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": asked},
+    }
     status, said = member.send("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body)
     assert (status, bool(said["status"].get("allowed"))) == (201, answer)

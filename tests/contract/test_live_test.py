@@ -11,11 +11,15 @@ from scripts.live_test import described, narrowed
 
 COHORT, FLAVOR = (("kueue.x-k8s.io/v1beta2", kind) for kind in ("Cohort", "ResourceFlavor"))
 CONFIG = {
-    "apiVersion": "v1", "kind": "Config", "current-context": "a",
+    "apiVersion": "v1",
+    "kind": "Config",
+    "current-context": "a",
     "contexts": [{"name": name, "context": {"cluster": name, "user": "me"}} for name in "ab"],
-    "clusters": [{"name": name, "cluster": {"server": "x", "certificate-authority": "ca.pem"}} for name in "ab"],
+    "clusters": [
+        {"name": name, "cluster": {"server": "x", "certificate-authority": "ca.pem"}} for name in "ab"
+    ],
     "users": [{"name": "me", "user": {"client-certificate": "/etc/me.pem"}}],
-}  # fmt: skip
+}
 
 
 def given(folder: Path) -> Path:
@@ -51,8 +55,12 @@ def test_what_has_the_prefix_or_is_named_goes_and_nothing_else(admin: Cluster, p
     def make(ref: tuple[str, str], name: str) -> None:
         admin.apply({"apiVersion": ref[0], "kind": ref[1], "metadata": {"name": name}})
 
-    for ref, name in [(("v1", "Namespace"), f"{prefix}-x"), (COHORT, f"{prefix}-x"), (COHORT, f"{prefix}y"),
-                      (FLAVOR, f"{prefix}z")]:  # fmt: skip
+    for ref, name in [
+        (("v1", "Namespace"), f"{prefix}-x"),
+        (COHORT, f"{prefix}-x"),
+        (COHORT, f"{prefix}y"),
+        (FLAVOR, f"{prefix}z"),
+    ]:
         make(ref, name)
     left = clean(admin, prefix, also=[("ResourceFlavor", f"{prefix}z")], seconds=30)
     assert (left.removed, left.stuck) == (3, [])

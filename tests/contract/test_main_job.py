@@ -122,10 +122,14 @@ def team(
     team = factories.team(prefix.removeprefix("qm-"), entra_group="00000000-0000-4000-9000-00000000ffff")
     place = Tenancy.objects.create(
         # Another installation may be at work on a real cluster: none has a tenancy of this number.
-        pk=random.SystemRandom().randrange(10**12, 10**15), team=team, cluster=cluster, environment="dev",
-        project=Project.objects.get(team=team), namespace=namespace_of(team=team.slug, project="main"),
+        pk=random.SystemRandom().randrange(10**12, 10**15),
+        team=team,
+        cluster=cluster,
+        environment="dev",
+        project=Project.objects.get(team=team),
+        namespace=namespace_of(team=team.slug, project="main"),
         next_look_at=timezone.now(),
-    )  # fmt: skip
+    )
     assert place.namespace.startswith(live.prefix())
     refresh(place, actor=PORTAL, now=timezone.now())
     whole_cluster.forget(cluster.pk)
@@ -184,9 +188,12 @@ def test_drift_is_repaired_and_only_drift(team: Team, raw: Raw) -> None:
     namespace = team.tenancy.namespace
     body = {"spec": {"hard": {"pods": "1"}}}
     status, _ = raw.send(
-        "PATCH", f"/api/v1/namespaces/{namespace}/resourcequotas/team-quota", body,
-        query={"fieldManager": "kubectl-edit"}, content_type="application/merge-patch+json",
-    )  # fmt: skip
+        "PATCH",
+        f"/api/v1/namespaces/{namespace}/resourcequotas/team-quota",
+        body,
+        query={"fieldManager": "kubectl-edit"},
+        content_type="application/merge-patch+json",
+    )
     assert status == 200
     team.admin.delete(LOCAL_QUEUE, "default", namespace)
     eventually(lambda: team.admin.get(LOCAL_QUEUE, "default", namespace) is None)
@@ -233,8 +240,15 @@ def test_a_job_that_asks_for_more_than_there_ever_is_is_told_so(team: Team) -> N
 def test_a_job_runs_to_its_end_and_gives_its_room_back(team: Team) -> None:
     take_jobs(team)
     namespace = team.tenancy.namespace
-    team.admin.create(job(namespace, "short", gpus=0, image="registry.k8s.io/e2e-test-images/busybox:1.36.1-1",
-                          command=["sleep", "1"]))  # fmt: skip
+    team.admin.create(
+        job(
+            namespace,
+            "short",
+            gpus=0,
+            image="registry.k8s.io/e2e-test-images/busybox:1.36.1-1",
+            command=["sleep", "1"],
+        )
+    )
     try:
         eventually(lambda: bool(status_of(team, "short").get("succeeded")), seconds=90)
     except AssertionError:
@@ -352,8 +366,12 @@ def test_a_job_of_a_closed_priority_gets_no_pod_until_a_lead_opens_it(team: Team
 
     eventually(refused)
     assert team.admin.list(POD, namespace, label_selector="job-name=urgent") == []
-    publish(team.row, spec=replace(team.row.desired, highest_priority="production-inference"), actor=PORTAL,
-            now=team.time)  # fmt: skip
+    publish(
+        team.row,
+        spec=replace(team.row.desired, highest_priority="production-inference"),
+        actor=PORTAL,
+        now=team.time,
+    )
     team.become_true()
     team.admin.create(wanted | {"metadata": wanted["metadata"] | {"name": "again"}})
     eventually(lambda: bool(team.admin.list(POD, namespace, label_selector="job-name=again")))
@@ -408,15 +426,22 @@ def job(
     """A job as a team hands it in; one without a command runs until it is stopped."""
     amounts = {"cpu": "100m", "memory": "64Mi", **({GPU: str(gpus)} if gpus else {})}
     container = {
-        "name": "train", "image": image, "resources": {"requests": amounts, "limits": amounts},
+        "name": "train",
+        "image": image,
+        "resources": {"requests": amounts, "limits": amounts},
         **({"command": command} if command else {}),
-    }  # fmt: skip
+    }
     pod = {"restartPolicy": "Never", "automountServiceAccountToken": False, "containers": [container]}
     return {
-        "apiVersion": "batch/v1", "kind": "Job",
-        "metadata": {"name": name, "namespace": namespace, "labels": {"kueue.x-k8s.io/queue-name": "default"}},
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "labels": {"kueue.x-k8s.io/queue-name": "default"},
+        },
         "spec": {"suspend": True, "template": {"spec": pod}},
-    }  # fmt: skip
+    }
 
 
 def pod(name: str, priority: str) -> dict[str, Any]:

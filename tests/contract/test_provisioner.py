@@ -84,8 +84,13 @@ def test_it_adopts_the_account_that_kubernetes_makes_and_no_other(
     try:
         eventually(lambda: admin.get(account, "default", prefix) is not None)
         assert provisioner.apply(marked(account, "default", namespace=prefix))["metadata"]["labels"] == OURS
-        admin.create({"apiVersion": "v1", "kind": "ServiceAccount",
-                      "metadata": {"name": "workload", "namespace": prefix}})  # fmt: skip
+        admin.create(
+            {
+                "apiVersion": "v1",
+                "kind": "ServiceAccount",
+                "metadata": {"name": "workload", "namespace": prefix},
+            }
+        )
         said = refused(lambda: provisioner.apply(marked(account, "workload", namespace=prefix)))
         assert "writes only objects with the label" in said
         helm = {"app.kubernetes.io/managed-by": "Helm"}

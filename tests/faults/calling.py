@@ -58,9 +58,13 @@ def caller(user: User, url: str) -> Caller:
     """This person with a new token that may write."""
     prefix, secret = ApiToken.new_secret()
     ApiToken.objects.create(
-        user=user, name="test", prefix=prefix, digest=ApiToken.hash_of(secret), scope=ApiToken.Scope.WRITE,
+        user=user,
+        name="test",
+        prefix=prefix,
+        digest=ApiToken.hash_of(secret),
+        scope=ApiToken.Scope.WRITE,
         expires_at=timezone.now() + timedelta(days=1),
-    )  # fmt: skip
+    )
     return Caller(url, secret)
 
 

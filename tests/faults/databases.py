@@ -152,9 +152,13 @@ class Person:
     def ask(self, key: str = "") -> Answer:
         """Ask for a GPU once, whatever the answer."""
         body = {
-            "team": self.tenancy.team.slug, "flavor": f"{self.flavor.cluster.name}/{self.flavor.name}", "gpus": 1,
-            "purpose": "training", "until": self.until, "reason": "Find out whether this is kept.",
-        }  # fmt: skip
+            "team": self.tenancy.team.slug,
+            "flavor": f"{self.flavor.cluster.name}/{self.flavor.name}",
+            "gpus": 1,
+            "purpose": "training",
+            "until": self.until,
+            "reason": "Find out whether this is kept.",
+        }
         return self._call("POST", "/api/v1/requests/", body, key or uuid.uuid4().hex)
 
     def _call(self, method: str, path: str, body: object = None, key: str = "") -> Answer:

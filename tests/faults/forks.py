@@ -18,13 +18,36 @@ from pathlib import Path
 from typing import Any
 
 LIBRARIES = (
-    "celery.bin.celery", "celery.apps.worker", "celery.apps.beat", "celery.concurrency.solo",
-    "celery.concurrency.prefork", "celery.worker.strategy", "celery.fixups.django", "kombu.transport.redis",
-    "kombu.transport.virtual.exchange", "redis", "psycopg", "psycopg_pool", "django.db.backends.postgresql.features",
-    "django.core.handlers.asgi", "django.db.models", "django.forms", "django.template", "django.views",
-    "kubernetes.client", "kubernetes.config", "msal", "requests", "jwt", "yaml", "structlog", "pydantic_settings",
-    "gunicorn.app.wsgiapp", "email.mime.text", "smtplib",
-)  # fmt: skip
+    "celery.bin.celery",
+    "celery.apps.worker",
+    "celery.apps.beat",
+    "celery.concurrency.solo",
+    "celery.concurrency.prefork",
+    "celery.worker.strategy",
+    "celery.fixups.django",
+    "kombu.transport.redis",
+    "kombu.transport.virtual.exchange",
+    "redis",
+    "psycopg",
+    "psycopg_pool",
+    "django.db.backends.postgresql.features",
+    "django.core.handlers.asgi",
+    "django.db.models",
+    "django.forms",
+    "django.template",
+    "django.views",
+    "kubernetes.client",
+    "kubernetes.config",
+    "msal",
+    "requests",
+    "jwt",
+    "yaml",
+    "structlog",
+    "pydantic_settings",
+    "gunicorn.app.wsgiapp",
+    "email.mime.text",
+    "smtplib",
+)
 
 
 class Child:
@@ -59,9 +82,13 @@ class Server:
 
     def __init__(self) -> None:
         self.popen = subprocess.Popen(
-            [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            start_new_session=True, cwd=Path(__file__).parents[2],
-        )  # fmt: skip
+            [sys.executable, "-m", __name__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            cwd=Path(__file__).parents[2],
+        )
 
     def ask(self, what: Mapping[str, Any]) -> Any:
         """One question, one answer."""

@@ -86,9 +86,15 @@ class Portal:
     url: str = ""
 
     def worker(
-        self, *, queue: str = "celery", clock: bool = True, pool: int = 0, failpoint: str = "", wait: bool = False,
+        self,
+        *,
+        queue: str = "celery",
+        clock: bool = True,
+        pool: int = 0,
+        failpoint: str = "",
+        wait: bool = False,
         wrong: Mapping[str, str] | None = None,
-    ) -> Process:  # fmt: skip
+    ) -> Process:
         """Start a worker with its clock; one that has a failpoint ends where that says, one may go by a `wrong` clock.
 
         Without a clock it is one process alone, so that its death is the death of the whole worker. With `pool` it is
@@ -145,9 +151,13 @@ class Portal:
         with log_file.open("wb") as log:
             child = subprocess.Popen(
                 [sys.executable, "-m", "tests.faults.preloaded", *module],
-                env={**self.environment, **extra}, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL, start_new_session=True,
-            )  # fmt: skip
+                env={**self.environment, **extra},
+                cwd=ROOT,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
         self.running.append(Process(name, child, log_file))
         return self.running[-1]
 

@@ -45,5 +45,6 @@ def look_at_all(tenancies: list[Tenancy], *, seconds: float = 15) -> None:
         look_again(tenancy, by=lead, now=since)
     wait_until(
         lambda: not rows.exclude(last_looked_at__gte=since, lease_until=None).exists(),
-        what="a second look at all", seconds=seconds,
-    )  # fmt: skip
+        what="a second look at all",
+        seconds=seconds,
+    )

@@ -64,9 +64,13 @@ def ask(caller: Caller, key: str = "") -> Any:
     flavor = tenancy.cluster.flavors.get()
     until = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=3)
     body = {
-        "team": tenancy.team.slug, "flavor": f"{tenancy.cluster.name}/{flavor.name}", "gpus": 1, "purpose": "training",
-        "reason": "Find out whether this is kept.", "until": until.isoformat(),
-    }  # fmt: skip
+        "team": tenancy.team.slug,
+        "flavor": f"{tenancy.cluster.name}/{flavor.name}",
+        "gpus": 1,
+        "purpose": "training",
+        "reason": "Find out whether this is kept.",
+        "until": until.isoformat(),
+    }
     return caller.post("requests/", body, key=key)
 
 

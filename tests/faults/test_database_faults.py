@@ -21,7 +21,7 @@ from tests.faults.databases import (
     hurt,
     no_slot_left,
     under_load,
-)  # fmt: skip
+)
 from tests.faults.running import Portal, environment
 from tests.faults.tenancies import are_true, cluster_of
 from tests.faults.world import World

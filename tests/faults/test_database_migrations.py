@@ -116,13 +116,23 @@ class OldRelease:
         now, word = timezone.now(), uuid.uuid4().hex[:12]
         tenancy = self.tenancy(word, now)
         flavor = self.model("fleet", "Flavor").create(
-            cluster=tenancy.cluster, name="a100", product="A100", memory_gb=80, gpus_per_node=8,
+            cluster=tenancy.cluster,
+            name="a100",
+            product="A100",
+            memory_gb=80,
+            gpus_per_node=8,
             price_per_gpu_hour=Decimal(3),
-        )  # fmt: skip
+        )
         granted = self.model("allocations", "Allocation").create(
-            team=tenancy.team, tenancy=tenancy, flavor=flavor, reference=f"R-{word}", gpus=1,
-            price_per_gpu_hour=Decimal(3), starts_at=now, until=now + timedelta(days=1),
-        )  # fmt: skip
+            team=tenancy.team,
+            tenancy=tenancy,
+            flavor=flavor,
+            reference=f"R-{word}",
+            gpus=1,
+            price_per_gpu_hour=Decimal(3),
+            starts_at=now,
+            until=now + timedelta(days=1),
+        )
         tenancy.generation, tenancy.lease_no = 1, 1
         tenancy.save()
         granted.ended_at, granted.end_reason = now, "returned"
@@ -141,16 +151,24 @@ class OldRelease:
             managers_known_at=now,
         )
         team = self.model("accounts", "Team").create(
-            slug=f"t{word}", name=word, entra_group=uuid.uuid4(), entra_group_name=word, cost_centre="CC",
+            slug=f"t{word}",
+            name=word,
+            entra_group=uuid.uuid4(),
+            entra_group_name=word,
+            cost_centre="CC",
             created_by=person,
-        )  # fmt: skip
+        )
         cluster = self.model("fleet", "Cluster").create(
             name=f"c{word}", title=word, region="eastus", purpose="training"
         )
         return self.model("provisioning", "Tenancy").create(
-            team=team, cluster=cluster, project=self.model("accounts", "Project").create(team=team, slug="main"),
-            environment="dev", namespace=f"qm-{word}", next_look_at=now,
-        )  # fmt: skip
+            team=team,
+            cluster=cluster,
+            project=self.model("accounts", "Project").create(team=team, slug="main"),
+            environment="dev",
+            namespace=f"qm-{word}",
+            next_look_at=now,
+        )
 
 
 @pytest.fixture

@@ -177,10 +177,11 @@ def test_when_a_third_of_all_answers_is_lost_by_chance_few_passes_do_it(
 def test_a_field_that_a_person_took_over_is_taken_back_and_what_is_theirs_stays(place: Place) -> None:
     place.reconcile()
     human = {
-        "apiVersion": "v1", "kind": "ResourceQuota",
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
         "metadata": {"name": "team-quota", "annotations": {"example.com/why": "we need more"}},
         "spec": {"hard": {"requests.nvidia.com/gpu": "64"}},
-    }  # fmt: skip
+    }
     where = f"/api/v1/namespaces/{place.tenancy.namespace}/resourcequotas/team-quota"
     headers = {"authorization": f"Bearer {ADMIN}", "content-type": "application/apply-patch+yaml"}
     query = {"fieldManager": "ada", "force": "true"}

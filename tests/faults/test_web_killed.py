@@ -46,9 +46,12 @@ def ask(by: Caller, tenancy: Tenancy) -> requests.Response:
     until = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=3)
     flavor = tenancy.cluster.flavors.get()
     body: dict[str, Any] = {
-        "team": tenancy.team.slug, "flavor": f"{tenancy.cluster.name}/{flavor.name}", "gpus": 1,
-        "purpose": "training", "until": until.isoformat(),
-    }  # fmt: skip
+        "team": tenancy.team.slug,
+        "flavor": f"{tenancy.cluster.name}/{flavor.name}",
+        "gpus": 1,
+        "purpose": "training",
+        "until": until.isoformat(),
+    }
     return by.post("requests/", body, key=KEY)
 
 

@@ -45,8 +45,12 @@ def recover(portal: Portal, tenancies: list[Tenancy]) -> float:
     ready = time.monotonic()
     wait_until(lambda: are_true(tenancies), what="all to be true", seconds=60)
     done = time.monotonic()
-    logger.info("%d true %.1f s after the restart, %.1f s of them its start", len(tenancies), done - restarted,
-                ready - restarted)  # fmt: skip
+    logger.info(
+        "%d true %.1f s after the restart, %.1f s of them its start",
+        len(tenancies),
+        done - restarted,
+        ready - restarted,
+    )
     return done - ready + min(ready - restarted, START_SECONDS)
 
 

@@ -105,9 +105,13 @@ def test_what_exhausts_the_memory_is_parked_and_the_same_process_serves_the_othe
     where = {"method": "GET", "path_regex": "^/api/v1/namespaces"}
     world.switch("POST", "faults", match=where, status=200, body=HUGE, times=parking.MOST)
     [poison] = wanted(world, 1, on=cluster)
-    given_up(poison, lambda number: wait_until(
-        lambda: worker.log.count('"event": "out of memory"') == number, what=f"memory to be out {number} times"
-    ))  # fmt: skip
+    given_up(
+        poison,
+        lambda number: wait_until(
+            lambda: worker.log.count('"event": "out of memory"') == number,
+            what=f"memory to be out {number} times",
+        ),
+    )
     world.switch("DELETE", "faults")
     is_told_once(poison, lead.pk)
     make_true(wanted(world, 1, on=cluster))

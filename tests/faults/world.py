@@ -59,9 +59,13 @@ class World:
         cluster = self.described()
         user = yaml.safe_load(Path(cluster["admin_kubeconfig"]).read_text())["users"][0]["user"]
         answer = requests.request(
-            method, f"{cluster['server']}/sandbox/{what}", headers={"Authorization": f"Bearer {user['token']}"},
-            json=body or None, verify=str(self.folder / "ca.pem"), timeout=10,
-        )  # fmt: skip
+            method,
+            f"{cluster['server']}/sandbox/{what}",
+            headers={"Authorization": f"Bearer {user['token']}"},
+            json=body or None,
+            verify=str(self.folder / "ca.pem"),
+            timeout=10,
+        )
         assert answer.ok, answer.text
         found: dict[str, Any] = answer.json()
         return found

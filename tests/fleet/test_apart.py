@@ -17,12 +17,18 @@ pytestmark = pytest.mark.django_db
 GPU = {"key": "sku", "value": "gpu", "effect": "NoSchedule"}
 OWN = {"key": "team", "value": "vision", "effect": "NoSchedule"}
 APART: dict[str, Any] = {
-    "node_labels": {"accelerator": "a100", "team": "vision"}, "node_taints": [GPU, OWN], "dedicated_to": "vision",
-}  # fmt: skip
+    "node_labels": {"accelerator": "a100", "team": "vision"},
+    "node_taints": [GPU, OWN],
+    "dedicated_to": "vision",
+}
 NEW: dict[str, Any] = {
-    "product": "A100", "memory_gb": 80, "gpus_per_node": 8, "price_per_gpu_hour": "3.67",
-    "node_labels": {"accelerator": "a100"}, "node_taints": [GPU],
-}  # fmt: skip
+    "product": "A100",
+    "memory_gb": 80,
+    "gpus_per_node": 8,
+    "price_per_gpu_hour": "3.67",
+    "node_labels": {"accelerator": "a100"},
+    "node_taints": [GPU],
+}
 
 
 @pytest.fixture

@@ -55,10 +55,15 @@ def kubeconfigs(tmp_path: Path, settings: Settings) -> Path:
 def flavor(on: str, **changed: Any) -> dict[str, Any]:
     """A kind of GPU to add."""
     usual = {
-        "cluster": on, "name": "t4", "product": "T4", "memory_gb": 16, "gpus_per_node": 4, "price_per_gpu_hour": "0.53",
+        "cluster": on,
+        "name": "t4",
+        "product": "T4",
+        "memory_gb": 16,
+        "gpus_per_node": 4,
+        "price_per_gpu_hour": "0.53",
         "node_labels": {"accelerator": "nvidia-t4"},
         "node_taints": [{"key": "sku", "value": "gpu", "effect": "NoSchedule"}],
-    }  # fmt: skip
+    }
     return usual | changed
 
 
@@ -77,9 +82,17 @@ def test_a_cluster_is_added_and_changed(priya: Caller, kubeconfigs: Path) -> Non
 
 def test_a_kubeconfig_is_a_plain_file_name_in_the_folder(priya: Caller, kubeconfigs: Path) -> None:
     wrong = (
-        "../outside.yaml", "/etc/passwd", "none.yaml", ".", "..", "dev.yaml/", "~/x", "https://10.0.0.1/",
-        "file:///etc/passwd", "http://169.254.169.254/",
-    )  # fmt: skip
+        "../outside.yaml",
+        "/etc/passwd",
+        "none.yaml",
+        ".",
+        "..",
+        "dev.yaml/",
+        "~/x",
+        "https://10.0.0.1/",
+        "file:///etc/passwd",
+        "http://169.254.169.254/",
+    )
     for name in wrong:
         answer = priya.post("clusters/", CLUSTER | {"kubeconfig": name})
         assert answer.status_code == 422, name
@@ -134,15 +147,24 @@ def test_a_flavor_is_added_and_changed_and_keeps_its_name(priya: Caller) -> None
 def test_what_no_node_can_be_is_refused(priya: Caller) -> None:
     on = factories.cluster().name
     wrong: list[dict[str, Any]] = [
-        {"price_per_gpu_hour": "0"}, {"price_per_gpu_hour": "-1"}, {"price_per_gpu_hour": 0.53},
+        {"price_per_gpu_hour": "0"},
+        {"price_per_gpu_hour": "-1"},
+        {"price_per_gpu_hour": 0.53},
         {"price_per_gpu_hour": "NaN"},
-        {"price_per_gpu_hour": "1e3"}, {"price_per_gpu_hour": "99999999999"},
-        {"gpus_per_node": 0}, {"memory_gb": 10**20},
-        {"capacity_type": "free"}, {"is_offered": "yes"}, {"node_labels": {"a b": "c"}}, {"node_labels": {"a": "b c"}},
-        {"node_labels": {"a": 1}}, {"node_labels": []}, {"node_taints": [{"key": "a"}]},
+        {"price_per_gpu_hour": "1e3"},
+        {"price_per_gpu_hour": "99999999999"},
+        {"gpus_per_node": 0},
+        {"memory_gb": 10**20},
+        {"capacity_type": "free"},
+        {"is_offered": "yes"},
+        {"node_labels": {"a b": "c"}},
+        {"node_labels": {"a": "b c"}},
+        {"node_labels": {"a": 1}},
+        {"node_labels": []},
+        {"node_taints": [{"key": "a"}]},
         {"node_taints": [{"key": "a", "effect": "Nothing"}]},
         {"node_taints": [{"key": "a", "effect": "NoSchedule", "x": 1}]},
-    ]  # fmt: skip
+    ]
     for changed in wrong:
         answer = priya.post("flavors/", flavor(on, **changed))
         assert answer.status_code == 422, changed
@@ -156,10 +178,11 @@ def test_others_than_platform_leads_add_and_change_nothing() -> None:
     for role in (Role.DATA_SCIENTIST, Role.TEAM_LEAD, Role.ENGINEERING_LEADERSHIP, Role.AUDITOR):
         caller = Caller(factories.person("", role))
         for answer in (
-            caller.post("clusters/", CLUSTER), caller.patch(f"clusters/{made.cluster.name}/", {"enabled": False}),
+            caller.post("clusters/", CLUSTER),
+            caller.patch(f"clusters/{made.cluster.name}/", {"enabled": False}),
             caller.post("flavors/", flavor(made.cluster.name)),
             caller.patch(f"flavors/{made.pk}/", {"is_offered": False}),
-        ):  # fmt: skip
+        ):
             assert (answer.status_code, answer.json()["code"]) == (403, "not_a_platform_lead")
     assert Event.objects.filter(outcome="refused").count() == 16
     assert Event.objects.count() == before + 16 + 4  # each also made a token

@@ -15,9 +15,12 @@ from tests import factories
 pytestmark = pytest.mark.django_db
 SERVICE: dict[str, Any] = {"name": "mlflow", "namespace": "mlflow", "labels": {"app": "mlflow"}, "port": 5000}
 A100: dict[str, Any] = {
-    "product": "A100", "memory_gb": 10, "gpus_per_node": 56, "price_per_gpu_hour": "0.525",
+    "product": "A100",
+    "memory_gb": 10,
+    "gpus_per_node": 56,
+    "price_per_gpu_hour": "0.525",
     "node_labels": {"mig": "1g"},
-}  # fmt: skip
+}
 
 
 @pytest.fixture
@@ -35,12 +38,24 @@ def test_a_hub_lives_in_a_namespace_that_is_no_teams(priya: User, name: str) -> 
 @pytest.mark.parametrize(
     "services",
     [
-        {}, "mlflow", 7, [{}], ["mlflow"], [SERVICE | {"labels": {}}], [SERVICE | {"labels": {"a b": "c"}}],
-        [SERVICE | {"labels": {"app": ""}}], [SERVICE | {"port": 0}], [SERVICE | {"port": "5000"}],
-        [SERVICE | {"namespace": "qm-vision-main-0a1b2c"}], [SERVICE | {"namespace": ""}], [SERVICE, SERVICE],
-        [SERVICE | {"name": "a b"}], [SERVICE | {"more": 1}], [SERVICE | {"name": f"s{n}"} for n in range(21)],
+        {},
+        "mlflow",
+        7,
+        [{}],
+        ["mlflow"],
+        [SERVICE | {"labels": {}}],
+        [SERVICE | {"labels": {"a b": "c"}}],
+        [SERVICE | {"labels": {"app": ""}}],
+        [SERVICE | {"port": 0}],
+        [SERVICE | {"port": "5000"}],
+        [SERVICE | {"namespace": "qm-vision-main-0a1b2c"}],
+        [SERVICE | {"namespace": ""}],
+        [SERVICE, SERVICE],
+        [SERVICE | {"name": "a b"}],
+        [SERVICE | {"more": 1}],
+        [SERVICE | {"name": f"s{n}"} for n in range(21)],
     ],
-)  # fmt: skip
+)
 def test_what_is_no_shared_service_is_refused_at_its_field(priya: User, services: Any) -> None:
     cluster = factories.cluster()
     with pytest.raises(BadInput) as refused:
@@ -117,10 +132,15 @@ def test_the_form_takes_services_and_keeps_whole_gpus_when_nothing_is_said(
         words in page for words in ("Namespace of JupyterHub", "For one team alone", "Grafana dashboards")
     )
     sent = {
-        "title": "Training", "region": "eastus", "purpose": "training", "cohort": "quartermaster",
-        "borrow_percent": "0", "enabled": "on", "jupyterhub_namespace": "jupyterhub",
+        "title": "Training",
+        "region": "eastus",
+        "purpose": "training",
+        "cohort": "quartermaster",
+        "borrow_percent": "0",
+        "enabled": "on",
+        "jupyterhub_namespace": "jupyterhub",
         "shared_services": '[{"name": "mlflow", "namespace": "mlflow", "labels": {"app": "mlflow"}, "port": 5000}]',
-    }  # fmt: skip
+    }
     found = client.get("/clusters/training/edit").context["form"]
     everything = {
         name: "" if found[name].value() is None else found[name].value()

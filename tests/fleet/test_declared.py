@@ -14,12 +14,20 @@ from fleet.declared import declare
 from fleet.models import Cluster, Flavor
 
 A100 = {
-    "name": "a100", "product": "A100", "memory_gb": 80, "gpus_per_node": 8, "price_per_gpu_hour": "3.67",
+    "name": "a100",
+    "product": "A100",
+    "memory_gb": 80,
+    "gpus_per_node": 8,
+    "price_per_gpu_hour": "3.67",
     "node_labels": {"accelerator": "nvidia-a100"},
-}  # fmt: skip
+}
 TRAINING: dict[str, Any] = {
-    "name": "training", "title": "Training", "region": "eastus", "purpose": "training", "flavors": [A100],
-}  # fmt: skip
+    "name": "training",
+    "title": "Training",
+    "region": "eastus",
+    "purpose": "training",
+    "flavors": [A100],
+}
 
 pytestmark = pytest.mark.django_db
 
@@ -56,12 +64,17 @@ def test_it_changes_what_differs() -> None:
     [
         pytest.param([{**TRAINING, "colour": "red"}], "colour", id="unknown field"),
         pytest.param([{"title": "No name"}], "name", id="no name"),
-        pytest.param([{**TRAINING, "flavors": [{**A100, "price_per_gpu_hour": "free"}]}], "price_per_gpu_hour",
-                     id="no price"),
-        pytest.param([{**TRAINING, "flavors": [{**A100, "name": "quartermaster-cpu"}]}], "name", id="our own flavor"),
+        pytest.param(
+            [{**TRAINING, "flavors": [{**A100, "price_per_gpu_hour": "free"}]}],
+            "price_per_gpu_hour",
+            id="no price",
+        ),
+        pytest.param(
+            [{**TRAINING, "flavors": [{**A100, "name": "quartermaster-cpu"}]}], "name", id="our own flavor"
+        ),
         pytest.param([TRAINING, {**TRAINING, "name": "Kube System"}], "name", id="bad name after a good one"),
     ],
-)  # fmt: skip
+)
 def test_it_refuses_a_bad_document_whole(document: list[dict[str, Any]], field: str) -> None:
     with pytest.raises(BadInput) as refusal:
         declare(document)

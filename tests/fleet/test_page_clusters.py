@@ -14,14 +14,30 @@ from tests import factories
 
 pytestmark = pytest.mark.django_db
 TRAINING = {
-    "name": "training", "title": "Training East US", "region": "eastus", "purpose": "training", "kubeconfig": "",
-    "context": "", "cohort": "quartermaster", "borrow_percent": "50", "storage_class": "", "enabled": "on",
-}  # fmt: skip
+    "name": "training",
+    "title": "Training East US",
+    "region": "eastus",
+    "purpose": "training",
+    "kubeconfig": "",
+    "context": "",
+    "cohort": "quartermaster",
+    "borrow_percent": "50",
+    "storage_class": "",
+    "enabled": "on",
+}
 A100 = {
-    "name": "a100", "product": "A100", "memory_gb": "80", "gpus_per_node": "8", "capacity_type": "on-demand",
-    "price_per_gpu_hour": "3.67", "node_labels": '{"accelerator": "nvidia-a100"}', "node_taints": "",
-    "cpu_per_gpu": "8", "memory_gib_per_gpu": "64", "is_offered": "on",
-}  # fmt: skip
+    "name": "a100",
+    "product": "A100",
+    "memory_gb": "80",
+    "gpus_per_node": "8",
+    "capacity_type": "on-demand",
+    "price_per_gpu_hour": "3.67",
+    "node_labels": '{"accelerator": "nvidia-a100"}',
+    "node_taints": "",
+    "cpu_per_gpu": "8",
+    "memory_gib_per_gpu": "64",
+    "is_offered": "on",
+}
 
 
 @pytest.fixture
@@ -74,8 +90,10 @@ def test_a_platform_lead_adds_a_cluster_and_a_kind_of_gpu(priya: Client) -> None
     assert priya.post("/clusters/training/flavors/new", A100)["Location"] == "/clusters/training/"
     flavor = Flavor.objects.select_related("cluster").get()
     assert (flavor.cluster.borrow_percent, flavor.node_labels, flavor.node_taints) == (
-        50, {"accelerator": "nvidia-a100"}, [],
-    )  # fmt: skip
+        50,
+        {"accelerator": "nvidia-a100"},
+        [],
+    )
     assert Event.objects.filter(kind__in=[Kind.CLUSTER_ADDED, Kind.FLAVOR_ADDED]).count() == 2
 
 
@@ -102,7 +120,7 @@ def test_it_changes_them_but_never_their_names(priya: Client) -> None:
         ({"borrow_percent": "101"}, "Borrow between 0 and 100"),
         ({"purpose": "mining"}, "mining"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_a_cluster_is_said_at_its_field(
     priya: Client, settings: Any, tmp_path: Path, change: dict[str, str], words: str
 ) -> None:
@@ -123,9 +141,15 @@ def test_a_name_that_is_taken_is_said(priya: Client) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"node_labels": "not json"}, {"node_labels": "[]"}, {"node_taints": '[{"key": "a"}]'}, {"price_per_gpu_hour": "0"},
-     {"price_per_gpu_hour": "NaN"}, {"node_labels": '{"a b": "c"}'}],
-)  # fmt: skip
+    [
+        {"node_labels": "not json"},
+        {"node_labels": "[]"},
+        {"node_taints": '[{"key": "a"}]'},
+        {"price_per_gpu_hour": "0"},
+        {"price_per_gpu_hour": "NaN"},
+        {"node_labels": '{"a b": "c"}'},
+    ],
+)
 def test_what_cannot_be_a_kind_of_gpu_is_refused(priya: Client, change: dict[str, str]) -> None:
     factories.cluster("training")
     assert priya.post("/clusters/training/flavors/new", A100 | change).status_code == 422
@@ -134,8 +158,13 @@ def test_what_cannot_be_a_kind_of_gpu_is_refused(priya: Client, change: dict[str
 
 @pytest.mark.parametrize(
     "path",
-    ["/clusters/new", "/clusters/training/edit", "/clusters/training/flavors/new", "/clusters/training/flavors/a100"],
-)  # fmt: skip
+    [
+        "/clusters/new",
+        "/clusters/training/edit",
+        "/clusters/training/flavors/new",
+        "/clusters/training/flavors/a100",
+    ],
+)
 def test_an_empty_form_is_shown_again_and_changes_nothing(priya: Client, path: str) -> None:
     factories.flavor(factories.cluster("training"), "a100")
     answer = priya.post(path, {})
@@ -203,9 +232,16 @@ def test_a_lead_sets_how_hard_a_cluster_is_worked_on(priya: Client) -> None:
 
 @pytest.mark.parametrize(
     ("field", "typed"),
-    [("price_per_gpu_hour", "１２"), ("price_per_gpu_hour", "1e1"), ("price_per_gpu_hour", "1,5"),
-     ("memory_gb", "８０"), ("gpus_per_node", "٨"), ("cpu_per_gpu", "+8"), ("memory_gib_per_gpu", "8_0")],
-)  # fmt: skip
+    [
+        ("price_per_gpu_hour", "１２"),
+        ("price_per_gpu_hour", "1e1"),
+        ("price_per_gpu_hour", "1,5"),
+        ("memory_gb", "８０"),
+        ("gpus_per_node", "٨"),
+        ("cpu_per_gpu", "+8"),
+        ("memory_gib_per_gpu", "8_0"),
+    ],
+)
 def test_numbers_of_a_kind_of_gpu_are_plain_digits(priya: Client, field: str, typed: str) -> None:
     factories.cluster("training")
     answer = priya.post("/clusters/training/flavors/new", A100 | {field: typed})

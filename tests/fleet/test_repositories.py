@@ -29,13 +29,20 @@ def priya(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Caller:
 @pytest.mark.parametrize(
     ("change", "field"),
     [
-        ({"delivery": "git"}, "git_url"), ({"git_url": "file:///etc"}, "git_url"), ({"git_url": "ext::id"}, "git_url"),
-        ({"git_url": "http://github.com/a/b"}, "git_url"), ({"git_url": "--upload-pack=id"}, "git_url"),
-        ({"git_url": "https://127.0.0.1/a/b.git"}, "git_url"), ({"git_url": "https://0x7f000001/a/b"}, "git_url"),
-        ({"git_url": "https://[::1]/a/b"}, "git_url"), ({"git_url": "https://localhost/a/b"}, "git_url"),
+        ({"delivery": "git"}, "git_url"),
+        ({"git_url": "file:///etc"}, "git_url"),
+        ({"git_url": "ext::id"}, "git_url"),
+        ({"git_url": "http://github.com/a/b"}, "git_url"),
+        ({"git_url": "--upload-pack=id"}, "git_url"),
+        ({"git_url": "https://127.0.0.1/a/b.git"}, "git_url"),
+        ({"git_url": "https://0x7f000001/a/b"}, "git_url"),
+        ({"git_url": "https://[::1]/a/b"}, "git_url"),
+        ({"git_url": "https://localhost/a/b"}, "git_url"),
         ({"git_url": "https://169.254.169.254/a/b"}, "git_url"),
-        ({"git_url": "https://user:canary@github.com/a/b"}, "git_url"), ({"git_url": "/etc/passwd"}, "git_url"),
-        (BY_GIT | {"git_branch": "-x"}, "git_branch"), (BY_GIT | {"git_branch": "a..b"}, "git_branch"),
+        ({"git_url": "https://user:canary@github.com/a/b"}, "git_url"),
+        ({"git_url": "/etc/passwd"}, "git_url"),
+        (BY_GIT | {"git_branch": "-x"}, "git_branch"),
+        (BY_GIT | {"git_branch": "a..b"}, "git_branch"),
         (BY_GIT | {"git_credentials": "../robot"}, "git_credentials"),
         (BY_GIT | {"git_credentials": "none"}, "git_credentials"),
         (BY_GIT | {"git_credentials": ".."}, "git_credentials"),
@@ -43,7 +50,7 @@ def priya(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Caller:
         (BY_GIT | {"git_url": "ssh://git@github.com/a/b"}, "git_credentials"),
         ({"git_way": "pull-request", "git_url": "git@github.com:a/b", "git_credentials": "robot"}, "git_url"),
     ],
-)  # fmt: skip
+)
 def test_what_could_not_work_is_said_at_its_field(priya: Caller, change: dict[str, str], field: str) -> None:
     answer = priya.patch("clusters/training/", change)
     assert answer.status_code == 422
@@ -78,8 +85,14 @@ def test_it_is_set_and_shown_and_the_file_is_named_to_leads_alone(priya: Caller,
 def test_the_form_changes_it_and_keeps_what_was_not_sent(priya: Caller, client: Client) -> None:
     client.force_login(factories.person("Lead", Role.PLATFORM_LEAD))
     assert "Git credentials file" in client.get("/clusters/training/edit").content.decode()
-    usual = {"title": "Training", "region": "eastus", "purpose": "training", "cohort": "quartermaster",
-             "borrow_percent": "0", "enabled": "on"}  # fmt: skip
+    usual = {
+        "title": "Training",
+        "region": "eastus",
+        "purpose": "training",
+        "cohort": "quartermaster",
+        "borrow_percent": "0",
+        "enabled": "on",
+    }
     sent = client.post("/clusters/training/edit", usual | BY_GIT | {"git_branch": "live"})
     assert sent.status_code == 302, sent.content
     client.post("/clusters/training/edit", usual | {"git_url": BY_GIT["git_url"]})

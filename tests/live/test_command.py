@@ -59,8 +59,12 @@ def test_one_that_is_cut_off_leaves_nothing_behind_and_says_what_it_did_not_reac
     config = str(sandbox.config("admin"))
 
     def left() -> list[str]:
-        kinds = [("v1", "Namespace"), ("kueue.x-k8s.io/v1beta2", "ClusterQueue"),
-                 ("kueue.x-k8s.io/v1beta2", "WorkloadPriorityClass"), FLAVOR]  # fmt: skip
+        kinds = [
+            ("v1", "Namespace"),
+            ("kueue.x-k8s.io/v1beta2", "ClusterQueue"),
+            ("kueue.x-k8s.io/v1beta2", "WorkloadPriorityClass"),
+            FLAVOR,
+        ]
         found = [
             one["metadata"]["name"] for ref in kinds for one in sandbox.cluster.store.objects(builtin(*ref))
         ]

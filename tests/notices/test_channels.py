@@ -223,9 +223,17 @@ def test_the_api_does_what_the_pages_do(priya: User, reachable: Running) -> None
 
 @pytest.mark.parametrize(
     "change",
-    [{"url": "https://127.0.0.1/"}, {"url": 7}, {"kinds": ["test"]}, {"kinds": []}, {"way": "email"}, {"id": 7},
-     {"name": ""}, {"name": "a\nb"}],
-)  # fmt: skip
+    [
+        {"url": "https://127.0.0.1/"},
+        {"url": 7},
+        {"kinds": ["test"]},
+        {"kinds": []},
+        {"way": "email"},
+        {"id": 7},
+        {"name": ""},
+        {"name": "a\nb"},
+    ],
+)
 def test_the_api_refuses_what_cannot_be(priya: User, reachable: Running, change: dict[str, Any]) -> None:
     body = {"name": "API", "way": "teams", "url": reachable.post.described["teams"], "kinds": ["task_done"]}
     answer = Caller(priya).post("channels/", body | change)

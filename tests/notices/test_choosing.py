@@ -145,9 +145,15 @@ def test_the_api_does_what_the_page_does(ada: User) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [{"digest_hour": 24}, {"digest_hour": "6"}, {"kinds": [{"kind": "test", "pace": "none"}]},
-     {"kinds": [{"kind": "task_done", "pace": "later"}]}, {"kinds": {}}, {"mail_is_configured": True}],
-)  # fmt: skip
+    [
+        {"digest_hour": 24},
+        {"digest_hour": "6"},
+        {"kinds": [{"kind": "test", "pace": "none"}]},
+        {"kinds": [{"kind": "task_done", "pace": "later"}]},
+        {"kinds": {}},
+        {"mail_is_configured": True},
+    ],
+)
 def test_the_api_refuses_what_cannot_be(ada: User, body: dict[str, Any]) -> None:
     assert Caller(ada).patch("notice-settings/", body).status_code in (400, 422)
     assert not Preference.objects.exists()

@@ -35,8 +35,14 @@ def priya(client: Client) -> User:
 
 def told(title: str = "<b>Vision</b> asks", **fields: Any) -> Delivery:
     ada = factories.person("Ada Okafor", email="ada@example.com")
-    tell(NoticeKind.REQUEST_WAITING, to=[ada], subject=("request", 1), link="/requests/1/", message=Message(title, "s"),
-         now=NOW)  # fmt: skip
+    tell(
+        NoticeKind.REQUEST_WAITING,
+        to=[ada],
+        subject=("request", 1),
+        link="/requests/1/",
+        message=Message(title, "s"),
+        now=NOW,
+    )
     delivery = Delivery.objects.latest("id")
     Delivery.objects.filter(pk=delivery.pk).update(**fields)
     return delivery

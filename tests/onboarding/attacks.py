@@ -15,18 +15,29 @@ DAY = timedelta(days=1)
 def stage(w: Any, **fields: Any) -> int:
     """Put a place into a stage past every action; kept for a day unless it is said otherwise."""
     kept = {
-        "stage": "retained", "stop": "HoldAndDrain", "is_protected": False, "leaves_at": NOW,
-        "retained_until": NOW + DAY, "gone_at": None,
-    }  # fmt: skip
+        "stage": "retained",
+        "stop": "HoldAndDrain",
+        "is_protected": False,
+        "leaves_at": NOW,
+        "retained_until": NOW + DAY,
+        "gone_at": None,
+    }
     return Tenancy.objects.filter(pk=w.other_place.pk).update(**(kept | fields))
 
 
 def departure(w: Any, **fields: Any) -> Departure:
     """Ada asks that the other team leaves, written by nobody's action."""
     usual = {
-        "team": w.other_team, "is_whole": False, "leaves_at": NOW + DAY, "hold": False, "retention_days": 30,
-        "reason": "The project is over.", "needs_second": True, "asked_by": w.scene.ada, "asked_at": NOW,
-    }  # fmt: skip
+        "team": w.other_team,
+        "is_whole": False,
+        "leaves_at": NOW + DAY,
+        "hold": False,
+        "retention_days": 30,
+        "reason": "The project is over.",
+        "needs_second": True,
+        "asked_by": w.scene.ada,
+        "asked_at": NOW,
+    }
     row = Departure(**(usual | fields))
     Departure.objects.bulk_create([row])
     return row

@@ -37,9 +37,13 @@ class Parting:
     def wish(self, **changes: Any) -> actions.Wish:
         """To leave this cluster at once, kept for 30 days."""
         usual: dict[str, Any] = {
-            "tenancies": [self.place.tenancy.pk], "is_whole": False, "leaves_at": self.place.time, "hold": False,
-            "retention_days": 30, "reason": "The project is over.",
-        }  # fmt: skip
+            "tenancies": [self.place.tenancy.pk],
+            "is_whole": False,
+            "leaves_at": self.place.time,
+            "hold": False,
+            "retention_days": 30,
+            "reason": "The project is over.",
+        }
         return actions.Wish(**(usual | changes))
 
     def ask(self, by: User | None = None, **changes: Any) -> Departure:

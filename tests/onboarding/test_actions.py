@@ -38,9 +38,13 @@ def person(number: int, *roles: str) -> User:
 
 def enrolment(**fields: Any) -> Enrolment:
     usual: dict[str, Any] = {
-        "name": "Climate", "entra_group": group_id(9), "cost_centre": "CC-9", "project": "models",
-        "environment": "dev", "cluster": Cluster.objects.first(),
-    }  # fmt: skip
+        "name": "Climate",
+        "entra_group": group_id(9),
+        "cost_centre": "CC-9",
+        "project": "models",
+        "environment": "dev",
+        "cluster": Cluster.objects.first(),
+    }
     return Enrolment(**(usual | fields))
 
 
@@ -56,9 +60,12 @@ def flavor(db: None, directory: Running) -> Flavor:
 
 def start(flavor: Flavor, gpus: int = 2) -> Start:
     return Start(
-        flavor=Flavor.objects.select_related("cluster").get(pk=flavor.pk), gpus=gpus,
-        until=timezone.now() + timedelta(days=3), purpose="training", reason="Train the first model.",
-    )  # fmt: skip
+        flavor=Flavor.objects.select_related("cluster").get(pk=flavor.pk),
+        gpus=gpus,
+        until=timezone.now() + timedelta(days=3),
+        purpose="training",
+        reason="Train the first model.",
+    )
 
 
 def test_one_action_makes_team_place_and_first_gpus(flavor: Flavor) -> None:
@@ -120,7 +127,7 @@ REFUSALS: dict[str, tuple[dict[str, Any], str, str]] = {
     "a name with a second line": ({"name": "a\nb"}, "bad_name", "name"),
     "a project that is no name": ({"project": "{{x}}"}, "bad_name", "project"),
     "a cost centre that is no label": ({"cost_centre": "a b"}, "bad_cost_centre", "cost_centre"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", REFUSALS)
@@ -194,9 +201,11 @@ def test_of_eight_who_bring_one_name_at_once_one_does() -> None:
         together.wait(10)
         try:
             enrol(
-                replace(wanted, entra_group=group.oid), brought=Brought(group, is_news=False), by=people[number],
+                replace(wanted, entra_group=group.oid),
+                brought=Brought(group, is_news=False),
+                by=people[number],
                 now=timezone.now(),
-            )  # fmt: skip
+            )
             outcomes.append("done")
         except Conflict as refused:
             outcomes.append(refused.code)

@@ -33,8 +33,11 @@ def test_preview_ask_confirm_and_restore(vision: Parting) -> None:
     answer = asked(vision)
     found = answer.json()
     assert (answer.status_code, found["state"], found["clusters"], found["is_whole"]) == (
-        201, "asked", ["training"], False,
-    )  # fmt: skip
+        201,
+        "asked",
+        ["training"],
+        False,
+    )
     where = f"departures/{found['id']}/"
     place = f"tenancies/{vision.place.tenancy.pk}/protection/"
     assert priya.put(place, {"on": False}).json() == {"on": False}
@@ -111,9 +114,16 @@ def test_a_list_takes_the_same_queries_however_long(vision: Parting, django_asse
         team = factories.team(f"Team {number} of many")
         tenancy = factories.tenancy(team, vision.place.cluster)
         found = Departure.objects.create(
-            team=team, is_whole=True, leaves_at=vision.place.time, hold=False, retention_days=1, reason="Over.",
-            needs_second=False, asked_by=vision.ada, asked_at=vision.place.time,
-        )  # fmt: skip
+            team=team,
+            is_whole=True,
+            leaves_at=vision.place.time,
+            hold=False,
+            retention_days=1,
+            reason="Over.",
+            needs_second=False,
+            asked_by=vision.ada,
+            asked_at=vision.place.time,
+        )
         found.places.create(tenancy=tenancy)
     lead = Caller(vision.priya)
     lead.get("departures/")

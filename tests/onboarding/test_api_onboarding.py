@@ -38,10 +38,14 @@ def body(**changed: Any) -> dict[str, Any]:
     """A team with the GPUs it starts with."""
     until = (timezone.now() + timedelta(days=3)).isoformat()
     usual = {
-        "name": "Climate", "entra_group": group_id(9), "cost_centre": "CC-9", "project": "models",
-        "environment": "dev", "cluster": "training-eastus",
+        "name": "Climate",
+        "entra_group": group_id(9),
+        "cost_centre": "CC-9",
+        "project": "models",
+        "environment": "dev",
+        "cluster": "training-eastus",
         "start": {"flavor": "a100", "gpus": 2, "until": until, "purpose": "training"},
-    }  # fmt: skip
+    }
     return usual | changed
 
 

@@ -109,8 +109,9 @@ def test_of_a_cluster_that_only_follows_git_nothing_is_read(vision: Parting) -> 
     Cluster.objects.update(delivery=Cluster.Delivery.GIT, kubeconfig="", git_url="https://git.example/c.git")
     [found] = previews.look(departure, now=vision.place.now).values()
     assert (found.claims, found.away) == (
-        (), "Training follows Git, and the portal has no access to it to look.",
-    )  # fmt: skip
+        (),
+        "Training follows Git, and the portal has no access to it to look.",
+    )
 
 
 def test_restored_before_its_end_everything_but_the_gpus_is_back(vision: Parting) -> None:

@@ -20,8 +20,13 @@ from onboarding.leaving_plan import (
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
 ASKED = Story(
-    asked_at=NOW - DAY, asked_by="Ada", leaves_at=NOW + 7 * DAY, retained_until=NOW + 37 * DAY, days=30, hold=True
-)  # fmt: skip
+    asked_at=NOW - DAY,
+    asked_by="Ada",
+    leaves_at=NOW + 7 * DAY,
+    retained_until=NOW + 37 * DAY,
+    days=30,
+    hold=True,
+)
 CONFIRMED = replace(ASKED, confirmed_at=NOW, confirmed_by="Priya")
 
 
@@ -31,22 +36,29 @@ def told(story: Story, at: datetime = NOW) -> list[tuple[str, str]]:
 
 def test_until_it_is_confirmed_nothing_is_past_but_the_asking() -> None:
     assert told(ASKED, NOW + 99 * DAY) == [
-        ("past", "Asked for"), ("now", "Waits to be confirmed"), ("future", "Work stops"),
-        ("future", "Kept for 30 days"), ("future", "Deleted for good"),
-    ]  # fmt: skip
+        ("past", "Asked for"),
+        ("now", "Waits to be confirmed"),
+        ("future", "Work stops"),
+        ("future", "Kept for 30 days"),
+        ("future", "Deleted for good"),
+    ]
 
 
 def test_every_step_to_come_has_its_date_beforehand() -> None:
     coming = {step.title: step.at for step in steps(CONFIRMED, now=NOW) if step.phase == "future"}
     assert coming == {
-        "Work stops": NOW + 7 * DAY, "Kept for 30 days": None, "Deleted for good": NOW + 37 * DAY,
-    }  # fmt: skip
+        "Work stops": NOW + 7 * DAY,
+        "Kept for 30 days": None,
+        "Deleted for good": NOW + 37 * DAY,
+    }
 
 
 def test_the_story_goes_on_with_its_dates() -> None:
     assert told(CONFIRMED, NOW + 7 * DAY)[2:] == [
-        ("past", "Work stops"), ("now", "Kept for 30 days"), ("future", "Deleted for good"),
-    ]  # fmt: skip
+        ("past", "Work stops"),
+        ("now", "Kept for 30 days"),
+        ("future", "Deleted for good"),
+    ]
     assert told(CONFIRMED, NOW + 37 * DAY)[2:] == [("past", "Work stops"), ("now", "Being deleted")]
     gone = replace(CONFIRMED, ended_at=NOW + 38 * DAY, end="gone")
     assert told(gone, NOW + 40 * DAY)[-1] == ("past", "Deleted for good")
@@ -56,8 +68,10 @@ def test_while_work_still_runs_nothing_after_it_has_begun() -> None:
     late = replace(CONFIRMED, is_stopped=False)
     for at in (NOW + 7 * DAY, NOW + 99 * DAY):
         assert told(late, at)[2:] == [
-            ("now", "Work is being stopped"), ("future", "Kept for 30 days"), ("future", "Deleted for good"),
-        ]  # fmt: skip
+            ("now", "Work is being stopped"),
+            ("future", "Kept for 30 days"),
+            ("future", "Deleted for good"),
+        ]
     assert told(late)[2] == ("future", "Work stops")
 
 

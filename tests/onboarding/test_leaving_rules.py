@@ -39,9 +39,14 @@ def test_nothing_new_is_issued_where_a_team_leaves(vision: Parting) -> None:
     vision.go(leaves_at=vision.place.time + DAY)
     with pytest.raises(Conflict, match="nothing new is granted"):
         issue(
-            tenancy=vision.tenancy, flavor=vision.place.a100, gpus=1, reference="request-0",
-            until=vision.place.time + DAY, actor=PORTAL, now=vision.place.time,
-        )  # fmt: skip
+            tenancy=vision.tenancy,
+            flavor=vision.place.a100,
+            gpus=1,
+            reference="request-0",
+            until=vision.place.time + DAY,
+            actor=PORTAL,
+            now=vision.place.time,
+        )
 
 
 def test_before_its_date_nothing_is_drained_and_nothing_deleted(vision: Parting) -> None:

@@ -32,9 +32,13 @@ def browser(user: User) -> Client:
 
 def said(vision: Parting, **changes: str) -> dict[str, str]:
     usual = {
-        "cluster": str(vision.place.tenancy.pk), "leaves_at": "", "running": "finish", "retention_days": "14",
-        "reason": "The project is over.", "token": "one",
-    }  # fmt: skip
+        "cluster": str(vision.place.tenancy.pk),
+        "leaves_at": "",
+        "running": "finish",
+        "retention_days": "14",
+        "reason": "The project is over.",
+        "token": "one",
+    }
     return usual | changes
 
 
@@ -51,8 +55,18 @@ def test_asking_leads_to_a_page_with_everything_that_goes(vision: Parting) -> No
     assert (answer.status_code, answer["Location"]) == (302, f"{PAGE}/{departure.pk}")
     assert (departure.hold, departure.retention_days, departure.is_whole) == (True, 14, False)
     shown = text(client.get(answer["Location"]))
-    for part in ("datasets", "100Gi", "Read from the cluster", "1 × A100", "4 × A100", "ClusterQueue", "Ada Okafor",
-                 "What stays", "Kept for 14 days", "The project is over."):  # fmt: skip
+    for part in (
+        "datasets",
+        "100Gi",
+        "Read from the cluster",
+        "1 × A100",
+        "4 × A100",
+        "ClusterQueue",
+        "Ada Okafor",
+        "What stays",
+        "Kept for 14 days",
+        "The project is over.",
+    ):
         assert part in shown, part
     assert "Type <strong>" not in shown
     claims = departure.places.get().claims

@@ -155,7 +155,7 @@ def test_a_draft_of_somebody_else_is_gone(browser: Client, directory: Running) -
         ({"entra_group": str(factories.group_oid(77))}, "Entra ID has no such group"),
         ({"entra_group": str(factories.group_oid(1))}, "This group has a team already"),
     ],
-)  # fmt: skip
+)
 def test_the_first_step_says_what_is_wrong_at_its_field_and_keeps_the_rest(
     browser: Client, change: dict[str, str], words: str
 ) -> None:
@@ -292,7 +292,7 @@ def test_the_answer_comes_while_typing(browser: Client, a100: Flavor) -> None:
         ("", ""),
         ("nothing=x", ""),
     ],
-)  # fmt: skip
+)
 def test_a_field_is_checked_while_it_is_typed(browser: Client, query: str, words: str) -> None:
     answer = browser.get(f"/teams/new/check?{query}")
     assert answer.status_code == 200

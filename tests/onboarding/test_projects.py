@@ -78,10 +78,15 @@ def test_another_project_is_asked_for_by_its_page(client: Client, scene: Scene) 
     assert answer.context["form"]["project"].value() == ""
     assert '<option value="main"></option>' in form
     said = {
-        "team": "vision", "cluster": scene.flavor.cluster.name, "environment": "dev", "project": "speech-2",
-        "until": f"{timezone.now() + timedelta(days=9):%Y-%m-%dT%H:%M}", "reason": "For the second project.",
-        "token": "one", "answered": "",
-    }  # fmt: skip
+        "team": "vision",
+        "cluster": scene.flavor.cluster.name,
+        "environment": "dev",
+        "project": "speech-2",
+        "until": f"{timezone.now() + timedelta(days=9):%Y-%m-%dT%H:%M}",
+        "reason": "For the second project.",
+        "token": "one",
+        "answered": "",
+    }
     address = link.partition("?")[0]
     bad = client.post(address, said | {"project": "Speech 2"})
     assert (bad.status_code, "Speech 2" in bad.content.decode()) == (422, True)

@@ -158,9 +158,12 @@ class Prober:
     def body(self, route: str) -> str:
         """A body that the address takes as far as it can be known without the caller."""
         ask = {
-            "team": "vision", "flavor": "training-eastus/a100", "gpus": 1, "purpose": "training",
+            "team": "vision",
+            "flavor": "training-eastus/a100",
+            "gpus": 1,
+            "purpose": "training",
             "until": (timezone.now() + timedelta(days=1)).isoformat(),
-        }  # fmt: skip
+        }
         bodies: dict[str, Any] = {
             "api/v1/requests/": ask,
             "api/v1/requests/preview/": ask,
@@ -175,9 +178,15 @@ class Prober:
             "api/v1/clusters/<slug:name>/accept-identity/": {"identity_found": "u-1"},
             "api/v1/tenancies/<int:pk>/protection/": {"on": False},
             "api/v1/delegations/": {
-                "to": str(self.here.other.asker.oid), "until": (timezone.now() + timedelta(days=1)).isoformat(),
+                "to": str(self.here.other.asker.oid),
+                "until": (timezone.now() + timedelta(days=1)).isoformat(),
             },
-            "api/v1/channels/": {"name": "x", "way": "slack", "url": "https://127.0.0.1/", "kinds": ["task_done"]},
+            "api/v1/channels/": {
+                "name": "x",
+                "way": "slack",
+                "url": "https://127.0.0.1/",
+                "kinds": ["task_done"],
+            },
             "api/v1/policy/yaml/": {"yaml": "lapse_days: 7"},
             "api/v1/policy/drafts/<int:pk>/": {"why": "For the matrix."},
             "api/v1/tasks/<int:pk>/give/": {"to": None},
@@ -185,16 +194,21 @@ class Prober:
             "api/v1/tasks/<int:pk>/cannot/": {"note": "No quota."},
             "api/v1/drift/<int:pk>/adopt/": {"seen": Drift(fields=PODS).content},
             "api/v1/drift/<int:pk>/ignore/": {
-                "reason": "A course.", "until": (timezone.now() + timedelta(days=1)).isoformat(),
+                "reason": "A course.",
+                "until": (timezone.now() + timedelta(days=1)).isoformat(),
             },
             "api/v1/cost-centres/": {"code": "CC-NEW"},
             "api/v1/tokens/": {"name": "x", "scope": "read", "days": 1},
             "api/v1/clusters/": {"name": "new", "title": "New", "region": "x", "purpose": "training"},
             "api/v1/flavors/": {
-                "cluster": "training-eastus", "name": "new", "product": "L4", "memory_gb": 24, "gpus_per_node": 1,
+                "cluster": "training-eastus",
+                "name": "new",
+                "product": "L4",
+                "memory_gb": 24,
+                "gpus_per_node": 1,
                 "price_per_gpu_hour": "1.00",
             },
-        }  # fmt: skip
+        }
         return json.dumps(bodies.get(route, {})) if route.startswith("api/") else ""
 
 
@@ -205,9 +219,15 @@ def drifted(side: Side) -> Drift:
     """The team's quota, changed by hand."""
     now = timezone.now()
     return Drift.objects.create(
-        tenancy=side.tenancy, kind="ResourceQuota", namespace=side.tenancy.namespace, name="team-quota", what="changed",
-        since=now, first_seen_at=now, fields=PODS,
-    )  # fmt: skip
+        tenancy=side.tenancy,
+        kind="ResourceQuota",
+        namespace=side.tenancy.namespace,
+        name="team-quota",
+        what="changed",
+        since=now,
+        first_seen_at=now,
+        fields=PODS,
+    )
 
 
 def happened(side: Side) -> Event:
@@ -227,9 +247,16 @@ def departure(side: Side) -> Departure:
     now = timezone.now()
     Tenancy.objects.filter(pk=side.tenancy.pk).update(is_protected=False)
     made = Departure.objects.create(
-        team=side.team, is_whole=False, leaves_at=now, hold=False, retention_days=30, reason="The project is over.",
-        needs_second=False, asked_by=side.asker, asked_at=now,
-    )  # fmt: skip
+        team=side.team,
+        is_whole=False,
+        leaves_at=now,
+        hold=False,
+        retention_days=30,
+        reason="The project is over.",
+        needs_second=False,
+        asked_by=side.asker,
+        asked_at=now,
+    )
     made.places.create(tenancy=side.tenancy)
     return made
 

@@ -81,9 +81,14 @@ def test_the_type_of_every_problem_is_explained(here: World) -> None:
     caller = Caller(here.people["member"])
     page = Client().get("/api/problems").content.decode()
     for answer in (
-        Client().get("/api/v1/me/"), caller.get("requests/?x=1"), caller.get("requests/999999/"), caller.delete("me/"),
-        caller.post("requests/", "["), caller.post("requests/", {"x": 1}), caller.post("requests/", key=None),
-    ):  # fmt: skip
+        Client().get("/api/v1/me/"),
+        caller.get("requests/?x=1"),
+        caller.get("requests/999999/"),
+        caller.delete("me/"),
+        caller.post("requests/", "["),
+        caller.post("requests/", {"x": 1}),
+        caller.post("requests/", key=None),
+    ):
         problem = answer.json()
         assert set(problem) == PROBLEM
         assert problem["status"] == answer.status_code

@@ -17,9 +17,19 @@ from tests.world import World, world
 pytestmark = pytest.mark.django_db
 MOST_QUERIES = 6
 LISTS = (
-    "teams/", "teams/vision/members/", "teams/vision/budgets/", "tenancies/", "requests/", "approvals/", "allocations/",
-    "clusters/", "flavors/", "events/", "tokens/", "options/flavors/?team=vision",
-)  # fmt: skip
+    "teams/",
+    "teams/vision/members/",
+    "teams/vision/budgets/",
+    "tenancies/",
+    "requests/",
+    "approvals/",
+    "allocations/",
+    "clusters/",
+    "flavors/",
+    "events/",
+    "tokens/",
+    "options/flavors/?team=vision",
+)
 
 
 @pytest.fixture
@@ -34,21 +44,39 @@ def fill(here: World, rows: int) -> None:
     now = timezone.now()
     made = Request.objects.bulk_create(
         Request(
-            team=old.team, tenancy=old.tenancy, requester=here.own.asker, spec=old.spec, offering=old.offering,
-            flavor=old.flavor, count=1, gpus=1, until=old.until, purpose="training", usd=1, created_at=now,
-            updated_at=now, lapses_at=old.lapses_at,
+            team=old.team,
+            tenancy=old.tenancy,
+            requester=here.own.asker,
+            spec=old.spec,
+            offering=old.offering,
+            flavor=old.flavor,
+            count=1,
+            gpus=1,
+            until=old.until,
+            purpose="training",
+            usd=1,
+            created_at=now,
+            updated_at=now,
+            lapses_at=old.lapses_at,
         )
         for _ in range(rows)
-    )  # fmt: skip
+    )
     # Nothing waits that the policy never answered.
     answer = Evaluation.objects.filter(request=old).latest("id")
     Evaluation.objects.bulk_create(
         Evaluation(
-            request=row, policy=answer.policy, content_version=row.content_version, at=now, outcome=answer.outcome,
-            answer=answer.answer, remedies=answer.remedies, inputs=answer.inputs, input_hash=answer.input_hash,
+            request=row,
+            policy=answer.policy,
+            content_version=row.content_version,
+            at=now,
+            outcome=answer.outcome,
+            answer=answer.answer,
+            remedies=answer.remedies,
+            inputs=answer.inputs,
+            input_hash=answer.input_hash,
         )
         for row in made
-    )  # fmt: skip
+    )
     for number in range(rows):
         cluster = factories.cluster()
         factories.flavor(cluster)
@@ -76,11 +104,15 @@ def test_a_list_costs_the_same_with_few_rows_and_many(here: World) -> None:
     for rows in (5, 45):
         fill(here, rows) if rows == 5 else Flavor.objects.bulk_create(
             Flavor(
-                cluster=here.cluster, name=f"more-{n}", product="L4", memory_gb=24, gpus_per_node=1,
+                cluster=here.cluster,
+                name=f"more-{n}",
+                product="L4",
+                memory_gb=24,
+                gpus_per_node=1,
                 price_per_gpu_hour=1,
             )
             for n in range(rows)
-        )  # fmt: skip
+        )
         for path in LISTS:
             for who, each in (("lead", caller), ("member", member)):
                 each.get(path)

@@ -13,9 +13,12 @@ MESSAGES = 400
 def broker(folder: Path) -> Connection:
     """A connection to a folder; the reader looks as often as it can."""
     options = {
-        "data_folder_in": str(folder), "data_folder_out": str(folder), "control_folder": str(folder / "control"),
-        "store_processed": False, "polling_interval": 0.0001,
-    }  # fmt: skip
+        "data_folder_in": str(folder),
+        "data_folder_out": str(folder),
+        "control_folder": str(folder / "control"),
+        "store_processed": False,
+        "polling_interval": 0.0001,
+    }
     return Connection("folder://", transport_options=options)  # type: ignore[no-untyped-call]
 
 

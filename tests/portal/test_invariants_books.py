@@ -120,110 +120,162 @@ def key_twice() -> None:
 PLANTED: dict[str, tuple[str, str, Callable[[], object]]] = {
     "a request is granted twice": ("I1", "granted 2 times", granted_twice),
     "a flavor promises more than can be had": (
-        "I1", "25 GPUs are offered, 24 can be had", lambda: Flavor.objects.update(gpus_total=25),
+        "I1",
+        "25 GPUs are offered, 24 can be had",
+        lambda: Flavor.objects.update(gpus_total=25),
     ),
-    "a flavor counts a GPU that nobody holds": ("I1", "counted as taken", lambda: Flavor.objects.update(allocated=9)),
+    "a flavor counts a GPU that nobody holds": (
+        "I1",
+        "counted as taken",
+        lambda: Flavor.objects.update(allocated=9),
+    ),
     "more is desired than is held": (
-        "I2", "3 × a100 are desired, 6 × a100 are held",
-        lambda: Tenancy.objects.update(spec=Tenancy.objects.get().spec | {"flavors": [{"name": "a100", "gpus": 3}]}),
+        "I2",
+        "3 × a100 are desired, 6 × a100 are held",
+        lambda: Tenancy.objects.update(
+            spec=Tenancy.objects.get().spec | {"flavors": [{"name": "a100", "gpus": 3}]}
+        ),
     ),
     "an end left no trace in what is desired": (
-        "I2", "no GPUs are held",
+        "I2",
+        "no GPUs are held",
         lambda: Allocation.objects.update(ended_at=NOW + HOUR, end_reason="expired"),
     ),
     "a requester approved their own": ("I3", "Its own requester approved it", own_vote),
     "a vote is missing": ("I3", "nobody decided", one_vote_less),
     "a step was passed by too few": ("I3", "1 of 2", lambda: Step.objects.update(quorum=2)),
     "what the policy looked at was changed": (
-        "I3", "changed afterwards", lambda: plain("UPDATE approvals_evaluation SET inputs = '{}'")
+        "I3",
+        "changed afterwards",
+        lambda: plain("UPDATE approvals_evaluation SET inputs = '{}'"),
     ),
     "the policy's answer is gone": (
-        "I3", "without an answer", lambda: plain("DELETE FROM approvals_evaluation WHERE outcome = 'automatic'")
+        "I3",
+        "without an answer",
+        lambda: plain("DELETE FROM approvals_evaluation WHERE outcome = 'automatic'"),
     ),
     "GPUs are held that nobody approved": (
-        "I3", "nobody approved it", lambda: Allocation.objects.filter(gpus=2).update(reference="request-99999")
+        "I3",
+        "nobody approved it",
+        lambda: Allocation.objects.filter(gpus=2).update(reference="request-99999"),
     ),
     "a budget holds more than its limit": ("I4", "of $1.00 are set aside", overspent),
     "a budget differs from its ledger": (
-        "I4", "its ledger", lambda: Budget.objects.update(held_usd=Decimal("7.25"))
+        "I4",
+        "its ledger",
+        lambda: Budget.objects.update(held_usd=Decimal("7.25")),
     ),
     "money is kept for what was withdrawn": ("I4", "still set aside", held_for_nothing),
-    "an event was changed": ("I5", "was changed", lambda: plain("UPDATE audit_event SET details = '{}' WHERE seq = 2")),
+    "an event was changed": (
+        "I5",
+        "was changed",
+        lambda: plain("UPDATE audit_event SET details = '{}' WHERE seq = 2"),
+    ),
     "an event is missing": ("I5", "is missing", lambda: plain("DELETE FROM audit_event WHERE seq = 3")),
     "the newest events were cut off": (
-        "I5", "the newest that is known, is missing",
+        "I5",
+        "the newest that is known, is missing",
         lambda: plain("DELETE FROM audit_event WHERE seq = (SELECT max(seq) FROM audit_event)"),
     ),
     "the log's trigger is off": (
-        "I5", "is off", lambda: plain("ALTER TABLE audit_event DISABLE TRIGGER audit_event_no_change")
+        "I5",
+        "is off",
+        lambda: plain("ALTER TABLE audit_event DISABLE TRIGGER audit_event_no_change"),
     ),
     "a request that nobody was told of": (
-        "I5", "0 events say that it was asked",
+        "I5",
+        "0 events say that it was asked",
         lambda: plain("UPDATE audit_event SET subject_id = '0' WHERE kind = 'request.submitted'"),
     ),
     "an end that nobody was told of": (
-        "I5", "0 events say that allocation",
-        lambda: Allocation.objects.filter(gpus=2).update(ended_at=NOW + HOUR, end_reason="returned", ended_by="?"),
+        "I5",
+        "0 events say that allocation",
+        lambda: Allocation.objects.filter(gpus=2).update(
+            ended_at=NOW + HOUR, end_reason="returned", ended_by="?"
+        ),
     ),
     "a state that no event leads to": (
-        "I6", "It is rejected; its events say approved",
+        "I6",
+        "It is rejected; its events say approved",
         lambda: plain(
             f"UPDATE approvals_request SET state = 'rejected', approved_count = NULL WHERE id = {by_people().pk}"
         ),
     ),
     "a request that should have lapsed": (
-        "I6", "still waits", lambda: Request.objects.filter(gpus=3).update(lapses_at=NOW)
+        "I6",
+        "still waits",
+        lambda: Request.objects.filter(gpus=3).update(lapses_at=NOW),
     ),
     "a question that should have lapsed": (
-        "I6", "still waits",
+        "I6",
+        "still waits",
         lambda: Request.objects.filter(gpus=3).update(turn="requester", answer_by=NOW),
     ),
     "an approval that brought nothing": (
-        "I6", "no GPUs were ever held", lambda: plain("DELETE FROM allocations_allocation WHERE gpus = 2")
+        "I6",
+        "no GPUs were ever held",
+        lambda: plain("DELETE FROM allocations_allocation WHERE gpus = 2"),
     ),
     "a place that nobody has looked at": (
-        "I6", "Nobody has looked", lambda: Tenancy.objects.update(last_looked_at=None, changed_at=NOW)
+        "I6",
+        "Nobody has looked",
+        lambda: Tenancy.objects.update(last_looked_at=None, changed_at=NOW),
     ),
     "a look that is due": ("I7", "has been due", lambda: Tenancy.objects.update(next_look_at=NOW)),
     "an idempotency key twice": ("I10", "there 2 times", key_twice),
     "a key without its answer": ("I10", "its answer is not there", kept_key),
     "a holding past its end": (
-        "I11", "should have ended",
+        "I11",
+        "should have ended",
         lambda: Allocation.objects.filter(gpus=2).update(
             starts_at=NOW - DAY, until=NOW, kept_until=NOW, remind_at=None
         ),
     ),
     "ends that a brake holds back": (
-        "I11", "a clock that is wrong: 1, the first",
+        "I11",
+        "a clock that is wrong: 1, the first",
         lambda: (
-            Allocation.objects.filter(gpus=2).update(starts_at=NOW - DAY, until=NOW, kept_until=NOW, remind_at=None),
+            Allocation.objects.filter(gpus=2).update(
+                starts_at=NOW - DAY, until=NOW, kept_until=NOW, remind_at=None
+            ),
             Brake.objects.create(clock=NOW, due=1, live=1),
         ),
     ),
     "a status without a lease": ("I12", "with 0 leases taken", lambda: Tenancy.objects.update(lease_no=0)),
     "a lease from a clock that is ahead": (
-        "I12", "held until", lambda: Tenancy.objects.update(lease_until=LATER + timedelta(minutes=10))
+        "I12",
+        "held until",
+        lambda: Tenancy.objects.update(lease_until=LATER + timedelta(minutes=10)),
     ),
     "a personal token in a kept answer": (
-        "I13", "hold a secret",
+        "I13",
+        "hold a secret",
         lambda: kept_key(status=201, body={"token": "qm_01234567_" + "a" * 43}, location="/tokens/"),
     ),
     "the client's secret on a page": (
-        "I13", "hold a secret", lambda: Cluster.objects.update(message="401 for tests-only-" + "k" * 50)
+        "I13",
+        "hold a secret",
+        lambda: Cluster.objects.update(message="401 for tests-only-" + "k" * 50),
     ),
     "a key in an audit event": (
-        "I13", "hold a secret",
-        lambda: plain("UPDATE audit_event SET details = '{\"k\": \"-----BEGIN RSA PRIVATE KEY\"}' WHERE seq = 1"),
+        "I13",
+        "hold a secret",
+        lambda: plain(
+            'UPDATE audit_event SET details = \'{"k": "-----BEGIN RSA PRIVATE KEY"}\' WHERE seq = 1'
+        ),
     ),
     "something paid past its end": ("I14", "nobody was asked to take it down", paid_and_forgotten),
     "an answered ask that is gone": (
-        "I15", "accepted and is gone",
+        "I15",
+        "accepted and is gone",
         lambda: kept_key(status=201, body={}, location="/api/v1/requests/99999/"),
     ),
     "a granted holding that is gone": (
-        "I15", "granted and is gone", lambda: plain("DELETE FROM allocations_allocation WHERE gpus = 2")
+        "I15",
+        "granted and is gone",
+        lambda: plain("DELETE FROM allocations_allocation WHERE gpus = 2"),
     ),
-}  # fmt: skip
+}
 
 
 def test_books_that_are_right_break_no_promise(place: Scene) -> None:

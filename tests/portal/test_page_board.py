@@ -233,8 +233,12 @@ def test_a_lead_is_told_at_home_of_what_waits_for_them_because_it_is_large(
     Cluster.objects.update(braked_at=now, brake_reason="12 of 40 differ.")
     asked = departure(vision, place, by=priya)
     page = text(client, "/")
-    for words in ("12 ends are held back", "Repairs on Training East US have stopped", "12 of 40 differ.",
-                  "Vision leaves Training East US"):  # fmt: skip
+    for words in (
+        "12 ends are held back",
+        "Repairs on Training East US have stopped",
+        "12 of 40 differ.",
+        "Vision leaves Training East US",
+    ):
         assert words in page
     assert f'href="/teams/vision/leaving/{asked.pk}"' in page
 
@@ -260,9 +264,16 @@ def test_what_was_asked_and_decided_is_named_in_the_story(
 def departure(team: Team, place: Tenancy, *, by: User) -> Departure:
     now = timezone.now()
     made = Departure.objects.create(
-        team=team, is_whole=False, leaves_at=now, hold=False, retention_days=30, reason="It is over.",
-        needs_second=False, asked_by=by, asked_at=now,
-    )  # fmt: skip
+        team=team,
+        is_whole=False,
+        leaves_at=now,
+        hold=False,
+        retention_days=30,
+        reason="It is over.",
+        needs_second=False,
+        asked_by=by,
+        asked_at=now,
+    )
     made.places.create(tenancy=place)
     return made
 

@@ -43,9 +43,11 @@ def happen(subject: str, pk: object, team: Team | None) -> None:
     try:
         with transaction.atomic():
             record(
-                Kind.BUDGET_SET, actor=Actor("portal", "", "Test"), subject=(subject, pk),
+                Kind.BUDGET_SET,
+                actor=Actor("portal", "", "Test"),
+                subject=(subject, pk),
                 team_id=team.pk if team else None,
-            )  # fmt: skip
+            )
     finally:
         connection.close()
 

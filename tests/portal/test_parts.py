@@ -182,8 +182,12 @@ def test_a_capacity_bar_fills_its_frame_exactly() -> None:
     )
 
     assert [(s.kind, s.amount) for s in segments] == [
-        ("used", 11), ("reserved", 5), ("asked", 3), ("free", 3), ("blocked", 2),
-    ]  # fmt: skip
+        ("used", 11),
+        ("reserved", 5),
+        ("asked", 3),
+        ("free", 3),
+        ("blocked", 2),
+    ]
     assert sum(s.width for s in segments) == pytest.approx(100, abs=0.05)
     assert over == 0
 
@@ -281,12 +285,19 @@ def _contrast(one: str, other: str) -> float:
 
 TONES = ("waiting", "moving", "good", "ending", "bad", "past")
 PAIRS = [
-    *((ink, surface) for ink in ("ink", "ink-2", "ink-3") for surface in ("page", "surface", "sunken", "hover")),
+    *(
+        (ink, surface)
+        for ink in ("ink", "ink-2", "ink-3")
+        for surface in ("page", "surface", "sunken", "hover")
+    ),
     *((tone, surface) for tone in TONES for surface in (f"{tone}-soft", "surface", "page")),
     *(("ink", f"{tone}-soft") for tone in TONES),
     *(("accent", surface) for surface in ("page", "surface", "sunken", "accent-soft")),
-    ("ink", "accent-soft"), ("ink-2", "accent-soft"), ("on-accent", "accent"), ("on-accent", "accent-hover"),
-]  # fmt: skip
+    ("ink", "accent-soft"),
+    ("ink-2", "accent-soft"),
+    ("on-accent", "accent"),
+    ("on-accent", "accent-hover"),
+]
 
 
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])

@@ -24,9 +24,12 @@ def server(settings: Any) -> Any:
 def ask(server: Any, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], bytes]:
     """Status, headers and body of the file; whatever would be written to the log as a warning is an error."""
     scope = {
-        "type": "http", "method": method, "path": "/static/icons.svg", "query_string": b"",
+        "type": "http",
+        "method": method,
+        "path": "/static/icons.svg",
+        "query_string": b"",
         "headers": [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()],
-    }  # fmt: skip
+    }
 
     asked, said = [{"type": "http.request"}], []
 

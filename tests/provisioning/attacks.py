@@ -46,7 +46,8 @@ NAMED: Mapping[str, Attack] = {
 }
 ALSO: Mapping[str, Attack] = {
     "drift opened again beside another": lambda w: (
-        drift(w), change(over(w), state="open", ended_at=None, ended_by=""),
+        drift(w),
+        change(over(w), state="open", ended_at=None, ended_by=""),
     ),
     "drift that is open and over": lambda w: change(drift(w), ended_at=NOW, ended_by="x"),
     "drift in no state there is": lambda w: change(over(w), state="forgotten"),
@@ -56,4 +57,4 @@ ALSO: Mapping[str, Attack] = {
     ),
     "drift put right and left alone": lambda w: change(over(w), ignored_until=NOW + DAY),
     "a repair asked for at no time": lambda w: change(drift(w), repair_asked_by=w.scene.priya),
-}  # fmt: skip
+}

@@ -44,11 +44,13 @@ class Kubernetes:
         name = f"kubeconfig-{self.port}-{token}.yaml"
         named = {"cluster": "it", "user": "it"}
         config = {
-            "apiVersion": "v1", "kind": "Config", "current-context": "it",
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "it",
             "clusters": [{"name": "it", "cluster": {"server": f"http://127.0.0.1:{self.port}"}}],
             "users": [{"name": "it", "user": {"token": token}}],
             "contexts": [{"name": "it", "context": named}],
-        }  # fmt: skip
+        }
         (folder / name).write_text(yaml.safe_dump(config))
         return name
 

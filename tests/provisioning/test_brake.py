@@ -144,8 +144,14 @@ def test_what_somebody_fights_for_is_not_written(scene: Scene) -> None:
     row = true(scene.tenancy)
     quota = next(one for one in tenancy_objects(row.desired) if one["kind"] == "ResourceQuota")
     for n in range(3):
-        drift(row, namespace=row.namespace, what="missing", state="repaired", ended_by="the portal",
-              ended_at=NOW - timedelta(minutes=n))  # fmt: skip
+        drift(
+            row,
+            namespace=row.namespace,
+            what="missing",
+            state="repaired",
+            ended_by="the portal",
+            ended_at=NOW - timedelta(minutes=n),
+        )
     verbs = {step.key.kind: step.verb for step in settled(row, {}) if step.key == Key.of(quota)}
     assert verbs == {"ResourceQuota": Verb.KEEP}
 

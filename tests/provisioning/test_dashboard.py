@@ -37,13 +37,18 @@ def test_the_dashboard_is_grafanas_and_about_this_space_alone() -> None:
 
 METRICS = {
     # kube-state-metrics
-    "kube_pod_container_resource_requests", "kube_resourcequota",
+    "kube_pod_container_resource_requests",
+    "kube_resourcequota",
     # dcgm-exporter, default-counters.csv
-    "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_FB_USED", "DCGM_FI_PROF_GR_ENGINE_ACTIVE",
+    "DCGM_FI_DEV_GPU_UTIL",
+    "DCGM_FI_DEV_FB_USED",
+    "DCGM_FI_PROF_GR_ENGINE_ACTIVE",
     # Kueue; of a histogram only _bucket, _sum and _count exist
-    "kueue_pending_workloads", "kueue_admitted_active_workloads", "kueue_admission_wait_time_seconds_bucket",
+    "kueue_pending_workloads",
+    "kueue_admitted_active_workloads",
+    "kueue_admission_wait_time_seconds_bucket",
     "kueue_evicted_workloads_total",
-}  # fmt: skip
+}
 
 
 def test_every_query_asks_for_metrics_that_exist_by_their_names() -> None:

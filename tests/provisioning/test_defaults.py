@@ -36,9 +36,22 @@ VALUES = st.recursive(
 )
 NAMES = st.sampled_from(["ingress", "stopPolicy", "min", "parentName", "configmaps", "immutable", "x.io/y"])
 GOLDEN = ("02a-ssa-golden", "05-resourcequota", "06-limitrange", "07-rbac", "09-kueue-objects")
-OURS = {"ResourceQuota", "LimitRange", "ServiceAccount", "RoleBinding", "NetworkPolicy", "ClusterQueue", "Cohort",
-        "LocalQueue", "ResourceFlavor", "PriorityClass", "WorkloadPriorityClass", "ConfigMap", "Namespace",
-        "PersistentVolumeClaim"}  # fmt: skip
+OURS = {
+    "ResourceQuota",
+    "LimitRange",
+    "ServiceAccount",
+    "RoleBinding",
+    "NetworkPolicy",
+    "ClusterQueue",
+    "Cohort",
+    "LocalQueue",
+    "ResourceFlavor",
+    "PriorityClass",
+    "WorkloadPriorityClass",
+    "ConfigMap",
+    "Namespace",
+    "PersistentVolumeClaim",
+}
 
 
 def maps_in(manifest: Manifest) -> Iterator[dict[str, Any]]:
@@ -133,8 +146,9 @@ def test_a_removal_is_for_the_version_that_was_compared_alone() -> None:
     live["metadata"] |= {"uid": "u-1", "resourceVersion": "7"}
     live["spec"]["egress"] = [{}]
     assert removal(wanted, live) == {
-        "metadata": {"uid": "u-1", "resourceVersion": "7"}, "spec": {"egress": None},
-    }  # fmt: skip
+        "metadata": {"uid": "u-1", "resourceVersion": "7"},
+        "spec": {"egress": None},
+    }
     assert removal(wanted, wanted) is None
 
 

@@ -75,8 +75,9 @@ def test_of_several_managers_the_newest_is_named_and_each_field_has_its_own() ->
     found = finding(step(QUOTA), live)
     assert (found.who, found.operation) == ("helm", "Apply")
     assert {field.path: field.who for field in found.fields} == {
-        "spec.hard.requests.cpu": "helm", "spec.hard.pods": "kubectl-edit",
-    }  # fmt: skip
+        "spec.hard.requests.cpu": "helm",
+        "spec.hard.pods": "kubectl-edit",
+    }
 
 
 def test_what_was_taken_away_has_nobody() -> None:
@@ -101,14 +102,19 @@ def test_what_is_too_much_was_put_there_by_its_manager() -> None:
 
 def test_items_of_lists_are_found_by_their_keys_their_values_and_as_a_whole() -> None:
     live = {
-        "metadata": {"managedFields": [
-            entry("by-key", "2026-11-20T12:00:00Z", {"f:a": {'k:{"name":"two"}': {"f:n": {}}}}),
-            entry("by-value", "2026-11-20T12:00:00Z", {"f:b": {'v:"x"': {}}}),
-            entry("whole", "2026-11-20T12:00:00Z", {"f:c": {}}),
-            entry("by-place", "2026-11-20T12:00:00Z", {"f:d": {"i:1": {}}}),
-        ]},
-        "a": [{"name": "one", "n": 1}, {"name": "two", "n": 2}], "b": ["y", "x"], "c": [1, 2], "d": [1, 2],
-    }  # fmt: skip
+        "metadata": {
+            "managedFields": [
+                entry("by-key", "2026-11-20T12:00:00Z", {"f:a": {'k:{"name":"two"}': {"f:n": {}}}}),
+                entry("by-value", "2026-11-20T12:00:00Z", {"f:b": {'v:"x"': {}}}),
+                entry("whole", "2026-11-20T12:00:00Z", {"f:c": {}}),
+                entry("by-place", "2026-11-20T12:00:00Z", {"f:d": {"i:1": {}}}),
+            ]
+        },
+        "a": [{"name": "one", "n": 1}, {"name": "two", "n": 2}],
+        "b": ["y", "x"],
+        "c": [1, 2],
+        "d": [1, 2],
+    }
     assert owner(live, ("a", 1, "n"))[0] == "by-key"
     assert owner(live, ("a", 0, "n"))[0] == ""
     assert [owner(live, ("b", n))[0] for n in (0, 1)] == ["", "by-value"]

@@ -37,9 +37,17 @@ def priya(client: Client, here: World) -> Client:
 def drift(tenancy: Tenancy, **fields: Any) -> Drift:
     """Somebody has changed the quota."""
     now = timezone.now()
-    usual = {"kind": "ResourceQuota", "namespace": tenancy.namespace, "name": "team-quota", "what": "changed",
-             "who": "kubectl-edit", "operation": "Update", "since": now - timedelta(minutes=12), "first_seen_at": now,
-             "fields": [GPU]}  # fmt: skip
+    usual = {
+        "kind": "ResourceQuota",
+        "namespace": tenancy.namespace,
+        "name": "team-quota",
+        "what": "changed",
+        "who": "kubectl-edit",
+        "operation": "Update",
+        "since": now - timedelta(minutes=12),
+        "first_seen_at": now,
+        "fields": [GPU],
+    }
     return Drift.objects.create(tenancy=tenancy, **(usual | fields))
 
 

@@ -285,10 +285,14 @@ def test_what_was_changed_once_more_is_not_taken_over_unseen(asking: Place, priy
         (QUOTA, "team-quota", {"spec": {"hard": {"count/secrets": None}}}),
         (BINDING, "team-users", {"subjects": []}),
         (QUEUE, "", {"spec": {"stopPolicy": "HoldAndDrain"}}),
-        (("v1", "Namespace"), "", {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "privileged"}}}),
+        (
+            ("v1", "Namespace"),
+            "",
+            {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "privileged"}}},
+        ),
         (("networking.k8s.io/v1", "NetworkPolicy"), "default-deny", {"spec": {"policyTypes": ["Ingress"]}}),
     ],
-)  # fmt: skip
+)
 def test_what_guards_the_team_and_others_is_never_taken_over(
     asking: Place, priya: User, ref: tuple[str, str], name: str, body: Any
 ) -> None:

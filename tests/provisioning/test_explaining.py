@@ -108,7 +108,7 @@ def test_every_class_is_explained(name: str) -> None:
         ("Flux keeps LimitRange x in order, and would undo every change. Deliver to …", "undo each other"),
         ("Argo CD keeps ClusterQueue x in order, and would undo every change. Take …", "undo each other"),
     ],
-)  # fmt: skip
+)
 def test_what_the_portal_finds_out_itself_is_explained_too(message: str, words: str) -> None:
     assert words in str(explain(message, will_try_again=False))
 
@@ -152,17 +152,26 @@ def test_every_refusal_of_a_git_host_is_explained_as_one(name: str) -> None:
     [
         ("The Git credentials robot are not there.", "credentials for the repository"),
         ("The credentials hold no private key without a passphrase.", "credentials for the repository"),
-        ("The credentials hold no token, which is one line of plain characters.", "credentials for the repository"),
+        (
+            "The credentials hold no token, which is one line of plain characters.",
+            "credentials for the repository",
+        ),
         ("git.example and the portal do not accept each other by SSH: No …", "renews the credentials"),
         ("The key of git.example is not known. Put its line …", ".known_hosts"),
         ("git.example is not on the internet and not among the hosts allowed.", "corrects the address"),
         ("git.example cannot be found.", "Git host does not answer as"),
         ("There is no branch main that a pull request could go to.", "no such pull request"),
         ("Pull request 12 was closed without being merged. Open …", "decided against it"),
-        ("It is out of the repository (a403c12). Flux and Argo CD keep the namespace qm-x …", "delete no namespace"),
-        ("clusters/x/kustomization.yaml exists in the repository and is not ours; it was not touched.", "did not"),
+        (
+            "It is out of the repository (a403c12). Flux and Argo CD keep the namespace qm-x …",
+            "delete no namespace",
+        ),
+        (
+            "clusters/x/kustomization.yaml exists in the repository and is not ours; it was not touched.",
+            "did not",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_the_portal_finds_out_about_a_repository_is_explained_too(message: str, words: str) -> None:
     assert words in str(explain(message, will_try_again=False))
 

@@ -94,8 +94,9 @@ def test_what_is_committed_is_what_would_be_sent_and_says_what_is_known(followed
         assert files[f"{followed.folder}/{file_name(manifest)}"] == rendered(manifest)
     short = followed.theirs.tip()[:7]
     assert condition(row) == (
-        "Committed", f"Committed {short}, not observed: the portal has no access to this cluster."
-    )  # fmt: skip
+        "Committed",
+        f"Committed {short}, not observed: the portal has no access to this cluster.",
+    )
     assert (row.is_settled, row.ready["status"], {o["state"] for o in row.objects_seen}) == (
         True,
         "Unknown",

@@ -76,14 +76,23 @@ class Hub:
             self._told(pull)
             for pull in reversed(self.pulls)
             if self.shows_all
-            or (pull["head"] == head and pull["base"] in asked.get("base", [pull["base"]])
-                and states & {"all", pull["state"]})
-        ]  # fmt: skip
+            or (
+                pull["head"] == head
+                and pull["base"] in asked.get("base", [pull["base"]])
+                and states & {"all", pull["state"]}
+            )
+        ]
 
     def _open(self, wanted: dict[str, Any], start_response: Any) -> list[bytes]:
         if any(pull["state"] == "open" and pull["head"] == wanted["head"] for pull in self.pulls):
-            return _answer(start_response, 422, {"message": "Validation Failed", "errors": [
-                {"message": f"A pull request already exists for platform:{wanted['head']}."}]})  # fmt: skip
+            return _answer(
+                start_response,
+                422,
+                {
+                    "message": "Validation Failed",
+                    "errors": [{"message": f"A pull request already exists for platform:{wanted['head']}."}],
+                },
+            )
         pull = wanted | {"number": len(self.pulls) + 12, "state": "open", "merged_at": None}
         self.pulls.append(pull)
         return _answer(start_response, 201, self._told(pull))
@@ -184,8 +193,9 @@ def test_one_that_was_closed_without_merging_is_not_opened_again_by_itself(
     hub.close()
     assert followed.reconcile() == 0
     assert condition(followed.row) == (
-        "Refused", "Pull request 12 was closed without being merged. Open it again, or change what is wanted.",
-    )  # fmt: skip
+        "Refused",
+        "Pull request 12 was closed without being merged. Open it again, or change what is wanted.",
+    )
     factories.request(followed.ada, followed.row, followed.a100, gpus=1)
     assert followed.reconcile() == 1
     assert [pull["state"] for pull in hub.pulls] == ["closed", "open"]

@@ -199,8 +199,11 @@ def test_the_ones_of_other_teams_and_of_people_stay_open(regretted: Hub, followe
     followed.tenancy = mine
     assert followed.reconcile() == 0
     assert {pull["number"]: pull["state"] for pull in regretted.pulls} == {
-        12: "closed", 13: "closed", 14: "open", 99: "open",
-    }  # fmt: skip
+        12: "closed",
+        13: "closed",
+        14: "open",
+        99: "open",
+    }
     assert regretted.theirs.tip(speech)
 
 

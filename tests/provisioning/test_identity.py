@@ -215,9 +215,19 @@ def test_nodes_that_leave_one_by_one_and_nodes_that_are_cordoned_are_believed(kn
 
 @pytest.mark.parametrize(
     ("before", "now", "doubted"),
-    [(0, 0, False), (0, 5, False), (1, 0, True), (6, 3, False), (6, 2, True), (3, 1, False), (100, 51, False),
-     (100, 49, True), (5, 2, True), (4, 2, False)],
-)  # fmt: skip
+    [
+        (0, 0, False),
+        (0, 5, False),
+        (1, 0, True),
+        (6, 3, False),
+        (6, 2, True),
+        (3, 1, False),
+        (100, 51, False),
+        (100, 49, True),
+        (5, 2, True),
+        (4, 2, False),
+    ],
+)
 def test_more_than_half_of_the_nodes_at_once_is_too_many(before: int, now: int, doubted: bool) -> None:
     assert bool(doubt(before=before, now=now)) is doubted
 

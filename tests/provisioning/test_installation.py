@@ -18,9 +18,10 @@ ANOTHER = "aaaa0000"
 def made_elsewhere(place: Place, ref: tuple[str, str], name: str, *, by: str = ANOTHER) -> dict[str, Any]:
     """What another portal made for its tenancy of the same number."""
     marks = {
-        "app.kubernetes.io/managed-by": "quartermaster", "quartermaster.io/tenancy": str(place.tenancy.pk),
+        "app.kubernetes.io/managed-by": "quartermaster",
+        "quartermaster.io/tenancy": str(place.tenancy.pk),
         "quartermaster.io/installation": by,
-    }  # fmt: skip
+    }
     body = {"apiVersion": ref[0], "kind": ref[1], "metadata": {"name": name, "labels": marks}}
     if ref == QUEUE:
         body["spec"] = {"namespaceSelector": {}}

@@ -22,10 +22,13 @@ def live(*managers: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("managers", "who"),
     [
-        (("quartermaster", "kustomize-controller"), "Flux"), (("argocd-controller",), "Argo CD"),
-        (("argocd-application-controller", "kubectl"), "Argo CD"), (("quartermaster", "kubectl-edit"), ""), ((), ""),
+        (("quartermaster", "kustomize-controller"), "Flux"),
+        (("argocd-controller",), "Argo CD"),
+        (("argocd-application-controller", "kubectl"), "Argo CD"),
+        (("quartermaster", "kubectl-edit"), ""),
+        ((), ""),
     ],
-)  # fmt: skip
+)
 def test_their_names_are_known(managers: tuple[str, ...], who: str) -> None:
     assert keeper(live(*managers)) == who
     assert keeper(QUOTA) == ""

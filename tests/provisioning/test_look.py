@@ -153,11 +153,17 @@ def test_gpus_are_counted_for_the_flavor_whose_labels_a_node_carries() -> None:
     plain = Flavor(pk=1, name="a100", node_labels={"gpu": "a100"})
     spot = Flavor(pk=2, name="a100-spot", node_labels={"gpu": "a100", "spot": "yes"})
     nodes = [
-        node(gpu="a100"), node(gpu="a100", spot="yes"), node("4", gpu="a100", spot="no"), node(gpu="t4"),
-        node(None, gpu="a100"), node(gpu="a100", ready="False"), node(gpu="a100", ready="Unknown"),
-        node(gpu="a100", unschedulable=True), {"metadata": {}, "spec": {}, "status": {}},
+        node(gpu="a100"),
+        node(gpu="a100", spot="yes"),
+        node("4", gpu="a100", spot="no"),
+        node(gpu="t4"),
+        node(None, gpu="a100"),
+        node(gpu="a100", ready="False"),
+        node(gpu="a100", ready="Unknown"),
+        node(gpu="a100", unschedulable=True),
+        {"metadata": {}, "spec": {}, "status": {}},
         {"metadata": {"labels": None}},
-    ]  # fmt: skip
+    ]
     assert tally(nodes, [plain, spot], now=NOW).ready == Counter({1: 12, 2: 8})
     assert tally(nodes, [spot, plain], now=NOW).ready == Counter({1: 12, 2: 8})
     assert tally([], [plain], now=NOW).ready == Counter()

@@ -126,8 +126,9 @@ def test_every_quantity_is_a_string_in_its_canonical_form(spec: TenancySpec) -> 
 
 
 FLEET = fleet_objects(
-    cohort="lab", flavors=[("a100", {"accelerator": "a100"}, [{"key": "sku", "value": "gpu", "effect": "NoSchedule"}])]
-)  # fmt: skip
+    cohort="lab",
+    flavors=[("a100", {"accelerator": "a100"}, [{"key": "sku", "value": "gpu", "effect": "NoSchedule"}])],
+)
 
 
 @FEW

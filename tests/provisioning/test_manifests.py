@@ -191,20 +191,25 @@ ALL: list[Manifest] = [
                         {
                             "name": CPU_FLAVOR,
                             "resources": [
-                                resource("cpu", "16", "0"), resource("memory", "64Gi", "0"), resource(GPU, "0", "0"),
+                                resource("cpu", "16", "0"),
+                                resource("memory", "64Gi", "0"),
+                                resource(GPU, "0", "0"),
                             ],
                         },
                         {
                             "name": "a100-80gb",
                             "resources": [
-                                resource("cpu", "16", "8"), resource("memory", "128Gi", "64Gi"),
+                                resource("cpu", "16", "8"),
+                                resource("memory", "128Gi", "64Gi"),
                                 resource(GPU, "2", "1"),
                             ],
                         },
                         {
                             "name": "h100-80gb",
                             "resources": [
-                                resource("cpu", "0", "0"), resource("memory", "0", "0"), resource(GPU, "0", "0"),
+                                resource("cpu", "0", "0"),
+                                resource("memory", "0", "0"),
+                                resource(GPU, "0", "0"),
                             ],
                         },
                     ],
@@ -221,7 +226,7 @@ ALL: list[Manifest] = [
         "metadata": {"name": "default", **OWN},
         "spec": {"clusterQueue": NAMESPACE},
     },
-]  # fmt: skip
+]
 
 
 PLAIN = sample(dashboards=False)
@@ -335,8 +340,14 @@ def test_shared_services_are_reached_one_by_one() -> None:
 
 
 def test_a_mig_profile_is_a_resource_of_its_own_in_the_same_group() -> None:
-    mig = FlavorQuota(name="a100-mig", gpus=7, borrow=3, cpu_per_gpu=1, memory_gib_per_gpu=8,
-                      resource="nvidia.com/mig-1g.10gb")  # fmt: skip
+    mig = FlavorQuota(
+        name="a100-mig",
+        gpus=7,
+        borrow=3,
+        cpu_per_gpu=1,
+        memory_gib_per_gpu=8,
+        resource="nvidia.com/mig-1g.10gb",
+    )
     flavors = (mig, *(flavor for flavor in SAMPLE.flavors if flavor.gpus))
     flavors = tuple(sorted(flavors, key=lambda flavor: flavor.name))
     [group] = found("ClusterQueue", flavors=flavors)["spec"]["resourceGroups"]

@@ -31,20 +31,53 @@ HOSTILE = (
     | st.text(alphabet="abz09-._/: {}$\n\x00*&!'\"", max_size=80)
     | st.sampled_from(
         [
-            "", "kube-system", "default", "*", "system:masters", "cluster-admin", "qm-vision-detection-091701",
-            "a: b\nkind: Secret", "{{ x }}", "../../secrets", "a" * 64, "ａ", "vіsion", "quartermaster-cpu", "qm-",
-            "nvidia.com/gpu", "-1", "1e9", "null", "a\n", "00000000-0000-4000-9000-000000000001\n",
+            "",
+            "kube-system",
+            "default",
+            "*",
+            "system:masters",
+            "cluster-admin",
+            "qm-vision-detection-091701",
+            "a: b\nkind: Secret",
+            "{{ x }}",
+            "../../secrets",
+            "a" * 64,
+            "ａ",
+            "vіsion",
+            "quartermaster-cpu",
+            "qm-",
+            "nvidia.com/gpu",
+            "-1",
+            "1e9",
+            "null",
+            "a\n",
+            "00000000-0000-4000-9000-000000000001\n",
         ]
     )
-)  # fmt: skip
+)
 ANYTHING = HOSTILE | st.integers() | st.floats() | st.booleans() | st.none() | st.lists(HOSTILE, max_size=2)
 OUR_SPACE = re.compile(r"qm-[a-z0-9-]{1,54}[a-z0-9]-[0-9a-f]{6}|qm-[a-z0-9]-[0-9a-f]{6}")
 OTHERS = {"kube-system"}
 TEXTS = [
-    "team", "project", "cost_centre", "environment", "namespace", "entra_group", "cohort", "storage_class",
-    "jupyterhub_namespace", "stop", "weight", "tenancy", "base_cpu", "base_memory_gib", "dashboards", "access",
-    "installation", "highest_priority",
-]  # fmt: skip
+    "team",
+    "project",
+    "cost_centre",
+    "environment",
+    "namespace",
+    "entra_group",
+    "cohort",
+    "storage_class",
+    "jupyterhub_namespace",
+    "stop",
+    "weight",
+    "tenancy",
+    "base_cpu",
+    "base_memory_gib",
+    "dashboards",
+    "access",
+    "installation",
+    "highest_priority",
+]
 MANY = settings(max_examples=150)
 
 

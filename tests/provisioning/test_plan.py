@@ -18,8 +18,11 @@ FEW = settings(max_examples=15)
 DESIRED = tenancy_objects(SAMPLE)
 QUOTA = next(manifest for manifest in DESIRED if manifest["kind"] == "ResourceQuota")
 QUEUE = next(manifest for manifest in DESIRED if manifest["kind"] == "ClusterQueue")
-DEFAULT = next(manifest for manifest in DESIRED if manifest["metadata"]["name"] == "default"
-               and manifest["kind"] == "ServiceAccount")  # fmt: skip
+DEFAULT = next(
+    manifest
+    for manifest in DESIRED
+    if manifest["metadata"]["name"] == "default" and manifest["kind"] == "ServiceAccount"
+)
 APPLY = "application/apply-patch+yaml"
 
 
@@ -156,9 +159,11 @@ def test_a_queue_that_is_being_deleted_says_what_holds_it_and_what_that_means() 
 def strays() -> dict[Key, Manifest]:
     live = on_cluster()
     for kind, api, name in (
-        ("Namespace", "v1", "qm-old"), ("PersistentVolumeClaim", "v1", "old-data"),
-        ("ResourceQuota", "v1", "old-quota"), ("LocalQueue", "kueue.x-k8s.io/v1beta2", "old"),
-    ):  # fmt: skip
+        ("Namespace", "v1", "qm-old"),
+        ("PersistentVolumeClaim", "v1", "old-data"),
+        ("ResourceQuota", "v1", "old-quota"),
+        ("LocalQueue", "kueue.x-k8s.io/v1beta2", "old"),
+    ):
         meta = {"name": name, "namespace": SAMPLE.namespace, "labels": QUOTA["metadata"]["labels"]}
         if kind == "Namespace":
             del meta["namespace"]
@@ -238,8 +243,9 @@ def test_a_field_that_we_own_and_want_no_longer_is_given_up() -> None:
     assert step.verb is Verb.UPDATE
     assert step.why.endswith("is no longer wanted")
     assert first_left_over(before[1], live[Key.of(QUOTA)]) in {
-        ".metadata.annotations", ".spec.hard.count/configmaps",
-    }  # fmt: skip
+        ".metadata.annotations",
+        ".spec.hard.count/configmaps",
+    }
     assert verbs(plan(before, applied(player, before))) == []
 
 
@@ -249,9 +255,13 @@ def test_a_field_of_another_manager_is_left_to_them() -> None:
     applied(player, before)
     theirs = {"metadata": {"annotations": {"backup": "daily"}}}
     player.send(
-        "admin", "PATCH", where(QUOTA), {"fieldManager": "velero"},
-        {"content-type": "application/merge-patch+json"}, theirs,
-    )  # fmt: skip
+        "admin",
+        "PATCH",
+        where(QUOTA),
+        {"fieldManager": "velero"},
+        {"content-type": "application/merge-patch+json"},
+        theirs,
+    )
     live = {Key.of(manifest): player.admin("GET", where(manifest)) for manifest in before}
     assert live[Key.of(QUOTA)]["metadata"]["annotations"] == {"backup": "daily"}
     assert verbs(plan(before, live)) == []

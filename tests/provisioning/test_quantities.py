@@ -11,9 +11,17 @@ from sandbox.kubernetes import quantities
 
 @pytest.mark.parametrize(
     ("gib", "text"),
-    [(0, "0"), (1, "1Gi"), (1000, "1000Gi"), (1024, "1Ti"), (1536, "1536Gi"), (2048, "2Ti"), (2**20, "1Pi"),
-     (2**30, "1Ei")],
-)  # fmt: skip
+    [
+        (0, "0"),
+        (1, "1Gi"),
+        (1000, "1000Gi"),
+        (1024, "1Ti"),
+        (1536, "1536Gi"),
+        (2048, "2Ti"),
+        (2**20, "1Pi"),
+        (2**30, "1Ei"),
+    ],
+)
 def test_a_size_is_written_as_the_api_server_would_write_it(gib: int, text: str) -> None:
     assert gibibytes(gib) == text
 

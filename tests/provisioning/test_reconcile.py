@@ -61,9 +61,14 @@ def test_every_object_becomes_true_and_a_second_pass_writes_nothing(place: Place
     assert (row.is_settled, row.true_since, row.last_looked_at) == (True, place.time, place.time)
     assert (row.lease_until, row.attempts, row.next_look_at) == (None, 0, place.time + timedelta(seconds=60))
     assert row.conditions == [
-        {"type": "Ready", "status": "True", "reason": "AllObjectsTrue",
-         "message": "Every object stands as wanted.", "since": place.time.isoformat()}
-    ]  # fmt: skip
+        {
+            "type": "Ready",
+            "status": "True",
+            "reason": "AllObjectsTrue",
+            "message": "Every object stands as wanted.",
+            "since": place.time.isoformat(),
+        }
+    ]
     assert place.states() == ["true"] * ALL
     event = newest_event(place)
     assert (event.kind, event.details) == ("tenancy.converged", {"generation": 1, "writes": ALL})
@@ -149,9 +154,11 @@ def test_a_namespace_that_is_not_ours_is_said_and_not_touched(place: Place, mark
 def test_another_tenancys_queue_is_not_taken_over(place: Place) -> None:
     marks = {"app.kubernetes.io/managed-by": "quartermaster", "quartermaster.io/tenancy": "999999"}
     queue = {
-        "apiVersion": QUEUE[0], "kind": QUEUE[1], "metadata": {"name": place.tenancy.namespace, "labels": marks},
+        "apiVersion": QUEUE[0],
+        "kind": QUEUE[1],
+        "metadata": {"name": place.tenancy.namespace, "labels": marks},
         "spec": {"namespaceSelector": {}},
-    }  # fmt: skip
+    }
     place.kubernetes.create(queue)
     assert place.reconcile() == BEFORE_QUEUE
     assert "exists and is not ours" in place.row.ready["message"]
@@ -176,20 +183,30 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str, float, float]] = {
     "busy for a moment": ({"status": 429, "retry_after": 1}, "WillTryAgain", "429", 1.4, 2.6),
     "down": ({"status": 503}, "WillTryAgain", "503 ServiceUnavailable", 1.4, 2.6),
     "webhook down": (
-        {"status": 500, "body": WEBHOOK_DOWN}, "WillTryAgain", "failed calling webhook", 1.4, 2.6
+        {"status": 500, "body": WEBHOOK_DOWN},
+        "WillTryAgain",
+        "failed calling webhook",
+        1.4,
+        2.6,
     ),
     "hanging": ({"hang": 0.6}, "WillTryAgain", "timed out", 1.4, 2.6),
     "cut": (
         {"where": "namespaces/kube-system$", "drop_after": 5},
-        "WillTryAgain", "GET /api/v1/namespaces/kube-system", 1.4, 2.6,
+        "WillTryAgain",
+        "GET /api/v1/namespaces/kube-system",
+        1.4,
+        2.6,
     ),
     # A write is cut, and so is each look at what it left; that the namespace is not there yet cannot be cut.
     "cut for long": (
         {"where": "namespaces/qm-[^/]+$", "drop_after": 5, "times": 2 + MOST_TRIES},
-        "WillTryAgain", "GET /api/v1/namespaces/qm-", 1.4, 2.6,
+        "WillTryAgain",
+        "GET /api/v1/namespaces/qm-",
+        1.4,
+        2.6,
     ),
     "no JSON": ({"status": 502, "body": "<html>Bad gateway</html>"}, "WillTryAgain", "Bad gateway", 1.4, 2.6),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", FAULTS)

@@ -237,10 +237,13 @@ def test_a_folder_goes_only_for_its_own_tenancy() -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        INDEX, f"namespace-{SAMPLE.namespace}.json", "localqueue-default.json/x", "../" + INDEX,
+        INDEX,
+        f"namespace-{SAMPLE.namespace}.json",
+        "localqueue-default.json/x",
+        "../" + INDEX,
         "../../" + INDEX,
     ],
-)  # fmt: skip
+)
 def test_what_lies_in_our_place_and_is_not_ours_is_refused_in_words(path: str) -> None:
     folder = PurePosixPath(tenancy_folder("training", SAMPLE.namespace))
     while path.startswith("../"):

@@ -57,8 +57,13 @@ def test_it_makes_and_changes_every_object_it_renders(portal: Cluster) -> None:
 
 def test_it_deletes_what_is_not_wanted_any_more_and_never_a_disk(portal: Cluster) -> None:
     put(portal, [*FLEET, *TENANCY])
-    sometimes = {"allow-jupyterhub", "allow-shared-services", "allow-outside", "allow-outside-names",
-                 "quartermaster-dashboard"}  # fmt: skip
+    sometimes = {
+        "allow-jupyterhub",
+        "allow-shared-services",
+        "allow-outside",
+        "allow-outside-names",
+        "quartermaster-dashboard",
+    }
     for manifest in TENANCY:
         if manifest["kind"] in ("ClusterQueue", "LocalQueue") or manifest["metadata"]["name"] in sometimes:
             assert portal.delete(*place_of(manifest)), manifest["kind"]
@@ -101,11 +106,15 @@ def test_it_updates_nothing_whole_and_deletes_no_collection(portal: Cluster) -> 
 @pytest.mark.parametrize(
     ("ref", "name"),
     [
-        (("v1", "ConfigMap"), "coredns"), (("v1", "ResourceQuota"), "theirs"), (("v1", "ServiceAccount"), "builder"),
-        (("networking.k8s.io/v1", "NetworkPolicy"), "theirs"), ((RBAC, "RoleBinding"), "system:controller:x"),
-        (("scheduling.k8s.io/v1", "PriorityClass"), "system-cluster-critical"), (("v1", "LimitRange"), "theirs"),
+        (("v1", "ConfigMap"), "coredns"),
+        (("v1", "ResourceQuota"), "theirs"),
+        (("v1", "ServiceAccount"), "builder"),
+        (("networking.k8s.io/v1", "NetworkPolicy"), "theirs"),
+        ((RBAC, "RoleBinding"), "system:controller:x"),
+        (("scheduling.k8s.io/v1", "PriorityClass"), "system-cluster-critical"),
+        (("v1", "LimitRange"), "theirs"),
     ],
-)  # fmt: skip
+)
 def test_it_changes_no_object_of_another_name(portal: Cluster, ref: Ref, name: str) -> None:
     assert not any(portal.can_i(verb, ref, "kube-system", name) for verb in ("patch", "delete", "update"))
 

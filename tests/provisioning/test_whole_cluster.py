@@ -100,8 +100,13 @@ def test_every_kind_of_drift_is_noticed(
         )
     elif drift == "left over":
         mine = (cluster.get(QUOTA, "team-quota", namespace) or {})["metadata"]["labels"]
-        cluster.create({"apiVersion": "v1", "kind": "ResourceQuota",
-                        "metadata": {"name": "second", "namespace": namespace, "labels": mine}})  # fmt: skip
+        cluster.create(
+            {
+                "apiVersion": "v1",
+                "kind": "ResourceQuota",
+                "metadata": {"name": "second", "namespace": namespace, "labels": mine},
+            }
+        )
     else:
         cluster.patch(QUOTA, "team-quota", namespace, {"metadata": {"finalizers": ["example.com/hold"]}})
         cluster.delete(QUOTA, "team-quota", namespace)
@@ -166,8 +171,13 @@ def test_a_pass_that_ended_meanwhile_is_newer_than_the_look(place: Place, both: 
 def test_what_is_not_settled_or_not_ours_is_not_looked_at(place: Place, both: list[Tenancy]) -> None:
     Tenancy.objects.filter(pk=both[0].pk).update(is_true=False)
     place.kubernetes.patch(QUOTA, "team-quota", both[0].namespace, {"spec": {"hard": {"pods": "1"}}})
-    place.kubernetes.create({"apiVersion": "v1", "kind": "Namespace",
-                             "metadata": {"name": "theirs", "labels": {"quartermaster.io/tenancy": "x"}}})  # fmt: skip
+    place.kubernetes.create(
+        {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": "theirs", "labels": {"quartermaster.io/tenancy": "x"}},
+        }
+    )
     assert look(place) == []
     assert Tenancy.objects.get(pk=both[1].pk).last_looked_at == place.time
 

@@ -33,9 +33,13 @@ class Player:
         """Send one recorded request; the lines say where the answer differs from the recorded one."""
         request, want = step["request"], step["response"]
         answer = self.send(
-            request["as"], request["method"], request["path"], self._query(request["query"]), request["headers"],
+            request["as"],
+            request["method"],
+            request["path"],
+            self._query(request["query"]),
+            request["headers"],
             request["body"],
-        )  # fmt: skip
+        )
         got = _body(answer.text, watching=request["query"].get("watch") == "true")
         self._learn(want["body"], got)
         lines = difference(comparable(want["body"]), comparable(got))

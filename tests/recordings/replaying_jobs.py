@@ -46,9 +46,13 @@ class JobPlayer(Player):
         request, want = step["request"], step["response"]
         query = {key: self._translated(value) for key, value in request["query"].items()}
         answer = self.send(
-            request["as"], request["method"], self._translated(request["path"]), query, request["headers"],
+            request["as"],
+            request["method"],
+            self._translated(request["path"]),
+            query,
+            request["headers"],
             self._translated_body(request["body"]),
-        )  # fmt: skip
+        )
         got = answer.json() if answer.text[:1] in "{[" else answer.text
         self._learn_names(want["body"], got)
         lines = difference(_bare(want["body"]), _bare(got))

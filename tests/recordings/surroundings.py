@@ -76,9 +76,11 @@ def _release_life(player: Player) -> None:
 def _job(player: Player, name: str) -> None:
     amounts = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "1"}
     container = {
-        "name": "main", "image": "registry.example.com/train:1", "command": ["python", "train.py"],
+        "name": "main",
+        "image": "registry.example.com/train:1",
+        "command": ["python", "train.py"],
         "resources": {"requests": amounts, "limits": amounts},
-    }  # fmt: skip
+    }
     template = {"spec": {"containers": [container], "restartPolicy": "Never"}}
     spec = {"completions": 2, "parallelism": 2, "backoffLimit": 0, "template": template}
     body = {"metadata": {"name": name}, "spec": spec}

@@ -25,9 +25,12 @@ NOT_ALIKE: Mapping[str, Mapping[int, str]] = {
         27: _AHEAD,
     },
     "10c-borrow-reclaim": {0: _AHEAD, 13: _AHEAD, 21: _GRACE, 25: "a refusal between two looks"},
-    "10e-job-variants": {13: _GRACE, 35: "refused pods are tried again when there may be room, not all the time",
-                         **dict.fromkeys(range(23, 28), _MOST_TIME)},
-}  # fmt: skip
+    "10e-job-variants": {
+        13: _GRACE,
+        35: "refused pods are tried again when there may be room, not all the time",
+        **dict.fromkeys(range(23, 28), _MOST_TIME),
+    },
+}
 
 
 def starts(player: JobPlayer) -> None:
@@ -79,12 +82,19 @@ HOOKS: Mapping[str, Mapping[str, Hook]] = {
     "10a-job-life": {"running-pods": starts, "finished-job": ends, "failed-job": ends},
     "10b-job-waiting": {"post-second": starts, "gate-opened-pods": starts},
     "10f-preemption-and-stop": {"post-urgent": no_foreign, "first-readmitted-pods": starts},
-    "10c-borrow-reclaim": {"queue-alpha": no_jobs, "borrowing-pods": starts, "delete-clusterqueue-gone": no_jobs},
-    "10e-job-variants": {
-        "post-suspended": queue_without_borrowing, "two-pods-pods": starts, "post-not-managed": some_end,
-        "namespace-quota": no_maxtime, "queue-with-check-status": a_check,
+    "10c-borrow-reclaim": {
+        "queue-alpha": no_jobs,
+        "borrowing-pods": starts,
+        "delete-clusterqueue-gone": no_jobs,
     },
-}  # fmt: skip
+    "10e-job-variants": {
+        "post-suspended": queue_without_borrowing,
+        "two-pods-pods": starts,
+        "post-not-managed": some_end,
+        "namespace-quota": no_maxtime,
+        "queue-with-check-status": a_check,
+    },
+}
 
 
 @pytest.mark.parametrize(

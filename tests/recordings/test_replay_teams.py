@@ -23,13 +23,21 @@ CALLERS = {
 }
 A100 = FlavorQuota(name="a100-80gb", gpus=10)
 CLIMATE = sample(
-    tenancy=1, team="climate", project="forecast", namespace="qm-climate-forecast-40bda2", entra_group=ADA,
+    tenancy=1,
+    team="climate",
+    project="forecast",
+    namespace="qm-climate-forecast-40bda2",
+    entra_group=ADA,
     flavors=(A100,),
-)  # fmt: skip
+)
 FLEET = sample(
-    tenancy=2, team="fleet-3", project="main", namespace="qm-fleet-3-main-fe7161", entra_group=MALLORY,
+    tenancy=2,
+    team="fleet-3",
+    project="main",
+    namespace="qm-fleet-3-main-fe7161",
+    entra_group=MALLORY,
     flavors=(replace(A100, gpus=2),),
-)  # fmt: skip
+)
 APPLY = "application/apply-patch+yaml"
 Hook = Callable[[JobPlayer], None]
 

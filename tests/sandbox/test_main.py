@@ -55,8 +55,14 @@ def test_it_serves_everything_it_writes_down(tmp_path: Path) -> None:
     with started(tmp_path) as described:
         entra = described["entra"]
         assert set(entra) == {
-            "authority", "graph", "sign_in", "tenant_id", "client_id", "client_secret", "admin_secret",
-        }  # fmt: skip
+            "authority",
+            "graph",
+            "sign_in",
+            "tenant_id",
+            "client_id",
+            "client_secret",
+            "admin_secret",
+        }
         with client(described, entra["admin_secret"]) as admin:
             assert admin.get(f"{entra['authority']}/v2.0/.well-known/openid-configuration").status_code == 200
             assert admin.get(f"{entra['graph']}/users/{ADA}").json()["displayName"] == "Ada Okafor"

@@ -15,5 +15,8 @@ def wrong_clock(time: str) -> Mapping[str, str]:
         raise FileNotFoundError("libfaketime is not installed: run scripts/services.sh")
     preloaded = " ".join(filter(None, [str(found), os.environ.get("LD_PRELOAD", "")]))
     return {
-        "LD_PRELOAD": preloaded, "FAKETIME": time, "FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1",
-    }  # fmt: skip
+        "LD_PRELOAD": preloaded,
+        "FAKETIME": time,
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        "DONT_FAKE_MONOTONIC": "1",
+    }

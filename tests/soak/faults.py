@@ -15,9 +15,13 @@ from tests.soak.walk import Walk
 from tests.soak.walking import FAR, NEAR, Crash
 
 POINTS = {
-    "request.submit": 1, "allocation.issue": 1, "doorbell.committed": 1, "provision.write": 11, "provision.status": 1,
+    "request.submit": 1,
+    "allocation.issue": 1,
+    "doorbell.committed": 1,
+    "provision.write": 11,
+    "provision.status": 1,
     "git.push": 1,
-}  # fmt: skip
+}
 WRITES = ["clusterqueues", "resourcequotas", "rolebindings", "localqueues", "namespaces", "workloads"]
 Strike = Callable[[], None]
 
@@ -194,6 +198,13 @@ def _over_the_network(walk: Walk) -> Iterator[None]:
 
 
 FAULTS = {
-    no_fault: 10, killed_at_a_point: 4, killed_anywhere: 4, cut_off_at_a_point: 2, cut_off_anywhere: 2,
-    bad_network: 5, bad_server: 2, broker_flushed: 1, bad_repository: 1,
-}  # fmt: skip
+    no_fault: 10,
+    killed_at_a_point: 4,
+    killed_anywhere: 4,
+    cut_off_at_a_point: 2,
+    cut_off_anywhere: 2,
+    bad_network: 5,
+    bad_server: 2,
+    broker_flushed: 1,
+    bad_repository: 1,
+}

@@ -93,9 +93,11 @@ def change_policy(walk: Walk) -> str:
     drafts = PolicyDraft.objects.filter(closed_at=None)
     if drafts.count() < walk.random.choice([1, 1, 2]):
         numbers: dict[str, Any] = {
-            "automatic_gpus": walk.random.choice([0, 2, 4]), "window_gpus_team": walk.random.choice([6, 50]),
-            "keep_free_gpus": walk.random.choice([0, 4]), "automatic_days": walk.random.choice([1, 14]),
-        }  # fmt: skip
+            "automatic_gpus": walk.random.choice([0, 2, 4]),
+            "window_gpus_team": walk.random.choice([6, 50]),
+            "keep_free_gpus": walk.random.choice([0, 4]),
+            "automatic_days": walk.random.choice([1, 14]),
+        }
         newest = PolicyVersion.objects.latest("number").policy
         said = to_json(replace(newest, thresholds=replace(newest.thresholds, **numbers)))
         policy_actions.draft(by=leads[0], now=now, said=said, why="Less waiting.")
@@ -121,11 +123,17 @@ def change_the_cluster(walk: Walk) -> str:
     cluster = walk.random.choice([walk.town.cluster, walk.town.cluster, walk.town.followed])
     values: dict[str, Any] = walk.random.choice(
         [
-            {"borrow_percent": walk.random.choice([0, 50, 100])}, {"on_drift": "ask"}, {"on_drift": "repair"},
-            {"on_drift": "ask"}, {"most_at_once": walk.random.choice([1, 4])}, {"dashboards": False},
-            {"writes_per_second": walk.random.choice([1, 20])}, {"storage_class": "fast"}, {"dashboards": True},
+            {"borrow_percent": walk.random.choice([0, 50, 100])},
+            {"on_drift": "ask"},
+            {"on_drift": "repair"},
+            {"on_drift": "ask"},
+            {"most_at_once": walk.random.choice([1, 4])},
+            {"dashboards": False},
+            {"writes_per_second": walk.random.choice([1, 20])},
+            {"storage_class": "fast"},
+            {"dashboards": True},
         ]
-    )  # fmt: skip
+    )
     change_cluster(cluster.pk, values=values, by=walk.town.leads[1])
     return f"change a cluster: {values} of {cluster.name}"
 
@@ -153,6 +161,14 @@ def release_a_brake(walk: Walk) -> str:
 
 
 LEADS = {
-    decide: 14, carry_out: 10, set_budget: 1, set_price: 1, set_share: 2, set_end: 2, change_policy: 6,
-    change_the_cluster: 3, try_again: 1, release_a_brake: 20,
-}  # fmt: skip
+    decide: 14,
+    carry_out: 10,
+    set_budget: 1,
+    set_price: 1,
+    set_share: 2,
+    set_end: 2,
+    change_policy: 6,
+    change_the_cluster: 3,
+    try_again: 1,
+    release_a_brake: 20,
+}

@@ -121,5 +121,10 @@ def add_nodes(walk: Walk) -> str:
 
 
 OTHERS = {
-    meddle: 6, meddle_everywhere: 4, deal_with_drift: 25, think_again: 15, push_by_hand: 2, add_nodes: 1,
-}  # fmt: skip
+    meddle: 6,
+    meddle_everywhere: 4,
+    deal_with_drift: 25,
+    think_again: 15,
+    push_by_hand: 2,
+    add_nodes: 1,
+}

@@ -29,10 +29,15 @@ class Near:
         place = urlsplit(url)
         content = body or b""
         scope = {
-            "type": "http", "asgi": {"version": "3.0", "spec_version": "2.4"}, "method": method,
-            "path": unquote(place.path), "query_string": place.query.encode(),
-            "headers": [(name.lower().encode(), str(value).encode()) for name, value in (headers or {}).items()],
-        }  # fmt: skip
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.4"},
+            "method": method,
+            "path": unquote(place.path),
+            "query_string": place.query.encode(),
+            "headers": [
+                (name.lower().encode(), str(value).encode()) for name, value in (headers or {}).items()
+            ],
+        }
         start: dict[str, Any] = {}
         parts: list[bytes] = []
 

@@ -16,10 +16,13 @@ def wish_to_leave(walk: Walk) -> str:
     by, now = walk.random.choice(walk.town.askers), walk.town.time
     home = walk.town.home_of(by.teams[0])
     wish = leaving_actions.Wish(
-        tenancies=[home.pk], is_whole=walk.random.random() < 0.5,
-        leaves_at=now + timedelta(days=walk.random.choice([0, 0, 0, 1])), hold=walk.random.random() < 0.5,
-        retention_days=walk.random.choice([1, 1, 1, 3]), reason="The project is over.",
-    )  # fmt: skip
+        tenancies=[home.pk],
+        is_whole=walk.random.random() < 0.5,
+        leaves_at=now + timedelta(days=walk.random.choice([0, 0, 0, 1])),
+        hold=walk.random.random() < 0.5,
+        retention_days=walk.random.choice([1, 1, 1, 3]),
+        reason="The project is over.",
+    )
     leaving_actions.ask(by.teams[0], wish, by=by, now=now)
     return f"wish to leave: {home.namespace} of {home.cluster.name}"
 

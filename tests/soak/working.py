@@ -150,5 +150,12 @@ def by_the_clock(town: Town) -> None:
 
 
 WORKERS = {
-    deliver: 8, sweep: 8, two_workers: 5, wrong_clock: 2, look: 2, look_through_all: 3, look_at_work: 3, tick: 9,
-}  # fmt: skip
+    deliver: 8,
+    sweep: 8,
+    two_workers: 5,
+    wrong_clock: 2,
+    look: 2,
+    look_through_all: 3,
+    look_at_work: 3,
+    tick: 9,
+}

@@ -64,29 +64,40 @@ def _clusters() -> None:
         Cluster.objects.get_or_create(
             name=name,
             defaults={
-                "title": title, "region": "eastus", "purpose": purpose, "kubeconfig": f"kubeconfig-{name}.yaml",
+                "title": title,
+                "region": "eastus",
+                "purpose": purpose,
+                "kubeconfig": f"kubeconfig-{name}.yaml",
                 "borrow_percent": DEFAULT_BORROW_PERCENT,
             },
-        )  # fmt: skip
+        )
     for cluster, name, product, memory, per_node, price, accelerator in FLAVORS:
         Flavor.objects.get_or_create(
             cluster=Cluster.objects.get(name=cluster),
             name=name,
             defaults={
-                "product": product, "memory_gb": memory, "gpus_per_node": per_node,
-                "price_per_gpu_hour": Decimal(price), "node_labels": {"accelerator": accelerator},
+                "product": product,
+                "memory_gb": memory,
+                "gpus_per_node": per_node,
+                "price_per_gpu_hour": Decimal(price),
+                "node_labels": {"accelerator": accelerator},
                 "node_taints": GPU_TAINT,
             },
-        )  # fmt: skip
+        )
     Flavor.objects.get_or_create(
         cluster=Cluster.objects.get(name="dev-eastus"),
         name="h100-nvl-94gb",
         defaults={
-            "product": "H100 NVL", "memory_gb": 94, "gpus_per_node": 1, "price_per_gpu_hour": Decimal("6.9800"),
-            "node_labels": {"accelerator": "nvidia-h100-nvl"}, "node_taints": GPU_TAINT,
-            "max_nodes": 4, "growing_minutes": 1,
+            "product": "H100 NVL",
+            "memory_gb": 94,
+            "gpus_per_node": 1,
+            "price_per_gpu_hour": Decimal("6.9800"),
+            "node_labels": {"accelerator": "nvidia-h100-nvl"},
+            "node_taints": GPU_TAINT,
+            "max_nodes": 4,
+            "growing_minutes": 1,
         },
-    )  # fmt: skip
+    )
 
 
 def _followed(repository: str) -> None:
@@ -94,18 +105,27 @@ def _followed(repository: str) -> None:
     cluster, _ = Cluster.objects.get_or_create(
         name="inference-westus",
         defaults={
-            "title": "Inference, West US", "region": "westus", "purpose": "inference", "delivery": "git",
+            "title": "Inference, West US",
+            "region": "westus",
+            "purpose": "inference",
+            "delivery": "git",
             "git_url": repository,
         },
-    )  # fmt: skip
+    )
     Flavor.objects.get_or_create(
         cluster=cluster,
         name="l4-24gb",
         defaults={
-            "product": "L4", "memory_gb": 24, "gpus_per_node": 4, "price_per_gpu_hour": Decimal("0.81"),
-            "node_labels": {"accelerator": "nvidia-l4"}, "node_taints": GPU_TAINT, "gpus_total": 8, "gpus_ready": 8,
+            "product": "L4",
+            "memory_gb": 24,
+            "gpus_per_node": 4,
+            "price_per_gpu_hour": Decimal("0.81"),
+            "node_labels": {"accelerator": "nvidia-l4"},
+            "node_taints": GPU_TAINT,
+            "gpus_total": 8,
+            "gpus_ready": 8,
         },
-    )  # fmt: skip
+    )
 
 
 def _person(oid: str, *roles: str) -> User:
@@ -125,26 +145,43 @@ def _teams() -> None:
     a100, t4 = Flavor.objects.get(name="a100-80gb"), Flavor.objects.get(name="t4-16gb")
     vision = onboard(
         Enrolment(
-            name="Vision", entra_group=VISION, cost_centre="CC-4100", project="detection", environment="dev",
+            name="Vision",
+            entra_group=VISION,
+            cost_centre="CC-4100",
+            project="detection",
+            environment="dev",
             cluster=a100.cluster,
             start=Start(flavor=a100, gpus=2, until=now + timedelta(days=7), purpose="training"),
         ),
-        by=ada, graph=graph(), now=now,
-    )  # fmt: skip
+        by=ada,
+        graph=graph(),
+        now=now,
+    )
     onboard(
         Enrolment(
-            name="Speech", entra_group=SPEECH, cost_centre="CC-4200", project="recognition", environment="dev",
-            cluster=t4.cluster, start=Start(flavor=t4, gpus=1, until=now + timedelta(days=3), purpose="notebook"),
+            name="Speech",
+            entra_group=SPEECH,
+            cost_centre="CC-4200",
+            project="recognition",
+            environment="dev",
+            cluster=t4.cluster,
+            start=Start(flavor=t4, gpus=1, until=now + timedelta(days=3), purpose="notebook"),
         ),
-        by=mallory, graph=graph(), now=now,
-    )  # fmt: skip
+        by=mallory,
+        graph=graph(),
+        now=now,
+    )
     for team, limit in ((vision.team, 40_000), (Team.objects.get(name="Speech"), 6_000)):
         set_budget(team, month=month_of(now), limit_usd=Decimal(limit), by=priya)
     a100.refresh_from_db()
     wanted = Wanted.of_gpus(
-        tenancy=vision.tenancy, flavor=a100, gpus=6, until=now + timedelta(days=5), purpose="training",
+        tenancy=vision.tenancy,
+        flavor=a100,
+        gpus=6,
+        until=now + timedelta(days=5),
+        purpose="training",
         reason="Retrain the detector on the new street scenes before the review on Friday.",
-    )  # fmt: skip
+    )
     submit(wanted, by=ada, now=now)
     _rest_of_the_catalogue(vision.team, ada, now=now)
 

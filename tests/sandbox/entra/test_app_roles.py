@@ -36,8 +36,14 @@ def test_the_service_principal_names_its_roles(world: Running) -> None:
     assert set(row) == {"@odata.context", "id", "appRoles"}
     assert row["id"] == SERVICE_PRINCIPAL
     assert set(row["appRoles"][0]) == {
-        "allowedMemberTypes", "description", "displayName", "id", "isEnabled", "origin", "value",
-    }  # fmt: skip
+        "allowedMemberTypes",
+        "description",
+        "displayName",
+        "id",
+        "isEnabled",
+        "origin",
+        "value",
+    }
     assert {role["id"]: role["value"] for role in row["appRoles"]}[LEADERSHIP] == "EngineeringLeadership"
 
 
@@ -47,10 +53,15 @@ def test_an_assignment_is_shaped_like_graphs(world: Running) -> None:
     ]
     assert len(row.pop("id")) == 43
     assert row == {
-        "deletedDateTime": None, "appRoleId": LEADERSHIP, "createdDateTime": "2026-01-05T08:00:00Z",
-        "principalDisplayName": "Elena Petrova", "principalId": ELENA, "principalType": "User",
-        "resourceDisplayName": "Quartermaster", "resourceId": SERVICE_PRINCIPAL,
-    }  # fmt: skip
+        "deletedDateTime": None,
+        "appRoleId": LEADERSHIP,
+        "createdDateTime": "2026-01-05T08:00:00Z",
+        "principalDisplayName": "Elena Petrova",
+        "principalId": ELENA,
+        "principalType": "User",
+        "resourceDisplayName": "Quartermaster",
+        "resourceId": SERVICE_PRINCIPAL,
+    }
 
 
 def test_what_is_assigned_and_withdrawn_is_so_in_graph_and_in_the_next_token(world: Running) -> None:

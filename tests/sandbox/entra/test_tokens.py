@@ -34,9 +34,24 @@ def test_an_id_token_is_shaped_like_entras(world: Running) -> None:
     answer = redeem(world).json()
     claims = jwt.decode(answer["id_token"], options={"verify_signature": False})
     assert set(claims) == {
-        "aud", "exp", "groups", "iat", "iss", "login_hint", "name", "nbf", "nonce", "oid",
-        "preferred_username", "roles", "sid", "sub", "tid", "uti", "ver",
-    }  # fmt: skip
+        "aud",
+        "exp",
+        "groups",
+        "iat",
+        "iss",
+        "login_hint",
+        "name",
+        "nbf",
+        "nonce",
+        "oid",
+        "preferred_username",
+        "roles",
+        "sid",
+        "sub",
+        "tid",
+        "uti",
+        "ver",
+    }
     assert claims["iss"] == f"{world.tenant}/v2.0"
     assert claims["sub"] != claims["oid"]
     padded = answer["client_info"] + "=="

@@ -43,9 +43,11 @@ class World:
     def make(self, plural: str, name: str, body: dict[str, Any], namespace: str = "") -> Any:
         """Create an object of Kueue's."""
         kind = {
-            "resourceflavors": "ResourceFlavor", "workloadpriorityclasses": "WorkloadPriorityClass",
-            "clusterqueues": "ClusterQueue", "localqueues": "LocalQueue",
-        }[plural]  # fmt: skip
+            "resourceflavors": "ResourceFlavor",
+            "workloadpriorityclasses": "WorkloadPriorityClass",
+            "clusterqueues": "ClusterQueue",
+            "localqueues": "LocalQueue",
+        }[plural]
         place = f"/namespaces/{namespace}" if namespace else ""
         whole = {"apiVersion": KUEUE, "kind": kind, "metadata": {"name": name}, **body}
         return self.send("POST", f"/apis/{KUEUE}{place}/{plural}", whole)
@@ -58,11 +60,17 @@ class World:
         quota: dict[str, Any] = {"name": GPU, "nominalQuota": str(gpus), **limits}
         preemption = {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"}
         body: dict[str, Any] = {
-            "namespaceSelector": {}, "cohortName": "all", "preemption": preemption,
-            "resourceGroups": [{
-                "coveredResources": [GPU], "flavors": [{"name": one, "resources": [quota]} for one in flavors],
-            }], **spec,
-        }  # fmt: skip
+            "namespaceSelector": {},
+            "cohortName": "all",
+            "preemption": preemption,
+            "resourceGroups": [
+                {
+                    "coveredResources": [GPU],
+                    "flavors": [{"name": one, "resources": [quota]} for one in flavors],
+                }
+            ],
+            **spec,
+        }
         self.send("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
         self.make("clusterqueues", name, {"spec": body})
         self.make("localqueues", "default", {"spec": {"clusterQueue": name}}, name)

@@ -64,8 +64,10 @@ def test_a_queue_borrows_what_others_leave_idle_up_to_its_limit(limits: dict[str
     assert len(world.running()) == most
     status = world.send("GET", f"/apis/{KUEUE}/clusterqueues/vision")["status"]
     assert status["flavorsUsage"][0]["resources"][0] == {
-        "borrowed": str(most - 4), "name": "nvidia.com/gpu", "total": str(most),
-    }  # fmt: skip
+        "borrowed": str(most - 4),
+        "name": "nvidia.com/gpu",
+        "total": str(most),
+    }
     assert (status["admittedWorkloads"], status["pendingWorkloads"]) == (most, 9 - most)
     local = world.send("GET", f"/apis/{KUEUE}/namespaces/vision/localqueues/default")["status"]
     assert (local["admittedWorkloads"], local["pendingWorkloads"]) == (most, 9 - most)
@@ -99,8 +101,12 @@ def test_a_lowered_quota_stops_nobody_and_the_lender_takes_back_the_least_import
     world.job("vision", "training", 2, priority="high")
     world.job("vision", "sweep", 1, priority="low")
     world.job("vision", "notebook", 1, priority="high")
-    groups = [{"coveredResources": ["nvidia.com/gpu"], "flavors": [
-        {"name": "a", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": "1"}]}]}]  # fmt: skip
+    groups = [
+        {
+            "coveredResources": ["nvidia.com/gpu"],
+            "flavors": [{"name": "a", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": "1"}]}],
+        }
+    ]
     world.change("clusterqueues", "vision", {"spec": {"resourceGroups": groups}})
     assert world.running() == ["notebook", "sweep", "training"]
     world.job("speech", "theirs", 2)

@@ -96,10 +96,15 @@ def test_a_server_that_starts_fills_its_cache_of_a_custom_kind_at_the_first_list
     refused = send(again, "GET", f"{QUEUES}?limit=5&labelSelector=a")
     assert (refused.status, refused.headers["retry-after"]) == (429, "1")
     assert refused.json() == {
-        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-        "message": "storage is (re)initializing", "reason": "TooManyRequests",
-        "details": {"retryAfterSeconds": 1}, "code": 429,
-    }  # fmt: skip
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": "storage is (re)initializing",
+        "reason": "TooManyRequests",
+        "details": {"retryAfterSeconds": 1},
+        "code": 429,
+    }
     assert send(again, "GET", f"{QUEUES}?limit=5&labelSelector=a").status == 200
     # Each kind has a cache of its own, and those of the server's own kinds are there before it answers.
     assert send(again, "GET", "/apis/kueue.x-k8s.io/v1beta2/localqueues").status == 429

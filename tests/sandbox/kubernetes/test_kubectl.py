@@ -22,9 +22,15 @@ class Kubectl:
         self.cluster = Cluster("t", tokens=TOKENS)
 
     def send(
-        self, method: str, path: str, body: Any = None, *, who: str = "admin", query: dict[str, str] | None = None,
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        who: str = "admin",
+        query: dict[str, str] | None = None,
         **headers: str,
-    ) -> Reply:  # fmt: skip
+    ) -> Reply:
         given = {"authorization": f"Bearer {who}", "user-agent": AGENT, "accept": "application/json"}
         given |= {name.replace("_", "-"): value for name, value in headers.items()}
         content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
@@ -127,8 +133,11 @@ def test_auth_can_i_is_answered_in_json_whatever_it_was_asked_in(
     kubectl: Kubectl, who: str, answer: bool, content: str
 ) -> None:
     attributes = {"namespace": "default", "verb": "create", "group": "apps", "resource": "deployments"}
-    spec = {"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1",
-            "spec": {"resourceAttributes": attributes}}  # fmt: skip
+    spec = {
+        "kind": "SelfSubjectAccessReview",
+        "apiVersion": "authorization.k8s.io/v1",
+        "spec": {"resourceAttributes": attributes},
+    }
     body = review(**attributes) if content == PROTOBUF else spec
     accept = f"{PROTOBUF},application/json"
     said = kubectl.send("POST", REVIEWS, body, who=who, content_type=content, accept=accept)

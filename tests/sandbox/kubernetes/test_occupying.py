@@ -17,19 +17,32 @@ def cluster() -> Cluster:
     made = Cluster("dev", tokens=TOKENS)
     quota = {"name": "nvidia.com/gpu", "nominalQuota": "4", "borrowingLimit": "4"}
     spec = {
-        "namespaceSelector": {}, "cohortName": "all",
+        "namespaceSelector": {},
+        "cohortName": "all",
         "resourceGroups": [
             {"coveredResources": ["nvidia.com/gpu"], "flavors": [{"name": "a100", "resources": [quota]}]}
         ],
-    }  # fmt: skip
+    }
     for path, body in (
         ("/api/v1/namespaces", {"metadata": {"name": "vision"}}),
-        (f"{KUEUE}/resourceflavors", {"apiVersion": GROUP, "kind": "ResourceFlavor", "metadata": {"name": "a100"}}),
-        (f"{KUEUE}/clusterqueues",
-         {"apiVersion": GROUP, "kind": "ClusterQueue", "metadata": {"name": "q"}, "spec": spec}),
-        (f"{KUEUE}/namespaces/vision/localqueues",
-         {"apiVersion": GROUP, "kind": "LocalQueue", "metadata": {"name": "default"}, "spec": {"clusterQueue": "q"}}),
-    ):  # fmt: skip
+        (
+            f"{KUEUE}/resourceflavors",
+            {"apiVersion": GROUP, "kind": "ResourceFlavor", "metadata": {"name": "a100"}},
+        ),
+        (
+            f"{KUEUE}/clusterqueues",
+            {"apiVersion": GROUP, "kind": "ClusterQueue", "metadata": {"name": "q"}, "spec": spec},
+        ),
+        (
+            f"{KUEUE}/namespaces/vision/localqueues",
+            {
+                "apiVersion": GROUP,
+                "kind": "LocalQueue",
+                "metadata": {"name": "default"},
+                "spec": {"clusterQueue": "q"},
+            },
+        ),
+    ):
         assert send(made, "POST", path, body).status == 201
     return made
 

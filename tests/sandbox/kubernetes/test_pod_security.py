@@ -7,9 +7,11 @@ import pytest
 from sandbox.kubernetes.pod_security import refusal, warning
 
 SAFE = {
-    "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "runAsNonRoot": True,
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "runAsNonRoot": True,
     "seccompProfile": {"type": "RuntimeDefault"},
-}  # fmt: skip
+}
 
 
 def namespace(**levels: str) -> dict[str, Any]:
@@ -28,19 +30,31 @@ def pod(*names: str, security: dict[str, Any] | None = None, **spec: Any) -> dic
         (pod(), ""),
         (pod(hostNetwork=True, hostPID=True), "host namespaces (hostNetwork=true, hostPID=true)"),
         (pod(volumes=[{"name": "root", "hostPath": {"path": "/"}}]), 'hostPath volumes (volume "root")'),
-        (pod(volumes=[{"name": "a", "hostPath": {}}, {"name": "b", "hostPath": {}}]),
-         'hostPath volumes (volumes "a", "b")'),
-        ({"containers": [{"name": "c", "ports": [{"hostPort": 80}, {"containerPort": 1}]}]},
-         'hostPort (container "c" uses hostPort 80)'),
-        (pod("a", "b", security={"privileged": True}),
-         'privileged (containers "a", "b" must not set securityContext.privileged=true)'),
-        (pod(security={"capabilities": {"add": ["SYS_ADMIN", "NET_ADMIN", "CHOWN"]}}),
-         ('non-default capabilities (container "c" must not include "NET_ADMIN", "SYS_ADMIN" in '
-         "securityContext.capabilities.add)")),
-        (pod(hostIPC=True, security={"privileged": True}),
-         'host namespaces (hostIPC=true), privileged (container "c" must not set securityContext.privileged=true)'),
+        (
+            pod(volumes=[{"name": "a", "hostPath": {}}, {"name": "b", "hostPath": {}}]),
+            'hostPath volumes (volumes "a", "b")',
+        ),
+        (
+            {"containers": [{"name": "c", "ports": [{"hostPort": 80}, {"containerPort": 1}]}]},
+            'hostPort (container "c" uses hostPort 80)',
+        ),
+        (
+            pod("a", "b", security={"privileged": True}),
+            'privileged (containers "a", "b" must not set securityContext.privileged=true)',
+        ),
+        (
+            pod(security={"capabilities": {"add": ["SYS_ADMIN", "NET_ADMIN", "CHOWN"]}}),
+            (
+                'non-default capabilities (container "c" must not include "NET_ADMIN", "SYS_ADMIN" in '
+                "securityContext.capabilities.add)"
+            ),
+        ),
+        (
+            pod(hostIPC=True, security={"privileged": True}),
+            'host namespaces (hostIPC=true), privileged (container "c" must not set securityContext.privileged=true)',
+        ),
     ],
-)  # fmt: skip
+)
 def test_baseline_refuses_what_reaches_the_node(spec: dict[str, Any], words: str) -> None:
     expected = f'violates PodSecurity "baseline:latest": {words}' if words else ""
     assert refusal(namespace(enforce="baseline"), spec) == expected

@@ -10,9 +10,18 @@ LABELS = {"team": "nlp", "tier": "gold"}
 
 @pytest.mark.parametrize(
     "text",
-    ["", "team=nlp", "team==nlp", "team!=vision", "team", "!gone", "team in (nlp,vision)", "team notin (vision)",
-     "team=nlp,tier in (gold),!gone"],
-)  # fmt: skip
+    [
+        "",
+        "team=nlp",
+        "team==nlp",
+        "team!=vision",
+        "team",
+        "!gone",
+        "team in (nlp,vision)",
+        "team notin (vision)",
+        "team=nlp,tier in (gold),!gone",
+    ],
+)
 def test_it_selects(text: str) -> None:
     assert parse_labels(text)(LABELS)
 
