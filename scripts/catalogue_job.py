@@ -109,7 +109,9 @@ class Catalogue:
         self.job.until("the quota is 18", lambda: self.job.quota() == 18)
         self.give_back(number, 10)
         self.stage(number, "ended")
-        return self.says(number, "Approved 8 of 8 as", "Approved 8 of 8 as", "Gave back")
+        return self.says(
+            number, "Approved as platform leads", "Approved as engineering leadership", "Gave back"
+        )
 
     def endpoint(self) -> str:
         """Production, so people decide however small it is."""
