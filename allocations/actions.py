@@ -179,7 +179,8 @@ def begin_charging(reference: str, *, now: datetime) -> bool:
     allocation = _locked(found.pk)
     if allocation.ended_at is not None or allocation.charged_from is not None or allocation.until <= now:
         return False
-    allocation.charged_from = now
+    # Whoever waited for a lock may have an earlier moment than the grant.
+    allocation.charged_from = max(now, allocation.starts_at)
     allocation.save(update_fields=["charged_from"])
     _settle(reference, now=now, why="costs from when it is there")
     return True
