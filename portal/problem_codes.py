@@ -165,6 +165,7 @@ CODES: Mapping[str, str] = {
     "unknown_end": "Work that outlives what is held may finish, is drained or is stopped.",
     "unknown_environment": "An environment is dev, test or production.",
     "unknown_field": "The body has a field that nobody knows.",
+    "unexpected": "Something broke inside the portal; its log knows it by the request_id.",
     "unknown_gate": "A gate is self_service or approval.",
     "unknown_isolation": "A team is kept apart by namespace, node-pool, cluster or subscription.",
     "unknown_offering": "There is no offering of this key.",

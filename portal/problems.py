@@ -5,7 +5,7 @@ from typing import Any
 
 import structlog
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.template import loader
 from django.views.defaults import server_error
@@ -39,6 +39,7 @@ TITLES = {
     422: "Some values cannot be taken",
     428: "Say which version you saw",
     429: "Too many calls",
+    500: "Something broke on our side",
     502: "An outside system refused",
     503: "Not possible just now",
 }
@@ -177,6 +178,14 @@ def unreadable_page(request: HttpRequest, exception: Exception) -> HttpResponse:
     return render(request, "errors/400.html", status=400)
 
 
+def _failed_call(request: HttpRequest) -> HttpResponse:
+    """What nobody expected, as programs read it; the number of the request finds it in the log."""
+    detail = "Something broke on our side. Nothing of the call was kept; name the request_id to who runs the portal."
+    body = problem_body(500, "unexpected", detail, path=request.path)
+    body["request_id"] = getattr(request, "request_id", "")
+    return JsonResponse(body, status=500, content_type=MEDIA_TYPE)
+
+
 def failed_page(request: HttpRequest) -> HttpResponse:
     """The page for what nobody expected, and for a database that did not do what it was asked: that one is 503.
 
@@ -184,8 +193,9 @@ def failed_page(request: HttpRequest) -> HttpResponse:
     """
     loss = losses.at_hand()
     if loss is None:
-        # A program reads no frame.
-        if losses.is_of_the_database() or request.path.startswith("/api/"):
+        if request.path.startswith("/api/"):
+            return _failed_call(request)
+        if losses.is_of_the_database():
             return server_error(request)
         try:
             return render(request, "errors/500.html", status=500)

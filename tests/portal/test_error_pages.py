@@ -14,6 +14,7 @@ from accounts.roles import Role
 from portal.pages import home_board
 from portal.wrong_method import SAID, page_of
 from tests import factories
+from tests.calling import Caller
 from tests.portal.permission_matrix import Prober, routes
 from tests.world import world
 
@@ -59,6 +60,14 @@ def test_what_nobody_expected_stands_inside_the_frame(
     assert answer.status_code == 500
     assert in_frame(answer)
     assert "Something broke on our side" in answer.content.decode()
+
+
+def test_a_program_reads_a_problem_for_what_nobody_expected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("allocations.api.AllocationEndpoint.get_queryset", lambda *_: 1 / 0)
+    answer = Caller(factories.person("Ben")).get("allocations/")
+    assert (answer.status_code, answer["Content-Type"]) == (500, "application/problem+json")
+    assert answer.json()["code"] == "unexpected"
+    assert answer.json()["request_id"]
 
 
 def by_the_database() -> None:
