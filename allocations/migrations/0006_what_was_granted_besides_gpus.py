@@ -12,6 +12,27 @@ def cost_as_granted(apps, schema_editor):
     )
 
 
+def grant_as_the_release_before(apps, schema_editor):
+    """The release before grants without saying what it costs an hour, while both are at work: it costs at once."""
+    if schema_editor.connection.vendor == "postgresql":
+        schema_editor.execute("""
+            CREATE FUNCTION costs_from_its_grant() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN
+                NEW.usd_per_hour := NEW.gpus * NEW.price_per_gpu_hour;
+                NEW.charged_from := NEW.starts_at;
+                RETURN NEW;
+            END $$;
+            CREATE TRIGGER costs_from_its_grant BEFORE INSERT ON allocations_allocation
+            FOR EACH ROW WHEN (NEW.usd_per_hour IS NULL) EXECUTE FUNCTION costs_from_its_grant()
+        """)
+
+
+def remove(apps, schema_editor):
+    if schema_editor.connection.vendor == "postgresql":
+        schema_editor.execute("DROP TRIGGER costs_from_its_grant ON allocations_allocation")
+        schema_editor.execute("DROP FUNCTION costs_from_its_grant()")
+
+
 class Migration(migrations.Migration):
     dependencies = [
         ("accounts", "0008_cost_centres_are_confirmed"),
@@ -64,6 +85,7 @@ class Migration(migrations.Migration):
             field=models.DecimalField(decimal_places=8, default=0, max_digits=18),
             preserve_default=False,
         ),
+        migrations.RunPython(grant_as_the_release_before, remove),
         migrations.RunPython(cost_as_granted, migrations.RunPython.noop, elidable=True),
         migrations.AlterField(
             model_name="allocation",

@@ -9,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
 from accounts.roles import Role
+from allocations import ending as ends
 from approvals import apart, carrying_out, chasing, ending
 from approvals.document import Override, Policy, Thresholds, Where
 from approvals.models import Task
@@ -51,6 +52,7 @@ def test_leads_and_channels_are_told_what_is_to_be_carried_out(scene: Scene) -> 
 def test_what_is_taken_down_and_set_apart_is_told_as_well(scene: Scene) -> None:
     asked = granted(scene, "volume")
     carrying_out.finish(task_of(asked).pk, by=scene.priya, note="There.", now=NOW)
+    ends.sweep(NOW + 3 * DAY)
     ending.end(asked.pk, now=NOW + 3 * DAY)
     apart.set_shares(scene.tenancy.pk, by=scene.priya, isolation="subscription", now=NOW)
     titles = set(

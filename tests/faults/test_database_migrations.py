@@ -38,7 +38,7 @@ BEFORE = [
 ]
 FRAMEWORK = ["contenttypes", "auth", "sessions"]
 # What no default can give, because it depends on another column, a trigger does.
-GIVEN_BY_A_TRIGGER = {("allocation", "kept_until")}
+GIVEN_BY_A_TRIGGER = {("allocation", "kept_until"), ("allocation", "usd_per_hour")}
 BREAKING = (operations.RemoveField, operations.RenameField, operations.DeleteModel, operations.RenameModel)
 NAME = "old"
 
