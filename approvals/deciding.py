@@ -20,7 +20,6 @@ from approvals.asked import asked_for, wanted_of
 from approvals.catalogue import in_sentence
 from approvals.choices import WORDS
 from approvals.decisions import may_decide
-from approvals.listing import steps_of
 from approvals.models import Decision, Request, Step
 from approvals.policy import Ask
 from approvals.presenting import person, verdict
@@ -35,7 +34,7 @@ STEP, BAR = 8, 24
 
 def context(request: Request, *, viewer: User, queue: Sequence[Request], now: datetime) -> Part:
     """Everything the screen needs, of a request from `with_all()` and the queue beside it."""
-    steps = steps_of(request)
+    steps = request.current_steps
     decisions = list(request.decisions.all())
     refusal = may_decide(request, viewer, now=now)
     count = asked_for(request)

@@ -106,8 +106,7 @@ def _units(row: Request, *, since: datetime) -> int:
 
 def _seats(row: Request) -> tuple[str, ...]:
     """The steps that approved a request, or are to decide it, as a policy names them."""
-    current = [step for step in row.steps.all() if step.version == row.content_version]
-    steps = [step for step in current if step.dropped_at is None]
+    steps = row.current_steps
     if row.state == State.APPROVED:
         steps = [step for step in steps if step.done_at is not None]
     return tuple(sorted(MANAGERS if step.seat.startswith("person:") else step.seat for step in steps))

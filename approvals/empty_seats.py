@@ -34,8 +34,8 @@ def vacant() -> StepQuerySet:
 
     The same rule as `vacancies.is_vacant`, which asks for each step.
     """
-    undone = Step.objects.filter(
-        done_at=None, request__state=State.WAITING, version=F("request__content_version")
+    undone = Step.objects.undecided().filter(
+        request__state=State.WAITING, version=F("request__content_version")
     )
     seat, requester = OuterRef("seat"), OuterRef("request__requester")
     filled = Q()

@@ -181,13 +181,7 @@ def waits_for(request: Request) -> str:
         return ""
     if request.turn == Request.Turn.REQUESTER:
         return f"an answer from {request.requester.name}"
-    return next((step.words for step in steps_of(request) if step.done_at is None), "")
-
-
-def steps_of(request: Request) -> list[Step]:
-    """The steps of what is asked now that are needed, in their order, of a request from `with_all()`."""
-    current = [step for step in request.steps.all() if step.version == request.content_version]
-    return [step for step in current if step.dropped_at is None]
+    return next((step.words for step in request.current_steps if step.done_at is None), "")
 
 
 def _in_state(rows: RequestQuerySet, state: str, *, now: datetime) -> RequestQuerySet:

@@ -215,6 +215,12 @@ class Request(models.Model):
         return title(self.of, self.asked, product=product, count=count or self.count, of=of)
 
     @property
+    def current_steps(self) -> list["Step"]:
+        """The steps of what is asked now that are needed, in their order; asks nothing where they are at hand."""
+        steps = [step for step in self.steps.all() if step.version == self.content_version]
+        return [step for step in steps if step.dropped_at is None]
+
+    @property
     def given_name(self) -> str:
         """What was granted, or is asked for while nothing is granted."""
         return self.name(self.approved_count)

@@ -28,7 +28,7 @@ from allocations.words import ahead, gpus, moment, usd
 from approvals import ending, prices, renewing, route_words, talk, task_page, timeline
 from approvals.catalogue import in_sentence
 from approvals.decisions import may_decide
-from approvals.listing import steps_of, with_all
+from approvals.listing import with_all
 from approvals.models import Comment, Decision, Evaluation, Request, Rerouting, Step, Task
 from approvals.presenting import (
     again_link,
@@ -69,7 +69,7 @@ def context(request: Request, *, viewer: User, now: datetime) -> Part:
     anew = [each for each in reroutings if each.content_version == request.content_version]
     evaluation = anew[-1].evaluation if anew else first
     decisions = list(request.decisions.all())
-    steps = steps_of(request)
+    steps = request.current_steps
     allocations = list(Allocation.objects.filter(reference=request.reference).order_by("starts_at", "id"))
     held = next((a for a in allocations if a.ended_at is None), None)
     return {
@@ -202,7 +202,7 @@ def _waiting(
 ) -> Part | None:
     """The line of what waits; None once it was decided."""
     waits = state is State.WAITING
-    return waiting_line(request, steps_of(request), decisions, viewer=viewer, now=now) if waits else None
+    return waiting_line(request, request.current_steps, decisions, viewer=viewer, now=now) if waits else None
 
 
 def waiting_line(

@@ -102,11 +102,7 @@ def reroute(request_id: int, *, now: datetime) -> bool:
 
 
 def _route(request: Request, judged: Judged, *, count: int, now: datetime) -> bool:
-    old = [
-        step
-        for step in request.steps.all()
-        if step.version == request.content_version and step.dropped_at is None
-    ]
+    old = request.current_steps
     keys = keys_of(request, old)
     if not _is_other(request, judged, old, keys):
         Request.objects.filter(pk=request.pk).update(routed_by=judged.version)

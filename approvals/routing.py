@@ -80,8 +80,7 @@ def seat_of(plan: StepPlan, requester: User) -> tuple[str, str]:
 def open_step(request: Request) -> Step | None:
     """The step that waits for a decision."""
     # Chosen here and not by the database: pages have the steps at hand already.
-    current = [step for step in request.steps.all() if step.version == request.content_version]
-    steps = [step for step in current if step.done_at is None and step.dropped_at is None]
+    steps = [step for step in request.current_steps if step.done_at is None]
     return min(steps, key=lambda step: step.position, default=None)
 
 

@@ -15,7 +15,6 @@ from allocations.leftover_words import still_running
 from allocations.models import Allocation
 from approvals.catalogue import CHOICES
 from approvals.decisions import may_decide
-from approvals.listing import steps_of
 from approvals.models import Decision, Evaluation, PolicyVersion, Request, Rerouting, Step
 from approvals.policy import Outcome
 from approvals.policy_document import PolicyWholeSerializer
@@ -266,7 +265,7 @@ class RequestSerializer(RequestShortSerializer):
         state = state_of(request, now=now)
         held = Allocation.objects.held_under(request.reference, now).first()
         ends = held.next_steps(now) if held is not None else None
-        parts = coming(request, state, steps_of(request), ends)
+        parts = coming(request, state, request.current_steps, ends)
         dated = [(part, part["at"] if isinstance(part["at"], datetime) else None) for part in parts]
         rows = [{"what": part["title"], "why": part.get("why", ""), "at": at} for part, at in dated]
         return NextSerializer(rows, many=True).data

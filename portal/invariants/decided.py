@@ -59,9 +59,7 @@ def _missing(request: Request) -> Iterator[str]:
         return
     if not votes:
         yield "It is approved, and nobody decided."
-    for step in request.steps.all():
-        if step.version != request.content_version or step.dropped_at is not None:
-            continue
+    for step in request.current_steps:
         people = {vote.by_id for vote in votes if vote.step_id == step.pk}
         if step.done_at is None or len(people) < step.quorum:
             yield f"{len(people)} of {step.quorum} who should have approved it as {step.words} did."

@@ -16,6 +16,7 @@ from approvals.lending import period
 from approvals.models import Request
 from approvals.presenting import again_link
 from approvals.prices import price_words
+from approvals.routing import open_step
 from approvals.states import State
 from approvals.task_page import to_do
 from fleet.models import Cluster
@@ -110,14 +111,13 @@ def waiting(row: Request) -> Part:
             "advice": f"Unanswered, it lapses on {moment(row.lapses, row.updated_at)}.",
             "action": {"label": "Answer", "href": href},
         }
-    current = [step for step in row.steps.all() if step.version == row.content_version]
-    steps = [step for step in current if step.done_at is None and step.dropped_at is None]
-    who = steps[0].words if steps else "somebody"
+    step = open_step(row)
+    who = step.words if step is not None else "somebody"
     return {
         "kind": "wait",
         "what": f"{what} waits for {who} to decide",
         "since": row.created_at,
-        "due": steps[0].due_at if steps else None,
+        "due": step.due_at if step is not None else None,
         "action": {"label": "Open", "href": href},
     }
 

@@ -9,7 +9,7 @@ from approvals.empty_seats import empty_seats, vacant
 from approvals.models import Step
 from approvals.vacancies import is_vacant
 from tests import factories
-from tests.scene import Scene
+from tests.scene import NOW, Scene
 from tests.scene import scene as make
 
 pytestmark = pytest.mark.django_db
@@ -49,6 +49,14 @@ def test_a_lead_sees_the_seat_and_what_waits_for_it(client: Client, scene: Scene
 def test_it_is_gone_as_soon_as_somebody_has_the_seat(client: Client, scene: Scene) -> None:
     scene.ask(8)
     factories.person("Elena the second", Role.ENGINEERING_LEADERSHIP)
+    assert "Nobody is known as" not in shown(client, scene.priya, "/")
+    assert counts(client)["Policy"] == 0
+
+
+def test_a_step_that_a_new_policy_does_not_need_waits_for_nobody(client: Client, scene: Scene) -> None:
+    asked = scene.ask(8)
+    Step.objects.filter(request=asked, seat="engineering_leadership").update(dropped_at=NOW)
+    assert empty_seats() == []
     assert "Nobody is known as" not in shown(client, scene.priya, "/")
     assert counts(client)["Policy"] == 0
 
