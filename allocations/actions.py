@@ -221,9 +221,9 @@ def hand_over(
     return HandedOver(going, allocation.charged_from)
 
 
-def may_give_back(by: User, allocation: Allocation) -> bool:
-    """Whether these GPUs are this person's to give back."""
-    return allocation.team_id in by.team_ids or by.may(Permission.GIVE_BACK_FOR_TEAMS)
+def may_give_back(by: User, team_id: int) -> bool:
+    """Whether what a team holds is this person's to give back before its end, or to let go."""
+    return team_id in by.team_ids or by.may(Permission.GIVE_BACK_FOR_TEAMS)
 
 
 def _not_held(allocation: Allocation, amount: int, held: int) -> str:
@@ -248,7 +248,7 @@ def give_back(allocation_id: int, *, gpus: int | None, by: User, now: datetime) 
     lead.
     """
     allocation = _locked(allocation_id)
-    if not may_give_back(by, allocation):
+    if not may_give_back(by, allocation.team_id):
         raise NoRight("Members of the team and platform leads give GPUs back.", code="not_of_the_team")
     if allocation.flavor is None:
         raise Conflict(

@@ -137,5 +137,5 @@ def _effect_page(
     fits = allocation.ended_at is None and 1 <= count <= allocation.gpus
     effect = presenting.effect(allocation, count, now=timezone.now()) if fits else None
     context = {"allocation": allocation, "form": form, "effect": effect, "token": new_key()}
-    context["may_give_back"] = actions.may_give_back(visitor(request), allocation)
+    context["may_give_back"] = actions.may_give_back(visitor(request), allocation.team_id)
     return render(request, "allocations/give_back.html", context, status=status)

@@ -11,7 +11,6 @@ from django.db.models.functions import Cast, Concat
 
 from accounts.models import User
 from accounts.refusals import Conflict, NoRight
-from accounts.roles import Permission
 from allocations import actions as allocations
 from allocations.models import Allocation
 from approvals import chasing
@@ -57,7 +56,7 @@ def let_go(request_id: int, *, by: User, now: datetime) -> Request:
     Raises NoRight for others than the team and platform leads, Conflict for what cannot be undone or is not held.
     """
     request = _locked(request_id)
-    if request.team_id not in by.team_ids and not by.may(Permission.GIVE_BACK_FOR_TEAMS):
+    if not allocations.may_give_back(by, request.team_id):
         raise NoRight("Members of the team and platform leads let it go.", code="not_of_the_team")
     if request.flavor_id is not None:
         raise Conflict("Its GPUs are given back, all or some; that ends it.", code="gpus_are_given_back")

@@ -23,6 +23,7 @@ from django.urls import reverse
 from accounts.models import User
 from accounts.roles import Permission
 from allocations import money
+from allocations.actions import may_give_back
 from allocations.models import Allocation
 from allocations.words import ahead, gpus, moment, usd
 from approvals import ending, prices, renewing, route_words, talk, task_page, timeline
@@ -373,15 +374,15 @@ def curl(request: Request) -> str:
 def _may(request: Request, state: State, held: Allocation | None, viewer: User, *, now: datetime) -> Part:
     mine, member = viewer.pk == request.requester_id, request.team_id in viewer.team_ids
     waits = state is State.WAITING
+    releases = may_give_back(viewer, request.team_id)
     has_gpus = held is not None and held.flavor_id is not None
     goes_on = state in (State.WAITING, State.SETTING_UP, State.ACTIVE, State.ENDING_SOON)
     return {
         "withdraw": mine and waits,
         "answer": mine and waits and request.turn == Request.Turn.REQUESTER,
         "renew": has_gpus and (member or viewer.may(Permission.ONBOARD_ANY_GROUP)),
-        "give_back": has_gpus and (member or viewer.may(Permission.GIVE_BACK_FOR_TEAMS)),
-        "let_go": (member or viewer.may(Permission.GIVE_BACK_FOR_TEAMS))
-        and ending.may_let_go(request, now=now),
+        "give_back": has_gpus and releases,
+        "let_go": releases and ending.may_let_go(request, now=now),
         "again": member and not goes_on,
         "edit": mine and waits,
         "decide": waits and not mine and not may_decide(request, viewer, now=now),

@@ -12,6 +12,7 @@ from django.urls import reverse
 from accounts.models import Membership, Team, User
 from accounts.roles import Permission
 from allocations import leftover_words
+from allocations.actions import may_give_back
 from allocations.models import Allocation, Leftover
 from allocations.months import this_month
 from allocations.schedule import State
@@ -87,7 +88,7 @@ def board(team: Team, *, by: User, now: datetime) -> Part:
         "figures": figures(held, this_month(team, now=now, rows=rows), now=now),
         "is_member": team.pk in by.team_ids,
         "may_change": may_change(team, by),
-        "may_give_back": team.pk in by.team_ids or by.may(Permission.GIVE_BACK_FOR_TEAMS),
+        "may_give_back": may_give_back(by, team.pk),
         "holdings": [holding(row, now=now) for row in held],
         "departures": open_of_team(team, now=now) if getattr(team, "leaves") else [],  # noqa: B009
         "left": leftover_words.lines(left, now=now),

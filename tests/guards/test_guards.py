@@ -87,7 +87,7 @@ GUARDS = [
     ),
     Guard(
         "allocations.actions:give_back",
-        "if not may_give_back(by, allocation):",
+        "if not may_give_back(by, allocation.team_id):",
         "if False:",
         "tests.allocations.test_actions:test_members_and_platform_leads_give_back_and_nobody_else",
     ),
