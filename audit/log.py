@@ -28,7 +28,7 @@ def record(
     """Append one event to the chain inside the caller's transaction, so that it commits with what it tells of.
 
     It locks the chain's head until that transaction ends: call it after every other lock was taken.
-    Raises TransactionManagementError outside a transaction.
+    Raises TransactionManagementError outside a transaction, and ValueError for a kind that there is not.
     """
     if not connection.in_atomic_block:
         raise transaction.TransactionManagementError("An audit event needs the transaction it tells of.")
@@ -36,7 +36,7 @@ def record(
     event = Event(
         seq=head.seq + 1,
         at=clock.now(),
-        kind=kind,
+        kind=Kind(kind),
         outcome=outcome,
         actor_kind=actor.kind,
         actor_id=actor.id,

@@ -120,7 +120,7 @@ def _notice(
     pace: Pace = Pace.AT_ONCE,
 ) -> Notice:
     return Notice(
-        kind=kind,
+        kind=NoticeKind(kind),
         subject_type=subject[0],
         subject_id=subject[1],
         link=link,

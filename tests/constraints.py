@@ -158,7 +158,7 @@ def event(**fields: Any) -> Event:
 
 Attack = Callable[[World], Any]
 NAMED: Mapping[str, Attack] = {
-    "an_event_is_of_a_known_kind": lambda w: add(event(kind="whatever")),
+    "an_event_has_a_kind": lambda w: add(event(kind="")),
     "events_are_numbered_from_one": lambda w: add(event(seq=0)),
     "there_is_one_head": lambda w: add(Head(id=2)),
     "an_anchor_holds_an_event": lambda w: add(Anchor(day=NOW.date(), seq=0, text="x")),

@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 import pytest
@@ -339,14 +338,6 @@ def test_drafts_do_not_pile_up(scene: Scene) -> None:
         for _ in range(policy_actions.MOST_DRAFTS)
     )
     assert refused(lambda: policy_actions.draft(by=scene.priya, now=NOW)).code == "too_many"
-
-
-def test_what_was_shipped_and_never_changed_gets_people_beyond_the_soft_stage() -> None:
-    successor_of = import_module("approvals.migrations.0009_people_decide_beyond_the_soft_stage").successor_of
-    old = usual(automatic_beyond_soft_budget=True)
-    assert successor_of(1, old) == usual(automatic_beyond_soft_budget=False)
-    assert successor_of(1, usual()) is None
-    assert successor_of(2, old) is None
 
 
 def test_only_what_is_shipped_comes_into_force_without_two_people(scene: Scene) -> None:

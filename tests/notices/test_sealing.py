@@ -1,10 +1,8 @@
 """Addresses of channels as they lie in the database."""
 
-from importlib import import_module
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.db import connection
 
 from notices.kinds import Way
@@ -63,15 +61,3 @@ def test_an_address_that_cannot_be_read_is_said_and_given_again(post: Running, s
     row.save()
     told_channels()
     assert run(post) == 1
-
-
-def test_addresses_of_before_are_sealed_by_the_migration() -> None:
-    Channel.objects.create(name="Platform", way="slack", sealed=seal(ADDRESS))
-    migration = import_module("notices.migrations.0003_channel_addresses_are_sealed")
-    with connection.cursor() as cursor:
-        cursor.execute("ALTER TABLE notices_channel DROP CONSTRAINT a_channels_address_is_sealed")
-    migration.unseal_all(apps, None)
-    assert stored() == ADDRESS
-    migration.seal_all(apps, None)
-    assert "canary" not in stored()
-    assert Channel.objects.get().url == ADDRESS

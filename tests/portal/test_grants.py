@@ -78,7 +78,7 @@ ATTACKS = (
     "DELETE FROM audit_event",
     "TRUNCATE audit_event CASCADE",
     "DROP TABLE audit_event",
-    "ALTER TABLE audit_event DROP CONSTRAINT an_event_is_of_a_known_kind",
+    "ALTER TABLE audit_event DROP CONSTRAINT an_event_has_a_kind",
     "CREATE RULE gone AS ON INSERT TO audit_event DO INSTEAD NOTHING",
     "DELETE FROM approvals_decision",
     "UPDATE allocations_hold SET usd = 0",

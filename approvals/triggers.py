@@ -1,11 +1,8 @@
-"""A decided request stays decided: a trigger refuses every move that the table of states does not have.
-
-SQLite loses triggers when a later migration makes the table anew: such a migration has `guard` as its last step.
-"""
+"""What no constraint of Django can say about requests, said by the database itself."""
 
 from typing import Any
 
-from django.db import migrations
+from django.db.migrations import RunPython
 
 WORDS = "a decided request is never decided again"
 POSTGRES = f"""
@@ -23,6 +20,7 @@ POSTGRES_BACK = """
 DROP TRIGGER approvals_request_legal_move ON approvals_request;
 DROP FUNCTION approvals_request_moves();
 """
+# SQLite loses triggers when a migration makes the table anew: such a one has `only_legal_moves()` as its last step.
 SQLITE = f"""
 CREATE TRIGGER approvals_request_legal_move BEFORE UPDATE OF state ON approvals_request
 WHEN OLD.state <> NEW.state AND OLD.state <> 'waiting'
@@ -30,18 +28,15 @@ BEGIN SELECT RAISE(ABORT, '{WORDS}'); END
 """
 
 
-def guard(apps: Any, schema_editor: Any) -> None:
-    """Refuse to move what is decided."""
+def only_legal_moves() -> RunPython:
+    """The migration step: a request that was decided stays decided, as `approvals.states` has it."""
+    return RunPython(_guard, _unguard)
+
+
+def _guard(apps: Any, schema_editor: Any) -> None:
     schema_editor.execute(POSTGRES if schema_editor.connection.vendor == "postgresql" else SQLITE)
 
 
-def unguard(apps: Any, schema_editor: Any) -> None:
-    """Let everything move again."""
+def _unguard(apps: Any, schema_editor: Any) -> None:
     is_postgres = schema_editor.connection.vendor == "postgresql"
     schema_editor.execute(POSTGRES_BACK if is_postgres else "DROP TRIGGER approvals_request_legal_move")
-
-
-class Migration(migrations.Migration):
-    dependencies = [("approvals", "0009_people_decide_beyond_the_soft_stage")]
-
-    operations = [migrations.RunPython(guard, unguard)]

@@ -1,0 +1,568 @@
+"""The tables as they are, with what guards them."""
+
+from decimal import Decimal
+
+import django.db.models.deletion
+from django.conf import settings
+from django.db import migrations, models
+
+import allocations.schedule
+from audit.append_only import append_only
+
+
+class Migration(migrations.Migration):
+    initial = True
+
+    dependencies = [
+        ("accounts", "0001_initial"),
+        ("fleet", "0001_initial"),
+        ("provisioning", "0001_initial"),
+        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
+    ]
+
+    operations = [
+        migrations.CreateModel(
+            name="Allocation",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("reference", models.CharField(max_length=40)),
+                ("offering", models.CharField(db_default="gpus", default="gpus", max_length=20)),
+                ("title", models.CharField(blank=True, db_default="", default="", max_length=200)),
+                ("place", models.CharField(blank=True, db_default="", default="", max_length=60)),
+                (
+                    "provisioner",
+                    models.CharField(
+                        choices=[
+                            ("kubernetes", "made by the portal on the cluster"),
+                            ("manual", "carried out by a person"),
+                        ],
+                        db_default="kubernetes",
+                        default=allocations.schedule.Provisioner["KUBERNETES"],
+                        max_length=12,
+                    ),
+                ),
+                ("gpus", models.PositiveIntegerField()),
+                ("price_per_gpu_hour", models.DecimalField(decimal_places=4, max_digits=9)),
+                ("usd_per_hour", models.DecimalField(decimal_places=8, max_digits=18)),
+                ("starts_at", models.DateTimeField()),
+                ("charged_from", models.DateTimeField(null=True)),
+                ("until", models.DateTimeField()),
+                ("kept_until", models.DateTimeField()),
+                ("grace_hours", models.PositiveSmallIntegerField(db_default=0, default=0)),
+                (
+                    "when_over",
+                    models.CharField(
+                        choices=[
+                            ("finish", "it may finish, while nobody else wants the GPUs"),
+                            ("drain", "it may go on for some hours, then it is stopped"),
+                            ("stop", "it is stopped at once"),
+                        ],
+                        db_default="finish",
+                        default=allocations.schedule.WhenOver["FINISH"],
+                        max_length=8,
+                    ),
+                ),
+                ("drain_hours", models.PositiveSmallIntegerField(db_default=0, default=0)),
+                ("remind_at", models.DateTimeField(null=True)),
+                ("ended_at", models.DateTimeField(null=True)),
+                (
+                    "end_reason",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("expired", "reached its end date"),
+                            ("returned", "was given back"),
+                            ("replaced", "was given back in part"),
+                            ("renewed", "goes on under a renewal"),
+                        ],
+                        max_length=12,
+                    ),
+                ),
+                ("ended_by", models.CharField(blank=True, max_length=200)),
+                (
+                    "flavor",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="allocations",
+                        to="fleet.flavor",
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="allocations",
+                        to="accounts.team",
+                    ),
+                ),
+                (
+                    "tenancy",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="allocations",
+                        to="provisioning.tenancy",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["until", "id"],
+            },
+        ),
+        migrations.CreateModel(
+            name="Leftover",
+            fields=[
+                (
+                    "allocation",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        primary_key=True,
+                        related_name="leftover",
+                        serialize=False,
+                        to="allocations.allocation",
+                    ),
+                ),
+                ("reference", models.CharField(db_index=True, max_length=40)),
+                ("gpus", models.PositiveIntegerField()),
+                ("since", models.DateTimeField()),
+                ("stop_at", models.DateTimeField(null=True)),
+                ("running", models.JSONField(default=list)),
+                ("seen_at", models.DateTimeField(null=True)),
+                ("look_at", models.DateTimeField()),
+                ("done_at", models.DateTimeField(null=True)),
+                ("trouble", models.CharField(blank=True, db_default="", default="", max_length=600)),
+                (
+                    "flavor",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="fleet.flavor"
+                    ),
+                ),
+                (
+                    "tenancy",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="leftovers",
+                        to="provisioning.tenancy",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["since", "allocation_id"],
+            },
+        ),
+        migrations.CreateModel(
+            name="Brake",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("clock", models.DateTimeField()),
+                ("due", models.PositiveIntegerField()),
+                ("live", models.PositiveIntegerField()),
+                (
+                    "answer",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("confirmed", "let them end"),
+                            ("dismissed", "the clock was wrong"),
+                            ("passed", "not needed any more"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                ("answered_at", models.DateTimeField(null=True)),
+                (
+                    "answered_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["-id"],
+            },
+        ),
+        migrations.CreateModel(
+            name="Budget",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("month", models.DateField()),
+                ("limit_usd", models.DecimalField(decimal_places=2, max_digits=12)),
+                ("held_usd", models.DecimalField(decimal_places=2, default=Decimal("0"), max_digits=12)),
+                ("gpu_hours_limit", models.DecimalField(decimal_places=2, max_digits=12, null=True)),
+                (
+                    "held_gpu_hours",
+                    models.DecimalField(decimal_places=2, default=Decimal("0"), max_digits=12),
+                ),
+                ("soft_percent", models.PositiveSmallIntegerField(default=80)),
+                ("soft_told_at", models.DateTimeField(null=True)),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="budgets",
+                        to="accounts.team",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["month"],
+            },
+        ),
+        migrations.CreateModel(
+            name="Hold",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("reference", models.CharField(db_index=True, max_length=40)),
+                ("usd", models.DecimalField(decimal_places=2, max_digits=12)),
+                ("gpu_hours", models.DecimalField(decimal_places=2, default=Decimal("0"), max_digits=12)),
+                ("at", models.DateTimeField()),
+                ("why", models.CharField(max_length=60)),
+                (
+                    "budget",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="holds",
+                        to="allocations.budget",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["id"],
+            },
+        ),
+        migrations.CreateModel(
+            name="UseDay",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("day", models.DateField()),
+                ("samples", models.PositiveIntegerField(default=1)),
+                ("held_sum", models.PositiveBigIntegerField()),
+                ("used_sum", models.PositiveBigIntegerField()),
+                ("last_at", models.DateTimeField()),
+                (
+                    "flavor",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="fleet.flavor"
+                    ),
+                ),
+                (
+                    "tenancy",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="use_days",
+                        to="provisioning.tenancy",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["day"],
+            },
+        ),
+        migrations.CreateModel(
+            name="StoppedWork",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("uid", models.CharField(max_length=64)),
+                ("name", models.CharField(max_length=253)),
+                ("job", models.CharField(max_length=320)),
+                ("gpus", models.PositiveIntegerField()),
+                ("asked_at", models.DateTimeField()),
+                ("done_at", models.DateTimeField(null=True)),
+                (
+                    "tenancy",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="provisioning.tenancy",
+                    ),
+                ),
+                (
+                    "leftover",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="stopped",
+                        to="allocations.leftover",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["asked_at", "id"],
+            },
+        ),
+        migrations.AddIndex(
+            model_name="allocation",
+            index=models.Index(
+                condition=models.Q(("ended_at", None)), fields=["until"], name="allocation_ends_next"
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="allocation",
+            index=models.Index(
+                condition=models.Q(("ended_at", None)), fields=["kept_until"], name="allocation_goes_next"
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="allocation",
+            index=models.Index(
+                condition=models.Q(("ended_at", None), ("remind_at__isnull", False)),
+                fields=["remind_at"],
+                name="allocation_reminds_next",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="allocation",
+            index=models.Index(
+                condition=models.Q(("charged_from", None), ("ended_at", None)),
+                fields=["tenancy"],
+                name="allocation_not_charged_yet",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="allocation",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("ended_at", None)),
+                fields=("reference",),
+                name="a_request_is_granted_once",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="allocation",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(
+                        ("flavor", None), ("price_per_gpu_hour", 0), models.Q(("title", ""), _negated=True)
+                    ),
+                    models.Q(("flavor__isnull", False), ("gpus__gte", 1), ("tenancy__isnull", False)),
+                    _connector="OR",
+                ),
+                name="an_allocation_is_of_gpus_or_says_what_it_is",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="allocation",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("charged_from", None), ("charged_from__gte", models.F("starts_at")), _connector="OR"
+                ),
+                name="nothing_costs_before_it_starts",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="allocation",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("usd_per_hour__gte", 0)), name="an_allocation_never_earns_money"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="allocation",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("provisioner__in", ["kubernetes", "manual"])),
+                name="an_allocation_has_a_known_provisioner",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="allocation",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("until__gt", models.F("starts_at"))),
+                name="an_allocation_ends_after_it_starts",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="allocation",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("end_reason", ""), ("ended_at", None)),
+                    models.Q(("ended_at__isnull", False), models.Q(("end_reason", ""), _negated=True)),
+                    _connector="OR",
+                ),
+                name="an_end_has_a_reason",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="allocation",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("kept_until__gte", models.F("until"))),
+                name="an_allocation_is_kept_until_its_end",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="allocation",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("when_over__in", ["finish", "drain", "stop"])),
+                name="an_end_is_of_a_known_kind",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="allocation",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("remind_at", None), ("remind_at__lt", models.F("until")), _connector="OR"
+                ),
+                name="a_reminder_comes_before_the_end",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="brake",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("answer", "")), fields=("answer",), name="one_brake_is_on_at_a_time"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="brake",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("answer", ""), ("answered_at", None), ("answered_by", None)),
+                    models.Q(("answer", "passed"), ("answered_at__isnull", False), ("answered_by", None)),
+                    models.Q(
+                        ("answer__in", ["confirmed", "dismissed"]),
+                        ("answered_at__isnull", False),
+                        ("answered_by__isnull", False),
+                    ),
+                    _connector="OR",
+                ),
+                name="a_brake_is_answered_by_a_person",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="budget",
+            constraint=models.UniqueConstraint(
+                fields=("team", "month"), name="a_team_has_one_budget_a_month"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="budget",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("held_usd__lte", models.F("limit_usd"))),
+                name="a_budget_is_never_overspent",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="budget",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("held_usd__gte", 0)), name="a_budget_holds_no_less_than_nothing"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="budget",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("gpu_hours_limit", None),
+                    ("held_gpu_hours__lte", models.F("gpu_hours_limit")),
+                    _connector="OR",
+                ),
+                name="gpu_hours_are_never_overspent",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="budget",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("held_gpu_hours__gte", 0)), name="no_gpu_hours_below_nothing"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="budget",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("soft_percent__gte", 1), ("soft_percent__lte", 100)),
+                name="a_soft_stage_is_1_to_100_percent",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="useday",
+            constraint=models.UniqueConstraint(
+                fields=("tenancy", "flavor", "day"), name="a_day_of_use_is_counted_once"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="useday",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("used_sum__lte", models.F("held_sum"))),
+                name="no_more_is_used_than_is_held",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="useday",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("held_sum__gte", models.F("samples")), ("samples__gte", 1)),
+                name="a_sample_is_of_what_is_held",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="stoppedwork",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("done_at", None)),
+                fields=("tenancy", "uid"),
+                name="a_workload_is_stopped_once",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="stoppedwork",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("done_at", None), ("done_at__gte", models.F("asked_at")), _connector="OR"
+                ),
+                name="work_stops_after_it_was_asked_to",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="leftover",
+            index=models.Index(
+                condition=models.Q(("done_at", None)), fields=["look_at"], name="leftover_looked_at_next"
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="leftover",
+            index=models.Index(
+                condition=models.Q(("done_at", None)),
+                fields=["tenancy", "flavor"],
+                name="leftover_of_tenancy",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="leftover",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("gpus__gte", 1)), name="a_leftover_is_of_a_gpu"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="leftover",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("stop_at", None), ("stop_at__gte", models.F("since")), _connector="OR"),
+                name="nothing_is_stopped_before_the_end",
+            ),
+        ),
+        append_only("allocations_hold", words="entries of the ledger"),
+    ]
