@@ -6,13 +6,19 @@ COPY requirements/base.txt requirements/base.txt
 RUN python -m venv /venv && /venv/bin/pip install --require-hashes -r requirements/base.txt
 COPY manage.py ./
 COPY portal portal
+COPY checks checks
+COPY offboarding offboarding
 COPY onboarding onboarding
 COPY approvals approvals
+COPY catalogue catalogue
+COPY policy policy
 COPY allocations allocations
 COPY provisioning provisioning
 COPY fleet fleet
 COPY notices notices
 COPY accounts accounts
+COPY web web
+COPY ui ui
 COPY connectors connectors
 COPY audit audit
 COPY templates templates

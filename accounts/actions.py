@@ -10,17 +10,17 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from accounts.cost_centres import CostCentre
-from accounts.losses import AccessLoss
+from accounts.cost_centres.models import CostCentre
+from accounts.directory.losses import AccessLoss
 from accounts.models import ApiToken, GroupHeld, Membership, Project, RoleHeld, Team, User
-from accounts.refusals import BadInput, Conflict, NoRight
 from accounts.roles import Permission, Role, roles_from
-from accounts.tokens import SCOPES
+from accounts.tokens.models import SCOPES
 from audit.actors import PORTAL, Actor
 from audit.events import Kind
 from audit.log import record
 from connectors.entra import Claims
 from connectors.graph import Graph, Person
+from web.refusals import BadInput, Conflict, NoRight
 
 LONGEST_TOKEN_DAYS = 365
 MOST_TOKENS = 20

@@ -13,9 +13,9 @@ from rest_framework.response import Response
 from accounts import actions, replay
 from accounts.endpoints import Endpoint
 from accounts.models import ApiToken, Membership, Team, User
-from accounts.refusals import NoRight
 from accounts.roles import HOLDERS, Role
-from accounts.strict import Choice, Integer, PageQuery, StrictSerializer, Text
+from web.refusals import NoRight
+from web.strict import Choice, Integer, PageQuery, StrictSerializer, Text
 
 
 class PersonSerializer(serializers.Serializer[User]):

@@ -15,9 +15,9 @@ from rest_framework.exceptions import APIException, AuthenticationFailed
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
-from accounts.directory import entra
+from accounts.directory.client import entra
 from accounts.models import ApiToken, User
-from accounts.tokens import SCOPES
+from accounts.tokens.models import SCOPES
 from connectors.errors import PermanentError, TemporaryError
 
 if TYPE_CHECKING:  # the framework's views import this module through the settings

@@ -3,9 +3,9 @@
 from django import forms
 
 from accounts.actions import LONGEST_TOKEN_DAYS
-from accounts.delegation import LONGEST_WHY
-from accounts.fields import MomentField, StrictForm, WholeNumberField
 from accounts.models import ApiToken, Team
+from accounts.stand_ins.actions import LONGEST_WHY
+from web.fields import MomentField, StrictForm, WholeNumberField
 
 
 class TokenForm(StrictForm):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from django.db import transaction
 
 from accounts.models import Idempotency, User
-from accounts.refusals import Conflict
+from web.refusals import Conflict
 
 LONGEST_KEY = 255
 

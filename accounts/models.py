@@ -181,9 +181,9 @@ class GroupHeld(models.Model):
 
 
 from accounts.contact import Contact  # noqa: E402
-from accounts.cost_centres import CostCentre  # noqa: E402
-from accounts.losses import AccessLoss, DirectoryBrake, Doubt  # noqa: E402
-from accounts.seat_fills import SeatFill  # noqa: E402
-from accounts.stand_ins import Delegation  # noqa: E402
+from accounts.cost_centres.models import CostCentre  # noqa: E402
+from accounts.directory.losses import AccessLoss, DirectoryBrake, Doubt  # noqa: E402
+from accounts.directory.seat_fills import SeatFill  # noqa: E402
+from accounts.stand_ins.models import Delegation  # noqa: E402
 from accounts.teams import Membership, Project, Team  # noqa: E402
-from accounts.tokens import ApiToken, Idempotency  # noqa: E402
+from accounts.tokens.models import ApiToken, Idempotency  # noqa: E402

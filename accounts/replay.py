@@ -18,7 +18,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import Idempotency
-from accounts.refusals import BadInput, Conflict
+from web.refusals import BadInput, Conflict
 
 KEY_HELD = "55P03"  # PostgreSQL's lock_not_available; SQLite's errors have no such state
 KEY = re.compile(r"[\x21-\x7e]{1,255}")

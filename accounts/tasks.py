@@ -8,9 +8,9 @@ from celery import shared_task
 from django.contrib.sessions.models import Session
 from django.db.models import QuerySet
 
-from accounts import following, leaving
-from accounts.app_roles import Assignments
-from accounts.directory import graph
+from accounts.directory import following, leaving
+from accounts.directory.app_roles import Assignments
+from accounts.directory.client import graph
 from accounts.models import Contact, Idempotency, User
 from audit import clock
 from connectors.errors import ConnectorError, PermanentError, TemporaryError

@@ -10,9 +10,9 @@ from django.views.decorators.http import require_http_methods
 from accounts import actions
 from accounts.forms import TierForm
 from accounts.models import Team
-from accounts.refusals import Refused
 from accounts.roles import Permission
 from accounts.visitors import add_refusal, sent, visitor, with_refusal
+from web.refusals import Refused
 
 TIERS = (
     {"value": "standard", "title": "Standard", "text": "The policy's usual limits."},

@@ -2,7 +2,10 @@
 
 from django.urls import path
 
-from accounts import cost_centre_views, directory_views, team_views, token_views, views
+from accounts import team_views, views
+from accounts.cost_centres import views as cost_centre_views
+from accounts.directory import views as directory_views
+from accounts.tokens import views as token_views
 
 urlpatterns = [
     path("sign-in", views.sign_in, name="sign-in"),

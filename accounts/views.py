@@ -14,14 +14,15 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST, require_safe
 
-from accounts import actions, counting
-from accounts.addresses import address_of
-from accounts.directory import entra, graph
+from accounts import actions
+from accounts.directory.client import entra, graph
 from accounts.models import User
 from audit.actors import Actor
 from audit.log import refuse
 from connectors.entra import Claims, SignInRefused
 from connectors.errors import ConnectorError, PermanentError
+from web import counting
+from web.addresses import address_of
 
 logger = structlog.get_logger(__name__)
 FLOW = "entra_flow"

@@ -5,7 +5,7 @@ from django.forms import BaseForm
 from django.http import HttpRequest, HttpResponse, QueryDict
 
 from accounts.models import User
-from accounts.refusals import Refused, Sort
+from web.refusals import Refused, Sort
 
 STATUS = {Sort.INPUT: 422, Sort.RIGHTS: 403, Sort.CONFLICT: 409, Sort.STALE: 412, Sort.AWAY: 503}
 

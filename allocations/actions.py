@@ -13,15 +13,14 @@ from django.db.models import F, QuerySet, Sum
 from django.urls import reverse
 
 from accounts.models import Team, User
-from accounts.refusals import BadInput, Conflict, NoRight
 from accounts.roles import Permission
-from allocations import budgets, money
+from allocations.budgets import balances as budgets
+from allocations.budgets import money
 from allocations.desired_state import desired
 from allocations.models import Allocation, Budget, Leftover
 from allocations.places import kinds_of, place_of
 from allocations.schedule import NO_TERMS, Provisioner, Terms, next_reminder
 from allocations.told import close_message
-from allocations.words import hours
 from audit.actors import PORTAL, Actor
 from audit.events import Kind
 from audit.log import record
@@ -30,8 +29,10 @@ from notices.actions import tell
 from notices.kinds import NoticeKind
 from provisioning import failpoints
 from provisioning.actions import publish
-from provisioning.isolation import flavors_for
+from provisioning.desired.isolation import flavors_for
 from provisioning.models import Tenancy
+from ui.amounts import hours
+from web.refusals import BadInput, Conflict, NoRight
 
 MAX_CHARGED_AT_ONCE = 200
 

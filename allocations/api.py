@@ -13,10 +13,10 @@ from rest_framework.response import Response
 from accounts.api import TeamNameSerializer
 from accounts.endpoints import Endpoint
 from accounts.replay import Answer, answer_once
-from accounts.strict import Choice, Gpus, PageQuery, StrictSerializer, Text
 from allocations import actions
 from allocations.models import Allocation
 from allocations.schedule import Provisioner, State, WhenOver
+from web.strict import Choice, Gpus, PageQuery, StrictSerializer, Text
 
 STEPS = ("reminder", "end", "grace_end", "drain", "stop")
 

@@ -12,12 +12,12 @@ from rest_framework.response import Response
 
 from accounts.api import PersonSerializer
 from accounts.endpoints import Endpoint
-from accounts.refusals import NoRight
 from accounts.replay import Answer, answer_once
 from accounts.roles import Permission
-from accounts.strict import PageQuery, StrictSerializer
 from allocations import ending
 from allocations.models import Brake
+from web.refusals import NoRight
+from web.strict import PageQuery, StrictSerializer
 
 
 class BrakeSerializer(serializers.Serializer[Brake]):

@@ -11,11 +11,11 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from accounts.refusals import Refused
 from accounts.roles import Permission
 from accounts.visitors import STATUS, visitor
 from allocations import ending
 from allocations.models import Allocation, Brake
+from web.refusals import Refused
 
 MOST_SHOWN = 50
 COLUMNS = ["GPUs", "Team", "Cluster", {"label": "Due since", "kind": "end"}]

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from fleet.egress import EgressRule
 from fleet.services import SharedService
-from provisioning.priorities import DEFAULT_PRIORITY
-from provisioning.spec import GPU, FlavorQuota, TenancySpec
+from provisioning.desired.priorities import DEFAULT_PRIORITY
+from provisioning.desired.spec import GPU, FlavorQuota, TenancySpec
 
 
 @dataclass(frozen=True, kw_only=True)

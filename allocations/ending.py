@@ -7,7 +7,6 @@ from django.urls import reverse
 
 from accounts.models import User
 from accounts.people import holding
-from accounts.refusals import Conflict, NoRight
 from accounts.roles import Permission
 from allocations.actions import expire
 from allocations.models import Allocation, Brake
@@ -17,6 +16,7 @@ from audit.events import Kind
 from audit.log import record
 from notices.actions import tell, tell_channels
 from notices.kinds import NoticeKind
+from web.refusals import Conflict, NoRight
 
 FEWEST = 10
 PERCENT = 5

@@ -5,8 +5,8 @@ from typing import Any
 
 from django import forms
 
-from accounts.fields import AmountField, StrictForm, WholeNumberField
 from allocations.actions import Limits
+from web.fields import AmountField, StrictForm, WholeNumberField
 
 MOST_GPUS = 9_999
 

@@ -9,9 +9,9 @@ from allocations.actions import refresh
 from allocations.places import place_of
 from audit.actors import PORTAL
 from fleet.models import Flavor
-from provisioning.isolation import is_for
+from provisioning.desired.isolation import is_for
+from provisioning.desired.spec import SpecRefused
 from provisioning.models import Tenancy
-from provisioning.spec import SpecRefused
 
 AROUND = (
     "cost_centre",

@@ -8,9 +8,9 @@ from django.db.models import F, Q, Sum
 
 from accounts.models import Team
 from accounts.teams import TeamScopedQuerySet
-from allocations import money
-from allocations.leftovers import Brake, Leftover, StoppedWork
+from allocations.budgets import money
 from allocations.schedule import Provisioner, State, Step, Terms, WhenOver, next_steps, state_of
+from allocations.use.leftovers import Brake, Leftover, StoppedWork
 from fleet.models import Flavor
 from provisioning.models import Tenancy
 

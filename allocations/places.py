@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from django.db.models import Q
 
 from allocations.desired_state import Kind, Place
-from provisioning.isolation import flavors_for
+from provisioning.desired.isolation import flavors_for
+from provisioning.desired.spec import egress_from, services_from
 from provisioning.models import Tenancy
-from provisioning.spec import egress_from, services_from
 
 
 def place_of(tenancy: Tenancy) -> Place:

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.db.models import Sum
 
-from allocations import money
+from allocations.budgets import money
 from allocations.models import Allocation
-from allocations.words import gpus, moment, usd
+from ui.amounts import gpus, moment, usd
 
 Part = dict[str, Any]
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from django.db.models import Sum
 
-from allocations import money
+from allocations.budgets import money
 from allocations.models import Allocation, Hold
 
 

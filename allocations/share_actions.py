@@ -5,7 +5,6 @@ from datetime import datetime
 from django.db import transaction
 
 from accounts.models import User
-from accounts.refusals import BadInput, Conflict, NoRight
 from accounts.roles import Permission
 from allocations.actions import refresh
 from allocations.models import Allocation
@@ -13,10 +12,11 @@ from audit.events import Kind
 from audit.log import record
 from fleet import apart
 from fleet.models import Cluster
-from provisioning.isolation import flavors_for
+from provisioning.desired.isolation import flavors_for
+from provisioning.desired.priorities import PRIORITIES
+from provisioning.desired.spec import LARGEST_WEIGHT
 from provisioning.models import Isolation, Tenancy
-from provisioning.priorities import PRIORITIES
-from provisioning.spec import LARGEST_WEIGHT
+from web.refusals import BadInput, Conflict, NoRight
 
 
 @transaction.atomic
@@ -33,9 +33,9 @@ def set_shares(
 
     `priority_limit` is the highest priority that its pods may have; empty: as environment and cluster are for.
 
-    The queue follows in the same transaction; `approvals.apart` does the same for pages and API, and has a person make
-    a subscription. Raises NoRight for others than platform leads, BadInput, Conflict for what the fleet does not have
-    or the team still holds.
+    The queue follows in the same transaction; `approvals.shares.actions` does the same for pages and API, and has a
+    person make a subscription. Raises NoRight for others than platform leads, BadInput, Conflict for what the fleet
+    does not have or the team still holds.
     """
     tenancy = locked(tenancy_id, by=by)
     before = (tenancy.weight, tenancy.isolation, tenancy.priority_limit)

@@ -2,9 +2,10 @@
 
 from celery import shared_task
 
-from allocations import actions, ending, reminding, unheld, use
+from allocations import actions, ending, reminding
 from allocations.in_step import keep_in_step
 from allocations.models import Budget
+from allocations.use import unheld, use
 from audit import clock
 
 

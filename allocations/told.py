@@ -6,9 +6,9 @@ from datetime import datetime
 from django.urls import reverse
 
 from allocations.models import Allocation, Brake, Budget, Leftover, StoppedWork
-from allocations.words import ahead, gpus, hours, jobs, moment, usd
 from notices.message import Message
 from provisioning.models import Tenancy
+from ui.amounts import ahead, gpus, hours, jobs, moment, usd
 
 
 def close_message(budget: Budget) -> Message:

@@ -14,13 +14,14 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.idempotency import new_key, once
 from accounts.models import Team
-from accounts.refusals import Refused
 from accounts.roles import Permission
 from accounts.visitors import add_refusal, sent, visitor, with_refusal
-from allocations import actions, months, presenting
+from allocations import actions, presenting
+from allocations.budgets import months
 from allocations.forms import BudgetForm, GiveBackForm
 from allocations.models import Allocation, Budget
-from allocations.words import gpus, limits_words
+from ui.amounts import gpus, limits_words
+from web.refusals import Refused
 
 RELATED = ("team", "tenancy__cluster", "flavor__cluster")
 

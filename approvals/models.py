@@ -9,30 +9,27 @@ from django.db import models
 from django.db.models import Exists, F, OuterRef, Q, Subquery, Value
 from django.db.models.functions import Cast, Concat
 
-from accounts.delegation import givers_for
 from accounts.models import Team, User
 from accounts.roles import Permission
+from accounts.stand_ins.actions import givers_for
 from accounts.teams import TeamScopedQuerySet
 from allocations.models import Allocation
 from allocations.schedule import Provisioner
-from approvals.catalogue import CHOICES, OFFERINGS, Offering, title
 from approvals.comments import Comment
-from approvals.offers import OfferingSetting, Task
-from approvals.policy import Outcome
-from approvals.policy_versions import PolicyDraft, PolicyVersion
-from approvals.seats import seats_of
-from approvals.spec import Spec
+from approvals.decisions.seats import seats_of
+from approvals.fulfilment.models import Task
 from approvals.states import STORED, State
+from catalogue.offerings import CHOICES, OFFERINGS, Offering, title
+from catalogue.spec import Spec
 from fleet.models import Flavor
+from policy.evaluation import Outcome
+from policy.models import PolicyVersion
 from provisioning.models import Tenancy
 
 __all__ = [
     "Comment",
     "Decision",
     "Evaluation",
-    "OfferingSetting",
-    "PolicyDraft",
-    "PolicyVersion",
     "Request",
     "Rerouting",
     "Revision",

@@ -6,8 +6,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from allocations.words import moment, usd
-from approvals.catalogue import Offering
+from catalogue.offerings import Offering
+from ui.amounts import moment, usd
 
 NOTHING = "–"
 

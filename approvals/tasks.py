@@ -2,8 +2,11 @@
 
 from celery import shared_task
 
-from approvals import actions, chasing, clockwork, ending, filling, free_again, judging_again, rerouting
+from approvals.decisions import clockwork, filling, judging_again, rerouting
+from approvals.fulfilment import ending, free_again
+from approvals.fulfilment import reminding as chasing
 from approvals.models import Request
+from approvals.requests import actions
 from audit import clock
 
 

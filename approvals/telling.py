@@ -14,17 +14,17 @@ from django.urls import reverse
 from accounts import people
 from accounts.models import User
 from accounts.roles import Permission
-from allocations.words import moment, usd
-from approvals import deciders, route_words
-from approvals.document import MANAGERS, seat_words
+from approvals.decisions import deciders, route_words
 from approvals.models import Comment, Decision, Request, Rerouting, Step
-from approvals.presenting import asks, lapse_words, usual_wait, usual_words, verdict
+from approvals.requests.presenting import asks, lapse_words, usual_wait, usual_words, verdict
+from approvals.requests.vacancies import vacancy_words, vacant_steps
 from approvals.states import State
-from approvals.vacancies import vacancy_words, vacant_steps
 from notices.actions import tell, tell_channels
 from notices.kinds import NoticeKind
 from notices.message import Message
 from notices.models import Notice
+from policy.document import MANAGERS, seat_words
+from ui.amounts import moment, usd
 
 # Marks of rules that do not let the policy decide alone.
 DECIDING = ("no", "note")

@@ -2,20 +2,18 @@
 
 from django.urls import path
 
-from approvals import (
-    approval_views,
-    bulk_views,
-    catalogue_views,
-    offering_pages,
-    policy_views,
-    renew_views,
-    request_form,
-    share_views,
-    stand_in_views,
-    talk_views,
-    task_views,
-    views,
-)
+from approvals.conversation import views as talk_views
+from approvals.decisions import bulk_views
+from approvals.decisions import views as approval_views
+from approvals.fulfilment import views as task_views
+from approvals.policy_desk import views as policy_views
+from approvals.renewals import views as renew_views
+from approvals.requests import form_views as request_form
+from approvals.requests import offering_views as offering_pages
+from approvals.requests import views
+from approvals.shares import views as share_views
+from approvals.stand_ins import views as stand_in_views
+from catalogue import views as catalogue_views
 
 urlpatterns = [
     path("requests/", views.requests, name="requests"),

@@ -8,8 +8,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import User
-from approvals.listing import MOST_IN_QUEUE
 from approvals.models import Request
+from approvals.requests.listing import MOST_IN_QUEUE
 from bench import coldfront, rig, seed
 from bench.calls import Page
 from bench.results import Better, Goal, Measured

@@ -12,10 +12,11 @@ from bench import rig, tenancies
 from bench.results import Better, Goal, Measured
 from bench.tenancies import Bare, Ground
 from connectors.kubernetes import Ref
-from provisioning import reconcile, whole_cluster
-from provisioning.manifests import Manifest
+from provisioning import reconcile
+from provisioning.desired.manifests import Manifest
+from provisioning.desired.plan import Key
+from provisioning.drift import whole_cluster
 from provisioning.models import Tenancy
-from provisioning.plan import Key
 
 TENANCIES, DRIFTED, PAIRS = 1_000, 10, 5
 MOST = 1.5

@@ -10,11 +10,11 @@ from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
 
-from allocations.money import Left
-from approvals.document import Policy, policy_from
-from approvals.policy import Ask, Evaluation, Standing, evaluate
+from allocations.budgets.money import Left
 from bench import rig
 from bench.results import Better, Goal, Measured
+from policy.document import Policy, policy_from
+from policy.evaluation import Ask, Evaluation, Standing, evaluate
 
 ASKS, OVERRIDES, ROUTES = 10_000, 40, 10
 PAIRS = 7

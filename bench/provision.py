@@ -12,7 +12,7 @@ from bench.results import Better, Goal, Measured
 from bench.several import together
 from bench.tenancies import Ground
 from provisioning.delivery import client_for
-from provisioning.manifests import Manifest
+from provisioning.desired.manifests import Manifest
 from provisioning.models import Tenancy
 
 # As docker-compose.yml starts the worker: so many tenancies are worked on at once. The loop is one, on one connection.

@@ -13,11 +13,11 @@ from django.db.models import Model
 from accounts.models import Membership, Project, RoleHeld, Team, User
 from accounts.roles import Role
 from allocations.models import Allocation
-from approvals.document import LEADERSHIP, LEADS
+from approvals.decisions.routing import start
 from approvals.models import Decision, Request, Revision, Step
-from approvals.routing import start
 from approvals.states import State
 from fleet.models import Cluster, Flavor
+from policy.document import LEADERSHIP, LEADS
 from provisioning.models import Tenancy
 
 PEOPLE, TEAMS, CLUSTERS = 2_000, 1_000, 4

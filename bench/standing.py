@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from connectors.kubernetes import MANAGER, path, ref_of
-from provisioning.drift import digest
-from provisioning.manifests import Manifest, tenancy_objects
+from provisioning.desired.manifests import Manifest, tenancy_objects
+from provisioning.desired.plan import Key
+from provisioning.drift.comparing import digest
 from provisioning.models import Tenancy
-from provisioning.plan import Key
 from sandbox.kubernetes import Cluster, Identity
 from tests.recordings.calling import call
 

@@ -24,10 +24,10 @@ from bench.standing import BATCH, write
 from connectors.kubernetes import PAGE, path, ref_of
 from fleet.models import Cluster, Flavor
 from provisioning import reconcile
-from provisioning.manifests import TENANCY_LABEL, Manifest, tenancy_objects
+from provisioning.desired.manifests import TENANCY_LABEL, Manifest, tenancy_objects
+from provisioning.desired.naming import namespace_of
+from provisioning.desired.spec import TenancySpec
 from provisioning.models import Tenancy
-from provisioning.naming import namespace_of
-from provisioning.spec import TenancySpec
 from tests.faults.world import World, served
 
 NAME = "bench"

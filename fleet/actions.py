@@ -11,7 +11,6 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, models, transaction
 
 from accounts.models import Team, User
-from accounts.refusals import BadInput, Conflict, NoRight, Stale
 from accounts.roles import Permission
 from audit import clock
 from audit.actors import Actor
@@ -25,6 +24,7 @@ from fleet.egress import EgressRefused, egress_from
 from fleet.models import Cluster, Flavor
 from fleet.names import LABEL_KEY, LABEL_VALUE, OBJECT_NAME, RESOURCE, fits, is_shared_space
 from fleet.services import ServiceRefused, services_from
+from web.refusals import BadInput, Conflict, NoRight, Stale
 
 CLUSTER_FIELDS = frozenset(
     {

@@ -14,11 +14,11 @@ from accounts.endpoints import Endpoint
 from accounts.models import Team, User
 from accounts.replay import Answer, answer_once
 from accounts.roles import Permission
-from accounts.strict import Boolean, Choice, Integer, Money, PageQuery, StrictSerializer, Text
 from fleet import actions
 from fleet.authority import MAX_LENGTH
 from fleet.egress import LONGEST_HOST, MAX_NAMES, MAX_PORTS, MAX_RANGES
 from fleet.models import Cluster, Flavor
+from web.strict import Boolean, Choice, Integer, Money, PageQuery, StrictSerializer, Text
 
 
 @extend_schema_field(serializers.CharField(allow_null=True))

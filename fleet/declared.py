@@ -6,10 +6,10 @@ from typing import Any
 
 from django.db import transaction
 
-from accounts.refusals import BadInput
 from audit.actors import Actor
 from fleet import actions
 from fleet.models import Cluster, Flavor
+from web.refusals import BadInput
 
 SETTINGS = Actor("settings", "", "The installation's settings")
 

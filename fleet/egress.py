@@ -49,7 +49,7 @@ _LABEL = r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?"
 _FIRST = r"[a-z0-9_*]([a-z0-9_*-]{0,61}[a-z0-9_*])?"
 HOST = re.compile(rf"(?=.{{1,253}}\Z){_FIRST}(\.{_LABEL})+")
 LONGEST_HOST = 253
-# Names of metadata services; their addresses are shut by name, too (provisioning.network).
+# Names of metadata services; their addresses are shut by name, too (provisioning.desired.network).
 CLOSED_NAMES = ("metadata.google.internal", "metadata.azure.internal", "instance-data.ec2.internal")
 # Names inside of clusters and machines, which no policy by name is about.
 INNER = ("local", "localhost", "svc", "arpa")

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 
-from accounts.fields import AmountField, PlainNumberField
 from fleet.actions import CLUSTER_FIELDS, DEFAULT_BORROW_PERCENT, FLAVOR_FIELDS
 from fleet.models import Cluster, Flavor
 from fleet.names import WHOLE_GPU
+from web.fields import AmountField, PlainNumberField
 
 if TYPE_CHECKING:
     _ClusterForm = forms.ModelForm[Cluster]

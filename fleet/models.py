@@ -286,6 +286,11 @@ class Flavor(models.Model):
         return f"{self.product} {self.memory_gb} GB · {self.cluster.name}"
 
     @property
+    def key(self) -> str:
+        """As forms, links and the API name it: "training-eastus/a100"."""
+        return f"{self.cluster.name}/{self.name}"
+
+    @property
     def can_grow_to(self) -> int | None:
         """GPUs of the pool when its autoscaler has added all that it may; None for a pool that does not grow."""
         return self.max_nodes * self.gpus_per_node or None

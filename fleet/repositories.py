@@ -4,11 +4,11 @@ from pathlib import Path
 
 from django.conf import settings
 
-from accounts.refusals import BadInput
 from connectors.errors import PermanentError
 from connectors.git_address import Place, is_branch, read
 from connectors.sockets import is_public, numeric
 from fleet.models import Cluster
+from web.refusals import BadInput
 
 FIELDS = frozenset({"delivery", "git_url", "git_branch", "git_way", "git_credentials"})
 

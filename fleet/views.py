@@ -10,13 +10,13 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.models import User
-from accounts.refusals import Refused
 from accounts.roles import Permission
 from accounts.visitors import add_refusal, sent, visitor, with_refusal
 from fleet import actions
 from fleet.forms import ClusterForm, FlavorForm
 from fleet.models import Cluster, Flavor
 from fleet.presenting import card
+from web.refusals import Refused
 
 FORM_METHODS = ["GET", "HEAD", "POST"]
 

@@ -7,7 +7,6 @@ from datetime import datetime
 from django.db import connection, transaction
 
 from accounts.models import User
-from accounts.refusals import Conflict, NoRight
 from accounts.roles import Permission
 from audit.events import Kind
 from audit.log import record
@@ -15,6 +14,7 @@ from notices.doorbell import ring_on_commit
 from notices.kinds import GATHERED, GATHERED_FOR, NoticeKind, Pace, Way
 from notices.message import Message
 from notices.models import A_PATH, Channel, Delivery, Notice, Preference
+from web.refusals import Conflict, NoRight
 
 State = Delivery.State
 A_LINK = re.compile(A_PATH)

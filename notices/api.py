@@ -11,11 +11,11 @@ from rest_framework.response import Response
 
 from accounts.endpoints import Endpoint
 from accounts.replay import Answer, answer_once, earlier_answer
-from accounts.strict import Boolean, Choice, Integer, PageQuery, StrictSerializer, Text
 from notices import actions, channels, choosing
 from notices.kinds import NoticeKind, Pace
 from notices.models import CHANNEL_WAYS, CHOOSABLE_KINDS, PACES, WAYS, Channel, Delivery
 from notices.outside import mail_is_configured
+from web.strict import Boolean, Choice, Integer, PageQuery, StrictSerializer, Text
 
 
 class NoticePaceSerializer(serializers.Serializer[Any]):

@@ -9,13 +9,13 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts.refusals import Refused
 from accounts.visitors import add_refusal, sent, with_refusal
 from notices import channels as channel_actions
 from notices import presenting
 from notices.forms import ChannelForm
 from notices.models import Channel
 from notices.views import FORM_METHODS, lead, refused
+from web.refusals import Refused
 
 COLUMNS = ["Name", "Kind", "It is told", {"label": "State", "kind": "end"}]
 

@@ -7,7 +7,6 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from accounts.models import User
-from accounts.refusals import BadInput, Conflict, NoRight
 from accounts.roles import Permission
 from audit.events import Kind
 from audit.log import record
@@ -19,6 +18,7 @@ from notices.message import Message
 from notices.models import Channel, Delivery
 from notices.outside import outside
 from notices.sealing import Unreadable, seal
+from web.refusals import BadInput, Conflict, NoRight
 
 FIELDS = frozenset({"name", "kinds", "enabled"})
 CHANNELS_PAGE = "/settings/channels/"

@@ -6,13 +6,13 @@ from datetime import datetime
 from django.db import transaction
 
 from accounts.models import User
-from accounts.refusals import BadInput, Conflict
 from audit.events import Kind
 from audit.log import record
 from notices.actions import tell
 from notices.kinds import CHOOSABLE, USUAL_HOUR, NoticeKind, Pace
 from notices.message import Message
 from notices.models import Delivery, DigestHour, Notice, Preference
+from web.refusals import BadInput, Conflict
 
 SETTINGS_PAGE = "/settings/notices/"
 TEST = Message(

@@ -5,9 +5,9 @@ from typing import Any
 
 from django import forms
 
-from accounts.fields import StrictForm
 from notices.kinds import CHOOSABLE, NoticeKind, Pace, Way
 from notices.models import Channel
+from web.fields import StrictForm
 
 HOURS = [(str(hour), f"{hour:02}:00 UTC") for hour in range(24)]
 PACES = [(pace.value, pace.words) for pace in Pace]

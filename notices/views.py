@@ -11,13 +11,13 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.models import User
-from accounts.refusals import Refused
 from accounts.roles import Permission
 from accounts.visitors import STATUS, add_refusal, sent, visitor, with_refusal
 from notices import actions, choosing, presenting
 from notices.forms import ChoiceForm
 from notices.models import Delivery
 from notices.outside import mail_is_configured
+from web.refusals import Refused
 
 FORM_METHODS = ["GET", "HEAD", "POST"]
 MOST_SHOWN = 100

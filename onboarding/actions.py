@@ -8,17 +8,17 @@ from django.db import transaction
 
 from accounts.actions import create_team, hold_groups
 from accounts.models import Team, User
-from accounts.refusals import BadInput, Conflict
 from accounts.roles import Permission
 from allocations.actions import refresh
-from approvals.actions import submit
-from approvals.wanted import Wanted
+from approvals.requests.actions import submit
+from approvals.requests.wanted import Wanted
 from connectors.graph import Graph, Group
 from fleet.models import Cluster, Flavor
 from onboarding.models import Onboarding
 from provisioning.actions import create_tenancy
+from provisioning.desired.naming import NameRefused, display_name, slug_of
 from provisioning.models import Tenancy
-from provisioning.naming import NameRefused, display_name, slug_of
+from web.refusals import BadInput, Conflict
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,14 +12,12 @@ from rest_framework.response import Response
 
 from accounts.actions import set_tier
 from accounts.api import TeamReadEndpoint, TeamSerializer
-from accounts.directory import graph
+from accounts.directory.client import graph
 from accounts.endpoints import Endpoint
 from accounts.models import Team, User
-from accounts.refusals import BadInput, Refused
 from accounts.replay import Answer, answer_once, earlier_answer
-from accounts.strict import Choice, Gpus, Moment, PageQuery, StrictSerializer, Text
 from approvals.models import Request as Ask
-from approvals.serializers import RequestSerializer
+from approvals.requests.serializers import RequestSerializer
 from fleet.models import Cluster, Environment, Flavor
 from onboarding.actions import Brought, Enrolment, Start, ask_directory, enrol
 from onboarding.groups import offers
@@ -34,6 +32,8 @@ from onboarding.team_changes import (
     group_of_change,
 )
 from provisioning.api import TenancySerializer
+from web.refusals import BadInput, Refused
+from web.strict import Choice, Gpus, Moment, PageQuery, StrictSerializer, Text
 
 
 class StartSerializer(StrictSerializer):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from provisioning.manifests import tenancy_objects
+from provisioning.desired.manifests import tenancy_objects
 from provisioning.models import Tenancy
 from provisioning.words import plain
 

@@ -6,18 +6,18 @@ from django import forms
 from django.urls import reverse_lazy
 
 from accounts.actions import check_cost_centre
-from accounts.fields import StrictForm, WholeNumberField
 from accounts.models import User
-from accounts.refusals import Refused
 from accounts.visitors import add_refusal
-from approvals.actions import MOST_GPUS
 from approvals.models import Request
+from approvals.requests.actions import MOST_GPUS
 from connectors.errors import ConnectorError
 from connectors.graph import Graph
 from fleet.models import Cluster, Environment, Flavor
 from onboarding.actions import check_group, check_name_free, slug_for
 from onboarding.isolation_page import question_fields
 from onboarding.recommending import KEYS
+from web.fields import StrictForm, WholeNumberField
+from web.refusals import Refused
 
 LONGEST_DAYS = 365
 CHECK = reverse_lazy("onboard-check")

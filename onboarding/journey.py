@@ -9,10 +9,10 @@ from typing import Any
 from django.contrib.sessions.backends.base import SessionBase
 from django.urls import reverse
 
-from accounts.refusals import BadInput
 from fleet.models import Cluster, Flavor
 from onboarding.actions import Enrolment, Start
 from onboarding.forms import StartForm
+from web.refusals import BadInput
 
 STEPS = {"who": "Who", "where": "Where", "start": "Start", "review": "Review"}
 MOST_DRAFTS = 5

@@ -8,8 +8,6 @@ from accounts.teams import TeamScopedQuerySet
 from approvals.models import Request
 from provisioning.models import Tenancy
 
-__all__ = ["Departure", "DeparturePlace", "Onboarding"]
-
 
 class OnboardingQuerySet(TeamScopedQuerySet["Onboarding"]):
     """Ways to look at onboardings."""
@@ -37,6 +35,3 @@ class Onboarding(models.Model):
         """Seconds from submitting to every object being true; None while that is not so."""
         since = self.tenancy.true_since
         return (since - self.submitted_at).total_seconds() if since and self.tenancy.is_settled else None
-
-
-from onboarding.leaving_model import Departure, DeparturePlace  # noqa: E402

@@ -8,9 +8,8 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.actions import check_cost_centre
-from accounts.directory import graph
+from accounts.directory.client import graph
 from accounts.models import User
-from accounts.refusals import Refused
 from accounts.visitors import visitor
 from connectors.errors import ConnectorError
 from onboarding import journey
@@ -18,7 +17,8 @@ from onboarding.actions import check_name_free, slug_for
 from onboarding.forms import StartForm
 from onboarding.groups import offers
 from onboarding.presenting import answer_to
-from provisioning.naming import namespace_of
+from provisioning.desired.naming import namespace_of
+from web.refusals import Refused
 
 
 @require_safe

@@ -9,17 +9,14 @@ from typing import Any
 
 from django.conf import settings
 
-from accounts.cost_centres import unconfirmed
+from accounts.cost_centres.models import unconfirmed
 from accounts.models import Team, User
-from accounts.refusals import Refused
 from accounts.visitors import add_refusal
-from allocations import money
-from approvals.actions import Judged, check_answer
-from approvals.policy import Standing, evaluate
-from approvals.presenting import hint_of, verdict
-from approvals.rules import Arrival
-from approvals.standing import answer_of, given_lately, policy_in_force, pool_of
-from approvals.wanted import Wanted, arrival_on
+from allocations.budgets import money
+from approvals.requests.actions import Judged, check_answer
+from approvals.requests.presenting import hint_of, verdict
+from approvals.requests.standing import answer_of, given_lately, policy_in_force, pool_of
+from approvals.requests.wanted import Wanted, arrival_on
 from connectors.errors import ConnectorError
 from connectors.graph import Graph
 from fleet.models import Cluster, Environment, Flavor
@@ -28,11 +25,14 @@ from onboarding.actions import Start
 from onboarding.forms import StartForm
 from onboarding.journey import STEPS, Draft, cluster_of, start_of
 from onboarding.recommending import recommend
-from provisioning.manifests import tenancy_objects
+from policy.evaluation import Standing, evaluate
+from policy.rules import Arrival
+from provisioning.desired.manifests import tenancy_objects
+from provisioning.desired.naming import namespace_of, slug_of
+from provisioning.desired.spec import TenancySpec, egress_from, services_from
 from provisioning.models import Tenancy
-from provisioning.naming import namespace_of, slug_of
-from provisioning.spec import TenancySpec, egress_from, services_from
 from provisioning.words import plain
+from web.refusals import Refused
 
 MOST_PEOPLE = 12
 ENVIRONMENTS: Mapping[str, str] = {

@@ -11,13 +11,13 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from accounts.directory import graph
-from accounts.fields import StrictForm
+from accounts.directory.client import graph
 from accounts.models import Team, User
-from accounts.refusals import BadInput, Refused
 from accounts.visitors import add_refusal, sent, visitor, with_refusal
 from connectors.errors import ConnectorError
 from onboarding.team_changes import Effects, TeamChange, change_team, effects, group_of_change, may_change
+from web.fields import StrictForm
+from web.refusals import BadInput, Refused
 
 
 class TeamForm(StrictForm):

@@ -9,16 +9,16 @@ from django.db import IntegrityError, transaction
 
 from accounts.actions import check_cost_centre, members_by_group, name_cost_centre
 from accounts.models import GroupHeld, Membership, Team, User
-from accounts.refusals import BadInput, Conflict, NoRight
 from accounts.roles import Permission
 from allocations.actions import refresh
 from audit.events import Kind
 from audit.log import record
 from connectors.graph import Graph, Group
 from onboarding.actions import check_group
-from provisioning.manifests import changed_objects
+from provisioning.desired.manifests import changed_objects
+from provisioning.desired.naming import NameRefused, display_name
 from provisioning.models import Tenancy
-from provisioning.naming import NameRefused, display_name
+from web.refusals import BadInput, Conflict, NoRight
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,8 +5,8 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from accounts.visitors import visitor
+from provisioning.clusters.using import use_of
 from provisioning.models import Tenancy
-from provisioning.using import use_of
 
 
 @require_safe

@@ -14,9 +14,8 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts.directory import graph
+from accounts.directory.client import graph
 from accounts.idempotency import led_to, once
-from accounts.refusals import Refused
 from accounts.visitors import STATUS, sent, visitor, with_refusal
 from connectors.errors import ConnectorError
 from onboarding import journey, presenting
@@ -29,6 +28,7 @@ from onboarding.progress import progress_of
 from onboarding.recommending import KEYS, recommend
 from provisioning import actions as provisioning
 from provisioning.models import Tenancy
+from web.refusals import Refused
 
 GONE = "That draft is gone: it was kept for as long as you were signed in. Start again."
 

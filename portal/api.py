@@ -17,27 +17,27 @@ from rest_framework.routers import SimpleRouter
 from rest_framework.views import APIView
 
 from accounts.api import MeEndpoint, TokenEndpoint
-from accounts.cost_centre_api import CostCentreEndpoint
-from accounts.directory_api import AccessLossEndpoint, DirectoryEndpoint
+from accounts.cost_centres.api import CostCentreEndpoint
+from accounts.directory.api import AccessLossEndpoint, DirectoryEndpoint
 from allocations.api import AllocationEndpoint
 from allocations.api_brakes import BrakeEndpoint
-from allocations.api_budgets import BudgetEndpoint, LedgerEndpoint
-from approvals.api import ApprovalEndpoint, FlavorOptionEndpoint, PolicyEndpoint, RequestEndpoint
-from approvals.api_bulk import DecisionEndpoint, EffectEndpoint, StatisticsEndpoint
-from approvals.api_delegations import DelegationEndpoint
-from approvals.api_offerings import OfferingEndpoint
-from approvals.api_policy import DraftEndpoint, VersionEndpoint, YamlEndpoint
-from approvals.api_shares import ShareEndpoint
-from approvals.api_tasks import TaskEndpoint
+from allocations.budgets.api import BudgetEndpoint, LedgerEndpoint
+from approvals.decisions.bulk_api import DecisionEndpoint, EffectEndpoint, StatisticsEndpoint
+from approvals.fulfilment.api import TaskEndpoint
+from approvals.policy_desk.api import DraftEndpoint, VersionEndpoint, YamlEndpoint
+from approvals.requests.api import ApprovalEndpoint, FlavorOptionEndpoint, PolicyEndpoint, RequestEndpoint
+from approvals.shares.api import ShareEndpoint
+from approvals.stand_ins.api import DelegationEndpoint
+from catalogue.api import OfferingEndpoint
 from fleet.api import ClusterEndpoint, FlavorEndpoint
 from notices.api import ChannelEndpoint, DeliveryEndpoint, NoticeSettingsEndpoint
+from offboarding.api import DepartureEndpoint, ProtectionEndpoint
 from onboarding.api import GroupEndpoint, TeamEndpoint
-from onboarding.leaving_api import DepartureEndpoint, ProtectionEndpoint
 from onboarding.projects_api import ProjectEndpoint
 from portal.api_audit import EventEndpoint
 from portal.problem_codes import CODES
 from provisioning.api import TenancyEndpoint
-from provisioning.drift_api import DriftEndpoint, RepairBrakeEndpoint
+from provisioning.drift.api import DriftEndpoint, RepairBrakeEndpoint
 
 VERSION_1 = "/api/v1/"
 KINDS = (

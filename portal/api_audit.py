@@ -12,11 +12,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.endpoints import Endpoint
-from accounts.refusals import NoRight
 from accounts.roles import Permission
-from accounts.strict import LARGEST_PAGE, USUAL_PAGE, Choice, QueryNumber, StrictSerializer, Text
 from audit.events import Kind
 from audit.models import Event, RefusalCount, verify
+from web.refusals import NoRight
+from web.strict import LARGEST_PAGE, USUAL_PAGE, Choice, QueryNumber, StrictSerializer, Text
 
 
 class EventSerializer(serializers.Serializer[Event]):

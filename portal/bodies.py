@@ -15,8 +15,8 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.template import loader
 
-from portal.parsing import LARGEST_BODY
 from portal.problems import MEDIA_TYPE, TITLES, problem_body
+from web.parsing import LARGEST_BODY
 
 logger = structlog.get_logger(__name__)
 

@@ -42,7 +42,7 @@ SCHEDULE = {
     },
     "end offerings": {"task": "approvals.tasks.end_offerings", "schedule": 5.0, "options": {"expires": 10}},
     "let teams leave": {
-        "task": "onboarding.tasks.let_teams_leave",
+        "task": "offboarding.tasks.let_teams_leave",
         "schedule": 5.0,
         "options": {"expires": 10},
     },

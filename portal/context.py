@@ -8,11 +8,11 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts.freshness import notice_since
+from accounts.directory.freshness import notice_since
 from accounts.models import User
 from accounts.roles import Permission
-from approvals import deciders
-from approvals.empty_seats import vacant
+from approvals.decisions import deciders
+from approvals.decisions.empty_seats import vacant
 from approvals.models import Request, Task
 from provisioning.models import Drift
 

@@ -16,12 +16,13 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts import counting, sessions
-from accounts.addresses import address_of
+from accounts import sessions
 from accounts.models import User
 from audit.log import count_refusal, refuse
 from portal import kept_forms
 from portal.losses import GONE
+from web import counting
+from web.addresses import address_of
 
 logger = structlog.get_logger(__name__)
 LOOKS_AGAIN = 2

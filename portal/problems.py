@@ -14,12 +14,12 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 
 from accounts.models import User
-from accounts.refusals import Refused, Sort
 from accounts.visitors import STATUS
 from connectors.errors import ConnectorError, PermanentError
 from portal import kept_forms, losses
-from portal.filtering import BadQuery
-from portal.parsing import BodyTooLarge
+from web.filtering import BadQuery
+from web.parsing import BodyTooLarge
+from web.refusals import Refused, Sort
 
 logger = structlog.get_logger(__name__)
 MEDIA_TYPE = "application/problem+json"

@@ -4,8 +4,8 @@ from celery import shared_task
 from django.conf import settings
 
 from audit import anchors, clock
+from checks.checking import check, tell
 from notices.outside import outside
-from portal.invariants.checking import check, tell
 
 
 @shared_task(name="portal.tasks.check_invariants", soft_time_limit=1800, time_limit=1900)

@@ -19,6 +19,7 @@ urlpatterns = [
     path("sign-in/kept", session_views.kept, name="sign-in-kept"),
     path("", include("accounts.urls")),
     path("", include("onboarding.urls")),
+    path("", include("offboarding.urls")),
     path("", include("approvals.urls")),
     path("", include("allocations.urls")),
     path("", include("fleet.urls")),

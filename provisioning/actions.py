@@ -6,17 +6,17 @@ from datetime import datetime
 from django.db import IntegrityError, transaction
 
 from accounts.models import Project, Team, User
-from accounts.refusals import BadInput, Conflict, NoRight
 from accounts.roles import Permission
 from audit.actors import Actor
 from audit.events import Kind
 from audit.log import record
 from fleet.models import Cluster, Environment
 from provisioning import parking
+from provisioning.desired.naming import namespaces_of
+from provisioning.desired.spec import TenancySpec
 from provisioning.doorbell import ring_on_commit
 from provisioning.models import Isolation, Tenancy
-from provisioning.naming import namespaces_of
-from provisioning.spec import TenancySpec
+from web.refusals import BadInput, Conflict, NoRight
 
 
 @transaction.atomic

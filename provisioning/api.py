@@ -12,13 +12,13 @@ from rest_framework.response import Response
 
 from accounts.api import TeamNameSerializer
 from accounts.endpoints import Endpoint
-from accounts.strict import PageQuery, Text
 from fleet.models import Environment
 from provisioning.actions import look_again
+from provisioning.clusters.using import use_of
 from provisioning.models import Tenancy
 from provisioning.reach import ways_in, ways_out
 from provisioning.stages import Stage
-from provisioning.using import use_of
+from web.strict import PageQuery, Text
 
 STAGES = [(stage.value, stage.words) for stage in Stage]
 OBJECT_STATES = ["true", "changed", "failed", "waiting", "committed"]

@@ -8,4 +8,4 @@ class ProvisioningConfig(AppConfig):
 
     def ready(self) -> None:
         """Make the models known that have a file of their own."""
-        from provisioning import commits  # noqa: F401
+        from provisioning.git import commits  # noqa: F401

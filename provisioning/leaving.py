@@ -8,7 +8,6 @@ from datetime import datetime
 from django.db import transaction
 
 from accounts.models import User
-from accounts.refusals import Conflict, NoRight
 from accounts.roles import Permission
 from audit.actors import Actor
 from audit.events import Kind
@@ -18,6 +17,7 @@ from provisioning.actions import publish
 from provisioning.doorbell import ring_on_commit
 from provisioning.models import Tenancy
 from provisioning.stages import NEXT, Stage, Stop
+from web.refusals import Conflict, NoRight
 
 
 @transaction.atomic

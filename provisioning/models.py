@@ -8,11 +8,11 @@ from django.db.models import F, Q
 from accounts.models import Project, Team
 from accounts.teams import TeamScopedQuerySet
 from fleet.models import Cluster, Environment
-from provisioning.drift_models import Drift
-from provisioning.explaining import PARKED, WAITING, explain
-from provisioning.installation import Installation, mark
-from provisioning.priorities import PRIORITIES, highest_by_purpose, permitted
-from provisioning.spec import TenancySpec
+from provisioning.clusters.explaining import PARKED, WAITING, explain
+from provisioning.clusters.installation import Installation, mark
+from provisioning.desired.priorities import PRIORITIES, highest_by_purpose, permitted
+from provisioning.desired.spec import TenancySpec
+from provisioning.drift.models import Drift
 from provisioning.stages import STANDS, Stage, Stop
 
 __all__ = ["Drift", "Installation", "Isolation", "Tenancy", "TenancyQuerySet"]

@@ -4,8 +4,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from fleet.egress import EgressRule
-from provisioning.network import BY_NAME_POLICY, HUB_PORT, NOTEBOOK_PORT
-from provisioning.spec import TenancySpec
+from provisioning.desired.network import BY_NAME_POLICY, HUB_PORT, NOTEBOOK_PORT
+from provisioning.desired.spec import TenancySpec
 
 CLOSED = (
     "Other teams’ pods and everything else in the cluster.",

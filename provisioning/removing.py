@@ -17,12 +17,12 @@ from audit.log import record
 from connectors.errors import PermanentError, TemporaryError
 from connectors.kubernetes import Cluster as Client
 from provisioning import failpoints
+from provisioning.desired.manifests import KUEUE, NAMED, Manifest, tenancy_objects
+from provisioning.desired.objects import owner, selector
+from provisioning.desired.plan import Key, Step, Verb, is_ours
+from provisioning.desired.spec import TenancySpec
 from provisioning.lease import Lease
-from provisioning.manifests import KUEUE, NAMED, Manifest, tenancy_objects
 from provisioning.models import Tenancy
-from provisioning.objects import owner, selector
-from provisioning.plan import Key, Step, Verb, is_ours
-from provisioning.spec import TenancySpec
 from provisioning.stages import Stage
 
 AGAIN = 5.0

@@ -12,11 +12,11 @@ from audit.events import Kind
 from audit.log import record
 from connectors.errors import ConnectorError, PermanentError
 from provisioning import failpoints
+from provisioning.desired.plan import Key
 from provisioning.doorbell import ring_on_commit
-from provisioning.drifting import Drifts, close, conditions
+from provisioning.drift.following import Drifts, close, conditions
 from provisioning.lease import LET_GO, Lease
 from provisioning.models import Tenancy
-from provisioning.plan import Key
 
 
 @dataclass(frozen=True)

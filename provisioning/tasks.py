@@ -4,8 +4,10 @@ from celery import shared_task
 
 from audit import clock
 from fleet.models import Cluster
-from provisioning import look, pace, reconcile, whole_cluster
+from provisioning import pace, reconcile
+from provisioning.clusters import look
 from provisioning.doorbell import ring
+from provisioning.drift import whole_cluster
 
 
 @shared_task(name="provisioning.tasks.reconcile_tenancy")

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from connectors.errors import PermanentError, TemporaryError
 from connectors.kubernetes import AnswerLost
 from connectors.kubernetes import Cluster as Client
-from provisioning.manifests import Manifest
-from provisioning.plan import Key, Step, difference, first_difference
+from provisioning.desired.manifests import Manifest
+from provisioning.desired.plan import Key, Step, difference, first_difference
 
 # Of answers of which every third is lost, four in a row are one in eighty.
 TRIES = 4

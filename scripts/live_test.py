@@ -18,7 +18,7 @@ import yaml
 
 from connectors.errors import ConnectorError
 from connectors.kubernetes import Cluster
-from provisioning import kueue
+from provisioning.clusters import kueue
 from scripts.demo_processes import ROOT
 from scripts.live_cleaning import Left, clean
 

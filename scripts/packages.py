@@ -3,6 +3,21 @@
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LAYERS = ["portal", "onboarding", "approvals", "allocations", "provisioning", "fleet", "notices", "accounts"]
+LAYERS = [
+    "portal",
+    "checks",
+    "offboarding",
+    "onboarding",
+    "approvals",
+    "catalogue",
+    "policy",
+    "allocations",
+    "provisioning",
+    "fleet",
+    "notices",
+    "accounts",
+    "web",
+    "ui",
+]
 PRODUCT = [*LAYERS, "connectors", "audit"]
 PACKAGES = [*PRODUCT, "sandbox"]

@@ -16,10 +16,10 @@ from tests.services import environment
 environment.fill()
 
 from accounts.roles import APP_ROLES, HOLDERS, Permission, Role  # noqa: E402 - settings first
-from allocations.money import Left, by_month  # noqa: E402
-from approvals.document import Thresholds  # noqa: E402
-from approvals.rules import Ask, Rule, Standing, applied  # noqa: E402
+from allocations.budgets.money import Left, by_month  # noqa: E402
 from audit.events import Kind  # noqa: E402
+from policy.document import Thresholds  # noqa: E402
+from policy.rules import Ask, Rule, Standing, applied  # noqa: E402
 from portal.env import Environment  # noqa: E402
 from scripts import reference_words as words  # noqa: E402
 
@@ -82,7 +82,7 @@ def audit_events() -> str:
 
 
 def policy() -> str:
-    """The policy's rules and the thresholds of its first version, from approvals/rules.py and document.py."""
+    """The policy's rules and the thresholds of its first version, from policy/rules.py and document.py."""
     numbers = Thresholds()
     thresholds = [
         (f"`{field.name}`", _value(getattr(numbers, field.name)), words.THRESHOLDS[field.name])

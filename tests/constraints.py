@@ -59,7 +59,19 @@ from tests.scene import DAY, NOW, Scene, scene
 if TYPE_CHECKING:
     from django.db.models.query import QuerySet
 
-PACKAGES = ("audit", "accounts", "notices", "fleet", "provisioning", "allocations", "approvals", "onboarding")
+PACKAGES = (
+    "audit",
+    "accounts",
+    "notices",
+    "fleet",
+    "provisioning",
+    "allocations",
+    "policy",
+    "catalogue",
+    "approvals",
+    "onboarding",
+    "offboarding",
+)
 
 
 @dataclass(frozen=True)

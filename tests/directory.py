@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from accounts.directory import entra, graph
+from accounts.directory.client import entra, graph
 from tests.sandbox.entra.fixtures import entra_server
 from tests.sandbox.entra.running import Running, as_it_was
 

@@ -13,13 +13,14 @@ from accounts.models import CostCentre, GroupHeld, Membership, Project, RoleHeld
 from accounts.roles import Role
 from allocations.actions import refresh
 from allocations.models import Allocation
-from approvals.actions import submit
-from approvals.document import Policy, Thresholds, to_json
-from approvals.models import PolicyVersion, Request
-from approvals.wanted import Wanted
+from approvals.models import Request
+from approvals.requests.actions import submit
+from approvals.requests.wanted import Wanted
 from fleet.models import Cluster, Flavor
+from policy.document import Policy, Thresholds, to_json
+from policy.models import PolicyVersion
 from provisioning.actions import create_tenancy
-from provisioning.manifests import tenancy_objects
+from provisioning.desired.manifests import tenancy_objects
 from provisioning.models import Tenancy
 
 TENANT = UUID("11111111-1111-4111-8111-111111111111")

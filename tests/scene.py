@@ -7,9 +7,9 @@ from decimal import Decimal
 from accounts.models import Team, User
 from accounts.roles import Role
 from allocations.models import Budget, Hold
-from approvals.actions import submit
 from approvals.models import Request
-from approvals.wanted import Wanted
+from approvals.requests.actions import submit
+from approvals.requests.wanted import Wanted
 from fleet.models import Flavor
 from provisioning.models import Tenancy
 from tests import factories

@@ -8,12 +8,13 @@ from django.utils import timezone
 from accounts.models import ApiToken, Delegation, Team, User
 from accounts.roles import Role
 from allocations.models import Allocation
-from approvals.models import PolicyDraft, PolicyVersion, Request
+from approvals.models import Request
 from fleet.models import Cluster, Flavor
 from notices.message import Message
 from notices.models import Channel, Delivery, Notice
 from notices.sealing import seal
 from onboarding.models import Onboarding
+from policy.models import PolicyDraft, PolicyVersion
 from provisioning.models import Tenancy
 from tests import factories
 

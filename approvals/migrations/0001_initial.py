@@ -1,6 +1,5 @@
 """The tables as they are, with what guards them."""
 
-from datetime import UTC, datetime
 from decimal import Decimal
 
 import django.db.models.deletion
@@ -11,98 +10,6 @@ import approvals.states
 from approvals.triggers import only_legal_moves
 from audit.append_only import append_only
 
-FIRST = {
-    "thresholds": {
-        "automatic_gpus": 2,
-        "automatic_gpu_hours": 700,
-        "automatic_usd": "1500",
-        "automatic_days": 14,
-        "longest_days": 90,
-        "window_days": 7,
-        "window_gpus_team": 6,
-        "window_gpus_person": 6,
-        "automatic_environments": ["dev", "test"],
-        "automatic_beyond_soft_budget": False,
-        "least_use_percent": 50,
-        "automatic_when_unmeasured": True,
-        "keep_free_gpus": 0,
-        "reversible_minutes": 10,
-    },
-    "overrides": [
-        {
-            "where": {
-                "offerings": ["endpoint", "cluster", "reservation"],
-                "environments": [],
-                "flavors": [],
-                "tiers": [],
-            },
-            "set": {"longest_days": 365},
-        }
-    ],
-    "routes": [
-        {
-            "name": "large",
-            "where": {"offerings": [], "environments": [], "flavors": [], "tiers": []},
-            "gpus_from": 8,
-            "usd_from": "25000",
-            "steps": [
-                {
-                    "by": "platform_leads",
-                    "name": "",
-                    "level": 1,
-                    "quorum": 1,
-                    "target_hours": 24,
-                    "remind_hours": 8,
-                    "escalate_hours": 48,
-                    "escalate_to": "engineering_leadership",
-                },
-                {
-                    "by": "engineering_leadership",
-                    "name": "",
-                    "level": 1,
-                    "quorum": 1,
-                    "target_hours": 48,
-                    "remind_hours": 24,
-                    "escalate_hours": 96,
-                    "escalate_to": "engineering_leadership",
-                },
-            ],
-        },
-        {
-            "name": "ordinary",
-            "where": {"offerings": [], "environments": [], "flavors": [], "tiers": []},
-            "gpus_from": None,
-            "usd_from": None,
-            "steps": [
-                {
-                    "by": "platform_leads",
-                    "name": "",
-                    "level": 1,
-                    "quorum": 1,
-                    "target_hours": 24,
-                    "remind_hours": 8,
-                    "escalate_hours": 48,
-                    "escalate_to": "engineering_leadership",
-                }
-            ],
-        },
-    ],
-    "lapse_days": 14,
-}
-
-
-def add(apps, schema_editor):
-    apps.get_model("approvals", "PolicyVersion").objects.create(
-        number=1,
-        document=FIRST,
-        active_from=datetime(2026, 1, 1, tzinfo=UTC),
-        why="The policy to start with.",
-    )
-
-
-def remove(apps, schema_editor):
-    apps.get_model("approvals", "PolicyVersion").objects.filter(number=1).delete()
-
 
 class Migration(migrations.Migration):
     initial = True
@@ -110,191 +17,12 @@ class Migration(migrations.Migration):
     dependencies = [
         ("accounts", "0001_initial"),
         ("fleet", "0001_initial"),
+        ("policy", "0001_initial"),
         ("provisioning", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
-        migrations.CreateModel(
-            name="OfferingSetting",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                (
-                    "key",
-                    models.CharField(
-                        choices=[
-                            ("gpus", "GPUs"),
-                            ("notebook", "Notebook"),
-                            ("volume", "Dataset volume"),
-                            ("namespace", "Namespace"),
-                            ("training", "Large training"),
-                            ("endpoint", "Production inference endpoint"),
-                            ("openai", "Azure OpenAI endpoint"),
-                            ("reservation", "Capacity reservation"),
-                            ("cluster", "New cluster"),
-                        ],
-                        max_length=20,
-                        unique=True,
-                    ),
-                ),
-                ("enabled", models.BooleanField(default=True)),
-                (
-                    "gate",
-                    models.CharField(
-                        choices=[
-                            ("self_service", "the policy, when every rule holds"),
-                            ("approval", "always people"),
-                        ],
-                        max_length=12,
-                    ),
-                ),
-                ("position", models.PositiveSmallIntegerField()),
-                ("prices", models.JSONField(default=dict)),
-                ("grace_hours", models.PositiveSmallIntegerField(null=True)),
-                (
-                    "when_over",
-                    models.CharField(
-                        blank=True,
-                        choices=[
-                            ("finish", "it may finish, while nobody else wants the GPUs"),
-                            ("drain", "it may go on for some hours, then it is stopped"),
-                            ("stop", "it is stopped at once"),
-                        ],
-                        db_default="",
-                        default="",
-                        max_length=8,
-                    ),
-                ),
-                ("drain_hours", models.PositiveSmallIntegerField(null=True)),
-            ],
-            options={
-                "ordering": ["position", "key"],
-                "constraints": [
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            (
-                                "key__in",
-                                [
-                                    "gpus",
-                                    "notebook",
-                                    "volume",
-                                    "namespace",
-                                    "training",
-                                    "endpoint",
-                                    "openai",
-                                    "reservation",
-                                    "cluster",
-                                ],
-                            )
-                        ),
-                        name="an_offering_is_known",
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(("gate__in", ["self_service", "approval"])),
-                        name="an_offering_has_a_known_gate",
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(("when_over__in", ["", "finish", "drain", "stop"])),
-                        name="an_offering_ends_in_a_known_way",
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(("grace_hours", None), ("grace_hours__lte", 168), _connector="OR"),
-                        name="grace_is_a_week_at_most",
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(("drain_hours", None), ("drain_hours__lte", 720), _connector="OR"),
-                        name="a_drain_is_30_days_at_most",
-                    ),
-                ],
-            },
-        ),
-        migrations.CreateModel(
-            name="PolicyVersion",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("number", models.PositiveIntegerField(unique=True)),
-                ("document", models.JSONField()),
-                ("active_from", models.DateTimeField()),
-                ("why", models.CharField(max_length=200)),
-                ("shipped", models.BooleanField(db_default=False, default=False)),
-                (
-                    "activated_by",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "proposed_by",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-            ],
-            options={
-                "ordering": ["-number"],
-            },
-        ),
-        migrations.CreateModel(
-            name="PolicyDraft",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("document", models.JSONField()),
-                ("why", models.CharField(blank=True, max_length=200)),
-                ("version", models.PositiveIntegerField(default=1)),
-                ("created_at", models.DateTimeField()),
-                ("updated_at", models.DateTimeField()),
-                ("closed_at", models.DateTimeField(null=True)),
-                (
-                    "author",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "base",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to="approvals.policyversion",
-                    ),
-                ),
-                (
-                    "became",
-                    models.OneToOneField(
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to="approvals.policyversion",
-                    ),
-                ),
-            ],
-            options={
-                "ordering": ["-updated_at"],
-            },
-        ),
         migrations.CreateModel(
             name="Request",
             fields=[
@@ -402,7 +130,7 @@ class Migration(migrations.Migration):
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
-                        to="approvals.policyversion",
+                        to="policy.policyversion",
                     ),
                 ),
                 (
@@ -458,7 +186,7 @@ class Migration(migrations.Migration):
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
-                        to="approvals.policyversion",
+                        to="policy.policyversion",
                     ),
                 ),
                 (
@@ -534,7 +262,7 @@ class Migration(migrations.Migration):
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
-                        to="approvals.policyversion",
+                        to="policy.policyversion",
                     ),
                 ),
                 (
@@ -805,29 +533,6 @@ class Migration(migrations.Migration):
             options={
                 "ordering": ["created_at", "id"],
             },
-        ),
-        migrations.AddConstraint(
-            model_name="policyversion",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("number", 1),
-                    models.Q(("activated_by", None), ("proposed_by", None), ("shipped", True)),
-                    models.Q(
-                        ("activated_by__isnull", False),
-                        ("proposed_by__isnull", False),
-                        models.Q(("proposed_by", models.F("activated_by")), _negated=True),
-                    ),
-                    _connector="OR",
-                ),
-                name="two_people_put_a_policy_in_force",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="policydraft",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("became", None), ("closed_at__isnull", False), _connector="OR"),
-                name="a_draft_in_force_is_closed",
-            ),
         ),
         migrations.AddIndex(
             model_name="request",
@@ -1132,6 +837,4 @@ class Migration(migrations.Migration):
         append_only("approvals_comment", words="comments"),
         append_only("approvals_rerouting", words="changes of who decides"),
         only_legal_moves(),
-        migrations.RunPython(add, remove),
-        append_only("approvals_policyversion", words="policies"),
     ]

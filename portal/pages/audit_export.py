@@ -14,12 +14,12 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from accounts.models import Team
-from accounts.spreadsheets import safe_cell
 from accounts.visitors import visitor, with_refusal
 from audit.exporting import begin_export
 from audit.models import Event, EventQuerySet
 from portal.pages.audit import AuditFilter, narrowed, seen_by, show
-from portal.throttling import seconds_to_wait, too_many
+from web.spreadsheets import safe_cell
+from web.throttling import seconds_to_wait, too_many
 
 BATCH = 1000
 COLUMNS = (

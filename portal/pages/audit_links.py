@@ -7,11 +7,12 @@ from django.urls import reverse
 
 from accounts.models import Team, User
 from accounts.roles import Permission
-from approvals.models import PolicyDraft, Task
+from approvals.models import Task
 from audit.models import Event
 from fleet.models import Cluster, Flavor
 from notices.models import Channel
-from onboarding.leaving_model import Departure
+from offboarding.models import Departure
+from policy.models import PolicyDraft
 
 WORDS = {
     "directory-brake": "Directory",

@@ -11,12 +11,12 @@ from django.views.decorators.http import require_safe
 
 from accounts.roles import Permission
 from accounts.visitors import visitor
-from allocations import use
+from allocations.use import use
 from approvals.models import Request
 from fleet.models import Cluster
 from fleet.presenting import bar, health, trouble
 from portal.pages import drift_board
-from provisioning.commits import newest_of
+from provisioning.git.commits import newest_of
 from provisioning.models import Tenancy
 from provisioning.words import state_words
 

@@ -12,14 +12,15 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts.fields import MomentField, StrictForm
 from accounts.models import User
-from accounts.refusals import Refused, Sort
 from accounts.visitors import add_refusal, visitor, with_refusal
 from fleet.models import Cluster
 from portal.pages import drift_board
-from provisioning import brake, drift_actions
+from provisioning.drift import actions as drift_actions
+from provisioning.drift import brake
 from provisioning.models import Drift
+from web.fields import MomentField, StrictForm
+from web.refusals import Refused, Sort
 
 Act = Callable[..., object]
 

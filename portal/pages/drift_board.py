@@ -9,9 +9,9 @@ from accounts.models import User
 from accounts.roles import Permission
 from audit.models import Event
 from fleet.models import Cluster
-from provisioning import adopting
-from provisioning.drift import What
-from provisioning.drift_actions import held_by
+from provisioning.drift import adopting
+from provisioning.drift.actions import held_by
+from provisioning.drift.comparing import What
 from provisioning.models import Drift
 from provisioning.words import plain
 

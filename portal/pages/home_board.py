@@ -10,20 +10,20 @@ from django.urls import reverse
 from accounts.models import Delegation, DirectoryBrake, User
 from accounts.roles import Permission
 from allocations.models import Allocation, Brake
-from allocations.words import moment
-from approvals.empty_seats import EmptySeat, empty_seats, vacant
-from approvals.lending import period
+from approvals.decisions.empty_seats import EmptySeat, empty_seats, vacant
+from approvals.decisions.routing import open_step
+from approvals.fulfilment.page import to_do
 from approvals.models import Request
-from approvals.presenting import again_link
-from approvals.prices import price_words
-from approvals.routing import open_step
+from approvals.requests.presenting import again_link
+from approvals.requests.prices import price_words
+from approvals.stand_ins.actions import period
 from approvals.states import State
-from approvals.task_page import to_do
 from fleet.models import Cluster
-from onboarding.leaving_page import to_confirm
-from onboarding.models import Departure
+from offboarding.models import Departure
+from offboarding.page import to_confirm
 from portal.pages.team_board import holding
 from provisioning.models import Drift, Tenancy
+from ui.amounts import moment
 
 Part = dict[str, Any]
 MOST_TO_DECIDE, MOST_WAITING, MOST_HELD, MOST_AGAIN, MOST_BROKEN = 5, 5, 8, 3, 5

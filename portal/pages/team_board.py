@@ -11,20 +11,20 @@ from django.urls import reverse
 
 from accounts.models import Membership, Team, User
 from accounts.roles import Permission
-from allocations import leftover_words
 from allocations.actions import may_give_back
+from allocations.budgets.months import this_month
 from allocations.models import Allocation, Leftover
-from allocations.months import this_month
 from allocations.schedule import State
-from approvals.catalogue import OFFERINGS
+from allocations.use import words as leftover_words
+from approvals.fulfilment.page import of_tenancies
 from approvals.models import Request
-from approvals.presenting import state_of, state_word
-from approvals.task_page import of_tenancies
+from approvals.requests.presenting import state_of, state_word
 from audit.events import Kind
 from audit.models import Event
+from catalogue.offerings import OFFERINGS
+from offboarding.models import Departure
+from offboarding.page import open_of_team
 from onboarding.checklist import checklist
-from onboarding.leaving_page import open_of_team
-from onboarding.models import Departure
 from onboarding.team_changes import may_change
 from portal.pages.sentences import sentence
 from provisioning.models import Tenancy

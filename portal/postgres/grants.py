@@ -24,7 +24,7 @@ REVOKE INSERT, UPDATE, DELETE ON django_migrations FROM {role};
 """
 # PostgreSQL lets nobody lock a row who may update no column of it. Version 1 of the policy puts writers of versions in
 # line; its trigger refuses the update itself.
-LOCKED = {"approvals_policyversion": "number"}
+LOCKED = {"policy_policyversion": "number"}
 
 
 class TooPowerful(Exception):

@@ -2,7 +2,7 @@
 
 from django import template
 
-from portal.parts import controls, frames, numbers, stories, tables, words
+from ui import controls, frames, numbers, stories, tables, words
 
 register = template.Library()
 for _kind in (words, numbers, stories, controls, tables, frames):

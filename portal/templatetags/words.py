@@ -6,7 +6,7 @@ from decimal import Decimal
 from django import template
 from django.utils import timezone
 
-from portal.parts import formats
+from ui import formats
 
 register = template.Library()
 

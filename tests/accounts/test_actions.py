@@ -19,13 +19,13 @@ from accounts.actions import (
     take_over,
 )
 from accounts.models import ApiToken, Membership, Team, User
-from accounts.refusals import BadInput, Conflict, NoRight
 from accounts.roles import Role
 from audit.models import Event
 from connectors.entra import Claims
 from tests import factories
 from tests.factories import group_oid, oid
 from tests.scene import DAY, NOW
+from web.refusals import BadInput, Conflict, NoRight
 
 pytestmark = pytest.mark.django_db
 VISION, NLP = str(group_oid(1)), str(group_oid(2))

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from accounts import freshness
 from accounts.actions import create_token
+from accounts.directory import freshness
 from accounts.models import Contact, RoleHeld, User
-from accounts.refusals import Away
 from accounts.roles import Permission, Role
 from accounts.tasks import follow_due
 from audit.events import Kind
@@ -19,6 +18,7 @@ from tests import factories
 from tests.calling import Caller
 from tests.sandbox.entra.running import Running
 from tests.scene import NOW
+from web.refusals import Away
 
 pytestmark = pytest.mark.django_db
 MINUTE = timedelta(minutes=1)

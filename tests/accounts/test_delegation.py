@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from accounts.delegation import accept, decline, delegate, end_delegation, givers_for
 from accounts.models import Delegation, RoleHeld, User
-from accounts.refusals import BadInput, Conflict, NoRight, Refused
 from accounts.roles import Permission, Role
+from accounts.stand_ins.actions import accept, decline, delegate, end_delegation, givers_for
 from audit.models import Event
 from tests import factories
 from tests.scene import DAY, HOUR, NOW
+from web.refusals import BadInput, Conflict, NoRight, Refused
 
 pytestmark = pytest.mark.django_db
 MINUTE = timedelta(minutes=1)

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from accounts import freshness, restoring
 from accounts.actions import create_token
-from accounts.directory import graph
-from accounts.following import CONFIRMED_AFTER, FEWEST, follow, limit
+from accounts.directory import freshness, restoring
+from accounts.directory.client import graph
+from accounts.directory.following import CONFIRMED_AFTER, FEWEST, follow, limit
 from accounts.models import (
     AccessLoss,
     ApiToken,
@@ -22,10 +22,9 @@ from accounts.models import (
     Team,
     User,
 )
-from accounts.refusals import Away, Conflict, NoRight
 from accounts.roles import Role
 from accounts.tasks import follow_due
-from approvals import clockwork
+from approvals.decisions import clockwork
 from audit.events import Kind
 from audit.models import Event
 from notices.directory import tell_of_brake
@@ -35,6 +34,7 @@ from tests import factories
 from tests.calling import Caller
 from tests.sandbox.entra.running import Running
 from tests.scene import NOW, scene
+from web.refusals import Away, Conflict, NoRight
 
 pytestmark = pytest.mark.django_db
 MINUTE = timedelta(minutes=1)

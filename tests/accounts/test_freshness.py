@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from accounts import freshness
+from accounts.directory import freshness
 from accounts.models import Contact, User
-from accounts.refusals import Away, NoRight
 from accounts.roles import Permission, Role
 from accounts.tasks import follow_due
 from sandbox.world import group_id, person_id
@@ -16,6 +15,7 @@ from tests import factories
 from tests.calling import Caller
 from tests.sandbox.entra.running import Running
 from tests.scene import NOW
+from web.refusals import Away, NoRight
 
 pytestmark = pytest.mark.django_db
 MINUTE, SECOND = timedelta(minutes=1), timedelta(seconds=1)

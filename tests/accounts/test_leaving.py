@@ -9,9 +9,9 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 from django.utils import timezone
 
-from accounts import following, leaving
 from accounts.actions import create_token
-from accounts.directory import graph
+from accounts.directory import following, leaving
+from accounts.directory.client import graph
 from accounts.models import ApiToken, Contact, RoleHeld, User
 from accounts.people import in_group
 from accounts.roles import Role

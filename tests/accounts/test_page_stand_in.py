@@ -6,9 +6,9 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from accounts.delegation import delegate, givers_for
 from accounts.models import Contact, Delegation, Team, User
 from accounts.roles import Role
+from accounts.stand_ins.actions import delegate, givers_for
 from audit.models import RefusalCount
 from tests import factories
 

@@ -8,11 +8,11 @@ from django.core.cache import caches
 from django.test import Client
 from pytest_django import Settings
 
-from accounts import counting
 from sandbox.world import person_id
 from tests.accounts.test_views import sign_in
 from tests.sandbox.entra.running import Running
 from tests.services.redis import Redis
+from web import counting
 
 pytestmark = pytest.mark.django_db
 

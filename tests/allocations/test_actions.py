@@ -9,7 +9,6 @@ from django.db import connection, transaction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accounts.refusals import Conflict, NoRight, Refused
 from allocations import tasks
 from allocations.actions import expire, give_back, set_budget
 from allocations.models import Allocation, Budget, Hold
@@ -19,6 +18,7 @@ from provisioning.models import Tenancy
 from tests import factories
 from tests.scene import DAY, HOUR, NOW, Scene, books, ledger
 from tests.scene import scene as make
+from web.refusals import Conflict, NoRight, Refused
 
 NOVEMBER, DECEMBER = date(2026, 11, 1), date(2026, 12, 1)
 

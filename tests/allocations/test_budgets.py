@@ -10,11 +10,11 @@ from django.db import transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from accounts.refusals import Conflict
-from allocations import budgets
+from allocations.budgets import balances as budgets
+from allocations.budgets.money import NOTHING, Amount, Left
 from allocations.models import Budget, Hold
-from allocations.money import NOTHING, Amount, Left
 from tests.scene import NOW, Scene, books, ledger
+from web.refusals import Conflict
 
 NOVEMBER, DECEMBER, JANUARY = date(2026, 11, 1), date(2026, 12, 1), date(2027, 1, 1)
 

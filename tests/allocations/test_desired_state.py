@@ -1,8 +1,8 @@
 """From what a team holds to what its tenancy should be."""
 
 from allocations.desired_state import Kind, Place, desired
-from provisioning.naming import namespace_of
-from provisioning.spec import FlavorQuota, TenancySpec
+from provisioning.desired.naming import namespace_of
+from provisioning.desired.spec import FlavorQuota, TenancySpec
 
 SPACE = namespace_of(team="vision", project="detection")
 GROUP = "00000000-0000-4000-9000-000000000001"

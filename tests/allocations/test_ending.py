@@ -6,7 +6,6 @@ from decimal import Decimal
 import pytest
 from django.db import IntegrityError, models, transaction
 
-from accounts.refusals import Conflict, NoRight
 from allocations import ending, reminding
 from allocations.actions import expire, give_back
 from allocations.models import Allocation, Brake, Leftover, StoppedWork
@@ -15,6 +14,7 @@ from audit.models import Event
 from notices.models import Notice
 from provisioning.models import Tenancy
 from tests.scene import DAY, HOUR, NOW, Scene, books, ledger
+from web.refusals import Conflict, NoRight
 
 MINUTE = timedelta(minutes=1)
 
@@ -100,7 +100,7 @@ def test_in_its_grace_it_can_still_be_given_back(scene: Scene) -> None:
 
 
 def test_the_terms_are_those_of_the_day_it_was_granted(scene: Scene) -> None:
-    from approvals.offering_actions import change
+    from catalogue.actions import change
 
     before = held(scene)
     change("gpus", by=scene.priya, grace_hours=3, when_over="stop")

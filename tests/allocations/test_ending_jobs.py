@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from allocations import unheld
 from allocations.actions import expire, give_back
 from allocations.models import Allocation, Leftover, StoppedWork
-from approvals.document import Thresholds
+from allocations.use import unheld
+from policy.document import Thresholds
 from provisioning import reconcile
 from provisioning.delivery import client_for
-from provisioning.manifests import fleet_objects
+from provisioning.desired.manifests import fleet_objects
 from provisioning.models import Tenancy
 from tests import factories
 from tests.provisioning.conftest import Place

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allocations import money
-from allocations.money import Amount
+from allocations.budgets import money
+from allocations.budgets.money import Amount
 
 
 def utc(year: int, month: int, day: int, hour: int = 0) -> datetime:

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allocations.pacing import Course, Holding, Pace, pace
-from allocations.words import pace_words
+from allocations.budgets.pacing import Course, Holding, Pace, pace, pace_words
 from tests.scene import DAY, HOUR, NOW
 
 START, END = datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 12, 1, tzinfo=UTC)

@@ -7,8 +7,8 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from allocations.budgets.months import months_from
 from allocations.models import Budget
-from allocations.months import months_from
 from tests import factories
 from tests.scene import Scene
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allocations.running import Running, to_stop
 from allocations.schedule import REMINDERS, Terms, WhenOver, next_reminder, next_steps, reminders
+from allocations.use.running import Running, to_stop
 
 START = datetime(2026, 11, 20, 12, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

@@ -8,7 +8,6 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.models import Project, User
-from accounts.refusals import BadInput, Conflict, NoRight
 from accounts.roles import Role
 from allocations.actions import issue
 from allocations.in_step import keep_in_step
@@ -17,9 +16,10 @@ from audit.models import Event
 from fleet.actions import change_cluster, change_flavor
 from fleet.models import Cluster, Flavor
 from provisioning.actions import create_tenancy
-from provisioning.installation import mark
+from provisioning.clusters.installation import mark
 from provisioning.models import Isolation, Tenancy
 from tests import factories
+from web.refusals import BadInput, Conflict, NoRight
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)

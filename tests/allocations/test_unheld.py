@@ -6,15 +6,15 @@ from decimal import Decimal
 import pytest
 
 from accounts.roles import Role
-from allocations import unheld
 from allocations.actions import expire, give_back
 from allocations.models import Allocation, Leftover, StoppedWork
 from allocations.told import fate
-from approvals.document import Thresholds
+from allocations.use import unheld
 from audit.models import Event
 from connectors.errors import PermanentError
 from fleet.models import Cluster
 from notices.models import Notice
+from policy.document import Thresholds
 from provisioning.delivery import client_for
 from sandbox.kubernetes.store import Change
 from tests import factories

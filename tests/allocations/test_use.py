@@ -5,9 +5,10 @@ from decimal import Decimal
 
 import pytest
 
-from allocations import tasks, use
+from allocations import tasks
 from allocations.actions import give_back
 from allocations.models import Allocation, UseDay
+from allocations.use import use
 from provisioning.models import Tenancy
 from tests.scene import DAY, HOUR, NOW, Scene
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from allocations.money import Left
-from approvals.catalogue import OFFERINGS
-from approvals.document import (
+from allocations.budgets.money import Left
+from catalogue.offerings import OFFERINGS
+from policy.document import (
     ENGINEERING_LEADERSHIP,
     MANAGERS,
     PLATFORM_LEADS,
@@ -21,7 +21,7 @@ from approvals.document import (
     Thresholds,
     Where,
 )
-from approvals.rules import Arrival, Ask, Standing
+from policy.rules import Arrival, Ask, Standing
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -9,18 +9,9 @@ from django.db import models
 from django.db.models import F
 
 from accounts.models import User
-from approvals.models import (
-    Decision,
-    Evaluation,
-    OfferingSetting,
-    PolicyDraft,
-    PolicyVersion,
-    Request,
-    Rerouting,
-    Revision,
-    Step,
-    Task,
-)
+from approvals.models import Decision, Evaluation, Request, Rerouting, Revision, Step, Task
+from catalogue.models import OfferingSetting
+from policy.models import PolicyDraft, PolicyVersion
 from tests.scene import DAY, NOW
 
 Attack = Callable[[Any], Any]
@@ -195,14 +186,12 @@ NAMED: Mapping[str, Attack] = {
     "a_task_is_somebodys_once_taken": lambda w: add(task(w, state="taken")),
 }
 UNIQUE: Mapping[str, Attack] = {
-    "approvals.PolicyVersion.number": lambda w: add(
-        version(w, number=1, active_from=NOW + timedelta(days=1))
-    ),
-    "approvals.PolicyDraft.became": lambda w: add(
+    "policy.PolicyVersion.number": lambda w: add(version(w, number=1, active_from=NOW + timedelta(days=1))),
+    "policy.PolicyDraft.became": lambda w: add(
         *(draft(w, became=PolicyVersion.objects.get(number=1), closed_at=NOW) for _ in range(2))
     ),
     "approvals.Rerouting.evaluation": one_answer_twice,
-    "approvals.OfferingSetting.key": lambda w: add(setting(), setting()),
+    "catalogue.OfferingSetting.key": lambda w: add(setting(), setting()),
 }
 ALSO: Mapping[str, Attack] = {
     "an approval of none": lambda w: only(w.approved).update(approved_count=0),

@@ -4,9 +4,9 @@ from dataclasses import replace
 from typing import Any
 
 from accounts.models import User
-from approvals import policy_actions
-from approvals.document import Policy, to_json
-from approvals.policy_versions import PolicyDraft, PolicyVersion
+from approvals.policy_desk import actions as policy_actions
+from policy.document import Policy, to_json
+from policy.models import PolicyDraft, PolicyVersion
 from tests.scene import NOW, Scene
 
 WHY = "Teams wait for what is always approved."

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from approvals import decisions
-from approvals.actions import submit
+from approvals.decisions import actions as decisions
 from approvals.models import Request, Task
+from approvals.requests.actions import submit
+from approvals.requests.wanted import Wanted, resolve
 from approvals.states import State
-from approvals.wanted import Wanted, resolve
 from fleet.models import Cluster
 from tests import factories
 from tests.scene import DAY, NOW, REASON, Scene

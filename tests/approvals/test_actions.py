@@ -9,20 +9,21 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from accounts.refusals import BadInput, Conflict, NoRight, Refused
 from allocations.models import Allocation, Budget, Hold
-from approvals.actions import answer, judge, submit, withdraw
-from approvals.decisions import approve, ask_back
-from approvals.models import Decision, Evaluation, OfferingSetting, Request, Revision, Step
-from approvals.standing import answer_of
+from approvals.decisions.actions import approve, ask_back
+from approvals.models import Decision, Evaluation, Request, Revision, Step
+from approvals.requests.actions import answer, judge, submit, withdraw
+from approvals.requests.standing import answer_of
+from approvals.requests.wanted import Wanted
 from approvals.states import State
-from approvals.wanted import Wanted
 from audit.models import Event
+from catalogue.models import OfferingSetting
 from fleet.models import Cluster, Flavor
 from notices.models import Notice
 from provisioning.models import Tenancy
 from tests import factories
 from tests.scene import DAY, NOW, Scene, books, ledger
+from web.refusals import BadInput, Conflict, NoRight, Refused
 
 USD = Decimal
 

@@ -3,14 +3,16 @@
 import pytest
 from django.test import Client
 
-from accounts.refusals import Conflict, NoRight
-from approvals import apart, carrying_out, task_page
+from approvals.fulfilment import actions as carrying_out
+from approvals.fulfilment import page as task_page
 from approvals.models import Task
+from approvals.shares import actions as apart
 from audit.models import Event
 from notices.models import Notice
 from provisioning.models import Tenancy
 from tests.calling import Caller
 from tests.scene import NOW, Scene
+from web.refusals import Conflict, NoRight
 
 NOTE = "Subscription vision-prod is there; its cluster is added."
 

@@ -7,9 +7,9 @@ import pytest
 
 from accounts.models import ApiToken
 from accounts.roles import Role
-from approvals import policy_actions
-from approvals.document import Policy, Thresholds, read, to_json, write
-from approvals.policy_versions import PolicyDraft, PolicyVersion
+from approvals.policy_desk import actions as policy_actions
+from policy.document import Policy, Thresholds, read, to_json, write
+from policy.models import PolicyDraft, PolicyVersion
 from tests import factories
 from tests.approvals.policies import WHY, drafted, in_force, usual
 from tests.calling import Caller

@@ -9,9 +9,8 @@ from django.utils import timezone
 
 from accounts.models import Idempotency
 from allocations.models import Hold
-from approvals.forms import Offers
 from approvals.models import Request
-from approvals.presenting import flavor_key
+from approvals.requests.forms import Offers
 from audit.models import Event
 from tests import factories
 from tests.calling import Caller
@@ -310,7 +309,7 @@ def test_the_options_never_name_gpus_of_another_team(here: World, ada: Caller) -
     found = [
         {row["value"] for row in ada.get("options/flavors/?team=vision").json()["results"]},
         {row["value"] for row in ada.get("offerings/gpus/options/?team=vision").json()["choices"]["flavor"]},
-        {flavor_key(flavor) for flavor in Offers.of(here.people["member"]).flavors},
+        {flavor.key for flavor in Offers.of(here.people["member"]).flavors},
     ]
     assert found == [expected] * 3
 

@@ -8,17 +8,18 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.models import User
-from accounts.refusals import BadInput
 from allocations.models import Allocation
-from approvals import bulk, renewing
-from approvals.actions import submit
-from approvals.bulk import Chosen
-from approvals.document import LEADS, Policy, Route
-from approvals.listing import with_all
+from approvals.decisions import bulk
+from approvals.decisions.bulk import Chosen
 from approvals.models import Decision, Request
+from approvals.renewals import renewing
+from approvals.requests.actions import submit
+from approvals.requests.listing import with_all
+from policy.document import LEADS, Policy, Route
 from tests import factories
 from tests.calling import Caller
 from tests.scene import DAY, Scene
+from web.refusals import BadInput
 
 pytestmark = pytest.mark.django_db
 

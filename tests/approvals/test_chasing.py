@@ -10,15 +10,18 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import User
 from accounts.roles import Role
 from allocations import ending as ends
-from approvals import apart, carrying_out, chasing, ending
-from approvals.document import Override, Policy, Thresholds, Where
+from approvals.fulfilment import actions as carrying_out
+from approvals.fulfilment import ending
+from approvals.fulfilment import reminding as chasing
 from approvals.models import Task
+from approvals.requests.timeline import coming
+from approvals.shares import actions as apart
 from approvals.states import State
 from approvals.tasks import look_at_routes
-from approvals.timeline import coming
 from notices.kinds import NoticeKind, Way
 from notices.models import Channel, Notice
 from notices.sealing import seal
+from policy.document import Override, Policy, Thresholds, Where
 from tests import factories
 from tests.approvals.shop import granted, later, task_of
 from tests.calling import Caller

@@ -9,20 +9,21 @@ from django.utils import timezone
 
 from accounts.actions import hold_groups
 from accounts.models import Delegation, RoleHeld, User
-from accounts.refusals import Away, Conflict, NoRight
 from accounts.roles import Role
-from approvals import clockwork
-from approvals.actions import answer, lapse
-from approvals.decisions import approve, ask_back, may_decide, seat_for
-from approvals.document import Policy, Route, StepPlan, to_json
-from approvals.models import PolicyVersion, Request, Step
-from approvals.routing import open_step
+from approvals.decisions import clockwork
+from approvals.decisions.actions import approve, ask_back, may_decide, seat_for
+from approvals.decisions.routing import open_step
+from approvals.models import Request, Step
+from approvals.requests.actions import answer, lapse
 from approvals.tasks import look_at_routes
 from audit.models import Event
 from notices.kinds import NoticeKind
 from notices.models import Notice
+from policy.document import Policy, Route, StepPlan, to_json
+from policy.models import PolicyVersion
 from tests import factories
 from tests.scene import DAY, HOUR, NOW, Scene
+from web.refusals import Away, Conflict, NoRight
 
 GROUP = str(factories.group_oid(77))
 

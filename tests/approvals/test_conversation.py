@@ -5,17 +5,17 @@ from decimal import Decimal
 
 import pytest
 
-from accounts.refusals import BadInput, Conflict, NoRight, Stale
 from allocations.models import Allocation, Budget
-from approvals.actions import withdraw
-from approvals.conversation import comment, edit
-from approvals.decisions import approve, ask_back, may_decide, reject
+from approvals.conversation.actions import comment, edit
+from approvals.decisions.actions import approve, ask_back, may_decide, reject
 from approvals.models import Comment, Request, Revision
+from approvals.requests.actions import withdraw
 from audit.models import Event
 from notices.kinds import NoticeKind
 from notices.models import Notice
 from tests import factories
 from tests.scene import DAY, NOW, Scene, books, ledger
+from web.refusals import BadInput, Conflict, NoRight, Stale
 
 LATER = NOW + timedelta(hours=1)
 

@@ -6,16 +6,16 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.test import Client
 
-from accounts import cost_centre_actions as actions
-from accounts.cost_centres import CostCentre
-from accounts.refusals import Conflict, NoRight
-from approvals.actions import judge
-from approvals.document import Thresholds
-from approvals.policy import Outcome
+from accounts.cost_centres import actions
+from accounts.cost_centres.models import CostCentre
+from approvals.requests.actions import judge
 from audit.models import Event
+from policy.document import Thresholds
+from policy.evaluation import Outcome
 from tests import factories
 from tests.calling import Caller
 from tests.scene import NOW, Scene
+from web.refusals import Conflict, NoRight
 
 pytestmark = pytest.mark.django_db
 

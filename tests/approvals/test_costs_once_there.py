@@ -9,15 +9,18 @@ from django.urls import reverse
 
 from allocations import actions as allocations
 from allocations import ending as ends
-from allocations import use
+from allocations.budgets.money import month_of
+from allocations.budgets.months import budget_of, pace_of
 from allocations.models import Allocation, Hold
-from allocations.money import month_of
-from allocations.months import budget_of, pace_of
 from allocations.schedule import Provisioner, State
-from approvals import carrying_out, decisions, ending, renewing
-from approvals.actions import submit
+from allocations.use import use
+from approvals.decisions import actions as decisions
+from approvals.fulfilment import actions as carrying_out
+from approvals.fulfilment import ending
 from approvals.models import Request, Task
-from approvals.presenting import cost_per_day, state_of
+from approvals.renewals import renewing
+from approvals.requests.actions import submit
+from approvals.requests.presenting import cost_per_day, state_of
 from approvals.states import State as Stage
 from fleet.models import Cluster
 from provisioning.models import Tenancy

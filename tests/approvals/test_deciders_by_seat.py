@@ -10,9 +10,9 @@ from django.utils import timezone
 
 from accounts.models import Contact, Delegation, RoleHeld, User
 from accounts.roles import Role
-from approvals.actions import withdraw
-from approvals.document import Policy, Route, StepPlan
 from approvals.models import Request
+from approvals.requests.actions import withdraw
+from policy.document import Policy, Route, StepPlan
 from tests import factories
 from tests.calling import Caller
 from tests.scene import DAY, HOUR, Scene

@@ -9,19 +9,19 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from accounts.models import RoleHeld, User
-from accounts.refusals import BadInput, Conflict, NoRight, Refused, Stale
 from allocations.models import Allocation, Budget
-from approvals.actions import move, submit
-from approvals.decisions import approve, ask_back, may_decide, reject
-from approvals.document import Policy, Route, StepPlan
+from approvals.decisions.actions import approve, ask_back, may_decide, reject
 from approvals.models import Decision, Request
-from approvals.policy import Outcome
+from approvals.requests.actions import move, submit
 from approvals.states import State
 from audit.models import Event
 from fleet.models import Flavor
+from policy.document import Policy, Route, StepPlan
+from policy.evaluation import Outcome
 from tests import factories
 from tests.approvals.asks import GROUP as BOARD
 from tests.scene import DAY, NOW, Scene, books, ledger
+from web.refusals import BadInput, Conflict, NoRight, Refused, Stale
 
 LATER = NOW + timedelta(hours=2)
 

@@ -11,11 +11,11 @@ from accounts.actions import take_over
 from accounts.models import GroupHeld, RoleHeld, SeatFill, User
 from accounts.roles import Role
 from accounts.tasks import follow_due
-from approvals import filling
-from approvals.request_page import waiting_line
-from approvals.routing import open_step
+from approvals.decisions import filling
+from approvals.decisions.routing import open_step
+from approvals.requests.page import waiting_line
+from approvals.requests.timeline import entries
 from approvals.states import State
-from approvals.timeline import entries
 from connectors.entra import Claims
 from notices.models import Delivery, Notice
 from sandbox.world import group_id, person_id

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 from allocations.actions import give_back
 from allocations.models import Allocation, Budget
-from approvals import free_again
-from approvals.decisions import reject
+from approvals.decisions.actions import reject
+from approvals.fulfilment import free_again
 from approvals.models import Request
 from audit.models import Event
 from fleet.models import Cluster, Flavor

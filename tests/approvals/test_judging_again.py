@@ -8,22 +8,23 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from allocations import budgets
 from allocations.actions import give_back
+from allocations.budgets import balances as budgets
 from allocations.models import Allocation, Budget, Hold
-from approvals import judging_again, tasks
-from approvals.actions import submit
-from approvals.decisions import approve, ask_back
-from approvals.document import Thresholds
-from approvals.line import MAX_AHEAD
+from approvals import tasks
+from approvals.decisions import judging_again
+from approvals.decisions.actions import approve, ask_back
 from approvals.models import Decision, Request
-from approvals.preview import preview_of
+from approvals.requests.actions import submit
+from approvals.requests.line import MAX_AHEAD
+from approvals.requests.preview import preview_of
 from approvals.states import State
 from audit.events import Kind
 from audit.models import Event
+from checks import decided
 from fleet.models import Flavor
 from notices.models import Notice
-from portal.invariants import decided
+from policy.document import Thresholds
 from tests import factories
 from tests.approvals.policies import activated, drafted, in_force
 from tests.scene import DAY, HOUR, NOW, Scene

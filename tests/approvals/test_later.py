@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from allocations.actions import expire
 from allocations.models import Allocation
-from approvals.actions import judge, submit
-from approvals.document import Policy, Thresholds
 from approvals.models import Request
-from approvals.policy import Outcome, evaluate, later_automatic
-from approvals.rules import Ask, Coming, Standing
+from approvals.requests.actions import judge, submit
+from policy.document import Policy, Thresholds
+from policy.evaluation import Outcome, evaluate, later_automatic
+from policy.rules import Ask, Coming, Standing
 from tests import factories
 from tests.approvals.asks import DAY, NOW, ask, standing
 from tests.scene import Scene

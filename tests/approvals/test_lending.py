@@ -7,15 +7,15 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.models import Delegation, User
-from accounts.refusals import BadInput, NoRight
 from accounts.roles import Role
-from approvals.decisions import approve
-from approvals.document import Policy, Route, StepPlan
-from approvals.lending import accept, decline, end, groups_that_decide, lend, may_lend
+from approvals.decisions.actions import approve
+from approvals.stand_ins.actions import accept, decline, end, groups_that_decide, lend, may_lend
 from notices.models import Notice
+from policy.document import Policy, Route, StepPlan
 from tests import factories
 from tests.calling import Caller
 from tests.scene import DAY, NOW, Scene
+from web.refusals import BadInput, NoRight
 
 BOARD, NEXT = (str(factories.group_oid(number)) for number in (77, 78))
 NO_SCRIPT = "%Y-%m-%dT%H:%M"

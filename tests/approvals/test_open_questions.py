@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from accounts.models import User
-from approvals.actions import answer, lapse
-from approvals.decisions import ask_back
+from approvals.decisions.actions import ask_back
 from approvals.models import Request
+from approvals.requests.actions import answer, lapse
 from notices.kinds import NoticeKind
 from notices.models import Notice
 from tests.scene import DAY, HOUR, NOW, Scene

@@ -12,14 +12,15 @@ from django.utils import timezone
 
 from accounts.models import User
 from allocations.models import Allocation, UseDay
-from allocations.words import moment, usd
-from approvals import actions, decisions
+from approvals.decisions import actions as decisions
 from approvals.models import Request
+from approvals.requests import actions
 from fleet.models import Flavor
 from notices.kinds import NoticeKind
 from notices.models import Notice
 from tests import factories
 from tests.scene import Scene
+from ui.amounts import moment, usd
 
 
 def ask(scene: Scene, gpus: int = 3, *, hours: float = 1, **changes: Any) -> Request:

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from approvals import offering_actions
-from approvals.catalogue import OFFERINGS
-from approvals.models import OfferingSetting
 from audit.models import Event
+from catalogue import actions as offering_actions
+from catalogue.models import OfferingSetting
+from catalogue.offerings import OFFERINGS
 from tests.scene import Scene
 
 

@@ -7,10 +7,10 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from approvals import renewing
-from approvals.actions import submit
-from approvals.document import Policy, Thresholds
 from approvals.models import Request
+from approvals.renewals import renewing
+from approvals.requests.actions import submit
+from policy.document import Policy, Thresholds
 from tests import factories
 from tests.scene import DAY, Scene
 

@@ -12,10 +12,10 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
 from accounts.roles import Role
-from approvals import policy_actions
-from approvals.document import Policy, read, write
-from approvals.policy_forms import PolicyForm
-from approvals.policy_versions import PolicyDraft, PolicyVersion
+from approvals.policy_desk import actions as policy_actions
+from approvals.policy_desk.forms import PolicyForm
+from policy.document import Policy, read, write
+from policy.models import PolicyDraft, PolicyVersion
 from tests import factories
 from tests.approvals.policies import WHY, drafted, in_force, usual
 from tests.scene import NOW, Scene

@@ -3,8 +3,8 @@
 from django.test import Client
 from django.utils import timezone
 
-from approvals.document import Thresholds
-from approvals.policy_page import context
+from approvals.policy_desk.limits_page import context
+from policy.document import Thresholds
 from tests import factories
 from tests.scene import Scene
 

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from allocations.models import Allocation, Leftover
 from approvals.models import Request
-from approvals.renewing import request_of
+from approvals.renewals.renewing import request_of
 from tests import factories
 from tests.calling import Caller
 from tests.scene import Scene

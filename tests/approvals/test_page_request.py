@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from allocations.actions import expire, give_back
 from allocations.models import Allocation
-from approvals import decisions
+from approvals.decisions import actions as decisions
 from approvals.models import Request
 from audit.actors import PORTAL
 from audit.events import Kind

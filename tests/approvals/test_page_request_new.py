@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from accounts.roles import Role
-from approvals import decisions
+from approvals.decisions import actions as decisions
 from approvals.models import Request
 from audit.models import Event, RefusalCount
 from fleet.models import Flavor

@@ -8,13 +8,15 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from allocations.words import moment
-from approvals import carrying_out, decisions, offering_actions
+from approvals.decisions import actions as decisions
+from approvals.fulfilment import actions as carrying_out
 from approvals.models import Request, Task
 from audit.models import RefusalCount
+from catalogue import actions as offering_actions
 from tests import factories
 from tests.approvals.shop import SPECS
 from tests.scene import Scene
+from ui.amounts import moment
 
 OTHERS = [key for key in SPECS if key != "gpus"]
 REASON = "The review on Friday needs it."

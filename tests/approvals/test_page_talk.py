@@ -9,8 +9,9 @@ from django.utils import timezone
 
 from accounts.models import User
 from allocations.models import Allocation
-from approvals import clockwork, free_again
-from approvals.decisions import approve, ask_back, reject
+from approvals.decisions import clockwork
+from approvals.decisions.actions import approve, ask_back, reject
+from approvals.fulfilment import free_again
 from approvals.models import Comment, Decision, Request
 from tests import factories
 from tests.scene import DAY, HOUR, Scene

@@ -10,20 +10,20 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, transaction
 
-from accounts.refusals import BadInput, Conflict, NoRight, Refused, Stale
 from accounts.roles import Role
-from approvals import policy_actions
-from approvals.document import Override, Policy, Where, to_json, write
-from approvals.policy_diff import differences
-from approvals.policy_said import NotAPolicy, policy_said
-from approvals.policy_versions import PolicyDraft, PolicyVersion
-from approvals.standing import policy_in_force
+from approvals.policy_desk import actions as policy_actions
+from approvals.policy_desk.parsing import NotAPolicy, policy_said
+from approvals.requests.standing import policy_in_force
 from audit.events import Kind
 from audit.models import Event
 from notices.models import Notice
+from policy.differences import differences
+from policy.document import Override, Policy, Where, to_json, write
+from policy.models import PolicyDraft, PolicyVersion
 from tests import factories
 from tests.approvals.policies import WHY, activated, drafted, in_force, usual
 from tests.scene import DAY, NOW, Scene
+from web.refusals import BadInput, Conflict, NoRight, Refused, Stale
 
 FIRST = Policy()
 

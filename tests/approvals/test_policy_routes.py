@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from accounts.models import User
-from accounts.refusals import NoRight
-from approvals.actions import submit
-from approvals.decisions import approve
-from approvals.document import LEADERSHIP, LEADS, Policy, Route, StepPlan, Thresholds, Where, policy_from
+from approvals.decisions.actions import approve
+from approvals.decisions.routing import seat_of
 from approvals.models import Request, Step
-from approvals.policy import evaluate
-from approvals.routing import seat_of
+from approvals.requests.actions import submit
+from policy.document import LEADERSHIP, LEADS, Policy, Route, StepPlan, Thresholds, Where, policy_from
+from policy.evaluation import evaluate
 from tests import factories
 from tests.approvals.asks import DAY, GROUP, ask, standing
 from tests.scene import NOW, Scene
+from web.refusals import NoRight
 
 MANAGER, SECOND_LEVEL = StepPlan(by="managers"), StepPlan(by="managers", level=2)
 BOARD = StepPlan(by=GROUP, name="the security board", quorum=2)

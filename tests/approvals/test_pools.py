@@ -9,19 +9,19 @@ from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accounts.refusals import BadInput
 from allocations.models import Allocation
-from approvals.document import Policy
-from approvals.judging_again import sweep
+from approvals.decisions.judging_again import sweep
 from approvals.models import Request
-from approvals.policy import evaluate
-from approvals.remedies import remedies_of
-from approvals.rules import Ask, Standing
 from approvals.states import State
 from fleet.models import Flavor
+from policy.document import Policy
+from policy.evaluation import evaluate
+from policy.remedies import remedies_of
+from policy.rules import Ask, Standing
 from tests.approvals.asks import ASKS, POLICIES, STANDINGS, ask, standing
 from tests.calling import Caller
 from tests.scene import NOW, Scene, scene
+from web.refusals import BadInput
 
 OF_NONE = re.compile(r"\b[0-9]+ of (the )?0\b(?! left)|-[0-9]+ (free|can)")
 POLICY = Policy()

@@ -7,13 +7,13 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.models import User
-from allocations.words import day, usd
-from approvals import prices
 from approvals.models import Request
-from approvals.presenting import asks
+from approvals.requests import prices
+from approvals.requests.presenting import asks
 from fleet.models import Flavor
 from tests.scene import Scene
 from tests.scene import scene as make
+from ui.amounts import day, usd
 
 pytestmark = pytest.mark.django_db
 

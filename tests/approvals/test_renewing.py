@@ -7,23 +7,23 @@ from decimal import Decimal
 import pytest
 from django.db import IntegrityError, transaction
 
-from accounts.refusals import BadInput, Conflict, NoRight
 from allocations import actions as allocations
 from allocations.models import Allocation
-from approvals import renewing
-from approvals.actions import submit, withdraw
-from approvals.conversation import edit
-from approvals.decisions import approve, reject
-from approvals.document import Thresholds
+from approvals.conversation.actions import edit
+from approvals.decisions.actions import approve, reject
 from approvals.models import Request
+from approvals.renewals import renewing
+from approvals.requests.actions import submit, withdraw
+from approvals.requests.wanted import Wanted
 from approvals.states import State
-from approvals.wanted import Wanted
 from audit.models import Event
 from fleet.models import Flavor
+from policy.document import Thresholds
 from provisioning.models import Tenancy
 from tests import factories
 from tests.scene import DAY, HOUR, NOW, Scene, books, ledger
 from tests.scene import scene as make
+from web.refusals import BadInput, Conflict, NoRight
 
 LATER = NOW + 2 * DAY
 WIDE = Thresholds(

@@ -7,20 +7,21 @@ from typing import Any
 import pytest
 
 from accounts.models import User
-from accounts.refusals import Conflict
-from approvals import judging_again, rerouting, tasks
-from approvals.actions import answer
-from approvals.decisions import approve, ask_back
-from approvals.document import LEADERSHIP, LEADS, Policy, Route, StepPlan, Thresholds
+from approvals import tasks
+from approvals.decisions import judging_again, rerouting
+from approvals.decisions.actions import approve, ask_back
 from approvals.models import Request, Rerouting, Step
-from approvals.policy_versions import PolicyVersion
+from approvals.requests.actions import answer
 from audit.events import Kind
 from audit.models import Event
+from checks import decided
 from notices.models import Notice
-from portal.invariants import decided
+from policy.document import LEADERSHIP, LEADS, Policy, Route, StepPlan, Thresholds
+from policy.models import PolicyVersion
 from tests import factories
 from tests.calling import Caller
 from tests.scene import DAY, HOUR, NOW, Scene
+from web.refusals import Conflict
 
 SECURITY_GROUP = str(factories.group_oid(77))
 SECURITY = StepPlan(by=f"group:{SECURITY_GROUP}", name="Security", target_hours=10)

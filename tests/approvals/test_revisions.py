@@ -4,8 +4,8 @@ from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
-from approvals.catalogue import OFFERINGS
 from approvals.revisions import Said, changes, in_words
+from catalogue.offerings import OFFERINGS
 from tests.scene import NOW
 
 GPUS = OFFERINGS["gpus"]

@@ -10,22 +10,24 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from accounts.models import User
-from accounts.refusals import BadInput
 from allocations.models import Budget
-from approvals.actions import submit
-from approvals.catalogue import OFFERINGS, Gate
-from approvals.document import Policy
-from approvals.models import Evaluation, OfferingSetting, PolicyVersion
-from approvals.policy import Outcome, evaluate, nearest_automatic
-from approvals.preview import preview_of
-from approvals.rules import Ask, Standing
-from approvals.standing import answer_of, derive, hash_of, inputs_of, policy_of
-from approvals.wanted import Wanted, resolve
+from approvals.models import Evaluation
+from approvals.requests.actions import submit
+from approvals.requests.preview import preview_of
+from approvals.requests.standing import answer_of, derive, hash_of, inputs_of, policy_of
+from approvals.requests.wanted import Wanted, resolve
+from catalogue.models import OfferingSetting
+from catalogue.offerings import OFFERINGS, Gate
 from fleet.models import Flavor
+from policy.document import Policy
+from policy.evaluation import Outcome, evaluate, nearest_automatic
+from policy.models import PolicyVersion
+from policy.rules import Ask, Standing
 from tests import factories
 from tests.approvals.asks import ASKS, MILD, POLICIES, STANDINGS
 from tests.approvals.offerings import SPECS, another_cluster
 from tests.scene import NOW, Scene
+from web.refusals import BadInput
 
 EXAMPLES, EACH = 500, 20
 VERSION = PolicyVersion(number=1)

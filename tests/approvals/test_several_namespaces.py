@@ -11,17 +11,17 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import Project
-from accounts.refusals import BadInput, Refused
 from allocations.models import Allocation
-from approvals.actions import submit
 from approvals.models import Request
+from approvals.requests.actions import submit
+from approvals.requests.wanted import Wanted, resolve
 from approvals.states import State
-from approvals.wanted import Wanted, resolve
-from onboarding.models import DeparturePlace
+from offboarding.models import DeparturePlace
 from provisioning.models import Tenancy
 from tests import factories
 from tests.calling import Caller
 from tests.scene import DAY, NOW, Scene
+from web.refusals import BadInput, Refused
 
 GPUS = {"flavor": "training/a100", "gpus": 1, "purpose": "training"}
 NAMESPACE = {"cluster": "training", "environment": "test", "project": "main"}

@@ -12,20 +12,21 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accounts.refusals import BadInput, Refused
-from allocations import money
-from allocations.money import Left
-from approvals import simulator
-from approvals.actions import submit
-from approvals.document import LEADS, Policy, Route
-from approvals.models import Evaluation, PolicyVersion, Request
-from approvals.policy import Ask, Outcome, Standing, evaluate
-from approvals.simulator import AUTOMATIC, IMPOSSIBLE, PEOPLE, Simulation, because, simulate
-from approvals.standing import answer_of, derive, inputs_of, policy_in_force
+from allocations.budgets import money
+from allocations.budgets.money import Left
+from approvals.models import Evaluation, Request
+from approvals.policy_desk import simulator
+from approvals.policy_desk.simulator import AUTOMATIC, IMPOSSIBLE, PEOPLE, Simulation, because, simulate
+from approvals.requests.actions import submit
+from approvals.requests.standing import answer_of, derive, inputs_of, policy_in_force
 from approvals.states import State
+from policy.document import LEADS, Policy, Route
+from policy.evaluation import Ask, Outcome, Standing, evaluate
+from policy.models import PolicyVersion
 from tests import factories
 from tests.approvals.policies import in_force
 from tests.scene import DAY, NOW, Scene
+from web.refusals import BadInput, Refused
 
 FIRST = Policy()
 MANY = 1000

@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 
 from accounts.models import Delegation
-from accounts.refusals import NoRight
-from approvals import deciders, decisions
-from approvals.routing import open_step
-from approvals.timeline import _decided
+from approvals.decisions import actions as decisions
+from approvals.decisions import deciders
+from approvals.decisions.routing import open_step
+from approvals.requests.timeline import _decided
 from notices.models import Notice
 from tests import factories
 from tests.scene import NOW, Scene
+from web.refusals import NoRight
 
 DAY = timedelta(days=1)
 

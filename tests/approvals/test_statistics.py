@@ -9,9 +9,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from approvals import actions, decisions
+from approvals.decisions import actions as decisions
+from approvals.decisions.statistics import statistics
 from approvals.models import Request
-from approvals.statistics import statistics
+from approvals.requests import actions
 from tests import factories
 from tests.calling import Caller
 from tests.scene import Scene

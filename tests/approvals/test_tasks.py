@@ -6,8 +6,8 @@ from decimal import Decimal
 from django.test import Client
 from django.utils import timezone
 
-from approvals.actions import lapse, withdraw
 from approvals.models import Request
+from approvals.requests.actions import lapse, withdraw
 from approvals.tasks import lapse as lapse_all
 from audit.models import Event
 from tests import factories

@@ -3,14 +3,14 @@
 import pytest
 from django.db import IntegrityError, transaction
 
-from accounts.refusals import BadInput, Conflict, NoRight, Stale
 from accounts.roles import Role
-from allocations import budgets
 from allocations import ending as ends
+from allocations.budgets import balances as budgets
 from allocations.models import Allocation
-from approvals import carrying_out, ending
+from approvals.fulfilment import actions as carrying_out
+from approvals.fulfilment import ending
 from approvals.models import Request, Task
-from approvals.presenting import state_of
+from approvals.requests.presenting import state_of
 from approvals.states import State
 from audit.models import Event
 from notices.models import Notice
@@ -18,6 +18,7 @@ from provisioning.models import Tenancy
 from tests import factories
 from tests.approvals.shop import BY_PERSON, SPECS, granted, later, task_of
 from tests.scene import DAY, NOW, Scene, books, ledger
+from web.refusals import BadInput, Conflict, NoRight, Stale
 
 NOTE = "Stands in the team's namespace as pvc/corpus."
 

@@ -6,18 +6,19 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
 from accounts.roles import Role
-from approvals import clockwork, telling
-from approvals.actions import answer, submit, withdraw
-from approvals.decisions import approve, ask_back, reject
-from approvals.document import LEADS, Policy, Route, StepPlan
+from approvals import telling
+from approvals.decisions import clockwork
+from approvals.decisions.actions import approve, ask_back, reject
+from approvals.decisions.routing import open_step
 from approvals.models import Request
-from approvals.request_page import sentence
-from approvals.routing import open_step
+from approvals.requests.actions import answer, submit, withdraw
+from approvals.requests.page import sentence
 from approvals.states import State
 from notices.kinds import NoticeKind, Way
 from notices.message import Message
 from notices.models import Channel, Notice, Preference
 from notices.sealing import seal
+from policy.document import LEADS, Policy, Route, StepPlan
 from tests import factories
 from tests.scene import DAY, NOW, Scene
 

@@ -5,12 +5,12 @@ from datetime import timedelta
 import pytest
 
 from accounts.models import User
-from approvals.actions import answer
-from approvals.decisions import approve, ask_back, reject
-from approvals.document import LEADERSHIP, LEADS, Policy, Route, StepPlan
+from approvals.decisions.actions import approve, ask_back, reject
 from approvals.models import Step
-from approvals.presenting import usual_wait
-from approvals.preview import preview_of
+from approvals.requests.actions import answer
+from approvals.requests.presenting import usual_wait
+from approvals.requests.preview import preview_of
+from policy.document import LEADERSHIP, LEADS, Policy, Route, StepPlan
 from tests import factories
 from tests.scene import DAY, HOUR, NOW, Scene
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from accounts.refusals import BadInput, Conflict, Refused
-from approvals.catalogue import OFFERINGS
-from approvals.models import OfferingSetting
-from approvals.rules import Arrival
-from approvals.wanted import Wanted, resolve
+from approvals.requests.wanted import Wanted, resolve
+from catalogue.models import OfferingSetting
+from catalogue.offerings import OFFERINGS
 from fleet.models import Cluster, Flavor
+from policy.rules import Arrival
 from tests import factories
 from tests.approvals.offerings import SPECS, another_cluster
 from tests.scene import DAY, NOW, Scene
+from web.refusals import BadInput, Conflict, Refused
 
 
 @pytest.fixture

@@ -7,13 +7,13 @@ from decimal import Decimal
 import pytest
 
 from accounts.models import Team
-from approvals.actions import judge, submit
-from approvals.document import Thresholds
 from approvals.models import Decision, Evaluation, Request
-from approvals.policy import Outcome
-from approvals.preview import preview_of
-from approvals.standing import answer_of, derive, given_lately, policy_of
-from approvals.wanted import Wanted, resolve
+from approvals.requests.actions import judge, submit
+from approvals.requests.preview import preview_of
+from approvals.requests.standing import answer_of, derive, given_lately, policy_of
+from approvals.requests.wanted import Wanted, resolve
+from policy.document import Thresholds
+from policy.evaluation import Outcome
 from tests import factories
 from tests.scene import DAY, NOW, REASON, Scene
 

@@ -16,7 +16,7 @@ MAY_CHANGE = (
     "audit_head",
     "audit_refusalcount",
     "accounts_contact",
-    "approvals_offeringsetting",
+    "catalogue_offeringsetting",
 )
 
 

@@ -7,16 +7,16 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from accounts.delegation import accept, delegate
 from accounts.models import ApiToken, Delegation, RoleHeld, User
-from accounts.refusals import Refused
 from accounts.roles import Role
-from approvals import decisions
+from accounts.stand_ins.actions import accept, delegate
+from approvals.decisions import actions as decisions
 from approvals.models import Decision, Request
 from tests import factories
 from tests.attacks.browsing import as_, refusals, state_of_everything
 from tests.calling import Caller
 from tests.scene import Scene
+from web.refusals import Refused
 
 DAY = timedelta(days=1)
 DOORS = ("page", "together", "api", "bulk")

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from approvals.actions import submit
 from approvals.models import Request, Task
-from approvals.wanted import resolve
+from approvals.requests.actions import submit
+from approvals.requests.wanted import resolve
 from tests.attacks.browsing import as_, state_of_everything
 from tests.calling import Caller
 from tests.world import World

@@ -7,10 +7,10 @@ from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 
-from approvals import offering_actions
-from approvals.actions import submit
 from approvals.models import Comment, Request, Task
-from approvals.wanted import resolve
+from approvals.requests.actions import submit
+from approvals.requests.wanted import resolve
+from catalogue import actions as offering_actions
 from tests.attacks.browsing import as_, state_of_everything, text_of
 from tests.calling import Caller
 from tests.world import World

@@ -8,8 +8,8 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from approvals.catalogue import OFFERINGS
 from approvals.models import Request
+from catalogue.offerings import OFFERINGS
 from tests import factories
 from tests.approvals.shop import SPECS
 from tests.attacks.browsing import as_, state_of_everything, text_of

@@ -9,18 +9,20 @@ import pytest
 import yaml
 from django.utils import timezone
 
-from approvals import carrying_out, decisions, policy_actions
-from approvals.actions import submit
-from approvals.conversation import comment
-from approvals.document import read
+from approvals.conversation.actions import comment
+from approvals.decisions import actions as decisions
+from approvals.fulfilment import actions as carrying_out
 from approvals.models import Request, Task
-from approvals.wanted import resolve
-from approvals.yaml_text import PolicyRefused
+from approvals.policy_desk import actions as policy_actions
+from approvals.requests.actions import submit
+from approvals.requests.wanted import resolve
 from audit.models import Event
 from notices import cards, rendering
 from notices.models import Notice
 from notices.rendering import Entry
-from provisioning.manifests import tenancy_objects
+from policy.document import read
+from policy.yaml_text import PolicyRefused
+from provisioning.desired.manifests import tenancy_objects
 from provisioning.models import Tenancy
 from tests.approvals.policies import drafted
 from tests.approvals.shop import SPECS

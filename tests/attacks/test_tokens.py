@@ -11,7 +11,6 @@ from django.utils import timezone
 from accounts import authentication
 from accounts.actions import create_token, revoke_token
 from accounts.models import ApiToken, RoleHeld
-from accounts.refusals import NoRight
 from accounts.roles import Role
 from audit.events import Kind
 from audit.models import Event
@@ -19,6 +18,7 @@ from connectors.entra import Claims
 from tests.attacks.browsing import refusals, state_of_everything
 from tests.calling import Caller
 from tests.world import World
+from web.refusals import NoRight
 
 
 def everything_that_decides_or_sets(here: World) -> list[tuple[str, str, dict[str, Any]]]:

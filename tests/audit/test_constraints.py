@@ -81,7 +81,7 @@ def test_postgres_never_changes_an_event(made: World, statement: str) -> None:
     [
         "approvals_decision",
         "approvals_evaluation",
-        "approvals_policyversion",
+        "policy_policyversion",
         "approvals_revision",
         "approvals_comment",
         "allocations_hold",

@@ -9,7 +9,7 @@ from django.db import connection, transaction
 
 from allocations.actions import give_back
 from allocations.models import Allocation
-from approvals.decisions import approve
+from approvals.decisions.actions import approve
 from audit.actors import PORTAL, Actor
 from audit.chain import verify
 from audit.events import Kind

@@ -10,10 +10,10 @@ from playwright.sync_api import expect
 from accounts.models import User
 from accounts.roles import Role
 from allocations.models import Brake
-from approvals import apart
 from approvals.models import Task
+from approvals.shares import actions as apart
 from fleet.models import Cluster
-from onboarding.models import Departure
+from offboarding.models import Departure
 from provisioning.models import Drift, Tenancy
 from tests import factories
 from tests.browser.conftest import LOOKS, Open, overflow, violations

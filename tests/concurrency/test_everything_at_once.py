@@ -15,17 +15,16 @@ from django.db import OperationalError, connection
 from django.utils import timezone
 from psycopg.errors import LockNotAvailable
 
-from accounts.directory import graph
+from accounts.directory.client import graph
 from accounts.models import Team
-from accounts.refusals import Refused
 from accounts.roles import Role
 from allocations import actions as allocations
+from allocations.budgets.money import month_of
 from allocations.models import Allocation
-from allocations.money import month_of
-from approvals import actions as approvals
-from approvals import decisions
+from approvals.decisions import actions as decisions
+from approvals.decisions.routing import open_step
 from approvals.models import Request
-from approvals.routing import open_step
+from approvals.requests import actions as approvals
 from fleet.actions import change_cluster, change_flavor
 from fleet.models import Flavor
 from onboarding.actions import Enrolment, Start, onboard
@@ -36,6 +35,7 @@ from provisioning.status import write_status
 from tests import factories
 from tests.concurrency.books import wrong_in_the_books
 from tests.sandbox.entra.running import Running
+from web.refusals import Refused
 
 logger = logging.getLogger(__name__)
 THREADS = 8

@@ -7,11 +7,11 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from approvals import judging_again
-from approvals.document import Thresholds
+from approvals.decisions import judging_again
 from approvals.models import Request
 from approvals.states import State
 from fleet.models import Flavor
+from policy.document import Thresholds
 from tests import factories
 from tests.concurrency.books import wrong_in_the_books
 from tests.concurrency.together import together

@@ -14,12 +14,12 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from accounts.directory import graph
+from accounts.directory.client import graph
 from accounts.models import User
 from accounts.roles import Role
 from allocations import actions as allocations
 from allocations.models import Allocation, Budget
-from approvals import decisions
+from approvals.decisions import actions as decisions
 from fleet.models import Flavor
 from onboarding.actions import Enrolment, onboard
 from provisioning import lease

@@ -10,11 +10,11 @@ import requests
 from django.db.models import Sum
 from django.utils import timezone
 
-from allocations import money
+from allocations.budgets import money
 from allocations.models import Allocation, Budget
-from approvals.document import Thresholds
 from approvals.models import Request
 from approvals.states import State
+from policy.document import Thresholds
 from tests import factories
 from tests.concurrency.books import wrong_in_the_books
 from tests.faults.calling import Caller, at_once, caller

@@ -9,13 +9,13 @@ from typing import TypeVar
 import pytest
 from django.db import connection, transaction
 
-from accounts.refusals import Conflict
-from allocations import budgets
+from allocations.budgets import balances as budgets
+from allocations.budgets.money import NOTHING, Amount
 from allocations.models import Budget
-from allocations.money import NOTHING, Amount
 from tests import factories
 from tests.faults.calling import at_once
 from tests.scene import NOW
+from web.refusals import Conflict
 
 T = TypeVar("T")
 NOVEMBER, DECEMBER = date(2026, 11, 1), date(2026, 12, 1)

@@ -6,11 +6,11 @@ import pytest
 from django.utils import timezone
 
 from accounts.roles import Role
-from approvals.document import LEADERSHIP, LEADS, Policy, Route, StepPlan
 from approvals.models import Request
 from approvals.states import State
 from audit.events import Kind
 from audit.models import Event
+from policy.document import LEADERSHIP, LEADS, Policy, Route, StepPlan
 from tests import factories
 from tests.concurrency.books import wrong_in_the_books
 from tests.faults.calling import Caller, at_once, caller

@@ -5,9 +5,9 @@ from functools import partial
 import pytest
 from django.utils import timezone
 
-from approvals.document import Thresholds
 from approvals.models import Request
 from approvals.states import State
+from policy.document import Thresholds
 from tests import factories
 from tests.concurrency.together import together
 

@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 from django.db import connection
 
-from accounts.refusals import Refused
 from accounts.roles import Role
-from approvals import policy_actions
-from approvals.policy_versions import PolicyDraft, PolicyVersion
+from approvals.policy_desk import actions as policy_actions
+from policy.models import PolicyDraft, PolicyVersion
 from tests import factories
 from tests.approvals.policies import WHY, usual
 from tests.faults.calling import at_once
 from tests.scene import NOW
+from web.refusals import Refused
 
 ROUNDS = 4
 

@@ -9,16 +9,16 @@ from django.db import connections
 from django.utils import timezone
 
 from accounts.models import User
-from accounts.refusals import Conflict
 from allocations.actions import expire, give_back
 from allocations.models import Allocation, Leftover
-from approvals import renewing
-from approvals.actions import submit
-from approvals.document import Thresholds
 from approvals.models import Request
+from approvals.renewals import renewing
+from approvals.requests.actions import submit
 from fleet.models import Flavor
+from policy.document import Thresholds
 from tests import factories
 from tests.concurrency.books import wrong_in_the_books
+from web.refusals import Conflict
 
 ROUNDS = 6
 

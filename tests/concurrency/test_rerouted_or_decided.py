@@ -6,16 +6,16 @@ from functools import partial
 import pytest
 from django.utils import timezone
 
-from accounts.refusals import Refused
 from accounts.roles import Role
-from approvals import rerouting
-from approvals.decisions import approve
-from approvals.document import LEADS, Policy, Route, StepPlan
+from approvals.decisions import rerouting
+from approvals.decisions.actions import approve
 from approvals.models import Request, Step
 from notices.models import Notice
+from policy.document import LEADS, Policy, Route, StepPlan
 from tests import factories
 from tests.concurrency.books import wrong_in_the_books
 from tests.concurrency.together import together
+from web.refusals import Refused
 
 ROUNDS = 6
 GROUP = str(factories.group_oid(78))

@@ -6,21 +6,22 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from accounts.refusals import Refused
 from accounts.roles import Role
-from approvals import clockwork, free_again
-from approvals.actions import submit
-from approvals.decisions import approve, reject
-from approvals.document import LEADS, Policy, Route
+from approvals.decisions import clockwork
+from approvals.decisions.actions import approve, reject
+from approvals.fulfilment import free_again
 from approvals.models import Request
+from approvals.requests.actions import submit
 from audit.models import Event
 from fleet.models import Flavor
 from notices.models import Notice
+from policy.document import LEADS, Policy, Route
 from tests import factories
 from tests.concurrency.books import wrong_in_the_books
 from tests.concurrency.together import together
 from tests.scene import Scene
 from tests.scene import scene as make
+from web.refusals import Refused
 
 AT_ONCE = 4
 

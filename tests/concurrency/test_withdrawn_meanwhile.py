@@ -6,13 +6,13 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from accounts.leaving import take_groups
+from accounts.directory.leaving import take_groups
 from accounts.models import Delegation, User
-from accounts.refusals import NoRight
-from approvals.decisions import approve
+from approvals.decisions.actions import approve
 from approvals.models import Request
 from tests.concurrency.together import together
 from tests.scene import DAY, scene
+from web.refusals import NoRight
 
 
 def withdraw_while(user: User, begun: Event, goes_on: Event) -> None:

@@ -13,7 +13,7 @@ from paramiko.common import AUTH_FAILED
 from connectors import ssh
 from connectors.errors import PermanentError, TemporaryError
 from connectors.ssh import Ssh
-from provisioning.explaining import explain
+from provisioning.clusters.explaining import explain
 
 HOST_KEY = paramiko.ECDSAKey.generate()
 

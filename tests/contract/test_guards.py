@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from connectors.kubernetes import Cluster
-from provisioning.manifests import TEAM_ROLE, Manifest, tenancy_objects
-from provisioning.rights import RBAC
+from provisioning.desired.manifests import TEAM_ROLE, Manifest, tenancy_objects
+from provisioning.desired.rights import RBAC
 from tests.contract.raw import Raw, eventually
 from tests.provisioning.specs import sample
 

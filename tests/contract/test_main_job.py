@@ -18,15 +18,16 @@ from audit.actors import PORTAL
 from connectors.kubernetes import Cluster as Client
 from fleet.egress import EgressRule
 from fleet.models import Cluster
-from provisioning import leaving, reconcile, whole_cluster
+from provisioning import leaving, reconcile
 from provisioning.actions import publish
+from provisioning.clusters.using import use_of
 from provisioning.delivery import client_for
-from provisioning.first_job import NAME as FIRST_JOB
-from provisioning.manifests import PRIORITIES, fleet_objects, tenancy_objects
+from provisioning.desired.first_job import NAME as FIRST_JOB
+from provisioning.desired.manifests import PRIORITIES, fleet_objects, tenancy_objects
+from provisioning.desired.naming import namespace_of
+from provisioning.desired.plan import Key, first_difference, is_ours
+from provisioning.drift import whole_cluster
 from provisioning.models import Tenancy
-from provisioning.naming import namespace_of
-from provisioning.plan import Key, first_difference, is_ours
-from provisioning.using import use_of
 from tests import factories
 from tests.contract import live
 from tests.contract.raw import Raw, eventually

@@ -7,7 +7,7 @@ import pytest
 
 from connectors.errors import PermanentError
 from connectors.kubernetes import Cluster, Ref
-from provisioning.manifests import KUEUE
+from provisioning.desired.manifests import KUEUE
 from tests.contract.raw import eventually
 
 OURS = {"app.kubernetes.io/managed-by": "quartermaster"}

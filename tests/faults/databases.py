@@ -18,8 +18,8 @@ from django.utils import timezone
 
 from accounts.models import User
 from approvals.models import Request
+from checks.checking import check
 from fleet.models import Flavor
-from portal.invariants.checking import check
 from provisioning.models import Tenancy
 from tests import factories
 from tests.services.environment import POSTGRES_USER

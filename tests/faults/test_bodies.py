@@ -12,8 +12,8 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from accounts.models import User
-from approvals.actions import submit
 from approvals.models import Comment, Request
+from approvals.requests.actions import submit
 from portal.bodies import BoundedBodies, Message, Receive, Scope, Send
 from portal.web_worker import MAX_HALF_OPEN
 from tests.calling import token_of

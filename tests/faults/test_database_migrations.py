@@ -29,9 +29,12 @@ BEFORE = [
     ("allocations", "0001_initial"),
     ("approvals", "0001_initial"),
     ("audit", "0001_initial"),
+    ("catalogue", "0001_initial"),
     ("fleet", "0001_initial"),
     ("notices", "0001_initial"),
+    ("offboarding", "0001_initial"),
     ("onboarding", "0001_initial"),
+    ("policy", "0001_initial"),
     ("provisioning", "0001_initial"),
 ]
 FRAMEWORK = ["contenttypes", "auth", "sessions"]
@@ -73,9 +76,8 @@ def faults(migration: Migration) -> list[str]:
 
 def step(*steps: operations.base.Operation) -> Migration:
     """A migration of the allocations that a later release could bring."""
-    migration = Migration("0002_planted", "allocations")
-    migration.operations = list(steps)
-    return migration
+    planted: type[Migration] = type("Planted", (Migration,), {"operations": list(steps)})
+    return planted("0002_planted", "allocations")
 
 
 def test_the_release_before_can_go_on_beside_every_newer_migration() -> None:

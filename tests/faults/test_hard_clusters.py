@@ -12,9 +12,9 @@ from django.conf import settings
 from django.db import OperationalError
 
 from audit.models import Event
+from checks.checking import AZURE, check
 from connectors import kubernetes as connector
 from connectors.patience import MOST_TRIES
-from portal.invariants.checking import AZURE, check
 from provisioning import delivery, failpoints
 from tests.faults.proxy import Proxy, proxied
 from tests.provisioning.conftest import Place, kubernetes, kubernetes_server, place

@@ -12,7 +12,7 @@ from allocations.models import Allocation
 from audit.events import Kind
 from audit.models import Event
 from portal import celery_app
-from provisioning.manifests import tenancy_objects
+from provisioning.desired.manifests import tenancy_objects
 from provisioning.models import Tenancy
 from provisioning.tasks import reconcile_tenancy
 from tests import factories

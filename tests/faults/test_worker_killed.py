@@ -3,7 +3,7 @@
 import logging
 import time
 
-from provisioning.manifests import tenancy_objects
+from provisioning.desired.manifests import tenancy_objects
 from provisioning.models import Tenancy
 from provisioning.tasks import reconcile_tenancy
 from tests.faults.running import Portal, Process

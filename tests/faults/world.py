@@ -15,9 +15,9 @@ import requests
 import yaml
 
 from connectors.kubernetes import Cluster as Client
-from provisioning.manifests import KUEUE, TENANCY_LABEL, tenancy_objects
+from provisioning.desired.manifests import KUEUE, TENANCY_LABEL, tenancy_objects
+from provisioning.desired.plan import Key, first_difference
 from provisioning.models import Tenancy
-from provisioning.plan import Key, first_difference
 from scripts.demo import prepare_cluster
 from tests.services.process import wait_until
 

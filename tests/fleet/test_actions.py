@@ -2,12 +2,12 @@
 
 import pytest
 
-from accounts.refusals import BadInput
 from accounts.roles import Role
 from audit.models import Event
 from fleet.actions import change_cluster
 from fleet.models import Cluster
 from tests import factories
+from web.refusals import BadInput
 
 pytestmark = pytest.mark.django_db
 

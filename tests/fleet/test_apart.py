@@ -6,12 +6,12 @@ import pytest
 from django.test import Client
 
 from accounts.models import Team, User
-from accounts.refusals import BadInput
 from accounts.roles import Role
 from fleet.actions import add_flavor, change_flavor
 from fleet.models import Cluster, Flavor
 from tests import factories
 from tests.calling import Caller
+from web.refusals import BadInput
 
 pytestmark = pytest.mark.django_db
 GPU = {"key": "sku", "value": "gpu", "effect": "NoSchedule"}

@@ -6,11 +6,11 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from accounts.refusals import BadInput, Conflict
 from accounts.roles import Role
 from fleet.actions import add_flavor, change_cluster, change_flavor
 from fleet.models import Cluster, Flavor
 from tests import factories
+from web.refusals import BadInput, Conflict
 
 pytestmark = pytest.mark.django_db
 SERVICE: dict[str, Any] = {"name": "mlflow", "namespace": "mlflow", "labels": {"app": "mlflow"}, "port": 5000}

@@ -15,15 +15,15 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.models import User
-from accounts.refusals import BadInput
 from accounts.roles import Role
 from audit.models import Event
 from fleet.actions import add_cluster, change_cluster
 from fleet.authority import AuthorityRefused, authority_of, certificates_from
 from fleet.models import Cluster
-from provisioning.using import use_of
+from provisioning.clusters.using import use_of
 from tests import factories
 from tests.calling import Caller
+from web.refusals import BadInput
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 KEY = ec.generate_private_key(ec.SECP256R1())

@@ -9,9 +9,9 @@ from accounts.roles import Role
 from allocations.in_step import keep_in_step
 from fleet.actions import add_cluster
 from fleet.models import Cluster
-from provisioning.manifests import GPU, tenancy_objects
-from provisioning.quantities import counted
-from provisioning.spec import FlavorQuota
+from provisioning.desired.manifests import GPU, tenancy_objects
+from provisioning.desired.quantities import counted
+from provisioning.desired.spec import FlavorQuota
 from tests import factories
 from tests.provisioning.specs import sample
 

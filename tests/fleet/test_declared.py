@@ -8,10 +8,10 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
-from accounts.refusals import BadInput
 from audit.models import Event
 from fleet.declared import declare
 from fleet.models import Cluster, Flavor
+from web.refusals import BadInput
 
 A100 = {
     "name": "a100",

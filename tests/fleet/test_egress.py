@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accounts.models import User
-from accounts.refusals import BadInput, NoRight
 from accounts.roles import Role
 from fleet.actions import add_cluster, change_cluster
 from fleet.egress import CLOSED, PRIVATE, EgressRefused, EgressRule, egress_from
 from fleet.models import Cluster
 from tests import factories
 from tests.calling import Caller
+from web.refusals import BadInput, NoRight
 
 HTTPS = {"name": "internet", "cidrs": ["0.0.0.0/0"], "ports": [443], "inside": False}
 OPENAI = {"name": "openai", "cidrs": ["10.20.0.5/32"], "ports": [443], "inside": True}

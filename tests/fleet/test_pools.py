@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from accounts.models import User
-from accounts.refusals import BadInput, NoRight
 from accounts.roles import Role
 from audit.models import Event
 from fleet.actions import add_flavor, change_flavor
@@ -13,6 +12,7 @@ from fleet.models import Cluster, Flavor
 from fleet.presenting import bar
 from tests import factories
 from tests.calling import Caller
+from web.refusals import BadInput, NoRight
 
 pytestmark = pytest.mark.django_db
 

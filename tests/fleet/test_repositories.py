@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from accounts.roles import Role
 from fleet.models import Cluster
-from provisioning.commits import ClusterCommit
+from provisioning.git.commits import ClusterCommit
 from tests import factories
 from tests.calling import Caller
 

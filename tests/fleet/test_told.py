@@ -3,7 +3,6 @@
 import pytest
 
 from accounts.models import User
-from accounts.refusals import BadInput
 from accounts.roles import Role
 from allocations.models import Allocation
 from audit.models import Event
@@ -12,6 +11,7 @@ from fleet.models import Cluster, Flavor
 from fleet.presenting import bar
 from provisioning.models import Tenancy
 from tests import factories
+from web.refusals import BadInput
 
 pytestmark = pytest.mark.django_db
 

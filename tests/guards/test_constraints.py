@@ -9,7 +9,7 @@ TRIGGERED = (
     "audit_event",
     "approvals_decision",
     "approvals_evaluation",
-    "approvals_policyversion",
+    "policy_policyversion",
     "allocations_hold",
 )
 

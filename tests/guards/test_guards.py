@@ -10,70 +10,70 @@ pytestmark = pytest.mark.django_db
 D, A = "tests.approvals.test_decisions:", "tests.approvals.test_actions:"
 GUARDS = [
     Guard(
-        "approvals.decisions:_locked",
+        "approvals.decisions.actions:_locked",
         "if request.requester_id == by.pk:",
         "if False:",
         D + "test_nobody_decides_their_own_request",
     ),
     Guard(
-        "approvals.decisions:_locked",
+        "approvals.decisions.actions:_locked",
         "if seat_of is None:",
         "if False:",
         D + "test_who_has_no_seat_decides_nothing",
         {"who": "mallory"},
     ),
     Guard(
-        "approvals.decisions:_locked",
+        "approvals.decisions.actions:_locked",
         "if request.version != expected_version:",
         "if False:",
         D + "test_a_decision_on_what_one_has_not_seen_is_stale",
         {"version": 0},
     ),
     Guard(
-        "approvals.decisions:_locked",
+        "approvals.decisions.actions:_locked",
         "if request.state != State.WAITING or step is None:",
         "if False:",
         D + "test_what_is_decided_is_not_decided_again",
     ),
     Guard(
-        "approvals.decisions:_locked",
+        "approvals.decisions.actions:_locked",
         "freshness.check(by, now=now)",
         "pass",
         D + "test_a_lead_whose_account_was_disabled_decides_nothing",
     ),
     Guard(
-        "approvals.decisions:_approved",
+        "approvals.decisions.actions:_approved",
         "if not 1 <= wanted <= asked:",
         "if False:",
         D + "test_it_approves_neither_none_nor_more_than_was_asked",
         {"gpus": 0},
     ),
     Guard(
-        "approvals.decisions:reject",
+        "approvals.decisions.actions:reject",
         "if not reason.strip():",
         "if False:",
         D + "test_a_rejection_needs_a_reason_and_lets_the_money_go",
     ),
     Guard(
-        "approvals.decisions:_judge_again",
+        "approvals.decisions.actions:_judge_again",
         "for rule in judged.answer.rules:",
         "for rule in ():",
         D + "test_gpus_that_are_gone_by_now_are_a_conflict",
     ),
     Guard(
-        "approvals.decisions:_judge_again",
+        "approvals.decisions.actions:_judge_again",
         "if request.until <= now:",
         "if False:",
         D + "test_an_end_that_has_passed_is_not_approved",
     ),
     Guard(
-        "approvals.actions:check",
+        "approvals.requests.actions:check",
         "if wanted.team.pk not in by.team_ids",
         "if False",
         A + "test_a_stranger_cannot_ask_for_a_team",
     ),
     Guard(
-        "approvals.actions:withdraw",
+        "approvals.requests.actions:withdraw",
         "if request.requester_id != by.pk:",
         "if False:",
         A + "test_nobody_else_withdraws_and_nothing_decided_is_withdrawn",
@@ -99,13 +99,13 @@ GUARDS = [
         {"who": "ada"},
     ),
     Guard(
-        "allocations.budgets:hold",
+        "allocations.budgets.balances:hold",
         'limit_usd__gte=F("held_usd") + part.usd,',
         "",
         "tests.allocations.test_budgets:test_holding_exactly_the_limit_is_possible_and_a_cent_more_is_not",
     ),
     Guard(
-        "approvals.bulk:decide_many",
+        "approvals.decisions.bulk:decide_many",
         "if len({each.request for each in chosen}) != len(chosen):",
         "if False:",
         "tests.approvals.test_bulk:test_none_too_many_and_doubles_are_refused",
@@ -122,6 +122,6 @@ def test_a_test_notices_that_it_is_off(guard: Guard, monkeypatch: pytest.MonkeyP
 
 
 def test_a_guard_that_is_not_there_is_not_taken_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    gone = Guard("approvals.actions:close", "if nobody.ever:", "if False:", "")
+    gone = Guard("approvals.requests.actions:close", "if nobody.ever:", "if False:", "")
     with pytest.raises(AssertionError, match="has 0 times"):
         switch_off(gone, monkeypatch)

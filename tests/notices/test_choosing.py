@@ -6,7 +6,6 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from accounts.refusals import BadInput, Conflict
 from audit.events import Kind
 from audit.models import Event
 from notices.actions import tell
@@ -19,6 +18,7 @@ from tests import factories
 from tests.calling import Caller
 from tests.posting import Running
 from tests.scene import NOW
+from web.refusals import BadInput, Conflict
 
 pytestmark = pytest.mark.django_db
 PAGE = "/settings/notices/"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
-from onboarding.models import Departure, DeparturePlace
+from offboarding.models import Departure, DeparturePlace
 from provisioning.models import Tenancy
 from tests.scene import NOW
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from accounts.models import User
 from accounts.roles import Role
-from onboarding import leaving_actions as actions
-from onboarding.leaving_model import Departure
-from onboarding.leaving_preview import seen
-from onboarding.leaving_sweep import sweep
+from offboarding import actions
+from offboarding.models import Departure
+from offboarding.preview import seen
+from offboarding.sweep import sweep
 from provisioning import leaving
 from provisioning.models import Tenancy
 from tests import factories

@@ -11,9 +11,8 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from accounts.actions import take_over
-from accounts.directory import graph
+from accounts.directory.client import graph
 from accounts.models import Team, User
-from accounts.refusals import BadInput, Conflict, Refused
 from accounts.roles import Role
 from audit.models import Event
 from connectors.entra import Claims
@@ -26,6 +25,7 @@ from provisioning.models import Tenancy
 from sandbox.world import group_id, person_id
 from tests import factories
 from tests.sandbox.entra.running import Running
+from web.refusals import BadInput, Conflict, Refused
 
 ADA, MALLORY, PRIYA = 1, 8, 4
 

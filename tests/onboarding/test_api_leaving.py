@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from onboarding.leaving_model import Departure
+from offboarding.models import Departure
 from provisioning.models import Tenancy
 from tests import factories
 from tests.calling import Caller

@@ -9,7 +9,7 @@ from django.db import connection
 from django.utils import timezone
 
 from accounts.actions import take_over
-from accounts.directory import graph
+from accounts.directory.client import graph
 from accounts.models import Team, User
 from connectors.entra import Claims
 from onboarding.models import Onboarding

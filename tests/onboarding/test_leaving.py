@@ -3,25 +3,25 @@
 import pytest
 
 from accounts.models import User
-from accounts.refusals import Conflict, NoRight
 from allocations.models import Allocation, Budget
-from approvals.actions import submit
 from approvals.models import Request
+from approvals.requests.actions import submit
+from approvals.requests.wanted import resolve
 from approvals.states import State
-from approvals.wanted import resolve
 from audit.models import Event
 from fleet.models import Cluster
 from notices.models import Notice
-from onboarding import leaving_actions as actions
-from onboarding import leaving_preview as previews
-from onboarding.leaving_model import Departure, DeparturePlace
-from onboarding.leaving_sweep import advance, delete_due, sweep
+from offboarding import actions
+from offboarding import preview as previews
+from offboarding.models import Departure, DeparturePlace
+from offboarding.sweep import advance, delete_due, sweep
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
 from tests import factories
 from tests.calling import Caller
 from tests.onboarding.parting import DAY, Parting, parting
 from tests.provisioning.conftest import Place
+from web.refusals import Conflict, NoRight
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ def test_killed_between_draining_and_giving_back_the_next_sweep_goes_on(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("onboarding.leaving_sweep._give_back", killed)
+        patched.setattr("offboarding.sweep._give_back", killed)
         with pytest.raises(KeyboardInterrupt):
             advance(departure.pk, now=place.time)
     assert vision.tenancy.stage == Stage.RETAINED
@@ -202,7 +202,7 @@ def test_once_deleting_has_begun_nobody_restores(vision: Parting) -> None:
 
 
 def test_too_many_at_once_wait_for_a_person(vision: Parting, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("onboarding.leaving_plan.LEAST_BRAKE", 0)
+    monkeypatch.setattr("offboarding.plan.LEAST_BRAKE", 0)
     departure = vision.go()
     vision.pass_by(seconds=5)
     vision.place.later(days=31)
@@ -219,12 +219,12 @@ def test_too_many_at_once_wait_for_a_person(vision: Parting, monkeypatch: pytest
 def test_what_was_held_back_goes_only_when_a_person_agrees_however_few_are_left(
     vision: Parting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("onboarding.leaving_plan.LEAST_BRAKE", 0)
+    monkeypatch.setattr("offboarding.plan.LEAST_BRAKE", 0)
     departure = vision.go()
     vision.pass_by(seconds=5)
     vision.place.later(days=31)
     sweep(now=vision.place.time)
-    monkeypatch.setattr("onboarding.leaving_plan.LEAST_BRAKE", 10)
+    monkeypatch.setattr("offboarding.plan.LEAST_BRAKE", 10)
     sweep(now=vision.place.time)
     assert vision.tenancy.stage == Stage.RETAINED
     actions.agree(departure.pk, by=vision.priya, now=vision.place.time)
@@ -233,7 +233,7 @@ def test_what_was_held_back_goes_only_when_a_person_agrees_however_few_are_left(
 
 
 def test_what_was_held_back_can_still_be_restored(vision: Parting, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("onboarding.leaving_plan.LEAST_BRAKE", 0)
+    monkeypatch.setattr("offboarding.plan.LEAST_BRAKE", 0)
     departure = vision.go()
     vision.pass_by(seconds=5)
     vision.place.later(days=31)

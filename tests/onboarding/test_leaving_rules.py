@@ -7,21 +7,21 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from accounts.models import User
-from accounts.refusals import BadInput, Conflict, NoRight, Stale
 from allocations.actions import issue
-from approvals.places import has_left
+from approvals.requests.places import has_left
 from audit.actors import PORTAL
 from notices.models import Notice
-from onboarding import leaving_actions as actions
-from onboarding.leaving_model import Departure, DeparturePlace
-from onboarding.leaving_preview import seen
-from onboarding.leaving_sweep import advance, delete_due
+from offboarding import actions
+from offboarding.models import Departure, DeparturePlace
+from offboarding.preview import seen
+from offboarding.sweep import advance, delete_due
 from provisioning import leaving
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
 from tests import factories
 from tests.onboarding.parting import DAY, Parting, on_paper
 from tests.scene import Scene
+from web.refusals import BadInput, Conflict, NoRight, Stale
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from onboarding.leaving_model import Departure
-from onboarding.leaving_preview import seen
+from offboarding.models import Departure
+from offboarding.preview import seen
 from provisioning.models import Tenancy
 from tests import factories
 from tests.onboarding.parting import Parting, parting

@@ -10,9 +10,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.models import Project
-from approvals.actions import submit
 from approvals.models import Request
-from approvals.wanted import resolve
+from approvals.requests.actions import submit
+from approvals.requests.wanted import resolve
 from onboarding.models import Onboarding
 from tests import factories
 from tests.calling import Caller

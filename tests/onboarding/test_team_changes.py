@@ -6,9 +6,8 @@ import pytest
 from django.test import Client
 
 from accounts.actions import hold_groups
-from accounts.cost_centres import CostCentre
+from accounts.cost_centres.models import CostCentre
 from accounts.models import Team
-from accounts.refusals import BadInput, Conflict, NoRight
 from audit.models import Event
 from connectors.graph import Group
 from onboarding.team_changes import TeamChange, change_team, effects
@@ -17,6 +16,7 @@ from tests import factories
 from tests.calling import Caller
 from tests.factories import group_oid
 from tests.scene import NOW, Scene
+from web.refusals import BadInput, Conflict, NoRight
 
 OTHER = Group(oid=str(group_oid(77)), name="vision-research")
 COST_CENTRE = {"cost_centre": "CC-9000"}

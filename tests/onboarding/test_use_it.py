@@ -8,9 +8,8 @@ import yaml
 from django.test import Client
 from django.utils import timezone
 
-from accounts.refusals import BadInput
 from accounts.roles import Role
-from approvals.decisions import approve, reject
+from approvals.decisions.actions import approve, reject
 from approvals.models import Request
 from fleet.actions import change_cluster
 from fleet.models import AKS_SERVER, Cluster
@@ -22,6 +21,7 @@ from tests import factories
 from tests.calling import Caller
 from tests.scene import NOW, Scene, scene
 from tests.services.environment import TENANT
+from web.refusals import BadInput
 
 pytestmark = pytest.mark.django_db
 TAINT = {"key": "sku", "value": "gpu", "effect": "NoSchedule"}

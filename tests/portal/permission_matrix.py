@@ -18,7 +18,7 @@ from approvals.models import Task
 from audit.events import Kind
 from audit.log import record
 from audit.models import Event
-from onboarding.models import Departure
+from offboarding.models import Departure
 from provisioning.models import Drift, Tenancy
 from tests.calling import token_of
 from tests.world import Side, World

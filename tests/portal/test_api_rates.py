@@ -9,10 +9,10 @@ import pytest
 from django.core.cache import caches
 from pytest_django import Settings
 
-from accounts import counting
 from tests import factories
 from tests.calling import Caller
 from tests.services.redis import Redis
+from web import counting
 
 pytestmark = pytest.mark.django_db
 

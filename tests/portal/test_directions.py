@@ -7,10 +7,11 @@ from django.utils import timezone
 
 from accounts.models import ApiToken, Team, User
 from approvals.comments import Comment
-from approvals.models import PolicyDraft, Request, Task
+from approvals.models import Request, Task
 from fleet.models import Cluster
 from notices.models import Channel
-from onboarding.models import Departure
+from offboarding.models import Departure
+from policy.models import PolicyDraft
 from provisioning.models import Drift
 from tests.pages import Element
 from tests.portal.permission_matrix import Prober

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allocations import words
-from approvals.rules import Rule
-from portal.parts import formats
+from policy.rules import Rule
 from portal.templatetags import words as filters
+from ui import amounts as words
+from ui import formats
 
 
 @given(st.decimals(-2_000_000, 2_000_000, places=2))

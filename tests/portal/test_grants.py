@@ -113,10 +113,10 @@ def test_it_is_refused_by_its_rights_even_where_the_trigger_is_off(server: Postg
 
 def test_a_version_of_the_policy_can_be_locked_and_not_changed(server: Postgres) -> None:
     with signed_in(server) as app:
-        app.execute("SELECT number FROM approvals_policyversion WHERE number = 1 FOR NO KEY UPDATE")
+        app.execute("SELECT number FROM policy_policyversion WHERE number = 1 FOR NO KEY UPDATE")
         for attack in ("number = 7", "number = number", "document = '{}'"):
             with pytest.raises(InsufficientPrivilege):
-                app.execute(f"UPDATE approvals_policyversion SET {attack}".encode())
+                app.execute(f"UPDATE policy_policyversion SET {attack}".encode())
 
 
 def first_column(connection: psycopg.Connection, table: str) -> str:

@@ -10,14 +10,15 @@ from django.db import connection, transaction
 
 from accounts.models import Idempotency
 from allocations.models import Allocation, Brake, Budget, Hold
-from approvals import actions, decisions
+from approvals.decisions import actions as decisions
 from approvals.models import Request, Step
+from approvals.requests import actions
 from approvals.states import State
+from checks.checking import BOOKS, check
+from checks.findings import Finding
+from checks.work import reads_are_answered
 from fleet.models import Cluster, Flavor
 from notices.models import Delivery
-from portal.invariants.checking import BOOKS, check
-from portal.invariants.findings import Finding
-from portal.invariants.work import reads_are_answered
 from provisioning.models import Tenancy
 from tests import factories
 from tests.scene import DAY, HOUR, NOW, Scene, scene

@@ -13,7 +13,6 @@ from django.test import AsyncClient, Client
 from pytest_django import Settings
 
 from accounts.roles import Role
-from accounts.spreadsheets import safe_cell
 from audit.actors import PORTAL, Actor
 from audit.events import Kind
 from audit.log import record, refuse
@@ -22,6 +21,7 @@ from portal.pages import audit_export
 from portal.pages.audit_words import Changed, changes, label, others, plain
 from tests import factories
 from tests.calling import Caller
+from web.spreadsheets import safe_cell
 
 pytestmark = pytest.mark.django_db
 EVIL = '=HYPERLINK("https://example.com";"Look")'

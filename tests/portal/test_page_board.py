@@ -12,7 +12,7 @@ from accounts.models import Team, User
 from accounts.roles import Role
 from allocations.models import Allocation, Brake, UseDay
 from fleet.models import Cluster, Flavor
-from onboarding.models import Departure
+from offboarding.models import Departure
 from provisioning.models import Drift, Tenancy
 from tests import factories
 from tests.provisioning.specs import OBJECTS

@@ -5,9 +5,9 @@ from django.test import Client
 
 from accounts.models import RoleHeld, User
 from accounts.roles import Role
-from approvals.empty_seats import empty_seats, vacant
+from approvals.decisions.empty_seats import empty_seats, vacant
 from approvals.models import Step
-from approvals.vacancies import is_vacant
+from approvals.requests.vacancies import is_vacant
 from tests import factories
 from tests.scene import NOW, Scene
 from tests.scene import scene as make

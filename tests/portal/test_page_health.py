@@ -7,9 +7,9 @@ from django.core.handlers.wsgi import WSGIRequest
 from django.db import OperationalError, connection
 from django.test import Client, RequestFactory
 
-from accounts.refusals import BadInput, Conflict, NoRight, Refused, Stale
 from portal.problems import refused_page
 from tests import factories
+from web.refusals import BadInput, Conflict, NoRight, Refused, Stale
 
 
 def refuse_to_connect(*args: object) -> None:

@@ -7,11 +7,11 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
-from accounts import counting
 from accounts.models import ApiToken
 from tests import factories
 from tests.attacks.browsing import as_, text_of
 from tests.calling import Caller
+from web import counting
 
 pytestmark = pytest.mark.django_db
 

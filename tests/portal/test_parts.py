@@ -16,8 +16,8 @@ from django.template import engines
 from django.test import RequestFactory, override_settings
 
 from portal import gallery
-from portal.parts import drawing, formats
 from portal.templatetags.parts import register
+from ui import drawing, formats
 
 ROOT = Path(__file__).resolve().parents[2]
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)

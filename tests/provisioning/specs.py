@@ -6,10 +6,10 @@ from typing import Any
 from hypothesis import strategies as st
 
 from fleet.services import SharedService
-from provisioning.manifests import tenancy_objects
-from provisioning.naming import namespace_of
-from provisioning.priorities import PRIORITIES
-from provisioning.spec import FlavorQuota, TenancySpec
+from provisioning.desired.manifests import tenancy_objects
+from provisioning.desired.naming import namespace_of
+from provisioning.desired.priorities import PRIORITIES
+from provisioning.desired.spec import FlavorQuota, TenancySpec
 
 SAMPLE = TenancySpec(
     tenancy=7,

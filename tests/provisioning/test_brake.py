@@ -7,11 +7,13 @@ import pytest
 from audit.events import Kind
 from audit.models import Event
 from fleet.models import Cluster
-from provisioning import brake, drifting, lease
-from provisioning.drift import digest
-from provisioning.manifests import tenancy_objects
+from provisioning import lease
+from provisioning.desired.manifests import tenancy_objects
+from provisioning.desired.plan import Key, Step, Verb, plan
+from provisioning.drift import brake
+from provisioning.drift import following as drifting
+from provisioning.drift.comparing import digest
 from provisioning.models import Drift, Tenancy
-from provisioning.plan import Key, Step, Verb, plan
 from tests import factories
 from tests.scene import NOW, Scene
 from tests.scene import scene as make

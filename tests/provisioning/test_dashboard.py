@@ -3,7 +3,7 @@
 import json
 import re
 
-from provisioning.manifests import Manifest, labels, tenancy_objects
+from provisioning.desired.manifests import Manifest, labels, tenancy_objects
 from tests.provisioning.specs import SAMPLE, sample
 
 NAMESPACE = SAMPLE.namespace

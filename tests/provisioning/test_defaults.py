@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from provisioning.defaults import FILLED_IN, additions, filled_in
-from provisioning.drift import differences
-from provisioning.manifests import Manifest, fleet_objects, tenancy_objects
-from provisioning.paths import text_of
-from provisioning.plan import Key, Verb, plan, removal
+from provisioning.desired.manifests import Manifest, fleet_objects, tenancy_objects
+from provisioning.desired.plan import Key, Verb, plan, removal
+from provisioning.drift.comparing import differences
+from provisioning.drift.defaults import FILLED_IN, additions, filled_in
+from provisioning.drift.paths import text_of
 from tests.provisioning.specs import sample
 from tests.recordings.replaying import steps_of
 

@@ -6,11 +6,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provisioning.drift import Field, What, differences, digest, finding, kept, owner, spared
-from provisioning.drift_words import changes, sentence
-from provisioning.manifests import tenancy_objects
-from provisioning.paths import leaves, text_of, value_at
-from provisioning.plan import Key, Step, Verb, first_difference, plan
+from provisioning.desired.manifests import tenancy_objects
+from provisioning.desired.plan import Key, Step, Verb, first_difference, plan
+from provisioning.drift.comparing import Field, What, differences, digest, finding, kept, owner, spared
+from provisioning.drift.paths import leaves, text_of, value_at
+from provisioning.drift.words import changes, sentence
 from tests.provisioning.specs import SAMPLE
 
 OBJECTS = tenancy_objects(SAMPLE)

@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from fleet.models import Cluster
 from portal.pages.broadcast import News, Sight, news_after
-from provisioning import brake
-from provisioning.drift import Field
+from provisioning.drift import brake
+from provisioning.drift.comparing import Field
 from provisioning.models import Drift, Tenancy
 from tests import factories
 from tests.calling import Caller

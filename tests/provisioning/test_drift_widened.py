@@ -10,12 +10,12 @@ from accounts.models import User
 from connectors.errors import TemporaryError
 from connectors.kubernetes import Ref
 from fleet.models import Cluster
-from provisioning import drift_actions
+from provisioning.clusters.look import look_at
 from provisioning.delivery import client_for
-from provisioning.look import look_at
-from provisioning.manifests import tenancy_objects
+from provisioning.desired.manifests import tenancy_objects
+from provisioning.desired.plan import Key, plan
+from provisioning.drift import actions as drift_actions
 from provisioning.models import Drift
-from provisioning.plan import Key, plan
 from provisioning.writing import write
 from tests.provisioning.conftest import Place
 from tests.provisioning.test_drifting import BINDING, LIMITS, QUEUE, QUOTA, asking, one, passes, priya, true

@@ -9,17 +9,18 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
-from accounts.refusals import BadInput, Conflict, NoRight, Stale
 from accounts.roles import Role
 from audit.events import Kind
 from audit.models import Event
 from connectors.patience import MOST_TRIES
 from fleet.models import Cluster
 from notices.models import Notice
-from provisioning import brake, drift_actions
+from provisioning.drift import actions as drift_actions
+from provisioning.drift import brake
 from provisioning.models import Drift, Tenancy
 from tests import factories
 from tests.provisioning.conftest import Place
+from web.refusals import BadInput, Conflict, NoRight, Stale
 
 QUOTA, QUEUE = ("v1", "ResourceQuota"), ("kueue.x-k8s.io/v1beta2", "ClusterQueue")
 LIMITS, BINDING = ("v1", "LimitRange"), ("rbac.authorization.k8s.io/v1", "RoleBinding")

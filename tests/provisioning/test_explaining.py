@@ -9,8 +9,8 @@ from dulwich.errors import GitProtocolError, NotGitRepository
 from connectors.errors import ConnectorError, TemporaryError
 from connectors.git import Moved, refusal, said
 from connectors.kubernetes_failures import failure
-from provisioning.explaining import AGAIN, LATER, SILENT, UNKNOWN, explain
-from provisioning.kueue import missing, too_old
+from provisioning.clusters.explaining import AGAIN, LATER, SILENT, UNKNOWN, explain
+from provisioning.clusters.kueue import missing, too_old
 
 # As the API server says them (Kubernetes 1.36, Kueue 0.19).
 ANSWERS = {

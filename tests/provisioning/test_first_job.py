@@ -2,7 +2,7 @@
 
 import yaml
 
-from provisioning.first_job import Kind, as_yaml, first_job
+from provisioning.desired.first_job import Kind, as_yaml, first_job
 
 TAINT = {"key": "sku", "value": "gpu", "effect": "NoSchedule"}
 A100 = Kind(

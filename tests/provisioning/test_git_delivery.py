@@ -18,12 +18,15 @@ from connectors.git import Repository, Signed
 from connectors.git_address import Remote
 from connectors.kubernetes import rendered
 from fleet.models import Cluster, Flavor
-from provisioning import git_remotes, lease, look, reconcile, whole_cluster
-from provisioning.commits import ClusterCommit, TenancyCommit, newest_of
+from provisioning import lease, reconcile
+from provisioning.clusters import look
 from provisioning.delivery import client_for
-from provisioning.manifests import tenancy_objects
+from provisioning.desired.manifests import tenancy_objects
+from provisioning.drift import whole_cluster
+from provisioning.git import remotes as git_remotes
+from provisioning.git.commits import ClusterCommit, TenancyCommit, newest_of
+from provisioning.git.repository import file_name, tenancy_folder
 from provisioning.models import Tenancy
-from provisioning.repository import file_name, tenancy_folder
 from provisioning.stages import Stage
 from tests import factories
 from tests.provisioning.conftest import Place

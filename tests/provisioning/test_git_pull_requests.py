@@ -11,7 +11,7 @@ import pytest
 from django.conf import settings
 
 from fleet.models import Cluster
-from provisioning.commits import TenancyCommit
+from provisioning.git.commits import TenancyCommit
 from tests import factories
 from tests.provisioning.test_git_delivery import Followed, condition, followed
 from tests.remotes import Bare, bare, over_https

@@ -9,8 +9,8 @@ from django.conf import settings
 from connectors.errors import PermanentError
 from connectors.git import Repository
 from fleet.models import Cluster
-from provisioning import git_remotes
-from provisioning.git_remotes import repository_for
+from provisioning.git import remotes as git_remotes
+from provisioning.git.remotes import repository_for
 from tests.remotes import bare, over_ssh
 
 CLUSTER = Cluster(git_url="https://github.com/platform/fleet.git", git_credentials="robot")

@@ -6,11 +6,12 @@ from allocations.actions import give_back, refresh
 from allocations.models import Leftover
 from audit.actors import PORTAL
 from connectors.kubernetes import rendered
-from provisioning import lease, look
-from provisioning.commits import ClusterCommit, TenancyCommit
-from provisioning.manifests import tenancy_objects
+from provisioning import lease
+from provisioning.clusters import look
+from provisioning.desired.manifests import tenancy_objects
+from provisioning.git.commits import ClusterCommit, TenancyCommit
+from provisioning.git.repository import file_name
 from provisioning.models import Tenancy
-from provisioning.repository import file_name
 from provisioning.stages import Stage
 from tests import factories
 from tests.provisioning.test_git_delivery import Followed, condition, followed

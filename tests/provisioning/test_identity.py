@@ -7,20 +7,20 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from accounts.refusals import Conflict, NoRight, Stale
 from accounts.roles import Role
 from audit.models import Event
 from fleet.actions import accept_capacity, accept_identity
 from fleet.models import Cluster, Flavor
 from notices.models import Notice
-from provisioning import whole_cluster
-from provisioning.capacity import LOOKS_UNTIL_BELIEVED, doubt
-from provisioning.look import look_at
+from provisioning.clusters.capacity import LOOKS_UNTIL_BELIEVED, doubt
+from provisioning.clusters.look import look_at
+from provisioning.drift import whole_cluster
 from provisioning.models import Drift
 from tests import factories
 from tests.calling import Caller
 from tests.provisioning.conftest import Place
 from tests.provisioning.kubernetes import Kubernetes, served
+from web.refusals import Conflict, NoRight, Stale
 
 pytestmark = pytest.mark.django_db
 SYSTEM, NODE = "kube-system", ("v1", "Node")

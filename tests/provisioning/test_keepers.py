@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from connectors.errors import PermanentError
-from provisioning.keepers import keeper, refuse_kept_by_others
-from provisioning.manifests import tenancy_objects
-from provisioning.plan import Key, Step, Verb
+from provisioning.desired.keepers import keeper, refuse_kept_by_others
+from provisioning.desired.manifests import tenancy_objects
+from provisioning.desired.plan import Key, Step, Verb
 from tests.provisioning.specs import SAMPLE
 
 QUOTA = tenancy_objects(SAMPLE)[1]

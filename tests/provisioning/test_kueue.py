@@ -3,7 +3,7 @@
 import pytest
 
 from connectors.errors import PermanentError
-from provisioning import kueue
+from provisioning.clusters import kueue
 
 
 @pytest.mark.parametrize(

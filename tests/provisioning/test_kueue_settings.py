@@ -5,8 +5,8 @@ import json
 import pytest
 
 from fleet.models import Cluster
-from provisioning.kueue import settings_lacking
-from provisioning.look import look_at
+from provisioning.clusters.kueue import settings_lacking
+from provisioning.clusters.look import look_at
 from tests.provisioning.conftest import Place
 
 ENOUGH = """

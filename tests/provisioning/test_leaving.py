@@ -7,21 +7,21 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, transaction
 
-from accounts.refusals import Conflict, NoRight
 from accounts.roles import Role
 from audit.actors import PORTAL
 from audit.models import Event
 from provisioning import leaving
 from provisioning.actions import create_tenancy
 from provisioning.delivery import client_for
+from provisioning.desired.manifests import KUEUE, tenancy_objects
 from provisioning.lease import Lease
-from provisioning.manifests import KUEUE, tenancy_objects
 from provisioning.models import Tenancy
 from provisioning.removing import Removal, is_of, note_gone, places, still_there
 from provisioning.stages import NEXT, Stage, as_left
 from tests import factories
 from tests.provisioning.conftest import Place
 from tests.provisioning.specs import sample
+from web.refusals import Conflict, NoRight
 
 OURS = {"app.kubernetes.io/managed-by": "quartermaster"}
 

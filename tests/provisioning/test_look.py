@@ -12,8 +12,8 @@ from connectors import kubernetes as connector
 from connectors.patience import MOST_TRIES
 from fleet.models import Cluster, Flavor
 from provisioning import pace
-from provisioning.capacity import tally
-from provisioning.look import look_at
+from provisioning.clusters.capacity import tally
+from provisioning.clusters.look import look_at
 from provisioning.models import Pace
 from tests import factories
 from tests.provisioning.conftest import Place

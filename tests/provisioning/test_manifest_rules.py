@@ -11,9 +11,9 @@ import yaml
 from hypothesis import given, settings
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from provisioning.manifests import GPU, Manifest, count, fleet_objects, labels, tenancy_objects
-from provisioning.plan import NEVER_PRUNED
-from provisioning.spec import FlavorQuota, TenancySpec
+from provisioning.desired.manifests import GPU, Manifest, count, fleet_objects, labels, tenancy_objects
+from provisioning.desired.plan import NEVER_PRUNED
+from provisioning.desired.spec import FlavorQuota, TenancySpec
 from sandbox.kubernetes import quantities, schema
 from sandbox.kubernetes.kinds import KUEUE_GROUP, by_kind
 from sandbox.kubernetes.validation import create_causes

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fleet.services import SharedService
-from provisioning.manifests import (
+from provisioning.desired.manifests import (
     CPU_FLAVOR,
     GPU,
     PRIORITIES,
@@ -13,7 +13,7 @@ from provisioning.manifests import (
     fleet_objects,
     tenancy_objects,
 )
-from provisioning.spec import FlavorQuota
+from provisioning.desired.spec import FlavorQuota
 from tests.provisioning.specs import SAMPLE, sample
 
 NAMESPACE = SAMPLE.namespace

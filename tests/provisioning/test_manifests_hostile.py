@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fleet.names import RESOURCE
-from provisioning.manifests import (
+from provisioning.desired.manifests import (
     CPU_FLAVOR,
     GPU,
     PRIORITIES,
@@ -19,8 +19,8 @@ from provisioning.manifests import (
     fleet_objects,
     tenancy_objects,
 )
-from provisioning.naming import NameRefused, namespace_of, slug_of
-from provisioning.spec import LARGEST_GPUS, FlavorQuota, SpecRefused, TenancySpec
+from provisioning.desired.naming import NameRefused, namespace_of, slug_of
+from provisioning.desired.spec import LARGEST_GPUS, FlavorQuota, SpecRefused, TenancySpec
 from sandbox.kubernetes import quantities
 from sandbox.kubernetes.kinds import by_kind
 from sandbox.kubernetes.validation import create_causes

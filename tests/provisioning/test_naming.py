@@ -7,7 +7,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from provisioning.naming import LONGEST, NameRefused, check_not_reserved, display_name, namespace_of, slug_of
+from provisioning.desired.naming import (
+    LONGEST,
+    NameRefused,
+    check_not_reserved,
+    display_name,
+    namespace_of,
+    slug_of,
+)
 
 DNS_1123 = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 SLUG = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?")

@@ -8,9 +8,18 @@ import pytest
 from hypothesis import given, settings
 
 from connectors.kubernetes import path, ref_of
-from provisioning.manifests import Manifest, fleet_objects, tenancy_objects
-from provisioning.plan import Key, Step, Verb, being_deleted, first_difference, first_left_over, is_ours, plan
-from provisioning.spec import FlavorQuota, TenancySpec
+from provisioning.desired.manifests import Manifest, fleet_objects, tenancy_objects
+from provisioning.desired.plan import (
+    Key,
+    Step,
+    Verb,
+    being_deleted,
+    first_difference,
+    first_left_over,
+    is_ours,
+    plan,
+)
+from provisioning.desired.spec import FlavorQuota, TenancySpec
 from tests.provisioning.specs import SAMPLE, sample, specs
 from tests.recordings.replaying import Player
 

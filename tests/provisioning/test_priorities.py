@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from connectors.kubernetes import Ref
-from provisioning import look
-from provisioning.adopting import refusal
-from provisioning.manifests import PRIORITIES, fleet_objects, tenancy_objects
-from provisioning.priorities import SYSTEM_PRIORITIES, closed, highest_by_purpose, permitted
+from provisioning.clusters import look
+from provisioning.desired.manifests import PRIORITIES, fleet_objects, tenancy_objects
+from provisioning.desired.priorities import SYSTEM_PRIORITIES, closed, highest_by_purpose, permitted
+from provisioning.drift.adopting import refusal
 from tests.provisioning.conftest import Place
 from tests.provisioning.specs import sample
 

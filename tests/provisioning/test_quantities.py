@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provisioning.manifests import count, gibibytes
-from provisioning.quantities import counted
+from provisioning.desired.manifests import count, gibibytes
+from provisioning.desired.quantities import counted
 from sandbox.kubernetes import quantities
 
 

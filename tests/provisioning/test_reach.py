@@ -11,10 +11,10 @@ from allocations.in_step import keep_in_step
 from fleet.egress import EgressRule
 from fleet.models import Cluster
 from fleet.services import SharedService
-from provisioning.look import look_at
-from provisioning.manifests import tenancy_objects
+from provisioning.clusters.look import look_at
+from provisioning.desired.manifests import tenancy_objects
+from provisioning.desired.spec import TenancySpec
 from provisioning.reach import ways_in, ways_out
-from provisioning.spec import TenancySpec
 from tests import factories
 from tests.calling import Caller
 from tests.provisioning.conftest import Place

@@ -13,9 +13,9 @@ from connectors.patience import MOST_TRIES
 from fleet.models import Cluster
 from provisioning import lease, reconcile
 from provisioning.delivery import kubeconfig_path
-from provisioning.manifests import tenancy_objects
+from provisioning.desired.manifests import tenancy_objects
+from provisioning.desired.plan import Key, first_difference
 from provisioning.models import Tenancy
-from provisioning.plan import Key, first_difference
 from tests import factories
 from tests.provisioning.conftest import Place
 from tests.provisioning.specs import SAMPLE

@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 from kubernetes.client import Configuration
 
 from connectors.kubernetes import Cluster, rendered
-from provisioning.manifests import fleet_objects, tenancy_objects
-from provisioning.naming import namespace_of
-from provisioning.objects import Manifest
-from provisioning.repository import (
+from provisioning.desired.manifests import fleet_objects, tenancy_objects
+from provisioning.desired.naming import namespace_of
+from provisioning.desired.objects import Manifest
+from provisioning.desired.spec import TenancySpec
+from provisioning.git.repository import (
     INDEX,
     MARK,
     Changes,
@@ -31,7 +32,6 @@ from provisioning.repository import (
     tenancy_folder,
     tenancy_removal,
 )
-from provisioning.spec import TenancySpec
 from tests.provisioning.specs import SAMPLE, sample, specs
 
 TAINT = {"key": "sku", "effect": "NoSchedule"}

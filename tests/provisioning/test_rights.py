@@ -11,7 +11,7 @@ from connectors.errors import PermanentError
 from connectors.kubernetes import KINDS, Cluster, Ref, ref_of
 from fleet.egress import EgressRule
 from fleet.services import SharedService
-from provisioning.manifests import NAMED, TEAM_ROLE, Manifest, fleet_objects, tenancy_objects
+from provisioning.desired.manifests import NAMED, TEAM_ROLE, Manifest, fleet_objects, tenancy_objects
 from tests.provisioning.kubernetes import DEPLOY, Kubernetes
 from tests.provisioning.specs import SAMPLE, sample
 

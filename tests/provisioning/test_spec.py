@@ -5,7 +5,7 @@ import json
 import pytest
 from hypothesis import given
 
-from provisioning.spec import LARGEST_GPUS, FlavorQuota, SpecRefused, TenancySpec
+from provisioning.desired.spec import LARGEST_GPUS, FlavorQuota, SpecRefused, TenancySpec
 from tests.provisioning.specs import SAMPLE, specs
 
 

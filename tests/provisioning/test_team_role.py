@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from provisioning.manifests import TEAM_ROLE
+from provisioning.desired.manifests import TEAM_ROLE
 from sandbox.kubernetes import Cluster, Identity
 from sandbox.kubernetes.kinds import builtin
 from sandbox.kubernetes.rbac import Attributes, Authorizer

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from provisioning.usage import gpus_used
+from provisioning.desired.usage import gpus_used
 from tests.provisioning.conftest import Place
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"

@@ -10,7 +10,8 @@ from django.test.utils import CaptureQueriesContext
 from allocations.in_step import keep_in_step
 from connectors import kubernetes as connector
 from fleet.models import Cluster
-from provisioning import lease, reconcile, whole_cluster
+from provisioning import lease, reconcile
+from provisioning.drift import whole_cluster
 from provisioning.models import Pace, Tenancy
 from tests import factories
 from tests.provisioning.conftest import Place

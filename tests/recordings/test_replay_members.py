@@ -2,7 +2,7 @@
 
 import yaml
 
-from provisioning.manifests import tenancy_objects
+from provisioning.desired.manifests import tenancy_objects
 from sandbox.kubernetes import Cluster, Identity
 from tests.provisioning.kubernetes import DEPLOY
 from tests.provisioning.specs import sample

@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from connectors.kubernetes import path, ref_of
-from provisioning.manifests import fleet_objects, tenancy_objects
-from provisioning.spec import FlavorQuota, TenancySpec
+from provisioning.desired.manifests import fleet_objects, tenancy_objects
+from provisioning.desired.spec import FlavorQuota, TenancySpec
 from sandbox.kubernetes import Cluster, Identity, NodeSpec
 from tests.provisioning.kubernetes import DEPLOY
 from tests.provisioning.specs import sample

@@ -6,10 +6,11 @@ from accounts.idempotency import once
 from accounts.models import User
 from allocations import actions as allocations
 from allocations.models import Allocation
-from approvals import actions as approvals
-from approvals import conversation, renewing
+from approvals.conversation import actions as conversation
 from approvals.models import Request
-from approvals.wanted import Wanted, resolve
+from approvals.renewals import renewing
+from approvals.requests import actions as approvals
+from approvals.requests.wanted import Wanted, resolve
 from fleet.models import Cluster
 from provisioning.models import Tenancy
 from tests.soak.walk import Walk

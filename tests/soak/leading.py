@@ -6,18 +6,21 @@ from typing import Any
 
 from allocations import actions as allocations
 from allocations import ending, share_actions
+from allocations.budgets.money import month_of
 from allocations.models import Brake
-from allocations.money import month_of
-from approvals import carrying_out, decisions, offering_actions, policy_actions
-from approvals.document import to_json
-from approvals.models import PolicyVersion, Request, Task
-from approvals.policy_versions import PolicyDraft
-from approvals.routing import open_step
-from approvals.seats import sits
+from approvals.decisions import actions as decisions
+from approvals.decisions.routing import open_step
+from approvals.decisions.seats import sits
+from approvals.fulfilment import actions as carrying_out
+from approvals.models import Request, Task
+from approvals.policy_desk import actions as policy_actions
+from catalogue import actions as offering_actions
 from fleet.actions import change_cluster, change_flavor
 from fleet.models import Cluster
-from provisioning import brake
+from policy.document import to_json
+from policy.models import PolicyDraft, PolicyVersion
 from provisioning.actions import look_again
+from provisioning.drift import brake
 from tests.soak.walk import Walk
 from tests.soak.walking import Nothing
 

@@ -4,11 +4,12 @@ from datetime import timedelta
 from typing import Any
 
 from fleet.models import Flavor
-from provisioning import adopting, drift_actions
-from provisioning.drift import What
-from provisioning.drift_models import Drift
+from provisioning.drift import actions as drift_actions
+from provisioning.drift import adopting
+from provisioning.drift.comparing import What
+from provisioning.drift.models import Drift
+from provisioning.git.repository import tenancy_folder
 from provisioning.models import Tenancy
-from provisioning.repository import tenancy_folder
 from tests.soak.walk import Walk
 from tests.soak.walking import Nothing
 

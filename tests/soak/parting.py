@@ -2,9 +2,9 @@
 
 from datetime import timedelta
 
-from onboarding import leaving_actions
-from onboarding.leaving_model import Departure
-from onboarding.leaving_preview import look, seen
+from offboarding import actions as leaving_actions
+from offboarding.models import Departure
+from offboarding.preview import look, seen
 from provisioning import leaving
 from provisioning.models import Tenancy
 from provisioning.stages import Stage

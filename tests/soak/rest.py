@@ -8,16 +8,17 @@ from django.db.models import Max
 from allocations import ending as ends
 from allocations.models import Allocation, Brake, Leftover
 from approvals.models import Request
+from checks.checking import AZURE, check
 from connectors.kubernetes import rendered
 from fleet.models import Cluster
-from portal.invariants.checking import AZURE, check
-from provisioning import brake, drift_actions
 from provisioning.actions import look_again
-from provisioning.drift_models import Drift
-from provisioning.look import look_at
-from provisioning.manifests import tenancy_objects
+from provisioning.clusters.look import look_at
+from provisioning.desired.manifests import tenancy_objects
+from provisioning.drift import actions as drift_actions
+from provisioning.drift import brake
+from provisioning.drift.models import Drift
+from provisioning.git.repository import file_name, tenancy_folder
 from provisioning.models import Tenancy
-from provisioning.repository import file_name, tenancy_folder
 from tests.soak.walking import Town
 from tests.soak.working import by_the_clock, swept
 

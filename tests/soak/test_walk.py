@@ -16,8 +16,9 @@ from redis import Redis as Broker
 
 from allocations import ending
 from connectors import kubernetes as connector
-from onboarding import leaving_plan
-from provisioning import brake, delivery
+from offboarding import plan as leaving_plan
+from provisioning import delivery
+from provisioning.drift import brake
 from sandbox.kubernetes import controllers
 from tests.faults.proxy import proxied
 from tests.provisioning.kubernetes import served

@@ -12,8 +12,8 @@ from typing import Any
 
 from django.db import InterfaceError, OperationalError, connection
 
-from accounts.refusals import Refused
 from tests.soak.walking import Crash, Nothing, Town
+from web.refusals import Refused
 
 LOST = (OperationalError, InterfaceError)
 TRIES = 8

@@ -16,13 +16,15 @@ from redis import Redis as Broker
 
 from accounts.models import Membership, Team, User
 from accounts.roles import Role
-from approvals import policy_actions
-from approvals.document import to_json
-from approvals.models import PolicyVersion
+from approvals.policy_desk import actions as policy_actions
 from fleet.models import Cluster, Flavor
 from notices import doorbell as post
-from provisioning import breaker, doorbell, failpoints, git_remotes, whole_cluster
+from policy.document import to_json
+from policy.models import PolicyVersion
+from provisioning import breaker, doorbell, failpoints
 from provisioning.delivery import client_for
+from provisioning.drift import whole_cluster
+from provisioning.git import remotes as git_remotes
 from provisioning.models import Tenancy
 from provisioning.reconcile import reconcile
 from provisioning.stages import Stage

@@ -5,17 +5,20 @@ from datetime import datetime, timedelta
 
 from allocations import actions as allocations
 from allocations import ending as ends
-from allocations import reminding, unheld, use
+from allocations import reminding
 from allocations.in_step import keep_in_step
 from allocations.models import Budget
-from approvals import actions as approvals
-from approvals import chasing, clockwork, ending, free_again
+from allocations.use import unheld, use
+from approvals.decisions import clockwork
+from approvals.fulfilment import ending, free_again
+from approvals.fulfilment import reminding as chasing
 from approvals.models import Request
-from onboarding import leaving_sweep
+from approvals.requests import actions as approvals
+from offboarding import sweep as leaving_sweep
 from provisioning import pace
-from provisioning.look import look_at
+from provisioning.clusters.look import look_at
+from provisioning.drift.whole_cluster import look_through
 from provisioning.models import Tenancy
-from provisioning.whole_cluster import look_through
 from tests.soak.meddling import push_by_hand
 from tests.soak.walk import Walk
 from tests.soak.walking import Nothing, Town

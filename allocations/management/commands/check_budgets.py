@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from accounts.models import Team
-from allocations.budgets import replay
+from allocations.budgets.balances import replay
 
 
 class Command(BaseCommand):

@@ -6,8 +6,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from accounts.refusals import Refused
 from fleet.declared import declare
+from web.refusals import Refused
 
 
 class Command(BaseCommand):

@@ -7,19 +7,19 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
-from accounts import cost_centre_actions as cost_centres
 from accounts.actions import take_over
-from accounts.directory import graph
+from accounts.cost_centres import actions as cost_centres
+from accounts.directory.client import graph
 from accounts.models import Team, User
 from allocations.actions import set_budget
-from allocations.money import month_of
-from approvals.actions import submit
-from approvals.wanted import Wanted, resolve
+from allocations.budgets.money import month_of
+from approvals.requests.actions import submit
+from approvals.requests.wanted import Wanted, resolve
 from connectors.entra import Claims
 from fleet.actions import DEFAULT_BORROW_PERCENT
 from fleet.models import Cluster, Flavor
 from onboarding.actions import Enrolment, Start, onboard
-from provisioning.look import look_at
+from provisioning.clusters.look import look_at
 
 TENANT = "11111111-1111-4111-8111-111111111111"
 ADA, MALLORY, PRIYA = (f"00000000-0000-4000-8000-{number:012d}" for number in (1, 8, 4))

@@ -1,0 +1,1 @@
+"""Cost centres that somebody answers for, and who confirms them."""

@@ -1,0 +1,1 @@
+"""What the directory (Entra ID) says about people: read, followed, doubted, and given back."""

@@ -1,0 +1,1 @@
+"""People who decide for others for some days."""

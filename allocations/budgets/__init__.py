@@ -1,0 +1,1 @@
+"""Money and GPU-hours of teams: limits, what is set aside, and where a month leads."""

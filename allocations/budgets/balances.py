@@ -1,0 +1,204 @@
+"""Setting money and GPU-hours aside and letting them go, by conditional update: nothing is ever overspent."""
+
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from typing import NamedTuple
+
+from django.conf import settings
+from django.db.models import F, OuterRef, Q, Sum
+
+from accounts.models import Team
+from allocations.budgets.money import NOTHING, Amount, Left
+from allocations.budgets.totals import total
+from allocations.models import Budget, Hold
+from ui.amounts import hours
+from web.refusals import Conflict
+
+
+class Replayed(NamedTuple):
+    """What a month's budget says is held, and what its ledger adds up to."""
+
+    month: date
+    held: Amount
+    ledger: Amount
+
+    @property
+    def agrees(self) -> bool:
+        """Whether both say the same."""
+        return self.held == self.ledger
+
+
+def budgets_of(team: Team, months: list[date], *, lock: bool = False) -> dict[date, Budget]:
+    """The budgets of these months, made with the usual limits where there was none; locked in order of month."""
+    known = set(Budget.objects.filter(team=team, month__in=months).values_list("month", flat=True))
+    missing = sorted(set(months) - known)
+    if missing:
+        like = usual(team, by=missing[-1])
+        # Somebody else may make the same month now: theirs then stands.
+        Budget.objects.bulk_create(
+            (begin(team, month, like=like) for month in missing), ignore_conflicts=True
+        )
+    rows = Budget.objects.filter(team=team, month__in=months).order_by("month")
+    return {row.month: row for row in (rows.select_for_update(no_key=True) if lock else rows)}
+
+
+def lock_all(team: Team, months: list[date]) -> None:
+    """Lock every budget of a team in order of month, with these months among them.
+
+    What a request set aside earlier may lie in other months than it needs now, and both are moved at once.
+    """
+    budgets_of(team, months)
+    list(Budget.objects.select_for_update(no_key=True).filter(team=team).order_by("month"))
+
+
+def usual(team: Team, *, by: date) -> Budget:
+    """A budget with the limits that a month starts with: of the newest month up to it, else the installation's."""
+    return Budget.objects.filter(team=team, month__lte=by).order_by("-month").first() or first(team)
+
+
+def first(team: Team) -> Budget:
+    """A budget with the limits of a team that nobody has set any for: the installation's."""
+    return Budget(team=team, limit_usd=Decimal(settings.ENV.monthly_budget_usd))
+
+
+def fresh(team: Team, month: date) -> Budget:
+    """A month as it would begin, not saved."""
+    return begin(team, month, like=usual(team, by=month))
+
+
+def begin(team: Team, month: date, *, like: Budget) -> Budget:
+    """A month with the limits of another one, of which nothing is set aside; not saved."""
+    return Budget(
+        team=team,
+        month=month,
+        limit_usd=like.limit_usd,
+        gpu_hours_limit=like.gpu_hours_limit,
+        soft_percent=like.soft_percent,
+    )
+
+
+def left_by_month(team: Team, months: Iterable[date], own: str = "") -> dict[date, Left]:
+    """What is left of each month, read in one query and without writing anything.
+
+    What the reference `own` has set aside counts as left.
+    """
+    held = Hold.objects.filter(budget=OuterRef("pk"), reference=own)
+    rows = list(
+        Budget.objects.filter(team=team)
+        .annotate(
+            own_usd=total(held, Sum("usd"), by="budget"), own_hours=total(held, Sum("gpu_hours"), by="budget")
+        )
+        .order_by("-month")
+    )
+    known = {row.month: row for row in rows}
+    like = rows[0] if rows else first(team)
+    return {
+        month: _left(row, _annotated(row, "own_usd", "own_hours"))
+        if (row := known.get(month))
+        else _left(begin(team, month, like=like), NOTHING)
+        for month in months
+    }
+
+
+def _annotated(row: Budget, usd: str, gpu_hours: str) -> Amount:
+    """What a query has added to a budget under two names; NULL is nothing."""
+    return Amount(getattr(row, usd) or Decimal(0), getattr(row, gpu_hours) or Decimal(0))
+
+
+def _left(budget: Budget, own: Amount) -> Left:
+    left = budget.left_gpu_hours
+    return Left(
+        usd=budget.left_usd + own.usd,
+        usd_limit=budget.limit_usd,
+        gpu_hours=None if left is None else left + own.gpu_hours,
+        gpu_hours_limit=budget.gpu_hours_limit,
+        soft_percent=budget.soft_percent,
+    )
+
+
+def hold(team: Team, *, reference: str, parts: Mapping[date, Amount], now: datetime) -> None:
+    """Set amounts aside by month for a reference; raises Conflict and the caller's transaction must roll back.
+
+    The codes are `budget_too_small` and `gpu_hours_too_few`.
+    """
+    budgets = budgets_of(team, sorted(parts), lock=True)
+    for month, part in sorted(parts.items()):
+        if part == NOTHING:
+            continue
+        moved = Budget.objects.filter(
+            Q(gpu_hours_limit=None) | Q(gpu_hours_limit__gte=F("held_gpu_hours") + part.gpu_hours),
+            pk=budgets[month].pk,
+            limit_usd__gte=F("held_usd") + part.usd,
+        ).update(held_usd=F("held_usd") + part.usd, held_gpu_hours=F("held_gpu_hours") + part.gpu_hours)
+        if not moved:
+            raise _too_little(budgets[month], part)
+        Hold.objects.create(
+            budget=budgets[month],
+            reference=reference,
+            usd=part.usd,
+            gpu_hours=part.gpu_hours,
+            at=now,
+            why="set aside",
+        )
+
+
+def _too_little(budget: Budget, part: Amount) -> Conflict:
+    if part.usd > budget.left_usd:
+        return Conflict(
+            f"{budget.month:%B %Y} has ${budget.left_usd:,.2f} left of ${budget.limit_usd:,.2f}; "
+            f"this needs ${part.usd:,.2f}.",
+            code="budget_too_small",
+        )
+    left, limit = budget.left_gpu_hours or Decimal(0), budget.gpu_hours_limit or Decimal(0)
+    return Conflict(
+        f"{budget.month:%B %Y} has {hours(left)} left of {hours(limit)}; this needs {hours(part.gpu_hours)}.",
+        code="gpu_hours_too_few",
+    )
+
+
+def settle(*, reference: str, parts: Mapping[date, Amount], now: datetime, why: str) -> Amount:
+    """Make what a reference holds equal to `parts`, which is never more in any month; returns what was let go."""
+    rows = Hold.objects.filter(reference=reference)
+    # Locked before they are added up: what two settle at the same time is let go once.
+    list(
+        Budget.objects.select_for_update(no_key=True)
+        .filter(pk__in=rows.order_by().values("budget"))
+        .order_by("month")
+    )
+    held = rows.values("budget_id", "budget__month").annotate(usd=Sum("usd"), gpu_hours=Sum("gpu_hours"))
+    freed = NOTHING
+    for row in held.order_by("budget__month"):
+        surplus = Amount(row["usd"], row["gpu_hours"]).minus(parts.get(row["budget__month"], NOTHING))
+        surplus = Amount(max(surplus.usd, Decimal(0)), max(surplus.gpu_hours, Decimal(0)))
+        if surplus == NOTHING:
+            continue
+        Budget.objects.filter(pk=row["budget_id"]).update(
+            held_usd=F("held_usd") - surplus.usd, held_gpu_hours=F("held_gpu_hours") - surplus.gpu_hours
+        )
+        Hold.objects.create(
+            budget_id=row["budget_id"],
+            reference=reference,
+            usd=-surplus.usd,
+            gpu_hours=-surplus.gpu_hours,
+            at=now,
+            why=why,
+        )
+        freed = freed.plus(surplus)
+    return freed
+
+
+def replay(team: Team) -> list[Replayed]:
+    """Add the team's whole ledger up again and set it beside what the budgets say, oldest month first."""
+    rows = Budget.objects.filter(team=team).annotate(
+        ledger_usd=Sum("holds__usd", default=Decimal(0)),
+        ledger_hours=Sum("holds__gpu_hours", default=Decimal(0)),
+    )
+    return [
+        Replayed(
+            row.month,
+            Amount(row.held_usd, row.held_gpu_hours),
+            _annotated(row, "ledger_usd", "ledger_hours"),
+        )
+        for row in rows.order_by("month")
+    ]

@@ -1,0 +1,180 @@
+"""A team's months as pages and API show them: set aside, left, where the month leads, and its ledger line by line."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from django.urls import reverse
+
+from accounts.models import Team
+from allocations.budgets import balances as budgets
+from allocations.budgets.money import month_of
+from allocations.budgets.pacing import Holding, Pace, pace, pace_words
+from allocations.models import Allocation, Budget, Hold
+from ui.amounts import usd
+
+Part = dict[str, Any]
+MONTHS_AHEAD = 3
+LINES = 50
+MONTH = re.compile(r"(20[0-9]{2})-(0[1-9]|1[0-2])", re.ASCII)
+REQUEST = re.compile(r"request-(\d{1,18})", re.ASCII)
+LINE = re.compile(r"\d{1,18}", re.ASCII)
+
+
+def months_from(now: datetime) -> list[date]:
+    """This month and those after it that a limit can be set for."""
+    first = month_of(now)
+    index = first.year * 12 + first.month - 1
+    return [date((index + n) // 12, (index + n) % 12 + 1, 1) for n in range(MONTHS_AHEAD)]
+
+
+def month_named(text: str) -> date | None:
+    """The first day of a month written like 2026-11; None for anything else."""
+    parts = MONTH.fullmatch(text)
+    return date(int(parts[1]), int(parts[2]), 1) if parts else None
+
+
+def budget_of(team: Team, month: date) -> Budget:
+    """A month's budget, or what it would begin with; writes nothing."""
+    return Budget.objects.filter(team=team, month=month).first() or budgets.fresh(team, month)
+
+
+def pace_of(budget: Budget, *, now: datetime, rows: Iterable[Allocation] | None = None) -> Pace | None:
+    """Where the budget's month leads, None when it is not the month under way.
+
+    Reads the allocations of the team and month in one query, unless `rows` are they.
+    """
+    if budget.month != month_of(now):
+        return None
+    if rows is None:
+        rows = Allocation.objects.of_month(now).filter(team=budget.team_id).order_by()
+    return pace(
+        [
+            Holding(row.gpus, row.usd_per_hour, start=row.charge_start(now), end=row.charged_until)
+            for row in rows
+        ],
+        usd_limit=budget.limit_usd,
+        gpu_hours_limit=budget.gpu_hours_limit,
+        now=now,
+    )
+
+
+def pace_sentences(seen: Pace | None, *, now: datetime) -> list[str]:
+    """What a pace says: a sentence for the money, and one for GPU-hours where they have a limit."""
+    if seen is None:
+        return []
+    more = [pace_words(seen.gpu_hours, now=now, unit="GPU-hours")] if seen.gpu_hours else []
+    return [pace_words(seen.usd, now=now), *more]
+
+
+def close_sentence(budget: Budget) -> str:
+    """That the soft stage is reached, and what it means; empty before."""
+    if not budget.is_close:
+        return ""
+    return (
+        f"{budget.percent_held} % of {budget.month:%B} is set aside. "
+        f"From {budget.soft_percent} % on, people decide what goes on top."
+    )
+
+
+def budgets_ahead(team: Team, *, now: datetime) -> dict[date, Budget]:
+    """This month's budget and those ahead, read in one query; a month that is not there stands as it would begin."""
+    rows = list(Budget.objects.filter(team=team).order_by("-month"))
+    known = {row.month: row for row in rows}
+    like = rows[0] if rows else budgets.first(team)
+    return {month: known.get(month) or budgets.begin(team, month, like=like) for month in months_from(now)}
+
+
+def this_month(
+    team: Team, *, now: datetime, budget: Budget | None = None, rows: Iterable[Allocation] | None = None
+) -> Part:
+    """This month's budget, whether it is close, and where it leads; `budget` and `rows` if they were read already."""
+    budget = budget or budgets_ahead(team, now=now)[month_of(now)]
+    seen = pace_of(budget, now=now, rows=rows)
+    return {
+        "budget": budget,
+        "close": close_sentence(budget),
+        "pace": seen,
+        "says": pace_sentences(seen, now=now),
+    }
+
+
+def month_lines(rows: Iterable[Budget]) -> list[Part]:
+    """What is set aside of each limit of each month."""
+    return [
+        {
+            "month": f"{row.month:%Y-%m}",
+            "label": f"{row.month:%B %Y}",
+            "budget": row,
+            "note": f"{usd(row.left_usd)} left",
+            "hours_note": "" if row.left_gpu_hours is None else f"{row.left_gpu_hours:,.0f} GPU-hours left",
+        }
+        for row in rows
+    ]
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """Lines of a month, newest first, and the addresses of the pages beside them (empty where there is none)."""
+
+    rows: Sequence[Part]
+    newer: str
+    older: str
+
+
+COLUMNS: Sequence[str | Part] = (
+    "When",
+    "For",
+    "Why",
+    {"label": "USD", "kind": "number"},
+    {"label": "GPU-hours", "kind": "number"},
+)
+
+
+def ledger_of(budget: Budget, query: Mapping[str, str]) -> Ledger:
+    """One page of a month's ledger; `before` or `after` in the query name the line where it begins."""
+    before, after = (query.get(name, "") for name in ("before", "after"))
+    lines = Hold.objects.filter(budget=budget.pk) if budget.pk else Hold.objects.none()
+    if LINE.fullmatch(after):
+        found = list(lines.filter(pk__gt=int(after)).order_by("pk")[: LINES + 1])
+        more, found = len(found) > LINES, found[:LINES][::-1]
+        newer, older = more, True
+    else:
+        is_first = not LINE.fullmatch(before)
+        lines = lines if is_first else lines.filter(pk__lt=int(before))
+        found = list(lines.order_by("-pk")[: LINES + 1])
+        newer, older, found = not is_first, len(found) > LINES, found[:LINES]
+    return Ledger(
+        rows=[_line(row) for row in found],
+        newer=f"?after={found[0].pk}" if found and newer else "",
+        older=f"?before={found[-1].pk}" if found and older else "",
+    )
+
+
+def _line(row: Hold) -> Part:
+    """A line as cells: what is let go stands there with a minus."""
+    return {
+        "cells": [
+            row.at,
+            _named(row.reference),
+            row.why.capitalize(),
+            _signed(row.usd),
+            _signed(row.gpu_hours),
+        ]
+    }
+
+
+def _named(reference: str) -> str | Part:
+    asked = REQUEST.fullmatch(reference)
+    return (
+        {"text": f"Request {asked[1]}", "href": reverse("request", args=[int(asked[1])])}
+        if asked
+        else reference
+    )
+
+
+def _signed(amount: Any) -> Part:
+    sign = "−" if amount < 0 else "+" if amount > 0 else ""
+    return {"text": f"{sign}{abs(amount):,.2f}"}

@@ -1,0 +1,111 @@
+"""Work on GPUs that are no longer held, as pages and the API tell it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from allocations.models import Leftover
+from allocations.told import fate
+from ui.amounts import gpus, jobs
+
+Part = dict[str, Any]
+
+
+def leftovers_of(references: Sequence[str]) -> list[Leftover]:
+    """What was left when these holdings ended, dealt with or not, with what was stopped; in two queries."""
+    rows = Leftover.objects.filter(reference__in=references).select_related("flavor__cluster")
+    return list(rows.prefetch_related("stopped"))
+
+
+def open_of_team(team_id: int) -> list[Leftover]:
+    """What a team has left that is not dealt with."""
+    return list(Leftover.objects.open().filter(tenancy__team=team_id).select_related("flavor__cluster"))
+
+
+def still_running(references: Sequence[str]) -> list[Part]:
+    """Each job that runs beyond what is held, once, with when it is stopped."""
+    rows = Leftover.objects.open().filter(reference__in=references).select_related("flavor")
+    found: dict[str, Part] = {}
+    for row in rows:
+        for one in row.running:
+            told = found.setdefault(
+                one["uid"],
+                {
+                    "job": one["job"],
+                    "flavor": row.flavor.name,
+                    "gpus": one["gpus"].get(row.flavor.name, 0),
+                    "priority": one["priority"],
+                    "since": one["since"],
+                    "stop_at": row.stop_at,
+                },
+            )
+            if row.stop_at is not None:
+                told["stop_at"] = min(told["stop_at"] or row.stop_at, row.stop_at)
+    return list(found.values())
+
+
+def now_running(left: Iterable[Leftover], *, now: datetime) -> Iterator[Part]:
+    """An entry for the timeline for each kind of GPU on which work still runs."""
+    for rows in _by_flavor(left):
+        yield {
+            "phase": "now",
+            "tone": "ending",
+            "title": title(rows),
+            "at": "now",
+            "why": said(rows, now=now),
+        }
+
+
+def coming_stops(left: Iterable[Leftover], *, now: datetime) -> Iterator[Part]:
+    """The dates on which work that still runs is stopped, for the timeline."""
+    stops = {
+        row.stop_at
+        for row in left
+        if row.done_at is None and row.running and row.stop_at and row.stop_at > now
+    }
+    for at in sorted(stops):
+        yield {"phase": "future", "title": "Work that still runs is stopped", "at": at}
+
+
+def lines(left: Iterable[Leftover], *, now: datetime) -> list[Part]:
+    """What still runs, for the page of a team: a sentence for each kind of GPU, and the jobs with their numbers."""
+    return [
+        {
+            "title": title(rows),
+            "why": fate(rows, now=now),
+            "where": rows[0].flavor.cluster.title,
+            "jobs": [
+                {
+                    "job": one["job"],
+                    "gpus": one["gpus"].get(rows[0].flavor.name, 0),
+                    "priority": one["priority"],
+                    "since": datetime.fromisoformat(one["since"]) if one["since"] else None,
+                }
+                for one in rows[0].running
+            ],
+        }
+        for rows in _by_flavor(left)
+    ]
+
+
+def title(rows: Sequence[Leftover]) -> str:
+    """ "2 jobs still use 4 × A100 that are no longer held"."""
+    work, flavor = rows[0].running, rows[0].flavor
+    used = sum(one["gpus"].get(flavor.name, 0) for one in work)
+    verb = "uses" if len(work) == 1 else "use"
+    return f"{jobs(len(work))} still {verb} {gpus(used, flavor.product)} beyond what is held"
+
+
+def said(rows: Sequence[Leftover], *, now: datetime) -> str:
+    """Which jobs, and what becomes of them."""
+    names = ", ".join(one["job"] for one in rows[0].running[:5])
+    more = len(rows[0].running) - 5
+    return f"{names}{f' and {more} more' if more > 0 else ''}. {fate(rows, now=now)}"
+
+
+def _by_flavor(left: Iterable[Leftover]) -> Iterator[list[Leftover]]:
+    groups: dict[tuple[int, int], list[Leftover]] = {}
+    for row in left:
+        if row.done_at is None and row.running:
+            groups.setdefault((row.tenancy_id, row.flavor_id), []).append(row)
+    yield from groups.values()

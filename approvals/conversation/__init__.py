@@ -1,0 +1,1 @@
+"""Questions, answers and comments about a request."""

@@ -1,0 +1,141 @@
+"""What is said and changed while a request waits: edits, which void what was decided so far, and comments."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+
+from django.db import transaction
+
+from accounts.models import User
+from allocations.budgets import balances as budgets
+from approvals import telling
+from approvals.decisions import clockwork, deciders
+from approvals.decisions.routing import open_step
+from approvals.models import Comment, Request, Revision
+from approvals.renewals import renewing
+from approvals.requests.actions import check, check_answer, content, judge, locked, move, settle_verdict, tell
+from approvals.requests.wanted import Wanted
+from approvals.revisions import Said, changes, in_words
+from approvals.states import State
+from audit import clock
+from audit.events import Kind
+from web.refusals import BadInput, Conflict, NoRight, Stale
+
+LONGEST = 2_000
+
+
+@transaction.atomic
+def edit(request_id: int, wanted: Wanted, *, by: User, expected_version: int, now: datetime) -> Request:
+    """Ask for something else of the same offering instead: judged anew, with a route of its own and no votes.
+
+    Raises NoRight for others than its requester, Conflict once decided, Stale, and BadInput for what changes nothing
+    or nobody could approve; then nothing has changed.
+    """
+    request = (
+        Request.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("team", "requester", "flavor__cluster", "tenancy")
+        .get(pk=request_id)
+    )
+    _check_turn(request, by=by, expected_version=expected_version)
+    _check_same(request, wanted)
+    check(wanted, by=by, now=now)
+    wanted = locked(replace(wanted, renews=request.renews_id), person=by, now=now)
+    now = clock.after_waiting(now)
+    renewing.check(wanted, now=now, own=request.pk)
+    judged = judge(wanted, person=by, now=now, own=request.reference)
+    check_answer(judged.answer, reason=wanted.reason, field=wanted.spec.counted)
+    fields = content(wanted, judged, now=now)
+    after = Said(spec=fields["spec"], until=wanted.until, reason=fields["reason"], usd=fields["usd"])
+    found = changes(said_now(request), after, offering=wanted.offering, now=now)
+    if not found:
+        raise BadInput("Nothing is different from what you asked for already.", code="nothing_changed")
+    others = telling.taking_part(request, but=by)
+    budgets.settle(reference=request.reference, parts={}, now=now, why="changed by who asked")
+    move(
+        request,
+        now=now,
+        tenancy=wanted.tenancy,
+        turn=Request.Turn.APPROVER,
+        content_version=request.content_version + 1,
+        **fields,
+    )
+    lead = f"{by.name} changed it ({in_words(found)}); earlier votes are void."
+    passed = settle_verdict(request, judged, by=by, now=now, lead=lead)
+    telling.changed(request, lead, to=_not_asked(others, request, now=now), now=now)
+    tell(
+        Kind.REQUEST_EDITED, request, by, answer=judged.answer.outcome.value, changed=[c.words for c in found]
+    )
+    clockwork.write_down(request, passed)
+    return request
+
+
+def _check_same(request: Request, wanted: Wanted) -> None:
+    if (wanted.team.pk, wanted.offering.key) != (request.team_id, request.offering):
+        raise BadInput(
+            "A request stays with its team and its offering. Ask for the other thing by itself.",
+            code="another_offering",
+            field="offering" if wanted.team.pk == request.team_id else "team",
+        )
+    here, there = request.tenancy, wanted.tenancy
+    if here and there and here != there and here.cluster_id == there.cluster_id:
+        raise BadInput(
+            "A request stays in its namespace. Ask for the other namespace by itself.",
+            code="another_namespace",
+            field="namespace",
+        )
+    kept = wanted.flavor is not None and wanted.flavor.pk == request.flavor_id
+    if request.renews_id is not None and not (kept and wanted.tenancy == request.tenancy):
+        raise BadInput(
+            "These GPUs are kept longer, so they stay of their kind. Ask for others by themselves.",
+            code="another_flavor",
+            field="flavor",
+        )
+
+
+@transaction.atomic
+def comment(request_id: int, *, by: User, text: str, now: datetime) -> Comment:
+    """Say something about a request that one sees, waiting or decided; raises NoRight or BadInput.
+
+    Who takes part in it is told. It changes nothing about the request, so no decision becomes stale by it.
+    """
+    text = text.strip()
+    if not text or len(text) > LONGEST:
+        raise BadInput(f"Write something, at most {LONGEST:,} characters.", code="required", field="text")
+    found = Request.objects.open_to(by, now).select_related("team", "requester", "flavor__cluster")
+    request = found.filter(pk=request_id).first()
+    if request is None:
+        raise NoRight("Who sees a request can say something about it.", code="not_seen")
+    made = Comment.objects.create(request=request, by=by, text=text, at=now)
+    telling.commented(request, text, by=by, now=now)
+    tell(Kind.REQUEST_COMMENTED, request, by)
+    return made
+
+
+def said_now(request: Request) -> Said:
+    """What a request says now."""
+    return Said(spec=request.spec, until=request.until, reason=request.reason, usd=request.usd)
+
+
+def said_in(revision: Revision) -> Said:
+    """What a version of a request said."""
+    return Said(spec=revision.spec, until=revision.until, reason=revision.reason, usd=revision.usd)
+
+
+def _check_turn(request: Request, *, by: User, expected_version: int) -> None:
+    if request.requester_id != by.pk:
+        raise NoRight("Who asked can change it.", code="not_the_requester")
+    if request.state != State.WAITING:
+        raise Conflict(
+            f"The request is already {State(request.state).words.lower()}.", code="already_decided"
+        )
+    if request.version != expected_version:
+        raise Stale(
+            "The request has changed since you looked at it. Look again before you change it.", code="stale"
+        )
+
+
+def _not_asked(users: Iterable[User], request: Request, *, now: datetime) -> list[User]:
+    """Those of these people whom the new route has not told yet."""
+    step = open_step(request) if request.state == State.WAITING else None
+    asked = {user.pk for user in deciders.candidates(step, request, now=now)} if step else set()
+    return [user for user in users if user.pk not in asked]

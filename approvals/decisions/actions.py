@@ -1,0 +1,314 @@
+"""Deciding: approve, approve less, reject, ask. The request is locked and judged again at the moment of the vote."""
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+
+from accounts.directory import freshness
+from accounts.models import Delegation, User
+from accounts.stand_ins.actions import givers_for
+from approvals import telling
+from approvals.decisions import clockwork
+from approvals.decisions.asked import asked_for, wanted_of
+from approvals.decisions.deciders import seats_open
+from approvals.decisions.routing import Key, go_on, key_of, open_next, open_step, pause
+from approvals.decisions.seats import sits
+from approvals.models import Decision, Request, Step
+from approvals.requests.actions import Judged, check, close, grant, judge, locked, move, save_evaluation
+from approvals.requests.standing import policy_in_force, policy_of
+from approvals.states import State
+from audit.events import Kind
+from audit.log import record
+from policy.evaluation import Rule, evaluate
+from web.refusals import BadInput, Conflict, NoRight, Refused, Stale
+
+# What no vote can grant: more GPUs than are free, or money that is not there.
+NEEDED_NOW = frozenset({"exists", "free", "budget", "budget_hours"})
+
+
+def stops(rule: Rule) -> bool:
+    """Whether a rule is one that no vote gets past: what is not there, or what the policy lets nobody approve."""
+    return not rule.holds and (rule.code in NEEDED_NOW or rule.blocks)
+
+
+@transaction.atomic
+def approve(
+    request_id: int,
+    *,
+    by: User,
+    expected_version: int,
+    count: int | None = None,
+    reason: str = "",
+    now: datetime,
+) -> Request:
+    """Approve the open step, for fewer units if `count` says so; its quorum closes it, and the last step grants.
+
+    Raises NoRight, Stale, BadInput, or Conflict when money or GPUs are gone by now.
+    """
+    request, step, seat_of = _locked(request_id, by=by, expected_version=expected_version, now=now)
+    wanted = _approved(request, count)
+    judged = _judge_again(request, count=wanted, now=now)
+    _vote(
+        request,
+        step,
+        by=by,
+        seat_of=seat_of,
+        verdict=Decision.Verdict.APPROVE,
+        count=wanted,
+        usd=judged.answer.usd,
+        reason=reason,
+        now=now,
+    )
+    kind, passed = Kind.REQUEST_STEP_DONE, []
+    if not _has_quorum(step):
+        move(request, now=now)
+    else:
+        go_on(request, now=now)
+        Step.objects.filter(pk=step.pk).update(done_at=now)
+        needed = _still_needed(request, judged, count=wanted)
+        following = open_next(request, step, needed, now=now)
+        if following is None:
+            kind = Kind.REQUEST_APPROVED
+            grant(request, judged, count=wanted, actor=by.as_actor(), now=now)
+            telling.decided(
+                request, "approved", by=by, reason=reason, now=now, cost=judged.answer.usd, seat_of=seat_of
+            )
+        else:
+            move(request, now=now, turn=Request.Turn.APPROVER, answer_by=None)
+            passed = clockwork.begin(request, following, now=now)
+    _tell(
+        kind,
+        request,
+        by,
+        count=wanted,
+        asked=request.count,
+        seat=step.seat,
+        reason=reason,
+        stands_in_for=seat_of.name if seat_of != by else "",
+    )
+    clockwork.write_down(request, passed)
+    return request
+
+
+@transaction.atomic
+def reject(
+    request_id: int, *, by: User, expected_version: int, reason: str, because: str = "other", now: datetime
+) -> Request:
+    """Reject a request, which needs a reason; its money is let go.
+
+    `because` is one of Decision.Because; what is rejected for capacity is offered again when there is some.
+    """
+    request, step, seat_of = _locked(request_id, by=by, expected_version=expected_version, now=now)
+    if not reason.strip():
+        raise BadInput(
+            "Say why, so that they know what would be possible.", code="reason_needed", field="reason"
+        )
+    if because not in Decision.Because.values:
+        raise BadInput("Choose one of the reasons.", code="unknown_reason", field="because")
+    _vote(
+        request,
+        step,
+        by=by,
+        seat_of=seat_of,
+        verdict=Decision.Verdict.REJECT,
+        reason=reason,
+        because=because,
+        now=now,
+    )
+    Step.objects.filter(pk=step.pk).update(done_at=now)
+    close(request, State.REJECTED, now=now)
+    telling.decided(request, "rejected", by=by, reason=reason, now=now, seat_of=seat_of)
+    _tell(Kind.REQUEST_REJECTED, request, by, reason=reason, because=because, seat=step.seat)
+    return request
+
+
+@transaction.atomic
+def ask_back(request_id: int, *, by: User, expected_version: int, question: str, now: datetime) -> Request:
+    """Ask the requester something, which hands them the turn; the request keeps waiting and its clock stands still.
+
+    Unanswered it lapses after as long as one that nobody decides.
+    """
+    request, step, seat_of = _locked(request_id, by=by, expected_version=expected_version, now=now)
+    if not question.strip():
+        raise BadInput("Write the question.", code="required", field="reason")
+    Decision.objects.create(
+        request=request,
+        requester_id=request.requester_id,
+        by=by,
+        seat_of=seat_of,
+        step=step,
+        content_version=request.content_version,
+        verdict=Decision.Verdict.ASK,
+        reason=question.strip(),
+        at=now,
+    )
+    pause(step, now=now)
+    answer_by = min(request.until, now + timedelta(days=policy_in_force(now)[1].lapse_days))
+    move(request, now=now, turn=Request.Turn.REQUESTER, answer_by=answer_by)
+    telling.asked_back(request, question.strip(), by=by, now=now)
+    _tell(Kind.REQUEST_ASKED_BACK, request, by, question=question)
+    return request
+
+
+def may_decide(request: Request, user: User, *, now: datetime) -> str:
+    """Why this person may not decide the request now; empty when they may."""
+    if request.state != State.WAITING:
+        return f"It is already {State(request.state).words.lower()}."
+    if request.requester_id == user.pk:
+        return "Nobody decides their own request."
+    step = open_step(request)
+    seat_of = seat_for(user, step, request, now=now) if step else None
+    if seat_of is None:
+        return f"This step is for {step.words if step else 'nobody'}."
+    voted = any(
+        user.pk in (decision.by_id, decision.seat_of_id) and decision.verdict in Decision.VOTES
+        for decision in request.decisions.all()
+        if decision.content_version == request.content_version
+    )
+    return "You have decided a step of it already; somebody else takes this one." if voted else ""
+
+
+def seat_for(user: User, step: Step, request: Request, *, now: datetime) -> User | None:
+    """In whose seat a person may decide a step: their own, or that of somebody they stand in for; None for nobody's.
+
+    The requester's seat is nobody's, whoever stands in for them.
+    """
+    seats = seats_open(step)
+    if any(sits(user, seat) for seat in seats):
+        return user
+    # Who is of the team that asks decides for it in nobody's place.
+    lenders = [] if request.team_id in user.team_ids else givers_for(user, now)
+    for giver in lenders:
+        if giver.pk != request.requester_id and any(sits(giver, seat) for seat in seats):
+            return giver
+    # Who was named by somebody away decides above, and no longer than they were named for.
+    if step.stand_in_id == user.pk and str(user.oid) in request.requester.managers and user.is_active:
+        return user
+    return None
+
+
+def _locked(request_id: int, *, by: User, expected_version: int, now: datetime) -> tuple[Request, Step, User]:
+    """The request, its open step and whose seat the person decides in; their rights are those of this moment."""
+    request = (
+        Request.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("team", "requester", "flavor__cluster", "tenancy__team", "tenancy__cluster", "renews")
+        .get(pk=request_id)
+    )
+    if request.requester_id == by.pk:
+        raise NoRight("Nobody decides their own request.", code="self_approval")
+    step = open_step(request)
+    if request.state != State.WAITING or step is None:
+        raise Conflict(
+            f"The request is already {State(request.state).words.lower()}.", code="already_decided"
+        )
+    # Whose seat it may be, too; in one order, so that two deciders for each other never wait for each other.
+    freshness.hold([by.pk, *Delegation.objects.in_force(now).filter(to=by).values_list("giver", flat=True)])
+    freshness.check(by, now=now)
+    person = User.objects.get(pk=by.pk)
+    seat_of = seat_for(person, step, request, now=now)
+    if seat_of is None:
+        raise NoRight(f"This step is for {step.words}.", code="not_an_approver")
+    if request.version != expected_version:
+        raise Stale(
+            "The request has changed since you looked at it. Look again before you decide.", code="stale"
+        )
+    return request, step, seat_of
+
+
+def _approved(request: Request, count: int | None) -> int:
+    """How many units a vote is for: all that are asked for now, or fewer; raises BadInput."""
+    asked = asked_for(request)
+    wanted = asked if count is None else count
+    if not 1 <= wanted <= asked:
+        raise BadInput(
+            f"Approve between 1 and {asked}.", code="out_of_range", field=request.asked.counted or "count"
+        )
+    return wanted
+
+
+def _judge_again(request: Request, *, count: int, now: datetime) -> Judged:
+    if request.until <= now:
+        raise Conflict(
+            "The end that was asked for has passed. Reject it or ask for a later one.", code="too_late"
+        )
+    asked = wanted_of(request, count)
+    try:
+        check(asked, by=request.requester, now=now)
+    except Refused as refusal:
+        raise Conflict(f"It cannot be granted any more: {refusal.message}", code=refusal.code) from refusal
+    wanted = locked(asked, now=now)
+    judged = judge(wanted, person=request.requester, now=now, own=request.reference, in_line=False)
+    for rule in judged.answer.rules:
+        if stops(rule):
+            raise Conflict(f"Not possible now: {rule.text}, {rule.limit}.", code=f"not_enough_{rule.code}")
+    save_evaluation(request, judged, now=now)
+    return judged
+
+
+def _still_needed(request: Request, judged: Judged, *, count: int) -> set[Key] | None:
+    """The steps of the route that fewer units need, too; None for all that was asked for.
+
+    It is the route that was told, of the policy that gave it: a manager that changed on the way takes nobody's say
+    away, and a policy that came into force routes the request anew by itself (approvals.decisions.rerouting).
+    """
+    if count == request.count:
+        return None
+    version = request.routed_by or judged.version
+    return {key_of(plan) for plan in evaluate(judged.ask, judged.standing, policy_of(version)).route}
+
+
+def _has_quorum(step: Step) -> bool:
+    """Whether enough people have approved the step."""
+    return step.decisions.filter(verdict=Decision.Verdict.APPROVE).count() >= step.quorum
+
+
+def _vote(
+    request: Request,
+    step: Step,
+    *,
+    by: User,
+    seat_of: User,
+    verdict: str,
+    now: datetime,
+    reason: str,
+    count: int | None = None,
+    usd: Decimal = Decimal(0),
+    because: str = "",
+) -> None:
+    # Who lends a seat and who sits in it are one voice over all steps; the request is locked, so nobody is faster.
+    voices, votes = (by, seat_of), request.decisions.filter(verdict__in=Decision.VOTES)
+    voted = votes.filter(Q(by__in=voices) | Q(seat_of__in=voices), content_version=request.content_version)
+    if voted.exists():
+        raise Conflict("You have decided a step of this request already.", code="voted_already")
+    try:
+        with transaction.atomic():
+            Decision.objects.create(
+                request=request,
+                requester_id=request.requester_id,
+                by=by,
+                seat_of=seat_of,
+                step=step,
+                content_version=request.content_version,
+                verdict=verdict,
+                count=count,
+                usd=usd,
+                because=because,
+                reason=reason.strip(),
+                at=now,
+            )
+    except IntegrityError as error:
+        raise Conflict("You have decided a step of this request already.", code="voted_already") from error
+
+
+def _tell(kind: Kind, request: Request, by: User, **details: Any) -> None:
+    record(
+        kind,
+        actor=by.as_actor(),
+        subject=("request", request.pk),
+        team_id=request.team_id,
+        what=request.given_name,
+        **details,
+    )

@@ -1,0 +1,235 @@
+"""Deciding several requests together: what they add up to, then each in a transaction of its own."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+
+from django.db.models import Sum
+
+from accounts.models import Team, User
+from allocations.budgets import balances as budgets
+from allocations.budgets import money
+from allocations.budgets.money import Amount
+from allocations.models import Allocation, Hold
+from approvals.decisions import actions as decisions
+from approvals.decisions.asked import asked_for
+from approvals.models import Request
+from audit.log import refuse
+from fleet.models import Flavor
+from ui.amounts import hours
+from web.refusals import BadInput, Refused
+
+MOST = 50
+VERDICTS = ("approve", "reject")
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """One request with the version that was seen, and the verdict on it; `count` approves fewer."""
+
+    request: int
+    version: int
+    verdict: str
+    reason: str = ""
+    because: str = "other"
+    count: int | None = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of one of them: decided, or refused with a code and in words."""
+
+    request: int
+    decided: bool
+    code: str = ""
+    message: str = ""
+
+
+@dataclass
+class Pool:
+    """What all of them together take of one kind of GPU."""
+
+    flavor: Flavor
+    gpus: int = 0
+
+    @property
+    def after(self) -> int:
+        """GPUs that stay free; negative when they are too few."""
+        return self.flavor.free - self.gpus
+
+
+@dataclass(frozen=True)
+class Purse:
+    """What a team's month has left in USD, now and when all of them are approved; also in GPU-hours, if limited."""
+
+    team: Team
+    month: date
+    limit: Decimal
+    before: Decimal
+    after: Decimal
+    hours_limit: Decimal | None = None
+    hours_before: Decimal | None = None
+    hours_after: Decimal | None = None
+
+
+@dataclass
+class Effect:
+    """All of them approved at once: by kind of GPU, by team and month, and in all.
+
+    `gpus` are new ones; `kept` those that the teams hold already and go on with.
+    """
+
+    requests: Sequence[Request]
+    pools: list[Pool] = field(default_factory=list)
+    purses: list[Purse] = field(default_factory=list)
+    usd: Decimal = Decimal(0)
+    gpus: int = 0
+    kept: int = 0
+    left_out: Sequence[int] = ()
+
+    @property
+    def too_much(self) -> list[str]:
+        """What there is not enough of, in words."""
+        short = [
+            f"{-pool.after} × {pool.flavor.product} too few are free on {pool.flavor.cluster.name}"
+            for pool in self.pools
+            if pool.after < 0
+        ]
+        over = [
+            f"{purse.team.name} would be ${-purse.after:,.0f} over its budget of {purse.month:%B}"
+            for purse in self.purses
+            if purse.after < 0
+        ]
+        over += [
+            f"{purse.team.name} would be {hours(-purse.hours_after)} over its budget of {purse.month:%B}"
+            for purse in self.purses
+            if purse.hours_after is not None and purse.hours_after < 0
+        ]
+        return short + over
+
+
+def effect_of(requests: Sequence[Request], *, now: datetime) -> Effect:
+    """What approving all of these would do; one query for each team and two more. Writes nothing."""
+    found = Effect(requests)
+    pools: dict[int, Pool] = {}
+    needed: dict[tuple[int, date], Amount] = defaultdict(Amount)
+    teams = {request.team_id: request.team for request in requests}
+    renewed = _renewed(requests, now=now)
+    for request in requests:
+        share = Decimal(asked_for(request)) / request.count
+        gpus = request.gpus // request.count * asked_for(request)
+        # A renewal goes on with what is held, which is paid until its present end.
+        held = renewed.get(request.renews_id or 0)
+        more, start = (max(0, gpus - held.gpus), max(held.until, now)) if held is not None else (gpus, now)
+        if request.flavor is not None:
+            pools.setdefault(request.flavor.pk, Pool(request.flavor)).gpus += more
+        found.gpus += more
+        found.kept += gpus - more
+        parts = money.by_month(
+            gpus=gpus, usd_per_hour=_hourly(request) * share, start=start, end=request.until
+        )
+        for month, part in parts.items():
+            needed[request.team_id, month] = needed[request.team_id, month].plus(part)
+            found.usd += part.usd
+    found.pools = list(pools.values())
+    found.purses = list(_purses(teams, needed, _held(requests)))
+    return found
+
+
+def _renewed(requests: Sequence[Request], *, now: datetime) -> dict[int, Allocation]:
+    """What is held under the requests that these renew, by request."""
+    references = {f"request-{each.renews_id}": each.renews_id for each in requests if each.renews_id}
+    if not references:
+        return {}
+    rows = Allocation.objects.live().filter(reference__in=references, kept_until__gt=now)
+    return {references[row.reference]: row for row in rows}
+
+
+def _hourly(request: Request) -> Decimal:
+    if request.flavor is not None:
+        return request.flavor.price_per_gpu_hour * request.gpus
+    hours = money.hours_between(request.created_at, request.until)
+    return request.usd / hours if hours else Decimal(0)
+
+
+def _held(requests: Sequence[Request]) -> dict[tuple[int, date], Amount]:
+    """What these requests have set aside already, by team and month."""
+    holds = Hold.objects.filter(reference__in=[request.reference for request in requests]).order_by()
+    rows = holds.values_list("budget__team_id", "budget__month").annotate(Sum("usd"), Sum("gpu_hours"))
+    return {(team, month): Amount(usd, gpu_hours) for team, month, usd, gpu_hours in rows}
+
+
+def _purses(
+    teams: dict[int, Team], needed: dict[tuple[int, date], Amount], held: dict[tuple[int, date], Amount]
+) -> Iterable[Purse]:
+    for pk, team in teams.items():
+        months = sorted(month for of, month in needed if of == pk)
+        for month, left in budgets.left_by_month(team, months).items():
+            before, more = left.and_freed(held.get((pk, month), money.NOTHING)), needed[pk, month]
+            hours_after = None if before.gpu_hours is None else before.gpu_hours - more.gpu_hours
+            yield Purse(
+                team,
+                month,
+                left.usd_limit,
+                before.usd,
+                before.usd - more.usd,
+                left.gpu_hours_limit,
+                before.gpu_hours,
+                hours_after,
+            )
+
+
+def decide_many(chosen: Sequence[Chosen], *, by: User, now: datetime) -> list[Result]:
+    """Decide each of at most fifty, in a transaction of its own and in their order; one refused stops no other.
+
+    Not within a transaction: the locks of one request must be gone before the next one's are taken. Repeating it
+    decides nothing twice, as each names the version that was seen. Raises BadInput for none, too many or a double.
+    """
+    if not 1 <= len(chosen) <= MOST:
+        raise BadInput(f"Choose 1 to {MOST} requests.", code="out_of_range", field="decisions")
+    if len({each.request for each in chosen}) != len(chosen):
+        raise BadInput("Each request can be named once.", code="named_twice", field="decisions")
+    return [_decide(each, by=by, now=now) for each in chosen]
+
+
+def _decide(each: Chosen, *, by: User, now: datetime) -> Result:
+    seen = Request.objects.open_to(by, now).filter(pk=each.request).exists()
+    if not seen:
+        return _refused(each, by, code="not_found", message="There is no such request.")
+    try:
+        if each.verdict == "approve":
+            decisions.approve(
+                each.request,
+                by=by,
+                expected_version=each.version,
+                count=each.count,
+                reason=each.reason,
+                now=now,
+            )
+        else:
+            decisions.reject(
+                each.request,
+                by=by,
+                expected_version=each.version,
+                reason=each.reason,
+                because=each.because,
+                now=now,
+            )
+    except Refused as refusal:
+        return _refused(each, by, code=refusal.code, message=refusal.message)
+    return Result(each.request, decided=True)
+
+
+def _refused(each: Chosen, by: User, *, code: str, message: str) -> Result:
+    """Each refusal is an event of its own, as the call as a whole is answered like any other."""
+    refuse(
+        actor=by.as_actor(),
+        reason=message,
+        where="decisions",
+        code=code,
+        request=each.request,
+        verdict=each.verdict,
+    )
+    return Result(each.request, decided=False, code=code, message=message)

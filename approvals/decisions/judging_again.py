@@ -1,0 +1,111 @@
+"""What waits is judged again: when another policy comes into force, and when GPUs, money or a window come free.
+
+A sweep, oldest first: what the policy approves by now is granted, and nothing else changes. Votes that were cast stay.
+"""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from approvals import telling
+from approvals.decisions.asked import asked_for, wanted_of
+from approvals.models import Decision, Request, Step
+from approvals.renewals import renewing
+from approvals.requests.actions import Judged, check, grant, judge, locked, save_evaluation
+from approvals.requests.line import MAX_READ, hopeful, waiting
+from approvals.requests.standing import policy_in_force
+from approvals.states import State
+from audit import clock
+from audit.actors import POLICY
+from audit.events import Kind
+from audit.log import record
+from policy.evaluation import Outcome
+from web.refusals import Refused
+
+# How many requests are locked and judged in full by one sweep; with more, the sweeps take turns.
+MAX_JUDGED = 50
+SWEEP_SECONDS = 5
+
+
+def due(now: datetime) -> list[int]:
+    """The requests that the policy may approve by now, oldest first."""
+    _, policy = policy_in_force(now)
+    found = [row.pk for row in hopeful(waiting()[:MAX_READ], policy, now=now)]
+    if len(found) <= MAX_JUDGED:
+        return found
+    # Those that the policy keeps refusing for their window or their use must not keep the others from being seen.
+    start = int(now.timestamp() / SWEEP_SECONDS) * MAX_JUDGED % len(found)
+    return (found[start:] + found[:start])[:MAX_JUDGED]
+
+
+def sweep(now: datetime) -> list[int]:
+    """Grant what waits and the policy approves by now, each in a transaction of its own; the requests granted."""
+    return [request_id for request_id in due(now) if judge_again(request_id, now=now)]
+
+
+@transaction.atomic
+def judge_again(request_id: int, *, now: datetime) -> bool:
+    """Grant one request that waits if every rule holds by now; False, and nothing happens, when it does not.
+
+    Locks are taken in the order of approvals.requests.actions: an ask that is sent meanwhile waits for the flavor, or
+    is waited for, and either sees the other.
+    """
+    request = (
+        Request.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("team", "requester", "flavor__cluster", "tenancy__team", "tenancy__cluster", "renews")
+        .get(pk=request_id)
+    )
+    if request.state != State.WAITING or request.turn != Request.Turn.APPROVER or request.until <= now:
+        return False
+    if not request.requester.is_active:
+        return False
+    count = asked_for(request)
+    try:
+        asked = wanted_of(request, count)
+        check(asked, by=request.requester, now=now)
+        wanted = locked(asked, person=request.requester, now=now)
+        now = clock.after_waiting(now)
+        renewing.check(wanted, now=now, own=request.pk)
+        judged = judge(wanted, person=request.requester, now=now, own=request.reference)
+    except Refused:
+        return False
+    if judged.answer.outcome is not Outcome.AUTOMATIC:
+        return False
+    _grant(request, judged, count=count, why=_why(request, judged), now=now)
+    return True
+
+
+def _why(request: Request, judged: Judged) -> str:
+    last = request.evaluations.filter(content_version=request.content_version).latest("id")
+    if last.policy_id != judged.version.pk:
+        return f"{judged.version} is in force now, and every rule holds."
+    return f"{judged.version}: every rule holds by now."
+
+
+def _grant(request: Request, judged: Judged, *, count: int, why: str, now: datetime) -> None:
+    save_evaluation(request, judged, now=now)
+    Decision.objects.create(
+        request=request,
+        requester_id=request.requester_id,
+        content_version=request.content_version,
+        verdict=Decision.Verdict.APPROVE,
+        count=count,
+        usd=judged.answer.usd,
+        at=now,
+        reason=why,
+    )
+    # Steps on which nobody has voted are not needed any more; a vote that was cast stays with its step.
+    undone = Step.objects.undecided().filter(request=request, version=request.content_version, decisions=None)
+    undone.delete()
+    grant(request, judged, count=count, actor=POLICY, now=now)
+    telling.freed(request, why, now=now)
+    record(
+        Kind.REQUEST_APPROVED,
+        actor=POLICY,
+        subject=("request", request.pk),
+        team_id=request.team_id,
+        what=request.given_name,
+        count=count,
+        asked=request.count,
+        reason=why,
+    )

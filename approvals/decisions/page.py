@@ -1,0 +1,352 @@
+"""One request as the person sees it who decides: everything on one screen."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Count, Max, OuterRef, Q, Sum
+from django.urls import reverse
+
+from accounts.models import Team, User
+from allocations.budgets import money
+from allocations.budgets.totals import total
+from allocations.models import Allocation
+from allocations.use.use import trend
+from approvals import telling
+from approvals.conversation import page as talk
+from approvals.decisions import route_words, triage
+from approvals.decisions.actions import may_decide
+from approvals.decisions.asked import asked_for, wanted_of
+from approvals.models import Decision, Request, Step
+from approvals.renewals import renewing
+from approvals.renewals import words as renewal_words
+from approvals.requests import presenting
+from approvals.requests.actions import Judged, judge
+from approvals.requests.presenting import person, verdict
+from approvals.requests.standing import answer_of, coming
+from approvals.states import State
+from catalogue.choices import WORDS
+from catalogue.offerings import in_sentence
+from policy.evaluation import Ask
+from policy.remedies import nearest_words
+from ui.amounts import ago, gpus, hours, moment, usd
+
+Part = dict[str, Any]
+MOST_RIVALS = 3
+STEP, BAR = 8, 24
+
+
+def context(request: Request, *, viewer: User, queue: Sequence[Request], now: datetime) -> Part:
+    """Everything the screen needs, of a request from `with_all()` and the queue beside it."""
+    steps = request.current_steps
+    decisions = list(request.decisions.all())
+    refusal = may_decide(request, viewer, now=now)
+    count = asked_for(request)
+    judged = (
+        _judge(request, count, now=now) if request.until > now and request.state == State.WAITING else None
+    )
+    held = judged.standing.held_gpus if judged else 0
+    holdings = _holdings(request)
+    hurt = rivals(request, count, judged, viewer=viewer, now=now)
+    primary = triage.primary(request, judged, count, hurt)
+    return {
+        "asked": request,
+        "count": count,
+        "name": presenting.titled(request, count),
+        "sentence": sentence(request, count, held, judged, now=now),
+        "verdict": _verdict(request, judged),
+        "changes": changes(request, judged, holdings, now=now) if judged else [],
+        "use": use(request, held, holdings, judged.use_percent if judged else None),
+        "trend": _trend(request, now=now) if held else None,
+        "rivals": hurt,
+        "primary": primary,
+        "tiles": triage.tiles(request, judged, held, hurt, primary),
+        "is_long": len(request.reason) > triage.LONG_REASON or request.reason.count("\n") > 1,
+        "seats": seats(steps, decisions, request),
+        "talk": talk.lines(request, decisions),
+        "edited": talk.since_seen(request, viewer, decisions, talk.revisions_of(request), now=now),
+        "next": [part for part in route_words.coming(request, steps) if part["phase"] == "future"],
+        "because": Decision.Because.choices,
+        "less": less(judged, count, now=now),
+        "refusal": refusal,
+        "requester": person(request.requester, _about(request)),
+        "waited": ago(request.created_at, now).removesuffix(" ago"),
+        **beside(request, queue, now=now),
+    }
+
+
+def _about(request: Request) -> str:
+    """Of which team, for what, and whose report: as much as the directory said."""
+    asker = request.requester
+    above = next((asker.manager_names.get(str(oid).lower(), {}).get("name") for oid in asker.managers), "")
+    purpose = str(request.spec.get("purpose", "")) or (request.purpose if request.flavor_id else "")
+    of = f"of {request.team.name}" + (f", for {WORDS[purpose].lower()}" if purpose else "")
+    return f"{of}; reports to {above}" if above else of
+
+
+def _trend(request: Request, *, now: datetime) -> Part | None:
+    """Use of the last days as bars, 24 high, with what they say in words."""
+    found = trend(request.tenancy_id or 0, request.flavor_id or 0, now=now)
+    if found is None:
+        return None
+    heights = [None if percent is None else max(1, round(percent * BAR / 100)) for percent in found.days]
+    return {
+        "width": len(heights) * STEP,
+        "height": BAR,
+        "bars": [
+            {"x": n * STEP, "y": BAR - high, "high": high}
+            for n, high in enumerate(heights)
+            if high is not None
+        ],
+        "words": f"Use of the last {len(heights)} days: {found.best:.0f} % on the best one, about "
+        f"{hours(found.idle_gpu_hours)} held and not used.",
+    }
+
+
+def sentence(request: Request, count: int, held: int, judged: Judged | None, *, now: datetime) -> str:
+    """Who asks for what, where, until when, from what to what, and what it costs; of a renewal what comes on top."""
+    own = min(judged.standing.own_gpus, judged.ask.gpus) if judged else 0
+    gained = request.gpus // request.count * count - own
+    change = f": from {held} to {held + gained}" if request.flavor_id and gained else ""
+    where = f" in {request.place}" if request.place else ""
+    verb = "for" if request.renews_id is None else "to keep"
+    cost = usd(judged.answer.usd if judged else request.usd)
+    then = (
+        ""
+        if cost == usd(request.usd) or count != request.count
+        else f" ({usd(request.usd)} when it was asked for)"
+    )
+    on_top = renewal_words.extra_words(judged.wanted, judged, now=now) if judged and own else ""
+    return (
+        f"{request.requester.name} ({request.team.name}) asks {verb} {in_sentence(request.name(count))}{where} until "
+        f"{moment(request.until, now)}{change}, for {cost}{then}. {on_top}"
+    ).strip()
+
+
+def changes(request: Request, judged: Judged, holdings: Part, *, now: datetime) -> list[Part]:
+    """Before → after of the grant: quota, share of the pool, cost a day, end."""
+    per_day = money.per_day(gpus=1, price=holdings["usd_per_hour"] or Decimal(0))
+    rows = (
+        renewal_words.changes(judged.wanted, judged, now=now)
+        if judged.standing.own_gpus
+        else presenting.changes(
+            flavor=request.flavor,
+            more=judged.ask.gpus,
+            usd_per_hour=judged.ask.usd_per_hour,
+            held=judged.standing.held_gpus,
+            per_day=per_day,
+        )
+    )
+    last = holdings["last_end"]
+    after = moment(max(request.until, last) if last else request.until, now)
+    return [*rows, {"label": "Last end", "before": moment(last, now) if last else "", "after": after}]
+
+
+def use(request: Request, held: int, holdings: Part, percent: Decimal | None) -> list[Part]:
+    """What the team does with what it has: held, and what became of what it asked for before."""
+    asked, granted, rejected = (holdings[key] or 0 for key in ("asked", "granted", "rejected"))
+    return [
+        {
+            "label": "Holds",
+            "text": _held_words(request, held, holdings["live"] or 0),
+        },
+        {
+            "label": "Asked before",
+            "text": f"{asked}: {granted} granted, {rejected} rejected",
+        },
+        {
+            "label": "Given back",
+            "text": f"{holdings['back'] or 0} early, {holdings['expired'] or 0} at the end",
+        },
+        {"label": "Measured use", "text": f"{percent:.0f} %" if percent is not None else "not measured yet"},
+    ]
+
+
+def _held_words(request: Request, held: int, in_all: int) -> str:
+    if not in_all:
+        return "no GPUs"
+    return f"{gpus(held, request.flavor.product)}, {gpus(in_all)} in all" if request.flavor else gpus(in_all)
+
+
+def rivals(request: Request, count: int, judged: Judged | None, *, viewer: User, now: datetime) -> Part:
+    """Who is hurt: what is free afterwards, and who else, of those the viewer may see, waits for the same GPUs.
+
+    Where too few are free, from when there are enough, as far as ends are known.
+    """
+    flavor = request.flavor
+    if flavor is None:
+        return {"after": 0, "words": "", "rows": [], "more": False}
+    count = request.gpus // request.count * count
+    others = (
+        Request.objects.visible_to(viewer)
+        .filter(state=State.WAITING, flavor=flavor, renews=None)
+        .exclude(pk=request.pk)
+        .select_related("team")
+    )
+    rows = [
+        {
+            "team": r.team.name,
+            "gpus": gpus(r.gpus),
+            "since": ago(r.created_at, now).removesuffix(" ago"),
+            "href": reverse("approval", args=[r.pk]),
+        }
+        for r in others.order_by("created_at")[: MOST_RIVALS + 1]
+    ]
+    # What goes on takes nothing from the pool.
+    kept = renewing.held_under(request.renews, now=now) if request.renews is not None else None
+    after = flavor.free - max(0, count - (kept.gpus if kept is not None else 0))
+    short = f"{-after} too few are free" if after < 0 else f"{after} of {flavor.gpus_at_most} stay free"
+    if after >= 0 and flavor.free - after > flavor.free_and_ready:
+        short = f"{short} once the pool has grown"
+    fits = _fits_from(judged, -after, now=now) if judged is not None and after < 0 else ""
+    return {
+        "after": after,
+        "words": short,
+        "fits": fits,
+        "rows": rows[:MOST_RIVALS],
+        "more": len(rows) > MOST_RIVALS,
+    }
+
+
+def _fits_from(judged: Judged, missing: int, *, now: datetime) -> str:
+    for event in coming(judged.wanted, person=judged.person, policy=judged.policy, now=now):
+        missing -= event.free
+        if missing <= 0:
+            return f"It fits from {moment(event.at, now)} on, when others end."
+    return "No end within 60 days makes it fit."
+
+
+def seats(steps: Sequence[Step], decisions: Sequence[Decision], request: Request) -> list[Part]:
+    """Who decides, in order: filled seats with their names, the open one, and the empty ones."""
+    rows = []
+    for step in steps:
+        vote = next((d for d in decisions if d.step_id == step.pk and d.verdict in Decision.VOTES), None)
+        label = step.words[:1].upper() + step.words[1:]
+        if vote is not None and vote.by is not None:
+            label = f"{label}: {vote.by_words} {Decision.Verdict(vote.verdict).label}"
+        state = "done" if step.done_at else "now" if step.opened_at else "next"
+        if vote is not None and vote.verdict == Decision.Verdict.REJECT:
+            state = "rejected"
+        rows.append(
+            {"label": label, "state": state if request.state == State.WAITING or step.done_at else "next"}
+        )
+    return rows
+
+
+def less(judged: Judged | None, count: int, *, now: datetime) -> Part:
+    """What "approve less" starts with: the nearest automatic amount, else what is free, always below the ask."""
+    if judged is None or count < 2 or not judged.wanted.spec.counted:
+        return {"count": max(count - 1, 1), "words": "", "possible": False}
+    said = {"possible": True, "unit": judged.wanted.offering.units(2)}
+    nearest: Ask | None = judged.nearest
+    if nearest is not None and nearest.count < count:
+        return said | {"count": nearest.count, "words": nearest_words(judged.ask, nearest, now=now)}
+    free = judged.standing.free_gpus
+    if free is None:
+        return said | {"count": count - 1, "words": ""}
+    fits = min(free // max(judged.ask.gpus_each, 1), count - 1)
+    return said | {"count": max(fits, 1), "words": f"{free} are free now."}
+
+
+def beside(request: Request, queue: Sequence[Request], *, now: datetime) -> Part:
+    """The queue at the left, with the next and the previous of it."""
+    numbers = [other.pk for other in queue]
+    at = numbers.index(request.pk) if request.pk in numbers else -1
+    previous = numbers[at - 1] if at > 0 else None
+    following = (
+        numbers[at + 1] if 0 <= at < len(numbers) - 1 else (numbers[0] if at < 0 and numbers else None)
+    )
+    return {
+        "queue": [_in_line(other, request, now=now) for other in queue],
+        "previous": reverse("approval", args=[previous]) if previous else "",
+        "following": reverse("approval", args=[following]) if following else "",
+    }
+
+
+def _in_line(other: Request, shown: Request, *, now: datetime) -> Part:
+    return {
+        "href": reverse("approval", args=[other.pk]),
+        "current": other.pk == shown.pk,
+        "team": other.team.name,
+        "what": presenting.titled(other),
+        "mark": triage.mark_of(other),
+        "since": ago(other.created_at, now).removesuffix(" ago"),
+    }
+
+
+def changed_since(request: Request, version: int, *, now: datetime) -> list[str]:
+    """What happened after the version that somebody looked at, in words, oldest first."""
+    missed = max(request.version - version, 0)
+    happened = [
+        (
+            d.at,
+            f"{d.by_words} {d.get_verdict_display()} {ago(d.at, now)}"
+            + (f": {d.reason}" if d.reason else ""),
+        )
+        for d in request.decisions.all()
+    ]
+    happened += talk.edited(request, now=now)
+    changes = request.reroutings.select_related("policy")
+    happened += [(changed.at, telling.rerouting_words(changed)) for changed in changes]
+    said = [words for _, words in sorted(happened)[-missed:]] if missed else []
+    if request.state in (State.WITHDRAWN, State.LAPSED):
+        said.append(f"It was {State(request.state).words.lower()} {ago(request.updated_at, now)}.")
+    return said
+
+
+def _holdings(request: Request) -> Part:
+    """What the team holds, held and asked for before, in one query."""
+    held, live = Allocation.objects.filter(team=OuterRef("pk")), Q(ended_at=None)
+    here = live & Q(tenancy=request.tenancy_id, flavor=request.flavor_id)
+    returned = Q(end_reason__in=[Allocation.End.RETURNED, Allocation.End.REPLACED])
+    earlier = Request.objects.filter(team=OuterRef("pk")).exclude(pk=request.pk)
+    row = (
+        Team.objects.order_by()
+        .filter(pk=request.team_id)
+        .values(
+            live=total(held, Sum("gpus", filter=live & Q(flavor__isnull=False)), by="team"),
+            usd_per_hour=total(
+                held, Sum("usd_per_hour", filter=live & Q(charged_from__isnull=False)), by="team"
+            ),
+            last_end=total(held, Max("until", filter=here), by="team"),
+            back=total(held, Count("pk", filter=returned), by="team"),
+            expired=total(held, Count("pk", filter=Q(end_reason=Allocation.End.EXPIRED)), by="team"),
+            asked=total(earlier, Count("pk"), by="team"),
+            granted=total(earlier, Count("pk", filter=Q(state=State.APPROVED)), by="team"),
+            rejected=total(earlier, Count("pk", filter=Q(state=State.REJECTED)), by="team"),
+        )
+        .get()
+    )
+    return {**row}
+
+
+def _judge(request: Request, count: int, *, now: datetime) -> Judged:
+    if request.tenancy is not None:
+        request.tenancy.team = request.team  # they are the same, and one of them is read already
+    return judge(
+        wanted_of(request, count),
+        person=request.requester,
+        now=now,
+        own=request.reference,
+        in_line=False,
+    )
+
+
+def _verdict(request: Request, judged: Judged | None) -> Part:
+    """The answer as it stands now; the stored one once nothing can be decided any more."""
+    if judged is not None:
+        stored = answer_of(judged.answer)
+        sentence = (
+            stored["sentence"]
+            if any(not rule["holds"] for rule in stored["rules"])
+            else "Every rule holds now."
+        )
+        hint = presenting.hint_of(judged.remedies)
+        words = (stored["route_size"] or {}).get("words", "")
+        detail = f"It counts as {words}." if words else ""
+        return verdict(stored, detail=detail, hint=hint) | {"sentence": sentence}
+    evaluation = request.evaluations.last()
+    assert evaluation is not None  # noqa: S101 - it is written together with the request
+    told = verdict(evaluation.answer)
+    return told | {"sentence": triage.in_the_past(told["sentence"], request.state)}

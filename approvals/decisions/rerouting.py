@@ -1,0 +1,294 @@
+"""Who decides what waits, when a policy comes into force that names other people.
+
+A sweep, oldest first and once for each policy. A step that both routes have goes on as it is, with its votes and its
+dates; one that only the new policy has begins when its turn comes; one that it does not have is no longer needed.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+
+from accounts.models import User
+from approvals import telling
+from approvals.decisions import clockwork, deciders
+from approvals.decisions.actions import stops
+from approvals.decisions.asked import asked_for, wanted_of
+from approvals.decisions.route_words import upper
+from approvals.decisions.routing import MOMENTS, Key, go_on, key_of, keys_of, open_step, planned, start
+from approvals.models import Decision, Request, Rerouting, Step
+from approvals.renewals import renewing
+from approvals.requests.actions import Judged, check, grant, judge, locked, move, save_evaluation
+from approvals.requests.standing import policy_in_force, policy_of
+from approvals.states import State
+from audit import clock
+from audit.actors import POLICY
+from audit.events import Kind
+from audit.log import record
+from policy.document import StepPlan
+from policy.evaluation import Outcome, evaluate
+from web.refusals import Refused
+
+# How many requests are locked and judged by one sweep; with more, the sweeps take turns.
+MAX_REROUTED = 50
+SWEEP_SECONDS = 5
+
+
+@dataclass(frozen=True)
+class Route:
+    """The steps of a request under another policy: those that decide, in order, and those that need not any more.
+
+    `reopened` were decided by as many as were needed then, and need more votes now.
+    """
+
+    steps: tuple[Step, ...]
+    dropped: tuple[Step, ...]
+    reopened: frozenset[int]
+
+    @property
+    def undecided(self) -> list[Step]:
+        """The steps that wait, the one that is decided next first: one that is open already stays open."""
+        rows = [step for step in self.steps if step.done_at is None]
+        return sorted(rows, key=lambda step: step.opened_at is None)
+
+
+def due(now: datetime) -> list[int]:
+    """The requests that wait on the route of another policy than the one in force, oldest first."""
+    version, _ = policy_in_force(now)
+    rows = Request.objects.filter(state=State.WAITING, until__gt=now).exclude(routed_by=version)
+    found = list(rows.order_by("created_at", "pk").values_list("pk", flat=True))
+    if len(found) <= MAX_REROUTED:
+        return found
+    # Those that cannot be routed now must not keep the others from being looked at.
+    begin = int(now.timestamp() / SWEEP_SECONDS) * MAX_REROUTED % len(found)
+    return (found[begin:] + found[:begin])[:MAX_REROUTED]
+
+
+def sweep(now: datetime) -> list[int]:
+    """Route what waits by the policy in force, each in a transaction of its own; the requests that others decide."""
+    return [request_id for request_id in due(now) if reroute(request_id, now=now)]
+
+
+@transaction.atomic
+def reroute(request_id: int, *, now: datetime) -> bool:
+    """Let the people decide whom the policy in force names; False, and nobody is told, when they are the same.
+
+    What the policy approves is left to approvals.decisions.judging_again. What it lets nobody approve keeps its route,
+    and its requester is told once. Votes stay: where every step of the new route has its own, the request is granted.
+    """
+    request = (
+        Request.objects.select_for_update(of=("self",), no_key=True)
+        .select_related(
+            "team", "requester", "flavor__cluster", "tenancy__team", "tenancy__cluster", "routed_by"
+        )
+        .get(pk=request_id)
+    )
+    if request.state != State.WAITING or request.until <= now or not request.requester.is_active:
+        return False
+    count = asked_for(request)
+    try:
+        asked = wanted_of(request, count)
+        check(asked, by=request.requester, now=now)
+        wanted = locked(asked, person=request.requester, now=now)
+        now = clock.after_waiting(now)
+        renewing.check(wanted, now=now, own=request.pk)
+        judged = judge(wanted, person=request.requester, now=now, own=request.reference)
+    except Refused:
+        return False
+    if request.routed_by_id == judged.version.pk or judged.answer.outcome is Outcome.AUTOMATIC:
+        return False
+    if judged.answer.outcome is Outcome.IMPOSSIBLE:
+        return _refuse(request, judged, now=now)
+    return _route(request, judged, count=count, now=now)
+
+
+def _route(request: Request, judged: Judged, *, count: int, now: datetime) -> bool:
+    old = request.current_steps
+    keys = keys_of(request, old)
+    if not _is_other(request, judged, old, keys):
+        Request.objects.filter(pk=request.pk).update(routed_by=judged.version)
+        return False
+    route = _planned(request, judged.answer.route, old, keys)
+    if not route.undecided and any(stops(rule) for rule in judged.answer.rules):
+        return False  # everybody has approved it, and there is nothing to grant yet
+    asked_before = _asked_now(request, now=now)
+    _write(route, old, now=now)
+    changed = _written_down(request, judged, route, now=now)
+    if not route.undecided:
+        _grant(request, judged, changed, count=count, now=now)
+    else:
+        _go_on(request, judged, route, changed, asked_before, now=now)
+    return True
+
+
+def _is_other(request: Request, judged: Judged, steps: Sequence[Step], keys: dict[int, Key]) -> bool:
+    """Whether it is the policy that names other people, or wants more or fewer of them.
+
+    What the team was granted since may make the ask part of a larger sum: that alone changes nobody's route.
+    """
+    new = [(key_of(plan), plan.quorum) for plan in judged.answer.route]
+    if new == [(keys[step.pk], step.quorum) for step in steps]:
+        return False
+    if request.routed_by is None:
+        return True
+    before = evaluate(judged.ask, judged.standing, policy_of(request.routed_by)).route
+    return new != [(key_of(plan), plan.quorum) for plan in before]
+
+
+def _planned(request: Request, plans: Iterable[StepPlan], old: Sequence[Step], keys: dict[int, Key]) -> Route:
+    """The new route out of the steps that are there; nothing is saved yet."""
+    left, found, reopened = list(old), [], set()
+    for plan in plans:
+        step = next((each for each in left if keys[each.pk] == key_of(plan)), None)
+        if step is None:
+            found.append(planned(request, plan, position=0))
+            continue
+        left.remove(step)
+        votes = step.decisions.filter(verdict=Decision.Verdict.APPROVE).count()
+        if step.done_at is not None and votes < plan.quorum:
+            reopened.add(step.pk)
+            step.done_at = step.opened_at = None
+        step.quorum = plan.quorum
+        found.append(step)
+    dropped = tuple(step for step in left if step.done_at is None)
+    route = Route(tuple(found), dropped, frozenset(reopened))
+    free = max(step.position for step in request.steps.all()) + 1
+    for position, step in enumerate(route.undecided, start=free):
+        step.position = position
+    return route
+
+
+def _asked_now(request: Request, *, now: datetime) -> dict[int, User]:
+    """Who was told that the request waits for them, and may decide it until now."""
+    step = open_step(request)
+    told = telling.asked(request.pk)
+    may = deciders.candidates(step, request, now=now) if step is not None else []
+    return {user.pk: user for user in may if user.pk in told}
+
+
+def _write(route: Route, old: Sequence[Step], *, now: datetime) -> None:
+    """Save the steps: first those that are not needed, then the others in their order."""
+    Step.objects.filter(pk__in=[step.pk for step in route.dropped]).update(dropped_at=now)
+    for step in route.steps:
+        if step.pk in route.reopened:
+            for name in (*MOMENTS, "reminded_at", "escalated_at", "paused_at", "stand_in"):
+                setattr(step, name, None)
+        elif step.done_at is None and step.opened_at is not None and _has_enough(step):
+            step.done_at = now  # fewer votes are needed than before, and they are there
+        step.save()
+
+
+def _has_enough(step: Step) -> bool:
+    return step.decisions.filter(verdict=Decision.Verdict.APPROVE).count() >= step.quorum
+
+
+def _written_down(request: Request, judged: Judged, route: Route, *, now: datetime) -> Rerouting:
+    """Keep the answer and what it changed, for the timeline."""
+    return Rerouting.objects.create(
+        request=request,
+        policy=judged.version,
+        evaluation=save_evaluation(request, judged, now=now),
+        content_version=request.content_version,
+        at=now,
+        now_decide=[_words(step) for step in route.undecided],
+        dropped=[_words(step) for step in route.dropped],
+        votes_stay=request.decisions.filter(
+            verdict=Decision.Verdict.APPROVE, content_version=request.content_version
+        ).exists(),
+    )
+
+
+def _words(step: Step) -> str:
+    return step.words if step.quorum == 1 else f"{step.quorum} of {step.words}"
+
+
+def _go_on(
+    request: Request,
+    judged: Judged,
+    route: Route,
+    changed: Rerouting,
+    asked_before: dict[int, User],
+    *,
+    now: datetime,
+) -> None:
+    """Open the step that is next, tell who is asked now and who is not any more, and put it into the audit log."""
+    step = route.undecided[0]
+    fields: dict[str, object] = {"routed_by": judged.version}
+    if step.paused_at is None and request.turn == Request.Turn.REQUESTER:
+        # Who asked the question does not decide any more: it need not be answered.
+        go_on(request, now=now)
+        fields |= {"turn": Request.Turn.APPROVER, "answer_by": None}
+    move(request, now=now, **fields)
+    passed = []
+    if step.opened_at is None:
+        start(step, now=now)
+        step.save()
+        passed = clockwork.pass_over(request, step, now=now, tell=False)
+        everybody = deciders.candidates(step, request, now=now)
+        at_work = deciders.at_work(everybody, now=now) or everybody
+        lead = f"{upper(str(judged.version))} is in force now, and has you decide."
+        new = [user for user in at_work if user.pk not in asked_before]
+        telling.waits(request, step, to=new, lead=lead, now=now)
+    decide = {user.pk for user in deciders.candidates(step, request, now=now)}
+    telling.rerouted(request, changed, now=now)
+    telling.not_needed(
+        request, changed, to=[user for pk, user in asked_before.items() if pk not in decide], now=now
+    )
+    telling.seats_empty(request, now=now)
+    _record(Kind.REQUEST_REROUTED, request, changed)
+    clockwork.write_down(request, passed)
+
+
+def _grant(request: Request, judged: Judged, changed: Rerouting, *, count: int, now: datetime) -> None:
+    """Grant what everybody has approved whom the policy in force names."""
+    Request.objects.filter(pk=request.pk).update(routed_by=judged.version)
+    grant(request, judged, count=count, actor=POLICY, now=now)
+    telling.freed(request, telling.rerouting_words(changed), now=now)
+    _record(Kind.REQUEST_REROUTED, request, changed)
+    record(
+        Kind.REQUEST_APPROVED,
+        actor=POLICY,
+        subject=("request", request.pk),
+        team_id=request.team_id,
+        what=request.given_name,
+        count=count,
+        asked=request.count,
+        reason=telling.rerouting_words(changed),
+    )
+
+
+def _refuse(request: Request, judged: Judged, *, now: datetime) -> bool:
+    """Say once that nobody may approve it as it stands; it waits on, to be changed or withdrawn, until it lapses."""
+    known = request.reroutings.filter(policy=judged.version, content_version=request.content_version)
+    if known.exclude(refused="").exists():
+        return False
+    rule = next(rule for rule in judged.answer.rules if rule.blocks)
+    changed = Rerouting.objects.create(
+        request=request,
+        policy=judged.version,
+        evaluation=save_evaluation(request, judged, now=now),
+        content_version=request.content_version,
+        at=now,
+        now_decide=[],
+        dropped=[],
+        refused=f"{rule.text}: {rule.limit}",
+    )
+    move(request, now=now)
+    telling.rerouted(request, changed, now=now)
+    _record(Kind.REQUEST_NOT_ALLOWED, request, changed)
+    return True
+
+
+def _record(kind: Kind, request: Request, changed: Rerouting) -> None:
+    record(
+        kind,
+        actor=POLICY,
+        subject=("request", request.pk),
+        team_id=request.team_id,
+        what=request.name(),
+        policy=changed.policy.number,
+        now_decide=changed.now_decide,
+        no_longer_needed=changed.dropped,
+        reason=changed.refused,
+    )

@@ -1,0 +1,109 @@
+"""A route in words: who decides now, and what happened and happens by itself while they are silent, with dates."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from approvals.models import Request, Step
+from policy.document import seat_words
+from ui.amounts import moment
+
+Part = dict[str, Any]
+
+
+def who(step: Step) -> str:
+    """Who may decide a step now: "platform leads or engineering leadership"."""
+    if step.stand_in is not None:
+        return f"{step.stand_in.name}, in place of {step.words}"
+    if step.escalated_at is not None and step.escalate_to != step.seat:
+        return f"{step.words} or {seat_words(step.escalate_to)}"
+    return step.words
+
+
+def past(steps: Iterable[Step]) -> Iterator[Part]:
+    """What the clock has done at these steps."""
+    for step in steps:
+        name = upper(step.words)
+        if step.reminded_at is not None:
+            yield _past(f"{name} {_were(step)} reminded", step.reminded_at, "Nobody had decided yet.")
+        if step.escalated_at is None:
+            continue
+        early = step.escalate_at is not None and step.escalated_at < step.escalate_at
+        if step.escalate_to == step.seat:
+            yield _past(f"{name} {_were(step)} reminded again", step.escalated_at, "Nobody had decided yet.")
+        else:
+            why = f"{name} {_were(step)} out of office." if early else "Nobody had decided by then."
+            yield _past(f"Passed on to {seat_words(step.escalate_to)}, too", step.escalated_at, why)
+
+
+def coming(request: Request, steps: Sequence[Step]) -> Iterator[Part]:
+    """Whose turn it is, and what comes by itself until the last step is done."""
+    for step in steps:
+        if step.done_at is not None:
+            continue
+        if step.opened_at is None:
+            yield _future(f"Then {step.words} {_decide(step)}", "")
+        elif step.paused_at is not None:
+            since = moment(step.paused_at, step.paused_at)
+            still = f"The clock stands still since {since} UTC; every date moves by as long."
+            yield _now(f"{request.requester.name} answers", still)
+        else:
+            title = upper(who(step))
+            yield _now(f"{title} {'decides' if is_one(step) else 'decide'}", _why(step)) | {"at": ""}
+            yield from _clock(step)
+
+
+def _clock(step: Step) -> Iterator[Part]:
+    name = upper(step.words)
+    is_are = "is" if _is_one(step) else "are"
+    if step.reminded_at is None and step.remind_at:
+        yield _future(f"{name} {is_are} reminded", step.remind_at)
+    if step.due_at:
+        is_past = step.escalated_at is not None and step.escalated_at >= step.due_at
+        yield _future(f"Should {'have been' if is_past else 'be'} decided by", step.due_at)
+    if step.escalated_at is None and step.escalate_at:
+        last = step.escalate_to == step.seat
+        title = (
+            f"{name} {is_are} reminded again"
+            if last
+            else f"Then {seat_words(step.escalate_to)} may decide it, too"
+        )
+        yield _future(title, step.escalate_at)
+
+
+def is_one(step: Step) -> bool:
+    """Whether one person alone may decide a step now."""
+    return step.stand_in is not None or (_is_one(step) and step.escalated_at is None)
+
+
+def _why(step: Step) -> str:
+    return f"{upper(step.words)} is out of office." if step.stand_in is not None else ""
+
+
+def _is_one(step: Step) -> bool:
+    return step.seat.startswith("person:")
+
+
+def _decide(step: Step) -> str:
+    return "decides" if _is_one(step) else "decide"
+
+
+def _were(step: Step) -> str:
+    return "was" if _is_one(step) else "were"
+
+
+def upper(words: str) -> str:
+    """Words as a sentence begins with them."""
+    return words[:1].upper() + words[1:]
+
+
+def _past(title: str, at: datetime, why: str) -> Part:
+    return {"phase": "past", "title": title, "at": at, "who": "", "why": why, "tone": "waiting"}
+
+
+def _now(title: str, why: str) -> Part:
+    return {"phase": "now", "title": title, "at": "now", "why": why, "tone": "waiting"}
+
+
+def _future(title: str, at: datetime | str) -> Part:
+    return {"phase": "future", "title": title, "at": at}

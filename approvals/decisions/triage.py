@@ -1,0 +1,147 @@
+"""What an approver sees at a glance: what can be approved now, and four tiles: fits, money, use, who is hurt."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from approvals.decisions.actions import stops
+from approvals.models import Request
+from approvals.requests.actions import Judged
+from approvals.states import State
+from policy.evaluation import evaluate
+from ui.amounts import usd
+
+Part = dict[str, Any]
+LONG_REASON = 180
+
+
+def possible_now(judged: Judged) -> int:
+    """The most units that a vote could approve now: what is free and paid for; 0 when not even one."""
+    count = judged.ask.count
+    if _is_possible(judged, count):
+        return count
+    if not judged.wanted.spec.counted:
+        return 0
+    possible, impossible = 0, count
+    while impossible - possible > 1:
+        middle = (possible + impossible) // 2
+        if _is_possible(judged, middle):
+            possible = middle
+        else:
+            impossible = middle
+    return possible if possible >= judged.ask.least else 0
+
+
+def _is_possible(judged: Judged, count: int) -> bool:
+    asked = replace(judged.ask, count=count)
+    return not any(stops(rule) for rule in evaluate(asked, judged.standing, judged.policy).rules)
+
+
+def primary(request: Request, judged: Judged | None, count: int, rivals: Mapping[str, Any]) -> Part:
+    """The primary button: approve all, as many as are possible now, or none, and then why and from when."""
+    if judged is None:
+        return {"count": count, "label": "Approve", "less": False, "why": ""}
+    possible = possible_now(judged)
+    if possible == count:
+        return {"count": count, "label": "Approve", "less": False, "why": ""}
+    missing = next(rule for rule in judged.answer.rules if stops(rule))
+    why = str(rivals.get("fits") or "") if missing.code == "free" else ""
+    why = why or f"{missing.text[:1].upper()}{missing.text[1:]}: {missing.limit}."
+    return {
+        "count": possible,
+        "label": f"Approve {possible} now" if possible else "",
+        "less": True,
+        "why": why,
+    }
+
+
+def tiles(
+    request: Request, judged: Judged | None, held: int, rivals: Mapping[str, Any], now_possible: Part
+) -> list[Part]:
+    """Fits, money, use and who is hurt, each with one number."""
+    return [
+        _fits(request, judged, rivals, now_possible),
+        _money(request, judged),
+        _use(judged, held),
+        _hurt(request, rivals),
+    ]
+
+
+def _fits(request: Request, judged: Judged | None, rivals: Mapping[str, Any], now_possible: Part) -> Part:
+    if judged is None or request.flavor is None or judged.standing.free_gpus is None:
+        return {
+            "label": "Fits",
+            "value": "Yes",
+            "unit": "",
+            "note": "It takes no GPUs of a pool.",
+            "tone": "",
+        }
+    free, needed = judged.standing.free_gpus, judged.ask.gpus - judged.standing.own_gpus
+    fits = free >= needed
+    return {
+        "label": "Fits",
+        "value": f"{free} free",
+        "unit": f"{max(needed, 0)} needed",
+        "note": "It fits now." if fits else rivals.get("fits") or now_possible["why"],
+        "tone": "good" if fits else "bad",
+    }
+
+
+def _money(request: Request, judged: Judged | None) -> Part:
+    if judged is None:
+        return {"label": "Money", "value": usd(request.usd), "unit": "in all", "note": "", "tone": ""}
+    budget = [r for r in judged.answer.rules if r.code.startswith("budget") and not r.holds]
+    first = next((r for r in budget if r.code != "budget_soft"), budget[0] if budget else None)
+    return {
+        "label": "Money",
+        "value": usd(judged.answer.usd),
+        "unit": f"{usd(judged.answer.usd_per_day)} a day",
+        "note": first.text if first else "within the budget",
+        "tone": "good" if first is None else "waiting" if first.code == "budget_soft" else "bad",
+    }
+
+
+def _use(judged: Judged | None, held: int) -> Part:
+    percent = judged.use_percent if judged else None
+    failing = judged is not None and any(r.code == "use" and not r.holds for r in judged.answer.rules)
+    return {
+        "label": "Use",
+        "value": f"{percent:.0f} %" if percent is not None else "–",
+        "unit": f"of {held} held" if held else "",
+        "note": "is busy" if percent is not None else "not measured yet" if held else "They hold none.",
+        "tone": "waiting" if failing else "",
+    }
+
+
+def _hurt(request: Request, rivals: Mapping[str, Any]) -> Part:
+    waiting = len(rivals["rows"])
+    return {
+        "label": "Who is hurt",
+        "value": f"{waiting}{' or more' if rivals['more'] else ''}" if waiting else "Nobody",
+        "unit": ("wait" if waiting > 1 else "waits") + " for the same" if waiting else "",
+        "note": rivals["words"],
+        "tone": "bad" if rivals["words"] and rivals["after"] < 0 else "",
+    }
+
+
+def mark_of(request: Request) -> str:
+    """✓ or ✕ of a request in the queue: whether its GPUs are free; empty for what takes none."""
+    if request.flavor is None or not request.gpus:
+        return ""
+    return "ok" if request.flavor.free >= request.gpus or request.renews_id else "no"
+
+
+def in_the_past(sentence: str, state: str) -> str:
+    """Who decides, of a request that is decided or over: who decided, or was to."""
+    if state == State.WAITING:
+        return sentence
+    return re.sub(
+        r" decide(s?)(?=[:.])", lambda found: _decided(state, one=bool(found[1])), sentence, count=1
+    )
+
+
+def _decided(state: str, *, one: bool) -> str:
+    if state == State.APPROVED:
+        return " decided"
+    return " was to decide" if one else " were to decide"

@@ -1,0 +1,139 @@
+"""The queue of an approver, the one screen on which they decide, and the policy in force."""
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from accounts.directory import freshness
+from accounts.models import User
+from accounts.roles import Permission
+from accounts.visitors import add_refusal, visitor, with_refusal
+from approvals.decisions import actions as decisions
+from approvals.decisions import page as deciding
+from approvals.decisions.asked import asked_for
+from approvals.decisions.empty_seats import empty_seats
+from approvals.models import Request
+from approvals.policy_desk.limits_page import context as policy_context
+from approvals.requests import listing
+from approvals.requests import page as request_page
+from approvals.requests.forms import DecisionForm, QueueFilter
+from web.refusals import Refused, Sort
+
+DONE = {"approve": "Approved", "less": "Approved for less", "ask": "Asked", "reject": "Rejected"}
+
+
+@require_safe
+def approvals(request: HttpRequest) -> HttpResponse:
+    """What waits for this person, longest first."""
+    user, now = visitor(request), timezone.now()
+    form = QueueFilter(request.GET, teams=listing.waiting_teams(user, now))
+    rows = listing.queue(user, form, now=now)
+    is_filtered = any(request.GET.get(name) for name in form.fields)
+    if not is_filtered:
+        request.awaiting = getattr(rows[0], "in_all", 0) if rows else 0  # type: ignore[attr-defined]  # the frame shows it
+    context = {
+        "filter": form,
+        "is_filtered": is_filtered,
+        "columns": listing.QUEUE_COLUMNS,
+        "rows": [listing.choosable(each, now=now) for each in rows],
+        "first": reverse("approval", args=[rows[0].pk]) if rows else "",
+    }
+    return render(request, "approvals/approvals.html", context)
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def approval(request: HttpRequest, pk: int) -> HttpResponse:
+    """One request on one screen; POST decides it for the version that the screen showed."""
+    if request.method != "POST":
+        return _screen(request, pk, DecisionForm())
+    asked = _find(visitor(request), pk)
+    freshness.renew(visitor(request), now=timezone.now())
+    form, status, changed = DecisionForm(request.POST), 422, []
+    if form.is_valid():
+        try:
+            decided = decide(asked, form, by=visitor(request))
+            messages.success(request, f"{DONE[form.cleaned_data['do']]}: {_name(decided)}.")
+            return HttpResponseRedirect(_onwards(visitor(request), pk))
+        except Refused as refusal:
+            status = add_refusal(form, refusal)
+            if refusal.sort is Sort.STALE:
+                changed = deciding.changed_since(asked, form.cleaned_data["version"], now=timezone.now())
+    return with_refusal(_screen(request, pk, form, status=status, changed=changed), form)
+
+
+@require_safe
+def policy(request: HttpRequest) -> HttpResponse:
+    """The policy in force in plain words with its numbers."""
+    viewer, context = visitor(request), policy_context(timezone.now())
+    context["may_see_drafts"] = viewer.may(Permission.SEE_POLICY_DRAFTS)
+    context["empty_seats"] = empty_seats() if viewer.may(Permission.MANAGE_POLICY) else []
+    return render(request, "approvals/policy.html", context)
+
+
+def decide(asked: Request, form: DecisionForm, *, by: User) -> Request:
+    """Do what a clean form says; raises Refused."""
+    said, now = form.cleaned_data, timezone.now()
+    version, reason = said["version"], said["reason"]
+    if said["do"] == "reject":
+        return decisions.reject(
+            asked.pk,
+            by=by,
+            expected_version=version,
+            reason=reason,
+            because=said["because"] or "other",
+            now=now,
+        )
+    if said["do"] == "ask":
+        return decisions.ask_back(asked.pk, by=by, expected_version=version, question=reason, now=now)
+    count = said["count"] if said["do"] == "less" else None
+    return decisions.approve(asked.pk, by=by, expected_version=version, count=count, reason=reason, now=now)
+
+
+def _screen(
+    request: HttpRequest, pk: int, form: DecisionForm, *, status: int = 200, changed: list[str] | None = None
+) -> HttpResponse:
+    viewer, now = visitor(request), timezone.now()
+    asked = _find(viewer, pk)
+    waiting, in_all = listing.queue_beside(viewer, now)
+    request.awaiting = in_all  # type: ignore[attr-defined]  # the frame shows it too
+    context = deciding.context(asked, viewer=viewer, queue=waiting, now=now)
+    seen = _seen(request, asked)
+    context |= {
+        "seen": seen,
+        "meanwhile": deciding.changed_since(asked, seen, now=now) if seen < asked.version else [],
+        "form": form,
+        "changed": changed or [],
+        "opened": form.data.get("do", "") if form.is_bound else "",
+    }
+    return render(request, "approvals/approval.html", context, status=status)
+
+
+def _seen(request: HttpRequest, asked: Request) -> int:
+    """The version that the page shows which asks what happened since; a page that is opened shows the newest."""
+    given = request.GET.get("seen", "")
+    return int(given) if given.isascii() and given.isdigit() and len(given) < 9 else asked.version
+
+
+def _find(viewer: User, pk: int) -> Request:
+    found = request_page.find_for(viewer, pk, now=timezone.now())
+    if found is None:
+        raise Http404
+    return found
+
+
+def _onwards(viewer: User, pk: int) -> str:
+    """The next that waits for this person, else what was just decided."""
+    following = (
+        Request.objects.awaiting(viewer, timezone.now()).exclude(pk=pk).order_by("created_at", "id").first()
+    )
+    return reverse("approval", args=[following.pk]) if following else reverse("request", args=[pk])
+
+
+def _name(decided: Request) -> str:
+    """What was decided about, and of how many where the votes leave fewer."""
+    return f"{decided.name(asked_for(decided), of=decided.count)} for {decided.team.name}"

@@ -1,0 +1,87 @@
+"""What was rejected because too few were free: looked at again as GPUs come back, and offered to who asked."""
+
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef, QuerySet
+
+from approvals import telling
+from approvals.decisions.asked import wanted_of
+from approvals.models import Decision, Request
+from approvals.requests.actions import check, judge
+from approvals.states import State
+from audit.actors import PORTAL
+from audit.events import Kind
+from audit.log import record
+from web.refusals import Refused
+
+REMEMBERED_FOR = timedelta(days=30)
+MOST = 50
+NEEDED = ("exists", "free", "budget", "budget_hours")
+
+
+def candidates(now: datetime) -> QuerySet[Request]:
+    """What was rejected for want of capacity within thirty days, fits by its number now, and was not offered yet."""
+    for_capacity = Decision.objects.filter(
+        request=OuterRef("pk"), verdict=Decision.Verdict.REJECT, because=Decision.Because.CAPACITY
+    )
+    return Request.objects.filter(
+        Exists(for_capacity),
+        state=State.REJECTED,
+        offered_again_at=None,
+        decided_at__gt=now - REMEMBERED_FOR,
+        flavor__gpus_total__gte=F("flavor__allocated") + F("gpus"),
+    )
+
+
+def sweep(now: datetime) -> list[int]:
+    """Offer what is possible again, oldest first and fifty looked at, no GPU to two at once; the requests offered."""
+    promised: dict[int, int] = {}
+    offered = []
+    for request_id in candidates(now).order_by("decided_at", "pk").values_list("pk", flat=True)[:MOST]:
+        found = offer(request_id, now=now, promised=promised)
+        if found is not None and found.flavor_id is not None:
+            promised[found.flavor_id] = promised.get(found.flavor_id, 0) + found.gpus
+            offered.append(request_id)
+    return offered
+
+
+@transaction.atomic
+def offer(request_id: int, *, now: datetime, promised: dict[int, int] | None = None) -> Request | None:
+    """Tell who asked that it would be possible now; None, and nothing happens, when it is not. Sets nothing aside.
+
+    `promised` is how many GPUs of each flavor were offered to others a moment ago.
+    """
+    rows = Request.objects.select_for_update(of=("self",), no_key=True)
+    request = rows.select_related("team", "requester", "flavor__cluster", "tenancy__cluster").get(
+        pk=request_id
+    )
+    taken = (promised or {}).get(request.flavor_id or 0, 0)
+    if not candidates(now).filter(pk=request.pk).exists() or not _is_possible(request, taken, now=now):
+        return None
+    request.offered_again_at = now
+    request.save(update_fields=["offered_again_at"])
+    telling.offered_again(request, now=now)
+    record(
+        Kind.REQUEST_OFFERED_AGAIN,
+        actor=PORTAL,
+        subject=("request", request.pk),
+        team_id=request.team_id,
+        what=request.name(),
+    )
+    return request
+
+
+def _is_possible(request: Request, taken: int, *, now: datetime) -> bool:
+    """Whether the same ask, from now on for as long, would find GPUs and money."""
+    if request.flavor is None or request.tenancy is None or request.flavor.free < request.gpus + taken:
+        return False
+    request.until = now + (request.until - request.created_at)  # of this object alone
+    request.tenancy.team = request.team
+    try:
+        wanted = wanted_of(request)
+        check(wanted, by=request.requester, now=now)
+        judged = judge(wanted, person=request.requester, now=now)
+    except Refused:
+        return False
+    return all(rule.holds for rule in judged.answer.rules if rule.code in NEEDED)

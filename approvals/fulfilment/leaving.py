@@ -1,0 +1,65 @@
+"""What becomes of a team's requests when it leaves: nothing waits for a place that goes, nothing is held there.
+
+Each in a transaction of its own, in the order of every action: request, budgets, flavor, tenancy, audit chain.
+"""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from accounts.models import Team
+from approvals import telling
+from approvals.fulfilment.ending import end_early, may_let_go
+from approvals.models import Request
+from approvals.requests.actions import close
+from approvals.states import State
+from audit.actors import Actor
+from audit.events import Kind
+from audit.log import record
+
+
+def waiting(team: Team, tenancies: Collection[int], *, whole: bool) -> QuerySet[Request]:
+    """The team's requests that wait for a decision and are about these places, or all of them."""
+    about = Q() if whole else Q(tenancy__in=tenancies)
+    return Request.objects.filter(about, team=team, state=State.WAITING).order_by("pk")
+
+
+def going(rows: QuerySet[Request], *, now: datetime) -> tuple[list[Request], list[Request]]:
+    """Of what is held without GPUs: what ends when work stops, and what is paid to its end and stays until then."""
+    found = list(rows.prefetch_related("tasks"))
+    ends = [row for row in found if may_let_go(row, now=now)]
+    stays = [row for row in found if row.of.reversible_minutes is None and row.until > now]
+    return ends, stays
+
+
+def held(team: Team, tenancies: Collection[int], *, whole: bool) -> QuerySet[Request]:
+    """What the team holds without GPUs at these places, or anywhere."""
+    about = Q() if whole else Q(tenancy__in=tenancies)
+    return Request.objects.filter(about, team=team, state=State.APPROVED, flavor=None).order_by("pk")
+
+
+@transaction.atomic
+def drop(request_id: int, *, actor: Actor, now: datetime) -> bool:
+    """Take a waiting request back, because its team leaves; False when it was decided in between."""
+    rows = Request.objects.select_for_update(of=("self",), no_key=True)
+    request = rows.select_related("team", "requester", "flavor__cluster").get(pk=request_id)
+    if request.state != State.WAITING:
+        return False
+    close(request, State.WITHDRAWN, now=now)
+    telling.withdrawn(request, f"{request.team.name} leaves, so it was taken back.", now=now)
+    record(
+        Kind.REQUEST_WITHDRAWN,
+        actor=actor,
+        subject=("request", request.pk),
+        team_id=request.team_id,
+        what=request.name(),
+        reason="The team leaves.",
+    )
+    return True
+
+
+def let_go(request_id: int, *, actor: Actor, now: datetime) -> bool:
+    """End what is held without GPUs, because its team leaves; False for what is paid to its end or over already."""
+    return end_early(request_id, actor=actor, now=now)

@@ -1,0 +1,168 @@
+"""Tasks as pages show them: who asked for what, since when, what to do, and what one can do about it."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Q, QuerySet
+from django.urls import reverse
+
+from accounts import people
+from accounts.models import User
+from accounts.roles import Permission
+from approvals.fulfilment.words import sentence, what_to_do
+from approvals.models import Request, Task
+from catalogue.offerings import in_sentence
+from provisioning.models import Isolation, Tenancy
+from ui.amounts import ago, moment
+
+Part = dict[str, Any]
+TONES = {"open": "waiting", "taken": "moving", "done": "good", "failed": "bad", "dropped": "past"}
+APART_WORDS = {
+    "open": "Own subscription asked for",
+    "taken": "Own subscription being made",
+    "done": "Own subscription is there",
+    "failed": "Own subscription could not be made",
+    "dropped": "Own subscription not needed",
+}
+TABS = {"open": "To be done", "mine": "Mine", "over": "Over"}
+COLUMNS = ["Task", "Team", "State", "Until", {"label": "Since", "kind": "end"}]
+MOST_SHOWN = 100
+MOST_ON_HOME = 5
+
+
+def rows_of(tab: str, user: User) -> QuerySet[Task]:
+    """The tasks of a tab: what is to be done oldest first, what is over newest first."""
+    rows = Task.objects.described()
+    if tab == "over":
+        return rows.exclude(state__in=[Task.State.OPEN, Task.State.TAKEN]).order_by("-done_at", "-pk")
+    open_ones = rows.filter(pk__in=Task.objects.unfinished().values("pk"))
+    return open_ones.filter(assignee=user) if tab == "mine" else open_ones
+
+
+def row(task: Task, *, now: datetime) -> Part:
+    """A line of the list."""
+    who = task.assignee.name if task.assignee else "nobody yet"
+    since = task.done_at if task.is_over and task.done_at else task.created_at
+    return {
+        "cells": [
+            {"text": title(task), "sub": sentence(task), "href": reverse("task", args=[task.pk])},
+            {"text": task.team.name, "sub": task.asker.name},
+            {"tone": TONES[task.state], "word": task.get_state_display(), "sub": who},
+            moment(task.request.until, now) if task.request else "–",
+            ago(since, now),
+        ]
+    }
+
+
+def title(task: Task) -> str:
+    """ "Set up a notebook with 1 × T4"."""
+    if task.request is None:
+        return f"{task.get_kind_display()} for {task.team.name}"
+    return f"{task.get_kind_display()} {in_sentence(task.request.given_name)}"
+
+
+def context(task: Task, *, viewer: User) -> Part:
+    """Everything that the page of a task needs."""
+    return {
+        "task": task,
+        "title": title(task),
+        "tone": TONES[task.state],
+        "sentence": sentence(task),
+        "facts": [
+            *({"label": label, "text": text} for label, text in what_to_do(task)[1:]),
+            {"label": "Asked by", "person": {"name": task.asker.name, "initials": task.asker.initials}},
+            _of(task),
+            {"label": "Asked for since", "at": task.created_at},
+            *([{"label": "To be carried out by", "at": task.due_at}] if task.due_at else []),
+            *([{"label": "Taken", "at": task.taken_at}] if task.taken_at else []),
+            *([{"label": "Over", "at": task.done_at}] if task.done_at else []),
+        ],
+        **forms_of(task, viewer=viewer),
+    }
+
+
+def _of(task: Task) -> Part:
+    """Where it comes from, as a link."""
+    if task.request is None:
+        return {
+            "label": "Level",
+            "text": "Own subscription",
+            "href": reverse("tenancy-shares", args=[task.place.pk]),
+        }
+    return {
+        "label": "Request",
+        "text": str(task.request_id),
+        "href": reverse("request", args=[task.request_id]),
+    }
+
+
+def forms_of(task: Task, *, viewer: User) -> Part:
+    """What this person can do about a task, and whom they can give it to."""
+    may = viewer.may(Permission.DECIDE_AS_PLATFORM) and not task.is_over
+    leads = (
+        people.holding(Permission.DECIDE_AS_PLATFORM).exclude(pk=task.assignee_id or 0).order_by("name", "pk")
+    )
+    return {
+        "may": may,
+        "may_take": may and task.assignee_id != viewer.pk,
+        "others": list(leads.exclude(pk=viewer.pk)[:MOST_SHOWN]) if may else [],
+    }
+
+
+def of_request(request: Request, *, viewer: User) -> list[Part]:
+    """The tasks of a request as its page shows them, with what a platform lead can do; `request` from `find()`."""
+    found = []
+    for task in request.tasks.all():
+        task.request = request
+        found.append(
+            {
+                "task": task,
+                "title": title(task),
+                "tone": TONES[task.state],
+                "sentence": sentence(task),
+                "may": viewer.may(Permission.DECIDE_AS_PLATFORM) and not task.is_over,
+                "may_take": viewer.may(Permission.DECIDE_AS_PLATFORM)
+                and not task.is_over
+                and task.assignee_id != viewer.pk,
+            }
+        )
+    return found
+
+
+def of_tenancies(tenancies: Iterable[Tenancy], *, viewer: User) -> dict[int, Part]:
+    """How the newest task to set a team apart stands, by tenancy; one query, and none where nobody is to be."""
+    apart = [row.pk for row in tenancies if row.isolation == Isolation.SUBSCRIPTION]
+    rows = Task.objects.filter(tenancy__in=apart).select_related("assignee").order_by("pk") if apart else []
+    href = viewer.may(Permission.DECIDE_AS_PLATFORM)
+    return {
+        row.tenancy_id or 0: {
+            "tone": TONES[row.state],
+            "word": APART_WORDS[row.state],
+            "text": _apart_text(row),
+            "href": reverse("task", args=[row.pk]) if href else "",
+        }
+        for row in rows
+    }
+
+
+def _apart_text(task: Task) -> str:
+    if task.is_over:
+        return f"{task.assignee.name}: {task.note}" if task.assignee else ""
+    who = f"{task.assignee.name} makes it." if task.assignee else "The platform leads were asked to make it."
+    return f"{who} Until it is there, the team works on here."
+
+
+def to_do(user: User) -> list[Part]:
+    """The oldest unfinished tasks that are nobody's or this person's, for their home page."""
+    rows = rows_of("open", user).filter(Q(assignee=None) | Q(assignee=user))
+    return [
+        {
+            "title": title(task),
+            "href": reverse("task", args=[task.pk]),
+            "since": task.created_at,
+            "team": task.team.name,
+            "mine": task.assignee_id == user.pk,
+        }
+        for task in rows[:MOST_ON_HOME]
+    ]

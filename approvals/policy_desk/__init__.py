@@ -1,0 +1,1 @@
+"""Where platform leads read, draft, simulate and activate the policy."""

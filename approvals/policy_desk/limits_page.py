@@ -1,0 +1,139 @@
+"""The policy in force as a page says it, with example asks judged by the same function as real ones."""
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from allocations.budgets import money
+from approvals.requests.standing import policy_in_force
+from policy.document import Policy, Route, Thresholds
+from policy.evaluation import Ask, Outcome, Standing, duration, evaluate
+from ui.amounts import gpus, usd
+
+Part = dict[str, Any]
+EXAMPLES = [
+    (1, 1, "dev"),
+    (2, 7, "dev"),
+    (2, 21, "dev"),
+    (1, 3, "production"),
+    (4, 3, "test"),
+    (8, 1, "dev"),
+    (4, 120, "dev"),
+]
+PRICE = Decimal("3.67")
+
+
+def context(now: datetime) -> Part:
+    """Version, rules, who decides what, and examples."""
+    version, policy = policy_in_force(now)
+    return {
+        "version": version,
+        "rules": rules(policy.thresholds),
+        "deciders": deciders(policy),
+        "columns": ["Ask", "Environment", "Answer", {"label": "In all", "kind": "number"}, "Because"],
+        "rows": [example(*each, policy=policy, now=now) for each in EXAMPLES],
+        "price": usd(PRICE),
+    }
+
+
+def rules(numbers: Thresholds) -> list[Part]:
+    """What must hold for an ask to be automatic, each with its number."""
+    most_hours, most_person = numbers.automatic_gpu_hours, numbers.window_gpus_person
+    person = f", {gpus(most_person)} of a person" if most_person is not None else ""
+    unmeasured = "counts as used" if numbers.automatic_when_unmeasured else "goes to people"
+    lines = [
+        ("GPUs in one ask", f"up to {numbers.automatic_gpus}"),
+        ("GPU-hours in one ask", f"up to {most_hours:,}" if most_hours is not None else "any number"),
+        ("Time", f"up to {numbers.automatic_days} days"),
+        ("Money", f"up to {usd(numbers.automatic_usd)} in all"),
+        (
+            f"Within {numbers.window_days} days",
+            f"up to {gpus(numbers.window_gpus_team)} of a team{person} were automatic",
+        ),
+        (f"Money within {numbers.window_days} days", _window_usd(numbers)),
+        ("Environment", " or ".join(numbers.automatic_environments) or "none"),
+        ("Undone", f"within {numbers.reversible_minutes} minutes"),
+        (
+            "Use of what is held",
+            (
+                f"at least {numbers.least_use_percent} %; measured after {numbers.use_after_hours} hours of holding, "
+                f"before that it {unmeasured}"
+            ),
+        ),
+        ("Budget", "enough is left in every month it touches"),
+        ("Free", "enough of that kind are free now" + _kept(numbers)),
+    ]
+    return [{"label": label, "text": text} for label, text in lines]
+
+
+def _window_usd(numbers: Thresholds) -> str:
+    team, person = numbers.window_usd_team, numbers.window_usd_person
+    parts = [
+        f"{usd(most)} of a {whose}"
+        for most, whose in ((team, "team"), (person, "person"))
+        if most is not None
+    ]
+    return f"up to {', '.join(parts)} were automatic" if parts else "any amount"
+
+
+def _kept(numbers: Thresholds) -> str:
+    return f", and {numbers.keep_free_gpus} stay free" if numbers.keep_free_gpus else ""
+
+
+def deciders(policy: Policy) -> list[Part]:
+    """Who decides what, from the policy alone up to nobody."""
+    lines = [("Every rule holds", "the policy, at once")]
+    lines += [
+        (_reached(route), ", then ".join(step.words for step in route.steps))
+        for route in reversed(policy.routes)
+    ]
+    lines += [
+        (f"Over {policy.thresholds.longest_days} days", "nobody"),
+        ("More than there are", "nobody"),
+        ("A person carries it out", f"within {policy.thresholds.carried_out_hours} hours"),
+        ("Nobody decides", f"it lapses after {policy.lapse_days} days"),
+    ]
+    return [{"label": label, "text": text} for label, text in lines]
+
+
+def _reached(route: Route) -> str:
+    sizes = [f"{gpus(route.gpus_from)} and more"] if route.gpus_from is not None else []
+    sizes += [f"{usd(route.usd_from)} and more"] if route.usd_from is not None else []
+    where = route.where
+    kinds = [*where.offerings, *where.environments, *where.flavors, *where.tiers]
+    said = " or ".join(sizes) or "One rule does not hold"
+    return f"{said} ({', '.join(kinds)})" if kinds else said
+
+
+def example(count: int, days: int, environment: str, *, policy: Policy, now: datetime) -> Part:
+    """One ask for A100 by a team with an untouched budget, judged."""
+    until = now + timedelta(days=days)
+    months = money.by_month(gpus=1, usd_per_hour=PRICE, start=now, end=until)
+    whole = Decimal(12_000)
+    standing = Standing(
+        now=now,
+        free_gpus=24,
+        total_gpus=24,
+        recent_team_usd=Decimal(0),
+        recent_person_usd=Decimal(0),
+        budget={month: money.Left(whole, whole) for month in months},
+    )
+    ask = Ask(count=count, until=until, environment=environment, flavor="a100", usd_per_hour_each=PRICE)
+    answer = evaluate(ask, standing, policy)
+    tone = {Outcome.AUTOMATIC: "good", Outcome.PEOPLE: "waiting", Outcome.IMPOSSIBLE: "bad"}[answer.outcome]
+    words = {
+        Outcome.AUTOMATIC: "Automatic",
+        Outcome.IMPOSSIBLE: "Not possible",
+        Outcome.PEOPLE: ", then ".join(step.words for step in answer.route).capitalize(),
+    }
+    failed = [f"{rule.text}, {rule.limit}" for rule in answer.rules if not rule.holds]
+    name = f"{gpus(count, 'A100')}, {duration(until - now)}"
+    return {
+        "cells": [
+            name,
+            environment,
+            {"tone": tone, "word": words[answer.outcome]},
+            {"text": usd(answer.usd)},
+            failed[0] if failed else "every rule holds",
+        ]
+    }

@@ -1,0 +1,1 @@
+"""Requests that let an allocation go on."""

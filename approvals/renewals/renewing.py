@@ -1,0 +1,123 @@
+"""Renewals: what is held goes on under a new request, which the policy judges like any other one.
+
+What is renewed stays as it is until the new request is granted. Its GPUs and the money that it still has set aside
+count as there for the renewal; both go over in the transaction that grants it.
+"""
+
+from collections.abc import Mapping
+from datetime import date, datetime, timedelta
+
+from allocations import actions as allocations
+from allocations import renewable
+from allocations.budgets import money
+from allocations.models import Allocation
+from approvals.models import Request
+from approvals.requests.wanted import Wanted, priced
+from approvals.states import State
+from audit.actors import Actor
+from catalogue.offerings import OFFERINGS
+from web.refusals import BadInput, Conflict
+
+USUAL_DAYS = 7
+QUICK_DAYS = (1, 3, 7, 14, 30)
+
+
+def held_under(request: Request, *, now: datetime) -> Allocation | None:
+    """What is held under a request and may be renewed; None when nothing is any more."""
+    return renewable.held(request.reference, now=now)
+
+
+def request_of(allocation: Allocation) -> Request | None:
+    """The request that an allocation was granted for, or None."""
+    name, _, number = allocation.reference.partition("-")
+    if name != "request" or not number.isdigit():
+        return None
+    rows = Request.objects.select_related("team", "flavor__cluster", "tenancy__team", "tenancy__cluster")
+    return rows.filter(pk=int(number)).first()
+
+
+def usual_until(allocation: Allocation, *, days: int = USUAL_DAYS) -> datetime:
+    """The end that one click asks for: days after the present one."""
+    return allocation.until + timedelta(days=days)
+
+
+def wanted(request: Request, *, until: datetime, reason: str, now: datetime) -> Wanted:
+    """The ask for all that is held under a request to go on until a later end.
+
+    Raises Conflict when nothing is held any more, BadInput for an end that is not later.
+    """
+    held = held_under(request, now=now)
+    if held is None:
+        raise Conflict("These GPUs are not held any more. Ask for them again.", code="not_held")
+    _check_later(held, until)
+    count = max(1, held.gpus // max(request.gpus // request.count, 1))
+    # What is left of a large training may be fewer than one can ask for: then it is GPUs as any.
+    offering = request.of if count >= request.of.spec.least() else OFFERINGS["gpus"]
+    spec = offering.spec.model_construct(**request.asked.fewer(count))
+    return priced(
+        team=request.team,
+        offering=offering,
+        spec=spec,
+        until=until,
+        reason=reason,
+        tenancy=request.tenancy,
+        flavor=request.flavor,
+        cluster=request.flavor.cluster if request.flavor else None,
+        renews=request.pk,
+    )
+
+
+def _check_later(held: Allocation, until: datetime) -> None:
+    if until <= held.until:
+        raise BadInput("Choose an end later than the present one.", code="not_later", field="until")
+
+
+def check(wanted: Wanted, *, now: datetime, own: int = 0) -> None:
+    """Refuse a renewal of what is gone or being renewed already, under the locks of an ask; raises Conflict, BadInput.
+
+    `own` is the request that is being changed, which waits itself.
+    """
+    if wanted.renews is None:
+        return
+    held = renewable.held(wanted.renewed_reference, now=now)
+    if held is None:
+        raise Conflict("These GPUs are not held any more. Ask for them again.", code="not_held")
+    _check_later(held, wanted.until)
+    waiting = Request.objects.filter(renews=wanted.renews, state=State.WAITING).exclude(pk=own).first()
+    if waiting is not None:
+        raise Conflict(
+            f"Request {waiting.pk} to keep them longer waits for a decision already.", code="renewal_waits"
+        )
+
+
+def standing_of(wanted: Wanted, *, now: datetime) -> tuple[int, Mapping[date, money.Amount]]:
+    """GPUs that a renewal already has, and what they would let go of by month if they ended now; nothing for others."""
+    held = renewable.held(wanted.renewed_reference, now=now) if wanted.renews is not None else None
+    if held is None or wanted.flavor is None or held.flavor_id != wanted.flavor.pk:
+        return 0, {}
+    return held.gpus, renewable.freed(held, now=now)
+
+
+def hold_from(request: Request, *, now: datetime) -> datetime:
+    """From when money is set aside for a request that waits: a renewal costs only from the present end on."""
+    if request.renews is None:
+        return now
+    held = held_under(request.renews, now=now)
+    return max(held.until, now) if held is not None else now
+
+
+def hand_over(request: Request, *, gpus: int, actor: Actor, now: datetime) -> allocations.HandedOver:
+    """End what a granted renewal goes on with; returns how many GPUs go over, and from when they cost.
+
+    The caller has locked budgets and flavor.
+    """
+    if request.renews is None or request.flavor is None:
+        return allocations.NOTHING_HANDED_OVER
+    return allocations.hand_over(
+        request.renews.reference, flavor=request.flavor, gpus=gpus, to=request.reference, actor=actor, now=now
+    )
+
+
+def renewal_of(request: Request) -> Request | None:
+    """The granted request under which this one's GPUs go on; None when they do not."""
+    return request.renewals.filter(state=State.APPROVED).order_by("-decided_at").first()

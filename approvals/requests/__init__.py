@@ -1,0 +1,1 @@
+"""Requests: asked, judged, listed and shown."""

@@ -1,0 +1,431 @@
+"""What changes about requests: asked, previewed, withdrawn, answered.
+
+Locks are taken in one order: request, budgets, person, flavor, tenancy, audit chain.
+"""
+
+from collections import defaultdict
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+from django.db import transaction
+
+from accounts.models import User
+from accounts.roles import Permission
+from allocations.budgets import balances as budgets
+from allocations.budgets import money
+from approvals import telling
+from approvals.decisions import clockwork
+from approvals.decisions.routing import go_on, open_route
+from approvals.fulfilment.actions import carry_out
+from approvals.models import Decision, Evaluation, Request, Revision
+from approvals.renewals import renewing
+from approvals.requests import line, places
+from approvals.requests.standing import answer_of, coming, gather, inputs_of, policy_in_force, remedies_shown
+from approvals.requests.wanted import Wanted
+from approvals.states import State, may_move
+from audit import clock
+from audit.actors import POLICY, PORTAL, Actor
+from audit.events import Kind
+from audit.log import record
+from fleet.models import Flavor
+from policy.document import Policy
+from policy.evaluation import Ask, Outcome, Standing, evaluate, nearest_automatic
+from policy.evaluation import Evaluation as Answer
+from policy.models import PolicyVersion
+from policy.remedies import Remedy, remedies_of
+from policy.rules import measured_use
+from provisioning import failpoints
+from web.refusals import BadInput, Conflict, NoRight, Stale
+
+LEAST_REASON = 10
+MOST_GPUS = 9_999
+# The largest number of each counted field, as its spec says.
+MOST = defaultdict(lambda: MOST_GPUS, {"gib": 65_536, "thousand_tokens_per_minute": 10_000})
+FURTHEST = timedelta(days=400)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """An ask with the policy's answer and what it looked at."""
+
+    wanted: Wanted
+    person: User
+    ask: Ask
+    standing: Standing
+    answer: Answer
+    version: PolicyVersion
+    policy: Policy
+
+    @property
+    def nearest(self) -> Ask | None:
+        """The nearest ask that would be automatic now."""
+        return nearest_automatic(self.ask, self.standing, self.policy)
+
+    @cached_property
+    def remedies(self) -> tuple[Remedy, ...]:
+        """What would make it automatic, as far as is known; empty when it is. Asks the database."""
+        if self.answer.outcome is Outcome.AUTOMATIC:
+            return ()
+        events = coming(self.wanted, person=self.person, policy=self.policy, now=self.standing.now)
+        return remedies_of(self.ask, replace(self.standing, coming=events), self.policy)
+
+    @property
+    def later(self) -> datetime | None:
+        """From when the same ask would be automatic, as far as is known; asks the database."""
+        return next((remedy.at for remedy in self.remedies if remedy.code == "wait"), None)
+
+    @property
+    def use_percent(self) -> Decimal | None:
+        """Percent of what the team holds of this kind that is in use; None while it is not measured."""
+        ask = self.ask
+        limits = self.policy.thresholds_for(ask.offering, ask.environment, ask.flavor, ask.tier)
+        return measured_use(self.standing, limits)
+
+
+def judge(
+    wanted: Wanted,
+    *,
+    person: User,
+    now: datetime,
+    own: str = "",
+    in_line: bool = True,
+) -> Judged:
+    """What the policy says to a person's ask now; writes nothing. Preview and stored verdict both come from here.
+
+    `own` is the reference of the request being judged again. What is automatic stays so only beside the older asks that
+    would be automatic, too, unless `in_line` is False: people decide in whatever order they like. Raises BadInput for
+    an ask that makes no sense whatever the policy says.
+    """
+    check_sense(count=wanted.count, until=wanted.until, now=now, field=wanted.spec.counted)
+    version, policy = policy_in_force(now)
+    standing = gather(wanted, person=person, policy=policy, now=now, own=own)
+    ask = wanted.ask()
+    answer = evaluate(ask, standing, policy)
+    if in_line and answer.outcome is Outcome.AUTOMATIC:
+        standing = line.behind_others(standing, wanted, person=person, policy=policy, now=now, own=own)
+        answer = evaluate(ask, standing, policy)
+    return Judged(
+        wanted=wanted,
+        person=person,
+        ask=ask,
+        standing=standing,
+        answer=answer,
+        version=version,
+        policy=policy,
+    )
+
+
+def check(wanted: Wanted, *, by: User, now: datetime) -> None:
+    """Refuse what no policy could make sense of; raises NoRight, BadInput or Conflict."""
+    if wanted.team.pk not in by.team_ids and not by.may(Permission.ONBOARD_ANY_GROUP):
+        raise NoRight(
+            "Members of the team and platform leads ask for it.", code="not_of_the_team", field="team"
+        )
+    places.check(wanted)
+    if not wanted.setting.enabled:
+        raise Conflict(
+            f"{wanted.offering.name} is not offered here now.", code="offering_off", field="offering"
+        )
+    flavor = wanted.flavor
+    if flavor is not None and (wanted.tenancy is None or flavor.cluster_id != wanted.tenancy.cluster_id):
+        raise BadInput(
+            "The team is not on the cluster that has this kind of GPU.", code="not_there", field="flavor"
+        )
+    if flavor is not None and not (flavor.is_offered and flavor.cluster.enabled):
+        raise Conflict(
+            "This kind of GPU is not offered now. Choose another.", code="not_offered", field="flavor"
+        )
+    check_sense(count=wanted.count, until=wanted.until, now=now, field=wanted.spec.counted)
+
+
+def check_sense(*, count: int, until: datetime, now: datetime, field: str = "gpus") -> None:
+    """Refuse numbers that no policy should have to look at; raises BadInput."""
+    if not 1 <= count <= MOST[field]:
+        what = "GPUs" if field == "gpus" else "units"
+        raise BadInput(
+            f"Write a whole number of {what} from 1 to {MOST[field]:,}.", code="out_of_range", field=field
+        )
+    if until <= now:
+        raise BadInput("The end must lie in the future.", code="in_the_past", field="until")
+    if until - now > FURTHEST:
+        raise BadInput(
+            f"The end lies too far ahead: at most {FURTHEST.days} days.", code="too_far_ahead", field="until"
+        )
+
+
+def check_answer(answer_: Answer, *, reason: str, field: str = "gpus") -> None:
+    """Refuse what nobody could approve as it stands, and what people decide without a reason; raises BadInput."""
+    blocking = next((rule for rule in answer_.rules if rule.blocks), None)
+    if blocking is not None:
+        at = "until" if blocking.code == "days" else field
+        raise BadInput(f"{blocking.text}: {blocking.limit}.", code=f"impossible_{blocking.code}", field=at)
+    if answer_.outcome is Outcome.PEOPLE and len(reason.strip()) < LEAST_REASON:
+        raise BadInput(
+            "A person decides this. Say in a sentence what it is for.", code="reason_needed", field="reason"
+        )
+
+
+@transaction.atomic
+def submit(wanted: Wanted, *, by: User, now: datetime) -> Request:
+    """Ask for something: request, evaluation, verdict or open step, money set aside and audit event in one transaction.
+
+    Raises Refused, with nothing saved, for what nobody could approve as it stands.
+    """
+    check(wanted, by=by, now=now)
+    wanted = locked(wanted, person=by, now=now)
+    now = clock.after_waiting(now)
+    renewing.check(wanted, now=now)
+    judged = judge(wanted, person=by, now=now)
+    check_answer(judged.answer, reason=wanted.reason, field=wanted.spec.counted)
+    request = Request.objects.create(
+        team=wanted.team,
+        tenancy=wanted.tenancy,
+        requester=by,
+        created_at=now,
+        renews_id=wanted.renews,
+        **content(wanted, judged, now=now),
+    )
+    passed = settle_verdict(request, judged, by=by, now=now)
+    tell(Kind.REQUEST_SUBMITTED, request, by, answer=judged.answer.outcome.value, usd=str(judged.answer.usd))
+    clockwork.write_down(request, passed)
+    failpoints.reach("request.submit")
+    return request
+
+
+def content(wanted: Wanted, judged: Judged, *, now: datetime) -> dict[str, Any]:
+    """The fields of a request that say what is asked, as its version now has them."""
+    return {
+        "offering": wanted.offering.key,
+        "spec": wanted.spec.model_dump(mode="json"),
+        "flavor": wanted.flavor,
+        "count": wanted.count,
+        "gpus": wanted.gpus,
+        "until": wanted.until,
+        "purpose": wanted.purpose,
+        "reason": wanted.reason.strip(),
+        "usd": judged.answer.usd,
+        "updated_at": now,
+        "answer_by": None,
+        "routed_by": judged.version,
+        "lapses_at": min(wanted.until, now + timedelta(days=judged.policy.lapse_days)),
+    }
+
+
+def settle_verdict(
+    request: Request, judged: Judged, *, by: User, now: datetime, lead: str = ""
+) -> list[clockwork.Done]:
+    """Store what is asked in this version and the answer, then grant it or open its route and tell of it.
+
+    Returns what is left for `clockwork.write_down`.
+    """
+    Revision.objects.create(
+        request=request,
+        number=request.content_version,
+        spec=request.spec,
+        count=request.count,
+        until=request.until,
+        reason=request.reason,
+        usd=request.usd,
+        by=by,
+        at=now,
+    )
+    save_evaluation(request, judged, now=now)
+    if judged.answer.outcome is Outcome.AUTOMATIC:
+        _approve_by_policy(request, judged, now=now)
+        return []
+    step = open_route(request, judged.answer, now=now)[0]
+    # The money is set aside while people decide, if it is there.
+    if all(rule.holds for rule in judged.answer.rules if rule.code in ("budget", "budget_hours")):
+        _set_aside(request, judged, now=now)
+    done = clockwork.begin(request, step, lead=lead, now=now)
+    telling.seats_empty(request, now=now)
+    return done
+
+
+def _set_aside(request: Request, judged: Judged, *, now: datetime) -> None:
+    """Set aside what a waiting request would cost; a renewal's part until the present end is set aside already."""
+    parts = parts_of(request, judged, now=renewing.hold_from(request, now=now))
+    if request.renews is None:
+        budgets.hold(request.team, reference=request.reference, parts=parts, now=now)
+        return
+    # Where the price has changed, what is let go at the grant may be what makes it fit: then nothing is set aside yet.
+    with suppress(Conflict), transaction.atomic():
+        budgets.hold(request.team, reference=request.reference, parts=parts, now=now)
+
+
+@transaction.atomic
+def withdraw(request_id: int, *, by: User, now: datetime) -> Request:
+    """Take a request back while it waits; raises NoRight for others than its requester, Conflict once decided."""
+    request = (
+        Request.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("team", "requester", "flavor__cluster")
+        .get(pk=request_id)
+    )
+    if request.requester_id != by.pk:
+        raise NoRight("Who asked can withdraw.", code="not_the_requester")
+    close(request, State.WITHDRAWN, now=now)
+    telling.withdrawn(request, f"{by.name} took it back.", now=now)
+    tell(Kind.REQUEST_WITHDRAWN, request, by)
+    return request
+
+
+@transaction.atomic
+def lapse(request_id: int, *, now: datetime) -> bool:
+    """End what nobody decided, or whose question nobody answered, in time; its money goes. False for no such one."""
+    locked = Request.objects.select_for_update(of=("self",), no_key=True)
+    request = locked.select_related("team", "requester", "flavor__cluster").get(pk=request_id)
+    if request.state != State.WAITING or request.lapses > now:
+        return False
+    close(request, State.LAPSED, now=now)
+    telling.lapsed(request, now=now)
+    record(
+        Kind.REQUEST_LAPSED,
+        actor=PORTAL,
+        subject=("request", request.pk),
+        team_id=request.team_id,
+        what=request.name(),
+    )
+    return True
+
+
+@transaction.atomic
+def answer(request_id: int, *, by: User, text: str, now: datetime) -> Request:
+    """Answer an approver's question, which hands the turn back; raises NoRight, Conflict or BadInput."""
+    request = (
+        Request.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("team", "requester", "flavor__cluster")
+        .get(pk=request_id)
+    )
+    if request.requester_id != by.pk:
+        raise NoRight("Who asked can answer.", code="not_the_requester")
+    if request.state != State.WAITING or request.turn != Request.Turn.REQUESTER:
+        raise Conflict("There is no open question.", code="nothing_asked")
+    if not text.strip():
+        raise BadInput("Write an answer.", code="required", field="reason")
+    Decision.objects.create(
+        request=request,
+        requester_id=request.requester_id,
+        by=by,
+        content_version=request.content_version,
+        verdict=Decision.Verdict.ANSWER,
+        reason=text.strip(),
+        at=now,
+    )
+    go_on(request, now=now)
+    move(request, now=now, turn=Request.Turn.APPROVER, answer_by=None)
+    telling.answered(request, text.strip(), now=now)
+    tell(Kind.REQUEST_ANSWERED, request, by)
+    return request
+
+
+def close(request: Request, state: State, *, now: datetime) -> None:
+    """End a locked, waiting request without granting it, and let its money go; raises Conflict once decided."""
+    if request.state != State.WAITING:
+        raise Conflict(
+            f"The request is already {State(request.state).words.lower()}.", code="already_decided"
+        )
+    move(request, now=now, state=state, decided_at=now)
+    budgets.settle(reference=request.reference, parts={}, now=now, why=state.words.lower())
+
+
+def move(request: Request, *, now: datetime, **fields: object) -> None:
+    """Save changed fields of a locked request and count its version up, from the state and version it was read in.
+
+    Raises Conflict for a move that the table of states does not have, Stale when the row is another one by now.
+    """
+    before, after = State(request.state), State(str(fields.get("state", request.state)))
+    if not may_move(before, after):
+        raise Conflict(f"The request is already {before.words.lower()}.", code="already_decided")
+    changed = {**fields, "version": request.version + 1, "updated_at": now}
+    rows = Request.objects.filter(pk=request.pk, state=before, version=request.version)
+    if not rows.update(**changed):
+        raise Stale("The request has changed since you looked at it. Look again.", code="stale")
+    for name, value in changed.items():
+        setattr(request, name, value)
+
+
+def save_evaluation(request: Request, judged: Judged, *, now: datetime) -> Evaluation:
+    """Store an answer with its inputs for ever."""
+    inputs, digest = inputs_of(judged.ask, judged.standing, judged.version)
+    return Evaluation.objects.create(
+        request=request,
+        policy=judged.version,
+        content_version=request.content_version,
+        at=now,
+        outcome=judged.answer.outcome,
+        answer=answer_of(judged.answer),
+        remedies=remedies_shown(judged.remedies),
+        inputs=inputs,
+        input_hash=digest,
+    )
+
+
+def grant(request: Request, judged: Judged, *, count: int, actor: Actor, now: datetime) -> None:
+    """Set the money aside and begin what was asked for, as the last step of a locked request; raises Conflict."""
+    budgets.settle(reference=request.reference, parts={}, now=now, why="judged again")
+    gpus = count * judged.ask.gpus_each
+    # Issued at the price that was judged: the one under the lock.
+    request.flavor = judged.wanted.flavor
+    handed_over = renewing.hand_over(request, gpus=gpus, actor=actor, now=now)
+    budgets.hold(request.team, reference=request.reference, parts=parts_of(request, judged, now=now), now=now)
+    move(request, now=now, state=State.APPROVED, approved_count=count, decided_at=now)
+    carry_out(
+        request,
+        gpus=gpus,
+        usd_per_hour=judged.ask.usd_per_hour,
+        actor=actor,
+        now=now,
+        handed_over=handed_over,
+    )
+
+
+def parts_of(request: Request, judged: Judged, *, now: datetime) -> dict[date, money.Amount]:
+    """What the judged ask costs by month from now on."""
+    return money.by_month(
+        gpus=judged.ask.gpus, usd_per_hour=judged.ask.usd_per_hour, start=now, end=request.until
+    )
+
+
+def locked(wanted: Wanted, *, now: datetime, person: User | None = None) -> Wanted:
+    """Lock the team's budgets, then the flavor; the same ask with the flavor as it is under the lock.
+
+    With `person`, whose window an automatic answer counts in, they are locked in between: they may ask for two teams.
+    """
+    months = money.by_month(gpus=1, usd_per_hour=Decimal(1), start=now, end=wanted.until)
+    budgets.lock_all(wanted.team, sorted(months))
+    if person is not None:
+        list(User.objects.select_for_update(of=("self",), no_key=True).filter(pk=person.pk).values_list("pk"))
+    if wanted.flavor is None:
+        return wanted
+    flavors = Flavor.objects.select_for_update(of=("self",), no_key=True).select_related("cluster")
+    return wanted.on(flavors.get(pk=wanted.flavor.pk))
+
+
+def _approve_by_policy(request: Request, judged: Judged, *, now: datetime) -> None:
+    Decision.objects.create(
+        request=request,
+        requester_id=request.requester_id,
+        content_version=request.content_version,
+        verdict=Decision.Verdict.APPROVE,
+        count=request.count,
+        usd=judged.answer.usd,
+        at=now,
+        reason=f"{judged.version}: every rule holds.",
+    )
+    grant(request, judged, count=request.count, actor=POLICY, now=now)
+    telling.decided(request, "approved", by=None, reason=judged.answer.sentence, now=now)
+
+
+def tell(kind: Kind, request: Request, by: User, **details: Any) -> None:
+    record(
+        kind,
+        actor=by.as_actor(),
+        subject=("request", request.pk),
+        team_id=request.team_id,
+        what=request.name(),
+        **details,
+    )

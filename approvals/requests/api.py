@@ -1,0 +1,344 @@
+"""What was asked, how it was judged, and deciding it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.db.models import Prefetch, Q, QuerySet
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import mixins, serializers
+from rest_framework.decorators import action
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request as Call
+from rest_framework.response import Response
+
+from accounts.directory import freshness
+from accounts.endpoints import Endpoint
+from accounts.models import Team
+from accounts.replay import Answer, answer_once
+from approvals.conversation import actions as conversation
+from approvals.decisions import actions as decisions
+from approvals.fulfilment import ending
+from approvals.models import Comment, Evaluation, Request, Step
+from approvals.renewals import renewing
+from approvals.requests import actions
+from approvals.requests.listing import narrowed
+from approvals.requests.preview import preview_of
+from approvals.requests.queries import ApprovalQuery, RequestQuery
+from approvals.requests.serializers import (
+    ApproveSerializer,
+    AskSerializer,
+    CommentSerializer,
+    CommentsSerializer,
+    EditSerializer,
+    FlavorOptionQuery,
+    NothingSerializer,
+    OptionSerializer,
+    OptionsSerializer,
+    PolicySerializer,
+    PreviewSerializer,
+    ReasonSerializer,
+    RejectSerializer,
+    RenewSerializer,
+    RequestSerializer,
+    RequestShortSerializer,
+)
+from approvals.requests.standing import policy_in_force
+from approvals.requests.wanted import Wanted, kept_namespace, resolve
+from approvals.versions import etag_of, is_known, seen_version
+from catalogue import choices
+
+ETAG = OpenApiParameter(
+    "ETag", str, OpenApiParameter.HEADER, response=[200], description="Send it as If-Match."
+)
+IF_NONE_MATCH = OpenApiParameter(
+    "If-None-Match", str, OpenApiParameter.HEADER, description="An ETag you have."
+)
+DECISIONS = frozenset({"approve", "reject", "ask"})
+MOST_COMMENTS = 200
+
+
+class RequestEndpoint(mixins.ListModelMixin, Endpoint):
+    """The requests that the caller may see."""
+
+    queryset = Request.objects.none()
+    serializer_class = RequestSerializer
+    lookup_value_converter = "int"
+    ordering = "-created_at"
+    asks = {"list": RequestQuery}
+    keyed = DECISIONS | {"create", "withdraw", "let_go", "answer", "add_comment", "renew"}
+    guarded = DECISIONS | {"partial_update"}
+    asking = frozenset(
+        {
+            "create",
+            "partial_update",
+            "add_comment",
+            "preview",
+            "withdraw",
+            "let_go",
+            "renew",
+            "preview_renewal",
+            "answer",
+        }
+    )
+
+    def get_queryset(self) -> QuerySet[Request]:
+        """Those of one's own teams; all of them for leads and auditors; one alone also for who decides it."""
+        user = self.request.user
+        if self.detail and user.is_authenticated:
+            return listed(Request.objects.open_to(user, timezone.now()))
+        return listed(Request.objects.visible_to(user))
+
+    def get_serializer_class(self) -> type[serializers.BaseSerializer[Any]]:
+        """Short in a list."""
+        return RequestShortSerializer if self.action == "list" else RequestSerializer
+
+    def filter_queryset(self, queryset: Any) -> Any:
+        """What was asked for in the address."""
+        asked = getattr(self, "asked", {})
+        names = {
+            "team": "team__slug",
+            "state": "state",
+            "offering": "offering",
+            "requester": "requester__oid",
+            "updated_since": "updated_at__gte",
+        }
+        queryset = queryset.filter(**{names[key]: asked[key] for key in names if key in asked})
+        if text := asked.get("q"):
+            queryset = queryset.filter(
+                Q(reason__icontains=text)
+                | Q(requester__name__icontains=text)
+                | Q(flavor__name__icontains=text)
+            )
+        return queryset
+
+    @extend_schema(
+        parameters=[ETAG, IF_NONE_MATCH],
+        responses={200: RequestSerializer, 304: OpenApiResponse(description="You have it already.")},
+    )
+    def retrieve(self, call: Call, pk: int) -> Response:
+        """One request with everything about it."""
+        request = self.get_object()
+        body = self._full(request.pk)
+        etag = etag_of(request.version, JSONRenderer().render(body))
+        if is_known(call, etag):
+            return Response(status=304, headers={"ETag": etag})
+        return Response(body, headers={"ETag": etag})
+
+    @extend_schema(request=AskSerializer, responses={201: RequestSerializer})
+    def create(self, call: Call) -> Response:
+        """Ask for GPUs; a small ask is approved at once."""
+        wanted = self._wanted()
+        return answer_once(call, lambda: self._submit(wanted))
+
+    @extend_schema(request=EditSerializer, responses=RequestSerializer)
+    def partial_update(self, call: Call, pk: int) -> Response:
+        """Change one's own request while it waits: it is judged anew, and earlier votes are void."""
+        version, said = seen_version(call), self.body(EditSerializer)
+        found = self.get_object()
+        wanted = resolve(
+            found.offering,
+            found.spec | said.get("spec", {}),
+            team=found.team,
+            until=said.get("until", found.until),
+            reason=said.get("reason", found.reason),
+            namespace=said.get("namespace", "") or kept_namespace(found, said.get("spec", {})),
+        )
+        edited = conversation.edit(
+            found.pk, wanted, by=self.caller, expected_version=version, now=timezone.now()
+        )
+        return Response(self._full(edited.pk))
+
+    @extend_schema(operation_id="requests_comments_list", responses=CommentsSerializer)
+    @action(detail=True, methods=["get"])
+    def comments(self, call: Call, pk: int) -> Response:
+        """What was said about it, oldest first: the last 200 comments."""
+        rows = Comment.objects.filter(request=self.get_object()).select_related("by").order_by("-at", "-id")
+        return Response({"results": CommentSerializer(list(rows[:MOST_COMMENTS])[::-1], many=True).data})
+
+    @extend_schema(request=ReasonSerializer, responses={201: CommentSerializer})
+    @comments.mapping.post
+    def add_comment(self, call: Call, pk: int) -> Response:
+        """Say something about it; no decision becomes stale by it."""
+        found, text = self.get_object().pk, self.body(ReasonSerializer)["reason"]
+
+        def effect() -> Answer:
+            made = conversation.comment(found, by=self.caller, text=text, now=timezone.now())
+            return Answer(CommentSerializer(made).data, 201)
+
+        return answer_once(call, effect)
+
+    @extend_schema(request=AskSerializer, responses=PreviewSerializer)
+    @action(detail=False, methods=["post"])
+    def preview(self, call: Call) -> Response:
+        """What would be said to this ask; nothing is stored."""
+        return Response(preview_of(self._wanted(), by=self.caller, now=timezone.now()))
+
+    @extend_schema(request=NothingSerializer, responses=RequestSerializer)
+    @action(detail=True, methods=["post"])
+    def withdraw(self, call: Call, pk: int) -> Response:
+        """Take one's own request back while it waits."""
+        self.body(NothingSerializer)
+        return self._change(lambda found: actions.withdraw(found, by=self.caller, now=timezone.now()))
+
+    @extend_schema(request=NothingSerializer, responses=RequestSerializer)
+    @action(detail=True, methods=["post"], url_path="let-go")
+    def let_go(self, call: Call, pk: int) -> Response:
+        """End what takes no GPUs before its date; what it will not cost is free again."""
+        self.body(NothingSerializer)
+        return self._change(lambda found: ending.let_go(found, by=self.caller, now=timezone.now()))
+
+    @extend_schema(request=RenewSerializer, responses={201: RequestSerializer})
+    @action(detail=True, methods=["post"])
+    def renew(self, call: Call, pk: int) -> Response:
+        """Ask to keep what is held under it longer; judged like any ask, it goes on without a gap when granted."""
+        wanted = self._longer()
+        return answer_once(call, lambda: self._submit(wanted))
+
+    @extend_schema(request=RenewSerializer, responses=PreviewSerializer)
+    @action(detail=True, methods=["post"], url_path="renew/preview")
+    def preview_renewal(self, call: Call, pk: int) -> Response:
+        """What would be said to keeping it longer; nothing is stored."""
+        return Response(preview_of(self._longer(), by=self.caller, now=timezone.now()))
+
+    def _longer(self) -> Wanted:
+        """The renewal in the body; raises Conflict when nothing is held any more."""
+        found, said, now = self.get_object(), self.body(RenewSerializer), timezone.now()
+        held = renewing.held_under(found, now=now)
+        until = said.get("until") or (renewing.usual_until(held) if held is not None else now)
+        return renewing.wanted(found, until=until, reason=said.get("reason", ""), now=now)
+
+    @extend_schema(request=ReasonSerializer, responses=RequestSerializer)
+    @action(detail=True, methods=["post"])
+    def answer(self, call: Call, pk: int) -> Response:
+        """Answer the approver's question."""
+        text = self.body(ReasonSerializer)["reason"]
+        return self._change(
+            lambda found: actions.answer(found, by=self.caller, text=text, now=timezone.now())
+        )
+
+    @extend_schema(request=ApproveSerializer, responses=RequestSerializer)
+    @action(detail=True, methods=["post"])
+    def approve(self, call: Call, pk: int) -> Response:
+        """Approve the open step as it was seen, for fewer units if `count` says so."""
+        vote = self.body(ApproveSerializer)
+        return self._decide(decisions.approve, **vote)
+
+    @extend_schema(request=RejectSerializer, responses=RequestSerializer)
+    @action(detail=True, methods=["post"])
+    def reject(self, call: Call, pk: int) -> Response:
+        """Reject it, with a reason."""
+        return self._decide(decisions.reject, **self.body(RejectSerializer))
+
+    @extend_schema(request=ReasonSerializer, responses=RequestSerializer)
+    @action(detail=True, methods=["post"])
+    def ask(self, call: Call, pk: int) -> Response:
+        """Ask the requester something; it keeps waiting."""
+        return self._decide(decisions.ask_back, question=self.body(ReasonSerializer)["reason"])
+
+    def _decide(self, decide: Callable[..., Request], **said: Any) -> Response:
+        version = seen_version(self.request)
+        freshness.renew(self.caller, now=timezone.now())
+        return self._change(
+            lambda found: decide(found, by=self.caller, expected_version=version, now=timezone.now(), **said)
+        )
+
+    def _change(self, change: Callable[[int], Request]) -> Response:
+        """Do it once, and answer with the request as it then is."""
+        found: int = self.get_object().pk
+        return answer_once(self.request, lambda: Answer(self._full(change(found).pk)))
+
+    def _wanted(self) -> Wanted:
+        """The ask in the body; raises Http404 for a team that is not there to see, BadInput for a wrong spec."""
+        said = self.body(AskSerializer)
+        team = get_object_or_404(Team.objects.visible_to(self.request.user), slug=said["team"])
+        return resolve(
+            said.get("offering", "gpus"),
+            said["spec"],
+            team=team,
+            until=said["until"],
+            reason=said.get("reason", ""),
+            namespace=said.get("namespace", ""),
+        )
+
+    def _submit(self, wanted: Wanted) -> Answer:
+        request = actions.submit(wanted, by=self.caller, now=timezone.now())
+        return Answer(self._full(request.pk), 201, f"/api/v1/requests/{request.pk}/")
+
+    def _full(self, pk: int) -> dict[str, Any]:
+        judged = Evaluation.objects.select_related("policy")
+        rows = (
+            listed(Request.objects.all())
+            .select_related("tenancy__project")
+            .prefetch_related(
+                Prefetch("steps", Step.objects.select_related("stand_in")),
+                Prefetch("evaluations", queryset=judged),
+                "tasks__assignee",
+                "reroutings__policy",
+                "decisions__by",
+                "decisions__seat_of",
+                "decisions__step",
+            )
+        )
+        return self.shown(rows.get(pk=pk), RequestSerializer)
+
+
+class ApprovalEndpoint(mixins.ListModelMixin, Endpoint):
+    """What waits for the caller's decision."""
+
+    queryset = Request.objects.none()
+    serializer_class = RequestShortSerializer
+    ordering = "created_at"
+    asks = {"list": ApprovalQuery}
+
+    def get_queryset(self) -> QuerySet[Request]:
+        """Oldest first; never one's own."""
+        user, now = self.request.user, timezone.now()
+        if not user.is_authenticated:
+            return Request.objects.none()
+        asked = getattr(self, "asked", {})
+        return listed(narrowed(Request.objects.awaiting(user, now), asked, now=now))
+
+
+class PolicyEndpoint(Endpoint):
+    """The rules in force."""
+
+    serializer_class = PolicySerializer
+
+    @extend_schema(operation_id="policy", responses=PolicySerializer)
+    def list(self, call: Call) -> Response:
+        """The thresholds that judge a request now."""
+        version, _ = policy_in_force(timezone.now())
+        return Response(PolicySerializer(version).data)
+
+
+class FlavorOptionEndpoint(Endpoint):
+    """Kinds of GPU for a drop-down."""
+
+    serializer_class = OptionSerializer
+    asks = {"list": FlavorOptionQuery}
+
+    @extend_schema(operation_id="options_flavors", responses=OptionsSerializer)
+    def list(self, call: Call) -> Response:
+        """What a team may ask for, and why not for the rest; `value` is what a request's `flavor` takes."""
+        team = get_object_or_404(Team.objects.visible_to(self.request.user), slug=self.asked["team"])
+        return Response({"results": [option(choice) for choice in choices.flavors_of(team)]})
+
+
+def option(choice: choices.Choice) -> dict[str, Any]:
+    """A line of a drop-down."""
+    return {
+        "value": choice.value,
+        "label": choice.label,
+        "disabled": bool(choice.reason),
+        "reason": choice.reason,
+    }
+
+
+def listed(rows: Any) -> QuerySet[Request]:
+    """Requests with everything a line about them needs."""
+    found: QuerySet[Request] = rows.with_holding().select_related(
+        "team", "requester", "flavor__cluster", "tenancy__team", "tenancy__cluster"
+    )
+    return found

@@ -1,0 +1,128 @@
+"""The line of asks that wait: an older one that the policy would approve by now is not overtaken by a new one.
+
+What those before an ask need counts as not free any more, and as granted to their team and their person.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from datetime import date, datetime
+from decimal import Decimal
+
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+
+from accounts.models import User
+from allocations.budgets.money import Left
+from approvals.decisions.asked import wanted_of
+from approvals.models import Evaluation, Request
+from approvals.requests.standing import gather, pool_of, stored_in
+from approvals.requests.wanted import Wanted
+from approvals.states import State
+from policy.document import Policy
+from policy.evaluation import Ask, Outcome, Standing, evaluate, is_automatic
+from web.refusals import Refused
+
+# How many of those that wait are read at once, and how many of them are judged in full.
+MAX_READ = 500
+MAX_AHEAD = 20
+PLENTY = Left(Decimal(10**9), Decimal(10**9))
+
+
+def waiting() -> QuerySet[Request]:
+    """What waits for its approvers, oldest first, with the inputs of its newest answer."""
+    answers = Evaluation.objects.filter(request=OuterRef("pk"), content_version=OuterRef("content_version"))
+    newest = answers.order_by("-id")
+    return (
+        Request.objects.filter(state=State.WAITING, turn=Request.Turn.APPROVER)
+        .annotate(
+            inputs=Subquery(newest.values("inputs")[:1]), judged_by=Subquery(newest.values("policy")[:1])
+        )
+        .select_related("team", "requester", "flavor__cluster", "tenancy__team", "tenancy__cluster", "renews")
+        .order_by("created_at", "pk")
+    )
+
+
+def hopeful(rows: Iterable[Request], policy: Policy, *, now: datetime) -> Iterator[Request]:
+    """Those that the policy approves if the windows, the use and the money allow it; nothing is asked of the database.
+
+    Most of what waits is too large or too long for the policy, whatever comes free.
+    """
+    for row in rows:
+        ask, standing = _hoped_for(row, now=now)
+        if row.until > now and is_automatic(ask, standing, policy):
+            yield row
+
+
+def _hoped_for(row: Request, *, now: datetime) -> tuple[Ask, Standing]:
+    ask, standing = stored_in(row.inputs)  # type: ignore[attr-defined]
+    months = _months(now, row.until)
+    hoped = replace(
+        standing,
+        now=now,
+        held_gpus=0,
+        recent_team_gpus=0,
+        recent_person_gpus=0,
+        recent_team_usd=None,
+        recent_person_usd=None,
+        budget=dict.fromkeys(months, PLENTY),
+        **pool_of(row.flavor),
+    )
+    return replace(ask, tier=row.team.tier, decided_by_people=False), hoped
+
+
+def _months(start: datetime, end: datetime) -> list[date]:
+    first = start.date().replace(day=1)
+    return [
+        date(first.year + (first.month - 1 + n) // 12, (first.month - 1 + n) % 12 + 1, 1)
+        for n in range((end.year - first.year) * 12 + end.month - first.month + 1)
+    ]
+
+
+def behind_others(
+    standing: Standing, wanted: Wanted, *, person: User, policy: Policy, now: datetime, own: str = ""
+) -> Standing:
+    """What is left for an ask beside the older ones for the same GPUs that the policy would approve by now.
+
+    `own` is the reference of an ask that waits itself: only those that were made before it are older.
+    """
+    if wanted.flavor is None or wanted.renews is not None:
+        return standing
+    rows = waiting().filter(flavor=wanted.flavor, renews=None)
+    if own:
+        mine = Request.objects.get(pk=int(own.removeprefix("request-")))
+        rows = rows.filter(Q(created_at__lt=mine.created_at) | Q(created_at=mine.created_at, pk__lt=mine.pk))
+    ahead: list[Request] = []
+    for row in list(hopeful(rows[:MAX_READ], policy, now=now))[:MAX_AHEAD]:
+        # The locked row of the flavor is the one that is true.
+        row.flavor = wanted.flavor
+        if _is_automatic(row, ahead, policy=policy, now=now):
+            ahead.append(row)
+    return _beside(standing, ahead, team=wanted.team.pk, person=person.pk)
+
+
+def _is_automatic(row: Request, ahead: list[Request], *, policy: Policy, now: datetime) -> bool:
+    try:
+        wanted = wanted_of(row)
+        standing = gather(wanted, person=row.requester, policy=policy, now=now, own=row.reference)
+    except Refused:
+        return False
+    beside = _beside(standing, ahead, team=row.team_id, person=row.requester_id)
+    return evaluate(wanted.ask(), beside, policy).outcome is Outcome.AUTOMATIC
+
+
+def _beside(standing: Standing, ahead: Iterable[Request], *, team: int, person: int) -> Standing:
+    for row in ahead:
+        of_team, of_person = row.team_id == team, row.requester_id == person
+        standing = replace(
+            standing,
+            free_gpus=None if standing.free_gpus is None else standing.free_gpus - row.gpus,
+            ready_gpus=None if standing.ready_gpus is None else max(0, standing.ready_gpus - row.gpus),
+            recent_team_gpus=standing.recent_team_gpus + row.gpus * of_team,
+            recent_person_gpus=standing.recent_person_gpus + row.gpus * of_person,
+            recent_team_usd=_plus(standing.recent_team_usd, row.usd * of_team),
+            recent_person_usd=_plus(standing.recent_person_usd, row.usd * of_person),
+        )
+    return standing
+
+
+def _plus(known: Decimal | None, usd: Decimal) -> Decimal | None:
+    return None if known is None else known + usd

@@ -1,0 +1,195 @@
+"""The list of requests and the queue of an approver: which rows, and what a row says."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Count, Prefetch, Q, Window
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts.models import Team, User
+from accounts.visitors import visitor
+from approvals.models import Request, RequestQuerySet, Step, Task
+from approvals.requests import prices
+from approvals.requests.forms import QueueFilter, RequestFilter
+from approvals.requests.presenting import state_of, state_word
+from approvals.states import State
+from ui.amounts import ago, moment, usd
+
+Part = dict[str, Any]
+LARGE = 8
+SIZES: Mapping[str, Q] = {"small": Q(gpus__lt=LARGE), "large": Q(gpus__gte=LARGE)}
+AGES: Mapping[str, timedelta] = {"day": timedelta(days=1), "week": timedelta(days=7)}
+MOST_IN_QUEUE = 50
+OF_ROW = ("team", "requester", "flavor__cluster")
+COLUMNS = [
+    "Request",
+    "Team",
+    "State",
+    "Until",
+    {"label": "In all", "kind": "number"},
+    {"label": "Asked", "kind": "end"},
+]
+QUEUE_COLUMNS = [
+    "Request",
+    "Team",
+    "Kind of GPU",
+    "Until",
+    {"label": "In all", "kind": "number"},
+    {"label": "Waits", "kind": "end"},
+]
+
+
+def with_all(rows: RequestQuerySet) -> RequestQuerySet:
+    """With everything that a row says, in two queries whatever their number."""
+    return (
+        rows.select_related(*OF_ROW, "tenancy")
+        .with_holding()
+        .prefetch_related(Prefetch("steps", Step.objects.select_related("stand_in")))
+    )
+
+
+def filtered(request: HttpRequest) -> tuple[RequestFilter, RequestQuerySet]:
+    """The filter form and the requests it leaves, of those that the person may see."""
+    user = visitor(request)
+    form = RequestFilter(request.GET, teams=team_choices(user))
+    rows = Request.objects.visible_to(user).with_holding()
+    if not form.is_valid():
+        return form, rows
+    said = form.cleaned_data
+    if said["whose"]:
+        rows = rows.filter(requester=user)
+    if said["team"]:
+        rows = rows.filter(team__slug=said["team"])
+    return form, _in_state(rows, said["state"], now=timezone.now())
+
+
+def queue(user: User, form: QueueFilter, *, now: datetime) -> list[Request]:
+    """What waits for this person and the filter leaves, longest first, at most fifty, each with `in_all` of these."""
+    rows = narrowed(
+        Request.objects.awaiting(user, now), form.cleaned_data if form.is_valid() else {}, now=now
+    )
+    # What waits holds nothing yet, so the row needs neither its holding nor its place.
+    return _longest_waiting(rows, Request.objects.select_related(*OF_ROW).prefetch_related("steps"))
+
+
+def narrowed(rows: RequestQuerySet, said: Mapping[str, Any], *, now: datetime) -> RequestQuerySet:
+    """The requests of a queue that a filter leaves: of a team, an offering, a size, older than some time."""
+    if team := said.get("team"):
+        rows = rows.filter(team__slug=team)
+    if offering := said.get("offering"):
+        rows = rows.filter(offering=offering)
+    if size := said.get("size"):
+        rows = rows.filter(SIZES[size])
+    if age := said.get("age"):
+        rows = rows.filter(created_at__lte=now - AGES[age])
+    return rows
+
+
+def queue_beside(user: User, now: datetime) -> tuple[list[Request], int]:
+    """What waits for this person, longest first, at most fifty, and how many wait in all; in one query."""
+    rows = (
+        Request.objects.awaiting(user, now)
+        .order_by("created_at", "id")
+        .select_related("team", "flavor__cluster")
+    )
+    shown = list(rows.annotate(in_all=Window(Count("pk")))[:MOST_IN_QUEUE])
+    return shown, getattr(shown[0], "in_all", 0) if shown else 0
+
+
+def _longest_waiting(rows: RequestQuerySet, wide: RequestQuerySet) -> list[Request]:
+    """The first fifty of `rows`, read as `wide` reads them, each with `in_all` of these rows.
+
+    Only keys are counted and sorted: with everything that a row shows, thousands of rows would be read for fifty.
+    """
+    first = rows.order_by("created_at", "id").annotate(in_all=Window(Count("pk")))[:MOST_IN_QUEUE]
+    counted: dict[int, int] = dict(first.values_list("pk", "in_all"))
+    shown = list(wide.filter(pk__in=counted).order_by("created_at", "id"))
+    for each in shown:
+        each.in_all = counted[each.pk]  # type: ignore[attr-defined]  # of these rows, not of the request
+    return shown
+
+
+def team_choices(user: User) -> list[tuple[str, str]]:
+    """The teams this person may see, for a filter."""
+    return list(Team.objects.visible_to(user).values_list("slug", "name")[:200])
+
+
+def waiting_teams(user: User, now: datetime) -> list[tuple[str, str]]:
+    """The teams of what waits for this person, theirs or not, for the queue's filter."""
+    waits = Request.objects.awaiting(user, now).order_by().values("team_id")
+    return list(Team.objects.filter(pk__in=waits).values_list("slug", "name")[:200])
+
+
+def row(request: Request, *, now: datetime) -> Part:
+    """A line of the list."""
+    state = state_of(request, now=now)
+    return {
+        "cells": [
+            {
+                "text": request.given_name,
+                "sub": f"{request.place}, request {request.pk}" if request.place else f"request {request.pk}",
+                "href": reverse("request", args=[request.pk]),
+            },
+            {"text": request.team.name, "sub": request.requester.name},
+            {"tone": state.tone, "word": state_word(request, state), "sub": waits_for(request)},
+            moment(getattr(request, "held_until", None) or request.until, now),
+            {"text": usd(request.usd), "sub": _price_of_now(request, now=now)},
+            {"text": ago(request.created_at, now)},
+        ]
+    }
+
+
+def _price_of_now(request: Request, *, now: datetime) -> str:
+    """The price of now, where it is not the one as asked; the same on every page."""
+    found = prices.usd_now(request, now=now)
+    return f"as asked; {usd(found)} now" if found is not None and usd(found) != usd(request.usd) else ""
+
+
+def queue_row(request: Request, *, now: datetime) -> Part:
+    """A line of the queue."""
+    return {
+        "cells": [
+            {
+                "text": request.name(),
+                "sub": f"request {request.pk}, {request.of.name}",
+                "href": reverse("approval", args=[request.pk]),
+            },
+            {"text": request.team.name, "sub": request.requester.name},
+            {
+                "text": request.place or "–",
+                "sub": flavor.free_words if (flavor := request.flavor) else "",
+            },
+            moment(request.until, now),
+            {"text": usd(request.usd), "sub": _price_of_now(request, now=now)},
+            {"text": ago(request.created_at, now).removesuffix(" ago"), "sub": waits_for(request)},
+        ]
+    }
+
+
+def choosable(request: Request, *, now: datetime) -> Part:
+    """A line of the queue with what choosing it needs."""
+    cells = queue_row(request, now=now)["cells"]
+    return {"pk": request.pk, "name": f"{cells[0]['text']} for {request.team.name}", "cells": cells}
+
+
+def waits_for(request: Request) -> str:
+    """Whose turn it is, of a request that came from `with_all()`; empty once decided."""
+    if request.state != State.WAITING:
+        return ""
+    if request.turn == Request.Turn.REQUESTER:
+        return f"an answer from {request.requester.name}"
+    return next((step.words for step in request.current_steps if step.done_at is None), "")
+
+
+def _in_state(rows: RequestQuerySet, state: str, *, now: datetime) -> RequestQuerySet:
+    if state in ("held", "ended"):
+        # By way of pairs: the annotations are those of `with_holding()`, which the type checker does not know.
+        never = [Task.State.FAILED, Task.State.DROPPED]
+        gone = Q(("over_at__isnull", False)) | Q(("task_state__isnull", False), ("task_state__in", never))
+        lasting = Q(flavor=None, until__gt=now) & ~gone
+        held = Q(("held_gpus__isnull", False)) | lasting
+        return rows.filter(held if state == "held" else ~held, state=State.APPROVED)
+    return rows.filter(state=state) if state else rows

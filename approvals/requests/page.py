@@ -1,0 +1,417 @@
+"""One request as its page shows it: what it is, what it waits for, what happened, what one can do."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django.conf import settings
+from django.db.models import (
+    Count,
+    Exists,
+    F,
+    OuterRef,
+    Prefetch,
+    Q,
+    Subquery,
+    Value,
+    prefetch_related_objects,
+)
+from django.urls import reverse
+
+from accounts.models import User
+from accounts.roles import Permission
+from allocations.actions import may_give_back
+from allocations.budgets import money
+from allocations.models import Allocation
+from approvals.conversation import page as talk
+from approvals.decisions import route_words
+from approvals.decisions.actions import may_decide
+from approvals.decisions.seats import holders
+from approvals.decisions.triage import in_the_past
+from approvals.fulfilment import ending
+from approvals.fulfilment import page as task_page
+from approvals.fulfilment.words import label_of, lost, said
+from approvals.models import Comment, Decision, Evaluation, Request, Rerouting, Step, Task
+from approvals.renewals import renewing
+from approvals.requests import prices, timeline
+from approvals.requests.listing import with_all
+from approvals.requests.presenting import (
+    again_link,
+    asks,
+    hint_of,
+    lapse_words,
+    person,
+    state_of,
+    state_word,
+    usual_wait,
+    usual_words,
+    verdict,
+)
+from approvals.requests.vacancies import vacancy_words
+from approvals.requests.wanted import arrival_on
+from approvals.states import State
+from catalogue.offerings import in_sentence
+from policy.rules import Arrival
+from provisioning.models import Tenancy
+from ui.amounts import ahead, gpus, moment, usd
+
+Part = dict[str, Any]
+PLURAL = ("gpus", "training")
+SOON = {
+    Arrival.WRITTEN: "Usually a few seconds.",
+    Arrival.COMMITTED: "It is committed to Git, and the cluster follows.",
+    Arrival.PROPOSED: "It is in a pull request, and the cluster follows once that is merged.",
+}
+
+
+def context(request: Request, *, viewer: User, now: datetime) -> Part:
+    """Everything the page needs, of a request from `with_all()`."""
+    state = state_of(request, now=now)
+    prefetch_related_objects([request], Prefetch("tasks", Task.objects.select_related("assignee")))
+    first, reroutings = _answers(request)
+    # What a policy answered that came into force while it waited.
+    anew = [each for each in reroutings if each.content_version == request.content_version]
+    evaluation = anew[-1].evaluation if anew else first
+    decisions = list(request.decisions.all())
+    steps = request.current_steps
+    allocations = list(Allocation.objects.filter(reference=request.reference).order_by("starts_at", "id"))
+    held = next((a for a in allocations if a.ended_at is None), None)
+    return {
+        "asked": request,
+        "name": request.given_name,
+        "state": {"tone": state.tone, "word": state_word(request, state)},
+        "sentence": sentence(request, state, decisions, now=now, renewal=_renewal(request, allocations)),
+        "waiting": _waiting(request, state, decisions, viewer=viewer, now=now),
+        "figures": figures(request, state, allocations, now=now),
+        "verdict": verdict(
+            evaluation.answer, hint=hint_of(evaluation.remedies or ()) if state is State.WAITING else None
+        )
+        | {"sentence": in_the_past(evaluation.answer["sentence"], request.state)},
+        "judged": evaluation,
+        "timeline": timeline.entries(
+            request,
+            state=state,
+            evaluation=first,
+            decisions=decisions,
+            steps=steps,
+            allocations=allocations,
+            now=now,
+            edits=talk.edits(request, first, talk.revisions_of(request)),
+            reroutings=reroutings,
+        ),
+        "facts": facts(request, evaluation),
+        "talk": talk.lines(request, decisions),
+        "held": held,
+        "renewed": request.renews_id,
+        "tasks": task_page.of_request(request, viewer=viewer),
+        "may": _may(request, state, held, viewer, now=now),
+        "lost": lost(request),
+        "again": again_link(request, now=now),
+        "offered": request.offered_again_at is not None and request.team_id in viewer.team_ids,
+        "curl": curl(request),
+    }
+
+
+def _answers(request: Request) -> tuple[Evaluation, list[Rerouting]]:
+    """The answer to what is asked now, as it was given first, and what later policies changed about who decides."""
+    now_asked = Q(content_version=request.content_version)
+    rows = request.evaluations.filter(now_asked | Q(rerouting__isnull=False))
+    found = list(rows.select_related("policy", "rerouting"))
+    reroutings = []
+    for evaluation in found:
+        changed = getattr(evaluation, "rerouting", None)
+        if changed is not None:
+            changed.request, changed.policy = request, evaluation.policy
+            reroutings.append(changed)
+    return next(row for row in found if row.content_version == request.content_version), reroutings
+
+
+def find(requests: Any, pk: int) -> Request | None:
+    """A request with everything its page says; None when it is not among these."""
+    told = Decision.objects.select_related("by", "seat_of", "step")
+    found: Request | None = (
+        with_all(requests)
+        .annotate(has_comments=Exists(Comment.objects.filter(request=OuterRef("pk"))))
+        .prefetch_related(Prefetch("decisions", told))
+        .filter(pk=pk)
+        .first()
+    )
+    return found
+
+
+def find_for(viewer: User, pk: int, *, now: datetime) -> Request | None:
+    """The same of what this person sees: of their teams, or because the decision is theirs."""
+    found = find(Request.objects.visible_to(viewer), pk)
+    return found or find(Request.objects.open_to(viewer, now), pk)
+
+
+def _renewal(request: Request, allocations: Sequence[Allocation]) -> Request | None:
+    """Under which request it goes on, when it does; asks the database only then."""
+    renewed = any(a.end_reason == Allocation.End.RENEWED for a in allocations)
+    return renewing.renewal_of(request) if renewed else None
+
+
+def sentence(
+    request: Request,
+    state: State,
+    decisions: Sequence[Decision],
+    *,
+    now: datetime,
+    renewal: Request | None = None,
+) -> str:
+    """What it is, since when, where, until when, and what comes; never a bare state."""
+    if state is State.ENDED and renewal is not None:
+        until = moment(renewal.until, now)
+        return f"{request.given_name} go on without a gap, as request {renewal.pk}, until {until}."
+    name, until = request.given_name, moment(getattr(request, "held_until", None) or request.until, now)
+    what = in_sentence(name)
+    where = f" in {request.place}" if request.place else ""
+    held = request.given_name
+    if request.flavor is not None and request.offering in ("gpus", "training"):
+        held = gpus(getattr(request, "held_gpus", None) or 0, request.flavor.product)
+    are, back, them = (
+        ("are", "they go back by themselves", "them")
+        if request.offering in PLURAL
+        else ("is", "it goes back by itself", "it")
+    )
+    then = f"then {back}" if request.flavor_id else "then a platform lead asks and takes it down"
+    ended = f"{name}{where} went back." if request.flavor_id else f"The time of {what}{where} is over."
+    last = next((d for d in reversed(decisions) if d.verdict == Decision.Verdict.REJECT), None)
+    who = last.by_words if last else "The policy"
+    words = {
+        State.WAITING: asks(request, now=now),
+        State.SETTING_UP: f"{held} {are} being set up{where}. {_soon(request)}",
+        State.ACTIVE: f"{held}{where} {are} {request.team.name}’s until {until}, {then}.",
+        State.ENDING_SOON: f"{held}{where}: back on {until}. Keep {them} longer with one click."
+        if request.flavor_id
+        else f"{held}{where} ends on {until}, {then}. Ask for it again to keep it longer.",
+        State.ENDED: f"{ended} Ask again whenever you need it.",
+        State.REJECTED: f"{who} rejected it: {last.reason if last else ''}",
+        State.WITHDRAWN: f"{request.requester.name} took it back before it was decided.",
+        State.LAPSED: lapse_words(request),
+        State.FAILED: f"{name}: granted, but could not be set up{where}. {_freed(request)}",
+    }
+    return words[state]
+
+
+def _soon(request: Request) -> str:
+    """How long setting it up takes, and who does it."""
+    if request.of.by_person:
+        return "A platform lead carries it out. It costs nothing before it is there."
+    return SOON[arrival_on(request.flavor.cluster if request.flavor else None)]
+
+
+def _waiting(
+    request: Request, state: State, decisions: Sequence[Decision], *, viewer: User, now: datetime
+) -> Part | None:
+    """The line of what waits; None once it was decided."""
+    waits = state is State.WAITING
+    return waiting_line(request, request.current_steps, decisions, viewer=viewer, now=now) if waits else None
+
+
+def waiting_line(
+    request: Request, steps: Sequence[Step], decisions: Sequence[Decision], *, viewer: User, now: datetime
+) -> Part:
+    """What it waits for, since when, where in line, when probably, and what this person can do."""
+    question = next((d for d in reversed(decisions) if d.verdict == Decision.Verdict.ASK), None)
+    if request.turn == Request.Turn.REQUESTER and question is not None:
+        mine = viewer.pk == request.requester_id
+        return {
+            "kind": "change" if mine else "wait",
+            "what": f"Waits for an answer from {'you' if mine else request.requester.name}",
+            "since": question.at,
+            "advice": "Answer below, then it goes on at once."
+            if mine
+            else "Nothing to do here; the question stands on their home page.",
+            "action": {"label": "Answer", "href": "#answer"} if mine else None,
+        }
+    step = next(step for step in steps if step.done_at is None)
+    ahead = Step.objects.undecided().filter(
+        seat=step.seat,
+        opened_at__lt=step.opened_at,
+        request__state=State.WAITING,
+        version=F("request__content_version"),
+    )
+    undone = [each for each in steps if each.done_at is None]
+    # One query for the place in line and for whether anybody is known in each seat.
+    number = ahead.exclude(request=request.pk).order_by().values(one=Value(1)).annotate(number=Count("pk"))
+    known = [Exists(holders(each.seat).exclude(pk=request.requester_id)) for each in undone]
+    before, *filled = (
+        Step.objects.filter(pk=step.pk).values_list(Subquery(number.values("number")), *known).get()
+    )
+    place = (before or 0) + 1
+    vacant = [each.words for each, is_filled in zip(undone, filled, strict=True) if not is_filled]
+    return {
+        "kind": "wait",
+        "advice": vacancy_words(vacant),
+        "what": f"Waits for {', then '.join(route_words.who(s) for s in steps if s.done_at is None)}",
+        "since": step.opened_at,
+        "due": step.due_at,
+        "place": "first" if place == 1 else f"{place - 1} before it",
+        "expected": usual_words(usual_wait([s.seat for s in steps if s.done_at is None])).removesuffix("."),
+    }
+
+
+def _cost_now(request: Request, *, now: datetime) -> Part:
+    """The price of now, with the one that was asked at."""
+    found = prices.usd_now(request, now=now) or Decimal(0)
+    price = request.flavor.price_per_gpu_hour if request.flavor else Decimal(0)
+    per_day = money.per_day(gpus=request.gpus, price=price)
+    note = f"if granted now, {usd(per_day)} a day; {prices.as_asked(request, now=now)}"
+    return _figure("Cost", usd(found), "", note)
+
+
+def figures(
+    request: Request, state: State, allocations: Sequence[Allocation], *, now: datetime
+) -> list[Part]:
+    """GPUs, money and time in large."""
+    held = next((a for a in allocations if a.ended_at is None), None)
+    given, flavor = request.approved_count, request.flavor
+    place = f"in {request.place}" if request.place else ""
+    note = f"of {request.count} asked" if given and given < request.count else place
+    hours = money.hours_between(request.created_at, request.until)
+    per_day = held.usd_per_day if held else (request.usd / hours * 24 if hours else Decimal(0))
+    cost = _figure("Cost", usd(request.usd), "", f"if granted as asked, {usd(per_day)} a day")
+    if prices.differs(request, now=now):
+        cost = _cost_now(request, now=now)
+    if allocations:
+        cost = _cost(held, allocations, now=now)
+    if flavor is None:
+        many = given or request.count
+        first = _figure(request.of.name, f"{many:,}", request.of.units(many), note)
+    else:
+        count = held.gpus if held else request.gpus // request.count * (given or request.count)
+        first = _figure("GPUs", str(count), flavor.product, note)
+    return [first, cost, _end(request, state, allocations, now)]
+
+
+def _cost(held: Allocation | None, allocations: Sequence[Allocation], *, now: datetime) -> Part:
+    """What it has cost, what it will have cost, and that it costs nothing while nobody has made it."""
+    so_far = sum((a.usd_so_far(now) for a in allocations), Decimal(0))
+    if held is None:
+        return _figure("Cost", usd(so_far), "", "in all")
+    if held.charged_from is None:
+        then = f"nothing before it is there, then {usd(held.usd_per_day)} a day"
+        return _figure("Cost so far", usd(so_far), "", then)
+    in_all = sum((a.usd_in_all for a in allocations), Decimal(0))
+    then = f"{usd(in_all)} by the end, {usd(held.usd_per_day)} a day"
+    return _figure("Cost so far", usd(so_far), "", then)
+
+
+def facts(request: Request, evaluation: Evaluation) -> list[Part]:
+    """Who, where, for what, under which numbers."""
+    tenancy = request.tenancy
+    team = reverse("team", args=[request.team.slug])
+    rows: list[Part] = [
+        {"label": "Request", "copyable": str(request.pk)},
+        {"label": "Asked by", "person": person(request.requester)},
+        {"label": "Asked", "at": request.created_at},
+        {"label": "Team", "text": request.team.name, "href": team},
+        {"label": "Offering", "text": request.of.name},
+        *_of_cluster(request),
+        *_of_place(tenancy, team),
+        *_of_spec(request),
+        {"label": "Until", "at": request.until},
+        {"label": "Judged by", "text": str(evaluation.policy), "href": reverse("policy")},
+    ]
+    return rows
+
+
+def _of_cluster(request: Request) -> list[Part]:
+    if request.flavor is None:
+        return [{"label": "Place", "text": request.place}] if request.place else []
+    name = request.flavor.cluster.name
+    return [
+        {"label": "Cluster", "text": name, "href": reverse("cluster", args=[name])},
+        {"label": "For", "text": request.get_purpose_display()},
+    ]
+
+
+def _of_spec(request: Request) -> list[Part]:
+    """What else was said, where the title and the place do not say it all."""
+    if request.offering in ("gpus", "training"):
+        return []
+    return [
+        {"label": label_of(request.of, name), "text": f"{value:,}" if isinstance(value, int) else str(value)}
+        for name, value in said(request)
+        if name != "flavor"
+    ]
+
+
+def _freed(request: Request) -> str:
+    return "What was set aside for it is free again." if _never_came(request) else "Platform leads see it."
+
+
+def _never_came(request: Request) -> bool:
+    """Whether whoever was to carry it out could not."""
+    task = timeline.task_of(request, Task.Kind.SET_UP)
+    return task is not None and task.state == Task.State.FAILED
+
+
+def _of_place(tenancy: Tenancy | None, team: str) -> list[Part]:
+    if tenancy is None:
+        return []
+    return [
+        {"label": "Made for it", "text": "Every object, one by one", "href": team},
+        {"label": "Namespace", "copyable": tenancy.namespace},
+        {"label": "Environment", "text": tenancy.get_environment_display()},
+    ]
+
+
+def curl(request: Request) -> str:
+    """The API call that asks for the same; of a renewal the call that keeps it longer."""
+    until = {"until": request.until.isoformat().replace("+00:00", "Z"), "reason": request.reason}
+    what = {"team": request.team.slug, "offering": request.offering, "spec": request.spec}
+    path, body = ("", what | until)
+    if request.renews_id is not None:
+        path, body = (f"{request.renews_id}/renew/", until)
+    said = json.dumps(body, indent=2, ensure_ascii=False).replace("'", "'\\''")
+    return (
+        f"curl -X POST {settings.PUBLIC_URL}/api/v1/requests/{path} \\\n"
+        '  -H "Authorization: Bearer $QM_TOKEN" \\\n'
+        '  -H "Content-Type: application/json" \\\n'
+        f"  -H \"Idempotency-Key: $(uuidgen)\" \\\n  -d '{said}'"
+    )
+
+
+def _may(request: Request, state: State, held: Allocation | None, viewer: User, *, now: datetime) -> Part:
+    mine, member = viewer.pk == request.requester_id, request.team_id in viewer.team_ids
+    waits = state is State.WAITING
+    releases = may_give_back(viewer, request.team_id)
+    has_gpus = held is not None and held.flavor_id is not None
+    goes_on = state in (State.WAITING, State.SETTING_UP, State.ACTIVE, State.ENDING_SOON)
+    return {
+        "withdraw": mine and waits,
+        "answer": mine and waits and request.turn == Request.Turn.REQUESTER,
+        "renew": has_gpus and (member or viewer.may(Permission.ONBOARD_ANY_GROUP)),
+        "give_back": has_gpus and releases,
+        "let_go": releases and ending.may_let_go(request, now=now),
+        "again": member and not goes_on,
+        "edit": mine and waits,
+        "decide": waits and not mine and not may_decide(request, viewer, now=now),
+    }
+
+
+def _end(request: Request, state: State, allocations: Sequence[Allocation], now: datetime) -> Part:
+    held = next((a for a in allocations if a.ended_at is None), None)
+    is_over = held is None and (state is State.ENDED or _never_came(request))
+    end = held.until if held else _ended(request, allocations) if is_over else request.until
+    day, time = moment(end, now).rsplit(", ", 1)
+    coming = f", in {ahead(end, now)}" if end > now else ""
+    return _figure("Was until" if is_over else "Ends", day, "", f"{time} UTC{coming}")
+
+
+def _ended(request: Request, allocations: Sequence[Allocation]) -> datetime:
+    """When what is over came to its end: its date, or before that."""
+    over: datetime | None = getattr(request, "over_at", None)
+    task = timeline.task_of(request, Task.Kind.SET_UP)
+    if over is None and task is not None and task.state in (Task.State.FAILED, Task.State.DROPPED):
+        over = task.done_at
+    last = max((a.ended_at for a in allocations if a.ended_at), default=request.until)
+    return min(request.until, last, over or request.until)
+
+
+def _figure(label: str, value: str, unit: str, note: str) -> Part:
+    return {"label": label, "value": value, "unit": unit, "note": note}

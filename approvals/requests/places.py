@@ -1,0 +1,31 @@
+"""Whether a team may ask for something at a place: not where it leaves, and nothing once it has left."""
+
+from accounts.models import Team
+from approvals.requests.wanted import Wanted
+from catalogue.spec import NamespaceSpec
+from provisioning.models import Tenancy
+from provisioning.stages import Stage
+from web.refusals import Conflict
+
+
+def check(wanted: Wanted) -> None:
+    """Refuse what a team asks for a place that it leaves; raises Conflict."""
+    place = wanted.tenancy
+    if place is not None and not place.is_here:
+        raise Conflict(
+            f"{wanted.team.name} leaves {place.cluster.title}: nothing new is granted there.",
+            code="is_leaving",
+            field=wanted.spec.counted,
+        )
+    if place is None and not isinstance(wanted.spec, NamespaceSpec) and has_left(wanted.team):
+        raise Conflict(
+            f"{wanted.team.name} has left or is leaving. A namespace on a cluster brings it back.",
+            code="is_leaving",
+            field="team",
+        )
+
+
+def has_left(team: Team) -> bool:
+    """Whether the team was on clusters and is on none any more, but for what is going."""
+    stages = set(Tenancy.objects.filter(team=team).order_by().values_list("stage", flat=True))
+    return bool(stages) and Stage.HERE not in stages

@@ -1,0 +1,242 @@
+"""Requests as pages show them: the state people see, the policy's answer, what would change."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+from statistics import median
+from typing import Any
+
+from django.db.models import OuterRef, Q, Sum
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from accounts.models import User
+from allocations.budgets import money
+from allocations.budgets.totals import total
+from allocations.models import Allocation
+from approvals.decisions.routing import took
+from approvals.decisions.seats import pace_seat
+from approvals.models import Request, Step, Task
+from approvals.requests.prices import price_words
+from approvals.states import Holding, State, shown
+from catalogue.offerings import in_sentence
+from fleet.models import Flavor
+from policy.document import MANAGERS, seat_words
+from policy.evaluation import Outcome
+from policy.remedies import Remedy
+from provisioning.models import Tenancy, TenancyQuerySet
+from ui.amounts import gpus, moment, share, span, usd
+from web.fields import INPUT
+
+Part = dict[str, Any]
+FEWEST_SAMPLES = 5
+MOST_SAMPLES = 50
+TONES = {Outcome.AUTOMATIC: "good", Outcome.PEOPLE: "waiting", Outcome.IMPOSSIBLE: "bad"}
+
+
+def state_of(request: Request, *, now: datetime) -> State:
+    """The state people see, of a request that came from `with_holding()` together with its tenancy."""
+    return shown(State(request.state), holding_of(request), now=now)
+
+
+def state_word(request: Request, state: State) -> str:
+    """The state as pages say it: GPUs are held, what takes none of its own is in place."""
+    return "In place" if state is State.ACTIVE and request.flavor_id is None else state.words
+
+
+def holding_of(request: Request) -> Holding | None:
+    """What is held under a request from `with_holding()`; None when nothing is."""
+    until: datetime | None = getattr(request, "held_until", None)
+    task: str | None = getattr(request, "task_state", None)
+    is_set_up, failed = task in (None, Task.State.DONE), task == Task.State.FAILED
+    is_set_up = is_set_up and not getattr(request, "is_awaited", False)
+    if failed:
+        until = request.until
+    if until is None or request.decided_at is None or task == Task.State.DROPPED:
+        return None
+    if (tenancy := request.tenancy) is not None and (request.flavor_id or request.offering == "namespace"):
+        was_true = tenancy.true_since is not None and tenancy.true_since >= request.decided_at
+        is_set_up = is_set_up and (was_true or tenancy.is_settled)
+        failed = failed or tenancy.has_failed
+    return Holding(
+        since=request.decided_at,
+        until=until,
+        is_set_up=is_set_up,
+        failed=failed,
+        never_came=task == Task.State.FAILED,
+        kept_until=getattr(request, "held_kept_until", None),
+    )
+
+
+def person(user: User, role: str = "") -> Part:
+    """A person chip."""
+    return {"name": user.name, "role": role, "initials": user.initials}
+
+
+def asks(request: Request, *, now: datetime) -> str:
+    """What a waiting request asks for in one sentence, the same on its page and in what people are told."""
+    where = f" in {request.place}" if request.place else ""
+    until = moment(request.until, now)
+    price = price_words(request, now=now).removesuffix(" in all")
+    return f"{request.team.name} asks for {in_sentence(request.name())}{where} until {until}, for {price}."
+
+
+def lapse_words(request: Request) -> str:
+    """Why a request lapsed, the same on its page and in what its requester is told."""
+    if request.turn == Request.Turn.REQUESTER:
+        return "The question about it was not answered in time. Ask again, with the answer in it."
+    return "Nobody decided in time. Ask again, and say why it matters."
+
+
+def verdict(answer: Mapping[str, Any], *, detail: str = "", hint: Part | None = None) -> Part:
+    """The verdict strip of an answer as it is stored and as the API gives it."""
+    rules = [
+        {
+            "mark": _mark(rule),
+            "text": _sentence(rule["text"]),
+            "number": rule["limit"],
+            "deciding": not rule["holds"],
+        }
+        for rule in answer["rules"]
+    ]
+    return {
+        "tone": TONES[Outcome(answer["outcome"])],
+        "sentence": answer["sentence"],
+        "detail": detail,
+        "rules": rules,
+        "hint": hint,
+    }
+
+
+def hint_of(remedies: Iterable[Remedy | Mapping[str, Any]]) -> Part | None:
+    """What would make an ask automatic, in sentences; None where nothing has to."""
+    said = [remedy.sentence if isinstance(remedy, Remedy) else remedy["sentence"] for remedy in remedies]
+    return {"text": " ".join(said)} if said else None
+
+
+def _mark(rule: Mapping[str, Any]) -> str:
+    """A tick is for what is within its number; what only the policy allows beyond it has a mark of its own."""
+    if rule["holds"]:
+        return "ok" if rule.get("within", True) else "allowed"
+    return "no" if rule["blocks"] else "note"
+
+
+def usual_wait(seats: Sequence[str]) -> timedelta | None:
+    """How long these seats usually take one after the other: the sum of medians; None below five samples of any.
+
+    One query for each seat; every manager counts as one.
+    """
+    counted = [pace_seat(seat) for seat in seats]
+    usual = {seat: _median(seat) for seat in dict.fromkeys(counted)}
+    waits = [wait for seat in counted if (wait := usual[seat]) is not None]
+    return sum(waits, timedelta(0)) if len(waits) == len(counted) else None
+
+
+def _median(seat: str) -> timedelta | None:
+    """Half of the newest samples of a seat took less."""
+    of_seat = Q(seat__startswith="person:") if seat == MANAGERS else Q(seat=seat)
+    newest = Step.objects.filter(of_seat, done_at__isnull=False).order_by("-done_at")
+    samples = newest.only("opened_at", "done_at", "due_at", "paused_at", "plan")[:MOST_SAMPLES]
+    seconds = [length.total_seconds() for step in samples if (length := took(step)) is not None]
+    return timedelta(seconds=median(seconds)) if len(seconds) >= FEWEST_SAMPLES else None
+
+
+def titled(request: Request, count: int | None = None) -> str:
+    """What is asked for, in a title: "2 × A100", and of a renewal "Keep 2 × A100"."""
+    name = request.name(count)
+    return f"Keep {name}" if request.renews_id is not None else name
+
+
+def usual_words(wait: timedelta | None) -> str:
+    """ "Usually 3 h.", or nothing where too little is known to say so."""
+    return "" if wait is None else f"Usually {span(wait)}."
+
+
+def changes(
+    *, flavor: Flavor | None, more: int, usd_per_hour: Decimal, held: int, per_day: Decimal
+) -> list[Part]:
+    """Before → after of a grant: quota, share of the pool and the team's cost a day (`per_day` is what it is now)."""
+    added = money.per_day(gpus=1, price=usd_per_hour)
+    cost = {"label": "Cost a day", "before": usd(per_day), "after": usd(per_day + added)}
+    if flavor is None:
+        return [cost]
+    total = flavor.gpus_at_most
+    return [
+        {"label": f"Quota, {flavor.product}", "before": gpus(held), "after": gpus(held + more)},
+        {"label": "Pool share", "before": share(held, total), "after": share(held + more, total)},
+        cost,
+    ]
+
+
+def with_cost(tenancies: TenancyQuerySet) -> TenancyQuerySet:
+    """With `usd_per_hour`, what everything that the team of each holds now costs an hour."""
+    live = Allocation.objects.live().charged().filter(team=OuterRef("team"))
+    return tenancies.annotate(usd_per_hour=total(live, Sum("usd_per_hour"), by="team"))
+
+
+def cost_per_day(team_id: int) -> Decimal:
+    """USD a day of everything a team holds now."""
+    return Allocation.objects.filter(team_id=team_id).usd_per_day()
+
+
+def cost_per_day_at(tenancy: Tenancy) -> Decimal:
+    """The same of a tenancy from `with_cost()`, without asking again."""
+    hourly: Decimal | None = getattr(tenancy, "usd_per_hour", None)
+    return money.per_day(gpus=1, price=hourly or Decimal(0))
+
+
+def ask_link(
+    *, team: str, flavor: Flavor, count: int, until: datetime, purpose: str = "", namespace: str = ""
+) -> str:
+    """The form filled in with this."""
+    values = {
+        "team": team,
+        "flavor": flavor.key,
+        "namespace": namespace,
+        "gpus": str(count),
+        "until": until.strftime(INPUT),
+        "purpose": purpose,
+    }
+    return f"{reverse('request-new')}?{urlencode({key: value for key, value in values.items() if value})}"
+
+
+def offering_link(
+    key: str, *, team: str, spec: Mapping[str, Any], until: datetime, namespace: str = ""
+) -> str:
+    """The form of any offering filled in with this."""
+    values = {
+        "team": team,
+        **({"namespace": namespace} if namespace else {}),
+        **{name: str(value) for name, value in spec.items()},
+        "until": until.strftime(INPUT),
+    }
+    return f"{reverse('request-offering', args=[key])}?{urlencode(values)}"
+
+
+def again_link(request: Request, *, now: datetime) -> str:
+    """The form of its offering, filled in with the same for as long from now on."""
+    until = (now + (request.until - request.created_at)).replace(second=0, microsecond=0)
+    # What was made for a request for a namespace is where it led to, not where it is asked for.
+    place = None if request.offering == "namespace" else request.tenancy
+    namespace = place.namespace if place else ""
+    if request.flavor is None or request.offering != "gpus":
+        return offering_link(
+            request.offering, team=request.team.slug, spec=request.spec, until=until, namespace=namespace
+        )
+    return ask_link(
+        team=request.team.slug,
+        flavor=request.flavor,
+        count=request.count,
+        until=until,
+        purpose=request.purpose,
+        namespace=namespace,
+    )
+
+
+def seats_words(seats: Iterable[str]) -> str:
+    """ "platform leads, then engineering leadership"."""
+    return ", then ".join(seat_words(seat) for seat in seats)
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,61 @@
+"""What would be said to an ask, as the API tells it; nothing is stored."""
+
+from datetime import date, datetime
+from typing import Any
+
+from accounts.models import User
+from allocations.budgets import money
+from allocations.budgets.money import Amount, Left
+from approvals.renewals.words import goes_on
+from approvals.requests.actions import check, judge
+from approvals.requests.presenting import cost_per_day, usual_wait
+from approvals.requests.standing import answer_of, remedies_shown
+from approvals.requests.vacancies import vacant_plans
+from approvals.requests.wanted import Wanted
+
+
+def preview_of(wanted: Wanted, *, by: User, now: datetime) -> dict[str, Any]:
+    """The answer that would be stored, the nearest automatic ask, and quota, cost and budget before and after.
+
+    Raises Refused for what no policy could make sense of, like `submit`.
+    """
+    check(wanted, by=by, now=now)
+    judged = judge(wanted, person=by, now=now)
+    answer, held = answer_of(judged.answer), judged.standing.held_gpus
+    nearest, wait = judged.nearest, usual_wait(answer["route"])
+    per_day, later = cost_per_day(wanted.team.pk), judged.later
+    own = min(judged.standing.own_gpus, wanted.gpus)
+    parts = money.by_month(
+        gpus=wanted.gpus, usd_per_hour=judged.ask.usd_per_hour, start=now, end=wanted.until
+    )
+    left, more = judged.standing.budget, judged.answer.usd_per_day - goes_on(wanted, now=now)
+    return {
+        "policy": judged.version.number,
+        "offering": wanted.offering.key,
+        "name": wanted.name,
+        "formula": wanted.size.formula,
+        "reversible_minutes": wanted.offering.reversible_minutes,
+        "after_approval": list(wanted.offering.after),
+        "answer": answer,
+        "nearest_automatic": {"count": nearest.count, "until": nearest.until} if nearest else None,
+        "automatic_from": later,
+        "remedies": remedies_shown(judged.remedies),
+        "quota": {"before": held, "after": held + wanted.gpus - own},
+        "usd_per_day": {"before": str(per_day), "after": str(per_day + more)},
+        "budget": [_month(month, left[month], part) for month, part in parts.items()],
+        "empty_seats": vacant_plans(judged.answer.route, by),
+        "usual_seconds": int(wait.total_seconds()) if wait is not None and answer["route"] else None,
+    }
+
+
+def _month(month: date, left: Left, part: Amount) -> dict[str, Any]:
+    hours = None if left.gpu_hours is None else left.gpu_hours - part.gpu_hours
+    return {
+        "month": f"{month:%Y-%m}",
+        "limit_usd": str(left.usd_limit),
+        "left_before": str(left.usd),
+        "left_after": str(left.usd - part.usd),
+        "gpu_hours_limit": None if left.gpu_hours_limit is None else str(left.gpu_hours_limit),
+        "gpu_hours_left_before": None if left.gpu_hours is None else str(left.gpu_hours),
+        "gpu_hours_left_after": None if hours is None else str(hours),
+    }

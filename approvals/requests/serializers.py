@@ -1,0 +1,453 @@
+"""How the API shows requests, and what it takes for one."""
+
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from accounts.api import PersonSerializer, TeamNameSerializer
+from accounts.models import User
+from allocations.api import AllocationSerializer, StillRunningSerializer
+from allocations.models import Allocation
+from allocations.use.words import still_running
+from approvals.decisions.actions import may_decide
+from approvals.fulfilment.serializers import TaskSerializer
+from approvals.models import Decision, Evaluation, Request, Rerouting, Step
+from approvals.requests.presenting import state_of
+from approvals.requests.timeline import coming
+from approvals.states import STORED, State
+from approvals.telling import rerouting_words
+from catalogue.offerings import CHOICES
+from policy.evaluation import Outcome
+from policy.models import PolicyVersion
+from policy.serializers import PolicyWholeSerializer
+from provisioning.api import TenancyShortSerializer
+from web.strict import Choice, Gpus, Moment, StrictSerializer, Text
+
+STATES = [(state.value, state.words) for state in STORED]
+
+
+class RuleSerializer(serializers.Serializer[Any]):
+    """One rule: a number and what it was held against."""
+
+    code = serializers.CharField()
+    holds = serializers.BooleanField()
+    within = serializers.BooleanField(
+        required=False,
+        help_text="False where it holds only because the policy allows what is over its number or not measured yet.",
+    )
+    text = serializers.CharField()
+    limit = serializers.CharField()
+    blocks = serializers.BooleanField()
+
+
+class PlannedStepSerializer(serializers.Serializer[Any]):
+    """Somebody who would decide; times in hours."""
+
+    seat = serializers.CharField()
+    words = serializers.CharField()
+    quorum = serializers.IntegerField()
+    target_hours = serializers.IntegerField()
+
+
+class RouteSizeSerializer(serializers.Serializer[Any]):
+    """What the route was chosen by: the ask, or the sum with what was granted or asked for lately."""
+
+    gpus = serializers.IntegerField()
+    usd = serializers.CharField()
+    words = serializers.CharField(help_text="Why it is more than the single ask; empty when it is not.")
+
+
+class AnswerSerializer(serializers.Serializer[Any]):
+    """The policy's answer, as it is stored; money is USD."""
+
+    outcome = serializers.ChoiceField(choices=[outcome.value for outcome in Outcome])
+    sentence = serializers.CharField()
+    route = serializers.ListField(child=serializers.CharField())
+    route_size = RouteSizeSerializer(
+        allow_null=True, required=False, help_text="Null where nobody has to decide."
+    )
+    steps = PlannedStepSerializer(many=True)
+    rules = RuleSerializer(many=True)
+    usd = serializers.CharField()
+    usd_per_day = serializers.CharField()
+    gpu_hours = serializers.CharField()
+
+
+class RemedySerializer(serializers.Serializer[Any]):
+    """One way to an automatic answer."""
+
+    code = serializers.CharField(
+        help_text="ask_less, wait, or the rule that stands in the way of an ask of any size."
+    )
+    sentence = serializers.CharField()
+    at = serializers.DateTimeField(allow_null=True, help_text="From when on, where that is known.")
+    count = serializers.IntegerField(
+        allow_null=True, help_text="How many units to ask for, or how many GPUs to give back."
+    )
+
+
+class EvaluationSerializer(serializers.Serializer[Evaluation]):
+    """An answer with the policy that gave it and a hash of everything it looked at."""
+
+    policy = serializers.IntegerField(source="policy.number")
+    at = serializers.DateTimeField()
+    answer = AnswerSerializer()
+    remedies = RemedySerializer(
+        many=True, allow_null=True, help_text="Empty when it is automatic; null before this was kept."
+    )
+    input_hash = serializers.CharField()
+
+
+class StepSerializer(serializers.Serializer[Step]):
+    """One seat that decides, of the version of the request with this number."""
+
+    version = serializers.IntegerField()
+    position = serializers.IntegerField()
+    seat = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
+    quorum = serializers.IntegerField()
+    opened_at = serializers.DateTimeField(allow_null=True)
+    done_at = serializers.DateTimeField(allow_null=True)
+    dropped_at = serializers.DateTimeField(
+        allow_null=True,
+        help_text="No longer needed since then: a policy that came into force does not have it.",
+    )
+    paused_at = serializers.DateTimeField(allow_null=True)
+    remind_at = serializers.DateTimeField(allow_null=True)
+    due_at = serializers.DateTimeField(allow_null=True)
+    escalate_at = serializers.DateTimeField(allow_null=True)
+    reminded_at = serializers.DateTimeField(allow_null=True)
+    escalated_at = serializers.DateTimeField(allow_null=True)
+    escalate_to = serializers.CharField()
+    stand_in = PersonSerializer(allow_null=True)
+
+
+class ReroutingSerializer(serializers.Serializer[Rerouting]):
+    """What a policy that came into force changed about who decides."""
+
+    policy = serializers.IntegerField(source="policy.number")
+    content_version = serializers.IntegerField()
+    at = serializers.DateTimeField()
+    words = serializers.SerializerMethodField()
+    now_decide = serializers.ListField(child=serializers.CharField())
+    no_longer_needed = serializers.ListField(child=serializers.CharField(), source="dropped")
+    refused = serializers.CharField(
+        help_text="The rule by which nobody may approve it as it stands; empty where others decide."
+    )
+
+    def get_words(self, changed: Rerouting) -> str:
+        """The same in sentences, as the timeline says it."""
+        return rerouting_words(changed)
+
+
+class DecisionSerializer(serializers.Serializer[Decision]):
+    """One verdict; `by` is null for the policy."""
+
+    by = PersonSerializer(allow_null=True)
+    content_version = serializers.IntegerField(
+        help_text="Of which version; a vote on an earlier one is void."
+    )
+    seat = serializers.SerializerMethodField()
+    verdict = serializers.ChoiceField(choices=Decision.Verdict.choices)
+    count = serializers.IntegerField(allow_null=True)
+    because = serializers.CharField()
+    stands_in_for = serializers.SerializerMethodField()
+    usd = serializers.DecimalField(max_digits=12, decimal_places=2)
+    reason = serializers.CharField()
+    at = serializers.DateTimeField()
+
+    def get_stands_in_for(self, decision: Decision) -> str:
+        """Whose seat it was, when it was not the person's own; else empty."""
+        other = decision.seat_of_id is not None and decision.seat_of_id != decision.by_id
+        return decision.seat_of.name if other and decision.seat_of else ""
+
+    def get_seat(self, decision: Decision) -> str | None:
+        """The seat it was made in; null for the policy and for an answer."""
+        return decision.step.seat if decision.step else None
+
+
+class NextSerializer(serializers.Serializer[Any]):
+    """Something that is or comes; `at` is null for what is now, and for what has no date yet."""
+
+    what = serializers.CharField()
+    why = serializers.CharField()
+    at = serializers.DateTimeField(allow_null=True)
+
+
+class CommentSerializer(serializers.Serializer[Any]):
+    """Something said about a request."""
+
+    by = PersonSerializer()
+    text = serializers.CharField()
+    at = serializers.DateTimeField()
+
+
+class CommentsSerializer(serializers.Serializer[Any]):
+    """The last comments on a request, oldest first."""
+
+    results = CommentSerializer(many=True)
+
+
+class RequestShortSerializer(serializers.Serializer[Request]):
+    """A request. `state` is what was decided, `stage` what has become of it; `version` counts its changes."""
+
+    id = serializers.IntegerField()
+    team = TeamNameSerializer()
+    requester = PersonSerializer()
+    offering = serializers.ChoiceField(choices=CHOICES)
+    spec = serializers.DictField()
+    name = serializers.CharField(help_text="What is asked for, in a few words.")
+    place = serializers.CharField(help_text="The cluster or region; empty where it has none.")
+    count = serializers.IntegerField(help_text="How many units of the offering.")
+    approved_count = serializers.IntegerField(allow_null=True)
+    cluster = serializers.CharField(source="flavor.cluster.name", default=None, allow_null=True)
+    flavor = serializers.CharField(source="flavor.name", default=None, allow_null=True)
+    gpus = serializers.IntegerField(help_text="GPUs in all; 0 for what has none.")
+    until = serializers.DateTimeField()
+    purpose = serializers.ChoiceField(choices=Request.Purpose.choices)
+    reason = serializers.CharField()
+    state = serializers.ChoiceField(choices=STATES)
+    stage = serializers.SerializerMethodField()
+    turn = serializers.ChoiceField(choices=Request.Turn.choices)
+    usd = serializers.DecimalField(max_digits=12, decimal_places=2)
+    content_version = serializers.IntegerField(help_text="Counts the changes of what is asked.")
+    version = serializers.IntegerField()
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField()
+    decided_at = serializers.DateTimeField(allow_null=True)
+    lapses_at = serializers.DateTimeField(
+        source="lapses", help_text="Undecided, or unanswered while its requester has the turn."
+    )
+
+    def get_stage(self, request: Request) -> State:
+        """The state that people see."""
+        return state_of(request, now=timezone.now())
+
+
+class RequestSerializer(RequestShortSerializer):
+    """A request with its evaluations, steps, decisions, place and what is held under it."""
+
+    tenancy = TenancyShortSerializer(allow_null=True)
+    evaluations = EvaluationSerializer(many=True)
+    steps = StepSerializer(many=True)
+    decisions = DecisionSerializer(many=True)
+    reroutings = ReroutingSerializer(
+        many=True, help_text="What policies that came into force while it waited changed."
+    )
+    tasks = TaskSerializer(many=True, help_text="What people carry out for it.")
+    renews = serializers.IntegerField(
+        source="renews_id", allow_null=True, help_text="The request whose GPUs go on under this one."
+    )
+    allocation = serializers.SerializerMethodField()
+    still_running = serializers.SerializerMethodField()
+    next = serializers.SerializerMethodField()
+    offered_again_at = serializers.DateTimeField(allow_null=True)
+    why_not_decide = serializers.SerializerMethodField()
+
+    @extend_schema_field(AllocationSerializer(allow_null=True))
+    def get_allocation(self, request: Request) -> Any:
+        """What is held now."""
+        rows = Allocation.objects.live().select_related("team", "flavor__cluster", "tenancy__cluster")
+        held = rows.filter(reference=request.reference).first()
+        return AllocationSerializer(held).data if held else None
+
+    @extend_schema_field(StillRunningSerializer(many=True))
+    def get_still_running(self, request: Request) -> Any:
+        """Work that runs on GPUs that were held under it and are no longer."""
+        return StillRunningSerializer(still_running([request.reference]), many=True).data
+
+    @extend_schema_field(NextSerializer(many=True))
+    def get_next(self, request: Request) -> Any:
+        """What it is doing and what happens next, as its page says."""
+        now = timezone.now()
+        state = state_of(request, now=now)
+        held = Allocation.objects.held_under(request.reference, now).first()
+        ends = held.next_steps(now) if held is not None else None
+        parts = coming(request, state, request.current_steps, ends)
+        dated = [(part, part["at"] if isinstance(part["at"], datetime) else None) for part in parts]
+        rows = [{"what": part["title"], "why": part.get("why", ""), "at": at} for part, at in dated]
+        return NextSerializer(rows, many=True).data
+
+    def get_why_not_decide(self, request: Request) -> str:
+        """Why the caller may not decide it now; empty when they may."""
+        user: User = self.context["request"].user
+        return may_decide(request, user, now=timezone.now())
+
+
+class AskSerializer(StrictSerializer):
+    """What is asked for: an offering with its spec, or in short GPUs with `flavor`, `gpus` and `purpose`."""
+
+    team = Text(max_length=40)
+    offering = Choice(choices=CHOICES, required=False, help_text="gpus when left out.")
+    spec = serializers.DictField(
+        required=False, help_text="The fields of the offering; see /api/v1/offerings/."
+    )
+    flavor = Text(
+        max_length=81, required=False, help_text="Cluster and flavor, such as training-eastus/a100."
+    )
+    gpus = Gpus(required=False)
+    purpose = Choice(choices=Request.Purpose.choices, required=False)
+    namespace = Text(
+        max_length=63,
+        required=False,
+        help_text="The team's namespace that it is for; needed where the team has several on the cluster.",
+    )
+    until = Moment()
+    reason = Text(required=False, allow_blank=True, help_text="Needed when people decide.")
+
+    def validate_flavor(self, value: str) -> str:
+        """A cluster and a name."""
+        cluster, slash, name = value.partition("/")
+        if not (cluster and slash and name):
+            raise serializers.ValidationError("Write it as cluster/flavor.", code="bad_flavor")
+        return value
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Either the short form or a spec."""
+        short = [name for name in ("flavor", "gpus", "purpose") if name in attrs]
+        if "spec" in attrs and short:
+            raise serializers.ValidationError({short[0]: "Say it inside spec, or leave spec out."})
+        if "spec" not in attrs:
+            missing = [name for name in ("flavor", "gpus") if name not in attrs]
+            if missing:
+                raise serializers.ValidationError({missing[0]: "This is needed."})
+            attrs["spec"] = {name: attrs.pop(name) for name in short}
+        return attrs
+
+
+class EditSerializer(StrictSerializer):
+    """What is asked for instead; what is left out stays as it is."""
+
+    spec = serializers.DictField(required=False, help_text="The fields of the offering that change.")
+    namespace = Text(
+        max_length=63,
+        required=False,
+        help_text="Needed for another cluster on which the team has several namespaces.",
+    )
+    until = Moment(required=False)
+    reason = Text(required=False, allow_blank=True)
+
+
+class ApproveSerializer(StrictSerializer):
+    """A vote for it."""
+
+    count = Gpus(required=False, help_text="Fewer units than were asked for.")
+    reason = Text(required=False, allow_blank=True)
+
+
+class RejectSerializer(StrictSerializer):
+    """A vote against it."""
+
+    reason = Text()
+    because = Choice(choices=Decision.Because.choices, required=False)
+
+
+class ReasonSerializer(StrictSerializer):
+    """What is said to the other side."""
+
+    reason = Text()
+
+
+class RenewSerializer(StrictSerializer):
+    """Until when to keep what is held."""
+
+    until = Moment(required=False, help_text="Seven days after the present end when left out.")
+    reason = Text(required=False, allow_blank=True, help_text="Needed when people decide.")
+
+
+class NothingSerializer(StrictSerializer):
+    """An empty object."""
+
+
+class NearestSerializer(serializers.Serializer[Any]):
+    """The nearest ask that the policy would approve at once."""
+
+    count = serializers.IntegerField()
+    until = serializers.DateTimeField()
+
+
+class CountChangeSerializer(serializers.Serializer[Any]):
+    """GPUs before and after."""
+
+    before = serializers.IntegerField()
+    after = serializers.IntegerField()
+
+
+class CostChangeSerializer(serializers.Serializer[Any]):
+    """USD a day before and after."""
+
+    before = serializers.CharField()
+    after = serializers.CharField()
+
+
+class MonthSerializer(serializers.Serializer[Any]):
+    """What a month's budget would have left, in USD and, where they have a limit, in GPU-hours."""
+
+    month = serializers.CharField()
+    limit_usd = serializers.CharField()
+    left_before = serializers.CharField()
+    left_after = serializers.CharField()
+    gpu_hours_limit = serializers.CharField(allow_null=True)
+    gpu_hours_left_before = serializers.CharField(allow_null=True)
+    gpu_hours_left_after = serializers.CharField(allow_null=True)
+
+
+class PreviewSerializer(serializers.Serializer[Any]):
+    """What would happen: nothing was stored."""
+
+    policy = serializers.IntegerField()
+    offering = serializers.CharField()
+    name = serializers.CharField()
+    formula = serializers.CharField(help_text="How the price comes about.")
+    reversible_minutes = serializers.IntegerField(allow_null=True)
+    after_approval = serializers.ListField(child=serializers.CharField())
+    answer = AnswerSerializer()
+    nearest_automatic = NearestSerializer(allow_null=True)
+    automatic_from = serializers.DateTimeField(
+        allow_null=True, help_text="From when the same ask would be automatic, as far as is known."
+    )
+    remedies = RemedySerializer(
+        many=True, help_text="What would make it automatic: at least one, unless it is automatic."
+    )
+    quota = CountChangeSerializer()
+    usd_per_day = CostChangeSerializer()
+    budget = MonthSerializer(many=True)
+    usual_seconds = serializers.IntegerField(
+        allow_null=True, help_text="How long its deciders usually take; null where too little is known."
+    )
+    empty_seats = serializers.ListField(
+        child=serializers.CharField(), help_text="Seats of the route in which nobody is known to decide."
+    )
+
+
+class PolicySerializer(serializers.Serializer[PolicyVersion]):
+    """A version of the policy; every limit is inclusive, all times are hours or days as named."""
+
+    number = serializers.IntegerField()
+    active_from = serializers.DateTimeField()
+    why = serializers.CharField()
+    document = PolicyWholeSerializer(source="whole")
+
+
+class OptionSerializer(serializers.Serializer[Any]):
+    """One line of a drop-down."""
+
+    value = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
+    disabled = serializers.BooleanField()
+    reason = serializers.CharField()
+
+
+class OptionsSerializer(serializers.Serializer[Any]):
+    """The lines of a drop-down."""
+
+    results = OptionSerializer(many=True)
+
+
+class FlavorOptionQuery(StrictSerializer):
+    """For whom."""
+
+    team = Text(max_length=40)

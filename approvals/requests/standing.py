@@ -1,0 +1,276 @@
+"""Gathering what the policy may look at; the only place where its inputs come from."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from decimal import Decimal
+from functools import lru_cache
+from itertools import groupby
+from typing import Any, NamedTuple, TypedDict
+
+from django.db.models import OuterRef, Subquery, Sum
+from pydantic import TypeAdapter
+
+from accounts.cost_centres.models import is_confirmed
+from accounts.models import Team, User
+from allocations.budgets import balances as budgets
+from allocations.budgets import money
+from allocations.budgets.totals import total
+from allocations.models import Allocation
+from allocations.use import use
+from approvals.models import Decision
+from approvals.renewals.renewing import standing_of
+from approvals.requests import earlier_asks
+from approvals.requests.wanted import Wanted
+from fleet.models import Flavor
+from policy.document import Policy, Thresholds, policy_from
+from policy.evaluation import Ask, Coming, Evaluation, Standing, evaluate
+from policy.models import PolicyVersion
+from policy.remedies import Remedy
+
+ASK: TypeAdapter[Ask] = TypeAdapter(Ask)
+STANDING: TypeAdapter[Standing] = TypeAdapter(Standing)
+# What is known to come is looked at this far ahead; the money of those months is gathered with the rest.
+HORIZON = timedelta(days=60)
+MOMENT = timedelta(seconds=1)
+
+
+def policy_in_force(now: datetime) -> tuple[PolicyVersion, Policy]:
+    """The newest policy whose time has come, and what it says."""
+    version = PolicyVersion.objects.filter(active_from__lte=now).order_by("-number").first()
+    if version is None:
+        raise PolicyVersion.DoesNotExist("No policy is in force: run the migrations.")
+    return version, policy_of(version)
+
+
+def policy_of(version: PolicyVersion) -> Policy:
+    """What a version says; read once per process, as versions never change."""
+    return _read(json.dumps(version.document, sort_keys=True))
+
+
+@lru_cache(maxsize=32)
+def _read(document: str) -> Policy:
+    return policy_from(json.loads(document))
+
+
+def gather(wanted: Wanted, *, person: User, policy: Policy, now: datetime, own: str = "") -> Standing:
+    """What the team holds and may spend, what is free and what was asked lately; writes nothing.
+
+    `own` is the reference of the request being judged: what it has set aside already counts as left.
+    """
+    since = now - timedelta(days=_limits(wanted, policy).window_days)
+    months = sorted(
+        money.by_month(
+            gpus=1,
+            usd_per_hour=wanted.size.usd_per_hour_each,
+            start=now,
+            end=max(wanted.until, now) + HORIZON,
+        )
+    )
+    flavor, tenancy = wanted.flavor, wanted.tenancy
+    held, of_team, of_person, is_known = _lately(wanted, person, since=since)
+    seen = use.Measured(None, 0, None)
+    if held and flavor is not None and tenancy is not None:
+        seen = use.of_held(tenancy.pk, flavor.pk, held=held, now=now)
+    own_gpus, freed = standing_of(wanted, now=now)
+    left = budgets.left_by_month(wanted.team, months, own=own)
+    return Standing(
+        now=now,
+        held_gpus=held,
+        recent_team_gpus=of_team.gpus,
+        recent_person_gpus=of_person.gpus,
+        recent_team_usd=of_team.usd,
+        recent_person_usd=of_person.usd,
+        **pool_of(flavor),
+        use_percent=seen.percent,
+        held_since=seen.since,
+        use_samples=seen.samples,
+        own_gpus=own_gpus,
+        unconfirmed_cost_centre="" if is_known else wanted.team.cost_centre,
+        earlier=earlier_asks.gather(wanted, person=person, since=since, now=now, own=own),
+        budget={month: part.and_freed(freed.get(month, money.NOTHING)) for month, part in left.items()},
+    )
+
+
+class PoolStanding(TypedDict):
+    """What a standing says of the pool, by field."""
+
+    free_gpus: int | None
+    total_gpus: int | None
+    ready_gpus: int | None
+    cordoned_gpus: int
+    growing_minutes: int
+
+
+def pool_of(flavor: Flavor | None) -> PoolStanding:
+    """What can be had of a kind of GPU: free, ready of them, cordoned, and how long growing takes."""
+    if flavor is None:
+        return PoolStanding(
+            free_gpus=None, total_gpus=None, ready_gpus=None, cordoned_gpus=0, growing_minutes=0
+        )
+    return {
+        "free_gpus": flavor.free,
+        "total_gpus": flavor.gpus_at_most,
+        "ready_gpus": flavor.free_and_ready if flavor.can_grow_to else None,
+        "cordoned_gpus": flavor.gpus_cordoned,
+        "growing_minutes": flavor.growing_minutes,
+    }
+
+
+def coming(wanted: Wanted, *, person: User, policy: Policy, now: datetime) -> tuple[Coming, ...]:
+    """What changes by itself within sixty days: GPUs of the flavor that come back, asks that leave the windows."""
+    window = timedelta(days=_limits(wanted, policy).window_days)
+    events: list[Coming] = []
+    if wanted.flavor is not None:
+        ends = Allocation.objects.live().filter(
+            flavor=wanted.flavor, kept_until__gt=now, kept_until__lte=now + HORIZON
+        )
+        events += [Coming(at, free=gpus) for at, gpus in ends.values_list("kept_until", "gpus")]
+    for given, seen in ((_given_to_team(wanted.team), "team"), (_given_to(person), "person")):
+        for at, gpus, usd in given.filter(at__gte=now - window).values_list("at", "request__gpus", "usd"):
+            events.append(Coming(at + window + MOMENT, **{seen: gpus, f"{seen}_usd": usd}))
+    events.sort(key=lambda event: event.at)
+    return tuple(
+        Coming(at, *map(sum, zip(*(event[1:] for event in together), strict=True)))  # type: ignore[arg-type]
+        for at, together in groupby(events, key=lambda event: event.at)
+    )
+
+
+class Given(NamedTuple):
+    """What the policy alone gave: GPUs, and USD for the whole time of each ask."""
+
+    gpus: int
+    usd: Decimal
+
+    def plus(self, other: "Given") -> "Given":
+        """Both together."""
+        return Given(self.gpus + other.gpus, self.usd + other.usd)
+
+    def minus(self, other: "Given") -> "Given":
+        """What is left without the other."""
+        return Given(self.gpus - other.gpus, self.usd - other.usd)
+
+    @classmethod
+    def of(cls, gpus: int | None, usd: Decimal | None) -> "Given":
+        """Sums as the database adds them up; nothing adds up to NULL."""
+        return cls(int(gpus or 0), usd or Decimal(0))
+
+
+def given_lately(person: User, *, since: datetime) -> Given:
+    """What the policy alone gave to this person's asks since a moment."""
+    sums = _given_to(person).filter(at__gte=since).aggregate(gpus=Sum("request__gpus"), usd=Sum("usd"))
+    return Given.of(sums["gpus"], sums["usd"])
+
+
+def _limits(wanted: Wanted, policy: Policy) -> Thresholds:
+    ask = wanted.ask()
+    return policy.thresholds_for(ask.offering, ask.environment, ask.flavor, ask.tier)
+
+
+def _given_to_team(team: Team) -> Any:
+    # A team that is being brought on board has no number yet, and was granted nothing.
+    return Decision.objects.filter(request__team_id=team.pk or 0, by=None, verdict=Decision.Verdict.APPROVE)
+
+
+def _given_to(person: User) -> Any:
+    return Decision.objects.filter(request__requester=person, by=None, verdict=Decision.Verdict.APPROVE)
+
+
+def _lately(wanted: Wanted, person: User, *, since: datetime) -> tuple[int, Given, Given, bool]:
+    """GPUs the team holds of this flavor here, what the policy alone gave to team and person lately, and whether the
+    team's cost centre is confirmed.
+
+    The latter on any cluster and of any kind: ten small asks are one large one.
+    """
+    live = Allocation.objects.live().of_gpus().filter(team=OuterRef("pk"))
+    held = live.filter(tenancy=wanted.tenancy, flavor=wanted.flavor)
+    given = Decision.objects.filter(by=None, verdict=Decision.Verdict.APPROVE, at__gte=since)
+    of_team = given.filter(request__team=OuterRef("pk"))
+    of_person = given.filter(request__requester=person).order_by().values("by")
+    row = (
+        Team.objects.order_by()
+        .filter(pk=wanted.team.pk)
+        .values_list(
+            total(held, Sum("gpus"), by="team"),
+            total(of_team, Sum("request__gpus"), by="request__team"),
+            total(of_team, Sum("usd"), by="request__team"),
+            Subquery(of_person.annotate(all=Sum("request__gpus")).values("all")[:1]),
+            Subquery(of_person.annotate(all=Sum("usd")).values("all")[:1]),
+            is_confirmed("cost_centre"),
+        )
+        .get()
+    )
+    return int(row[0] or 0), Given.of(row[1], row[2]), Given.of(row[3], row[4]), bool(row[5])
+
+
+def inputs_of(ask: Ask, standing: Standing, version: PolicyVersion) -> tuple[dict[str, Any], str]:
+    """What an evaluation looked at, as JSON, and its SHA-256."""
+    plain = {
+        "policy": version.number,
+        "ask": ASK.dump_python(ask, mode="json"),
+        "standing": STANDING.dump_python(standing, mode="json"),
+    }
+    return plain, hash_of(plain)
+
+
+def hash_of(inputs: Mapping[str, Any]) -> str:
+    """The SHA-256 of stored inputs."""
+    return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
+
+
+def derive(inputs: Mapping[str, Any], policy: Policy) -> Evaluation:
+    """The answer that a policy gives to stored inputs: the same as was stored, for the policy that gave it."""
+    return evaluate(*stored_in(inputs), policy)
+
+
+def stored_in(inputs: Mapping[str, Any]) -> tuple[Ask, Standing]:
+    """The ask and everything that was gathered for it, as an evaluation stored them."""
+    return ASK.validate_python(inputs["ask"]), STANDING.validate_python(inputs["standing"])
+
+
+def _size_of(evaluation: Evaluation) -> dict[str, Any] | None:
+    """What the route was chosen by: the ask, or the sum that it belongs to with the words that say so."""
+    size = evaluation.size
+    return None if size is None else {"gpus": size.gpus, "usd": str(size.usd), "words": size.words}
+
+
+def remedies_shown(remedies: Iterable[Remedy]) -> list[dict[str, Any]]:
+    """Remedies as JSON, the same for page, API and store."""
+    return [
+        {
+            "code": remedy.code,
+            "sentence": remedy.sentence,
+            "at": remedy.at.isoformat() if remedy.at else None,
+            "count": remedy.count,
+        }
+        for remedy in remedies
+    ]
+
+
+def answer_of(evaluation: Evaluation) -> dict[str, Any]:
+    """An evaluation as JSON, the same for page, API and store."""
+    return {
+        "outcome": evaluation.outcome.value,
+        "sentence": evaluation.sentence,
+        "route": [step.by for step in evaluation.route],
+        "route_size": _size_of(evaluation),
+        "steps": [
+            {"seat": step.by, "words": step.words, "quorum": step.quorum, "target_hours": step.target_hours}
+            for step in evaluation.route
+        ],
+        "rules": [
+            {
+                "code": rule.code,
+                "holds": rule.holds,
+                "within": rule.within,
+                "text": rule.text,
+                "limit": rule.limit,
+                "blocks": rule.blocks,
+            }
+            for rule in evaluation.rules
+        ],
+        "usd": str(evaluation.usd),
+        "usd_per_day": str(evaluation.usd_per_day),
+        "gpu_hours": str(evaluation.gpu_hours),
+    }

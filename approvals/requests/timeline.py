@@ -1,0 +1,247 @@
+"""What happened to a request and what comes: entries for the timeline, oldest first, the future last."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from allocations.models import Allocation, Leftover
+from allocations.schedule import Step as Ahead
+from allocations.use.words import coming_stops, leftovers_of, now_running
+from approvals import telling
+from approvals.decisions import route_words
+from approvals.models import Decision, Evaluation, Request, Rerouting, Step, Task
+from approvals.states import State
+from audit.events import Kind
+from audit.models import Event
+from catalogue.offerings import in_sentence
+from provisioning.models import Tenancy
+from ui.amounts import gpus, usd
+
+Part = dict[str, Any]
+
+
+def entries(
+    request: Request,
+    *,
+    state: State,
+    evaluation: Evaluation,
+    decisions: Sequence[Decision],
+    steps: Sequence[Step],
+    allocations: Sequence[Allocation],
+    now: datetime,
+    edits: Iterable[Part] = (),
+    reroutings: Iterable[Rerouting] = (),
+) -> list[Part]:
+    """Past, now and future of a request that came from `with_holding()`; `edits` is how it became what it is.
+
+    `reroutings` is what policies changed about who decides.
+    """
+    held = next((a for a in allocations if a.ended_at is None), None)
+    left = leftovers_of([request.reference]) if any(a.ended_at for a in allocations) else []
+    past = [
+        *(list(edits) or [_asked(request, evaluation)]),
+        *map(_decided, decisions),
+        *_held(request, allocations),
+        *_carried_out(request),
+        *route_words.past(request.steps.all()),
+        *map(_rerouted, reroutings),
+        *_stopped(left),
+    ]
+    if state in (State.WITHDRAWN, State.LAPSED):
+        past.append(_past(state.words, request.decided_at, tone="past"))
+    past.sort(key=lambda entry: entry["at"])
+    ends = held.next_steps(now) if held is not None else None
+    return [
+        *past,
+        *now_running(left, now=now),
+        *coming(request, state, steps, ends),
+        *coming_stops(left, now=now),
+    ]
+
+
+def _asked(request: Request, evaluation: Evaluation) -> Part:
+    name = in_sentence(request.name())
+    what = f"Asked for {name}" if request.renews_id is None else f"Asked to keep {name} longer"
+    why = f"{request.requester.name} asked; {evaluation.policy} answered: {evaluation.answer['sentence']}"
+    return _past(what, request.created_at, why=why, tone="moving")
+
+
+def _decided(decision: Decision) -> Part:
+    verdict = Decision.Verdict(decision.verdict)
+    title = "Asked back" if verdict is Decision.Verdict.ASK else str(verdict.label).capitalize()
+    if verdict is Decision.Verdict.APPROVE and decision.step is not None:
+        fewer = decision.count != decision.request.count
+        amount = f" {decision.count} of {decision.request.count}" if fewer else ""
+        title = f"Approved{amount} as {decision.step.words}"
+    tones = {Decision.Verdict.APPROVE: "good", Decision.Verdict.REJECT: "bad"}
+    who = decision.by_words
+    void = verdict in Decision.VOTES and decision.content_version < decision.request.content_version
+    why = f"{decision.reason} Void: it was changed since.".strip() if void else decision.reason
+    return _past(title, decision.at, who=who, why=why, tone=tones.get(verdict, "waiting"))
+
+
+def _rerouted(changed: Rerouting) -> Part:
+    title = "Cannot be approved as it stands" if changed.refused else "Other people decide"
+    tone = "bad" if changed.refused else "waiting"
+    return _past(title, changed.at, why=telling.rerouting_words(changed), tone=tone)
+
+
+def _held(request: Request, allocations: Sequence[Allocation]) -> Iterator[Part]:
+    """What was held: set up, given back in part or whole, ended."""
+    tenancy, flavor = request.tenancy, request.flavor
+    made = any(a.flavor_id for a in allocations) or request.offering == "namespace"
+    if tenancy is None or not made:
+        return
+    since = _set_up_at(request, tenancy, allocations)
+    if since is not None:
+        title = "GPUs kept for it" if request.of.by_person else "Set up"
+        yield _past(f"{title} on {request.place}", since, why="Every object stands as wanted.", tone="good")
+    for allocation in allocations:
+        if allocation.ended_at is None or flavor is None:
+            continue
+        rest = next((a.gpus for a in allocations if a.starts_at == allocation.ended_at), 0)
+        if allocation.end_reason == Allocation.End.EXPIRED:
+            yield _past("Ended", allocation.ended_at, why="The end date came.", tone="past")
+        elif allocation.end_reason == Allocation.End.RENEWED:
+            what = gpus(allocation.gpus - rest, flavor.product)
+            yield _past(
+                f"{what} went on under a renewal", allocation.ended_at, who=allocation.ended_by, tone="good"
+            )
+        else:
+            back = gpus(allocation.gpus - rest, flavor.product)
+            yield _past(f"Gave back {back}", allocation.ended_at, who=allocation.ended_by, tone="ending")
+
+
+def _set_up_at(request: Request, tenancy: Tenancy, allocations: Sequence[Allocation]) -> datetime | None:
+    """When everything was true for the first time after the grant; None where it was over before that.
+
+    The tenancy knows the last time only; the audit log knows the first.
+    """
+    if request.decided_at is None or tenancy.true_since is None or tenancy.true_since < request.decided_at:
+        return None
+    made_true = Event.objects.about("tenancy", tenancy.pk).filter(kind=Kind.TENANCY_CONVERGED)
+    first = made_true.filter(at__gte=request.decided_at).order_by("seq").first()
+    since = first.at if first is not None else tenancy.true_since
+    ends = [a.ended_at for a in allocations] or [getattr(request, "over_at", None)]
+    known = [end for end in ends if end is not None]
+    return None if len(known) == len(ends) and since > max(known) else since
+
+
+def coming(
+    request: Request, state: State, steps: Sequence[Step], ends: Iterable[Ahead] | None
+) -> Iterator[Part]:
+    """What it is doing now and what happens next, with dates where they are known.
+
+    `ends` is what comes of what is held under it; None when nothing is.
+    """
+    on = f" on {request.place}" if request.place else ""
+    if state is State.WAITING:
+        # What would come after the lapse does not come.
+        yield from (
+            part
+            for part in route_words.coming(request, steps)
+            if not isinstance(part["at"], datetime) or part["at"] <= request.lapses
+        )
+        asked = request.turn == Request.Turn.REQUESTER
+        until = "it is not answered" if asked else "nobody has decided"
+        yield _future(f"Lapses, if {until}", request.lapses)
+        yield _future(f"Ends, when approved; {usd(request.usd)} at most", request.until)
+    elif state is State.SETTING_UP:
+        yield _now(f"Setting up{on}", why=_task_words(request) or "Usually a few seconds.", tone="moving")
+        yield from _ahead(task_of(request, Task.Kind.SET_UP))
+    elif state is State.ENDED and (task := task_of(request, Task.Kind.TAKE_DOWN)) and not task.is_over:
+        yield _now("Being taken down" if task.assignee else "To be taken down", why=_who(task), tone="ending")
+        yield from _ahead(task)
+    elif state is State.FAILED:
+        yield _now("Could not be set up", why=_failure(request), tone="bad")
+    elif state is State.ACTIVE:
+        yield _now("Held" if request.flavor_id else "In place", tone="good")
+    elif state is State.ENDING_SOON:
+        yield _now("Ending soon", tone="ending")
+    if ends is not None:
+        yield from (_future(step.words, step.at) for step in ends)
+
+
+def _task_words(request: Request) -> str:
+    """Who carries it out, where a person does."""
+    task = task_of(request, Task.Kind.SET_UP)
+    return _who(task) if task and not task.is_over else ""
+
+
+def _ahead(task: Task | None) -> Iterator[Part]:
+    """What comes while nobody has carried it out."""
+    if task is None or task.is_over or task.due_at is None or task.escalate_at is None:
+        return
+    if task.reminded_at is None:
+        who = f"{task.assignee.name} is" if task.assignee else "platform leads are"
+        yield _future(f"Should be carried out, else {who} reminded", task.due_at)
+    if task.escalated_at is None:
+        yield _future("Engineering leadership is told, if it is not carried out", task.escalate_at)
+
+
+def _who(task: Task) -> str:
+    if task.assignee is None or task.taken_at is None:
+        return "A platform lead takes it from here."
+    return f"{task.assignee.name} has had it since {task.taken_at:%d %b, %H:%M} UTC."
+
+
+def task_of(request: Request, kind: str) -> Task | None:
+    """The request's task of a kind, of those that are at hand; None when nobody was asked."""
+    return next((task for task in request.tasks.all() if task.kind == kind), None)
+
+
+def _carried_out(request: Request) -> Iterator[Part]:
+    """What people did for it: asked to, done or not with their note, not needed any more."""
+    for task in request.tasks.all():
+        is_down = task.kind == Task.Kind.TAKE_DOWN
+        if is_down:
+            early = task.created_at < request.until and request.flavor_id is None
+            title = "Let go early" if early else "Its time was over"
+            yield _past(title, task.created_at, why="Platform leads were asked to take it down.", tone="past")
+        yield from _asked_after(task)
+        who = task.assignee.name if task.assignee else ""
+        if task.state == Task.State.DONE:
+            title = "Taken down" if is_down else "Carried out"
+            yield _past(title, task.done_at, who=who, why=task.note, tone="past" if is_down else "good")
+        elif task.state == Task.State.FAILED:
+            title = "Could not be taken down" if is_down else "Could not be carried out"
+            yield _past(title, task.done_at, who=who, why=task.note, tone="bad")
+        elif task.state == Task.State.DROPPED:
+            yield _past(
+                "Over before it was carried out", task.done_at, why="It has cost nothing.", tone="past"
+            )
+
+
+def _asked_after(task: Task) -> Iterator[Part]:
+    why = "It was not carried out yet."
+    if task.reminded_at is not None:
+        yield _past("Reminded of what is to be carried out", task.reminded_at, why=why, tone="waiting")
+    if task.escalated_at is not None:
+        yield _past("Engineering leadership was told", task.escalated_at, why=why, tone="waiting")
+
+
+def _failure(request: Request) -> str:
+    task = task_of(request, Task.Kind.SET_UP)
+    if task is not None and task.state == Task.State.FAILED:
+        return str(task.note)
+    return str(request.tenancy.ready["message"]) if request.tenancy else ""
+
+
+def _stopped(left: Iterable[Leftover]) -> Iterator[Part]:
+    for row in left:
+        for work in row.stopped.all():
+            if work.done_at is not None:
+                why = f"It used {gpus(work.gpus)} that were no longer held."
+                yield _past(f"Stopped {work.job}", work.done_at, why=why, tone="ending")
+
+
+def _past(title: str, at: datetime | None, *, who: str = "", why: str = "", tone: str = "past") -> Part:
+    return {"phase": "past", "title": title, "at": at, "who": who, "why": why, "tone": tone}
+
+
+def _now(title: str, *, why: str = "", tone: str) -> Part:
+    return {"phase": "now", "title": title, "at": "now", "why": why, "tone": tone}
+
+
+def _future(title: str, at: datetime | str) -> Part:
+    return {"phase": "future", "title": title, "at": at}

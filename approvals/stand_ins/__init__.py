@@ -1,0 +1,1 @@
+"""Stand-ins of people who decide, as the policy has it."""

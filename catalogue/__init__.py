@@ -1,0 +1,1 @@
+"""What can be asked for: offerings with their specification, size, price and choices."""

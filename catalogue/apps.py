@@ -1,0 +1,7 @@
+"""The catalogue package as a Django app."""
+
+from django.apps import AppConfig
+
+
+class CatalogueConfig(AppConfig):
+    name = "catalogue"

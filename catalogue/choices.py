@@ -1,0 +1,139 @@
+"""What may be chosen in an offering's spec for a team: only what is possible, with its price, in few queries."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from accounts.models import Team
+from accounts.teams import Project
+from catalogue.models import OfferingSetting, prices_of
+from catalogue.offerings import REGIONS, VM_GPUS, Offering
+from catalogue.spec import NamespaceSpec
+from fleet.models import Cluster
+from provisioning.desired.isolation import flavors_of_team
+from provisioning.models import Tenancy
+from provisioning.stages import Stage
+
+# What a fixed word of a spec is called; the rest is written as it is.
+WORDS = {
+    "pytorch": "PyTorch",
+    "tensorflow": "TensorFlow",
+    "scipy": "SciPy",
+    "dev": "Development",
+    "test": "Test",
+    "production": "Production",
+    "ReadWriteOnce": "One node at a time",
+    "ReadWriteMany": "Many nodes at once",
+    "training": "Training",
+    "inference": "Inference",
+    "development": "Development",
+    "notebook": "Notebooks",
+    "other": "Something else",
+}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One line of a drop-down; `reason` says why it cannot be chosen now, "" when it can."""
+
+    value: str
+    label: str
+    reason: str = ""
+
+
+def choices_of(offering: Offering, setting: OfferingSetting, *, team: Team | None) -> dict[str, list[Choice]]:
+    """The lines of every field that is chosen from a list, by field; empty lists where there is no team yet."""
+    prices = prices_of(offering, setting)
+    found: dict[str, list[Choice]] = {}
+    for name, schema in fields_of(offering).items():
+        if "enum" in schema:
+            found[name] = [
+                Choice(word, _worded(word, prices, offering))
+                for word in schema["enum"]
+                if name != "access" or word in prices
+            ]
+        elif listed := schema.get("list"):
+            found[name] = _lines(str(listed), offering, prices, team)
+    return found
+
+
+def fields_of(offering: Offering) -> Mapping[str, Mapping[str, Any]]:
+    """The fields that are asked for, in order, as JSON Schema; what can only be one word is not asked."""
+    properties: dict[str, dict[str, Any]] = offering.spec.model_json_schema()["properties"]
+    return {name: schema for name, schema in properties.items() if "const" not in schema}
+
+
+def depends_on_team(schema: Mapping[str, Any]) -> bool:
+    """Whether what may be chosen is another for another team."""
+    return schema.get("list") in ("flavors", "clusters")
+
+
+def is_suggested(schema: Mapping[str, Any]) -> bool:
+    """Whether its list only suggests: another project is asked for by writing its name."""
+    return schema.get("list") == "projects"
+
+
+def _lines(listed: str, offering: Offering, prices: Mapping[str, Decimal], team: Team | None) -> list[Choice]:
+    if listed in ("vm_sizes", "models"):
+        return [Choice(name, _priced(name, price, offering)) for name, price in sorted(prices.items())]
+    if listed == "regions":
+        ours = set(Cluster.objects.filter(enabled=True).values_list("region", flat=True))
+        return [
+            Choice(name, f"{name} · with a cluster of ours" if name in ours else name)
+            for name in sorted({*REGIONS, *ours}, key=lambda name: (name not in ours, name))
+        ]
+    if team is None:
+        return []
+    if listed == "projects":
+        return [
+            Choice(slug, slug) for slug in Project.objects.filter(team=team).values_list("slug", flat=True)
+        ]
+    return flavors_of(team) if listed == "flavors" else clusters_of(team, offering)
+
+
+def flavors_of(team: Team) -> list[Choice]:
+    """The kinds of GPU on the team's clusters."""
+    rows = flavors_of_team(team).select_related("cluster").filter(cluster__in=_here(team))
+    return [
+        Choice(
+            row.key,
+            f"{row.product} {row.memory_gb} GB · {row.cluster.name} · ${row.price_per_gpu_hour:.2f} per GPU-hour · "
+            f"{row.free_words}",
+            "" if row.is_offered and row.cluster.enabled else "This kind of GPU is not offered now.",
+        )
+        for row in rows.order_by("cluster__name", "price_per_gpu_hour", "name")
+    ]
+
+
+def clusters_of(team: Team, offering: Offering) -> list[Choice]:
+    """The clusters where the team is; for a namespace those that take it, where it may have others already."""
+    rows = Tenancy.objects.present().filter(team=team).order_by().values_list("cluster_id", "stage")
+    stages: dict[int, set[str]] = {}
+    for cluster_id, stage in rows:
+        stages.setdefault(cluster_id, set()).add(stage)
+    is_new = offering.spec is NamespaceSpec
+    lines = []
+    for row in Cluster.objects.not_of_others(team).order_by("name"):
+        reason = "" if row.enabled else "It takes no teams now."
+        if not is_new and row.pk not in stages:
+            reason = f"{team.name} is not there."
+        if row.pk in stages and Stage.HERE not in stages[row.pk]:
+            reason = f"{team.name} is leaving it."
+        lines.append(Choice(row.name, f"{row.title} · {row.region}", reason))
+    return lines
+
+
+def _here(team: Team) -> Any:
+    """The clusters where the team works, as a subquery."""
+    return Tenancy.objects.here().filter(team=team).order_by().values("cluster")
+
+
+def _worded(word: str, prices: Mapping[str, Decimal], offering: Offering) -> str:
+    said = WORDS.get(word, word)
+    return f"{said} · ${prices[word]:,.2f} per {offering.priced}" if word in prices else said
+
+
+def _priced(name: str, price: Decimal, offering: Offering) -> str:
+    gpus = f" · {VM_GPUS[name]} GPU{'s' if VM_GPUS[name] > 1 else ''}" if name in VM_GPUS else ""
+    return f"{name}{gpus} · ${price:,.2f} per {offering.priced}"

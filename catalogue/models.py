@@ -1,0 +1,84 @@
+"""The catalogue as this installation runs it."""
+
+from decimal import Decimal
+
+from django.db import models
+from django.db.models import Q
+
+from allocations.schedule import LONGEST_DRAIN, LONGEST_GRACE, Terms, WhenOver
+from catalogue.offerings import CHOICES, OFFERINGS, Gate, Offering
+
+
+class OfferingSetting(models.Model):
+    """How an offering is offered here: on or off, at which gate, in which place, at which prices, and how it ends.
+
+    Of the end, what is null or empty is as in the catalogue; what is granted keeps the terms of its day.
+    """
+
+    key = models.CharField(max_length=20, unique=True, choices=CHOICES)
+    enabled = models.BooleanField(default=True)
+    gate = models.CharField(max_length=12, choices=[(gate.value, gate.words) for gate in Gate])
+    position = models.PositiveSmallIntegerField()
+    prices = models.JSONField(default=dict)
+    grace_hours = models.PositiveSmallIntegerField(null=True)
+    when_over = models.CharField(
+        max_length=8,
+        choices=[(each.value, each.words) for each in WhenOver],
+        blank=True,
+        default="",
+        db_default="",
+    )
+    drain_hours = models.PositiveSmallIntegerField(null=True)
+
+    class Meta:
+        ordering = ["position", "key"]
+        constraints = [
+            models.CheckConstraint(condition=Q(key__in=list(OFFERINGS)), name="an_offering_is_known"),
+            models.CheckConstraint(
+                condition=Q(gate__in=[gate.value for gate in Gate]), name="an_offering_has_a_known_gate"
+            ),
+            models.CheckConstraint(
+                condition=Q(when_over__in=["", *(each.value for each in WhenOver)]),
+                name="an_offering_ends_in_a_known_way",
+            ),
+            models.CheckConstraint(
+                condition=Q(grace_hours=None) | Q(grace_hours__lte=LONGEST_GRACE),
+                name="grace_is_a_week_at_most",
+            ),
+            models.CheckConstraint(
+                condition=Q(drain_hours=None) | Q(drain_hours__lte=LONGEST_DRAIN),
+                name="a_drain_is_30_days_at_most",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+    @property
+    def is_self_service(self) -> bool:
+        """Whether nobody has to do anything: the policy may approve it, and the portal makes it by itself."""
+        return self.gate == Gate.SELF_SERVICE and not OFFERINGS[self.key].by_person
+
+    @property
+    def terms(self) -> Terms:
+        """How what is granted now will end."""
+        usual = OFFERINGS[self.key].end
+        return Terms(
+            grace_hours=usual.grace_hours if self.grace_hours is None else self.grace_hours,
+            when_over=WhenOver(self.when_over) if self.when_over else usual.when_over,
+            drain_hours=usual.drain_hours if self.drain_hours is None else self.drain_hours,
+        )
+
+
+def setting_of(offering: Offering) -> OfferingSetting:
+    """How it is offered here; as in the catalogue when nobody has changed it."""
+    place = list(OFFERINGS).index(offering.key)
+    return OfferingSetting.objects.filter(key=offering.key).first() or OfferingSetting(
+        key=offering.key, gate=offering.gate, position=place
+    )
+
+
+def prices_of(offering: Offering, setting: OfferingSetting) -> dict[str, Decimal]:
+    """USD by what may be chosen, this installation's before the catalogue's; what has no price is not offered."""
+    known = {**offering.prices, **setting.prices}
+    return {name: Decimal(str(price)) for name, price in known.items() if price is not None}

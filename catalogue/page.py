@@ -1,0 +1,81 @@
+"""The catalogue as its page shows it: each offering as a card with its gate, its price and what follows."""
+
+from typing import Any
+
+from django.urls import reverse
+
+from accounts.models import User
+from accounts.roles import Permission
+from catalogue.actions import settings_in_order
+from catalogue.choices import WORDS
+from catalogue.models import OfferingSetting, prices_of
+from catalogue.offerings import OFFERINGS, Gate, Offering
+from fleet.models import Flavor
+
+Part = dict[str, Any]
+MOST_PRICES_SHOWN = 3
+
+
+def cards(user: User) -> list[Part]:
+    """The offerings in their order; what is switched off is there for who manages the catalogue only."""
+    manages = user.may(Permission.MANAGE_CATALOGUE)
+    flavors = list(Flavor.objects.offered_to(None).order_by("price_per_gpu_hour"))
+    rows = [row for row in settings_in_order() if row.enabled or manages]
+    return [
+        card(row, flavors) | {"is_first": at == 0, "is_last": at == len(rows) - 1}
+        for at, row in enumerate(rows)
+    ]
+
+
+def card(row: OfferingSetting, flavors: list[Flavor]) -> Part:
+    """One offering."""
+    offering = OFFERINGS[row.key]
+    return {
+        "key": row.key,
+        "offering": offering,
+        "enabled": row.enabled,
+        "is_self_service": row.is_self_service,
+        "decided_by_policy": row.gate == Gate.SELF_SERVICE,
+        "decides": _capital(Gate(row.gate).words),
+        "makes": "A platform lead" if offering.by_person else "The portal, by itself",
+        "prices": price_lines(offering, row, flavors),
+        "undone": offering.undone,
+        "ask": f"Ask for {kind_of(offering)}",
+        "href": reverse("request-new") if row.key == "gpus" else reverse("request-offering", args=[row.key]),
+    }
+
+
+def price_lines(offering: Offering, row: OfferingSetting, flavors: list[Flavor]) -> list[str]:
+    """What it costs, cheapest first: a few prices, and how many more there are."""
+    if offering.on_cluster:
+        found = [(f"{f.product}, {f.memory_gb} GB", f.price_per_gpu_hour) for f in flavors]
+        per = "GPU-hour"
+    else:
+        own = sorted(prices_of(offering, row).items(), key=lambda pair: pair[1])
+        found = [(WORDS.get(name, name), price) for name, price in own]
+        per = offering.priced
+    if not found:
+        return (
+            ["Costs nothing by itself"]
+            if not offering.prices and not offering.on_cluster
+            else ["No price yet"]
+        )
+    lines = [f"{name}: ${price:,.2f} per {per}" for name, price in found[:MOST_PRICES_SHOWN]]
+    more = len(found) - MOST_PRICES_SHOWN
+    return [*lines, f"and {more} more"] if more > 0 else lines
+
+
+def kind_of(offering: Offering) -> str:
+    """An offering as the object of a verb: "GPUs", "a notebook", "an Azure OpenAI endpoint"."""
+    if offering.key == "gpus":
+        return "GPUs"
+    name = (
+        offering.name
+        if offering.name.startswith("Azure")
+        else f"{offering.name[0].lower()}{offering.name[1:]}"
+    )
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
+
+
+def _capital(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}"

@@ -1,0 +1,1 @@
+"""How a team leaves: what ends, what is kept, what is deleted, and when."""

@@ -1,0 +1,292 @@
+"""What changes about a team's leaving: asked for, taken back, confirmed, restored.
+
+Locks: the departure, then all its tenancies in order of their keys, then the audit chain.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from accounts.directory import freshness
+from accounts.models import Membership, Team, User
+from accounts.roles import Permission
+from audit.actors import PORTAL, Actor
+from audit.events import Kind
+from audit.log import record
+from fleet.models import Environment
+from offboarding import notices as telling
+from offboarding.models import LONGEST_RETENTION, Departure, DeparturePlace
+from offboarding.preview import seen
+from provisioning import leaving
+from provisioning.models import Tenancy
+from provisioning.stages import Stage
+from web.refusals import BadInput, Conflict, NoRight, Stale
+
+LEAST_REASON = 10
+FURTHEST = timedelta(days=400)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """How a team leaves: the platform, or these places; from when; with what still runs; kept for how long."""
+
+    tenancies: Sequence[int]
+    is_whole: bool
+    leaves_at: datetime
+    hold: bool
+    retention_days: int
+    reason: str
+
+
+def may_ask(team: Team, user: User) -> bool:
+    """Whether this person may ask for the team to leave: its leads and platform leads."""
+    if user.may(Permission.REMOVE_TEAMS):
+        return True
+    return (
+        user.is_active and Membership.objects.filter(team=team, user=user, part=Membership.Part.LEAD).exists()
+    )
+
+
+@transaction.atomic
+def ask(team: Team, wish: Wish, *, by: User, now: datetime) -> Departure:
+    """Ask for a team to leave; nothing else happens until it is confirmed.
+
+    Raises NoRight, BadInput naming the field, Conflict for a place that is being left already.
+    """
+    if not may_ask(team, by):
+        raise NoRight("The team’s leads and platform leads ask for it to leave.", code="not_a_lead")
+    _check(wish, now=now)
+    places = _places(team, wish)
+    made = Departure.objects.create(
+        team=team,
+        is_whole=wish.is_whole,
+        leaves_at=max(wish.leaves_at, now),
+        hold=wish.hold,
+        retention_days=wish.retention_days,
+        reason=wish.reason.strip(),
+        asked_by=by,
+        asked_at=now,
+        needs_second=any(place.environment == Environment.PRODUCTION for place in places),
+    )
+    try:
+        with transaction.atomic():
+            DeparturePlace.objects.bulk_create(
+                DeparturePlace(departure=made, tenancy=place) for place in places
+            )
+    except IntegrityError as error:
+        raise Conflict("Somebody asked for this a moment ago.", code="is_leaving") from error
+    telling.asked(made, by=by, now=now)
+    _tell(
+        Kind.DEPARTURE_ASKED,
+        made,
+        by.as_actor(),
+        reason=made.reason,
+        leaves_at=made.leaves_at,
+        clusters=[place.cluster.name for place in places],
+    )
+    return made
+
+
+@transaction.atomic
+def withdraw(departure_id: int, *, by: User, now: datetime) -> Departure:
+    """Take back what was asked for before it is confirmed; raises NoRight, Conflict once it is confirmed or over."""
+    found = locked(departure_id)
+    if found.asked_by_id != by.pk and not may_ask(found.team, by):
+        raise NoRight("The team’s leads and platform leads take it back.", code="not_a_lead")
+    if found.ended_at is not None or found.confirmed_at is not None:
+        raise Conflict("It is confirmed or over: it can be restored only.", code="already_confirmed")
+    _end(found, Departure.End.WITHDRAWN, by=by.name, now=now)
+    _tell(Kind.DEPARTURE_WITHDRAWN, found, by.as_actor())
+    return found
+
+
+@transaction.atomic
+def confirm(departure_id: int, *, name: str, seen_content: str, by: User, now: datetime) -> Departure:
+    """Confirm that a team leaves, having typed its name; from now on nothing new is granted at its places.
+
+    `seen_content` is the fingerprint of the preview that was looked at. Raises NoRight, Stale when something of what
+    goes has changed since, BadInput for another name, Conflict for what is protected or over.
+    """
+    found = locked(departure_id)
+    if not by.may(Permission.REMOVE_TEAMS):
+        raise NoRight("Platform leads confirm that a team leaves.", code="not_a_platform_lead")
+    freshness.check(by, now=now)
+    if found.ended_at is not None or found.confirmed_at is not None:
+        raise Conflict("It is confirmed or over already.", code="already_confirmed")
+    if found.needs_second and found.asked_by_id == by.pk:
+        raise NoRight(
+            "There is production here: another platform lead confirms what you asked for.",
+            code="second_person",
+        )
+    places = _lock_places(found)
+    _check_protection(places)
+    if seen(found) != seen_content:
+        raise Stale("What goes has changed since you looked. Look again, then confirm.", code="stale")
+    if name.strip() != found.team.name:
+        raise BadInput(
+            f"Type the team’s name as it is written here: {found.team.name}.", code="wrong_name", field="name"
+        )
+    found.leaves_at = max(found.leaves_at, now)
+    found.confirmed_by, found.confirmed_at = by, now
+    _save(found, "leaves_at", "confirmed_by", "confirmed_at")
+    telling.confirmed(found, now=now)
+    for place in places:
+        leaving.announce(place.pk, leaves_at=found.leaves_at, hold=found.hold, actor=by.as_actor(), now=now)
+    _tell(
+        Kind.DEPARTURE_CONFIRMED,
+        found,
+        by.as_actor(),
+        leaves_at=found.leaves_at,
+        retained_until=found.retained_until,
+        clusters=[place.cluster.name for place in places],
+    )
+    return found
+
+
+@transaction.atomic
+def restore(departure_id: int, *, by: User, now: datetime) -> Departure:
+    """Put everything back but the GPUs, while nothing is deleted yet; the places are protected again.
+
+    Raises NoRight, Conflict once deleting has begun or when there is nothing to restore.
+    """
+    found = locked(departure_id)
+    if not may_ask(found.team, by):
+        raise NoRight("The team’s leads and platform leads restore it.", code="not_a_lead")
+    if found.confirmed_at is None or found.ended_at is not None:
+        raise Conflict("There is nothing to restore.", code="nothing_to_restore")
+    places = _lock_places(found)
+    if any(place.stage in (Stage.REMOVING, Stage.GONE) for place in places):
+        raise Conflict("Deleting has begun. It cannot be undone any more.", code="deleting_has_begun")
+    _end(found, Departure.End.RESTORED, by=by.name, now=now)
+    telling.restored(found, by=by, now=now)
+    for place in places:
+        leaving.restore(place.pk, actor=by.as_actor(), now=now)
+    _tell(Kind.DEPARTURE_RESTORED, found, by.as_actor(), clusters=[place.cluster.name for place in places])
+    return found
+
+
+@transaction.atomic
+def hold_back(departures: Iterable[int], *, now: datetime) -> None:
+    """Delete none of these until a platform lead agrees to it, one by one; tells all platform leads once."""
+    rows = Departure.objects.under_way().filter(pk__in=departures, held_back_at=None, agreed_at=None)
+    found = list(rows.select_for_update(of=("self",), no_key=True).select_related("team").order_by("pk"))
+    if not found:
+        return
+    Departure.objects.filter(pk__in=[row.pk for row in found]).update(held_back_at=now)
+    telling.held_back(found, now=now)
+    record(
+        Kind.DEPARTURE_BRAKED,
+        actor=PORTAL,
+        subject=("departure", found[0].pk),
+        due=len(found),
+        departures=[row.pk for row in found],
+    )
+
+
+@transaction.atomic
+def agree(departure_id: int, *, by: User, now: datetime) -> Departure:
+    """Let a departure be deleted although too many would be at once; raises NoRight, Conflict before it is due."""
+    found = locked(departure_id)
+    if not by.may(Permission.REMOVE_TEAMS):
+        raise NoRight("Platform leads let deleting go on.", code="not_a_platform_lead")
+    if found.confirmed_at is None or found.ended_at is not None or found.retained_until > now:
+        raise Conflict("Nothing of it is to be deleted now.", code="not_due")
+    if found.agreed_at is None:
+        found.agreed_at = now
+        _save(found, "agreed_at")
+        _tell(Kind.DEPARTURE_CONFIRMED, found, by.as_actor(), deleting="goes on")
+    return found
+
+
+def locked(departure_id: int) -> Departure:
+    """The departure, locked, with its team."""
+    rows = Departure.objects.select_for_update(of=("self",), no_key=True)
+    return rows.select_related("team").get(pk=departure_id)
+
+
+@transaction.atomic
+def finish(departure_id: int, *, actor: Actor, now: datetime) -> bool:
+    """End a departure of which nothing is left; False, and nothing changed, before that."""
+    found = locked(departure_id)
+    if found.ended_at is not None or found.confirmed_at is None:
+        return False
+    if found.places.exclude(tenancy__stage=Stage.GONE).exists():
+        return False
+    _end(found, Departure.End.GONE, by=actor.name, now=now)
+    telling.gone(found, now=now)
+    _tell(Kind.DEPARTURE_DONE, found, actor)
+    return True
+
+
+def _check(wish: Wish, *, now: datetime) -> None:
+    if len(wish.reason.strip()) < LEAST_REASON:
+        raise BadInput("Say in a sentence why.", code="reason_needed", field="reason")
+    if not 1 <= wish.retention_days <= LONGEST_RETENTION:
+        raise BadInput(
+            f"Everything is kept for 1 to {LONGEST_RETENTION} days.",
+            code="out_of_range",
+            field="retention_days",
+        )
+    if wish.leaves_at > now + FURTHEST:
+        raise BadInput(
+            f"The date lies too far ahead: at most {FURTHEST.days} days.",
+            code="too_far_ahead",
+            field="leaves_at",
+        )
+
+
+def _places(team: Team, wish: Wish) -> list[Tenancy]:
+    """The places the wish is about, each where the team is now; raises BadInput or Conflict."""
+    rows = Tenancy.objects.present().filter(team=team).select_related("cluster").order_by("pk")
+    places = [place for place in rows if wish.is_whole or place.pk in set(wish.tenancies)]
+    if not places or (not wish.is_whole and len(places) != len(set(wish.tenancies))):
+        raise BadInput("Choose one of the clusters the team is on.", code="no_such_place", field="cluster")
+    if not wish.is_whole:
+        going = [place for place in places if place.stage != Stage.HERE]
+    else:
+        going, places = [], [place for place in places if place.stage == Stage.HERE]
+    if going or not places:
+        raise Conflict("The team is leaving it already.", code="is_leaving", field="cluster")
+    if DeparturePlace.objects.filter(tenancy__in=[place.pk for place in places], is_open=True).exists():
+        raise Conflict("Somebody has asked for this already.", code="is_leaving", field="cluster")
+    return places
+
+
+def _check_protection(places: Sequence[Tenancy]) -> None:
+    kept = [place.cluster.title for place in places if place.is_protected]
+    if kept:
+        raise Conflict(
+            f"Protected from deletion: {', '.join(kept)}. Take the protection off first.", code="protected"
+        )
+
+
+def _lock_places(found: Departure) -> list[Tenancy]:
+    """All its tenancies, locked in order before any event is written."""
+    rows = Tenancy.objects.select_for_update(of=("self",), no_key=True).select_related("cluster")
+    return list(rows.filter(departures__departure=found).order_by("pk"))
+
+
+def _end(found: Departure, end: str, *, by: str, now: datetime) -> None:
+    found.end, found.ended_at, found.ended_by = end, now, by
+    _save(found, "end", "ended_at", "ended_by")
+    found.places.update(is_open=False)
+
+
+def _save(found: Departure, *names: str) -> None:
+    found.version += 1
+    found.save(update_fields=[*names, "version"])
+
+
+def _tell(kind: Kind, found: Departure, actor: Actor, **details: Any) -> None:
+    record(
+        kind,
+        actor=actor,
+        subject=("departure", found.pk),
+        team_id=found.team_id,
+        team=found.team.name,
+        whole=found.is_whole,
+        **details,
+    )

@@ -1,0 +1,108 @@
+"""What people are told about a team's leaving; called inside the transaction of what it tells of, before its event."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from django.db.models import Q, QuerySet
+from django.urls import reverse
+
+from accounts.models import User
+from accounts.roles import HOLDERS, Permission
+from notices.actions import tell, tell_channels
+from notices.kinds import NoticeKind
+from notices.message import Message
+from offboarding.models import Departure
+from ui.amounts import moment
+
+MOST_NAMES = 12
+
+
+def asked(departure: Departure, *, by: User, now: datetime) -> None:
+    """Tell platform leads that a departure waits for one of them; the one who asked knows."""
+    said = Message(
+        title=f"{departure.team.name} asks to leave {what(departure)}",
+        sentence=f"{by.name} asks for it: {departure.reason} Nothing happens until a platform lead confirms.",
+        facts=_dates(departure, now),
+        action="Look at what goes",
+    )
+    _tell(departure, said, to=_leads().exclude(pk=by.pk), now=now)
+
+
+def confirmed(departure: Departure, *, now: datetime) -> None:
+    """Tell the team's members that it leaves, and what happens when."""
+    who = departure.confirmed_by.name if departure.confirmed_by else ""
+    said = Message(
+        title=f"{departure.team.name} leaves {what(departure)} on {moment(departure.leaves_at, now)}",
+        sentence=f"{who} confirmed it. Save what you need: then work stops, and later everything is deleted.",
+        facts=_dates(departure, now),
+        action="See what happens next",
+    )
+    _tell(departure, said, to=_members(departure), now=now)
+
+
+def held_back(departures: Sequence[Departure], *, now: datetime) -> None:
+    """Tell platform leads that more would be deleted at once than usual, and that each waits for one of them."""
+    first = departures[0]
+    many = "1 team" if len(departures) == 1 else f"{len(departures)} teams"
+    names = ", ".join(sorted(row.team.name for row in departures)[:MOST_NAMES])
+    said = Message(
+        title=f"Deleting has stopped: {many}",
+        sentence="What they left is to be deleted now, more at once than usual, and a wrong clock looks the same. "
+        "Nothing of it goes before a platform lead has looked at it and let it go on.",
+        facts=(("The portal's clock", f"{now:%a %d %b %Y, %H:%M} UTC"), ("Teams", names)),
+        action="Look at the first",
+    )
+    _tell(first, said, to=_leads(), now=now)
+
+
+def restored(departure: Departure, *, by: User, now: datetime) -> None:
+    """Tell the team's members that everything is back but the GPUs."""
+    said = Message(
+        title=f"{departure.team.name} is restored",
+        sentence=f"{by.name} restored it. Namespaces, claims and access are back; ask for GPUs again.",
+        action="Open the team",
+    )
+    _tell(departure, said, to=_members(departure), now=now)
+
+
+def gone(departure: Departure, *, now: datetime) -> None:
+    """Tell the team's members that nothing is left."""
+    said = Message(
+        title=f"{departure.team.name} has left {what(departure)}",
+        sentence="Namespaces and claims are deleted. The history stays.",
+        action="See what went",
+    )
+    _tell(departure, said, to=_members(departure), now=now)
+
+
+def what(departure: Departure) -> str:
+    """What is left, in words: the platform, or the clusters by their titles."""
+    if departure.is_whole:
+        return "the platform"
+    titles = departure.places.order_by("tenancy__cluster__title").values_list(
+        "tenancy__cluster__title", flat=True
+    )
+    return " and ".join(titles) or "a cluster"
+
+
+def _dates(departure: Departure, now: datetime) -> tuple[tuple[str, str], ...]:
+    return (
+        ("Work stops", moment(departure.leaves_at, now)),
+        ("Deleted for good", moment(departure.retained_until, now)),
+    )
+
+
+def _leads() -> QuerySet[User]:
+    roles = [role.value for role in HOLDERS[Permission.REMOVE_TEAMS]]
+    return User.objects.filter(is_active=True, roles_held__role__in=roles).distinct()
+
+
+def _members(departure: Departure) -> Iterable[User]:
+    return User.objects.filter(Q(memberships__team=departure.team) | Q(pk=departure.asked_by_id)).distinct()
+
+
+def _tell(departure: Departure, said: Message, *, to: Iterable[User], now: datetime) -> None:
+    link = reverse("departure", args=[departure.team.slug, departure.pk])
+    subject = ("departure", departure.pk)
+    tell(NoticeKind.TEAM_LEAVES, to=to, subject=subject, link=link, message=said, now=now)
+    tell_channels(NoticeKind.TEAM_LEAVES, subject=subject, link=link, message=said, now=now)

@@ -1,0 +1,173 @@
+"""Everything that goes when a team leaves, and what stays: from the database, and from the clusters with evidence."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from accounts.models import ApiToken, Team
+from allocations.budgets import money
+from allocations.models import Allocation
+from approvals.fulfilment import leaving as requests
+from approvals.models import Request
+from offboarding.models import Departure
+from offboarding.plan import fingerprint
+from provisioning.clusters import contents
+from provisioning.clusters.contents import Contents
+from provisioning.desired.manifests import tenancy_objects
+from provisioning.models import Tenancy
+from provisioning.stages import STANDS
+from provisioning.words import plain
+
+STAYS = (
+    "The audit log, with every decision and who took it",
+    "The ledger: what was spent, month by month",
+    "Requests, allocations and their history",
+    "The team’s name and its Entra group, so that it can come on board again",
+)
+
+
+@dataclass(frozen=True)
+class Leaving:
+    """Who leaves what and when: a departure, or a wish that nobody has asked for yet."""
+
+    team: Team
+    tenancies: Sequence[Tenancy]
+    is_whole: bool
+    leaves_at: datetime
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What goes: places with what is in them, GPUs, money, requests, and whom it concerns."""
+
+    places: list[dict[str, Any]]
+    allocations: list[dict[str, Any]]
+    gpus: int
+    usd_freed: Decimal
+    requests: list[Request]
+    ends: list[Request]
+    paid: list[Request]
+    members: list[str]
+    tokens: int
+
+
+def of(departure: Departure) -> Leaving:
+    """A departure as what leaves."""
+    rows = Tenancy.objects.filter(departures__departure=departure).select_related(
+        "cluster", "team", "project"
+    )
+    return Leaving(
+        departure.team, list(rows.order_by("cluster__name")), departure.is_whole, departure.leaves_at
+    )
+
+
+def content(leaving: Leaving) -> dict[str, Any]:
+    """What a confirmation is about, as far as the portal itself knows it."""
+    pks = [place.pk for place in leaving.tenancies]
+    held = (
+        Allocation.objects.live()
+        .of_gpus()
+        .filter(tenancy__in=pks)
+        .order_by("pk")
+        .values_list("pk", "gpus", "until")
+    )
+    waiting = requests.waiting(leaving.team, pks, whole=leaving.is_whole)
+    return {
+        "places": sorted((place.pk, place.stage, place.namespace) for place in leaving.tenancies),
+        "allocations": list(held),
+        "requests": list(waiting.values_list("pk", "content_version")),
+        "ends": list(requests.held(leaving.team, pks, whole=leaving.is_whole).values_list("pk", flat=True)),
+    }
+
+
+def seen(departure: Departure) -> str:
+    """The fingerprint of a departure and of all that goes with it now."""
+    return fingerprint({"version": departure.version, **content(of(departure))})
+
+
+def read_places(leaving: Leaving, *, now: Callable[[], datetime]) -> Mapping[int, Contents]:
+    """What is in each place, asked of its cluster; outside of any transaction."""
+    return {place.pk: contents.read(place, now=now) for place in leaving.tenancies if place.stage != "gone"}
+
+
+def look(departure: Departure, *, now: Callable[[], datetime]) -> Mapping[int, Contents]:
+    """What is in the places of a departure that is not over; the claims that were found are kept for the export.
+
+    Of a place that is away, gone or restored, what was kept before stays.
+    """
+    if departure.ended_at is not None:
+        return {}
+    found = read_places(of(departure), now=now)
+    for tenancy_id, seen_there in found.items():
+        if not seen_there.away:
+            rows = departure.places.filter(tenancy_id=tenancy_id, tenancy__stage__in=STANDS)
+            rows.update(claims=claims_of(seen_there), claims_at=seen_there.read_at)
+    return found
+
+
+def preview(leaving: Leaving, found: Mapping[int, Contents], *, now: datetime) -> Preview:
+    """Everything that goes, in a fixed number of queries."""
+    pks = [place.pk for place in leaving.tenancies]
+    rows = list(
+        Allocation.objects.live()
+        .of_gpus()
+        .filter(tenancy__in=pks)
+        .select_related("flavor__cluster")
+        .order_by("until", "pk")
+    )
+    freed = [_freed(row, max(now, leaving.leaves_at)) for row in rows]
+    waiting = requests.waiting(leaving.team, pks, whole=leaving.is_whole).select_related(
+        "requester", "flavor__cluster"
+    )
+    without_gpus = requests.held(leaving.team, pks, whole=leaving.is_whole).select_related(
+        "requester", "flavor__cluster"
+    )
+    ends, paid = requests.going(without_gpus, now=now)
+    active = leaving.team.memberships.filter(user__is_active=True).order_by("user__name")
+    people = list(active.values_list("user__name", "user_id"))
+    return Preview(
+        places=[_place(place, found.get(place.pk)) for place in leaving.tenancies],
+        allocations=[
+            {"row": row, "what": row.what, "where": row.where, "until": row.until, "usd_freed": usd}
+            for row, usd in zip(rows, freed, strict=True)
+        ],
+        gpus=sum(row.gpus for row in rows),
+        usd_freed=sum(freed, Decimal(0)),
+        requests=list(waiting),
+        ends=ends,
+        paid=paid,
+        members=[name for name, _ in people],
+        tokens=ApiToken.objects.usable(now).filter(user__in=[pk for _, pk in people]).count(),
+    )
+
+
+def claims_of(found: Contents | None) -> list[dict[str, Any]]:
+    """The claims as they are kept and exported."""
+    return [asdict(claim) for claim in found.claims] if found else []
+
+
+def _freed(row: Allocation, end: datetime) -> Decimal:
+    """USD that an allocation will not cost when it ends at this moment."""
+    if end >= row.until:
+        return Decimal(0)
+    return money.cost_of(usd_per_hour=row.usd_per_hour, start=end, end=row.until)
+
+
+def _place(place: Tenancy, found: Contents | None) -> dict[str, Any]:
+    objects = tenancy_objects(place.desired) if place.spec else []
+    return {
+        "tenancy": place,
+        "cluster": place.cluster,
+        "found": found,
+        "objects": [
+            {
+                "kind": one["kind"],
+                "name": one["metadata"]["name"],
+                "plain": plain(one["kind"], one["metadata"]["name"]),
+            }
+            for one in objects
+            if one["kind"] != "PersistentVolumeClaim"
+        ],
+    }

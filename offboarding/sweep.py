@@ -1,0 +1,85 @@
+"""A departure goes on by itself, step by step as its dates come: safe to repeat, to interrupt and to begin late.
+
+What is to be done is read from the database each time; each step is an action in a transaction of its own.
+"""
+
+from datetime import datetime
+
+from allocations import actions as allocations
+from allocations.models import Allocation
+from approvals.fulfilment import leaving as requests
+from approvals.shares import actions as apart
+from audit.actors import PORTAL
+from offboarding import actions as leaving_actions
+from offboarding.models import Departure, DeparturePlace
+from offboarding.plan import Due, held_back_of, may_delete
+from provisioning import leaving
+from provisioning.models import Tenancy
+from provisioning.stages import Stage
+
+
+def sweep(*, now: datetime) -> None:
+    """Take every departure one step further where its date has come, then delete what was kept long enough."""
+    for departure_id in Departure.objects.under_way().order_by("pk").values_list("pk", flat=True):
+        advance(departure_id, now=now)
+    delete_due(now=now)
+    for departure_id in Departure.objects.under_way().order_by("pk").values_list("pk", flat=True):
+        leaving_actions.finish(departure_id, actor=PORTAL, now=now)
+
+
+def advance(departure_id: int, *, now: datetime) -> None:
+    """Withdraw what is asked, and from its date on drain its places and give back what they hold."""
+    found = Departure.objects.under_way().select_related("team").filter(pk=departure_id).first()
+    if found is None:
+        return
+    _drop_requests(found, now=now)
+    if found.leaves_at > now:
+        return
+    for tenancy_id in _places(found, Stage.LEAVING):
+        leaving.drain(tenancy_id, retained_until=found.retained_until, actor=PORTAL, now=now)
+    _give_back(found, now=now)
+
+
+def delete_due(*, now: datetime) -> None:
+    """Begin to delete what was kept until its date; when that is too much at once, only what a person agreed to."""
+    held_back = held_back_of(_due(now), present=Tenancy.objects.present().count())
+    if held_back:
+        leaving_actions.hold_back(held_back, now=now)
+    for tenancy_id in may_delete(_due(now)):
+        leaving.remove(tenancy_id, actor=PORTAL, now=now)
+
+
+def _due(now: datetime) -> list[Due]:
+    rows = DeparturePlace.objects.filter(
+        is_open=True, tenancy__stage=Stage.RETAINED, tenancy__retained_until__lte=now
+    ).order_by("tenancy__retained_until", "tenancy")
+    said = rows.values_list("tenancy", "departure", "departure__held_back_at", "departure__agreed_at")
+    return [
+        Due(place, departure, held is not None, agreed is not None) for place, departure, held, agreed in said
+    ]
+
+
+def _places(found: Departure, stage: Stage) -> list[int]:
+    rows = Tenancy.objects.filter(departures__departure=found, departures__is_open=True, stage=stage)
+    return list(rows.order_by("pk").values_list("pk", flat=True))
+
+
+def _drop_requests(found: Departure, *, now: datetime) -> None:
+    tenancies = list(found.places.values_list("tenancy_id", flat=True))
+    waiting = requests.waiting(found.team, tenancies, whole=found.is_whole)
+    for request_id in list(waiting.values_list("pk", flat=True)):
+        requests.drop(request_id, actor=PORTAL, now=now)
+    for tenancy_id in tenancies:
+        apart.drop(tenancy_id, now=now)
+
+
+def _give_back(found: Departure, *, now: datetime) -> None:
+    """Give back the GPUs of drained places, and end what else is held there."""
+    tenancies = _places(found, Stage.RETAINED)
+    held = Allocation.objects.live().of_gpus().filter(tenancy__in=tenancies).order_by("pk")
+    for allocation_id in list(held.values_list("pk", flat=True)):
+        allocations.take_back(allocation_id, actor=PORTAL, now=now)
+    if tenancies:
+        others = requests.held(found.team, tenancies, whole=found.is_whole)
+        for request_id in list(others.values_list("pk", flat=True)):
+            requests.let_go(request_id, actor=PORTAL, now=now)

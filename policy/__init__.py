@@ -1,0 +1,1 @@
+"""What is approved automatically and who decides the rest: document, rules and evaluation."""

@@ -1,0 +1,215 @@
+"""What is decided at once, and by whom the rest: pure. Preview, verdict, what-if and simulator are this one function.
+
+All rules hold: the policy approves. One does not: the people of the first route that takes the ask decide.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from enum import StrEnum
+
+from allocations.budgets import money
+from fleet.growth import grows
+from policy.document import Policy, StepPlan, Thresholds
+from policy.route_size import RouteSize, choose
+from policy.rules import Arrival, Ask, Coming, Rule, Standing, applied, duration
+
+__all__ = [
+    "Ask",
+    "Coming",
+    "Evaluation",
+    "Outcome",
+    "Rule",
+    "Standing",
+    "duration",
+    "evaluate",
+    "later_automatic",
+    "nearest_automatic",
+]
+
+DAY = timedelta(days=1)
+AT_ONCE = {
+    Arrival.WRITTEN: "Yours in about 5 seconds.",
+    Arrival.COMMITTED: "Committed to Git in about 5 seconds, yours once the cluster follows.",
+    Arrival.PROPOSED: "A pull request opens in about 5 seconds, yours once it is merged.",
+}
+# Rules that time alone may mend: what is taken now comes back, what was asked lately falls out of the windows.
+MENDED_BY_TIME = frozenset(
+    (
+        *("free", "after", "budget", "budget_hours", "budget_soft"),
+        *("window", "window_person", "window_usd", "window_usd_person"),
+    )
+)
+
+
+class Outcome(StrEnum):
+    """The policy's answer; IMPOSSIBLE can be approved by nobody as it stands."""
+
+    AUTOMATIC = "automatic"
+    PEOPLE = "people"
+    IMPOSSIBLE = "impossible"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Evaluation:
+    """The answer with every rule, the deciding ones first, and who decides in which order."""
+
+    outcome: Outcome
+    rules: tuple[Rule, ...]
+    route: tuple[StepPlan, ...]
+    usd: Decimal
+    usd_per_day: Decimal
+    gpu_hours: Decimal
+    at_once: str
+    size: RouteSize | None = None  # what the route was chosen by, where people decide
+
+    @property
+    def sentence(self) -> str:
+        """The answer in one sentence, the same on page, API, mail and card."""
+        if self.outcome is Outcome.AUTOMATIC:
+            return f"Automatic. {self.at_once}"
+        if self.outcome is Outcome.IMPOSSIBLE:
+            return "Not possible as it stands: " + next(rule.text for rule in self.rules if rule.blocks) + "."
+        who = ", then ".join(step.words for step in self.route)
+        decides = "decides" if len(self.route) == 1 and self.route[0].by == "managers" else "decide"
+        return f"{who[0].upper()}{who[1:]} {decides}{self.because}."
+
+    @property
+    def because(self) -> str:
+        """Why more people decide than the single ask needs: ": 14 GPUs with the 7 granted on Mon 16 Nov"; or ""."""
+        return f": {self.size.words}" if self.size is not None and self.size.words else ""
+
+
+def evaluate(ask: Ask, standing: Standing, policy: Policy) -> Evaluation:
+    """Judge an ask; the same arguments always give the same answer."""
+    kind = (ask.offering, ask.environment, ask.flavor, ask.tier)
+    hourly, gpus = ask.usd_per_hour, ask.gpus
+    parts = money.by_month(gpus=gpus, usd_per_hour=hourly, start=standing.now, end=ask.until)
+    total = money.NOTHING
+    for part in parts.values():
+        total = total.plus(part)
+    rules = list(applied(ask, standing, policy.thresholds_for(*kind), parts, total))
+    fails = blocked = False
+    for rule in rules:
+        fails, blocked = fails or not rule.holds, blocked or rule.blocks
+    if fails:
+        rules.sort(key=lambda rule: (not rule.blocks, rule.holds))
+    route, size = (
+        choose(policy.routes_for(*kind), ask, total.usd, standing.earlier) if fails else (None, None)
+    )
+    return Evaluation(
+        outcome=Outcome.IMPOSSIBLE if blocked else Outcome.PEOPLE if fails else Outcome.AUTOMATIC,
+        rules=tuple(rules),
+        route=route.steps if route is not None else (),
+        usd=total.usd,
+        usd_per_day=money.per_day(gpus=1, price=hourly),
+        gpu_hours=total.gpu_hours,
+        at_once=_by_person(policy.thresholds_for(*kind)) if ask.by_person else _at_once(ask, standing),
+        size=size,
+    )
+
+
+def _by_person(thresholds: Thresholds) -> str:
+    return f"A platform lead makes it, usually within {thresholds.carried_out_hours} hours."
+
+
+def _at_once(ask: Ask, standing: Standing) -> str:
+    """What happens once it is granted, and that a pool has to grow before anything runs."""
+    arrives = AT_ONCE[ask.arrival]
+    if not standing.has_to_grow(ask.gpus):
+        return arrives
+    return f"{arrives} {standing.ready_gpus} ready now: the pool {grows(standing.grows_to, standing.growing_minutes)}."
+
+
+def nearest_automatic(ask: Ask, standing: Standing, policy: Policy) -> Ask | None:
+    """The closest ask that the policy would approve at once: most units first, then the longest whole days.
+
+    None when the ask is automatic already, or when not even the least number of units for one day would be.
+    """
+    here = evaluate(ask, standing, policy)
+    if here.outcome is Outcome.AUTOMATIC or any(rule.code == "gate" for rule in here.rules):
+        return None
+    most = _fits(ask, standing, policy)
+    # Fewer never breaks a rule, so the largest number that holds for one day is found by halving, and so is the time.
+    count = _largest(most, lambda n: is_automatic(resized(ask, standing, count=n, days=1), standing, policy))
+    if count < max(ask.least, 1):
+        return None
+    whole = replace(ask, count=count)
+    if is_automatic(whole, standing, policy):
+        return whole
+    days = _largest(
+        (ask.until - standing.now).days,
+        lambda n: is_automatic(resized(ask, standing, count=count, days=n), standing, policy),
+    )
+    return resized(ask, standing, count=count, days=max(days, 1))
+
+
+def later_automatic(ask: Ask, standing: Standing, policy: Policy) -> datetime | None:
+    """The first moment from which the very same ask, for the same time, would be approved at once; None if unknown.
+
+    Only what is known to come is counted: allocations that end, asks that fall out of the windows, and the budgets of
+    the months that follow.
+    """
+    failing = {rule.code for rule in evaluate(ask, standing, policy).rules if not rule.holds}
+    if not failing or failing - MENDED_BY_TIME:
+        return None
+    length, then = ask.until - standing.now, standing
+    for event in events_of(standing):
+        then = after(then, event)
+        if is_automatic(replace(ask, until=event.at + length), then, policy):
+            return event.at
+    return None
+
+
+def events_of(standing: Standing) -> list[Coming]:
+    """What is known to come, and the first moment of each month whose budget is known, in order."""
+    starts = (datetime(month.year, month.month, 1, tzinfo=UTC) for month in standing.budget)
+    months = [Coming(start) for start in starts if start > standing.now]
+    return sorted([*standing.coming, *months], key=lambda event: event.at)
+
+
+def after(standing: Standing, event: Coming) -> Standing:
+    """What the policy looks at once something that comes by itself has come."""
+    free = None if standing.free_gpus is None else standing.free_gpus + event.free
+    return replace(
+        standing,
+        now=event.at,
+        free_gpus=free,
+        held_gpus=standing.held_gpus,
+        recent_team_gpus=standing.recent_team_gpus - event.team,
+        recent_person_gpus=standing.recent_person_gpus - event.person,
+        recent_team_usd=_less(standing.recent_team_usd, event.team_usd),
+        recent_person_usd=_less(standing.recent_person_usd, event.person_usd),
+    )
+
+
+def _less(known: Decimal | None, usd: Decimal) -> Decimal | None:
+    return None if known is None else known - usd
+
+
+def _fits(ask: Ask, standing: Standing, policy: Policy) -> int:
+    limits = policy.thresholds_for(ask.offering, ask.environment, ask.flavor, ask.tier)
+    if not ask.gpus_each:
+        return ask.count
+    free = ask.gpus if standing.free_gpus is None else max(standing.free_gpus, 0) + standing.own_gpus
+    return min(ask.count, limits.automatic_gpus // ask.gpus_each, free // ask.gpus_each)
+
+
+def resized(ask: Ask, standing: Standing, *, count: int, days: int) -> Ask:
+    """The same ask for another number of units, and for at most so many days."""
+    return replace(ask, count=count, until=min(ask.until, standing.now + days * DAY))
+
+
+def is_automatic(ask: Ask, standing: Standing, policy: Policy) -> bool:
+    """Whether the policy approves an ask at once."""
+    return evaluate(ask, standing, policy).outcome is Outcome.AUTOMATIC
+
+
+def _largest(most: int, holds: Callable[[int], bool]) -> int:
+    """The largest number from 1 to `most` that holds, when every smaller one does; 0 when not even 1 does."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle - 1)
+    return low

@@ -1,0 +1,95 @@
+"""The policy as it was, is and may become: versions that are never changed, and drafts."""
+
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+
+from policy.document import Policy, policy_from, to_json
+
+
+class PolicyVersion(models.Model):
+    """A policy in force from a moment on, proposed by one person and activated by another; never changed.
+
+    One that is `shipped` came with an upgrade, where nobody had put another one in force than the first.
+    """
+
+    number = models.PositiveIntegerField(unique=True)
+    document = models.JSONField()
+    active_from = models.DateTimeField()
+    why = models.CharField(max_length=200)
+    proposed_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
+    activated_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
+    shipped = models.BooleanField(default=False, db_default=False)
+
+    class Meta:
+        ordering = ["-number"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(number=1)
+                | Q(shipped=True, proposed_by=None, activated_by=None)
+                | Q(proposed_by__isnull=False, activated_by__isnull=False)
+                & ~Q(proposed_by=F("activated_by")),
+                name="two_people_put_a_policy_in_force",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"Policy {self.number}"
+
+    @property
+    def before(self) -> "PolicyVersion | None":
+        """The one that is in force until this one comes; None for the first."""
+        rows = PolicyVersion.objects.filter(number__lt=self.number, active_from__lte=self.active_from)
+        return rows.order_by("-number").first()
+
+    @property
+    def instead_of(self) -> "models.QuerySet[PolicyVersion]":
+        """Those that were to come later and never do, because this one has a higher number."""
+        return PolicyVersion.objects.filter(number__lt=self.number, active_from__gt=self.active_from)
+
+    @property
+    def never_comes(self) -> bool:
+        """Whether one of a higher number was put in force before its own day."""
+        return PolicyVersion.objects.filter(number__gt=self.number, active_from__lt=self.active_from).exists()
+
+    @property
+    def policy(self) -> Policy:
+        """The document as a value; read anew each time."""
+        return policy_from(self.document)
+
+    @property
+    def whole(self) -> dict[str, Any]:
+        """The document with every limit that is in force, also those that it was written before."""
+        return to_json(self.policy)
+
+
+class PolicyDraft(models.Model):
+    """A policy that is being written, made from a version; its author never activates it. `version` is its ETag."""
+
+    base = models.ForeignKey(PolicyVersion, models.PROTECT, related_name="+")
+    document = models.JSONField()
+    why = models.CharField(max_length=200, blank=True)
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    version = models.PositiveIntegerField(default=1)
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+    closed_at = models.DateTimeField(null=True)
+    became = models.OneToOneField(PolicyVersion, models.PROTECT, null=True, related_name="+")
+
+    class Meta:
+        ordering = ["-updated_at"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(became=None) | Q(closed_at__isnull=False), name="a_draft_in_force_is_closed"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"draft {self.pk}"
+
+    @property
+    def policy(self) -> Policy:
+        """The document as a value; read anew each time."""
+        return policy_from(self.document)

@@ -1,0 +1,243 @@
+"""What would make an ask automatic that is not: asking for less, waiting until a date, or mending what is wrong. Pure.
+
+An ask that people decide always has at least one remedy, so that nobody is left to guess why.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import ROUND_FLOOR
+
+from policy.document import Policy, Thresholds
+from policy.evaluation import (
+    Ask,
+    Outcome,
+    Rule,
+    Standing,
+    after,
+    evaluate,
+    events_of,
+    later_automatic,
+    nearest_automatic,
+    resized,
+)
+from policy.rules import duration, measured_from
+from ui.amounts import gpus, moment, usd
+
+NOTHING_IS = "Nothing of any size is automatic"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Remedy:
+    """One way to an automatic answer, in a sentence.
+
+    `code` is ask_less, wait, or the rule that stands in the way of an ask of any size. `at` is from when on it no
+    longer does, where that is known; `count` is how many units to ask for, or how many GPUs to give back.
+    """
+
+    code: str
+    sentence: str
+    at: datetime | None = None
+    count: int | None = None
+
+
+def remedies_of(ask: Ask, standing: Standing, policy: Policy) -> tuple[Remedy, ...]:
+    """What would make this ask automatic; empty only when it is."""
+    if evaluate(ask, standing, policy).outcome is Outcome.AUTOMATIC:
+        return ()
+    found = []
+    nearest = nearest_automatic(ask, standing, policy)
+    if nearest is not None:
+        words = nearest_words(ask, nearest, now=standing.now)
+        found.append(Remedy(code="ask_less", sentence=words, count=nearest.count))
+    later = later_automatic(ask, standing, policy)
+    if later is not None:
+        words = f"As it is, automatic from {moment(later, standing.now)}."
+        found.append(Remedy(code="wait", sentence=words, at=later))
+    if nearest is None:
+        found += _of_any_size(ask, standing, policy)
+    return tuple(found)
+
+
+def nearest_words(ask: Ask, nearest: Ask, *, now: datetime) -> str:
+    """ "Automatic if you ask for 2 until Fri 28 Nov, 18:00": only what differs from the ask."""
+    parts = [f"for {nearest.count:,}"] if nearest.count != ask.count else []
+    parts += [f"until {moment(nearest.until, now)}"] if nearest.until != ask.until else []
+    return f"Automatic if you ask {' '.join(parts)}."
+
+
+@dataclass(frozen=True)
+class _Case:
+    """The smallest ask there is, what one rule says to it, and from when on that rule no longer stands in its way."""
+
+    ask: Ask
+    standing: Standing
+    limits: Thresholds
+    rule: Rule
+    at: datetime | None
+    then: Standing | None
+
+
+def _of_any_size(ask: Ask, standing: Standing, policy: Policy) -> Iterator[Remedy]:
+    """Why not even the smallest ask would be automatic, each rule once."""
+    least = resized(ask, standing, count=max(ask.least, 1), days=1)
+    limits = policy.thresholds_for(ask.offering, ask.environment, ask.flavor, ask.tier)
+    seen = set()
+    for rule in evaluate(least, standing, policy).rules:
+        # Who has no money left is beyond the soft stage, too: the first of both says it.
+        if rule.holds or rule.code in seen or (rule.code == "budget_soft" and "budget" in seen):
+            continue
+        seen.add(rule.code)
+        at, then = _holds_from(rule.code, least, standing, policy)
+        case = _Case(least, standing, limits, rule, at, then)
+        yield REMEDIES.get(rule.code, _too_large)(case)
+    if not seen:
+        words = nearest_words(ask, least, now=standing.now)
+        yield Remedy(code="ask_less", sentence=words, count=least.count)
+
+
+def _holds_from(
+    code: str, least: Ask, standing: Standing, policy: Policy
+) -> tuple[datetime | None, Standing | None]:
+    """The first known moment at which a rule holds for the smallest ask, and what is known of that moment."""
+    length, then = least.until - standing.now, standing
+    for event in events_of(standing):
+        then = after(then, event)
+        rules = evaluate(replace(least, until=event.at + length), then, policy).rules
+        if all(rule.holds for rule in rules if rule.code == code):
+            return event.at, then
+    return None, None
+
+
+def _of_use(case: _Case) -> Remedy:
+    percent, held = case.rule.value
+    if percent is None:
+        return _not_measured(case)
+    least = case.limits.least_use_percent
+    kept = int((percent * held / least).to_integral_value(ROUND_FLOOR))
+    back = f"give back {held - kept}" if kept else f"give back all {held}"
+    words = (
+        f"{NOTHING_IS} while {percent:.0f} % of the {gpus(held)} held are in use (from {least} % on): {back}, "
+        "or use them first."
+    )
+    return Remedy(code="use", sentence=words, count=held - kept)
+
+
+def _not_measured(case: _Case) -> Remedy:
+    since = case.standing.held_since
+    at = measured_from(since, case.limits) if since is not None else None
+    known = at is not None and at > case.standing.now
+    when = (
+        f"from {moment(at, case.standing.now)} on"
+        if at is not None and known
+        else "once it was read often enough"
+    )
+    words = f"{NOTHING_IS} while the use of what is held is not measured: it is, {when}."
+    return Remedy(code="use", sentence=words, at=at if known else None)
+
+
+def _of_budget(case: _Case) -> Remedy:
+    month = case.rule.value[-1]
+    if case.rule.code == "budget_soft":
+        state = f"more than {case.rule.bound[0]} % of the budget of {month:%B} is set aside"
+    elif case.rule.code == "budget_hours":
+        state = f"the budget of {month:%B} has {case.rule.value[1]:,.0f} GPU-hours left"
+    else:
+        state = f"the budget of {month:%B} has {usd(case.rule.value[1])} left"
+    begins = ""
+    if case.at is not None:
+        begins = (
+            f" It is from {moment(case.at, case.standing.now)} on, when the budget of {case.at:%B} begins."
+        )
+    words = f"{NOTHING_IS} while {state}, until a platform lead raises it.{begins}"
+    return Remedy(code=case.rule.code, sentence=words, at=case.at)
+
+
+def _of_window(case: _Case) -> Remedy:
+    whose = "one person" if case.rule.code.endswith("person") else "the team"
+    days = case.limits.window_days
+    if case.at is None or case.then is None:
+        words = f"{NOTHING_IS} to {whose}: the limit without people within {days} days is {_limit(case)}."
+        return Remedy(code=case.rule.code, sentence=words)
+    words = (
+        f"{NOTHING_IS} before {moment(case.at, case.standing.now)}, when {_left(case, case.then)} granted to {whose} "
+        f"leave the window of {days} days."
+    )
+    return Remedy(code=case.rule.code, sentence=words, at=case.at)
+
+
+def _limit(case: _Case) -> str:
+    return usd(case.rule.bound) if "usd" in case.rule.code else gpus(case.rule.bound)
+
+
+def _left(case: _Case, then: Standing) -> str:
+    """What has left the window by then."""
+    now, of = case.standing, "person" if case.rule.code.endswith("person") else "team"
+    name = f"recent_{of}_{'usd' if 'usd' in case.rule.code else 'gpus'}"
+    gone = getattr(now, name) - getattr(then, name)
+    return usd(gone) if "usd" in name else gpus(gone)
+
+
+def _of_free(case: _Case) -> Remedy:
+    kept = case.limits.keep_free_gpus
+    few = f"{max(case.standing.free_gpus or 0, 0)} are free"
+    few += f", {case.standing.cordoned_gpus} are cordoned or not ready" if case.standing.cordoned_gpus else ""
+    few += f" and {kept} must stay so" if kept else ""
+    if case.at is None:
+        words = f"{NOTHING_IS} while {few}: no end that is known frees enough."
+        return Remedy(code=case.rule.code, sentence=words)
+    words = f"{NOTHING_IS} before {moment(case.at, case.standing.now)}, when GPUs come back: {few}."
+    return Remedy(code=case.rule.code, sentence=words, at=case.at)
+
+
+def _of_environment(case: _Case) -> Remedy:
+    words = f"{NOTHING_IS} in {case.ask.environment}: people always decide there."
+    return Remedy(code="environment", sentence=words)
+
+
+def _irreversible(case: _Case) -> Remedy:
+    undone = case.ask.reversible_minutes
+    which = "that cannot be undone" if undone is None else f"that takes {undone} minutes to undo"
+    return Remedy(code="reversible", sentence=f"{NOTHING_IS} {which}: people always decide it.")
+
+
+def _gated(case: _Case) -> Remedy:
+    return Remedy(code="gate", sentence=f"People always decide {case.ask.name}.")
+
+
+def _of_pool(case: _Case) -> Remedy:
+    return Remedy(
+        code="exists", sentence=f"{NOTHING_IS}: the cluster has {case.rule.bound or 'none'} of this kind."
+    )
+
+
+def _of_cost_centre(case: _Case) -> Remedy:
+    code = case.standing.unconfirmed_cost_centre
+    words = f"Nothing that costs is automatic until cost centre {code} is confirmed by its owner or a platform lead."
+    return Remedy(code="cost_centre", sentence=words)
+
+
+def _too_large(case: _Case) -> Remedy:
+    """The least that can be asked for is over a limit of the policy."""
+    size = f"{case.ask.count:,} for {duration(case.ask.until - case.standing.now)}"
+    words = f"{NOTHING_IS}: even {size} is over a limit ({case.rule.text}; {case.rule.limit})."
+    return Remedy(code=case.rule.code, sentence=words)
+
+
+REMEDIES: Mapping[str, Callable[[_Case], Remedy]] = {
+    "use": _of_use,
+    "budget": _of_budget,
+    "budget_hours": _of_budget,
+    "budget_soft": _of_budget,
+    "window": _of_window,
+    "window_person": _of_window,
+    "window_usd": _of_window,
+    "window_usd_person": _of_window,
+    "free": _of_free,
+    "after": _of_free,
+    "environment": _of_environment,
+    "reversible": _irreversible,
+    "gate": _gated,
+    "exists": _of_pool,
+    "cost_centre": _of_cost_centre,
+}

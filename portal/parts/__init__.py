@@ -1,1 +1,0 @@
-"""The recurring parts of every page, by kind; `{% load parts %}` gives all of them."""

@@ -1,0 +1,86 @@
+"""What is in a tenancy's namespace now, read from its cluster: claims with their sizes, pods and queued work."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from connectors.errors import ConnectorError
+from connectors.kubernetes import Cluster as Client
+from provisioning import breaker, pace
+from provisioning.delivery import client_for
+from provisioning.desired.manifests import KUEUE
+from provisioning.models import Tenancy
+
+CLAIM, POD, WORKLOAD = ("v1", "PersistentVolumeClaim"), ("v1", "Pod"), (KUEUE, "Workload")
+OVER = ("Succeeded", "Failed")
+MOST_NAMES = 50
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim on disk space: its size as Kubernetes writes it, and whether it is bound to a disk."""
+
+    name: str
+    size: str
+    is_bound: bool
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What was found at `read_at`; `away` says why nothing was, and is empty otherwise."""
+
+    read_at: datetime
+    claims: tuple[Claim, ...] = ()
+    pods: tuple[str, ...] = ()
+    running: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
+    away: str = ""
+
+
+def read(tenancy: Tenancy, *, now: Callable[[], datetime]) -> Contents:
+    """What is in the namespace; outside of any transaction, and without an exception for a cluster that is away."""
+    if not tenancy.cluster.is_observed:
+        return Contents(
+            now(), away=f"{tenancy.cluster.title} follows Git, and the portal has no access to it to look."
+        )
+    pause = breaker.seconds_left(tenancy.cluster_id)
+    if pause:
+        return Contents(now(), away=f"{tenancy.cluster.title} does not answer.")
+    started = time.monotonic()
+    try:
+        return _read(client_for(tenancy.cluster), tenancy.namespace, now=now())
+    except ConnectorError as error:
+        pace.kept_waiting(tenancy.cluster, error, seconds=time.monotonic() - started, now=now())
+        return Contents(now(), away=f"{tenancy.cluster.title} could not be read: {error.message}")
+
+
+def _read(client: Client, namespace: str, *, now: datetime) -> Contents:
+    claims = tuple(sorted((claim_of(one) for one in client.list(CLAIM, namespace)), key=lambda c: c.name))
+    pods = [one for one in client.list(POD, namespace) if (one.get("status") or {}).get("phase") not in OVER]
+    work = [one for one in client.list(WORKLOAD, namespace) if not _said(one, "Finished")]
+    return Contents(
+        now,
+        claims=claims,
+        pods=_names(pods),
+        running=_names([one for one in work if _said(one, "Admitted")]),
+        waiting=_names([one for one in work if not _said(one, "Admitted")]),
+    )
+
+
+def claim_of(live: Mapping[str, Any]) -> Claim:
+    """A claim with the size it has or, before it is bound, asks for."""
+    status, spec = live.get("status") or {}, live.get("spec") or {}
+    asked = ((spec.get("resources") or {}).get("requests") or {}).get("storage", "")
+    size = (status.get("capacity") or {}).get("storage") or asked
+    return Claim(live["metadata"]["name"], str(size), status.get("phase") == "Bound")
+
+
+def _said(one: Mapping[str, Any], kind: str) -> bool:
+    conditions = (one.get("status") or {}).get("conditions") or ()
+    return any(c.get("type") == kind and c.get("status") == "True" for c in conditions)
+
+
+def _names(found: list[dict[str, Any]]) -> tuple[str, ...]:
+    return tuple(sorted(one["metadata"]["name"] for one in found)[:MOST_NAMES])

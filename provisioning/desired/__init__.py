@@ -1,0 +1,1 @@
+"""What should be on a cluster: the specification of a tenancy, and its manifests."""

@@ -1,0 +1,79 @@
+"""How much a tenancy's namespace may hold: its ceiling, the sizes of what names none, its shared disk. Pure."""
+
+from collections import Counter
+from typing import Any
+
+from provisioning.desired.objects import Manifest, guarded, placed
+from provisioning.desired.priorities import closed
+from provisioning.desired.quantities import count, gibibytes
+from provisioning.desired.spec import TenancySpec
+from provisioning.drift.adopting import PRIORITY_QUOTA
+
+
+def quota(spec: TenancySpec) -> Manifest:
+    """The namespace's ceiling, never below what the queue may admit.
+
+    Kueue does not look at ResourceQuota: below nominal + borrowing, an admitted job would never get a pod and hold
+    its share of the queue for ever. Work that outlives its allocation still has room. Of GPUs only `requests.`
+    counts; `limits.` would be accepted and do nothing.
+    """
+    cpu = spec.base_cpu + sum(f.room * f.cpu_per_gpu for f in spec.flavors)
+    memory = spec.base_memory_gib + sum(f.room * f.memory_gib_per_gpu for f in spec.flavors)
+    gpus = ceilings(spec)
+    hard = {
+        "requests.cpu": count(cpu),
+        "limits.cpu": count(cpu * 2),
+        "requests.memory": gibibytes(memory),
+        "limits.memory": gibibytes(memory * 2),
+        **{f"requests.{resource}": count(number) for resource, number in gpus.items()},
+        "pods": count(50 + 4 * sum(gpus.values())),
+        "persistentvolumeclaims": "20",
+        "requests.storage": "2Ti",
+        "services.loadbalancers": "0",
+        "services.nodeports": "0",
+        "count/jobs.batch": "200",
+        "count/secrets": "100",
+    }
+    return placed(spec, "v1", "ResourceQuota", "team-quota", spec={"hard": hard})
+
+
+def priority_quota(spec: TenancySpec) -> Manifest:
+    """No pod of a priority that is closed to the tenancy: it would come before, or push out, what others were granted.
+
+    A quota counts what is made, whoever makes it: a Job's pods as well as a pod by hand.
+    """
+    classes = {"scopeName": "PriorityClass", "operator": "In", "values": closed(spec.highest_priority)}
+    scope = {"matchExpressions": [classes]}
+    return placed(
+        spec, "v1", "ResourceQuota", PRIORITY_QUOTA, spec={"hard": {"pods": "0"}, "scopeSelector": scope}
+    )
+
+
+def ceilings(spec: TenancySpec) -> dict[str, int]:
+    """The most that pods may have of each resource that stands for GPUs, over all flavors."""
+    found: Counter[str] = Counter(dict.fromkeys(spec.resources, 0))
+    for flavor in spec.flavors:
+        found[flavor.resource] += flavor.room
+    return dict(found)
+
+
+def limit_range(spec: TenancySpec) -> Manifest:
+    """Sizes for containers that name none. Never GPUs: a maximum of 8 would make every container ask for 8."""
+    container = {
+        "type": "Container",
+        "default": {"cpu": "2", "memory": "4Gi"},
+        "defaultRequest": {"cpu": "500m", "memory": "1Gi"},
+    }
+    claim = {"type": "PersistentVolumeClaim", "max": {"storage": "1Ti"}}
+    return placed(spec, "v1", "LimitRange", "team-defaults", spec={"limits": [container, claim]})
+
+
+def datasets(spec: TenancySpec) -> Manifest:
+    """The team's shared disk; without a storage class the cluster's default makes it."""
+    claim: dict[str, Any] = {
+        "accessModes": ["ReadWriteMany"],
+        "resources": {"requests": {"storage": "100Gi"}},
+    }
+    if spec.storage_class:
+        claim["storageClassName"] = spec.storage_class
+    return guarded(placed(spec, "v1", "PersistentVolumeClaim", "datasets", spec=claim))

@@ -1,0 +1,27 @@
+"""What workloads use of a tenancy's queue, as Kueue reports it. Pure."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fleet.names import RESOURCE
+from provisioning.desired.quantities import counted
+from provisioning.desired.spec import CPU_FLAVOR
+
+
+def gpus_used(cluster_queue: Mapping[str, Any]) -> dict[str, int] | None:
+    """GPUs of each flavor that admitted workloads reserve, borrowed ones included; None when the queue says nothing.
+
+    Kueue v1beta2 writes `status.flavorsUsage[].resources[].total`.
+    """
+    flavors = (cluster_queue.get("status") or {}).get("flavorsUsage")
+    if flavors is None:
+        return None
+    return {
+        flavor["name"]: sum(
+            counted(one.get("total"))
+            for one in flavor.get("resources") or ()
+            if RESOURCE.fullmatch(str(one.get("name")))
+        )
+        for flavor in flavors
+        if flavor.get("name") not in (None, CPU_FLAVOR)
+    }

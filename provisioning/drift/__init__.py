@@ -1,0 +1,1 @@
+"""What differs from what should be: found, told, put right or taken over."""

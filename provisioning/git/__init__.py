@@ -1,0 +1,1 @@
+"""Delivery through a Git repository: commits, branches and pull requests."""

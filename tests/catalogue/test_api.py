@@ -1,0 +1,154 @@
+"""The catalogue over the API: told with schemas and choices, changed by platform leads, and asked from."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from pydantic import TypeAdapter
+
+from approvals.models import Request
+from catalogue import actions as offering_actions
+from catalogue.models import OfferingSetting
+from catalogue.offerings import OFFERINGS
+from tests import factories
+from tests.approvals.shop import SPECS
+from tests.calling import Caller
+from tests.scene import Scene
+
+
+@pytest.fixture
+def ada(scene: Scene) -> Caller:
+    """A member of Vision; there is a second cluster."""
+    factories.cluster("dev")
+    return Caller(scene.ada)
+
+
+def ask(key: str, **changes: Any) -> dict[str, Any]:
+    """An ask of an offering."""
+    until = (timezone.now() + timedelta(days=2)).isoformat()
+    usual = {
+        "team": "vision",
+        "offering": key,
+        "spec": SPECS[key],
+        "until": until,
+        "reason": "The review on Friday needs it.",
+    }
+    return usual | changes
+
+
+def test_it_tells_every_offering_with_the_schema_of_its_spec(ada: Caller) -> None:
+    found = ada.get("offerings/").json()["results"]
+    assert [row["key"] for row in found] == list(OFFERINGS)
+    volume = next(row for row in found if row["key"] == "volume")
+    assert (volume["gate"], volume["counted"], volume["position"]) == ("self_service", "gib", 3)
+    assert volume["prices"] == {"ReadWriteOnce": "0.12", "ReadWriteMany": "0.16"}
+    assert volume["spec"]["properties"]["access"]["enum"] == ["ReadWriteOnce", "ReadWriteMany"]
+    assert volume["after_approval"]
+    assert ada.get("offerings/volume/").json() == volume
+
+
+@pytest.mark.parametrize("key", SPECS)
+def test_every_offering_is_previewed_and_asked_for_with_one_answer(ada: Caller, key: str) -> None:
+    preview = ada.post("requests/preview/", ask(key)).json()
+    answer = ada.post("requests/", ask(key))
+    assert answer.status_code == 201, answer.content
+    made = answer.json()
+    assert made["spec"] == SPECS[key]
+    assert made["evaluations"][0]["answer"] == preview["answer"]
+    assert preview["formula"]
+    assert [task["kind"] for task in made["tasks"]] == (
+        ["set_up"] if OFFERINGS[key].by_person and made["state"] == "approved" else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "spec", "pointer", "code"),
+    [
+        ("volume", {"gib": "100"}, "/gib", "int_type"),
+        ("volume", {"gib": 0}, "/gib", "greater_than_equal"),
+        ("volume", {"gib": True}, "/gib", "int_type"),
+        ("volume", {"name": "A b"}, "/name", "string_pattern_mismatch"),
+        ("volume", {"size": 3}, "/size", "extra_forbidden"),
+        ("volume", {"cluster": "dev"}, "/cluster", "not_there"),
+        ("volume", {"access": "All"}, "/access", "literal_error"),
+        ("namespace", {"cluster": "training"}, "/cluster", "already_there"),
+        ("openai", {"region": "moon"}, "/region", "no_such_region"),
+        ("openai", {"model": "gpt-9"}, "/model", "no_price"),
+        ("cluster", {"vm_size": "Standard_None"}, "/vm_size", "no_price"),
+        ("training", {"gpus": 7}, "/gpus", "greater_than_equal"),
+        ("training", {"purpose": "x"}, "/purpose", "literal_error"),
+        ("notebook", {"flavor": "training/none"}, "/flavor", "not_there"),
+    ],
+)
+def test_a_wrong_spec_is_refused_at_its_field(
+    ada: Caller, key: str, spec: dict[str, Any], pointer: str, code: str
+) -> None:
+    answer = ada.post("requests/", ask(key, spec={**SPECS[key], **spec}))
+    assert answer.status_code in (409, 422), answer.content
+    body = answer.json()
+    assert [(error["pointer"], error["code"]) for error in body["errors"]] == [(pointer, code)], body
+    assert not Request.objects.exists()
+
+
+def test_choices_are_told_with_why_not(ada: Caller, scene: Scene) -> None:
+    found = ada.get("offerings/namespace/options/?team=vision").json()["choices"]
+    lines = {line["value"]: line["reason"] for line in found["cluster"]}
+    assert lines == {"dev": "", "training": ""}
+    assert [line["value"] for line in found["project"]] == ["main"]
+    sizes = ada.get("offerings/cluster/options/?team=vision").json()["choices"]["vm_size"]
+    assert all("$" in line["label"] for line in sizes)
+    assert ada.get("offerings/volume/options/?team=nobody").status_code == 404
+    assert ada.get("offerings/volume/options/").status_code == 400
+    assert Caller(scene.mallory).get("offerings/volume/options/?team=vision").status_code == 404
+
+
+def test_platform_leads_change_it_and_nobody_else(ada: Caller, scene: Scene) -> None:
+    change = {"enabled": False, "gate": "approval", "position": 1, "prices": {"ReadWriteOnce": None}}
+    assert ada.patch("offerings/volume/", change).json()["code"] == "not_a_platform_lead"
+    assert not OfferingSetting.objects.exists()
+    lead = Caller(scene.priya)
+    told = lead.patch("offerings/volume/", change).json()
+    assert (told["enabled"], told["gate"], told["position"]) == (False, "approval", 1)
+    assert told["prices"] == {"ReadWriteMany": "0.16"}
+    assert ada.get("offerings/volume/").status_code == 404
+    assert "volume" not in [row["key"] for row in ada.get("offerings/").json()["results"]]
+    assert "volume" in [row["key"] for row in lead.get("offerings/").json()["results"]]
+    refused = ada.post("requests/", ask("volume"))
+    assert (refused.status_code, refused.json()["code"]) == (409, "offering_off")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"enabled": "yes"},
+        {"gate": "nobody"},
+        {"position": 0},
+        {"position": 10},
+        {"prices": {"x": "1"}},
+        {"prices": {"ReadWriteOnce": 1}},
+        {"prices": {"ReadWriteOnce": "-1"}},
+        {"prices": []},
+        {"name": "x"},
+    ],
+)
+def test_what_does_not_fit_changes_nothing(ada: Caller, scene: Scene, body: dict[str, Any]) -> None:
+    assert Caller(scene.priya).patch("offerings/volume/", body).status_code == 422
+    assert not OfferingSetting.objects.filter(enabled=False).exists()
+
+
+def test_the_schema_is_one_that_a_form_can_be_made_from(ada: Caller) -> None:
+    for row in ada.get("offerings/").json()["results"]:
+        TypeAdapter(dict[str, Any]).validate_python(row["spec"])
+        assert row["spec"]["additionalProperties"] is False
+        assert all("title" in field for field in row["spec"]["properties"].values())
+
+
+def test_it_asks_the_database_as_often_for_one_price_as_for_many(
+    ada: Caller, scene: Scene, django_assert_max_num_queries: Any
+) -> None:
+    with django_assert_max_num_queries(6):
+        ada.get("offerings/")
+    offering_actions.move("volume", by=scene.priya, up=True)
+    with django_assert_max_num_queries(6):
+        ada.get("offerings/")

@@ -1,0 +1,210 @@
+"""The policy's YAML: what is read comes back the same, and what is wrong is refused where it is wrong, and quickly."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from policy.document import FIRST_ROUTES, Policy, Route, StepPlan, read, write
+from policy.models import PolicyVersion
+from policy.yaml_text import LARGEST, PolicyRefused
+from tests.approvals.asks import GROUP, POLICIES
+
+LAST = {"name": "ordinary", "steps": [{"by": "platform_leads"}]}
+
+
+def problems(text: str) -> list[tuple[str, str]]:
+    """What is wrong with a text."""
+    with pytest.raises(PolicyRefused) as refused:
+        read(text)
+    return list(refused.value.problems)
+
+
+def places(said: dict[str, Any]) -> list[str]:
+    """Where a document is wrong."""
+    return [place for place, _ in problems(json.dumps(said))]
+
+
+def route(**fields: Any) -> dict[str, Any]:
+    """A route with one step that has these fields, before the one that takes the rest."""
+    return {"routes": [{"name": "x", "gpus_from": 8, "steps": [{"by": "platform_leads"} | fields]}, LAST]}
+
+
+@settings(max_examples=50)
+@given(POLICIES)
+def test_what_is_written_is_read_as_the_same_policy(policy: Policy) -> None:
+    assert read(write(policy)) == policy
+
+
+def test_the_same_policy_is_written_as_the_same_text() -> None:
+    text = write(Policy())
+    assert text == write(read(text))
+    assert text.startswith("thresholds:\n  automatic_gpus: 2\n")
+
+
+def test_an_empty_mapping_is_the_policy_of_the_start() -> None:
+    assert read("{}") == Policy()
+    assert read("lapse_days: 7\n").routes == FIRST_ROUTES
+
+
+@pytest.mark.django_db
+def test_the_first_version_is_what_the_code_says() -> None:
+    first = PolicyVersion.objects.get(number=1)
+    assert first.policy == Policy()
+    # Numbers that it does not know yet are as the code has them.
+    assert not {"carried_out_hours", "window_usd_team"} & first.document["thresholds"].keys()
+
+
+def test_a_policy_with_everything_is_read() -> None:
+    text = f"""
+    thresholds: {{automatic_gpus: 4, automatic_usd: 2500.50, window_gpus_team: 12}}
+    overrides:
+      - where: {{offerings: [notebook], tiers: [trusted]}}
+        set: {{automatic_days: 30, automatic_gpu_hours: null}}
+    routes:
+      - name: production
+        where: {{environments: [production]}}
+        steps:
+          - {{by: managers, level: 2}}
+          - {{by: "{GROUP}", name: the security board, quorum: 2, escalate_to: platform_leads}}
+      - {{name: ordinary, steps: [{{by: platform_leads}}]}}
+    """
+    policy = read(text)
+    trusted = policy.thresholds_for("notebook", "dev", "a100", "trusted")
+    assert (trusted.automatic_days, trusted.automatic_gpu_hours, trusted.automatic_gpus) == (30, None, 4)
+    assert policy.thresholds_for("notebook", "dev", "a100", "standard") == policy.thresholds
+    first, last = policy.routes
+    assert [step.words for step in first.steps] == ["your manager, level 2", "the security board"]
+    assert last == Route(name="ordinary", steps=(StepPlan(by="platform_leads"),))
+
+
+UNKNOWN: dict[str, dict[str, Any]] = {
+    "treshholds": {"treshholds": {}},
+    "thresholds.automatic_gpu": {"thresholds": {"automatic_gpu": 3}},
+    "overrides.0.when": {"overrides": [{"where": {}, "set": {}, "when": 1}]},
+    "overrides.0.where.offering": {"overrides": [{"where": {"offering": ["gpus"]}, "set": {}}]},
+    "overrides.0.set.gpus": {"overrides": [{"where": {}, "set": {"gpus": 3}}]},
+    "routes.0.gpus": {"routes": [LAST | {"gpus": 8}]},
+    "routes.0.where.team": {"routes": [LAST | {"where": {"team": ["vision"]}}]},
+    "routes.0.steps.0.who": route(who="me"),
+}
+
+
+@pytest.mark.parametrize("place", UNKNOWN)
+def test_an_unknown_key_is_refused_at_every_level(place: str) -> None:
+    assert places(UNKNOWN[place]) == [place]
+
+
+WRONG: dict[str, dict[str, Any]] = {
+    "thresholds": {"thresholds": [1]},
+    "thresholds.automatic_gpus": {"thresholds": {"automatic_gpus": "two"}},
+    "thresholds.automatic_days": {"thresholds": {"automatic_days": 1.5}},
+    "thresholds.keep_free_gpus": {"thresholds": {"keep_free_gpus": None}},
+    "thresholds.automatic_usd": {"thresholds": {"automatic_usd": float("nan")}},
+    "thresholds.automatic_environments.0": {"thresholds": {"automatic_environments": ["prod"]}},
+    "thresholds.automatic_environments": {"thresholds": {"automatic_environments": 7}},
+    "overrides": {"overrides": {"where": {}}},
+    "overrides.0.where": {"overrides": [{"set": {}}]},
+    "overrides.0.set.automatic_gpus": {"overrides": [{"where": {}, "set": {"automatic_gpus": "many"}}]},
+    "routes": {"routes": "all"},
+    "routes.0.name": {"routes": [{"steps": [{"by": "platform_leads"}]}]},
+    "routes.0.steps.0.by": {"routes": [{"name": "x", "steps": [{}]}]},
+    "lapse_days": {"lapse_days": "soon"},
+}
+
+
+@pytest.mark.parametrize("place", WRONG)
+def test_a_value_of_the_wrong_type_is_refused_where_it_stands(place: str) -> None:
+    assert places(WRONG[place]) == [place]
+
+
+CONTRADICTIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    "longer automatic than possible": (
+        "thresholds.automatic_days",
+        {"thresholds": {"automatic_days": 91}},
+    ),
+    "more in one ask than in the window": (
+        "thresholds.window_gpus_team",
+        {"thresholds": {"automatic_gpus": 7}},
+    ),
+    "an override that contradicts the rest": (
+        "overrides.0.set.automatic_days",
+        {"overrides": [{"where": {}, "set": {"longest_days": 7}}]},
+    ),
+    "a window of no days": ("thresholds.window_days", {"thresholds": {"window_days": 0}}),
+    "less than nothing": ("thresholds.automatic_usd", {"thresholds": {"automatic_usd": -1}}),
+    "more than anything": ("thresholds.automatic_usd", {"thresholds": {"automatic_usd": "1e12"}}),
+    "more than all": ("thresholds.least_use_percent", {"thresholds": {"least_use_percent": 101}}),
+    "no routes": ("routes", {"routes": []}),
+    "a last route that leaves some over": ("routes", {"routes": [LAST | {"gpus_from": 8}]}),
+    "a route that is never reached": ("routes.0", {"routes": [LAST, LAST | {"name": "y"}]}),
+    "a route of nobody": ("routes.0.steps", {"routes": [{"name": "x", "steps": []}]}),
+    "a seat that is none": ("routes.0.steps.0.by", route(by="everybody")),
+    "a group that is none": ("routes.0.steps.0.by", route(by="group:1")),
+    "an escalation to a manager": ("routes.0.steps.0.escalate_to", route(escalate_to="managers")),
+    "a quorum of none": ("routes.0.steps.0.quorum", route(quorum=0)),
+    "a quorum of managers": ("routes.0.steps.0.quorum", route(by="managers", quorum=2)),
+    "a reminder after the escalation": ("routes.0.steps.0.remind_hours", route(remind_hours=48)),
+    "requests that lapse at once": ("lapse_days", {"lapse_days": 0}),
+}
+
+
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+def test_what_cannot_all_be_meant_is_refused(name: str) -> None:
+    place, said = CONTRADICTIONS[name]
+    assert place in places(said)
+
+
+LAUGHS = "a: &a [lol, lol]\n" + "\n".join(
+    f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]" for old, new in zip("abcdefgh", "bcdefghi", strict=True)
+)
+HARMFUL = {
+    "a billion laughs": LAUGHS,
+    "an alias": "thresholds: &x {}\noverrides: *x\n",
+    "an object of Python": "thresholds: !!python/object/apply:os.system ['true']\n",
+    "a name of Python": "lapse_days: !!python/name:os.system\n",
+    "a tag of its own": "lapse_days: !secret 3\n",
+    "nesting without end": "[" * 30_000,
+    "a key twice": "lapse_days: 3\nlapse_days: 4\n",
+    "two documents": "lapse_days: 3\n---\nlapse_days: 4\n",
+    "a tab": "thresholds:\n\tautomatic_gpus: 3\n",
+    "a NUL": "lapse_days: 3\x00\n",
+    "half a character": "thresholds: {automatic_gpus: '\ud800'}",
+    "a list": "- 1\n",
+    "a word": "policy",
+    "nothing": "",
+    "a number of a gigabyte": "thresholds: {automatic_usd: 1e999999999}",
+    "a merge of another mapping": "<<: {lapse_days: 3}\nroutes: []\n",
+}
+
+
+@pytest.mark.parametrize("name", HARMFUL)
+def test_what_is_no_policy_is_refused_and_harms_nobody(name: str) -> None:
+    started = time.process_time()
+    assert problems(HARMFUL[name])
+    assert time.process_time() - started < 1
+
+
+def test_a_file_of_a_megabyte_is_refused_before_it_is_read() -> None:
+    text = "lapse_days: 7 # " + "é" * 500_000
+    started = time.process_time()
+    assert problems(text) == [("", "The file is larger than 64 kB.")]
+    assert time.process_time() - started < 0.05
+
+
+def test_a_file_may_have_64_thousand_bytes_and_no_byte_more() -> None:
+    text = "lapse_days: 7 #"
+    assert read(text + "x" * (LARGEST - len(text))).lapse_days == 7
+    assert problems(text + "x" * (LARGEST - len(text) + 1))
+    assert problems(text + "é" * (LARGEST - len(text) - 1))
+
+
+def test_what_cannot_be_read_is_told_by_its_line() -> None:
+    assert problems("lapse_days: 3\nroutes: [\n") == [("line 3", "This is not YAML that can be read.")]
+
+
+def test_a_hundred_mistakes_are_told_fifty_at_a_time() -> None:
+    said = {"overrides": [{"where": {}, "set": {}, f"x{n}": 1} for n in range(100)]}
+    assert len(places(said)) == 50

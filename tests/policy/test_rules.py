@@ -1,0 +1,284 @@
+"""Each rule holds exactly at its limit and not one above it, and says both in words."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+
+from approvals.requests.presenting import verdict
+from approvals.requests.standing import answer_of
+from policy.document import Policy, Thresholds
+from policy.evaluation import evaluate
+from policy.rules import WORDS, Ask, Rule, Standing, count_of, duration
+from tests.approvals.asks import ASKS, DAY, MILD, NOW, POLICIES, STANDINGS, ask, budget, standing
+
+SECOND = timedelta(seconds=1)
+CENT = Decimal("0.01")
+
+
+class Edge(NamedTuple):
+    """What holds just so, what does not by the least there is, and the words of the latter."""
+
+    at: tuple[Ask, Standing]
+    above: tuple[Ask, Standing]
+    text: str
+    limit: str
+    limits: Mapping[str, Any] = {}
+    blocks: bool = False
+
+
+def of(
+    count: int = 1, *, length: timedelta = 3 * DAY, known: Standing | None = None, **asked: Any
+) -> tuple[Ask, Standing]:
+    """An ask and what is known when it is judged."""
+    return ask(count, length=length, **asked), known or standing()
+
+
+EDGES: Mapping[str, Edge] = {
+    "exists": Edge(
+        of(24), of(25), "the cluster has 24; this asks for 25", "no more than the cluster has", blocks=True
+    ),
+    "free": Edge(
+        of(2, known=standing(free_gpus=2)), of(3, known=standing(free_gpus=2)), "2 free now", "3 needed"
+    ),
+    "after": Edge(
+        of(1, known=standing(free_gpus=5)),
+        of(2, known=standing(free_gpus=5)),
+        "3 stay free",
+        "automatic while at least 4 stay free",
+        {"keep_free_gpus": 4},
+    ),
+    "budget": Edge(
+        of(known=standing(budget=budget(72, 500))),
+        of(known=standing(budget=budget(72 - CENT, 500))),
+        "$72 of the $72 left in November",
+        "budget $500",
+    ),
+    "budget_hours": Edge(
+        of(known=standing(budget=budget(hours=(72, 900)))),
+        of(known=standing(budget=budget(hours=(71, 900)))),
+        "72 of the 71 GPU-hours left in November",
+        "budget 900 GPU-hours",
+    ),
+    "budget_soft": Edge(
+        of(known=standing(budget=budget(92, 100))),
+        of(known=standing(budget=budget(91, 100))),
+        "81 % of the budget of November set aside with this",
+        "people decide beyond 80 %",
+    ),
+    "days": Edge(of(length=14 * DAY), of(length=14 * DAY + SECOND), "14 days 1 h", "automatic up to 14 days"),
+    "gpus": Edge(of(2), of(3), "3 GPUs", "automatic up to 2"),
+    "gpu_hours": Edge(
+        of(length=10 * DAY),
+        of(length=10 * DAY + 36 * SECOND),
+        "240.01 GPU-hours",
+        "automatic up to 240",
+        {"automatic_gpu_hours": 240},
+    ),
+    "money": Edge(
+        of(length=10 * DAY, usd_per_hour_each=Decimal("6.25")),
+        of(length=10 * DAY, usd_per_hour_each=Decimal("6.2501")),
+        "$1,500 in all",
+        "automatic up to $1,500",
+    ),
+    "window": Edge(
+        of(2, known=standing(recent_team_gpus=4)),
+        of(2, known=standing(recent_team_gpus=5)),
+        "7 GPUs within 7 days",
+        "the team’s limit without people is 6",
+    ),
+    "window_person": Edge(
+        of(2, known=standing(recent_person_gpus=4)),
+        of(2, known=standing(recent_person_gpus=5)),
+        "7 GPUs of one person within 7 days",
+        "a person’s limit without people is 6",
+    ),
+    "window_usd": Edge(
+        of(known=standing(recent_team_usd=Decimal(4428))),
+        of(known=standing(recent_team_usd=Decimal("4428.01"))),
+        "$4,500 within 7 days",
+        "the team’s limit without people is $4,500",
+    ),
+    "window_usd_person": Edge(
+        of(known=standing(recent_person_usd=Decimal(428))),
+        of(known=standing(recent_person_usd=Decimal(429))),
+        "$501 of one person within 7 days",
+        "a person’s limit without people is $500",
+        {"window_usd_person": Decimal(500)},
+    ),
+    "use": Edge(
+        of(known=standing(held_gpus=4, use_percent=Decimal(50))),
+        of(known=standing(held_gpus=4, use_percent=Decimal(49))),
+        "49 % of the 4 GPUs held in use",
+        "more is automatic from 50 %",
+    ),
+    "environment": Edge(
+        of(environment="test"),
+        of(environment="production"),
+        "production environment",
+        "automatic in dev, test",
+    ),
+    "reversible": Edge(
+        of(reversible_minutes=10),
+        of(reversible_minutes=11),
+        "can be undone within 11 minutes",
+        "automatic up to 10 minutes",
+    ),
+    "cost_centre": Edge(
+        of(known=standing(unconfirmed_cost_centre="CC-9", recent_team_usd=Decimal(28))),
+        of(known=standing(unconfirmed_cost_centre="CC-9", recent_team_usd=Decimal(29))),
+        "$101 on cost centre CC-9, which is not confirmed",
+        "automatic up to $100 until its owner or a platform lead confirms it",
+        {"unconfirmed_usd": Decimal(100)},
+    ),
+    "gate": Edge(of(), of(decided_by_people=True, name="GPUs"), "GPUs", "people always decide this"),
+}
+
+
+def judged(known: tuple[Ask, Standing], limits: Mapping[str, Any], code: str) -> Rule | None:
+    """What one rule says."""
+    rules = evaluate(*known, Policy(thresholds=Thresholds(**limits))).rules
+    return next((rule for rule in rules if rule.code == code), None)
+
+
+def test_every_rule_has_its_edge_here() -> None:
+    assert set(EDGES) == set(WORDS)
+
+
+@pytest.mark.parametrize("code", EDGES)
+def test_a_rule_holds_at_its_limit_and_not_one_above_it(code: str) -> None:
+    edge = EDGES[code]
+    at, above = (judged(known, edge.limits, code) for known in (edge.at, edge.above))
+    assert at is None if code == "gate" else at is not None and at.holds
+    assert above is not None
+    assert (above.holds, above.blocks) == (False, edge.blocks)
+    assert (above.text, above.limit) == (edge.text, edge.limit)
+
+
+def test_over_the_longest_time_nobody_can_approve() -> None:
+    rule = judged(of(length=90 * DAY + SECOND), {}, "days")
+    assert rule is not None
+    assert (rule.blocks, rule.text, rule.limit) == (True, "90 days 1 h", "at most 90 days, whoever approves")
+
+
+@pytest.mark.parametrize(
+    ("counts", "then"), [(True, "counts as used until then"), (False, "people decide until then")]
+)
+@pytest.mark.parametrize(
+    "measured",
+    [
+        {},
+        {"use_percent": Decimal(0), "held_since": NOW - DAY + SECOND, "use_samples": 1_439},
+        {"use_percent": Decimal(0), "held_since": NOW - DAY, "use_samples": 59},
+    ],
+)
+def test_use_that_is_not_measured_yet_counts_as_the_policy_says(
+    measured: Mapping[str, Any], counts: bool, then: str
+) -> None:
+    known = standing(held_gpus=1, **measured)
+    rule = judged(of(known=known), {"automatic_when_unmeasured": counts}, "use")
+    assert rule is not None
+    assert (rule.holds, rule.text) == (counts, "use of the 1 GPU held is not measured yet")
+    assert rule.limit == f"it is measured once held for 24 hours; {then}"
+
+
+def test_use_counts_from_the_hour_and_the_sample_that_the_policy_names() -> None:
+    known = standing(held_gpus=1, use_percent=Decimal(0), held_since=NOW - timedelta(hours=2), use_samples=5)
+    rule = judged(of(known=known), {"use_after_hours": 2, "use_after_samples": 5}, "use")
+    assert rule is not None
+    assert (rule.holds, rule.text) == (False, "0 % of the 1 GPU held in use")
+
+
+SILENT: Mapping[str, tuple[tuple[Ask, Standing], Mapping[str, Any]]] = {
+    "use": (of(known=standing(held_gpus=0, use_percent=Decimal(0))), {}),
+    "after": (of(known=standing(free_gpus=1)), {"keep_free_gpus": 0}),
+    "gpu_hours": (of(), {"automatic_gpu_hours": None}),
+    "window_person": (of(), {"window_gpus_person": None}),
+    "window_usd": (of(known=standing(recent_team_usd=Decimal(9_999))), {"window_usd_team": None}),
+    "window_usd_person": (
+        of(usd_per_hour_each=Decimal(0), known=standing(recent_person_usd=Decimal(9_999))),
+        {},
+    ),
+    "environment": (of(environment=""), {}),
+    "exists": (of(known=standing(free_gpus=None, total_gpus=None)), {}),
+    "free": (of(known=standing(free_gpus=None, total_gpus=None)), {}),
+    "gpus": (of(gpus_each=0), {}),
+    "window": (of(gpus_each=0), {}),
+    "budget_hours": (of(gpus_each=0, known=standing(budget=budget(hours=(0, 0)))), {}),
+    "budget_soft": (of(usd_per_hour_each=Decimal(0)), {}),
+}
+
+
+@pytest.mark.parametrize("code", SILENT)
+def test_a_rule_that_has_nothing_to_say_is_silent(code: str) -> None:
+    known, limits = SILENT[code]
+    assert judged(known, limits, code) is None
+
+
+def test_what_was_gathered_before_money_was_counted_is_judged_without_it() -> None:
+    assert {judged(of(known=standing()), {}, code) for code in ("window_usd", "window_usd_person")} == {None}
+
+
+def test_what_is_not_known_is_no_budget() -> None:
+    rule = judged(of(known=standing(budget={})), {}, "budget")
+    assert rule is not None
+    assert (rule.holds, rule.limit) == (False, "budget $0")
+
+
+@pytest.mark.parametrize(
+    ("length", "words"),
+    [
+        (timedelta(minutes=5), "5 minutes"),
+        (timedelta(seconds=5), "1 minute"),
+        (timedelta(minutes=59, seconds=1), "1 hour"),
+        (timedelta(hours=1), "1 hour"),
+        (timedelta(hours=47), "47 hours"),
+        (timedelta(hours=47, seconds=1), "2 days"),
+        (2 * DAY, "2 days"),
+        (2 * DAY + timedelta(hours=5), "2 days 5 h"),
+    ],
+)
+def test_a_length_is_said_as_people_say_it(length: timedelta, words: str) -> None:
+    assert duration(length) == words
+
+
+def test_one_gpu_is_not_several() -> None:
+    assert [count_of(number) for number in (0, 1, 2, 1_000)] == ["0 GPUs", "1 GPU", "2 GPUs", "1,000 GPUs"]
+
+
+def test_a_budget_beyond_its_soft_stage_goes_to_people_unless_the_policy_allows_it_and_is_never_ticked() -> (
+    None
+):
+    beyond = of(known=standing(budget=budget(91, 100)))
+    rule = judged(beyond, {"automatic_beyond_soft_budget": True}, "budget_soft")
+    assert rule is not None
+    assert (rule.holds, rule.within, rule.limit) == (True, False, "over 80 %, allowed by the policy")
+    rule = judged(beyond, {}, "budget_soft")
+    assert rule is not None
+    assert (rule.holds, rule.within, rule.limit) == (False, False, "people decide beyond 80 %")
+
+
+def test_what_is_not_measured_holds_without_being_within() -> None:
+    rule = judged(of(known=standing(held_gpus=1)), {}, "use")
+    assert rule is not None
+    assert (rule.holds, rule.within) == (True, False)
+
+
+@given(ASKS, STANDINGS, POLICIES | MILD)
+def test_what_is_within_its_number_holds(asked: Ask, known: Standing, policy: Policy) -> None:
+    assert all(rule.holds or not rule.within for rule in evaluate(asked, known, policy).rules)
+
+
+def test_only_what_is_within_its_number_has_a_tick() -> None:
+    known = of(known=standing(budget=budget(91, 100), held_gpus=1))
+    policy = Policy(thresholds=Thresholds(automatic_beyond_soft_budget=True))
+    answer = answer_of(evaluate(*known, policy))
+    marks = {
+        rule["code"]: shown["mark"]
+        for rule, shown in zip(answer["rules"], verdict(answer)["rules"], strict=True)
+    }
+    assert answer["outcome"] == "automatic"
+    assert (marks["budget_soft"], marks["use"], marks["budget"]) == ("allowed", "allowed", "ok")

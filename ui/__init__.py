@@ -1,0 +1,1 @@
+"""The recurring parts of every page, by kind, and how amounts are written. `{% load parts %}` gives them."""

@@ -1,0 +1,78 @@
+"""How amounts, moments and spans are written: on pages, in mails, in rules and over the API. Pure."""
+
+from datetime import UTC, datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal
+
+CENT = Decimal("0.01")
+
+
+def usd(amount: Decimal) -> str:
+    """USD, half rounded up, cents only below $10 and only when there are some: "$1,233", "$3.67", "−$4"."""
+    size = abs(amount)
+    whole = size >= 10 or size == size.to_integral_value()
+    rounded = size.quantize(Decimal(1) if whole else CENT, ROUND_HALF_UP)
+    return f"{'−' if amount < 0 and rounded else ''}${rounded:,}"
+
+
+def moment(at: datetime, now: datetime) -> str:
+    """ "Fri 28 Nov, 18:00" in UTC, with the year when it is not this year's."""
+    at = at.astimezone(UTC)
+    year = "" if at.year == now.astimezone(UTC).year else f" {at.year}"
+    return f"{at:%a} {at.day} {at:%b}{year}, {at:%H:%M}"
+
+
+def day(at: datetime, now: datetime) -> str:
+    """ "Tue 24 Nov" in UTC, with the year when it is not this year's."""
+    return moment(at, now).partition(",")[0]
+
+
+def span(length: timedelta) -> str:
+    """The largest fitting unit alone: "40 s", "5 min", "3 h", "14 days"."""
+    seconds = int(abs(length.total_seconds()))
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds < 3600:
+        return f"{seconds // 60} min"
+    return f"{seconds // 3600} h" if seconds < 48 * 3600 else f"{seconds // 86400} days"
+
+
+def ago(at: datetime, now: datetime) -> str:
+    """ "12 min ago"; "just now" within a minute."""
+    return "just now" if now - at < timedelta(minutes=1) else f"{span(now - at)} ago"
+
+
+def ahead(at: datetime, now: datetime) -> str:
+    """How long until then, rounded: what ends in six days and 23 hours ends in "7 days"."""
+    left = at - now
+    half = timedelta(hours=12) if left >= timedelta(hours=47) else timedelta(minutes=30)
+    return span(left + half) if left >= timedelta(hours=1) else span(left)
+
+
+def gpus(count: int, product: str = "GPU") -> str:
+    """ "1 GPU", "4 GPUs", "2 × A100"."""
+    if product == "GPU":
+        return f"{count} GPU" if count == 1 else f"{count} GPUs"
+    return f"{count} × {product}"
+
+
+def jobs(count: int) -> str:
+    """ "1 job", "3 jobs"."""
+    return f"{count} job" if count == 1 else f"{count} jobs"
+
+
+def share(part: int, whole: int) -> str:
+    """ "17 %"; a whole of nothing has no shares."""
+    return "–" if not whole else f"{round(100 * part / whole)} %"
+
+
+def hours(amount: Decimal) -> str:
+    """GPU-hours to two places where there are some: "1 GPU-hour", "1,200 GPU-hours", "2.5 GPU-hours"."""
+    whole = amount == amount.to_integral_value()
+    text = f"{amount:,.0f}" if whole else f"{amount:,.2f}".rstrip("0")
+    return f"{text} GPU-hour" if amount == 1 else f"{text} GPU-hours"
+
+
+def limits_words(limit_usd: Decimal, gpu_hours_limit: Decimal | None, soft_percent: int) -> str:
+    """A month's limits: "$12,000.00 and 500 GPU-hours, people decide beyond 80 %"."""
+    more = "" if gpu_hours_limit is None else f" and {hours(gpu_hours_limit)}"
+    return f"${limit_usd:,.2f}{more}, people decide beyond {soft_percent} %"
