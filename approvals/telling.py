@@ -17,7 +17,7 @@ from accounts.roles import Permission
 from approvals.decisions import deciders, route_words
 from approvals.models import Comment, Decision, Request, Rerouting, Step
 from approvals.requests.presenting import asks, lapse_words, usual_wait, usual_words, verdict
-from approvals.requests.vacancies import vacancy_words, vacant_steps
+from approvals.requests.vacancies import of_steps
 from approvals.states import State
 from notices.actions import tell, tell_channels
 from notices.kinds import NoticeKind
@@ -85,10 +85,11 @@ def _consequences(request: Request, rules: Iterable[tuple[str, str, str]]) -> li
 def seats_empty(request: Request, *, now: datetime) -> None:
     """Tell the requester and platform leads of seats in which nobody is known, when it is asked and not in two days."""
     steps = Step.objects.undecided().filter(request=request, version=request.content_version)
-    words = vacancy_words(vacant_steps(steps.order_by("position"), request.requester))
-    if not words:
+    vacant = of_steps(steps.order_by("position"), request.requester)
+    # Whose seat was never read is told by its first reading.
+    if not vacant.empty:
         return
-    said = _message(request, f"Nobody can decide yet: {_what(request)}", words, now=now)
+    said = _message(request, f"Nobody can decide yet: {_what(request)}", vacant.words, now=now)
     to = [request.requester, *people.holding(Permission.DECIDE_AS_PLATFORM)]
     _tell(NoticeKind.SEAT_EMPTY, request, said, to=to, now=now)
 

@@ -88,7 +88,7 @@ class Tour:
         page.wait_for_url(re.compile(r"/requests/\d+/"))
         # In its first half minute a new installation has not read yet whose seats they are.
         page.goto(f"{self.url}/requests/new?team=climate&flavor=training-eastus/a100-80gb&gpus=16")
-        self.reload_until_gone(page, "Nobody is known as", seconds=90)
+        self.reload_until_gone(page, "has not read yet who", seconds=90)
         page.goto(f"{self.url}/requests/new?team=climate")
         page.get_by_role("link", name=re.compile("8 × A100 · 3 days")).click()
         page.locator("[name=gpus]").fill("16")

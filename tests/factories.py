@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from accounts.models import CostCentre, GroupHeld, Membership, Project, RoleHeld, Team, User
+from accounts.models import CostCentre, GroupHeld, Membership, Project, RoleHeld, SeatFill, Team, User
 from accounts.roles import Role
 from allocations.actions import refresh
 from allocations.models import Allocation
@@ -17,7 +17,7 @@ from approvals.models import Request
 from approvals.requests.actions import submit
 from approvals.requests.wanted import Wanted
 from fleet.models import Cluster, Flavor
-from policy.document import Policy, Thresholds, to_json
+from policy.document import ENGINEERING_LEADERSHIP, PLATFORM_LEADS, Policy, Thresholds, seat_words, to_json
 from policy.models import PolicyVersion
 from provisioning.actions import create_tenancy
 from provisioning.desired.manifests import tenancy_objects
@@ -127,6 +127,14 @@ def flavor(on: Cluster | None = None, name: str = "", **fields: Any) -> Flavor:
     }
     values = defaults | {"cluster": on or cluster(), "name": name} | fields
     return Flavor.objects.create(**({"gpus_ready": values["gpus_total"]} | values))
+
+
+def seats_read(*, at: datetime | None = None) -> None:
+    """Who has the seats of the roles was read from the directory."""
+    for seat in (PLATFORM_LEADS, ENGINEERING_LEADERSHIP):
+        SeatFill.objects.update_or_create(
+            seat=seat, defaults={"words": seat_words(seat), "read_at": at or timezone.now()}
+        )
 
 
 def tenancy(

@@ -63,6 +63,7 @@ def scene() -> Scene:
     ada = factories.person("Ada Okafor")
     team = factories.team("Vision", by=ada)
     factories.join(team, ada)
+    factories.seats_read(at=NOW - DAY)
     flavor = factories.flavor(factories.cluster("training"), "a100", price_per_gpu_hour=Decimal("1.00"))
     return Scene(
         ada=ada,

@@ -19,6 +19,7 @@ from approvals.decisions import deciders
 from approvals.decisions.routing import open_step
 from approvals.decisions.seats import holders
 from approvals.models import Decision, Request, Step, StepQuerySet
+from approvals.requests.vacancies import of_steps
 from approvals.states import State
 from audit.actors import PORTAL
 from audit.events import Kind
@@ -129,8 +130,11 @@ def pass_over(request: Request, step: Step, *, now: datetime, tell: bool = True)
     # A seat looks empty when the directory has emptied it: nobody is passed over for that.
     if DirectoryBrake.objects.open().exists():
         return []
-    # Nobody is waited for where nobody is.
-    why = "away" if holders(step.seat).exclude(pk=request.requester_id).exists() else "empty"
+    # Nobody is waited for where nobody is; whose seat was never read is not known yet, and so not passed over.
+    vacant = of_steps([step], request.requester)
+    if vacant.unread:
+        return []
+    why = "empty" if vacant.empty else "away"
     return [_pass_on(request, step, why=why, now=now, tell=tell)]
 
 

@@ -8,7 +8,7 @@ from django.db.models import Exists, F, OuterRef, Q, Value
 from django.db.models.functions import Concat
 
 from accounts import people
-from accounts.models import GroupHeld
+from accounts.models import GroupHeld, SeatFill
 from approvals.decisions.seats import RIGHTS, IdText
 from approvals.models import Request, Step, StepQuerySet
 from approvals.states import State
@@ -30,9 +30,9 @@ class EmptySeat:
 
 
 def vacant() -> StepQuerySet:
-    """Undecided steps of waiting requests whose seat nobody but the requester has; one query, whatever waits.
+    """Undecided steps of waiting requests whose seat was read and nobody but the requester has; one query.
 
-    The same rule as `vacancies.is_vacant`, which asks for each step.
+    The same rule as `vacancies.vacancies`, which asks for each step.
     """
     undone = Step.objects.undecided().filter(
         request__state=State.WAITING, version=F("request__content_version")
@@ -45,7 +45,8 @@ def vacant() -> StepQuerySet:
     in_group = groups.filter(seat=seat, user__in=people.present()).exclude(user=requester)
     named: Any = people.present().annotate(seat=Concat(Value("person:"), IdText("oid")))
     filled |= Q(Exists(in_group)) | Q(Exists(named.filter(seat=seat).exclude(pk=requester)))
-    return undone.exclude(filled)
+    read = SeatFill.objects.filter(seat=seat, read_at__isnull=False)
+    return undone.filter(Q(seat__startswith="person:") | Q(Exists(read))).exclude(filled)
 
 
 def empty_seats() -> list[EmptySeat]:

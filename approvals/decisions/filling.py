@@ -20,6 +20,7 @@ from accounts.roles import APP_ROLES, Role
 from approvals import telling
 from approvals.decisions import deciders
 from approvals.decisions.clockwork import running
+from approvals.decisions.empty_seats import vacant
 from approvals.decisions.routing import open_step
 from approvals.decisions.seats import holders
 from approvals.models import Request
@@ -45,11 +46,26 @@ def fill_due(now: datetime) -> int:
     known = {row.seat: row for row in SeatFill.objects.all()}
     wanted = [*ROLES, *(f"{GROUP}{oid}" for oid in sorted(groups_that_decide(now)))]
     due = [seat for seat in wanted if seat not in known or _is_due(known[seat], now)]
-    read = sum(_fill(seat, now=now) for seat in due)
+    read = [seat for seat in due if _fill(seat, now=now)]
     _take_managers_over(now)
     for request_id in _waiting_for_newcomers():
         _tell_newcomers(request_id, now=now)
-    return read
+    _tell_of_empty([seat for seat in read if seat not in known or known[seat].read_at is None], now=now)
+    return len(read)
+
+
+def _tell_of_empty(seats: Iterable[str], *, now: datetime) -> None:
+    """Tell of what was asked for before these seats were read for the first time and found empty."""
+    waiting = vacant().filter(seat__in=seats).order_by().values_list("request_id", flat=True)
+    for request_id in sorted(set(waiting)):
+        with transaction.atomic():
+            request = (
+                Request.objects.select_for_update(of=("self",), no_key=True)
+                .select_related("team", "requester", "flavor__cluster")
+                .get(pk=request_id)
+            )
+            if request.state == State.WAITING:
+                telling.seats_empty(request, now=now)
 
 
 def _waiting_for_newcomers() -> list[int]:

@@ -42,6 +42,11 @@ def sits(user: User, seat: str) -> bool:
     return oid in user.groups if sort == "group" else sort == "person" and oid == str(user.oid)
 
 
+def is_of_the_directory(seat: str) -> bool:
+    """Whether who has this seat is read from the directory by itself, unlike one person of whom Entra ID told."""
+    return not seat.startswith("person:")
+
+
 def pace_seat(seat: str) -> str:
     """What a seat's pace is counted under: every manager's is one, as nobody's own is said."""
     return MANAGERS if seat.startswith("person:") else seat

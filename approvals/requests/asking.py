@@ -28,7 +28,7 @@ from approvals.requests.presenting import (
     verdict,
 )
 from approvals.requests.standing import answer_of
-from approvals.requests.vacancies import vacancy_words, vacant_plans
+from approvals.requests.vacancies import of_plans
 from approvals.requests.wanted import Wanted
 from approvals.states import State
 from catalogue.offerings import in_sentence
@@ -166,7 +166,7 @@ def answer_context(form: Answerable, *, person: User, now: datetime, own: str = 
     except Refused as refusal:
         return {"answer": None, "lacks": [refusal.message]}
     said = answer(wanted, judged, now=now)
-    said["vacancy"] = vacancy_words(vacant_plans(judged.answer.route, person) if said["people"] else [])
+    said["vacancy"] = of_plans(judged.answer.route, person).words if said["people"] else ""
     return {"answer": said, "lacks": []}
 
 

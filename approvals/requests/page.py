@@ -49,7 +49,7 @@ from approvals.requests.presenting import (
     usual_words,
     verdict,
 )
-from approvals.requests.vacancies import vacancy_words
+from approvals.requests.vacancies import sorted_out
 from approvals.requests.wanted import arrival_on
 from approvals.states import State
 from catalogue.offerings import in_sentence
@@ -242,10 +242,12 @@ def waiting_line(
         Step.objects.filter(pk=step.pk).values_list(Subquery(number.values("number")), *known).get()
     )
     place = (before or 0) + 1
-    vacant = [each.words for each, is_filled in zip(undone, filled, strict=True) if not is_filled]
+    vacant = sorted_out(
+        (each.seat, each.words) for each, is_filled in zip(undone, filled, strict=True) if not is_filled
+    )
     return {
         "kind": "wait",
-        "advice": vacancy_words(vacant),
+        "advice": vacant.words,
         "what": f"Waits for {', then '.join(route_words.who(s) for s in steps if s.done_at is None)}",
         "since": step.opened_at,
         "due": step.due_at,

@@ -10,7 +10,7 @@ from approvals.renewals.words import goes_on
 from approvals.requests.actions import check, judge
 from approvals.requests.presenting import cost_per_day, usual_wait
 from approvals.requests.standing import answer_of, remedies_shown
-from approvals.requests.vacancies import vacant_plans
+from approvals.requests.vacancies import of_plans
 from approvals.requests.wanted import Wanted
 
 
@@ -28,6 +28,7 @@ def preview_of(wanted: Wanted, *, by: User, now: datetime) -> dict[str, Any]:
     parts = money.by_month(
         gpus=wanted.gpus, usd_per_hour=judged.ask.usd_per_hour, start=now, end=wanted.until
     )
+    vacant = of_plans(judged.answer.route, by)
     left, more = judged.standing.budget, judged.answer.usd_per_day - goes_on(wanted, now=now)
     return {
         "policy": judged.version.number,
@@ -43,7 +44,8 @@ def preview_of(wanted: Wanted, *, by: User, now: datetime) -> dict[str, Any]:
         "quota": {"before": held, "after": held + wanted.gpus - own},
         "usd_per_day": {"before": str(per_day), "after": str(per_day + more)},
         "budget": [_month(month, left[month], part) for month, part in parts.items()],
-        "empty_seats": vacant_plans(judged.answer.route, by),
+        "empty_seats": vacant.empty,
+        "unread_seats": vacant.unread,
         "usual_seconds": int(wait.total_seconds()) if wait is not None and answer["route"] else None,
     }
 

@@ -421,6 +421,10 @@ class PreviewSerializer(serializers.Serializer[Any]):
     empty_seats = serializers.ListField(
         child=serializers.CharField(), help_text="Seats of the route in which nobody is known to decide."
     )
+    unread_seats = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Seats of which a new installation has not read from the directory yet who has them.",
+    )
 
 
 class PolicySerializer(serializers.Serializer[PolicyVersion]):

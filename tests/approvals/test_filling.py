@@ -12,6 +12,7 @@ from accounts.models import GroupHeld, RoleHeld, SeatFill, User
 from accounts.roles import Role
 from accounts.tasks import follow_due
 from approvals.decisions import filling
+from approvals.decisions.empty_seats import empty_seats
 from approvals.decisions.routing import open_step
 from approvals.requests.page import waiting_line
 from approvals.requests.timeline import entries
@@ -141,6 +142,54 @@ def test_an_empty_seat_is_said_before_the_ask_and_after_it_and_passed_on_at_once
     assert text.startswith("Nobody is known as platform leads")
     line = waiting_line(request, [step], [], viewer=scene.ada, now=NOW)
     assert "Nobody is known as platform leads" in line["advice"]
+
+
+def test_a_new_installation_says_that_it_has_not_looked_yet_and_passes_nothing_on(
+    directory: Running, scene: Scene
+) -> None:
+    SeatFill.objects.all().delete()
+    body = {
+        "team": scene.team.slug,
+        "flavor": f"{scene.flavor.cluster.name}/{scene.flavor.name}",
+        "gpus": 6,
+        "until": (timezone.now() + timedelta(days=3)).isoformat(),
+        "purpose": "training",
+        "reason": "Retrain the detector before the review.",
+    }
+    said: Any = Caller(scene.ada).post("requests/preview/", body).json()
+    assert (said["empty_seats"], said["unread_seats"]) == ([], ["platform leads"])
+    request = scene.ask(6)
+    step = open_step(request)
+    assert step is not None
+    assert step.escalated_at is None
+    assert names("seat_empty") == set()
+    assert empty_seats() == []
+    line = waiting_line(request, [step], [], viewer=scene.ada, now=NOW)
+    assert "has not read yet who platform leads are" in line["advice"]
+    assert "within half a minute" in line["advice"]
+    filling.fill_due(NOW)
+    assert names("request_waiting") == {"Priya Raman", "Marcus Weber"}
+    assert names("seat_empty") == set()
+
+
+def test_the_first_reading_tells_of_a_seat_that_it_finds_empty(directory: Running, scene: Scene) -> None:
+    SeatFill.objects.all().delete()
+    directory.sandbox.directory.withdraw(ELENA, "EngineeringLeadership")
+    scene.ask(8)
+    assert names("seat_empty") == set()
+    filling.fill_due(NOW)
+    assert names("seat_empty") == {"Ada Okafor", "Priya Raman", "Marcus Weber"}
+    filling.fill_due(NOW + filling.KNOWN_FOR)
+    assert Notice.objects.filter(kind="seat_empty", person=scene.ada).count() == 1
+
+
+def test_a_first_reading_that_failed_says_when_it_was_tried(directory: Running, scene: Scene) -> None:
+    SeatFill.objects.all().delete()
+    directory.admin("POST", "/sandbox/faults", path="servicePrincipals", status=503)
+    filling.fill_due(NOW)
+    request = scene.ask(6)
+    line = waiting_line(request, list(request.steps.all()), [], viewer=scene.ada, now=NOW)
+    assert "Entra ID did not answer at 12:00 UTC" in line["advice"]
 
 
 def test_platform_leads_are_told_that_nobody_is_known_of_leadership() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from accounts.models import User
+from accounts.models import SeatFill, User
 from approvals import tasks
 from approvals.decisions import judging_again, rerouting
 from approvals.decisions.actions import approve, ask_back
@@ -289,6 +289,7 @@ def test_an_empty_seat_of_the_new_route_is_said_at_once(scene: Scene) -> None:
     by(LEADS)
     scene.ask(5)
     by(SECURITY)
+    SeatFill.objects.create(seat=SECURITY.by, words="Security", read_at=NOW)
     rerouting.sweep(LATER)
     assert told(scene.ada, "seat_empty") == told(scene.priya, "seat_empty") == 1
 
