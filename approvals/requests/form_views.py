@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from accounts.idempotency import new_key, once
 from accounts.visitors import add_refusal, visitor, with_refusal
+from approvals.no_gpus_yet import lacks
 from approvals.requests import asking
 from approvals.requests.actions import submit
 from approvals.requests.forms import AskForm, Offers
@@ -27,6 +28,10 @@ def request_new(request: HttpRequest) -> HttpResponse:
     user, now = visitor(request), timezone.now()
     offers = Offers.of(user)
     asked = request.POST if request.method == "POST" else request.GET
+    lacking = lacks(user, offers, slug=asked.get("team", ""))
+    if lacking is not None:
+        status = 422 if request.method == "POST" else 200
+        return render(request, "approvals/request_new.html", {"lacking": lacking}, status=status)
     points = asking.starting_points(user, offers, now, team=asked.get("team", ""))
     if request.method != "POST":
         return _page(request, AskForm(asking.values_from(request.GET, points), offers=offers), points)

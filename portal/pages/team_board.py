@@ -18,6 +18,7 @@ from allocations.schedule import State
 from allocations.use import words as leftover_words
 from approvals.fulfilment.page import of_tenancies
 from approvals.models import Request
+from approvals.no_gpus_yet import on_no_cluster
 from approvals.requests.presenting import state_of, state_word
 from audit.events import Kind
 from audit.models import Event
@@ -87,6 +88,7 @@ def board(team: Team, *, by: User, now: datetime) -> Part:
         "team": team,
         "figures": figures(held, this_month(team, now=now, rows=rows), now=now),
         "is_member": team.pk in by.team_ids,
+        "lacking": None if _can_ask(tenancies) else on_no_cluster(team),
         "may_change": may_change(team, by),
         "may_give_back": may_give_back(by, team.pk),
         "holdings": [holding(row, now=now) for row in held],
@@ -100,6 +102,11 @@ def board(team: Team, *, by: User, now: datetime) -> Part:
         "story": story(team, held, tenancies, left, products=_products(held, asked), now=now),
         "live": live_names(team, tenancies),
     }
+
+
+def _can_ask(tenancies: Sequence[Tenancy]) -> bool:
+    """Whether the team works on a cluster that is in use; GPUs are asked for there."""
+    return any(row.is_here and row.cluster.enabled for row in tenancies)
 
 
 def figures(held: Sequence[Allocation], month: Part, *, now: datetime) -> Part:

@@ -100,7 +100,7 @@ def test_the_form_does_not_start_with_an_ask_that_still_waits(
 
 def test_it_says_so_to_whoever_is_in_no_team(client: Client) -> None:
     client.force_login(factories.person("Noor Haddad"))
-    assert "You are in no team that can ask yet" in text(client.get(NEW))
+    assert "You are in no team yet" in text(client.get(NEW))
 
 
 def test_a_link_fills_the_form(page: Client) -> None:

@@ -14,6 +14,7 @@ from allocations.models import Allocation, Brake, UseDay
 from fleet.models import Cluster, Flavor
 from offboarding.models import Departure
 from provisioning.models import Drift, Tenancy
+from provisioning.stages import Stage
 from tests import factories
 from tests.provisioning.specs import OBJECTS
 from tests.sandbox.entra.running import Running
@@ -56,6 +57,11 @@ def a100(place: Tenancy) -> Flavor:
     return factories.flavor(place.cluster, "a100", gpus_total=1000)
 
 
+def primary(page: str) -> str:
+    """What stands at the top of the page, where its main button is."""
+    return page.partition("<h1")[2].partition('<div id="team"')[0]
+
+
 def queries(client: Client, path: str) -> int:
     """How many queries a page takes."""
     with CaptureQueriesContext(connection) as seen:
@@ -89,8 +95,36 @@ def test_a_team_shows_what_it_holds_and_what_ends_next(
 def test_a_team_without_anything_says_so(client: Client, ada: User) -> None:
     page = text(client, "/teams/vision/")
     assert "Nothing now." in page
-    assert "On no cluster yet." in page
     assert "Nothing was asked for yet." in page
+
+
+def test_a_team_on_no_cluster_is_offered_what_works(client: Client, ada: User) -> None:
+    page = text(client, "/teams/vision/")
+    assert "Vision is on no cluster yet" in page
+    assert "No cluster takes the team now: ask a platform lead." in page
+    assert "Ask for GPUs" not in primary(page)
+    factories.cluster("training")
+    page = text(client, "/teams/vision/")
+    assert "Ask for a namespace first; then ask for GPUs." in page
+    assert "Ask for a namespace" in primary(page)
+    form = text(client, "/requests/new/namespace?team=vision&project=")
+    assert 'value="training"' in form
+    asked = text(client, "/requests/new?team=vision")
+    assert "Vision is on no cluster yet" in asked
+    assert 'href="/requests/new/namespace?team=vision&amp;project="' in asked
+
+
+def test_a_team_that_is_leaving_its_only_cluster_is_not_offered_gpus_there(
+    client: Client, ada: User, place: Tenancy, a100: Flavor
+) -> None:
+    assert "Ask for GPUs" in primary(text(client, "/teams/vision/"))
+    leaving = {"stage": Stage.LEAVING, "is_protected": False, "leaves_at": timezone.now()}
+    Tenancy.objects.filter(pk=place.pk).update(**leaving)
+    assert "Ask for GPUs" not in primary(text(client, "/teams/vision/"))
+
+
+def test_a_team_where_no_gpus_are_offered_is_told_so(client: Client, ada: User, place: Tenancy) -> None:
+    assert "No GPUs are offered where Vision is" in text(client, "/requests/new?team=vision")
 
 
 def test_a_failed_place_says_why_and_can_be_tried_again(client: Client, ada: User, place: Tenancy) -> None:

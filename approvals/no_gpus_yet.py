@@ -1,0 +1,57 @@
+"""Teams that cannot ask for GPUs yet: what is missing, and the ask that works."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.urls import reverse
+
+from accounts.models import Team, User
+from approvals.requests.forms import Offers
+from approvals.requests.wanted import setting_of
+from catalogue.choices import clusters_of
+from catalogue.offerings import OFFERINGS
+
+Part = dict[str, Any]
+NAMESPACE = OFFERINGS["namespace"]
+
+
+def on_no_cluster(team: Team) -> Part:
+    """What a team without a namespace lacks, as title, text and what to press where one can be had."""
+    title = f"{team.name} is on no cluster yet"
+    text = "GPUs are granted to a namespace on a cluster, and the team has none."
+    if not setting_of(NAMESPACE).enabled:
+        return {"title": title, "text": f"{text} Namespaces are not offered now: ask a platform lead."}
+    if not any(not line.reason for line in clusters_of(team, NAMESPACE)):
+        return {"title": title, "text": f"{text} No cluster takes the team now: ask a platform lead."}
+    query = urlencode({"team": team.slug, "project": ""})
+    return {
+        "title": title,
+        "text": f"{text} Ask for a namespace first; then ask for GPUs.",
+        "action": {
+            "label": "Ask for a namespace",
+            "href": f"{reverse('request-offering', args=[NAMESPACE.key])}?{query}",
+        },
+    }
+
+
+def lacks(user: User, offers: Offers, *, slug: str) -> Part | None:
+    """What keeps the team of this short name, or the person's only ones, from asking for GPUs; None when they can."""
+    named = [team for team in user.teams if team.slug == slug]
+    if not named and offers.flavors:
+        return None
+    team = next(iter(named or user.teams), None)
+    if team is None:
+        return {
+            "title": "You are in no team yet",
+            "text": "GPUs are asked for by a team that is on a cluster. Its members come from its Entra group.",
+            "example": "For example: the group vision-team on training-eastus.",
+        }
+    if any(offers.tenancy(team.slug, flavor) for flavor in offers.flavors):
+        return None
+    if not any(place.team_id == team.pk for place in offers.tenancies):
+        return on_no_cluster(team)
+    return {
+        "title": f"No GPUs are offered where {team.name} is",
+        "text": "A platform lead says which kinds of GPU are offered on a cluster.",
+        "action": {"label": "Look at the clusters", "href": reverse("clusters")},
+    }
