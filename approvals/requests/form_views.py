@@ -11,10 +11,10 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from accounts.idempotency import new_key, once
 from accounts.visitors import add_refusal, visitor, with_refusal
-from approvals.no_gpus_yet import lacks
 from approvals.requests import asking
 from approvals.requests.actions import submit
 from approvals.requests.forms import AskForm, Offers
+from approvals.requests.no_gpus_yet import lacks
 from web.fields import INPUT
 from web.refusals import BadInput, Refused
 

@@ -7,8 +7,8 @@ from django.urls import reverse
 
 from accounts.models import Team, User
 from approvals.requests.forms import Offers
-from approvals.requests.wanted import setting_of
 from catalogue.choices import clusters_of
+from catalogue.models import setting_of
 from catalogue.offerings import OFFERINGS
 
 Part = dict[str, Any]
