@@ -2,9 +2,10 @@
 
 from celery import shared_task
 
-from approvals.decisions import clockwork, filling, judging_again, rerouting
+from approvals.decisions import clockwork, filling, rerouting
 from approvals.fulfilment import ending, free_again
 from approvals.fulfilment import reminding as chasing
+from approvals.judging import again as judging_again
 from approvals.models import Request
 from approvals.requests import actions
 from audit import clock

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
 from allocations.models import Allocation
+from approvals.judging.standing import hash_of
 from approvals.models import Decision, Evaluation, Request
-from approvals.requests.standing import hash_of
 from approvals.states import State
 from audit.events import Kind
 from audit.models import Event

@@ -13,9 +13,9 @@ from accounts.cost_centres.models import unconfirmed
 from accounts.models import Team, User
 from accounts.visitors import add_refusal
 from allocations.budgets import money
+from approvals.judging.standing import answer_of, given_lately, policy_in_force, pool_of
 from approvals.requests.actions import Judged, check_answer
 from approvals.requests.presenting import hint_of, verdict
-from approvals.requests.standing import answer_of, given_lately, policy_in_force, pool_of
 from approvals.requests.wanted import Wanted, arrival_on
 from connectors.errors import ConnectorError
 from connectors.graph import Graph

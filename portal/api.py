@@ -35,7 +35,7 @@ from offboarding.api import DepartureEndpoint, ProtectionEndpoint
 from onboarding.api import GroupEndpoint, TeamEndpoint
 from onboarding.projects_api import ProjectEndpoint
 from portal.api_audit import EventEndpoint
-from portal.problem_codes import CODES
+from portal.http.problem_codes import CODES
 from provisioning.api import TenancyEndpoint
 from provisioning.drift.api import DriftEndpoint, RepairBrakeEndpoint
 

@@ -134,7 +134,7 @@ def cache(url: str) -> dict[str, Any]:
     parts = urlsplit(url)
     if parts.scheme == "file":
         return {
-            "BACKEND": "portal.caching.JsonFileCache",
+            "BACKEND": "portal.http.caching.JsonFileCache",
             "LOCATION": unquote(parts.path),
         }
     return {
@@ -142,7 +142,7 @@ def cache(url: str) -> dict[str, Any]:
         "LOCATION": url,
         "OPTIONS": {
             # Django's own would unpickle whatever lies in Redis, which runs it.
-            "serializer": "portal.caching.JsonSerializer",
+            "serializer": "portal.http.caching.JsonSerializer",
             "socket_timeout": 1,
             "socket_connect_timeout": 1,
         },

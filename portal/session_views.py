@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts import sessions
 from accounts.models import User
 from accounts.views import start
-from portal.kept_forms import again_page, unsealed
+from portal.http.kept_forms import again_page, unsealed
 
 KEPT = "kept_form"
 

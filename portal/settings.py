@@ -47,13 +47,13 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "portal.middleware.RequestIdMiddleware",
-    "portal.bodies.KnownLengthMiddleware",
-    "portal.middleware.LookAgainMiddleware",
+    "portal.http.middleware.RequestIdMiddleware",
+    "portal.http.bodies.KnownLengthMiddleware",
+    "portal.http.middleware.LookAgainMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "portal.static.StaticFilesMiddleware",
+    "portal.http.static.StaticFilesMiddleware",
     # Behind static files, which say themselves how long they stay.
-    "portal.middleware.NoStoreMiddleware",
+    "portal.http.middleware.NoStoreMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -62,11 +62,11 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "portal.middleware.StorableMiddleware",
-    "portal.middleware.SignInRequiredMiddleware",
-    "portal.middleware.RefusalMiddleware",
+    "portal.http.middleware.StorableMiddleware",
+    "portal.http.middleware.SignInRequiredMiddleware",
+    "portal.http.middleware.RefusalMiddleware",
     "web.throttling.PageRateMiddleware",
-    "portal.wrong_method.WrongMethodMiddleware",
+    "portal.http.wrong_method.WrongMethodMiddleware",
 ]
 
 ROOT_URLCONF = "portal.urls"
@@ -116,7 +116,7 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SESSION_COOKIE_NAME = "qm_session"
 CSRF_COOKIE_NAME = "qm_csrf"
 CSRF_COOKIE_HTTPONLY = True
-CSRF_FAILURE_VIEW = "portal.problems.csrf_failure"
+CSRF_FAILURE_VIEW = "portal.http.problems.csrf_failure"
 SECURE_SSL_REDIRECT = HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
@@ -172,9 +172,9 @@ REST_FRAMEWORK = {
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "web.parsing.OnlyJson",
     "DEFAULT_METADATA_CLASS": None,
     "DEFAULT_PAGINATION_CLASS": "web.pagination.CursorPages",
-    "DEFAULT_SCHEMA_CLASS": "portal.schema.ProblemAutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "portal.http.schema.ProblemAutoSchema",
     "DEFAULT_THROTTLE_CLASSES": ["web.throttling.ReadRate", "web.throttling.WriteRate"],
-    "EXCEPTION_HANDLER": "portal.problems.problem_response",
+    "EXCEPTION_HANDLER": "portal.http.problems.problem_response",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
     "COERCE_DECIMAL_TO_STRING": True,
 }

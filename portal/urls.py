@@ -4,8 +4,8 @@ from django.urls import include, path
 
 from portal import session_views, views
 
-handler400 = "portal.problems.unreadable_page"
-handler500 = "portal.problems.failed_page"
+handler400 = "portal.http.problems.unreadable_page"
+handler500 = "portal.http.problems.failed_page"
 
 urlpatterns = [
     path("", views.home, name="home"),

@@ -1,6 +1,6 @@
 """The web server's worker process: gunicorn's own, with limits for connections that send nothing or not enough.
 
-`gunicorn -k portal.web_worker.BoundedWorker`. What comes after the headers is limited in portal/bodies.py.
+`gunicorn -k portal.web_worker.BoundedWorker`. What comes after the headers is limited in portal/http/bodies.py.
 """
 
 import asyncio

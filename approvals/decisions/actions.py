@@ -12,13 +12,13 @@ from accounts.models import Delegation, User
 from accounts.stand_ins.actions import givers_for
 from approvals import telling
 from approvals.decisions import clockwork
-from approvals.decisions.asked import asked_for, wanted_of
 from approvals.decisions.deciders import seats_open
 from approvals.decisions.routing import Key, go_on, key_of, open_next, open_step, pause
 from approvals.decisions.seats import sits
+from approvals.judging.asked import asked_for, wanted_of
+from approvals.judging.standing import policy_in_force, policy_of
 from approvals.models import Decision, Request, Step
 from approvals.requests.actions import Judged, check, close, grant, judge, locked, move, save_evaluation
-from approvals.requests.standing import policy_in_force, policy_of
 from approvals.states import State
 from audit.events import Kind
 from audit.log import record

@@ -14,7 +14,7 @@ from allocations.budgets import money
 from allocations.budgets.money import Amount
 from allocations.models import Allocation, Hold
 from approvals.decisions import actions as decisions
-from approvals.decisions.asked import asked_for
+from approvals.judging.asked import asked_for
 from approvals.models import Request
 from audit.log import refuse
 from fleet.models import Flavor

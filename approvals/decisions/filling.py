@@ -23,8 +23,8 @@ from approvals.decisions.clockwork import running
 from approvals.decisions.empty_seats import vacant
 from approvals.decisions.routing import open_step
 from approvals.decisions.seats import holders
+from approvals.judging.standing import policy_in_force
 from approvals.models import Request
-from approvals.requests.standing import policy_in_force
 from approvals.stand_ins.actions import GROUP, groups_that_decide
 from approvals.states import State
 from connectors.errors import ConnectorError

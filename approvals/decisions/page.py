@@ -17,14 +17,14 @@ from approvals import telling
 from approvals.conversation import page as talk
 from approvals.decisions import route_words, triage
 from approvals.decisions.actions import may_decide
-from approvals.decisions.asked import asked_for, wanted_of
+from approvals.judging.asked import asked_for, wanted_of
+from approvals.judging.standing import answer_of, coming
 from approvals.models import Decision, Request, Step
 from approvals.renewals import renewing
 from approvals.renewals import words as renewal_words
 from approvals.requests import presenting
 from approvals.requests.actions import Judged, judge
 from approvals.requests.presenting import person, verdict
-from approvals.requests.standing import answer_of, coming
 from approvals.states import State
 from catalogue.choices import WORDS
 from catalogue.offerings import in_sentence

@@ -14,8 +14,8 @@ from accounts.roles import Permission
 from accounts.visitors import add_refusal, visitor, with_refusal
 from approvals.decisions import actions as decisions
 from approvals.decisions import page as deciding
-from approvals.decisions.asked import asked_for
 from approvals.decisions.empty_seats import empty_seats
+from approvals.judging.asked import asked_for
 from approvals.models import Request
 from approvals.policy_desk.limits_page import context as policy_context
 from approvals.requests import listing

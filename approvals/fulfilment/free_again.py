@@ -6,7 +6,7 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef, QuerySet
 
 from approvals import telling
-from approvals.decisions.asked import wanted_of
+from approvals.judging.asked import wanted_of
 from approvals.models import Decision, Request
 from approvals.requests.actions import check, judge
 from approvals.states import State

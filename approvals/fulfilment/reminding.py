@@ -11,8 +11,8 @@ from accounts.roles import Permission
 from approvals.decisions import deciders
 from approvals.decisions.seats import holders
 from approvals.fulfilment import notices as task_notices
+from approvals.judging.standing import policy_in_force
 from approvals.models import Request, Task
-from approvals.requests.standing import policy_in_force
 from approvals.requests.wanted import environment_of
 from policy.document import ENGINEERING_LEADERSHIP, Thresholds
 from provisioning.models import Tenancy

@@ -11,9 +11,9 @@ from accounts.directory import freshness
 from accounts.models import User
 from accounts.people import holding
 from accounts.roles import Permission
+from approvals.judging.standing import policy_in_force
 from approvals.policy_desk import simulator
 from approvals.policy_desk.parsing import Said, policy_said
-from approvals.requests.standing import policy_in_force
 from audit.events import Kind
 from audit.log import record
 from notices.actions import tell, tell_channels

@@ -10,12 +10,12 @@ from django.urls import reverse
 from accounts.models import User
 from accounts.roles import Permission
 from allocations.budgets.money import Amount
+from approvals.judging.standing import policy_in_force
 from approvals.models import Request
 from approvals.policy_desk import limits_page as policy_page
 from approvals.policy_desk import simulator
 from approvals.policy_desk.forms import USUAL_DAYS, PolicyForm, SimulationForm
 from approvals.policy_desk.simulator import AUTOMATIC, IMPOSSIBLE, PEOPLE, Replay, Simulation
-from approvals.requests.standing import policy_in_force
 from policy.boundless import boundless
 from policy.differences import Difference, differences
 from policy.models import PolicyDraft, PolicyVersion

@@ -16,6 +16,7 @@ from accounts.directory import freshness
 from accounts.models import User
 from accounts.roles import Permission
 from accounts.visitors import add_refusal, visitor, with_refusal
+from approvals.judging.standing import policy_in_force
 from approvals.policy_desk import actions as policy_actions
 from approvals.policy_desk import page as policy_shown
 from approvals.policy_desk.forms import (
@@ -27,7 +28,6 @@ from approvals.policy_desk.forms import (
     uploaded,
 )
 from approvals.policy_desk.parsing import NotAPolicy
-from approvals.requests.standing import policy_in_force
 from policy.document import write
 from policy.models import PolicyDraft, PolicyVersion
 from web.refusals import Refused

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from django.db.models import Q
 
+from approvals.judging.standing import Given
 from approvals.models import Decision
-from approvals.requests.standing import Given
 from policy.document import Policy, Thresholds
 from policy.evaluation import Ask, Standing
 

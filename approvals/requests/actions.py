@@ -21,10 +21,11 @@ from approvals import telling
 from approvals.decisions import clockwork
 from approvals.decisions.routing import go_on, open_route
 from approvals.fulfilment.actions import carry_out
+from approvals.judging import line
+from approvals.judging.standing import answer_of, coming, gather, inputs_of, policy_in_force, remedies_shown
 from approvals.models import Decision, Evaluation, Request, Revision
 from approvals.renewals import renewing
-from approvals.requests import line, places
-from approvals.requests.standing import answer_of, coming, gather, inputs_of, policy_in_force, remedies_shown
+from approvals.requests import places
 from approvals.requests.wanted import Wanted
 from approvals.states import State, may_move
 from audit import clock

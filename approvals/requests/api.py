@@ -20,6 +20,7 @@ from accounts.replay import Answer, answer_once
 from approvals.conversation import actions as conversation
 from approvals.decisions import actions as decisions
 from approvals.fulfilment import ending
+from approvals.judging.standing import policy_in_force
 from approvals.models import Comment, Evaluation, Request, Step
 from approvals.renewals import renewing
 from approvals.requests import actions
@@ -44,7 +45,6 @@ from approvals.requests.serializers import (
     RequestSerializer,
     RequestShortSerializer,
 )
-from approvals.requests.standing import policy_in_force
 from approvals.requests.wanted import Wanted, kept_namespace, resolve
 from approvals.versions import etag_of, is_known, seen_version
 from catalogue import choices

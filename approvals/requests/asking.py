@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from accounts.models import User
 from allocations.budgets import money
+from approvals.judging.standing import answer_of
 from approvals.models import Request
 from approvals.renewals import words as renewal
 from approvals.requests.actions import Judged, judge
@@ -27,7 +28,6 @@ from approvals.requests.presenting import (
     usual_words,
     verdict,
 )
-from approvals.requests.standing import answer_of
 from approvals.requests.vacancies import of_plans
 from approvals.requests.wanted import Wanted
 from approvals.states import State

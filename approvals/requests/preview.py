@@ -6,10 +6,10 @@ from typing import Any
 from accounts.models import User
 from allocations.budgets import money
 from allocations.budgets.money import Amount, Left
+from approvals.judging.standing import answer_of, remedies_shown
 from approvals.renewals.words import goes_on
 from approvals.requests.actions import check, judge
 from approvals.requests.presenting import cost_per_day, usual_wait
-from approvals.requests.standing import answer_of, remedies_shown
 from approvals.requests.vacancies import of_plans
 from approvals.requests.wanted import Wanted
 

@@ -8,8 +8,8 @@ from django.urls import reverse
 from accounts import people
 from accounts.models import Delegation, User
 from accounts.stand_ins import actions as delegation
+from approvals.judging.standing import policy_in_force
 from approvals.models import Step
-from approvals.requests.standing import policy_in_force
 from approvals.states import State
 from notices.actions import tell
 from notices.kinds import NoticeKind

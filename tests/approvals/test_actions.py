@@ -11,9 +11,9 @@ from django.db import transaction
 
 from allocations.models import Allocation, Budget, Hold
 from approvals.decisions.actions import approve, ask_back
+from approvals.judging.standing import answer_of
 from approvals.models import Decision, Evaluation, Request, Revision, Step
 from approvals.requests.actions import answer, judge, submit, withdraw
-from approvals.requests.standing import answer_of
 from approvals.requests.wanted import Wanted
 from approvals.states import State
 from audit.models import Event

@@ -12,11 +12,11 @@ from allocations.actions import give_back
 from allocations.budgets import balances as budgets
 from allocations.models import Allocation, Budget, Hold
 from approvals import tasks
-from approvals.decisions import judging_again
 from approvals.decisions.actions import approve, ask_back
+from approvals.judging import again as judging_again
+from approvals.judging.line import MAX_AHEAD
 from approvals.models import Decision, Request
 from approvals.requests.actions import submit
-from approvals.requests.line import MAX_AHEAD
 from approvals.requests.preview import preview_of
 from approvals.states import State
 from audit.events import Kind

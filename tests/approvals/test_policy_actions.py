@@ -11,9 +11,9 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from accounts.roles import Role
+from approvals.judging.standing import policy_in_force
 from approvals.policy_desk import actions as policy_actions
 from approvals.policy_desk.parsing import NotAPolicy, policy_said
-from approvals.requests.standing import policy_in_force
 from audit.events import Kind
 from audit.models import Event
 from notices.models import Notice

@@ -8,8 +8,9 @@ import pytest
 
 from accounts.models import SeatFill, User
 from approvals import tasks
-from approvals.decisions import judging_again, rerouting
+from approvals.decisions import rerouting
 from approvals.decisions.actions import approve, ask_back
+from approvals.judging import again as judging_again
 from approvals.models import Request, Rerouting, Step
 from approvals.requests.actions import answer
 from audit.events import Kind

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from accounts.models import User
 from allocations.models import Budget
+from approvals.judging.standing import answer_of, derive, hash_of, inputs_of, policy_of
 from approvals.models import Evaluation
 from approvals.requests.actions import submit
 from approvals.requests.preview import preview_of
-from approvals.requests.standing import answer_of, derive, hash_of, inputs_of, policy_of
 from approvals.requests.wanted import Wanted, resolve
 from catalogue.models import OfferingSetting
 from catalogue.offerings import OFFERINGS, Gate

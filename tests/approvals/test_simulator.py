@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from allocations.budgets import money
 from allocations.budgets.money import Left
+from approvals.judging.standing import answer_of, derive, inputs_of, policy_in_force
 from approvals.models import Evaluation, Request
 from approvals.policy_desk import simulator
 from approvals.policy_desk.simulator import AUTOMATIC, IMPOSSIBLE, PEOPLE, Simulation, because, simulate
 from approvals.requests.actions import submit
-from approvals.requests.standing import answer_of, derive, inputs_of, policy_in_force
 from approvals.states import State
 from policy.document import LEADS, Policy, Route
 from policy.evaluation import Ask, Outcome, Standing, evaluate

@@ -7,10 +7,10 @@ from decimal import Decimal
 import pytest
 
 from accounts.models import Team
+from approvals.judging.standing import answer_of, derive, given_lately, policy_of
 from approvals.models import Decision, Evaluation, Request
 from approvals.requests.actions import judge, submit
 from approvals.requests.preview import preview_of
-from approvals.requests.standing import answer_of, derive, given_lately, policy_of
 from approvals.requests.wanted import Wanted, resolve
 from policy.document import Thresholds
 from policy.evaluation import Outcome

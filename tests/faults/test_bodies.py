@@ -14,7 +14,7 @@ from django.utils import timezone
 from accounts.models import User
 from approvals.models import Comment, Request
 from approvals.requests.actions import submit
-from portal.bodies import BoundedBodies, Message, Receive, Scope, Send
+from portal.http.bodies import BoundedBodies, Message, Receive, Scope, Send
 from portal.web_worker import MAX_HALF_OPEN
 from tests.calling import token_of
 from tests.faults.running import Portal

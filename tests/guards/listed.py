@@ -233,7 +233,7 @@ INPUT = [
         "tests.approvals.test_bulk:test_one_that_is_refused_stops_no_other",
     ),
     Guard(
-        "portal.middleware:StorableMiddleware.__call__",
+        "portal.http.middleware:StorableMiddleware.__call__",
         '"%00" in request.META.get("QUERY_STRING", "")',
         "False",
         LISTS + "test_a_zero_byte_in_the_address_of_a_page_is_refused",
@@ -342,7 +342,7 @@ REST = [
         {"place": 2},
     ),
     Guard(
-        "portal.middleware:_is_refused",
+        "portal.http.middleware:_is_refused",
         "response.status_code in REFUSED_WHEN_SAID",
         "False",
         DECIDING + "test_a_decision_that_waits_for_the_directory_leaves_an_event_too",

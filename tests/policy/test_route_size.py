@@ -11,11 +11,11 @@ from accounts.models import Team, User
 from allocations import actions as allocations
 from allocations.models import Allocation
 from approvals.decisions.actions import approve, reject
+from approvals.judging.standing import derive, policy_in_force
 from approvals.models import Evaluation, Request
 from approvals.policy_desk.simulator import simulate
 from approvals.renewals import renewing
 from approvals.requests.actions import judge, submit, withdraw
-from approvals.requests.standing import derive, policy_in_force
 from approvals.requests.wanted import Wanted
 from notices.models import Notice
 from policy.document import LEADERSHIP, LEADS, Policy, Route, Where

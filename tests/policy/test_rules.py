@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import given
 
+from approvals.judging.standing import answer_of
 from approvals.requests.presenting import verdict
-from approvals.requests.standing import answer_of
 from policy.document import Policy, Thresholds
 from policy.evaluation import evaluate
 from policy.rules import WORDS, Ask, Rule, Standing, count_of, duration

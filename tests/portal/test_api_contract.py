@@ -11,8 +11,8 @@ from django.test import Client
 
 from accounts.models import ApiToken
 from audit.models import Event
-from portal.problem_codes import CODES
-from portal.problems import TITLES
+from portal.http.problem_codes import CODES
+from portal.http.problems import TITLES
 from tests.calling import Caller
 from tests.world import World, world
 

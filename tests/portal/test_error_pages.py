@@ -11,8 +11,8 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from accounts.roles import Role
+from portal.http.wrong_method import SAID, page_of
 from portal.pages import home_board
-from portal.wrong_method import SAID, page_of
 from tests import factories
 from tests.calling import Caller
 from tests.portal.permission_matrix import Prober, routes

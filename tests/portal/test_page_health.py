@@ -7,7 +7,7 @@ from django.core.handlers.wsgi import WSGIRequest
 from django.db import OperationalError, connection
 from django.test import Client, RequestFactory
 
-from portal.problems import refused_page
+from portal.http.problems import refused_page
 from tests import factories
 from web.refusals import BadInput, Conflict, NoRight, Refused, Stale
 

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.template import engines
 from django.test import RequestFactory, override_settings
 
-from portal import gallery
+from portal.gallery import page as gallery
 from portal.templatetags.parts import register
 from ui import drawing, formats
 

@@ -12,7 +12,7 @@ from accounts.roles import Role
 from audit.events import Kind
 from audit.log import count_refusal
 from audit.models import Event, RefusalCount
-from portal import middleware
+from portal.http import middleware
 from tests import factories
 from tests.calling import Caller
 from tests.scene import NOW

@@ -11,7 +11,7 @@ from django.utils import timezone
 from accounts import sessions
 from approvals.models import Request
 from notices.sealing import seal
-from portal import kept_forms
+from portal.http import kept_forms
 from tests.scene import scene
 
 pytestmark = pytest.mark.django_db

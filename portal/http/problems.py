@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from accounts.models import User
 from accounts.visitors import STATUS
 from connectors.errors import ConnectorError, PermanentError
-from portal import kept_forms, losses
+from portal.http import kept_forms, losses
 from web.filtering import BadQuery
 from web.parsing import BodyTooLarge
 from web.refusals import Refused, Sort

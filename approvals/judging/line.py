@@ -12,9 +12,9 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery
 
 from accounts.models import User
 from allocations.budgets.money import Left
-from approvals.decisions.asked import wanted_of
+from approvals.judging.asked import wanted_of
+from approvals.judging.standing import gather, pool_of, stored_in
 from approvals.models import Evaluation, Request
-from approvals.requests.standing import gather, pool_of, stored_in
 from approvals.requests.wanted import Wanted
 from approvals.states import State
 from policy.document import Policy

@@ -6,7 +6,7 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 
-from portal.problems import MEDIA_TYPE, TITLES
+from portal.http.problems import MEDIA_TYPE, TITLES
 from web.filtering import query_of
 
 ALWAYS = ("400", "401", "403", "404", "429", "503")

@@ -8,12 +8,12 @@ from datetime import datetime
 from django.db import transaction
 
 from approvals import telling
-from approvals.decisions.asked import asked_for, wanted_of
+from approvals.judging.asked import asked_for, wanted_of
+from approvals.judging.line import MAX_READ, hopeful, waiting
+from approvals.judging.standing import policy_in_force
 from approvals.models import Decision, Request, Step
 from approvals.renewals import renewing
 from approvals.requests.actions import Judged, check, grant, judge, locked, save_evaluation
-from approvals.requests.line import MAX_READ, hopeful, waiting
-from approvals.requests.standing import policy_in_force
 from approvals.states import State
 from audit import clock
 from audit.actors import POLICY

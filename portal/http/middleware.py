@@ -19,8 +19,8 @@ from django.utils import timezone
 from accounts import sessions
 from accounts.models import User
 from audit.log import count_refusal, refuse
-from portal import kept_forms
-from portal.losses import GONE
+from portal.http import kept_forms
+from portal.http.losses import GONE
 from web import counting
 from web.addresses import address_of
 

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.template import loader
 
-from portal.problems import MEDIA_TYPE, TITLES, problem_body
+from portal.http.problems import MEDIA_TYPE, TITLES, problem_body
 from web.parsing import LARGEST_BODY
 
 logger = structlog.get_logger(__name__)

@@ -19,9 +19,9 @@ from allocations.budgets import money
 from allocations.budgets.totals import total
 from allocations.models import Allocation
 from allocations.use import use
+from approvals.judging import earlier_asks
 from approvals.models import Decision
 from approvals.renewals.renewing import standing_of
-from approvals.requests import earlier_asks
 from approvals.requests.wanted import Wanted
 from fleet.models import Flavor
 from policy.document import Policy, Thresholds, policy_from

@@ -4,7 +4,7 @@ from typing import Any
 
 from django import forms
 
-from portal.gallery_samples import ANSWERS, BADGES_AND_FIGURES, LISTS, NOW, STORIES
+from portal.gallery.samples import ANSWERS, BADGES_AND_FIGURES, LISTS, NOW, STORIES
 
 
 class SampleForm(forms.Form):

@@ -1,0 +1,1 @@
+"""Every part of a page on one page, for who designs them."""

@@ -1,0 +1,1 @@
+"""What stands between a browser or program and every page: bodies, refusals, caching, forms that are kept."""
