@@ -7,6 +7,7 @@ RUN python -m venv /venv && /venv/bin/pip install --require-hashes -r requiremen
 COPY manage.py ./
 COPY portal portal
 COPY checks checks
+COPY workloads workloads
 COPY offboarding offboarding
 COPY onboarding onboarding
 COPY approvals approvals

@@ -6,6 +6,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = [
     "portal",
     "checks",
+    "workloads",
     "offboarding",
     "onboarding",
     "approvals",

@@ -1,0 +1,410 @@
+"""Every message that Kueue writes about a job without quota, in both wordings: its class, its sentence, its step."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from tests.workloads.known import BEFORE, NOW, waiting, why
+from workloads.answers import Action, Outlook
+from workloads.observed import Allocation, Approval, Elsewhere, Node, PodSet, Queue, Quota, TeamQueue
+from workloads.reasons.messages import Kind, decisive
+
+WAIT, CHANGE, ESCALATE, NEVER = Outlook
+MAIN = "couldn't assign flavors to pod set main: "
+FULL = f"{MAIN}insufficient unused quota for nvidia.com/gpu in flavor a100, 2 more needed"
+LARGE = (
+    f"{MAIN}insufficient quota for nvidia.com/gpu in flavor a100, previously considered podsets requests (0) + "
+    "current podset request (8) > maximum capacity (4)"
+)
+PREEMPTED = (
+    "Preempted to accommodate a workload (UID: 1-a, JobUID: 2-b) due to prioritization in the ClusterQueue; "
+    "preemptor path: /coh/team-vision; preemptee path: /coh/team-nlp"
+)
+RACKS = f'{MAIN}topology "racks" '
+
+# Message, reasons in both wordings, code, outlook, the sentence, and what the step does.
+TABLE: list[tuple[str, tuple[str, ...], str, Outlook, str, Action | None]] = [
+    (
+        FULL,
+        ("Pending", "WaitingForQuota"),
+        "quota_full",
+        WAIT,
+        "It waits for 2 × A100 more.",
+        Action.ASK_FOR_GPUS,
+    ),
+    (
+        LARGE,
+        ("Pending", "ExceedsMaxQuota"),
+        "larger_than_quota",
+        CHANGE,
+        "It asks for 8 × A100; your queue can never give it more than 4.",
+        Action.ASK_FOR_GPUS,
+    ),
+    (
+        "LocalQueue nope doesn't exist",
+        ("Inadmissible", "Misconfigured"),
+        "unknown_queue",
+        CHANGE,
+        "It names the queue nope, and this namespace has none of that name.",
+        Action.CHANGE_RUN,
+    ),
+    (
+        "ClusterQueue c-none doesn't exist",
+        ("Inadmissible", "Misconfigured"),
+        "queue_missing",
+        ESCALATE,
+        "The queue c-none, where its quota lies, does not exist.",
+        None,
+    ),
+    (
+        "ClusterQueue c-hold is inactive",
+        ("Inadmissible", "Suspended"),
+        "queue_inactive",
+        ESCALATE,
+        "The queue c-hold lets no job in.",
+        None,
+    ),
+    (
+        "LocalQueue default is inactive",
+        ("Inadmissible", "Suspended"),
+        "queue_inactive",
+        ESCALATE,
+        "The team's queue default lets no job in.",
+        None,
+    ),
+    (
+        "workload namespace doesn't match ClusterQueue selector",
+        ("Pending", "Misconfigured"),
+        "namespace_not_selected",
+        ESCALATE,
+        "The queue does not take jobs of this namespace.",
+        None,
+    ),
+    (
+        f"{MAIN}untolerated taint {{spot true NoSchedule <nil>}} in flavor gpu-spot",
+        ("Pending", "NoMatchingFlavor"),
+        "taint_not_tolerated",
+        CHANGE,
+        "The nodes of gpu-spot take only pods that tolerate the taint spot=true.",
+        Action.CHANGE_RUN,
+    ),
+    (
+        f"{MAIN}flavor a100 doesn't match node affinity",
+        ("Pending", "NoMatchingFlavor"),
+        "node_labels_differ",
+        CHANGE,
+        "Its pods ask for node labels that the nodes of A100 do not have.",
+        Action.CHANGE_RUN,
+    ),
+    (
+        f"{MAIN}resource amd.com/gpu unavailable in ClusterQueue",
+        ("Pending", "NoMatchingFlavor"),
+        "resource_not_offered",
+        CHANGE,
+        "It asks for amd.com/gpu, which your queue does not give at all.",
+        Action.CHANGE_RUN,
+    ),
+    (
+        f"{FULL}. Pending the preemption of 1 workload(s)",
+        ("Pending", "WaitingForPreemptedWorkloads"),
+        "making_room",
+        WAIT,
+        "It needs 2 × A100 more, and the queue is stopping 1 other job to make room.",
+        None,
+    ),
+    (
+        "Bypassed scheduling evaluation because an equivalent workload recently failed",
+        ("Pending", "WaitingForQuota"),
+        "behind_twin",
+        WAIT,
+        "A job that asks for exactly the same was just refused, so this one was not looked at again.",
+        None,
+    ),
+    (
+        "Workload is pending evaluation in the scheduling queue",
+        ("Pending", "PendingEvaluation"),
+        "just_queued",
+        WAIT,
+        "It is in the line, and it is about to be looked at.",
+        None,
+    ),
+    (
+        "Admission is gated by: portal.example.com/approval",
+        ("AdmissionGated",),
+        "awaits_approval",
+        ESCALATE,
+        "It waits for an approval.",
+        None,
+    ),
+    (
+        f"{RACKS}allows to fit only 1 out of 2 pod(s)",
+        ("Pending", "TopologyPlacementFailed"),
+        "never_together",
+        CHANGE,
+        "Its 2 pods must run close together, and only 1 fits.",
+        Action.CHANGE_RUN,
+    ),
+    (
+        f"{RACKS}doesn't allow to fit any of 2 pod(s)",
+        ("Pending", "TopologyPlacementFailed"),
+        "never_together",
+        CHANGE,
+        "Its 2 pods must run close together, and none of them fits.",
+        Action.CHANGE_RUN,
+    ),
+    (
+        f'{RACKS}allows to fit only 2 out of 3 pod(s). Total nodes: 3; excluded: resource "nvidia.com/gpu": 1',
+        ("Pending", "TopologyPlacementFailed"),
+        "no_room_together",
+        WAIT,
+        "Its 3 pods must run close together; beside what runs now, only 2 fit.",
+        None,
+    ),
+    (
+        f'{MAIN}Flavor "a100" does not contain the requested level',
+        ("Pending", "NoMatchingFlavor"),
+        "unknown_topology",
+        CHANGE,
+        "It asks for pods close together in a way that A100 does not know.",
+        Action.CHANGE_RUN,
+    ),
+    (
+        "waiting for all admitted workloads to be in PodsReady condition",
+        ("Waiting", "WaitingForPodsReady"),
+        "others_start_first",
+        WAIT,
+        "The queue lets in one job after the other, and waits until the pods of the one before are ready.",
+        None,
+    ),
+    (
+        "resources validation failed: [spec.podSets[0]: requests must not exceed its limits]",
+        ("Pending", "Misconfigured"),
+        "resources_refused",
+        CHANGE,
+        "What its pods ask for contradicts itself or the limits of the namespace.",
+        Action.CHANGE_RUN,
+    ),
+    (
+        "resources didn't satisfy LimitRange constraints: [spec.podSets[0]]",
+        ("Pending", "Misconfigured"),
+        "resources_refused",
+        CHANGE,
+        "What its pods ask for contradicts itself or the limits of the namespace.",
+        Action.CHANGE_RUN,
+    ),
+    (
+        "Workload no longer fits after processing another workload",
+        ("Pending", "WaitingForQuota"),
+        "overtaken",
+        WAIT,
+        "Another job took the GPUs in the same moment.",
+        None,
+    ),
+    (
+        "Workload has overlapping preemption targets with another workload",
+        ("Pending", "WaitingForQuota"),
+        "overtaken",
+        WAIT,
+        "Other jobs are being stopped to make room for somebody else first.",
+        None,
+    ),
+    (
+        (
+            "Workload has overlapping preemption targets with another workload, but will fit after these preemptions "
+            "complete"
+        ),
+        ("Pending", "WaitingForPreemptedWorkloads"),
+        "making_room",
+        WAIT,
+        "The queue is stopping other jobs, and it fits when they have ended.",
+        None,
+    ),
+    ("", ("OnHold",), "scaled_to_zero", CHANGE, "It is scaled to zero.", None),
+    (
+        "The ClusterQueue is stopped",
+        ("Pending",),
+        "queue_stopped",
+        ESCALATE,
+        "It was stopped because somebody stopped its queue.",
+        None,
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("message", "reason", "code", "outlook", "what", "action"),
+    [(message, reason, *rest) for message, reasons, *rest in TABLE for reason in reasons],
+)
+def test_a_message_has_its_class_sentence_and_step(
+    message: str, reason: str, code: str, outlook: Outlook, what: str, action: Action | None
+) -> None:
+    found = why(waiting(message, reason))
+    assert (found.code, found.outlook, found.what) == (code, outlook, what)
+    assert (found.step.action if found.step else None) == action
+    assert found.detail == message
+    assert found.since == BEFORE
+
+
+@pytest.mark.parametrize(
+    ("reason", "outlook"),
+    [
+        ("WaitingForQuota", WAIT),
+        ("ExceedsMaxQuota", CHANGE),
+        ("NoMatchingFlavor", CHANGE),
+        ("WaitingForPreemptedWorkloads", WAIT),
+        ("TopologyPlacementFailed", WAIT),
+        ("WaitingForPodsReady", WAIT),
+        ("PendingEvaluation", WAIT),
+        ("Suspended", ESCALATE),
+        ("Inadmissible", ESCALATE),
+        ("Misconfigured", ESCALATE),
+    ],
+)
+def test_a_new_wording_is_known_by_its_reason(reason: str, outlook: Outlook) -> None:
+    found = why(waiting("words that no release has used yet", reason))
+    assert (found.outlook, found.detail) == (outlook, "words that no release has used yet")
+    assert found.code != "unknown"
+
+
+def test_what_nobody_knows_is_quoted_and_handed_to_a_platform_lead() -> None:
+    found = why(waiting("words that no release has used yet", "Pending"))
+    assert (found.code, found.outlook) == ("unknown", ESCALATE)
+    assert found.detail == "words that no release has used yet"
+    assert found.since == BEFORE
+
+
+def test_of_two_kinds_of_gpu_the_more_hopeful_one_counts() -> None:
+    both = f"{MAIN}flavor a100 doesn't match node affinity, " + FULL.removeprefix(MAIN).replace(
+        "a100", "h100"
+    )
+    assert why(waiting(both)).what == "It waits for 2 × h100 more."
+    full_or_large = f"{LARGE}, " + FULL.removeprefix(MAIN).replace("a100", "h100")
+    assert why(waiting(full_or_large)).outlook == WAIT
+
+
+def test_of_two_pod_sets_the_less_hopeful_one_counts() -> None:
+    """Kueue says of a leader that it lacks only unused quota, though its workers never fit."""
+    message = (
+        "couldn't assign flavors to pod set master: insufficient unused quota for nvidia.com/gpu in flavor a100, "
+        "1 more needed; couldn't assign flavors to pod set worker: insufficient quota for nvidia.com/gpu in flavor "
+        "a100, previously considered podsets requests (5) + current podset request (5) > maximum capacity (8)"
+    )
+    found = why(waiting(message))
+    assert (found.outlook, found.what) == (
+        CHANGE,
+        "It asks for 10 × A100; your queue can never give it more than 8.",
+    )
+    assert found.step is not None
+    assert found.step.label == "Ask for 2 more"
+
+
+def test_flavors_of_different_groups_do_not_stand_in_for_each_other() -> None:
+    message = f"{MAIN}insufficient unused quota for cpu in flavor plain, 500m more needed, {LARGE.removeprefix(MAIN)}"
+    groups = (frozenset({"plain"}), frozenset({"a100"}))
+    apart = decisive(message, groups)
+    together = decisive(message, ())
+    assert apart is not None
+    assert apart.kind == Kind.TOO_LARGE
+    assert together is not None
+    assert together.kind == Kind.FULL
+
+
+def test_a_flavor_name_with_dots_is_read_whole() -> None:
+    found = decisive(f"{MAIN}untolerated taint {{spot  NoSchedule <nil>}} in flavor a100.80gb, and so on")
+    assert found is not None
+    assert (found.flavor, found.resource) == ("a100.80gb", "spot")
+
+
+def test_what_the_queue_uses_is_said_with_what_is_borrowed() -> None:
+    quota = Quota("a100", "nvidia.com/gpu", 8, 4, 10, 2)
+    queue = Queue(name="team-nlp", quotas=(quota,))
+    found = why(waiting(FULL), queue=queue)
+    assert found.what == (
+        "It waits for 2 × A100 more. Your queue uses 10 and is guaranteed 8; 2 of them are borrowed."
+    )
+    full = replace(queue, quotas=(replace(quota, reserved=8, borrowed=0, borrowing=None),))
+    assert "it may borrow what other teams leave unused" in why(waiting(FULL), queue=full).what
+
+
+def test_free_gpus_elsewhere_are_the_step_when_they_take_the_job() -> None:
+    there = Elsewhere("training-eastus", "a100", "A100", 8, 8)
+    found = why(waiting(FULL), elsewhere=(replace(there, gpus=4), there))
+    assert found.step is not None
+    assert found.step.label == "Use 8 × A100 on training-eastus: free now"
+    assert found.step.data == {"cluster": "training-eastus", "flavor": "a100", "gpus": 8}
+    in_pieces = why(waiting(FULL), elsewhere=(replace(there, largest=2),))
+    assert in_pieces.step is not None
+    assert in_pieces.step.action == Action.ASK_FOR_GPUS
+
+
+def test_more_than_the_cluster_has_is_never_and_asks_for_nothing() -> None:
+    found = why(waiting(LARGE), capacity={"a100": 6})
+    assert (found.code, found.outlook) == ("larger_than_cluster", NEVER)
+    assert found.what == "It asks for 8 × A100; training-westeurope has 6 in all."
+    assert found.step is not None
+    assert found.step.label == "Run it with 4"
+
+
+def test_a_request_for_more_that_waits_is_the_step_instead_of_another_one() -> None:
+    asked = Approval("Grace Hopper", BEFORE, "17", 4)
+    found = why(waiting(LARGE), asked=asked)
+    assert (found.outlook, found.since) == (ESCALATE, BEFORE)
+    assert found.what.endswith("Your request for 4 more waits for Grace Hopper.")
+    assert found.step is not None
+    assert found.step.data == {"reference": "17"}
+    assert "waits for Grace Hopper" in why(waiting(FULL), asked=asked).do
+
+
+def test_gpus_that_ended_or_begin_later_are_named() -> None:
+    ended = Allocation(flavor="a100", gpus=8, ends=NOW - timedelta(hours=1))
+    found = why(waiting(LARGE), allocations=(ended,))
+    assert (found.code, found.outlook) == ("allocation_ended", CHANGE)
+    assert found.what == "Your team's 8 × A100 ended on Sun 22 Nov, so the queue cannot give them."
+    assert found.step is not None
+    assert found.step.action == Action.RENEW
+    begins = NOW + timedelta(days=1)
+    later = why(waiting(LARGE), allocations=(Allocation(flavor="a100", gpus=8, begins=begins),))
+    assert (later.code, later.outlook, later.at) == ("allocation_begins", WAIT, begins)
+
+
+def test_a_pod_that_is_larger_than_any_node_has_to_be_spread() -> None:
+    large = waiting(FULL, pod_sets=(PodSet("main", 1, 16),))
+    node = Node(name="a100-0", flavor="a100", gpus=8)
+    found = why(large, nodes=(node,))
+    assert (found.code, found.outlook) == ("larger_than_node", CHANGE)
+    assert found.what == "One of its pods asks for 16 GPUs; the largest node of training-westeurope has 8."
+    assert found.step is not None
+    assert found.step.data == {"nodes": 2, "gpus_per_node": 8}
+    # A kind without a node now may have larger ones when its pool grows.
+    other = Queue(name="q", quotas=(Quota("h200", "nvidia.com/gpu", 16),))
+    assert why(large, nodes=(node,), queue=other).code == "quota_full"
+
+
+def test_nodes_that_take_no_pods_are_for_the_platform_leads() -> None:
+    cordoned = Node(name="a100-0", flavor="a100", gpus=8, is_cordoned=True)
+    found = why(waiting(f"{RACKS}allows to fit only 2 out of 3 pod(s)"), nodes=(cordoned,))
+    assert (found.code, found.outlook) == ("nodes_away", ESCALATE)
+
+
+def test_the_teams_own_queue_that_is_gone_is_not_the_jobs_mistake() -> None:
+    found = why(
+        waiting("LocalQueue gpus doesn't exist", "Inadmissible"),
+        team_queue=TeamQueue(name="gpus", cluster_queue="team-nlp"),
+    )
+    assert (found.code, found.outlook) == ("queue_missing", ESCALATE)
+
+
+def test_an_approval_is_named_with_its_request() -> None:
+    gate = waiting("Admission is gated by: portal.example.com/approval", "AdmissionGated")
+    since = NOW - timedelta(hours=3)
+    found = why(gate, approval=Approval("Grace Hopper", since, "17"))
+    assert (found.what, found.since) == ("It waits for the approval of Grace Hopper.", since)
+    assert found.step is not None
+    assert found.step.label == "Open request 17"
+
+
+def test_what_identifies_another_teams_job_is_not_quoted() -> None:
+    found = why(waiting(PREEMPTED))
+    assert "2-b" not in found.detail
+    assert "team-vision" not in found.detail

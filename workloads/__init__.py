@@ -1,0 +1,1 @@
+"""What runs on the clusters: training runs, everything else of a team, and why something waits."""

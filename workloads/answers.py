@@ -1,0 +1,81 @@
+"""What an explanation says: its outlook, sentences, and at most one next step for a page to make a button of. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from workloads.estimating import Estimate
+
+
+class Outlook(StrEnum):
+    """Whether waiting helps: it starts by itself, you change something, somebody else acts, or it does not start."""
+
+    WAIT = "wait"
+    CHANGE = "change"
+    ESCALATE = "escalate"
+    NEVER = "never"
+
+
+class Action(StrEnum):
+    """What a next step does."""
+
+    ASK_FOR_GPUS = "ask_for_gpus"
+    USE_FLAVOR = "use_flavor"
+    RUN_AGAIN = "run_again"
+    RESUME = "resume"
+    CHANGE_RUN = "change_run"
+    STOP_JOB = "stop_job"
+    OPEN_REQUEST = "open_request"
+    RENEW = "renew"
+    SHOW_LOGS = "show_logs"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One next step: what it does, the words on its button, and what it is filled in with."""
+
+    action: Action
+    label: str
+    data: Mapping[str, str | int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What one reason found. `at` is when it goes on where Kueue says so, `in_line` whether it has a place in a line.
+
+    `stands_still` says that nobody in that line starts now; `detail` quotes Kubernetes for experts.
+    """
+
+    code: str
+    outlook: Outlook
+    what: str
+    do: str
+    since: datetime | None = None
+    at: datetime | None = None
+    when: str = ""
+    in_line: bool = False
+    stands_still: bool = False
+    step: Step | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explanation:
+    """Why a job does not run: what, since when, where in line, when it starts, and what you can do.
+
+    Every sentence is there, also where its answer is that nobody can know. `code` is stable and names the reason.
+    """
+
+    code: str
+    outlook: Outlook
+    what: str
+    since: datetime
+    line: str
+    when: str
+    do: str
+    step: Step | None = None
+    position: int | None = None
+    at: datetime | None = None
+    estimate: Estimate | None = None
+    detail: str = ""

@@ -1,0 +1,36 @@
+"""What was observed about one job: facts, each with the moment from which it holds. Pure.
+
+`None` and an empty collection mean "not known" unless a field says otherwise: an explanation never takes what was not
+read for what is not there. Counts are whole GPUs, positions begin with 0 as Kueue's do, and times are aware.
+"""
+
+from workloads.observed.facts import Facts
+from workloads.observed.pods import Event, Node, Pod, Waiting
+from workloads.observed.queues import Ahead, Line, Queue, Quota, TeamQueue
+from workloads.observed.surroundings import Allocation, Approval, Cluster, Elsewhere, Stop, Viewer
+from workloads.observed.work import Check, Condition, Job, JobKey, PodSet, Workload
+
+__all__ = [
+    "Ahead",
+    "Allocation",
+    "Approval",
+    "Check",
+    "Cluster",
+    "Condition",
+    "Elsewhere",
+    "Event",
+    "Facts",
+    "Job",
+    "JobKey",
+    "Line",
+    "Node",
+    "Pod",
+    "PodSet",
+    "Queue",
+    "Quota",
+    "Stop",
+    "TeamQueue",
+    "Viewer",
+    "Waiting",
+    "Workload",
+]

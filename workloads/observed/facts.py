@@ -1,0 +1,54 @@
+"""Everything that an explanation may look at, in one place. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from workloads.estimating import History
+from workloads.observed.pods import Event, Node, Pod
+from workloads.observed.queues import Line, Queue, TeamQueue
+from workloads.observed.surroundings import Allocation, Approval, Cluster, Elsewhere, Stop, Viewer
+from workloads.observed.work import Job, JobKey, Workload
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """Everything that an explanation may look at.
+
+    `jobs` finds a job by its uid (what a preemption names), `capacity` is what the cluster has or can add by flavor,
+    `titles` are what people call a flavor, `asked` is a request of the team for more GPUs that nobody has answered.
+    """
+
+    job: Job | None = None
+    workload: Workload | None = None
+    queue: Queue | None = None
+    team_queue: TeamQueue | None = None
+    line: Line | None = None
+    pods: tuple[Pod, ...] = ()
+    events: tuple[Event, ...] = ()
+    nodes: tuple[Node, ...] = ()
+    capacity: Mapping[str, int] = field(default_factory=dict)
+    allocations: tuple[Allocation, ...] = ()
+    approval: Approval | None = None
+    asked: Approval | None = None
+    stop: Stop | None = None
+    elsewhere: tuple[Elsewhere, ...] = ()
+    jobs: Mapping[str, JobKey] = field(default_factory=dict)
+    titles: Mapping[str, str] = field(default_factory=dict)
+    cluster: Cluster = field(default_factory=Cluster)
+    viewer: Viewer = field(default_factory=Viewer)
+    history: History | None = None
+
+    def title(self, flavor: str) -> str:
+        """What people call a flavor."""
+        return self.titles.get(flavor) or flavor or "GPU"
+
+    def largest_node(self, flavor: str) -> int:
+        """GPUs of the largest node of a flavor; 0 when no node of it was read."""
+        return max((one.gpus for one in self.nodes if one.flavor == flavor), default=0)
+
+    def obtainable(self, flavor: str) -> int | None:
+        """GPUs of a flavor that this cluster has or can add; None when that is not known."""
+        if flavor in self.capacity:
+            return self.capacity[flavor]
+        found = [one.gpus for one in self.nodes if one.flavor == flavor]
+        return sum(found) if found else None

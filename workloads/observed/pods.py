@@ -1,0 +1,63 @@
+"""Pods, their events, and the nodes that they run on. Pure."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from workloads.observed.work import Condition
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """An event of Kubernetes about one object, of either API."""
+
+    kind: str
+    name: str
+    reason: str
+    message: str = ""
+    is_warning: bool = False
+    at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Why a container does not run yet, in the kubelet's words."""
+
+    container: str
+    image: str
+    reason: str
+    message: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pod:
+    """One pod; `unscheduled` is its PodScheduled condition while it is false."""
+
+    name: str
+    phase: str = "Pending"
+    created: datetime | None = None
+    node: str = ""
+    gpus: int = 0
+    is_ready: bool = False
+    is_stopping: bool = False
+    gates: tuple[str, ...] = ()
+    unscheduled: Condition | None = None
+    waiting: tuple[Waiting, ...] = ()
+    ended_as: str = ""
+    events: tuple[Event, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    """A node with GPUs: what it has for pods and what pods on it asked for."""
+
+    name: str
+    flavor: str = ""
+    gpus: int = 0
+    used: int = 0
+    is_ready: bool = True
+    is_cordoned: bool = False
+
+    @property
+    def free(self) -> int:
+        """GPUs that a pod could take on it now."""
+        return max(0, self.gpus - self.used) if self.is_ready and not self.is_cordoned else 0

@@ -1,0 +1,64 @@
+"""ClusterQueues, LocalQueues and places in their line. Pure."""
+
+from dataclasses import dataclass
+
+from workloads.observed.work import Condition, JobKey
+
+
+@dataclass(frozen=True)
+class Quota:
+    """What a ClusterQueue has of one resource of a flavor; `borrowing` None is no limit within its cohort."""
+
+    flavor: str
+    resource: str
+    nominal: int
+    borrowing: int | None = 0
+    reserved: int = 0
+    borrowed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Queue:
+    """A ClusterQueue: `groups` are the flavors that stand in for each other."""
+
+    name: str
+    active: Condition | None = None
+    stop_policy: str = "None"
+    strategy: str = "BestEffortFIFO"
+    cohort: str = ""
+    pending: int | None = None
+    quotas: tuple[Quota, ...] = ()
+    groups: tuple[frozenset[str], ...] = ()
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether nobody passes the one at the head."""
+        return self.strategy == "StrictFIFO"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeamQueue:
+    """A LocalQueue of the team's namespace."""
+
+    name: str
+    cluster_queue: str
+    active: Condition | None = None
+    stop_policy: str = "None"
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """Another job in the same line; `fits` False means that the queue can never give it what it asks for."""
+
+    key: JobKey
+    priority: int = 0
+    fits: bool | None = None
+
+
+@dataclass(frozen=True)
+class Line:
+    """A place in the line of a ClusterQueue, 0 being the head; `length` is None when only a part was read."""
+
+    position: int
+    length: int | None = None
+    ahead: tuple[Ahead, ...] = ()

@@ -1,0 +1,69 @@
+"""What the portal itself knows around a job: allocations, approvals, the cluster, and who reads. Pure."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from workloads.observed.work import JobKey
+
+
+@dataclass(frozen=True, kw_only=True)
+class Allocation:
+    """What the team was granted of a flavor, from when and until when."""
+
+    flavor: str
+    gpus: int
+    begins: datetime | None = None
+    ends: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Approval:
+    """An answer that people owe: `who` are their names or their role, `reference` is the request's number."""
+
+    who: str
+    since: datetime
+    reference: str = ""
+    gpus: int = 0
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """GPUs that are free now and open to this team on a flavor and cluster."""
+
+    cluster: str
+    flavor: str
+    title: str
+    gpus: int
+    largest: int
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Who made the job inactive, and why, where the portal knows."""
+
+    who: str
+    at: datetime
+    why: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """The cluster as a whole; `has_default_queue` is whether jobs of this namespace without a label join a queue."""
+
+    title: str = "The cluster"
+    silent_since: datetime | None = None
+    kueue_down_since: datetime | None = None
+    priority_classes: frozenset[str] | None = None
+    has_default_queue: bool | None = None
+
+
+@dataclass(frozen=True)
+class Viewer:
+    """Whose jobs the reader may see by name: those of these namespaces, or of all."""
+
+    namespaces: frozenset[str] = frozenset()
+    sees_all: bool = False
+
+    def may_see(self, key: JobKey) -> bool:
+        """Whether this job may be named to the reader."""
+        return self.sees_all or key.namespace in self.namespaces

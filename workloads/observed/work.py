@@ -1,0 +1,94 @@
+"""The job that somebody created, and the Workload that Kueue made for it. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition as Kubernetes writes it; `since` is its last transition."""
+
+    kind: str
+    is_true: bool
+    reason: str = ""
+    message: str = ""
+    since: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Check:
+    """An AdmissionCheck of a Workload: `state` is Pending, Ready, Retry or Rejected."""
+
+    name: str
+    state: str
+    message: str = ""
+    since: datetime | None = None
+
+
+@dataclass(frozen=True)
+class PodSet:
+    """Pods of one shape: how many, and the GPUs that each asks for."""
+
+    name: str
+    count: int
+    gpus: int = 0
+
+
+@dataclass(frozen=True)
+class JobKey:
+    """Whose job a Workload stands for: the kind and name that its people know."""
+
+    namespace: str
+    name: str
+    kind: str = "Job"
+    uid: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """The object that somebody created: a Job, JobSet, TrainJob, MPIJob, … ; `outcome` is empty while it goes on."""
+
+    key: JobKey
+    created: datetime | None = None
+    is_suspended: bool | None = None
+    queue: str = ""
+    priority_class: str = ""
+    outcome: Condition | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """Kueue's own object for the job; `cluster_queue` and `flavors` are set from the moment its quota is reserved."""
+
+    key: JobKey
+    name: str
+    created: datetime | None = None
+    is_active: bool = True
+    queue: str = ""
+    cluster_queue: str = ""
+    priority: int = 0
+    conditions: Mapping[str, Condition] = field(default_factory=dict)
+    checks: tuple[Check, ...] = ()
+    pod_sets: tuple[PodSet, ...] = ()
+    flavors: tuple[str, ...] = ()
+    requeue_at: datetime | None = None
+    requeues: int = 0
+
+    @property
+    def gpus(self) -> int:
+        """The GPUs that all its pods together ask for."""
+        return sum(one.count * one.gpus for one in self.pod_sets)
+
+    def holds(self, kind: str) -> Condition | None:
+        """The condition of this kind while it is true."""
+        found = self.conditions.get(kind)
+        return found if found is not None and found.is_true else None
+
+    def lacks(self, kind: str) -> Condition | None:
+        """The condition of this kind while it is there and false."""
+        found = self.conditions.get(kind)
+        return found if found is not None and not found.is_true else None

@@ -1,0 +1,106 @@
+"""Pods with their containers, events of either API, and nodes with what is used of them. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from workloads.observed import Event, Node, Pod, Waiting
+from workloads.reading.values import (
+    Object,
+    conditions,
+    gpus_in,
+    gpus_of_pod,
+    items,
+    moment,
+    part,
+    text,
+)
+
+OVER = ("Succeeded", "Failed")
+
+
+def event_of(found: Object) -> Event:
+    """An event of `v1` or of `events.k8s.io/v1`; its time is that of its last occurrence."""
+    about = part(found, "involvedObject") or part(found, "regarding")
+    times = (
+        part(found, "series").get("lastObservedTime"),
+        found.get("lastTimestamp"),
+        found.get("deprecatedLastTimestamp"),
+        found.get("eventTime"),
+        found.get("firstTimestamp"),
+        part(found, "metadata").get("creationTimestamp"),
+    )
+    return Event(
+        kind=text(about, "kind"),
+        name=text(about, "name"),
+        reason=text(found, "reason"),
+        message=text(found, "message") or text(found, "note"),
+        is_warning=found.get("type") == "Warning",
+        at=next((at for one in times if (at := moment(one)) is not None), None),
+    )
+
+
+def pod_of(found: Object, events: Iterable[Event] = ()) -> Pod:
+    """A pod with those of the events that are about it."""
+    meta, spec, status = part(found, "metadata"), part(found, "spec"), part(found, "status")
+    said, name = conditions(found), text(part(found, "metadata"), "name")
+    scheduled = said.get("PodScheduled")
+    states = [*items(status, "initContainerStatuses"), *items(status, "containerStatuses")]
+    return Pod(
+        name=name,
+        phase=text(status, "phase") or "Pending",
+        created=moment(meta.get("creationTimestamp")),
+        node=text(spec, "nodeName"),
+        gpus=gpus_of_pod(spec),
+        is_ready="Ready" in said and said["Ready"].is_true,
+        is_stopping=bool(meta.get("deletionTimestamp")),
+        gates=tuple(text(one, "name") for one in items(spec, "schedulingGates")),
+        unscheduled=scheduled if scheduled is not None and not scheduled.is_true else None,
+        waiting=tuple(_waiting(one) for one in states if part(one, "state", "waiting")),
+        ended_as=next((reason for one in states if (reason := _ended_as(one))), ""),
+        events=tuple(one for one in events if one.kind == "Pod" and one.name == name),
+    )
+
+
+def nodes_of(
+    nodes: Iterable[Object], pods: Iterable[Object], flavors: Mapping[str, Mapping[str, str]]
+) -> tuple[Node, ...]:
+    """Nodes with GPUs and what pods on them asked for; a node is of the first flavor whose labels it has all."""
+    used: dict[str, int] = {}
+    for pod in pods:
+        spec = part(pod, "spec")
+        if part(pod, "status").get("phase") not in OVER:
+            used[text(spec, "nodeName")] = used.get(text(spec, "nodeName"), 0) + gpus_of_pod(spec)
+    found = (_node(one, used, flavors) for one in nodes)
+    return tuple(one for one in found if one.gpus)
+
+
+def _node(found: Object, used: Mapping[str, int], flavors: Mapping[str, Mapping[str, str]]) -> Node:
+    meta = part(found, "metadata")
+    name, ready = text(meta, "name"), conditions(found).get("Ready")
+    return Node(
+        name=name,
+        flavor=_flavor(part(meta, "labels"), flavors),
+        gpus=gpus_in(part(found, "status", "allocatable")),
+        used=used.get(name, 0),
+        is_ready=ready is None or ready.is_true,
+        is_cordoned=part(found, "spec").get("unschedulable") is True,
+    )
+
+
+def _flavor(labels: Object, flavors: Mapping[str, Mapping[str, str]]) -> str:
+    matching: Sequence[str] = [
+        flavor
+        for flavor, wanted in flavors.items()
+        if wanted and all(labels.get(key) == value for key, value in wanted.items())
+    ]
+    return matching[0] if matching else ""
+
+
+def _waiting(found: Object) -> Waiting:
+    why = part(found, "state", "waiting")
+    return Waiting(text(found, "name"), text(found, "image"), text(why, "reason"), text(why, "message"))
+
+
+def _ended_as(found: Object) -> str:
+    """How the container's last run ended, such as OOMKilled; empty when it has not ended or ended well."""
+    last = part(found, "state", "terminated") or part(found, "lastState", "terminated")
+    return text(last, "reason") if last.get("exitCode") else ""

@@ -1,0 +1,86 @@
+"""Moments, counts, conditions and lists as they stand in any answer of Kubernetes. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from provisioning.desired.quantities import counted
+from workloads.observed import Condition
+
+Object = Mapping[str, Any]
+EMPTY: Object = {}
+MIG = "nvidia.com/mig-"
+
+
+def part(found: object, *path: str) -> Object:
+    """The mapping at this path; an empty one where anything on the way is absent or something else."""
+    for name in path:
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found if isinstance(found, Mapping) else EMPTY
+
+
+def items(found: object, *path: str) -> Sequence[Object]:
+    """The mappings in the list at this path; what is no mapping is left out."""
+    *way, last = path
+    value = part(found, *way).get(last)
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list | tuple) else ()
+
+
+def text(found: Object, name: str) -> str:
+    """A field as text; empty where it is absent."""
+    value = found.get(name)
+    return "" if value is None else str(value)
+
+
+def moment(value: object) -> datetime | None:
+    """A moment in UTC from RFC 3339; None for anything else."""
+    try:
+        at = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    return at.replace(tzinfo=at.tzinfo or UTC).astimezone(UTC) if at else None
+
+
+def whole(value: object) -> int:
+    """A count as Kubernetes writes it, `2k` included; 0 for a fraction or nothing."""
+    return counted(value)
+
+
+def is_gpu(resource: str) -> bool:
+    """Whether a resource counts GPUs or slices of one (MIG)."""
+    domain, _, name = resource.rpartition("/")
+    return resource.startswith(MIG) or bool(domain and name.startswith("gpu"))
+
+
+def gpus_in(amounts: Object) -> int:
+    """The GPUs in a list of resources."""
+    return sum(whole(amount) for name, amount in amounts.items() if is_gpu(str(name)))
+
+
+def gpus_of_pod(spec: Object) -> int:
+    """The GPUs that a pod asks for: of its containers together, or of its greediest init container if that is more."""
+    beside = sum(_asked(one) for one in items(spec, "containers"))
+    before = max((_asked(one) for one in items(spec, "initContainers")), default=0)
+    return max(beside, before)
+
+
+def _asked(container: Object) -> int:
+    wanted = gpus_in(part(container, "resources", "requests"))
+    return wanted or gpus_in(part(container, "resources", "limits"))
+
+
+def condition(found: Object) -> Condition:
+    """One condition."""
+    return Condition(
+        text(found, "type"),
+        found.get("status") == "True",
+        text(found, "reason"),
+        text(found, "message"),
+        moment(found.get("lastTransitionTime")),
+    )
+
+
+def conditions(found: Object) -> dict[str, Condition]:
+    """The conditions in an object's status, by type; the last of a type counts."""
+    read: Iterable[Condition] = (condition(one) for one in items(found, "status", "conditions"))
+    return {one.kind: one for one in read}

@@ -1,0 +1,87 @@
+"""Jobs of every kind, and the Workloads that Kueue makes for them. Pure."""
+
+from typing import Any
+
+from workloads.observed import Check, Condition, Job, JobKey, PodSet, Workload
+from workloads.reading.values import Object, conditions, gpus_of_pod, items, moment, part, text, whole
+
+LABEL = "kueue.x-k8s.io/"
+QUEUE, PRIORITY, OWNER = f"{LABEL}queue-name", f"{LABEL}priority-class", f"{LABEL}job-owner-name"
+# How the kinds say that they are over, those that went well first.
+OUTCOMES = ("Complete", "Completed", "Succeeded", "Failed")
+
+
+def job_of(found: Object) -> Job:
+    """A job of any kind: Job, JobSet, TrainJob, PyTorchJob, MPIJob, LeaderWorkerSet, …"""
+    meta, spec = part(found, "metadata"), part(found, "spec")
+    labels, said = part(meta, "labels"), conditions(found)
+    suspended = part(spec, "runPolicy").get("suspend", spec.get("suspend"))
+    return Job(
+        key=JobKey(
+            text(meta, "namespace"), text(meta, "name"), text(found, "kind") or "Job", text(meta, "uid")
+        ),
+        created=moment(meta.get("creationTimestamp")),
+        is_suspended=suspended if isinstance(suspended, bool) else None,
+        queue=text(labels, QUEUE),
+        priority_class=text(labels, PRIORITY),
+        outcome=next((said[kind] for kind in OUTCOMES if kind in said and said[kind].is_true), None),
+    )
+
+
+def workload_of(found: Object) -> Workload:
+    """A Workload, of either version."""
+    meta, spec, status = part(found, "metadata"), part(found, "spec"), part(found, "status")
+    state = part(status, "requeueState")
+    assigned = items(status, "admission", "podSetAssignments")
+    flavors = {str(flavor) for one in assigned for flavor in part(one, "flavors").values()}
+    return Workload(
+        key=key_of(meta),
+        name=text(meta, "name"),
+        created=moment(meta.get("creationTimestamp")),
+        is_active=spec.get("active") is not False,
+        queue=text(spec, "queueName"),
+        cluster_queue=text(part(status, "admission"), "clusterQueue"),
+        priority=_number(spec.get("priority")),
+        conditions=_dated(conditions(found), meta),
+        checks=tuple(_check(one) for one in items(status, "admissionChecks")),
+        pod_sets=tuple(_pod_set(one) for one in items(spec, "podSets")),
+        flavors=tuple(sorted(flavors)),
+        requeue_at=moment(state.get("requeueAt")),
+        requeues=_number(state.get("count")),
+    )
+
+
+def key_of(meta: Object) -> JobKey:
+    """Whose job a Workload stands for, from its metadata; its own name where it has no owner."""
+    owners = items(meta, "ownerReferences")
+    owner = next((one for one in owners if one.get("controller")), owners[0] if owners else None)
+    namespace = text(meta, "namespace")
+    if owner is not None:
+        return JobKey(namespace, text(owner, "name"), text(owner, "kind") or "Job", text(owner, "uid"))
+    named = text(part(meta, "annotations"), OWNER)
+    return JobKey(namespace, named or text(meta, "name"), "Job" if named else "Workload")
+
+
+def _dated(said: dict[str, Condition], meta: Object) -> dict[str, Condition]:
+    """Conditions without a time hold since the Workload is there."""
+    created = moment(meta.get("creationTimestamp"))
+    return {
+        kind: one
+        if one.since is not None
+        else Condition(one.kind, one.is_true, one.reason, one.message, created)
+        for kind, one in said.items()
+    }
+
+
+def _check(found: Object) -> Check:
+    at = moment(found.get("lastTransitionTime"))
+    return Check(text(found, "name"), text(found, "state"), text(found, "message"), at)
+
+
+def _pod_set(found: Object) -> PodSet:
+    pod = part(found, "template", "spec")
+    return PodSet(text(found, "name"), whole(found.get("count")), gpus_of_pod(pod))
+
+
+def _number(value: Any) -> int:
+    return value if isinstance(value, int) else 0

@@ -1,0 +1,157 @@
+"""What is known before Kueue has a Workload, once everything is over, and while the cluster is silent. Pure."""
+
+from datetime import datetime, timedelta
+
+from ui.amounts import moment
+from workloads.answers import Action, Answer, Outlook, Step
+from workloads.observed import Condition, Facts, Job
+
+PROMPT = timedelta(seconds=30)
+AGAIN = Step(Action.RUN_AGAIN, "Run it again")
+LABEL = "kueue.x-k8s.io/queue-name"
+# Why a Workload is over, by the reason of its Finished condition, with what that is worth.
+ENDINGS = {
+    "OwnerNotFound": "Its job was deleted.",
+    "OutOfSync": "Its job was changed while it waited, so the queue gave it up.",
+}
+
+
+def silent(facts: Facts, now: datetime) -> Answer | None:
+    """The cluster does not answer: what is known of the job is as old as its last answer."""
+    since = facts.cluster.silent_since
+    if since is None:
+        return None
+    return Answer(
+        code="cluster_silent",
+        outlook=Outlook.ESCALATE,
+        what=f"{facts.cluster.title} has not answered since {moment(since, now)} UTC; nothing newer is known.",
+        do="What runs there goes on. A platform lead looks at the cluster if it lasts.",
+        since=since,
+    )
+
+
+def finished(facts: Facts, now: datetime) -> Answer | None:
+    """It is over, well or not."""
+    ended = facts.workload.holds("Finished") if facts.workload else None
+    ended = ended or (facts.job.outcome if facts.job else None)
+    return _ending(ended) if ended is not None else None
+
+
+def _ending(ended: Condition) -> Answer:
+    failed = "Fail" in ended.reason or "Exceeded" in ended.reason or ended.kind == "Failed"
+    if ended.reason in ENDINGS:
+        what, do, step = ENDINGS[ended.reason], "Run it again if it is still needed.", AGAIN
+    elif failed:
+        what, do = "It has failed.", "Look at its logs, mend the cause, and run it again."
+        step = Step(Action.SHOW_LOGS, "Show its logs")
+    else:
+        what, do, step = "It has finished.", "There is nothing to do.", AGAIN
+    return Answer(
+        code="failed" if failed else "finished",
+        outlook=Outlook.NEVER,
+        what=what,
+        do=do,
+        when="It is over.",
+        since=ended.since,
+        step=step,
+        detail=ended.message,
+    )
+
+
+def unseen(facts: Facts, now: datetime) -> Answer | None:
+    """Kueue has made no Workload for the job: no queue, no such priority, Kueue away, or it is only just there."""
+    if facts.workload is not None:
+        return None
+    if facts.job is None:
+        return _nothing_known()
+    return (
+        _kueue_down(facts)
+        or _unknown_priority(facts.job, facts)
+        or _without_queue(facts.job, facts)
+        or _not_looked_at(facts.job, facts, now)
+    )
+
+
+def kueue_down(facts: Facts, now: datetime) -> Answer | None:
+    """Kueue is away and the job has no quota yet: nobody lets anything in."""
+    workload = facts.workload
+    if workload is None or workload.holds("QuotaReserved"):
+        return None
+    return _kueue_down(facts)
+
+
+def _kueue_down(facts: Facts) -> Answer | None:
+    since = facts.cluster.kueue_down_since
+    if since is None:
+        return None
+    return Answer(
+        code="kueue_down",
+        outlook=Outlook.ESCALATE,
+        what=f"The queue of {facts.cluster.title} does not answer, so no job starts there.",
+        do="A platform lead looks at Kueue. Your job keeps its place; what runs goes on.",
+        since=since,
+        stands_still=True,
+    )
+
+
+def _nothing_known() -> Answer:
+    return Answer(
+        code="not_found",
+        outlook=Outlook.NEVER,
+        what="Nothing of it is on the cluster: it was deleted, or was never there.",
+        do="Run it again if it is still needed.",
+        step=AGAIN,
+    )
+
+
+def _unknown_priority(job: Job, facts: Facts) -> Answer | None:
+    known = facts.cluster.priority_classes
+    if not job.priority_class or known is None or job.priority_class in known:
+        return None
+    return Answer(
+        code="unknown_priority",
+        outlook=Outlook.CHANGE,
+        what=f"It names the priority {job.priority_class}, which {facts.cluster.title} does not have, "
+        "and no queue takes up such a job.",
+        do="Name one of the cluster's priorities, or none, and submit it again.",
+        step=Step(Action.CHANGE_RUN, "Choose another priority", {"field": "priority_class"}),
+    )
+
+
+def _without_queue(job: Job, facts: Facts) -> Answer | None:
+    if job.queue or facts.cluster.has_default_queue is not False:
+        return None
+    suspended = job.is_suspended is True
+    return Answer(
+        code="no_queue",
+        outlook=Outlook.CHANGE,
+        what="It names no queue and somebody suspended it, so nobody starts it."
+        if suspended
+        else "It names no queue, so it is in no line and runs outside of your team's GPUs.",
+        do="Add the label of your team's queue and submit it again.",
+        step=Step(Action.CHANGE_RUN, "Put it into the team's queue", {"field": "queue", "label": LABEL}),
+        detail=f"There is no label {LABEL} on it.",
+    )
+
+
+def _not_looked_at(job: Job, facts: Facts, now: datetime) -> Answer:
+    age = now - job.created if job.created else timedelta(0)
+    if age < PROMPT:
+        return Answer(
+            code="just_created",
+            outlook=Outlook.WAIT,
+            what="It was created just now, and the queue is about to look at it.",
+            do="Wait: it takes seconds.",
+        )
+    return Answer(
+        code="not_queued",
+        outlook=Outlook.ESCALATE,
+        what=f"No queue has taken it up: {_why_not(job, facts)}.",
+        do="A platform lead checks whether Kueue is set up for this namespace and jobs of this kind.",
+    )
+
+
+def _why_not(job: Job, facts: Facts) -> str:
+    if job.is_suspended is False:
+        return "it runs outside of the queue"
+    return f"this namespace is not set up for it, or not for a {job.key.kind}"

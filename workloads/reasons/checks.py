@@ -1,0 +1,73 @@
+"""Quota is reserved, and admission checks have not all agreed. Pure."""
+
+from datetime import datetime
+
+from ui.amounts import moment
+from workloads.answers import Action, Answer, Outlook, Step
+from workloads.observed import Check, Facts
+
+
+def unsatisfied(facts: Facts, now: datetime) -> Answer | None:
+    """The check that matters most: one that rejected it, one that asks to try later, or one that has not answered."""
+    workload = facts.workload
+    if workload is None or not workload.holds("QuotaReserved") or workload.holds("Admitted"):
+        return None
+    for state, answer in ANSWERS.items():
+        found = next((one for one in workload.checks if one.state == state), None)
+        if found is not None:
+            return answer(found, facts, now)
+    return Answer(
+        code="being_admitted",
+        outlook=Outlook.WAIT,
+        what="Its quota is reserved, and the queue is letting it in.",
+        do="Wait: it takes seconds.",
+        since=workload.conditions["QuotaReserved"].since,
+    )
+
+
+def _rejected(check: Check, facts: Facts, now: datetime) -> Answer:
+    why = f': "{check.message}"' if check.message else ""
+    return Answer(
+        code="check_rejected",
+        outlook=Outlook.NEVER,
+        what=f"The check {check.name} rejected it{why}. It does not come back, not even when somebody resumes it.",
+        do="Change what was refused, and run it again.",
+        since=check.since,
+        step=Step(Action.RUN_AGAIN, "Run it again"),
+    )
+
+
+def _retry(check: Check, facts: Facts, now: datetime) -> Answer:
+    at = facts.workload.requeue_at if facts.workload else None
+    later = f" It is tried again on {moment(at, now)} UTC." if at else ""
+    return Answer(
+        code="check_retry",
+        outlook=Outlook.WAIT,
+        what=f"The check {check.name} asks to try again later.{later}",
+        do="Wait: its GPUs are given back, and it is queued again.",
+        since=check.since,
+        at=at,
+        detail=check.message,
+    )
+
+
+def _pending(check: Check, facts: Facts, now: datetime) -> Answer:
+    approval = facts.approval
+    who = f"{approval.who}, who answers for the check {check.name}" if approval else f"the check {check.name}"
+    step = None
+    if approval is not None and approval.reference:
+        step = Step(
+            Action.OPEN_REQUEST, f"Open request {approval.reference}", {"reference": approval.reference}
+        )
+    return Answer(
+        code="awaits_check",
+        outlook=Outlook.ESCALATE,
+        what=f"Its GPUs are set aside, and it waits for {who}.",
+        do="Remind them if it is urgent: GPUs stand idle for it meanwhile.",
+        since=approval.since if approval else check.since,
+        step=step,
+        detail=check.message,
+    )
+
+
+ANSWERS = {"Rejected": _rejected, "Retry": _retry, "Pending": _pending}

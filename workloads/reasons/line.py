@@ -1,0 +1,75 @@
+"""Where in line, and when: the two answers that every explanation has, also when nobody can know. Pure."""
+
+from datetime import datetime, timedelta
+
+from ui.amounts import moment, span
+from workloads.answers import Answer, Outlook
+from workloads.estimating import FEWEST, Estimate
+from workloads.observed import Facts
+
+
+def place(answer: Answer, facts: Facts) -> str:
+    """Where in line it is, in words."""
+    if _is_past(answer, facts):
+        return "It is past the line: its quota is reserved."
+    if not answer.in_line:
+        return "It is in no line."
+    if facts.line is None:
+        return "Its place in the line is not known."
+    of = f" of {facts.line.length}" if facts.line.length else ""
+    text = f"It is number {facts.line.position + 1}{of} in the line."
+    if answer.stands_still:
+        return f"{text} Nobody in it starts now."
+    if facts.queue is not None and not facts.queue.is_strict and facts.line.position:
+        return f"{text} The line goes by priority and age; a smaller job may start earlier."
+    return text
+
+
+def _is_past(answer: Answer, facts: Facts) -> bool:
+    workload = facts.workload
+    if workload is None or answer.outlook == Outlook.NEVER:
+        return False
+    is_leaving = not workload.is_active or workload.holds("Evicted")
+    return bool(workload.holds("QuotaReserved")) and not is_leaving
+
+
+def position(answer: Answer, facts: Facts) -> int | None:
+    """Its place from 0, where it is in a line and the place is known."""
+    waits = facts.workload is not None and not facts.workload.holds("QuotaReserved")
+    return facts.line.position if answer.in_line and waits and facts.line is not None else None
+
+
+def estimate(answer: Answer, facts: Facts, since: datetime, now: datetime) -> Estimate | None:
+    """How much longer from this queue's history; only for a job that waits its turn there."""
+    workload, history = facts.workload, facts.history
+    if answer.outlook != Outlook.WAIT or not answer.in_line or answer.at is not None:
+        return None
+    if workload is None or history is None:
+        return None
+    return history.estimate(workload.gpus, waited=max(now - since, timedelta(0)))
+
+
+def when(answer: Answer, found: Estimate | None, facts: Facts, now: datetime) -> str:
+    """When it starts, in words."""
+    if answer.when:
+        return answer.when
+    if answer.at is not None:
+        return f"The next try is at {moment(answer.at, now)} UTC."
+    if found is not None:
+        return (
+            f"An estimate: {span(found.low)} to {span(found.high)} more, half of such jobs within "
+            f"{span(found.median)} ({found.samples} waits, {found.source})."
+        )
+    if answer.outlook == Outlook.WAIT and answer.in_line:
+        return TOO_FEW if facts.history is not None else NO_HISTORY
+    return UNKNOWN[answer.outlook]
+
+
+NO_HISTORY = "Nobody can say yet: how long jobs waited in this queue before is not known."
+TOO_FEW = f"Nobody can say yet: fewer than {FEWEST} jobs of this size have waited in this queue as long as this one."
+UNKNOWN = {
+    Outlook.WAIT: "Soon, if nothing else comes in between.",
+    Outlook.CHANGE: "Not before you change something.",
+    Outlook.ESCALATE: "Nobody can say: it depends on what others do.",
+    Outlook.NEVER: "Never: it does not start as it is.",
+}

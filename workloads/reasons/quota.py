@@ -1,0 +1,179 @@
+"""What the queue cannot give now, or at all: it is full, or the job is larger than its quota. Pure."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from ui.amounts import day, moment
+from workloads.answers import Action, Answer, Outlook, Step
+from workloads.observed import Allocation, Facts, Quota
+from workloads.reasons.fit import CHANGE_RUN, no_fit
+from workloads.reasons.messages import Cause, Kind, decisive, preempted
+from workloads.reasons.words import amount, ask_for, use_elsewhere, whole
+
+
+def no_quota(facts: Facts, message: str, now: datetime) -> Answer | None:
+    """The answer to a message that names a cause; None when it names none that is known."""
+    groups = facts.queue.groups if facts.queue else ()
+    cause = decisive(message, groups)
+    if cause is None:
+        return None
+    stopping = preempted(message)
+    answer = (
+        _making_room(cause, facts, stopping)
+        if stopping and cause.kind == Kind.FULL
+        else _of_cause(cause, facts, now)
+    )
+    return replace(answer, detail=message)
+
+
+def _of_cause(cause: Cause, facts: Facts, now: datetime) -> Answer:
+    if cause.kind == Kind.FULL:
+        return _full(cause, facts)
+    return _too_large(cause, facts, now) if cause.kind == Kind.TOO_LARGE else no_fit(cause, facts)
+
+
+def _making_room(cause: Cause, facts: Facts, stopping: int) -> Answer:
+    them = "1 other job" if stopping == 1 else f"{stopping} other jobs"
+    needed = amount(cause.more, cause.resource, cause.flavor, facts)
+    return Answer(
+        code="making_room",
+        outlook=Outlook.WAIT,
+        what=f"It needs {needed} more, and the queue is stopping {them} to make room.",
+        do="Wait: it starts when they have stopped, most often within a minute.",
+        in_line=True,
+    )
+
+
+def _full(cause: Cause, facts: Facts) -> Answer:
+    needed = amount(cause.more, cause.resource, cause.flavor, facts)
+    step = use_elsewhere(facts)
+    do = "Wait: it starts when jobs ahead of it or running ones end."
+    if step is not None:
+        do += " Or run it where GPUs are free now."
+    elif facts.asked is not None:
+        do += f" Your request for more waits for {facts.asked.who}."
+        step = ask_for(facts.asked.gpus, cause.flavor, facts)
+    elif (more := whole(cause.more)) and "/" in cause.resource and _can_have(more, cause.flavor, facts):
+        do += f" Or ask for {more} more for your team."
+        step = ask_for(more, cause.flavor, facts)
+    return Answer(
+        code="quota_full",
+        outlook=Outlook.WAIT,
+        what=f"It waits for {needed} more.{_use(cause, facts)}",
+        do=do,
+        in_line=True,
+        step=step,
+    )
+
+
+def _use(cause: Cause, facts: Facts) -> str:
+    quota = _quota(cause, facts)
+    if quota is None:
+        return ""
+    said = f" Your queue uses {quota.reserved} and is guaranteed {quota.nominal}"
+    if quota.borrowed:
+        return f"{said}; {quota.borrowed} of them are borrowed."
+    if quota.borrowing is None:
+        return f"{said}; it may borrow what other teams leave unused."
+    return f"{said}; it may borrow {quota.borrowing}." if quota.borrowing else f"{said}."
+
+
+def _quota(cause: Cause, facts: Facts) -> Quota | None:
+    found = facts.queue.quotas if facts.queue else ()
+    return next((one for one in found if (one.flavor, one.resource) == (cause.flavor, cause.resource)), None)
+
+
+def _can_have(more: int, flavor: str, facts: Facts) -> bool:
+    """Whether the cluster could have so many beyond what the queue is guaranteed; what is not known is possible."""
+    whole_cluster = facts.obtainable(flavor)
+    held = sum(one.nominal for one in (facts.queue.quotas if facts.queue else ()) if one.flavor == flavor)
+    return whole_cluster is None or held + more <= whole_cluster
+
+
+def _too_large(cause: Cause, facts: Facts, now: datetime) -> Answer:
+    asked, most = whole(cause.before) + whole(cause.asked), whole(cause.most)
+    if "/" not in cause.resource:
+        return _too_much(cause, facts)
+    granted = _granted(cause, facts, now) if asked > most else None
+    if granted is not None:
+        return granted
+    title, on_cluster = facts.title(cause.flavor), facts.obtainable(cause.flavor)
+    what = f"It asks for {asked} × {title}; your queue can never give it more than {most}."
+    if on_cluster is not None and asked > on_cluster:
+        return Answer(
+            code="larger_than_cluster",
+            outlook=Outlook.NEVER,
+            what=f"It asks for {asked} × {title}; {facts.cluster.title} has {on_cluster} in all.",
+            do="Stop it and run it with fewer GPUs, or on another cluster.",
+            step=use_elsewhere(facts) or _edit(most),
+        )
+    if facts.asked is not None:
+        return Answer(
+            code="asked_for_more",
+            outlook=Outlook.ESCALATE,
+            what=f"{what} Your request for {facts.asked.gpus} more waits for {facts.asked.who}.",
+            do="Remind them, or run it with fewer GPUs.",
+            since=facts.asked.since,
+            step=ask_for(facts.asked.gpus, cause.flavor, facts),
+        )
+    return Answer(
+        code="larger_than_quota",
+        outlook=Outlook.CHANGE,
+        what=what,
+        do=f"Ask for {asked - most} more for your team, or run it with at most {most}.",
+        step=use_elsewhere(facts) or ask_for(asked - most, cause.flavor, facts),
+    )
+
+
+def _granted(cause: Cause, facts: Facts, now: datetime) -> Answer | None:
+    """Where the team's own GPUs of this flavor are to come, or have ended."""
+    asked = whole(cause.before) + whole(cause.asked)
+    of_flavor = [one for one in facts.allocations if one.flavor == cause.flavor and one.gpus >= asked]
+    coming = [one for one in of_flavor if one.begins is not None and one.begins > now]
+    if coming:
+        return _not_yet(min(coming, key=lambda one: one.begins or now), facts, now)
+    ended = [one for one in of_flavor if one.ends is not None and one.ends <= now]
+    return _ended(max(ended, key=lambda one: one.ends or now), facts, now) if ended else None
+
+
+def _not_yet(found: Allocation, facts: Facts, now: datetime) -> Answer:
+    begins = found.begins or now
+    return Answer(
+        code="allocation_begins",
+        outlook=Outlook.WAIT,
+        what=f"Your team's {found.gpus} × {facts.title(found.flavor)} begin on {moment(begins, now)} UTC.",
+        do="Wait: it may start from then on.",
+        at=begins,
+        in_line=True,
+    )
+
+
+def _ended(found: Allocation, facts: Facts, now: datetime) -> Answer:
+    ends, title = found.ends or now, facts.title(found.flavor)
+    return Answer(
+        code="allocation_ended",
+        outlook=Outlook.CHANGE,
+        what=f"Your team's {found.gpus} × {title} ended on {day(ends, now)}, so the queue cannot give them.",
+        do="Renew them, or run it with fewer GPUs.",
+        since=ends,
+        step=Step(
+            Action.RENEW,
+            f"Ask for {found.gpus} × {title} again",
+            {"flavor": found.flavor, "gpus": found.gpus},
+        ),
+    )
+
+
+def _too_much(cause: Cause, facts: Facts) -> Answer:
+    resource = amount("", cause.resource, cause.flavor, facts).strip()
+    return Answer(
+        code="larger_than_quota",
+        outlook=Outlook.CHANGE,
+        what=f"It asks for {cause.asked} {resource}; your queue can never give it more than {cause.most}.",
+        do="Run it with less, or have a platform lead raise that limit of the queue.",
+        step=Step(Action.CHANGE_RUN, CHANGE_RUN, {"resource": cause.resource}),
+    )
+
+
+def _edit(most: int) -> Step | None:
+    return Step(Action.CHANGE_RUN, f"Run it with {most}", {"gpus": most}) if most else None

@@ -1,0 +1,106 @@
+"""Kueue has let it in: its pods are refused, find no node, cannot start, fail, or run. Pure."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from workloads.answers import Action, Answer, Outlook, Step
+from workloads.observed import Condition, Facts, Pod, Workload
+from workloads.reasons.containers import not_running
+from workloads.reasons.nodes import unscheduled
+from workloads.reasons.words import pods
+
+PROMPT = timedelta(minutes=2)
+HOPES = (Outlook.NEVER, Outlook.CHANGE, Outlook.ESCALATE, Outlook.WAIT)
+
+
+def admitted(facts: Facts, now: datetime) -> Answer | None:
+    """What its pods do once it is let in."""
+    workload = facts.workload
+    said = workload.holds("Admitted") if workload else None
+    if workload is None or said is None:
+        return None
+    live = [one for one in facts.pods if not one.is_stopping and one.phase not in ("Succeeded", "Failed")]
+    stuck = _stuck(live, facts, now)
+    if stuck is not None:
+        return stuck
+    ready = workload.conditions.get("PodsReady")
+    if ready is not None and ready.is_true:
+        return _running(ready)
+    if ready is not None and ready.reason == "WaitForRecovery":
+        return _recovering(ready)
+    return _none_yet(workload, said, now) if not live else _some(live, workload, said)
+
+
+def _stuck(live: Sequence[Pod], facts: Facts, now: datetime) -> Answer | None:
+    """Of what keeps pods from running, that which you or others must mend; else what passes by itself."""
+    found = [answer for one in live if (answer := _of_pod(one, facts, now)) is not None]
+    return min(found, key=lambda one: HOPES.index(one.outlook), default=None)
+
+
+def _of_pod(pod: Pod, facts: Facts, now: datetime) -> Answer | None:
+    if pod.gates:
+        return Answer(
+            code="pods_gated",
+            outlook=Outlook.WAIT,
+            what="Its pods are held until their nodes are chosen.",
+            do="Wait: it takes seconds.",
+            since=pod.created,
+            detail=", ".join(pod.gates),
+        )
+    return unscheduled(pod, facts, now) or not_running(pod, now)
+
+
+def _running(ready: Condition) -> Answer:
+    return Answer(
+        code="running",
+        outlook=Outlook.WAIT,
+        what="It runs.",
+        do="There is nothing to do.",
+        when="It has started.",
+        since=ready.since,
+        step=Step(Action.SHOW_LOGS, "Show its logs"),
+    )
+
+
+def _recovering(ready: Condition) -> Answer:
+    return Answer(
+        code="recovering",
+        outlook=Outlook.WAIT,
+        what="One of its pods has failed, and another one is being started in its place.",
+        do="Look at the logs of the failed pod if it happens again.",
+        when="It has started before.",
+        since=ready.since,
+        step=Step(Action.SHOW_LOGS, "Show its logs"),
+        detail=ready.message,
+    )
+
+
+def _some(live: Sequence[Pod], workload: Workload, said: Condition) -> Answer:
+    ready = sum(1 for one in live if one.is_ready)
+    wanted = max(sum(one.count for one in workload.pod_sets), len(live))
+    return Answer(
+        code="starting",
+        outlook=Outlook.WAIT,
+        what=f"It has its GPUs, and {ready} of its {pods(wanted)} are ready.",
+        do="Wait: the others are starting.",
+        since=said.since,
+    )
+
+
+def _none_yet(workload: Workload, said: Condition, now: datetime) -> Answer:
+    if said.since is None or now - said.since < PROMPT:
+        return Answer(
+            code="starting",
+            outlook=Outlook.WAIT,
+            what="It has its GPUs, and its pods are about to be made.",
+            do="Wait: it takes seconds.",
+            since=said.since,
+        )
+    return Answer(
+        code="no_pods",
+        outlook=Outlook.ESCALATE,
+        what=f"It has its GPUs, and no pod of it is there: nothing on the cluster carries out a {workload.key.kind}.",
+        do="Stop it to free the GPUs; a platform lead looks whether the controller for such jobs runs.",
+        since=said.since,
+        step=Step(Action.STOP_JOB, "Stop it", {"name": workload.key.name, "kind": workload.key.kind}),
+    )

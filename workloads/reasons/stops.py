@@ -1,0 +1,213 @@
+"""Jobs that were stopped: by a person, by Kueue for ever, or for now with their next turn. Pure."""
+
+import re
+from datetime import datetime
+
+from workloads.answers import Action, Answer, Outlook, Step
+from workloads.observed import Condition, Facts, Stop, Workload
+from workloads.reasons.words import called
+
+JOB_UID = re.compile(r"JobUID: ([0-9a-fA-F-]+)")
+REJECTED = re.compile(r'AdmissionCheck in Rejected state: "([^"]*)"(?: \((.*)\))?')
+AGAIN = Step(Action.RUN_AGAIN, "Run it again")
+# Why one job makes room for another, by the reason of its Preempted condition.
+MADE_ROOM = {
+    "InClusterQueue": "which ranks higher in your queue",
+    "InCohortReclamation": "whose team took back GPUs that are guaranteed to it",
+    "InCohortFairSharing": "whose team uses less of its share",
+    "InCohortReclaimWhileBorrowing": "which ranks higher than work on borrowed GPUs",
+}
+# Why Kueue stops one for now, by the reason of its Evicted condition.
+FOR_NOW = {
+    "PodsReadyTimeout": "its pods were not ready in time",
+    "AdmissionCheck": "a check asked to try again later",
+    "ClusterQueueStopped": "somebody stopped its queue",
+    "LocalQueueStopped": "somebody stopped the team's queue",
+    "NodeFailures": "a node that it ran on failed",
+    "NodeFailure": "a node that it ran on failed",
+    "FlavorMigration": "it moves to a better kind of GPU",
+}
+
+
+def inactive(facts: Facts, now: datetime) -> Answer | None:
+    """Made inactive: a person can take that back, and what Kueue decided stays even when it is made active again."""
+    workload = facts.workload
+    if workload is None:
+        return None
+    reason, said = _deactivation(workload)
+    if reason.startswith("DeactivatedDueTo") and said is not None:
+        return _for_ever(workload, said)
+    if workload.is_active:
+        return None
+    since = said.since if said else None
+    if facts.stop is not None:
+        return _by(facts.stop, since)
+    return Answer(
+        code="stopped_by_person",
+        outlook=Outlook.CHANGE,
+        what="Somebody stopped it; its job is kept and its GPUs are free for others.",
+        do="Resume it when it is to run: it goes back into the line.",
+        since=since,
+        step=Step(Action.RESUME, "Resume it"),
+        detail=said.message if said else "",
+    )
+
+
+def being_stopped(facts: Facts, now: datetime) -> Answer | None:
+    """Evicted while its pods still end: it has its quota, and gives it back."""
+    workload = facts.workload
+    said = workload.holds("Evicted") if workload else None
+    if workload is None or said is None or not workload.holds("QuotaReserved"):
+        return None
+    why = _why(said, workload, facts)
+    return Answer(
+        code="being_stopped",
+        outlook=Outlook.WAIT,
+        what=f"The queue is stopping it: {why}.",
+        do="Wait: it goes back into the line when its pods have ended, and starts anew from its last checkpoint.",
+        since=said.since,
+        detail=said.message,
+    )
+
+
+def backing_off(facts: Facts, now: datetime) -> Answer | None:
+    """Stopped for now, with a time before which Kueue does not try again."""
+    workload = facts.workload
+    if workload is None or workload.requeue_at is None or workload.requeue_at <= now:
+        return None
+    if workload.holds("QuotaReserved") and not workload.holds("Evicted"):
+        return None
+    said = workload.holds("Evicted")
+    why = _why(said, workload, facts) if said else "its last start did not work"
+    tries = f" This was try {workload.requeues}." if workload.requeues else ""
+    return Answer(
+        code="backing_off",
+        outlook=Outlook.WAIT,
+        what=f"The queue stopped it because {why}.{tries}",
+        do="Wait for the next try; look at its logs if this repeats, for after some tries the queue gives up.",
+        since=said.since if said else None,
+        at=workload.requeue_at,
+        step=Step(Action.SHOW_LOGS, "Show the logs of the last try"),
+        detail=said.message if said else "",
+    )
+
+
+def evicted(facts: Facts, said: Condition, workload: Workload) -> Answer | None:
+    """Back in the line after a stop, or on its way there, and not looked at since."""
+    eviction = workload.conditions.get("Evicted")
+    if eviction is None or eviction.message != said.message:
+        return None
+    is_back = workload.holds("Requeued") is not None
+    if eviction.reason == "Deactivated":
+        return _resumed(said)
+    if eviction.reason.endswith("QueueStopped") and not is_back:
+        return None
+    why = _why(eviction, workload, facts)
+    back = "it is back in the line" if is_back else "it is about to go back into the line"
+    return Answer(
+        code="back_in_line",
+        outlook=Outlook.WAIT,
+        what=f"The queue stopped it because {why}; {back}.",
+        do="Wait: it starts anew from its last checkpoint when it is its turn.",
+        since=eviction.since,
+        in_line=True,
+        detail=said.message,
+    )
+
+
+def _why(said: Condition, workload: Workload, facts: Facts) -> str:
+    if said.reason != "Preempted":
+        return FOR_NOW.get(said.reason, "it lost its quota")
+    preempted = workload.conditions.get("Preempted")
+    uid = JOB_UID.search(said.message)
+    key = facts.jobs.get(uid[1]) if uid else None
+    who = called(key, facts) if key is not None else "another job"
+    rule = MADE_ROOM.get(preempted.reason if preempted else "", "")
+    return f"it made room for {who}" + (f", {rule}" if rule else "")
+
+
+def _deactivation(workload: Workload) -> tuple[str, Condition | None]:
+    """Why it is or was inactive; the word of Kueue counts until somebody who may has undone it."""
+    requeued = workload.conditions.get("Requeued")
+    said = workload.holds("Evicted")
+    if requeued is not None and requeued.is_true and workload.is_active:
+        return "", None
+    if said is not None and said.reason.startswith("Deactivated"):
+        return said.reason, said
+    target = workload.holds("DeactivationTarget")
+    if target is not None:
+        return f"DeactivatedDueTo{target.reason}", target
+    return "", said
+
+
+def _for_ever(workload: Workload, said: Condition) -> Answer:
+    reason = said.reason.removeprefix("DeactivatedDueTo")
+    answers = {
+        "AdmissionCheck": (
+            "check_rejected",
+            _rejection(said.message),
+            "Change what was refused, and run it again.",
+        ),
+        "MaximumExecutionTimeExceeded": (
+            "time_limit",
+            "It ran as long as its time limit lets it, and was stopped then.",
+            "Run it again from its last checkpoint, with a longer limit if it needs one.",
+        ),
+        "RequeuingLimitExceeded": (
+            "gave_up",
+            f"Its pods were not ready in time, again and again, so the queue gave up{_tries(workload)}.",
+            "Look at the logs and events of its pods, mend the cause, and run it again.",
+        ),
+    }
+    code, what, do = answers.get(
+        reason,
+        (
+            "deactivated",
+            "The queue stopped it for good.",
+            "Look at its events, and run it again when the cause is gone.",
+        ),
+    )
+    return Answer(
+        code=code,
+        outlook=Outlook.NEVER,
+        what=f"{what} It does not come back, not even when somebody resumes it.",
+        do=do,
+        since=said.since,
+        step=AGAIN,
+        detail=said.message,
+    )
+
+
+def _tries(workload: Workload) -> str:
+    return f" after {workload.requeues} tries" if workload.requeues > 1 else ""
+
+
+def _rejection(message: str) -> str:
+    found = REJECTED.search(message)
+    if found is None:
+        return "A check rejected it."
+    why = f': "{found[2]}"' if found[2] else ""
+    return f"The check {found[1]} rejected it{why}."
+
+
+def _resumed(said: Condition) -> Answer:
+    return Answer(
+        code="resumed",
+        outlook=Outlook.WAIT,
+        what="Somebody resumed it, and it is being put back into the line.",
+        do="Wait: it takes seconds.",
+        in_line=True,
+        detail=said.message,
+    )
+
+
+def _by(stop: Stop, since: datetime | None) -> Answer:
+    why = f": {stop.why}" if stop.why else ""
+    return Answer(
+        code="stopped_by_portal",
+        outlook=Outlook.CHANGE,
+        what=f"{stop.who} stopped it{why}.",
+        do="Resume it when the cause is gone: it goes back into the line.",
+        since=since or stop.at,
+        step=Step(Action.RESUME, "Resume it"),
+    )

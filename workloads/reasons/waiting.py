@@ -1,0 +1,215 @@
+"""Jobs in the line: gated, waiting for quota or for others, or not looked at yet. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from workloads.answers import Action, Answer, Outlook, Step
+from workloads.observed import Condition, Facts, Workload
+from workloads.reasons import queues, stops
+from workloads.reasons.fit import CHANGE_RUN
+from workloads.reasons.quota import no_quota
+from workloads.reasons.words import use_elsewhere
+
+GATE = "Admission is gated by: "
+WAIT = "Wait: it goes on by itself."
+# What is known by words in the message alone: the code, what it means and what to do.
+RACES: Mapping[str, tuple[str, str, str]] = {
+    "no longer fits after processing another workload": (
+        "overtaken",
+        "Another job took the GPUs in the same moment.",
+        "Wait: it is looked at again when something ends.",
+    ),
+    "will fit after these preemptions complete": (
+        "making_room",
+        "The queue is stopping other jobs, and it fits when they have ended.",
+        "Wait: it takes about a minute.",
+    ),
+    "overlapping preemption targets": (
+        "overtaken",
+        "Other jobs are being stopped to make room for somebody else first.",
+        "Wait: it is looked at again when they have ended.",
+    ),
+    "in PodsReady condition": (
+        "others_start_first",
+        "The queue lets in one job after the other, and waits until the pods of the one before are ready.",
+        "Wait: it is let in when they are, or when that one is given up.",
+    ),
+    "pending evaluation": ("just_queued", "It is in the line, and it is about to be looked at.", WAIT),
+    "equivalent workload recently failed": (
+        "behind_twin",
+        "A job that asks for exactly the same was just refused, so this one was not looked at again.",
+        "Wait: both are looked at again when something ends.",
+    ),
+}
+# What is known by the reason alone, with the wording that becomes the default in Kueue 0.20.
+REASONS: Mapping[str, tuple[str, Outlook, str, str]] = {
+    "WaitingForQuota": (
+        "quota_full",
+        Outlook.WAIT,
+        "It waits until enough of its queue's quota is free.",
+        "Wait: it starts when jobs ahead of it or running ones end.",
+    ),
+    "ExceedsMaxQuota": (
+        "larger_than_quota",
+        Outlook.CHANGE,
+        "It asks for more than its queue can ever give.",
+        "Ask for more for your team, or run it with less.",
+    ),
+    "NoMatchingFlavor": (
+        "no_flavor_fits",
+        Outlook.CHANGE,
+        "No kind of GPU in its queue fits what its pods ask for.",
+        "Change what its pods ask for.",
+    ),
+    "WaitingForPreemptedWorkloads": (
+        "making_room",
+        Outlook.WAIT,
+        "The queue is stopping other jobs to make room for it.",
+        "Wait: it starts when they have ended.",
+    ),
+    "TopologyPlacementFailed": (
+        "no_room_together",
+        Outlook.WAIT,
+        "Its pods must run close together, and there is no such room now.",
+        "Wait, or let its pods be spread.",
+    ),
+    "WaitingForPodsReady": ("others_start_first", Outlook.WAIT, *RACES["in PodsReady condition"][1:]),
+    "PendingEvaluation": ("just_queued", Outlook.WAIT, *RACES["pending evaluation"][1:]),
+    "Suspended": ("queue_inactive", Outlook.ESCALATE, "Its queue lets no job in.", queues.MEND),
+    "Inadmissible": ("queue_inactive", Outlook.ESCALATE, "Its queue does not let it in.", queues.MEND),
+    "Misconfigured": ("queue_broken", Outlook.ESCALATE, "Its queue is not set up for it.", queues.MEND),
+    "OnHold": ("scaled_to_zero", Outlook.CHANGE, "It is scaled to zero.", "Scale it up when it is to run."),
+}
+
+
+def gated(facts: Facts, now: datetime) -> Answer | None:
+    """Held before the queue until somebody approves it."""
+    said = _not_reserved(facts.workload)
+    if said is None or not (said.reason == "AdmissionGated" or said.message.startswith(GATE)):
+        return None
+    approval = facts.approval
+    step = None
+    if approval is not None and approval.reference:
+        step = Step(
+            Action.OPEN_REQUEST, f"Open request {approval.reference}", {"reference": approval.reference}
+        )
+    return Answer(
+        code="awaits_approval",
+        outlook=Outlook.ESCALATE,
+        what=f"It waits for the approval of {approval.who}." if approval else "It waits for an approval.",
+        do="Remind them if it is urgent: it goes into the line once they approve.",
+        since=approval.since if approval else said.since,
+        step=step,
+        detail=said.message,
+    )
+
+
+def in_line(facts: Facts, now: datetime) -> Answer | None:
+    """Whatever else keeps a job without quota in the line, from what Kueue says or leaves unsaid."""
+    workload = facts.workload
+    if workload is None or workload.holds("QuotaReserved"):
+        return None
+    too_large = _too_large_for_a_node(facts, workload)
+    if too_large is not None:
+        return too_large
+    said = _not_reserved(workload)
+    if said is None:
+        return queues.behind(facts, workload) or _unsaid(facts)
+    return _said(facts, workload, said, now)
+
+
+def _said(facts: Facts, workload: Workload, said: Condition, now: datetime) -> Answer | None:
+    answer = (
+        stops.evicted(facts, said, workload)
+        or queues.misconfigured(facts, said, workload)
+        or no_quota(facts, said.message, now)
+        or _race(said)
+        or _resources(said)
+        or _by_reason(said)
+    )
+    if answer is None:
+        return None
+    return answer if answer.since else replace(answer, since=_since(workload, said))
+
+
+def _not_reserved(workload: Workload | None) -> Condition | None:
+    return workload.lacks("QuotaReserved") if workload is not None else None
+
+
+def _since(workload: Workload, said: Condition) -> datetime | None:
+    """Since its creation, or since it was put back into the line; Kueue's own time is that of its last look."""
+    requeued = workload.holds("Requeued")
+    return requeued.since if requeued is not None else workload.created or said.since
+
+
+def _race(said: Condition) -> Answer | None:
+    found = next((answer for words, answer in RACES.items() if words in said.message), None)
+    if found is None:
+        return None
+    code, what, do = found
+    return Answer(code=code, outlook=Outlook.WAIT, what=what, do=do, in_line=True, detail=said.message)
+
+
+def _resources(said: Condition) -> Answer | None:
+    if "resources validation failed" not in said.message and "LimitRange constraints" not in said.message:
+        return None
+    return Answer(
+        code="resources_refused",
+        outlook=Outlook.CHANGE,
+        what="What its pods ask for contradicts itself or the limits of the namespace.",
+        do="Write requests equal to limits, within the namespace's limits, and submit it again.",
+        step=Step(Action.CHANGE_RUN, CHANGE_RUN, {"field": "resources"}),
+        detail=said.message,
+    )
+
+
+def _by_reason(said: Condition) -> Answer | None:
+    if said.reason not in REASONS:
+        return None
+    code, outlook, what, do = REASONS[said.reason]
+    return Answer(
+        code=code,
+        outlook=outlook,
+        what=what,
+        do=do,
+        in_line=outlook in (Outlook.WAIT, Outlook.ESCALATE),
+        stands_still=outlook == Outlook.ESCALATE,
+        detail=said.message,
+    )
+
+
+def _unsaid(facts: Facts) -> Answer:
+    """Kueue says nothing of a job that it has not looked at, or whose twin it has just refused."""
+    return Answer(
+        code="not_evaluated",
+        outlook=Outlook.WAIT,
+        what="It is in the line, and the queue has said nothing about it yet: jobs ahead of it come first, "
+        "or one that asks for the same was just refused.",
+        do=WAIT,
+        in_line=True,
+        step=use_elsewhere(facts),
+    )
+
+
+def _too_large_for_a_node(facts: Facts, workload: Workload) -> Answer | None:
+    """A pod that is larger than any node of the cluster never runs, whatever the quota."""
+    largest = max((one.gpus for one in facts.nodes), default=0)
+    pod = max((one.gpus for one in workload.pod_sets), default=0)
+    if not largest or pod <= largest or not _is_every_flavor_known(facts):
+        return None
+    count = -(-pod // largest)
+    return Answer(
+        code="larger_than_node",
+        outlook=Outlook.CHANGE,
+        what=f"One of its pods asks for {pod} GPUs; the largest node of {facts.cluster.title} has {largest}.",
+        do=f"Spread it over {count} nodes with {largest} GPUs each, or fewer.",
+        step=use_elsewhere(facts)
+        or Step(Action.CHANGE_RUN, f"Run it on {count} nodes", {"nodes": count, "gpus_per_node": largest}),
+    )
+
+
+def _is_every_flavor_known(facts: Facts) -> bool:
+    """Whether a node of each flavor was read: a pool that has none now may have larger ones when it grows."""
+    wanted = {one.flavor for one in facts.queue.quotas} if facts.queue else set(facts.titles)
+    return wanted <= {one.flavor for one in facts.nodes}
