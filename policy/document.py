@@ -352,6 +352,9 @@ WORDS_OF = {
 
 def _places(error: ValidationError) -> list[tuple[str, str]]:
     return [
-        (".".join(str(part) for part in problem["loc"]), WORDS_OF.get(problem["type"], problem["msg"]))
+        (
+            ".".join(str(part) for part in problem["loc"]),
+            WORDS_OF.get(problem["type"], "This value cannot be taken here."),
+        )
         for problem in error.errors(include_url=False, include_context=False, include_input=False)
     ][:50]

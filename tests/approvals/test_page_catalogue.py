@@ -109,9 +109,9 @@ def test_a_lead_sets_gate_and_prices_and_adds_what_is_new(page: Client) -> None:
     ("changed", "said"),
     [
         ({"new_name": "gpt-5"}, "Name and price go together."),
-        ({"gate": "nobody"}, "Select a valid choice."),
+        ({"gate": "nobody"}, "cannot be chosen here."),
         ({"new_name": "GPT 5", "new_price": "1"}, "Name what the price is for."),
-        ({"price_0": "-1"}, "greater than"),
+        ({"price_0": "-1"}, "The smallest possible value is 0."),
         ({"state": "x"}, "There is no field “state” here."),
     ],
 )

@@ -112,7 +112,7 @@ def test_the_author_activates_nothing_whatever_they_send(scene: Scene) -> None:
         ("routes", "", "The last route must take every ask"),
         ("routes", "- name: x\n  name: y", "line 2: “name” is said twice."),
         ("routes", "[" * 60_000, "Nested deeper than 20 levels."),
-        ("automatic_environments", ["moon"], "Select a valid choice"),
+        ("automatic_environments", ["moon"], "cannot be chosen here"),
         ("automatik", "1", "There is no field “automatik” here."),
     ],
 )

@@ -150,7 +150,7 @@ def test_it_refuses_a_number_of_gpus_that_is_none(page: Client, gpus: str) -> No
         ("2026-13-01T00:00", "Write a day and a time"),
         ("2026-11-28T18:00Z", "Write a day and a time"),
         ("tomorrow", "Write a day and a time"),
-        ("", "This field is required."),
+        ("", "Nothing stands here yet. Fill it in."),
     ],
 )
 def test_it_refuses_an_end_without_sense(page: Client, until: str, said: str) -> None:

@@ -169,7 +169,7 @@ def test_an_empty_form_is_shown_again_and_changes_nothing(priya: Client, path: s
     factories.flavor(factories.cluster("training"), "a100")
     answer = priya.post(path, {})
     assert answer.status_code == 422
-    assert "This field is required." in answer.content.decode()
+    assert "Nothing stands here yet. Fill it in." in answer.content.decode()
     assert (Cluster.objects.count(), Flavor.objects.count()) == (1, 1)
 
 

@@ -142,7 +142,7 @@ def test_a_draft_of_somebody_else_is_gone(browser: Client, directory: Running) -
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"name": ""}, "This field is required"),
+        ({"name": ""}, "Nothing stands here yet"),
         ({"name": "kube-system"}, "reserved for the platform"),
         ({"name": "V\u0456sion"}, "Write each word in one script"),
         ({"name": "Vision"}, "There is a team of this name already"),
