@@ -2,15 +2,17 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.workloads.known import objects, recorded, then
+from tests.workloads.known import NOW, admitted, objects, recorded, then
 from workloads.explaining import UNKNOWN, explain
-from workloads.observed import Facts, Workload
+from workloads.observed import Facts, Queue, TeamQueue, Workload
+from workloads.reading.pods import event_of, pod_of
+from workloads.reading.queues import line_of, queue_of, team_queue_of
 from workloads.reading.work import workload_of
 
 ROOT = Path(__file__).parents[2]
@@ -44,3 +46,54 @@ def test_no_workload_of_a_recording_falls_into_the_fallback(path: Path) -> None:
             why = explain(Facts(workload=workload), now=then(workload))
             assert why.code != UNKNOWN, (step["name"], why.detail)
             assert all((why.what, why.line, why.when, why.do)), step["name"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_with_what_else_was_seen_nothing_falls_into_the_fallback_either(path: Path) -> None:
+    """Each Workload with its queues and its line as the recording showed them last before."""
+    queues: dict[str, Queue] = {}
+    own: dict[str, TeamQueue] = {}
+    lines: dict[str, list[Mapping[str, Any]]] = {}
+    for step in json.loads(path.read_text()):
+        body = step["response"].get("body")
+        queues |= {(one := queue_of(found)).name: one for found in objects(body, "ClusterQueue")}
+        own |= {found["metadata"]["namespace"]: team_queue_of(found) for found in objects(body, "LocalQueue")}
+        if isinstance(body, Mapping) and body.get("kind") == "PendingWorkloadsSummary":
+            lines[step["request"]["path"].split("/")[-2]] = body["items"]
+        for found in objects(body, "Workload"):
+            workload = workload_of(found)
+            team_queue = own.get(workload.key.namespace)
+            name = team_queue.cluster_queue if team_queue else ""
+            facts = Facts(
+                workload=workload,
+                queue=queues.get(name),
+                team_queue=team_queue if team_queue and team_queue.name == workload.queue else None,
+                line=line_of(lines.get(name, []), workload.key.namespace, workload.name),
+            )
+            assert explain(facts, now=then(workload)).code != UNKNOWN, step["name"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_no_pod_of_a_recording_waits_for_a_reason_that_is_not_known(path: Path) -> None:
+    steps = json.loads(path.read_text())
+    events = [event_of(found) for step in steps for found in events_in(step["response"].get("body"))]
+    for step in steps:
+        for found in objects(step["response"].get("body"), "Pod"):
+            why = explain(Facts(workload=admitted(), pods=(pod_of(found, events),)), now=NOW)
+            assert why.code not in ("no_node_fits", "container_waits", UNKNOWN), (step["name"], why.detail)
+    for event in events:
+        if event.reason == "FailedCreate" and event.kind == "Job":
+            why = explain(Facts(workload=admitted(), events=(event,)), now=NOW)
+            assert why.code != "pods_refused", why.detail
+
+
+def events_in(found: object) -> Iterator[Mapping[str, Any]]:
+    """Every event in an answer."""
+    if isinstance(found, Mapping):
+        if "involvedObject" in found or "regarding" in found:
+            yield found
+        for value in found.values():
+            yield from events_in(value)
+    elif isinstance(found, list):
+        for value in found:
+            yield from events_in(value)
