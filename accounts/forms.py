@@ -39,7 +39,7 @@ class StandInForm(StrictForm):
     )
     starts_at = MomentField(label="From", help_text="UTC.")
     until = MomentField(label="Until", help_text="UTC. At most 90 days later.")
-    why = forms.CharField(
+    reason = forms.CharField(
         label="Why",
         max_length=LONGEST_WHY,
         required=False,

@@ -176,8 +176,8 @@ class ProtectionEndpoint(Endpoint):
         """Put it on or take it off; setting what is set changes nothing."""
         said = self.body(ProtectionSerializer)
         place = get_object_or_404(Tenancy.objects.visible_to(self.caller), pk=pk)
-        done = leaving.protect(place.pk, on=said["on"], by=self.caller)
-        return Response({"on": done.is_protected})
+        done = leaving.protect(place.pk, on=said["is_protected"], by=self.caller)
+        return Response({"is_protected": done.is_protected})
 
 
 def wish_of(team: Team, said: dict[str, Any]) -> Wish:

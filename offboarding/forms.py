@@ -99,4 +99,4 @@ class DepartureForm(StrictForm):
 class ProtectionForm(StrictForm):
     """Whether a place is protected from deletion."""
 
-    on = forms.ChoiceField(choices=[("yes", "yes"), ("no", "no")])
+    is_protected = forms.ChoiceField(choices=[("yes", "yes"), ("no", "no")])

@@ -57,7 +57,7 @@ class ConfirmSerializer(StrictSerializer):
 class ProtectionSerializer(StrictSerializer):
     """Whether a place is protected from deletion."""
 
-    on = Boolean()
+    is_protected = Boolean()
 
 
 class DepartureStepSerializer(serializers.Serializer[Any]):

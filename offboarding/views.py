@@ -95,7 +95,7 @@ def protection(request: HttpRequest, pk: int) -> HttpResponse:
     form, status = ProtectionForm(request.POST), 422
     if form.is_valid():
         try:
-            done = leaving.protect(place.pk, on=form.cleaned_data["on"] == "yes", by=user)
+            done = leaving.protect(place.pk, on=form.cleaned_data["is_protected"] == "yes", by=user)
         except Refused as refusal:
             status = add_refusal(form, refusal)
         else:

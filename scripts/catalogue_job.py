@@ -136,7 +136,7 @@ class Catalogue:
         expect(self.held() != before, "Nothing was set aside.")
         task = self.task(number)
         self.post(
-            "Priya", f"/tasks/{task['id']}/cannot/", {"note": "The region has no quota for this model."}
+            "Priya", f"/tasks/{task['id']}/cannot/", {"reason": "The region has no quota for this model."}
         )
         self.stage(number, "failed")
         expect(self.held() == before, f"${self.held()} are set aside, ${before} were.")

@@ -193,7 +193,7 @@ class MainJob:
     def talk(self) -> str:
         """A comment tells the others, a change makes a new version."""
         path = f"/requests/{self.sixteen}/"
-        said = self.call("Priya", "POST", f"{path}comments/", {"reason": "Which forecast?"}, key="comment-1")
+        said = self.call("Priya", "POST", f"{path}comments/", {"text": "Which forecast?"}, key="comment-1")
         expect(said.status_code == 201, said.text)
         etag = self.call("Ada", "GET", path).headers["ETag"]
         change = {"reason": "The yearly forecast of 2027 has to be retrained before the review."}
@@ -350,7 +350,7 @@ class MainJob:
         document = self.call("Priya", "GET", "/policy/").json()["document"]
         document["thresholds"] |= {"automatic_gpus": 3, "window_gpus_team": 60, "window_gpus_person": 60}
         why = "Three GPUs for hours are always approved."
-        body = {"document": document, "why": why}
+        body = {"document": document, "reason": why}
         draft = self.call("Priya", "POST", "/policy/drafts/", body, key="draft-1")
         expect(draft.status_code == 201, draft.text)
         path = f"/policy/drafts/{draft.json()['id']}/activate/"

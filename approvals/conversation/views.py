@@ -16,7 +16,7 @@ from approvals.conversation import actions as conversation
 from approvals.models import Request
 from approvals.requests import asking
 from approvals.requests import page as request_page
-from approvals.requests.forms import ReasonForm
+from approvals.requests.forms import TextForm
 from approvals.requests.offering_form import OfferingForm
 from approvals.states import State
 from catalogue.models import OfferingSetting, setting_of
@@ -25,10 +25,10 @@ from web.fields import INPUT
 from web.refusals import BadInput, Refused
 
 
-class CommentForm(ReasonForm):
+class CommentForm(TextForm):
     """Something said; `back` is where it was said."""
 
-    also = ReasonForm.also | {"back"}
+    also = TextForm.also | {"back"}
 
 
 class EditForm(OfferingForm):
@@ -50,7 +50,7 @@ def comment(request: HttpRequest, pk: int) -> HttpResponse:
     form, status = CommentForm(request.POST), 422
     if form.is_valid():
         try:
-            conversation.comment(pk, by=viewer, text=form.cleaned_data["reason"], now=now)
+            conversation.comment(pk, by=viewer, text=form.cleaned_data["text"], now=now)
             page = "approval" if request.POST.get("back") == "approval" else "request"
             return HttpResponseRedirect(reverse(page, args=[pk]))
         except Refused as refusal:
@@ -58,7 +58,7 @@ def comment(request: HttpRequest, pk: int) -> HttpResponse:
     context = request_page.context(asked, viewer=viewer, now=now) | {
         "form": form,
         "comment_opened": True,
-        "comment_text": form.data.get("reason", ""),
+        "comment_text": form.data.get("text", ""),
     }
     return with_refusal(render(request, "approvals/request.html", context, status=status), form)
 

@@ -107,7 +107,7 @@ def reject(
             "Say why, so that they know what would be possible.", code="reason_needed", field="reason"
         )
     if because not in Decision.Because.values:
-        raise BadInput("Choose one of the reasons.", code="unknown_reason", field="because")
+        raise BadInput("Choose one of the reasons.", code="unknown_reason", field="reason_code")
     _vote(
         request,
         step,

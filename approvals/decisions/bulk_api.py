@@ -31,7 +31,7 @@ class ChosenSerializer(StrictSerializer):
     verdict = Choice(choices=bulk.VERDICTS)
     count = Integer(min_value=1, max_value=LARGEST_KEY, required=False)
     reason = Text(required=False, allow_blank=True)
-    because = Choice(choices=Decision.Because.choices, required=False)
+    reason_code = Choice(choices=Decision.Because.choices, required=False, source="because")
 
 
 class ManySerializer(StrictSerializer):
@@ -133,10 +133,10 @@ class SeatPaceSerializer(serializers.Serializer[Any]):
         return None if pace.nine_of_ten is None else int(pace.nine_of_ten.total_seconds())
 
 
-class BecauseSerializer(serializers.Serializer[Any]):
-    """One reason of rejections, and how many had it."""
+class RejectionsSerializer(serializers.Serializer[Any]):
+    """One sort of reason for which requests were rejected, and how many were."""
 
-    because = serializers.CharField(source="words", help_text="In words, as its page says it.")
+    reason = serializers.CharField(source="words", help_text="In words, as its page says it.")
     requests = serializers.IntegerField()
 
 
@@ -155,7 +155,9 @@ class StatisticsSerializer(serializers.Serializer[Any]):
     edited = serializers.IntegerField()
     asked_back = serializers.IntegerField()
     given_back_early = serializers.IntegerField()
-    because = BecauseSerializer(many=True, help_text="Why requests were rejected, most frequent first.")
+    rejections = RejectionsSerializer(
+        many=True, source="because", help_text="Why requests were rejected, most frequent first."
+    )
     weeks = WeekSerializer(many=True)
     paces = SeatPaceSerializer(many=True)
 

@@ -85,7 +85,7 @@ def decide(asked: Request, form: DecisionForm, *, by: User) -> Request:
             by=by,
             expected_version=version,
             reason=reason,
-            because=said["because"] or "other",
+            because=said["reason_code"] or "other",
             now=now,
         )
     if said["do"] == "ask":

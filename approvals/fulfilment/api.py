@@ -45,10 +45,16 @@ class GiveSerializer(VersionSerializer):
     )
 
 
-class NoteSerializer(VersionSerializer):
-    """What was done, or why it cannot be."""
+class DoneSerializer(VersionSerializer):
+    """What was done, where it is and how to reach it."""
 
     note = Text()
+
+
+class CannotSerializer(VersionSerializer):
+    """Why it cannot be carried out."""
+
+    reason = Text(source="note")
 
 
 class TaskEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint):
@@ -103,20 +109,20 @@ class TaskEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint):
             )
         )
 
-    @extend_schema(request=NoteSerializer, responses=TaskSerializer)
+    @extend_schema(request=DoneSerializer, responses=TaskSerializer)
     @action(detail=True, methods=["post"])
     def done(self, call: Call, pk: int) -> Response:
         """It is carried out."""
         return self._finish(failed=False)
 
-    @extend_schema(request=NoteSerializer, responses=TaskSerializer)
+    @extend_schema(request=CannotSerializer, responses=TaskSerializer)
     @action(detail=True, methods=["post"])
     def cannot(self, call: Call, pk: int) -> Response:
         """It cannot be carried out: what was set aside for it is free again."""
         return self._finish(failed=True)
 
     def _finish(self, *, failed: bool) -> Response:
-        said = self.body(NoteSerializer)
+        said = self.body(CannotSerializer if failed else DoneSerializer)
         return self._change(
             lambda found: carrying_out.finish(
                 found,

@@ -22,7 +22,7 @@ class TaskSerializer(serializers.Serializer[Task]):
     to_do = serializers.SerializerMethodField()
     state = serializers.ChoiceField(choices=Task.State.choices)
     assignee = PersonSerializer(allow_null=True)
-    note = serializers.CharField()
+    note = serializers.CharField(help_text="What was done, or why it could not be.")
     version = serializers.IntegerField()
     until = serializers.DateTimeField(source="request.until", allow_null=True, default=None)
     created_at = serializers.DateTimeField()

@@ -235,7 +235,7 @@ def _check_activation(
     if not changes:
         raise Conflict(f"The draft says the same as {found.base}.", code="nothing_changes")
     if not found.why:
-        raise BadInput("Its author says first why the policy changes.", code="reason_needed", field="why")
+        raise BadInput("Its author says first why the policy changes.", code="reason_needed", field="reason")
     if active_from < now:
         raise BadInput("It comes into force now or later.", code="in_the_past", field="active_from")
     if active_from - now > FURTHEST:
@@ -338,7 +338,7 @@ def _why(text: str) -> str:
     tidy = " ".join(text.split())
     if len(tidy) > LONGEST_WHY or UNSTORABLE.search(tidy):
         raise BadInput(
-            f"Say it in at most {LONGEST_WHY} characters.", code="too_many_characters", field="why"
+            f"Say it in at most {LONGEST_WHY} characters.", code="too_many_characters", field="reason"
         )
     return tidy
 

@@ -61,7 +61,7 @@ class PolicyForm(StrictForm):
     """A draft of the policy. `version` is the draft as the page showed it."""
 
     version = forms.IntegerField(min_value=1, max_value=2_000_000_000, widget=forms.HiddenInput)
-    why = forms.CharField(
+    reason = forms.CharField(
         label="Why",
         required=False,
         max_length=LONGEST_WHY,
@@ -81,7 +81,7 @@ class PolicyForm(StrictForm):
     def __init__(self, data: Any = None, *, draft: PolicyDraft) -> None:
         policy = draft.policy
         super().__init__(
-            data, label_suffix="", initial=_initial(policy) | {"version": draft.version, "why": draft.why}
+            data, label_suffix="", initial=_initial(policy) | {"version": draft.version, "reason": draft.why}
         )
         for each in fields(Thresholds):
             self.fields[each.name] = _field(each.name)
@@ -121,7 +121,7 @@ class ImportForm(StrictForm):
     also = StrictForm.also | {"file"}
 
     yaml = CodeField(label="The policy as YAML")
-    why = forms.CharField(label="Why", required=False, max_length=LONGEST_WHY)
+    reason = forms.CharField(label="Why", required=False, max_length=LONGEST_WHY)
 
     def __init__(self, data: Any = None, *, text: str | None = None) -> None:
         if data is not None and text is not None:

@@ -22,7 +22,7 @@ class PolicyVersionSerializer(serializers.Serializer[PolicyVersion]):
 
     number = serializers.IntegerField()
     active_from = serializers.DateTimeField()
-    why = serializers.CharField()
+    reason = serializers.CharField(source="why")
     proposed_by = PersonSerializer(allow_null=True)
     activated_by = PersonSerializer(allow_null=True)
     document = PolicyWholeSerializer(source="whole")
@@ -34,7 +34,7 @@ class PolicyDraftSerializer(serializers.Serializer[PolicyDraft]):
     id = serializers.IntegerField()
     base = serializers.IntegerField(source="base.number")
     document = serializers.DictField()
-    why = serializers.CharField()
+    reason = serializers.CharField(source="why")
     author = PersonSerializer()
     version = serializers.IntegerField(help_text="Counts every change; the ETag.")
     created_at = serializers.DateTimeField()
@@ -48,7 +48,7 @@ class PolicyDocumentSerializer(StrictSerializer):
 
     document = serializers.DictField(required=False)
     yaml = Text(required=False, max_length=2 * LARGEST, trim_whitespace=False)
-    why = Text(required=False, allow_blank=True, max_length=LONGEST_WHY)
+    reason = Text(required=False, allow_blank=True, max_length=LONGEST_WHY, source="why")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Raises ValidationError when the policy is said twice."""
@@ -69,7 +69,7 @@ class PolicyYamlInSerializer(StrictSerializer):
     """A policy as YAML, to become a draft."""
 
     yaml = Text(max_length=2 * LARGEST, trim_whitespace=False)
-    why = Text(required=False, allow_blank=True, max_length=LONGEST_WHY)
+    reason = Text(required=False, allow_blank=True, max_length=LONGEST_WHY, source="why")
 
 
 class PolicyYamlSerializer(serializers.Serializer[Any]):
@@ -135,7 +135,7 @@ class DifferingSerializer(serializers.Serializer[Any]):
     request = serializers.IntegerField()
     before = serializers.ChoiceField(choices=OUTCOMES)
     after = serializers.ChoiceField(choices=OUTCOMES)
-    because = serializers.CharField()
+    why = serializers.CharField()
     usd = serializers.CharField()
     gpu_hours = serializers.CharField()
 
@@ -182,7 +182,7 @@ def replay_shown(found: Replay) -> dict[str, Any]:
                 "request": each.request_id,
                 "before": each.before,
                 "after": each.after,
-                "because": each.because,
+                "why": each.because,
                 "usd": str(each.amount.usd),
                 "gpu_hours": str(each.amount.gpu_hours),
             }

@@ -99,7 +99,7 @@ def draft(request: HttpRequest, pk: int) -> HttpResponse:
     form, status = PolicyForm(request.POST, draft=found), 422
     if form.is_valid():
         try:
-            said, why = form.said(), form.cleaned_data["why"]
+            said, why = form.said(), form.cleaned_data["reason"]
             policy_actions.change(
                 pk,
                 by=viewer,
@@ -176,7 +176,9 @@ def take_in(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         try:
             clean = form.cleaned_data
-            made = policy_actions.draft(by=viewer, now=timezone.now(), said=clean["yaml"], why=clean["why"])
+            made = policy_actions.draft(
+                by=viewer, now=timezone.now(), said=clean["yaml"], why=clean["reason"]
+            )
             messages.success(request, "It is a draft now. Nothing has changed yet.")
             return _to(made)
         except NotAPolicy as refused:

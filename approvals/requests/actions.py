@@ -306,7 +306,7 @@ def answer(request_id: int, *, by: User, text: str, now: datetime) -> Request:
     if request.state != State.WAITING or request.turn != Request.Turn.REQUESTER:
         raise Conflict("There is no open question.", code="nothing_asked")
     if not text.strip():
-        raise BadInput("Write an answer.", code="required", field="reason")
+        raise BadInput("Write an answer.", code="required", field="text")
     Decision.objects.create(
         request=request,
         requester_id=request.requester_id,

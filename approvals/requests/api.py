@@ -39,11 +39,11 @@ from approvals.requests.serializers import (
     OptionsSerializer,
     PolicySerializer,
     PreviewSerializer,
-    ReasonSerializer,
     RejectSerializer,
     RenewSerializer,
     RequestSerializer,
     RequestShortSerializer,
+    TextSerializer,
 )
 from approvals.requests.wanted import Wanted, kept_namespace, resolve
 from approvals.versions import etag_of, is_known, seen_version
@@ -157,11 +157,11 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
         rows = Comment.objects.filter(request=self.get_object()).select_related("by").order_by("-at", "-id")
         return Response({"results": CommentSerializer(list(rows[:MOST_COMMENTS])[::-1], many=True).data})
 
-    @extend_schema(request=ReasonSerializer, responses={201: CommentSerializer})
+    @extend_schema(request=TextSerializer, responses={201: CommentSerializer})
     @comments.mapping.post
     def add_comment(self, call: Call, pk: int) -> Response:
         """Say something about it; no decision becomes stale by it."""
-        found, text = self.get_object().pk, self.body(ReasonSerializer)["reason"]
+        found, text = self.get_object().pk, self.body(TextSerializer)["text"]
 
         def effect() -> Answer:
             made = conversation.comment(found, by=self.caller, text=text, now=timezone.now())
@@ -209,11 +209,11 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
         until = said.get("until") or (renewing.usual_until(held) if held is not None else now)
         return renewing.wanted(found, until=until, reason=said.get("reason", ""), now=now)
 
-    @extend_schema(request=ReasonSerializer, responses=RequestSerializer)
+    @extend_schema(request=TextSerializer, responses=RequestSerializer)
     @action(detail=True, methods=["post"])
     def answer(self, call: Call, pk: int) -> Response:
         """Answer the approver's question."""
-        text = self.body(ReasonSerializer)["reason"]
+        text = self.body(TextSerializer)["text"]
         return self._change(
             lambda found: actions.answer(found, by=self.caller, text=text, now=timezone.now())
         )
@@ -231,11 +231,11 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
         """Reject it, with a reason."""
         return self._decide(decisions.reject, **self.body(RejectSerializer))
 
-    @extend_schema(request=ReasonSerializer, responses=RequestSerializer)
+    @extend_schema(request=TextSerializer, responses=RequestSerializer)
     @action(detail=True, methods=["post"])
     def ask(self, call: Call, pk: int) -> Response:
         """Ask the requester something; it keeps waiting."""
-        return self._decide(decisions.ask_back, question=self.body(ReasonSerializer)["reason"])
+        return self._decide(decisions.ask_back, question=self.body(TextSerializer)["text"])
 
     def _decide(self, decide: Callable[..., Request], **said: Any) -> Response:
         version = seen_version(self.request)

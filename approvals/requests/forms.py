@@ -153,12 +153,12 @@ class AskForm(StrictForm):
         )
 
 
-class ReasonForm(StrictForm):
-    """Something said in a text: an answer, a question, a reason."""
+class TextForm(StrictForm):
+    """What is written to the other side: an answer, a comment."""
 
     also = StrictForm.also | {"do"}
 
-    reason = forms.CharField(
+    text = forms.CharField(
         label="Your answer",
         max_length=LONGEST_TEXT,
         widget=forms.Textarea(attrs={"rows": 3}),
@@ -174,7 +174,7 @@ class DecisionForm(StrictForm):
     do = forms.ChoiceField(choices=VERDICTS, widget=forms.HiddenInput)
     version = forms.IntegerField(min_value=1, max_value=2_000_000_000, widget=forms.HiddenInput)
     count = WholeNumberField(label="How many", most=65_536, of="units", required=False)
-    because = forms.ChoiceField(label="Because", choices=Decision.Because.choices, required=False)
+    reason_code = forms.ChoiceField(label="Because", choices=Decision.Because.choices, required=False)
     reason = forms.CharField(label="Reason", required=False, max_length=LONGEST_TEXT)
 
     def clean(self) -> dict[str, Any]:
@@ -238,7 +238,7 @@ class ManyForm(StrictForm):
     also = StrictForm.also | {"seen"}
 
     do = forms.ChoiceField(choices=[("approve", "Approve"), ("reject", "Reject")], widget=forms.HiddenInput)
-    because = forms.ChoiceField(label="Because", choices=Decision.Because.choices, required=False)
+    reason_code = forms.ChoiceField(label="Because", choices=Decision.Because.choices, required=False)
     reason = forms.CharField(label="Note for all of them", required=False, max_length=LONGEST_TEXT)
 
     def pairs(self) -> list[tuple[int, int]]:
@@ -255,6 +255,6 @@ class ManyForm(StrictForm):
         """The verdicts of a clean form."""
         said = self.cleaned_data
         return [
-            Chosen(pk, version, said["do"], said["reason"], said["because"] or "other")
+            Chosen(pk, version, said["do"], said["reason"], said["reason_code"] or "other")
             for pk, version in self.pairs()
         ]

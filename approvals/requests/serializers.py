@@ -153,7 +153,7 @@ class DecisionSerializer(serializers.Serializer[Decision]):
     seat = serializers.SerializerMethodField()
     verdict = serializers.ChoiceField(choices=Decision.Verdict.choices)
     count = serializers.IntegerField(allow_null=True)
-    because = serializers.CharField()
+    reason_code = serializers.CharField(source="because", help_text="Of a rejection; else empty.")
     stands_in_for = serializers.SerializerMethodField()
     usd = serializers.DecimalField(max_digits=12, decimal_places=2)
     reason = serializers.CharField()
@@ -342,13 +342,18 @@ class RejectSerializer(StrictSerializer):
     """A vote against it."""
 
     reason = Text()
-    because = Choice(choices=Decision.Because.choices, required=False)
+    reason_code = Choice(
+        choices=Decision.Because.choices,
+        required=False,
+        source="because",
+        help_text="Of which sort the reason is; `other` when left out.",
+    )
 
 
-class ReasonSerializer(StrictSerializer):
-    """What is said to the other side."""
+class TextSerializer(StrictSerializer):
+    """What is written to the other side: a question, an answer, a comment."""
 
-    reason = Text()
+    text = Text()
 
 
 class RenewSerializer(StrictSerializer):
@@ -432,7 +437,7 @@ class PolicySerializer(serializers.Serializer[PolicyVersion]):
 
     number = serializers.IntegerField()
     active_from = serializers.DateTimeField()
-    why = serializers.CharField()
+    reason = serializers.CharField(source="why", help_text="Why it came into force.")
     document = PolicyWholeSerializer(source="whole")
 
 

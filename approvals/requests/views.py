@@ -12,7 +12,7 @@ from accounts.visitors import add_refusal, visitor, with_refusal
 from approvals.models import Request
 from approvals.requests import actions, listing
 from approvals.requests import page as request_page
-from approvals.requests.forms import ReasonForm
+from approvals.requests.forms import TextForm
 from approvals.requests.paging import page_of
 from web.refusals import Refused
 
@@ -36,36 +36,36 @@ def requests(request: HttpRequest) -> HttpResponse:
 @require_safe
 def request(request: HttpRequest, pk: int) -> HttpResponse:
     """One request: what it is, what it waits for, what happened and comes."""
-    return _page(request, pk, ReasonForm())
+    return _page(request, pk, TextForm())
 
 
 @require_POST
 def withdraw(request: HttpRequest, pk: int) -> HttpResponse:
     """Take a waiting request back."""
-    return _act(request, pk, ReasonForm({"reason": "-"}), _withdraw)
+    return _act(request, pk, TextForm({"text": "-"}), _withdraw)
 
 
 @require_POST
 def answer(request: HttpRequest, pk: int) -> HttpResponse:
     """Answer an approver's question."""
-    return _act(request, pk, ReasonForm(request.POST), _answer)
+    return _act(request, pk, TextForm(request.POST), _answer)
 
 
-def _withdraw(asked: Request, request: HttpRequest, form: ReasonForm) -> None:
+def _withdraw(asked: Request, request: HttpRequest, form: TextForm) -> None:
     """Withdraw; raises Refused."""
     actions.withdraw(asked.pk, by=visitor(request), now=timezone.now())
 
 
-def _answer(asked: Request, request: HttpRequest, form: ReasonForm) -> None:
+def _answer(asked: Request, request: HttpRequest, form: TextForm) -> None:
     """Answer; raises Refused."""
-    actions.answer(asked.pk, by=visitor(request), text=form.cleaned_data["reason"], now=timezone.now())
+    actions.answer(asked.pk, by=visitor(request), text=form.cleaned_data["text"], now=timezone.now())
 
 
 def _act(
     request: HttpRequest,
     pk: int,
-    form: ReasonForm,
-    action: Callable[[Request, HttpRequest, ReasonForm], None],
+    form: TextForm,
+    action: Callable[[Request, HttpRequest, TextForm], None],
 ) -> HttpResponse:
     asked = get_object_or_404(Request.objects.visible_to(visitor(request)), pk=pk)
     status = 422
@@ -78,7 +78,7 @@ def _act(
     return with_refusal(_page(request, pk, form, status=status), form)
 
 
-def _page(request: HttpRequest, pk: int, form: ReasonForm, *, status: int = 200) -> HttpResponse:
+def _page(request: HttpRequest, pk: int, form: TextForm, *, status: int = 200) -> HttpResponse:
     viewer = visitor(request)
     asked = request_page.find_for(viewer, pk, now=timezone.now())
     if asked is None:

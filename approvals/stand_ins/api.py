@@ -30,7 +30,7 @@ class DelegationSerializer(serializers.Serializer[Delegation]):
     to = PersonSerializer()
     starts_at = serializers.DateTimeField()
     until = serializers.DateTimeField()
-    why = serializers.CharField()
+    reason = serializers.CharField(source="why")
     created_at = serializers.DateTimeField()
     state = serializers.ChoiceField(choices=Delegation.State.choices)
     accepted_at = serializers.DateTimeField(allow_null=True)
@@ -44,7 +44,7 @@ class NewDelegationSerializer(StrictSerializer):
     to = Text(max_length=36, help_text="The object id of somebody who has signed in.")
     starts_at = Moment(required=False, help_text="Now unless told otherwise.")
     until = Moment(help_text="At most 90 days after the start.")
-    why = Text(required=False, allow_blank=True, max_length=delegation.LONGEST_WHY)
+    reason = Text(required=False, allow_blank=True, max_length=delegation.LONGEST_WHY, source="why")
 
 
 class DelegationEndpoint(mixins.ListModelMixin, Endpoint):

@@ -97,7 +97,7 @@ def _delegate(user: User, form: StandInForm) -> Delegation:
         to=to,
         starts_at=said["starts_at"],
         until=said["until"],
-        why=said["why"],
+        why=said["reason"],
         now=timezone.now(),
     )
 

@@ -27,7 +27,7 @@ def wanted(to: User, /, **fields: Any) -> dict[str, Any]:
 
 def test_a_stand_in_is_named_listed_for_both_and_ended(priya: User) -> None:
     ada = factories.person("Ada Okafor")
-    made = Caller(priya).post("delegations/", wanted(ada, why="On holiday."))
+    made = Caller(priya).post("delegations/", wanted(ada, reason="On holiday."))
     assert made.status_code == 201
     body = made.json()
     assert (body["giver"]["name"], body["to"]["name"], body["ended_at"]) == (

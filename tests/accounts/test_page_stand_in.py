@@ -30,14 +30,16 @@ def wanted(to: User, /, **fields: str) -> dict[str, str]:
         "to": to.username,
         "starts_at": f"{start:{NO_SCRIPT}}",
         "until": f"{start + DAY:{NO_SCRIPT}}",
-        "why": "",
+        "reason": "",
     }
     return usual | fields
 
 
 def test_a_stand_in_is_named_shown_to_both_and_ended(client: Client, priya: User) -> None:
     ada = factories.person("Ada Okafor")
-    answer = client.post("/stand-in/", wanted(ada, to=ada.username.upper(), why="On holiday."), follow=True)
+    answer = client.post(
+        "/stand-in/", wanted(ada, to=ada.username.upper(), reason="On holiday."), follow=True
+    )
     shown = answer.content.decode()
     assert "Ada Okafor is asked. It counts once they accept." in shown
     assert "no answer yet, counts for nothing" in shown

@@ -88,10 +88,10 @@ def test_a_decision_says_which_version_was_seen(here: World, priya: Caller) -> N
 def test_what_changed_since_is_not_decided(here: World, priya: Caller) -> None:
     before = seen(priya, here.own.waiting)
     path = f"requests/{here.own.waiting.pk}/"
-    asked = priya.post(f"{path}ask/", {"reason": "Why four?"}, **before)
+    asked = priya.post(f"{path}ask/", {"text": "Why four?"}, **before)
     assert asked.json()["turn"] == "requester"
     assert (
-        Caller(here.own.asker).post(f"{path}answer/", {"reason": "Two runs of two."}).json()["turn"]
+        Caller(here.own.asker).post(f"{path}answer/", {"text": "Two runs of two."}).json()["turn"]
         == "approver"
     )
     assert priya.post(f"{path}approve/", **before).status_code == 412
@@ -110,7 +110,7 @@ def test_nobody_decides_their_own_request_with_any_token(here: World) -> None:
 def test_who_holds_no_seat_is_refused_and_it_is_remembered(here: World) -> None:
     for name in ("member", "team_lead", "auditor", "leadership"):
         caller = Caller(here.people[name])
-        for verb, body in (("approve", {}), ("reject", {"reason": "No."}), ("ask", {"reason": "Why?"})):
+        for verb, body in (("approve", {}), ("reject", {"reason": "No."}), ("ask", {"text": "Why?"})):
             answer = caller.post(
                 f"requests/{here.own.waiting.pk}/{verb}/", body, **seen(caller, here.own.waiting)
             )

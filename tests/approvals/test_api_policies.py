@@ -21,7 +21,7 @@ DRAFTS = "policy/drafts/"
 
 def begun(caller: Caller, **numbers: Any) -> dict[str, Any]:
     """A draft made over the API."""
-    answer = caller.post(DRAFTS, {"document": usual(**numbers), "why": WHY})
+    answer = caller.post(DRAFTS, {"document": usual(**numbers), "reason": WHY})
     assert answer.status_code == 201, answer.content
     return dict(answer.json())
 
@@ -44,7 +44,7 @@ def test_a_policy_is_drafted_changed_replayed_and_activated_by_two_people(scene:
     assert replay["past"]["counts"] == [
         {"before": "people", "after": "automatic", "asks": 1, "usd": "288.00", "gpu_hours": "288.00"}
     ]
-    assert replay["past"]["differing"][0]["because"] == "4 GPUs: automatic up to 2 → automatic up to 4"
+    assert replay["past"]["differing"][0]["why"] == "4 GPUs: automatic up to 2 → automatic up to 4"
     assert (replay["waiting"]["differs"], replay["warnings"]) == (1, [])
     done = second.post(f"{address}activate/", **{"If-Match": '"2"'})
     assert done.status_code == 200
@@ -73,8 +73,8 @@ def test_a_token_that_only_asks_or_reads_activates_nothing(scene: Scene, scope: 
 def test_a_change_says_which_version_it_saw(scene: Scene) -> None:
     draft, caller = drafted(scene.priya, automatic_gpus=4), Caller(scene.priya)
     address = f"{DRAFTS}{draft.pk}/"
-    assert caller.patch(address, {"why": "x"}).status_code == 428
-    stale = caller.send("PATCH", address, {"why": "x"}, key=None, **{"If-Match": '"7"'})
+    assert caller.patch(address, {"reason": "x"}).status_code == 428
+    stale = caller.send("PATCH", address, {"reason": "x"}, key=None, **{"If-Match": '"7"'})
     assert (stale.status_code, stale.json()["code"]) == (412, "stale")
     assert Caller(scene.marcus).post(f"{address}activate/").status_code == 428
 
@@ -100,7 +100,7 @@ def test_a_change_says_which_version_it_saw(scene: Scene) -> None:
         ({"yaml": "[" * 60_000}, ["/yaml"]),
         ({"yaml": 5}, ["/yaml"]),
         ({"yaml": "lapse_days: 7", "document": {}}, ["/yaml"]),
-        ({"document": {}, "why": "x" * 201}, ["/why"]),
+        ({"document": {}, "reason": "x" * 201}, ["/reason"]),
         ({"base": 9}, ["/base"]),
         ({"thresholds": {}}, ["/thresholds"]),
     ],
@@ -129,7 +129,7 @@ def test_yaml_goes_out_to_git_and_comes_in_as_a_draft(scene: Scene) -> None:
     assert read(Caller(scene.priya).get("policy/yaml/?version=1").json()["yaml"]) == FIRST
     assert Caller(scene.priya).get("policy/yaml/?version=9").status_code == 404
     text = write(replace(FIRST, lapse_days=7))
-    made = Caller(scene.priya).send("PUT", "policy/yaml/", {"yaml": text, "why": WHY})
+    made = Caller(scene.priya).send("PUT", "policy/yaml/", {"yaml": text, "reason": WHY})
     assert made.status_code == 201
     assert made.headers["Location"] == f"/api/v1/policy/drafts/{made.json()['id']}/"
     assert PolicyDraft.objects.get(pk=made.json()["id"]).policy.lapse_days == 7
@@ -197,7 +197,7 @@ def test_auditors_read_and_change_nothing(scene: Scene) -> None:
         caller.post(DRAFTS),
         caller.delete(address),
         caller.send("PUT", "policy/yaml/", {"yaml": write(FIRST)}),
-        caller.send("PATCH", address, {"why": "x"}, **{"If-Match": '"1"'}),
+        caller.send("PATCH", address, {"reason": "x"}, **{"If-Match": '"1"'}),
         caller.post(f"{address}activate/", **{"If-Match": '"1"'}),
         caller.post(f"{address}take-over/", **{"If-Match": '"1"'}),
     ]

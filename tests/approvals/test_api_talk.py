@@ -84,18 +84,18 @@ def test_others_of_the_team_may_not_change_it_and_strangers_do_not_see_it(
 def test_comments_are_added_once_and_listed_oldest_first(scene: Scene, asked: Request) -> None:
     ada, path = Caller(scene.ada), f"requests/{asked.pk}/comments/"
     for _ in range(2):
-        made = ada.post(path, {"reason": "For the review."}, key="same")
+        made = ada.post(path, {"text": "For the review."}, key="same")
         assert (made.status_code, made.json()["text"], made.json()["by"]["name"]) == (
             201,
             "For the review.",
             "Ada Okafor",
         )
-    Caller(scene.priya).post(path, {"reason": "I see."})
+    Caller(scene.priya).post(path, {"text": "I see."})
     assert [row["text"] for row in ada.get(path).json()["results"]] == ["For the review.", "I see."]
     assert Comment.objects.count() == 2
-    for call in (Caller(scene.mallory).get(path), Caller(scene.mallory).post(path, {"reason": "Me too."})):
+    for call in (Caller(scene.mallory).get(path), Caller(scene.mallory).post(path, {"text": "Me too."})):
         assert call.status_code == 404
-    assert ada.post(path, {"reason": ""}).status_code == 422
+    assert ada.post(path, {"text": ""}).status_code == 422
 
 
 def test_it_says_what_happens_next_with_its_dates(scene: Scene, asked: Request) -> None:

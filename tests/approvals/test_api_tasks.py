@@ -37,13 +37,13 @@ def test_it_is_taken_given_and_done(scene: Scene, lead: Caller) -> None:
     assert (stale.status_code, stale.json()["code"]) == (412, "stale")
     done = lead.post(f"tasks/{task.pk}/done/", {"note": "There."}).json()
     assert (done["state"], done["note"]) == ("done", "There.")
-    again = lead.post(f"tasks/{task.pk}/cannot/", {"note": "No."})
+    again = lead.post(f"tasks/{task.pk}/cannot/", {"reason": "No."})
     assert (again.status_code, again.json()["code"]) == (409, "task_over")
 
 
 def test_the_same_key_finishes_it_once_with_the_same_answer(scene: Scene, lead: Caller) -> None:
     task = task_of(granted(scene, "openai"))
-    answers = [lead.post(f"tasks/{task.pk}/cannot/", {"note": "No quota."}, key="k") for _ in range(2)]
+    answers = [lead.post(f"tasks/{task.pk}/cannot/", {"reason": "No quota."}, key="k") for _ in range(2)]
     assert answers[0].json() == answers[1].json()
     assert scene.held_usd() == 0
 

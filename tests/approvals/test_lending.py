@@ -80,7 +80,7 @@ def test_the_page_and_the_api_let_them(client: Client, scene: Scene) -> None:
         "starts_at": f"{now:{NO_SCRIPT}}",
         "until": f"{now + DAY:{NO_SCRIPT}}",
     }
-    assert client.post("/stand-in/", said | {"why": ""}).status_code == 302
+    assert client.post("/stand-in/", said | {"reason": ""}).status_code == 302
     later = {
         "to": str(scene.mallory.oid),
         "starts_at": (now + 2 * DAY).isoformat(),

@@ -64,7 +64,7 @@ def test_a_draft_is_begun_written_and_activated_by_two_people(scene: Scene) -> N
     draft = PolicyDraft.objects.get()
     address = f"/policy/drafts/{draft.pk}/"
     assert (begun.status_code, begun.headers["Location"]) == (302, address)
-    sent = filled(draft, automatic_gpus="4", automatic_gpu_hours="", why=WHY)
+    sent = filled(draft, automatic_gpus="4", automatic_gpu_hours="", reason=WHY)
     assert author.post(address, sent).status_code == 302
     draft.refresh_from_db()
     assert draft.policy == replace(
@@ -120,7 +120,7 @@ def test_what_cannot_be_taken_is_said_at_its_place_and_nothing_is_lost(
     scene: Scene, field: str, value: Any, words: str
 ) -> None:
     draft = drafted(scene.priya, automatic_gpus=4)
-    sent = filled(draft, why="Kept as typed.") | {field: value}
+    sent = filled(draft, reason="Kept as typed.") | {field: value}
     answer = as_(scene.priya).post(f"/policy/drafts/{draft.pk}/", sent)
     assert answer.status_code == 422
     assert words in text_of(answer).replace("&#x27;", "'")
@@ -213,8 +213,8 @@ def test_yaml_goes_out_and_comes_in_again(scene: Scene) -> None:
     assert browser.get("/policy/export.yaml?version=9").status_code == 404
     assert browser.get("/policy/export.yaml?version=x").status_code == 404
     file = SimpleUploadedFile("policy.yaml", old.encode())
-    assert browser.post("/policy/import", {"file": file, "yaml": "", "why": WHY}).status_code == 302
-    assert browser.post("/policy/import", {"yaml": old, "why": ""}).status_code == 302
+    assert browser.post("/policy/import", {"file": file, "yaml": "", "reason": WHY}).status_code == 302
+    assert browser.post("/policy/import", {"yaml": old, "reason": ""}).status_code == 302
     assert [draft.policy for draft in PolicyDraft.objects.filter(closed_at=None)] == [FIRST, FIRST]
 
 

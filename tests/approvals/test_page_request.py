@@ -173,9 +173,9 @@ def test_a_question_is_answered_on_the_page(page: Client, scene: Scene) -> None:
     said = shown(page, asked)
     assert "Waits for an answer from you" in said
     assert "Would two do?" in said
-    empty = page.post(f"/requests/{asked.pk}/answer", {"reason": " "})
+    empty = page.post(f"/requests/{asked.pk}/answer", {"text": " "})
     assert (empty.status_code, "Write something first." in empty.content.decode()) == (422, True)
-    assert page.post(f"/requests/{asked.pk}/answer", {"reason": "No, three."}).status_code == 302
+    assert page.post(f"/requests/{asked.pk}/answer", {"text": "No, three."}).status_code == 302
     assert "Waits for platform leads" in shown(page, asked)
 
 
@@ -219,5 +219,5 @@ def test_it_takes_a_dozen_queries_at_most_however_long_its_story(page: Client, s
         decisions.ask_back(
             asked.pk, by=scene.priya, expected_version=version, question=f"{number}?", now=timezone.now()
         )
-        page.post(f"{address}answer", {"reason": "Yes."})
+        page.post(f"{address}answer", {"text": "Yes."})
     assert max(counts) == min(counts) <= 12

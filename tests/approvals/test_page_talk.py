@@ -149,8 +149,8 @@ def test_a_vote_on_what_was_changed_meanwhile_says_what_changed(page: Client, sc
 def test_a_comment_stands_on_both_pages(page: Client, scene: Scene) -> None:
     request = ask(scene)
     path = f"/requests/{request.pk}/comment"
-    assert page.post(path, {"reason": "It is for the review."})["Location"] == f"/requests/{request.pk}/"
-    back = browser(scene.priya).post(path, {"reason": "Thank you.", "back": "approval"})
+    assert page.post(path, {"text": "It is for the review."})["Location"] == f"/requests/{request.pk}/"
+    back = browser(scene.priya).post(path, {"text": "Thank you.", "back": "approval"})
     assert back["Location"] == f"/approvals/{request.pk}/"
     for where, client in (("requests", page), ("approvals", browser(scene.priya))):
         said = shown(client, f"/{where}/{request.pk}/")
@@ -161,9 +161,9 @@ def test_a_comment_stands_on_both_pages(page: Client, scene: Scene) -> None:
 def test_a_comment_needs_words_and_somebody_who_sees_the_request(page: Client, scene: Scene) -> None:
     request = ask(scene)
     path = f"/requests/{request.pk}/comment"
-    assert page.post(path, {"reason": " "}).status_code == 422
-    assert page.post(path, {"reason": "x" * 2001}).status_code == 422
-    assert browser(scene.mallory).post(path, {"reason": "Me too."}).status_code == 404
+    assert page.post(path, {"text": " "}).status_code == 422
+    assert page.post(path, {"text": "x" * 2001}).status_code == 422
+    assert browser(scene.mallory).post(path, {"text": "Me too."}).status_code == 404
     assert page.get(path)["Location"] == f"/requests/{request.pk}/"
     assert not Comment.objects.exists()
 
@@ -171,7 +171,7 @@ def test_a_comment_needs_words_and_somebody_who_sees_the_request(page: Client, s
 def test_a_rejection_says_because_of_what_and_is_offered_again(page: Client, scene: Scene) -> None:
     request = ask(scene)
     assert "Too few are free" in shown(browser(scene.priya), f"/approvals/{request.pk}/")
-    sent = {"do": "reject", "version": 1, "reason": "Next week.", "because": "capacity"}
+    sent = {"do": "reject", "version": 1, "reason": "Next week.", "reason_code": "capacity"}
     browser(scene.priya).post(f"/approvals/{request.pk}/", sent)
     assert Decision.objects.get().because == "capacity"
     assert free_again.sweep(timezone.now()) == [request.pk]

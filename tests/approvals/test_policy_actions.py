@@ -328,7 +328,7 @@ def test_a_policy_comes_in_as_it_went_out() -> None:
 def test_a_reason_is_one_line_of_bounded_length(scene: Scene) -> None:
     assert policy_actions.draft(by=scene.priya, now=NOW, why="One\n  two").why == "One two"
     for why in ("x" * 201, "a\0b"):
-        assert refused(partial(policy_actions.draft, by=scene.priya, now=NOW, why=why)).field == "why"
+        assert refused(partial(policy_actions.draft, by=scene.priya, now=NOW, why=why)).field == "reason"
 
 
 def test_drafts_do_not_pile_up(scene: Scene) -> None:

@@ -45,7 +45,7 @@ def test_it_counts_what_was_automatic_and_what_people_said(scene: Scene) -> None
 def test_the_api_says_why_requests_were_rejected(scene: Scene) -> None:
     decided(scene, hours=2, verdict="reject")
     told = Caller(scene.priya).get("decisions/statistics/").json()
-    assert told["because"] == [{"because": "Too few are free", "requests": 1}]
+    assert told["rejections"] == [{"reason": "Too few are free", "requests": 1}]
 
 
 def test_times_are_said_from_five_decisions_on(scene: Scene) -> None:

@@ -132,8 +132,8 @@ def test_a_form_takes_no_field_that_it_does_not_have(here: World) -> None:
         (lead, "/teams/vision/budget", {"month": month, "limit_usd": "100"}),
         (lead, "/stand-in/", {"to": "x@example.com"}),
         (lead, "/tokens/", {"name": "x", "scope": "read", "days": "1"}),
-        (asker, f"/requests/{waiting.pk}/answer", {"reason": "Because."}),
-        (asker, f"/requests/{waiting.pk}/comment", {"reason": "Because."}),
+        (asker, f"/requests/{waiting.pk}/answer", {"text": "Because."}),
+        (asker, f"/requests/{waiting.pk}/comment", {"text": "Because."}),
         (asker, f"/requests/{waiting.pk}/edit", {"version": waiting.version, "gpus": "5"}),
         (asker, f"/allocations/{here.own.allocation.pk}/give-back", {"gpus": "1"}),
     ]

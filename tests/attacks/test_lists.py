@@ -117,11 +117,11 @@ def test_anothers_new_things_are_like_missing_ones(here: World) -> None:
     posts: list[tuple[str, str, int, dict[str, Any]]] = [
         ("POST", "tasks/{}/take/", theirs["task"].pk, {}),
         ("POST", "tasks/{}/done/", theirs["task"].pk, {"note": "x"}),
-        ("POST", "tasks/{}/cannot/", theirs["task"].pk, {"note": "x"}),
+        ("POST", "tasks/{}/cannot/", theirs["task"].pk, {"reason": "x"}),
         ("DELETE", "delegations/{}/", here.other.stand_in.pk, {}),
         ("PATCH", "requests/{}/", here.other.waiting.pk, {"reason": "Mine now."}),
         ("POST", "requests/{}/let-go/", theirs["request"].pk, {}),
-        ("POST", "requests/{}/comments/", here.other.waiting.pk, {"reason": "Hello."}),
+        ("POST", "requests/{}/comments/", here.other.waiting.pk, {"text": "Hello."}),
         ("POST", "allocations/{}/give-back/", here.other.allocation.pk, {"gpus": 1}),
     ]
     before = state_of_everything()
@@ -165,7 +165,7 @@ def test_pages_of_others_new_things_are_like_missing_ones(here: World) -> None:
         ("/stand-in/{}/end", here.other.stand_in.pk),
         ("/settings/deliveries/{}/again", here.delivery.pk),
     ):
-        first, second = (member.post(path.format(each), {"reason": "x"}) for each in (number, missing))
+        first, second = (member.post(path.format(each), {"text": "x"}) for each in (number, missing))
         assert first.status_code == second.status_code in (403, 404), path
     assert "Speech" not in text_of(member.get(f"/approvals/together?pk={waiting}"))
     assert state_of_everything() == before

@@ -89,7 +89,7 @@ def test_a_reason_a_question_an_answer_a_comment_and_a_note_are_text_everywhere(
         is_text(page)
     decisions.ask_back(asked.pk, by=scene.priya, expected_version=1, question=NASTY, now=now)
     comment(asked.pk, by=scene.marcus, text=NASTY, now=now)
-    answered = Caller(scene.ada).post(f"requests/{asked.pk}/answer/", {"reason": NASTY})
+    answered = Caller(scene.ada).post(f"requests/{asked.pk}/answer/", {"text": NASTY})
     assert answered.status_code == 200
     for page in everywhere(asked, scene):
         is_text(page)

@@ -29,7 +29,7 @@ def everything_that_decides_or_sets(here: World) -> list[tuple[str, str, dict[st
     return [
         ("POST", f"{waiting}approve/", {}),
         ("POST", f"{waiting}reject/", {"reason": "No."}),
-        ("POST", f"{waiting}ask/", {"reason": "Why?"}),
+        ("POST", f"{waiting}ask/", {"text": "Why?"}),
         ("POST", "decisions/", {"decisions": [one]}),
         ("POST", f"{draft}activate/", {}),
         ("POST", "delegations/", {"to": str(here.people["member"].oid), "until": "2099-01-01T00:00:00Z"}),
@@ -40,8 +40,8 @@ def everything_that_decides_or_sets(here: World) -> list[tuple[str, str, dict[st
         ("PATCH", f"flavors/{here.flavor.pk}/", {"price_per_gpu_hour": "0.01"}),
         ("PUT", f"teams/{here.own.team.slug}/budgets/2026-12/", {"limit_usd": "1.00"}),
         ("PATCH", f"tenancies/{here.own.tenancy.pk}/shares/", {"weight": 9}),
-        ("PUT", f"tenancies/{here.own.tenancy.pk}/protection/", {"on": False}),
-        ("POST", "tasks/1/cannot/", {"note": "Full."}),
+        ("PUT", f"tenancies/{here.own.tenancy.pk}/protection/", {"is_protected": False}),
+        ("POST", "tasks/1/cannot/", {"reason": "Full."}),
         ("POST", "tasks/1/give/", {"to": None}),
     ]
 
@@ -226,7 +226,7 @@ def test_an_entra_token_may_do_what_its_scopes_say(
     waiting = f"requests/{here.own.waiting.pk}/"
     answers = [
         caller.get(waiting),
-        caller.post(f"{waiting}comments/", {"reason": "Soon."}),
+        caller.post(f"{waiting}comments/", {"text": "Soon."}),
         caller.patch("offerings/openai/", {"enabled": False}),
     ]
     assert [answer.status_code for answer in answers] == statuses

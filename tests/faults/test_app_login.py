@@ -58,7 +58,7 @@ def test_asking_deciding_carrying_out_and_giving_back_need_no_more_rights(
     large = ada.post("requests/", wish | {"gpus": 4})
     assert large.status_code == 201, large.text
     number = large.json()["id"]
-    assert ada.post(f"requests/{number}/comments/", {"reason": "Today, please."}).ok
+    assert ada.post(f"requests/{number}/comments/", {"text": "Today, please."}).ok
     seen = priya.get(f"requests/{number}/").headers["ETag"]
     approved = priya.post(f"requests/{number}/approve/", {"reason": "Fine."}, seen=seen)
     assert approved.status_code == 200, approved.text

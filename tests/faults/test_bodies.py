@@ -75,9 +75,9 @@ def test_an_unknown_field_of_a_chunked_body_is_refused_by_name(portal: Portal, h
 def test_the_digest_of_an_idempotent_call_is_that_of_the_chunked_body(portal: Portal, here: Scene) -> None:
     asked = waiting(here)
     url, headers = f"{portal.url}/api/v1/requests/{asked.pk}/comments/", headers_of(here.ada)
-    first = like_go("POST", url, headers, b'{"reason": "One."}')
-    again = requests.post(url, data=b'{"reason": "One."}', headers=headers, timeout=30)
-    other = like_go("POST", url, headers, b'{"reason": "Two."}')
+    first = like_go("POST", url, headers, b'{"text": "One."}')
+    again = requests.post(url, data=b'{"text": "One."}', headers=headers, timeout=30)
+    other = like_go("POST", url, headers, b'{"text": "Two."}')
     assert (first.status, again.status_code, other.status) == (201, 201, 422)
     assert again.headers["Idempotency-Replayed"]
     assert json.loads(other.body)["code"] == "idempotency_mismatch"
@@ -99,7 +99,7 @@ def test_a_chunked_form_of_a_page_is_read(portal: Portal, here: Scene) -> None:
         "Origin": portal.url,
     }
     for name, send in CLIENTS.items():
-        body = f"csrfmiddlewaretoken={token[1]}&reason=Like+{name}".encode()
+        body = f"csrfmiddlewaretoken={token[1]}&text=Like+{name}".encode()
         assert send("POST", f"{portal.url}/requests/{asked.pk}/comment", headers, body).status == 302
     assert [comment.text for comment in Comment.objects.order_by("pk")] == [
         "Like go",

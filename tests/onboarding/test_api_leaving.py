@@ -40,7 +40,7 @@ def test_preview_ask_confirm_and_restore(vision: Parting) -> None:
     )
     where = f"departures/{found['id']}/"
     place = f"tenancies/{vision.place.tenancy.pk}/protection/"
-    assert priya.put(place, {"on": False}).json() == {"on": False}
+    assert priya.put(place, {"is_protected": False}).json() == {"is_protected": False}
     etag = priya.get(f"{where}content/").headers["ETag"]
     confirmed = priya.post(f"{where}confirm/", {"name": "Vision"}, **{"If-Match": etag})
     assert (confirmed.status_code, confirmed.json()["confirmed_by"]["name"]) == (200, "Priya Raman")
@@ -97,7 +97,9 @@ def test_another_teams_departure_is_like_a_missing_one(vision: Parting) -> None:
 
 
 def test_members_do_not_take_the_protection_off(vision: Parting) -> None:
-    answer = Caller(vision.ada).put(f"tenancies/{vision.place.tenancy.pk}/protection/", {"on": False})
+    answer = Caller(vision.ada).put(
+        f"tenancies/{vision.place.tenancy.pk}/protection/", {"is_protected": False}
+    )
     assert (answer.status_code, answer.json()["code"]) == (403, "not_a_platform_lead")
 
 

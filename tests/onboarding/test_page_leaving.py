@@ -84,7 +84,7 @@ def test_a_platform_lead_takes_the_protection_off_and_confirms(vision: Parting) 
     departure = vision.ask()
     client, page = browser(vision.priya), f"{PAGE}/{departure.pk}"
     assert "Take the protection off</a> first" in text(client.get(page))
-    off = client.post(f"/tenancies/{vision.place.tenancy.pk}/protection", {"on": "no"})
+    off = client.post(f"/tenancies/{vision.place.tenancy.pk}/protection", {"is_protected": "no"})
     assert (off.status_code, off["Location"]) == (302, PAGE)
     assert "Type <strong><bdi>Vision</bdi></strong> to confirm" in text(client.get(page))
     wrong = client.post(page, {"do": "confirm", "name": "vision", "seen": seen(departure)})
