@@ -206,7 +206,7 @@ class MainJob:
         ada, words = self.people["Ada"], "It is for the review on Friday."
         ada.get(f"/requests/{self.sixteen}/")
         ada.lose_session()
-        page = ada.press("Comment", reason=words)
+        page = ada.press("Comment", text=words)
         expect(page.status == 401 and words in page.text, f"It ended at {page.url} ({page.status}).")
         ada.press("Sign in again")
         page = ada.press("Ada")
