@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from sandbox.kubernetes import accounts, discovery, reads, status
 from sandbox.kubernetes.calls import Answer, Call, Target
 from sandbox.kubernetes.kinds import Kind
+from sandbox.kubernetes.logs import LogStream
 from sandbox.kubernetes.reviews import review
 from sandbox.kubernetes.status import Refusal
 from sandbox.kubernetes.watching import Watch
@@ -25,10 +26,10 @@ _NOT_ACCEPTABLE = (
     "application/vnd.kubernetes.protobuf, application/json;stream=watch, "
     "application/vnd.kubernetes.protobuf;stream=watch"
 )
-_SERVED_PARTS = frozenset({"", "status", "finalize", "token"})
+_SERVED_PARTS = frozenset({"", "status", "finalize", "token", "log"})
 
 
-def handle(cluster: "Cluster", call: Call) -> Answer | Watch:
+def handle(cluster: "Cluster", call: Call) -> Answer | Watch | LogStream:
     """Answer a request; raises Refusal for everything that is refused."""
     _authorize(cluster, call)
     if call.target is None:
@@ -40,6 +41,9 @@ def handle(cluster: "Cluster", call: Call) -> Answer | Watch:
     if kind is None or not cluster.serves(kind):
         return discovery.unknown_resource(call.path)
     _check_path(call, kind, call.target)
+    if call.target.subresource == "log":
+        cluster.count(call)
+        return cluster.logs.read(call, call.target)
     _check_accept(call)
     cluster.count(call)
     if call.target.subresource == "token":
@@ -65,7 +69,7 @@ def _check_path(call: Call, kind: Kind, at: Target) -> None:
         raise status.no_such_resource()
     if at.subresource not in _SERVED_PARTS or (at.subresource and at.subresource not in kind.subresources):
         raise status.no_such_resource()
-    if call.verb not in kind.verbs:
+    if call.verb not in (("get",) if at.subresource == "log" else kind.verbs):
         raise status.method_not_allowed()
     if call.method == "POST" and at.name and not at.subresource:
         raise status.method_not_allowed()

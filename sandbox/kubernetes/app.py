@@ -15,6 +15,7 @@ from sandbox.kubernetes.calls import Answer, Call, refused, target_of, text_answ
 from sandbox.kubernetes.faults import Fault, refusal_of
 from sandbox.kubernetes.identity import authenticate
 from sandbox.kubernetes.impersonating import impersonated
+from sandbox.kubernetes.logs import TEXT_PLAIN, LogStream
 from sandbox.kubernetes.status import Refusal
 from sandbox.kubernetes.watching import Watch
 
@@ -87,6 +88,8 @@ def _handle(cluster: "Cluster", call: Call) -> Response:
     cluster.controllers.settle()
     if isinstance(result, Watch):
         return StreamingResponse(result.events(), media_type="application/json")
+    if isinstance(result, LogStream):
+        return StreamingResponse(result.chunks(), headers={"content-type": TEXT_PLAIN})
     return _sent(result)
 
 
@@ -109,5 +112,6 @@ def _is_json(text: str) -> bool:
 
 
 def _sent(answer: Answer) -> Response:
-    headers = {"content-type": answer.content_type, "cache-control": "no-cache, private", **answer.headers}
+    kind = {"content-type": answer.content_type} if answer.content_type else {}
+    headers = {**kind, "cache-control": "no-cache, private", **answer.headers}
     return Response(answer.body, answer.status, headers)

@@ -17,6 +17,7 @@ from sandbox.kubernetes.deletes import Deletes
 from sandbox.kubernetes.faults import Faults
 from sandbox.kubernetes.identity import Identity
 from sandbox.kubernetes.kinds import CILIUM_GROUP, KINDS, Kind, by_kind
+from sandbox.kubernetes.logs import Logs
 from sandbox.kubernetes.rbac import Authorizer
 from sandbox.kubernetes.seeds import NodeSpec, seeds
 from sandbox.kubernetes.status import Refusal
@@ -61,6 +62,7 @@ class Cluster:
         self.writes = Writes(self.store, admission, self.authorizer)
         self.deletes = Deletes(self.store, admission)
         self.controllers = Controllers(self.store, self.deletes, admission, ca, pools)
+        self.logs = Logs(self.store, self.controllers.spans)
         if state is None:
             self._seed(tuple(nodes))
         else:

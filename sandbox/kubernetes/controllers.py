@@ -17,6 +17,7 @@ from sandbox.kubernetes.kueue_jobs import QueuedJobs
 from sandbox.kubernetes.nodes import Nodes
 from sandbox.kubernetes.queueing import IN_USE, Queues
 from sandbox.kubernetes.quotas import Quotas
+from sandbox.kubernetes.spans import Spans
 from sandbox.kubernetes.statuses import write_new
 from sandbox.kubernetes.store import Change, Obj, Store
 from sandbox.kubernetes.terminating import Terminator
@@ -57,7 +58,8 @@ class Controllers:
         self._terminator = Terminator(store, deletes)
         self._quotas = Quotas(store)
         self._queues = Queues(store, self._drop_finalizers)
-        self._nodes = Nodes(store, self._time)
+        self.spans = Spans(self._time)
+        self._nodes = Nodes(store, self._time, self.spans)
         self._autoscaler = Autoscaler(store, self._time, pools)
         self._scheduler = Scheduler(store)
         self._jobs = Jobs(store, admission, release=self._untrack, remove=self._remove_pod)

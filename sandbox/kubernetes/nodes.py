@@ -1,5 +1,6 @@
-"""Scheduler and node agent for the pods of Jobs: they find a node, start a moment later and run as long as they say.
+"""Scheduler and node agent: pods find a node, start a moment later and run as long as they say.
 
+Of pods without a controller only those with an annotation of the sandbox are looked after.
 How long: the annotation ``test/run-for`` (seconds), else the ``sleep N`` of a container, else until somebody deletes
 them. ``test/start-after`` (seconds) delays the start, ``test/exit-code`` is what the containers end with.
 """
@@ -12,10 +13,11 @@ from typing import Any
 
 from sandbox.kubernetes.causes import items, part
 from sandbox.kubernetes.clock import timestamp
-from sandbox.kubernetes.controllers_pods import POD, is_over, owner_of, phase_of
+from sandbox.kubernetes.controllers_pods import POD, is_over, phase_of
 from sandbox.kubernetes.events import tell
 from sandbox.kubernetes.kinds import builtin
 from sandbox.kubernetes.placing import place
+from sandbox.kubernetes.spans import Spans
 from sandbox.kubernetes.statuses import write_status
 from sandbox.kubernetes.store import Change, Key, Obj, Store
 
@@ -33,9 +35,10 @@ Status = dict[str, Any]
 class Nodes:
     """Everything that happens to a pod by itself; `next_due` says when to come again."""
 
-    def __init__(self, store: Store, now: Callable[[], float]) -> None:
+    def __init__(self, store: Store, now: Callable[[], float], spans: Spans) -> None:
         self._store = store
         self._now = now
+        self._spans = spans
         self._waiting: dict[Key, None] = {}
         self._agenda: list[tuple[float, int, Key, str]] = []
         self._numbers = count()
@@ -49,7 +52,9 @@ class Nodes:
         """Look at a pod of a Job, or try those without a node again when room may have come."""
         if change.resource == ("", "nodes"):
             self._retry()
-        elif change.resource == ("", "pods") and owner_of(change.after.obj):
+        elif change.resource == ("", "pods") and _is_run(change.after.obj):
+            if change.removed:
+                self._spans.forget(change.after.obj)
             if change.removed or is_over(change.after.obj):
                 self._waiting.pop(change.key, None)
                 self._retry()
@@ -60,27 +65,27 @@ class Nodes:
         """Take up every pod again after the store was filled from a snapshot."""
         self._agenda.clear()
         for pod in self._store.objects(POD):
-            if owner_of(pod) and not is_over(pod):
+            if _is_run(pod) and not is_over(pod):
                 self._look((pod["metadata"]["namespace"], pod["metadata"]["name"]), None, pod)
 
     def run(self) -> bool:
         """Do what is due; True when anything was."""
         done = self._schedule()
         while self._agenda and self._agenda[0][0] <= self._now():
-            _, _, key, uid = heapq.heappop(self._agenda)
+            due, _, key, uid = heapq.heappop(self._agenda)
             pod = self._store.get(POD, *key)
             if (
                 pod is not None
                 and pod["metadata"]["uid"] == uid
                 and "deletionTimestamp" not in pod["metadata"]
             ):
-                self._step(pod)
+                self._step(pod, due)
                 done = True
         return done
 
     def _retry(self) -> None:
         for pod in self._store.objects(POD):
-            if owner_of(pod) and not pod["spec"].get("nodeName") and not is_over(pod):
+            if _is_run(pod) and not pod["spec"].get("nodeName") and not is_over(pod):
                 self._waiting[pod["metadata"]["namespace"], pod["metadata"]["name"]] = None
 
     def _look(self, key: Key, before: Obj | None, pod: Obj) -> None:
@@ -137,13 +142,22 @@ class Nodes:
         bound = {**pod, "metadata": metadata, "spec": {**pod["spec"], "nodeName": name}, "status": status}
         self._store.put(POD, bound)
 
-    def _step(self, pod: Obj) -> None:
+    def _step(self, pod: Obj, due: float) -> None:
         status = dict(pod["status"])
         if phase_of(pod) == "Pending":
             _start(status, pod)
+            self._spans.begin(pod, due)
         elif phase_of(pod) == "Running":
             _end(status, pod)
+            self._spans.end(pod, due)
         write_status(self._store, POD, pod, status, KUBELET)
+
+
+def _is_run(pod: Obj) -> bool:
+    """Whether the sandbox schedules and runs a pod: those of controllers, and those that say how."""
+    metadata = pod["metadata"]
+    owned = any(one.get("controller") for one in metadata.get("ownerReferences") or ())
+    return owned or any(name.startswith("test/") for name in metadata.get("annotations") or ())
 
 
 def _labels(node: Obj | None) -> dict[str, str]:

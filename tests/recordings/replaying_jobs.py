@@ -1,5 +1,7 @@
 """Playing recordings of Jobs, whose objects get names and uids that nobody can know beforehand."""
 
+import asyncio
+import json
 import re
 from typing import Any
 
@@ -12,6 +14,7 @@ _SUFFIX = re.compile(r"\b(job-[a-z0-9-]+?|[a-z0-9-]+?)-([0-9a-f]{5}|[bcdfghjklmn
 # What the recorded node agent wrote of a pod is its own; of events only what they say is compared.
 _OF_EVENTS = ("involvedObject", "type", "reason", "message")
 _WAITED = re.compile(r"wait time since (queued|reservation) was \d+s")
+_LINE_TIME = re.compile(r"^\d{4}-\d\d-\d\dT[\d:.]+Z ", re.MULTILINE)
 _EXECUTED = "accumulatedPastExecutionTimeSeconds"
 
 
@@ -22,6 +25,7 @@ class JobPlayer(Player):
         super().__init__(cluster, **more)
         self.time = 1_000_000_000.0
         self.cluster.controllers.now = lambda: self.time
+        self.cluster.logs.wait = self._passing
         self._ours: dict[str, str] = {}
         if cluster is None:
             self._fill()
@@ -41,6 +45,9 @@ class JobPlayer(Player):
             self.time += seconds / 20
             self.cluster.controllers.settle()
 
+    async def _passing(self, _news: asyncio.Event, seconds: float) -> None:
+        self.pass_time(seconds)
+
     def play_job(self, step: Step) -> list[str]:
         """Send one recorded request with our own names in it; the lines say where the answers differ."""
         request, want = step["request"], step["response"]
@@ -53,7 +60,7 @@ class JobPlayer(Player):
             request["headers"],
             self._translated_body(request["body"]),
         )
-        got = answer.json() if answer.text[:1] in "{[" else answer.text
+        got = json.loads(answer.text) if answer.text[:1] in {"{", "["} else answer.text
         self._learn_names(want["body"], got)
         lines = difference(_bare(want["body"]), _bare(got))
         warned = want["headers"].get("warning")
@@ -97,6 +104,8 @@ def _bare(body: Any) -> Any:
     if isinstance(body, dict) and "items" in body:
         items = sorted((_object(one) for one in body["items"]), key=lambda one: str(one["metadata"]["name"]))
         return {**body, "metadata": {}, "items": items}
+    if isinstance(body, str):
+        return _LINE_TIME.sub("<time> ", body)
     return _object(body) if isinstance(body, dict) else body
 
 

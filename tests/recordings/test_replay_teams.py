@@ -43,7 +43,7 @@ Hook = Callable[[JobPlayer], None]
 
 NOT_ALIKE: Mapping[str, Mapping[int, str]] = {
     "22-member-jobs": {
-        4: "logs of pods are not served",
+        4: "the log of the recorded node agent was another one, and the pod of another name",
         8: "Kueue's gate for pods that belong to no Job is not put on: Jobs are the only workload",
     },
     "24-priority-across-teams": {
