@@ -1,0 +1,225 @@
+"""The templates that come with the product: what each is for, what it asks, and what a cluster needs for it. Pure."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from workloads.templates import gangs, jobs, kubeflow, serving
+from workloads.templates.parameters import Parameter, Type, refused_script, refused_source, refused_variables
+from workloads.templates.pods import Manifest
+from workloads.templates.run import Run
+
+KUEUE, VOLCANO = "kueue", "volcano"
+Render = Callable[[Run], list[Manifest]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Template:
+    """A template. `kind` is written as `Kind.group/version`, `integration` as Kueue's configuration names it."""
+
+    slug: str
+    title: str
+    help: str
+    kind: str
+    render: Render
+    parameters: tuple[Parameter, ...]
+    integration: str = ""
+    queueing: str = KUEUE
+    # Whether its pods can have a pasted script, a source from Git and volumes.
+    brings_files: bool = True
+
+    def refused(self, run: Run) -> str:
+        """Why a run does not go with this template, where the parameters alone do not tell; empty when it does."""
+        if not self.brings_files and (run.script or run.repository or run.claims):
+            return (
+                f"{self.title} takes its program and data from the image: no script, Git address or volume."
+            )
+        return refused_variables([*run.variables]) or _refused_files(run) or _refused_checkpoint(run)
+
+
+@dataclass(frozen=True)
+class Abilities:
+    """What a cluster can run: kinds that it serves, what Kueue looks after (None: not known), whose queues it has."""
+
+    kinds: Collection[str]
+    integrations: Collection[str] | None = None
+    queueing: str = KUEUE
+
+
+def lacking(template: Template, cluster: Abilities) -> str:
+    """What a cluster lacks for a template, in one sentence; empty when it can be offered there."""
+    if template.queueing != cluster.queueing:
+        theirs, needed = cluster.queueing.title(), template.queueing.title()
+        return f"The queues of this cluster are {theirs}'s, and this template is for {needed}."
+    if template.kind not in cluster.kinds:
+        name, _, group = template.kind.partition(".")
+        return f"The cluster does not know {name} ({group}); a platform lead installs its controller."
+    known = cluster.integrations
+    if template.integration and known is not None and template.integration not in known:
+        return f"Kueue does not look after {template.integration} here; a platform lead adds it to its integrations."
+    return ""
+
+
+def _refused_checkpoint(run: Run) -> str:
+    if not run.checkpoint:
+        return ""
+    kept = PurePosixPath(run.checkpoint)
+    if any(kept.is_relative_to(one.path) for one in run.claims if not one.is_read_only):
+        return ""
+    return f"Checkpoints in {run.checkpoint} would be lost with the pod: mount a volume there that can be written."
+
+
+def _refused_files(run: Run) -> str:
+    if run.script is not None and run.repository is not None:
+        return "A run has a pasted script or a Git address, not both."
+    if run.script is not None:
+        return refused_script(run.script.text)
+    source = run.repository
+    return refused_source(source.url, source.revision) if source is not None else ""
+
+
+def _count(name: str, title: str, help: str, default: int, least: int, most: int) -> Parameter:
+    return Parameter(
+        name=name, type=Type.COUNT, title=title, help=help, default=default, least=least, most=most
+    )
+
+
+IMAGE = Parameter(name="image", type=Type.IMAGE, title="Image", help="What the pods run, with its tag.")
+PROGRAM = Parameter(
+    name="program", type=Type.WORDS, title="Program", help="The program and its arguments, word by word."
+)
+LAUNCHER = Parameter(
+    name="launcher",
+    type=Type.CHOICE,
+    title="Launcher",
+    help="torchrun starts the program once for each GPU; none runs it as it is.",
+    default="torchrun",
+    choices=("torchrun", "none"),
+)
+GPUS = _count("gpus", "GPUs on each node", "How many GPUs each pod gets.", 1, 0, 16)
+CPUS = _count("cpus", "CPUs on each node", "How many CPUs each pod gets.", 8, 1, 256)
+MEMORY = _count("memory", "Memory on each node (GiB)", "How much memory each pod gets.", 64, 1, 4096)
+NODES = _count("nodes", "Nodes", "How many nodes take part; all start together.", 2, 2, 256)
+MINUTES = _count(
+    "minutes", "Time limit (minutes)", "The run is stopped after it has run so long.", 1440, 5, 43_200
+)
+GRACE = _count(
+    "grace", "Grace (seconds)", "How long a stopped run may write its last checkpoint.", 120, 0, 3600
+)
+RESTARTS = _count("restarts", "Restarts", "How often all pods start anew after one has failed.", 0, 0, 20)
+CHECKPOINT = Parameter(
+    name="checkpoint",
+    type=Type.PATH,
+    title="Checkpoints",
+    help="Where the program keeps checkpoints, on a volume; it finds this in QM_CHECKPOINTS.",
+    is_needed=False,
+)
+COMMON = (IMAGE, PROGRAM, GPUS, CPUS, MEMORY, MINUTES, GRACE, CHECKPOINT)
+GANG = (*COMMON, LAUNCHER, NODES, RESTARTS)
+AT_ONCE = _count("at_once", "At once", "How many run at the same time, if there is room.", 4, 1, 500)
+
+TEMPLATES: Sequence[Template] = (
+    Template(
+        slug="single-node",
+        title="Single node",
+        help="Fine-tune or train on the GPUs of one node.",
+        kind="Job.batch/v1",
+        integration="batch/job",
+        render=jobs.single_node,
+        parameters=(*COMMON, LAUNCHER),
+    ),
+    Template(
+        slug="pytorch",
+        title="PyTorch on several nodes",
+        help="Distributed PyTorch; all nodes start together.",
+        kind="JobSet.jobset.x-k8s.io/v1alpha2",
+        integration="jobset.x-k8s.io/jobset",
+        render=gangs.jobset,
+        parameters=GANG,
+    ),
+    Template(
+        slug="trainjob",
+        title="PyTorch by Kubeflow Trainer",
+        help="Distributed PyTorch by a TrainJob; the program comes with the image.",
+        kind="TrainJob.trainer.kubeflow.org/v1alpha1",
+        integration="trainer.kubeflow.org/trainjob",
+        render=kubeflow.trainjob,
+        parameters=(IMAGE, PROGRAM, LAUNCHER, NODES, GPUS, CPUS, MEMORY, MINUTES),
+        brings_files=False,
+    ),
+    Template(
+        slug="mpi",
+        title="MPI",
+        help="A program that mpirun starts on several nodes.",
+        kind="MPIJob.kubeflow.org/v2beta1",
+        integration="kubeflow.org/mpijob",
+        render=kubeflow.mpijob,
+        parameters=(*COMMON, NODES, RESTARTS),
+    ),
+    Template(
+        slug="sweep",
+        title="Sweep",
+        help="Many trials of one program, each with its number.",
+        kind="Job.batch/v1",
+        integration="batch/job",
+        render=jobs.sweep,
+        parameters=(
+            *COMMON,
+            _count("trials", "Trials", "How many trials there are.", 10, 1, 10_000),
+            AT_ONCE,
+        ),
+    ),
+    Template(
+        slug="batch",
+        title="Batch inference",
+        help="One program over many shards of an input.",
+        kind="Job.batch/v1",
+        integration="batch/job",
+        render=jobs.batch,
+        parameters=(
+            *COMMON,
+            _count("shards", "Shards", "How many parts the input has.", 10, 1, 10_000),
+            AT_ONCE,
+        ),
+    ),
+    Template(
+        slug="nccl",
+        title="NCCL check",
+        help="Measures how fast the GPUs of some nodes talk to each other.",
+        kind="MPIJob.kubeflow.org/v2beta1",
+        integration="kubeflow.org/mpijob",
+        render=kubeflow.nccl_check,
+        parameters=(IMAGE, GPUS, CPUS, MEMORY, NODES, MINUTES),
+        brings_files=False,
+    ),
+    Template(
+        slug="volcano",
+        title="Gang on Volcano",
+        help="Several nodes that start together, on clusters with Volcano's queues.",
+        kind="Job.batch.volcano.sh/v1alpha1",
+        queueing=VOLCANO,
+        render=gangs.volcano,
+        parameters=GANG,
+    ),
+    Template(
+        slug="serving",
+        title="Inference on several nodes",
+        help="A model that is too large for one node, served until it is stopped.",
+        kind="LeaderWorkerSet.leaderworkerset.x-k8s.io/v1",
+        integration="leaderworkerset.x-k8s.io/leaderworkerset",
+        render=serving.leader_worker,
+        parameters=(
+            IMAGE,
+            PROGRAM,
+            _count(
+                "nodes", "Nodes of a replica", "Over how many nodes one copy of the model goes.", 2, 1, 64
+            ),
+            _count("replicas", "Replicas", "How many copies of the model serve.", 1, 1, 100),
+            GPUS,
+            CPUS,
+            MEMORY,
+            GRACE,
+        ),
+    ),
+)
+BY_SLUG: Mapping[str, Template] = {one.slug: one for one in TEMPLATES}

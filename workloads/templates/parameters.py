@@ -1,0 +1,192 @@
+"""Parameters of a template: types, limits, help, and what is refused with a sentence. Pure."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+Value = str | int | bool | tuple[str, ...]
+MAX_TEXT, MAX_WORDS, MAX_SCRIPT_BYTES = 400, 200, 256 * 1024
+IMAGE = re.compile(
+    r"[a-z0-9][a-z0-9./_-]*(?::\d+/[a-z0-9./_-]+)?(?::[\w.-]{1,128})?(?:@sha256:[0-9a-f]{64})?", re.ASCII
+)
+CLAIM = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?", re.ASCII)
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
+REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,199}", re.ASCII)
+# What would change which code runs, or what the cluster itself tells a container.
+RESERVED_VARIABLES = (
+    "LD_",
+    "KUBERNETES_",
+    "QM_",
+    "JOB_COMPLETION_INDEX",
+    "PATH",
+    "BASH_ENV",
+    "ENV",
+    "IFS",
+    "PYTHONHOME",
+)
+
+
+class Type(StrEnum):
+    """What a parameter takes."""
+
+    TEXT = "text"
+    WORDS = "words"
+    COUNT = "count"
+    CHOICE = "choice"
+    FLAG = "flag"
+    IMAGE = "image"
+    PATH = "path"
+    CLAIM = "claim"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """One parameter; `least` and `most` bound a count. Without `default` it must be given, if it is needed."""
+
+    name: str
+    type: Type
+    title: str
+    help: str
+    default: Value | None = None
+    least: int = 0
+    most: int = 1_000_000
+    choices: tuple[str, ...] = ()
+    is_needed: bool = True
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What was given, with defaults filled in, and a sentence for each parameter that is refused."""
+
+    values: Mapping[str, Value]
+    problems: Mapping[str, str]
+
+
+def check(parameters: Sequence[Parameter], given: Mapping[str, object]) -> Checked:
+    """Take what was given by its types; whatever no parameter is named for is refused, too."""
+    values: dict[str, Value] = {}
+    problems = dict.fromkeys(given.keys() - {one.name for one in parameters}, "There is no such parameter.")
+    for one in parameters:
+        value = given.get(one.name, one.default)
+        if value is None or value == "":
+            if one.is_needed:
+                problems[one.name] = f"{one.title} is needed."
+            continue
+        problem = TESTS[one.type](one, value)
+        if problem:
+            problems[one.name] = problem
+        else:
+            values[one.name] = _taken(value)
+    return Checked(values, problems)
+
+
+def refused_variables(names: Sequence[str]) -> str:
+    """Why one of these environment variables is refused; empty when all may be set."""
+    for name in names:
+        if not VARIABLE.fullmatch(name):
+            return f"{name[:40]!r} is no name of a variable."
+        if any(name == word or (word.endswith("_") and name.startswith(word)) for word in RESERVED_VARIABLES):
+            return f"{name} is set by the cluster or changes which code runs, so a run cannot set it."
+    return ""
+
+
+def refused_source(url: str, revision: str) -> str:
+    """Why a Git address or revision is refused; empty when it may be used. Whether it exists is found out later."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError:
+        return "This is no address."
+    if parts.scheme != "https" or "@" in parts.netloc:
+        return "The address begins with https:// and holds no password."
+    if "." not in host or host.endswith((".local", ".internal", ".svc")) or _is_address(host):
+        return "The address names a public Git host, not a machine of this network."
+    if not REVISION.fullmatch(revision) or ".." in revision:
+        return "The revision is a branch, a tag or a commit."
+    return ""
+
+
+def refused_script(text: str) -> str:
+    """Why a pasted script is refused; empty when it may be used."""
+    size = len(text.encode())
+    if size > MAX_SCRIPT_BYTES:
+        return f"The script has {size // 1024} KiB; at most {MAX_SCRIPT_BYTES // 1024} KiB can be pasted. Use Git."
+    return "" if text.strip() and "\0" not in text else "The script is empty or no text."
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _taken(value: object) -> Value:
+    return tuple(value) if isinstance(value, list | tuple) else value  # type: ignore[return-value]
+
+
+def _text(one: Parameter, value: object) -> str:
+    fine = isinstance(value, str) and len(value) <= MAX_TEXT and value.isprintable()
+    return "" if fine else f"{one.title} is one line of at most {MAX_TEXT} characters."
+
+
+def _words(one: Parameter, value: object) -> str:
+    fine = isinstance(value, list | tuple) and len(value) <= MAX_WORDS
+    if not fine or not all(isinstance(each, str) and "\0" not in each for each in value):  # type: ignore[attr-defined]
+        return f"{one.title} is a list of at most {MAX_WORDS} words."
+    return ""
+
+
+def _count(one: Parameter, value: object) -> str:
+    if not isinstance(value, int) or isinstance(value, bool):
+        return f"{one.title} is a whole number."
+    return "" if one.least <= value <= one.most else f"{one.title} is from {one.least} to {one.most}."
+
+
+def _choice(one: Parameter, value: object) -> str:
+    return "" if value in one.choices else f"{one.title} is one of: {', '.join(one.choices)}."
+
+
+def _flag(one: Parameter, value: object) -> str:
+    return "" if isinstance(value, bool) else f"{one.title} is yes or no."
+
+
+def _image(one: Parameter, value: object) -> str:
+    fine = isinstance(value, str) and len(value) <= MAX_TEXT and IMAGE.fullmatch(value)
+    return "" if fine else f"{one.title} is an image, as in registry.example.com/team/train:1."
+
+
+def _path(one: Parameter, value: object) -> str:
+    fine = (
+        isinstance(value, str)
+        and value.startswith("/")
+        and value.isprintable()
+        and ".." not in value.split("/")
+    )
+    return (
+        ""
+        if fine and len(str(value)) <= MAX_TEXT and ":" not in str(value)
+        else f"{one.title} is an absolute path."
+    )
+
+
+def _claim(one: Parameter, value: object) -> str:
+    return (
+        "" if isinstance(value, str) and CLAIM.fullmatch(value) else f"{one.title} is the name of a volume."
+    )
+
+
+TESTS = {
+    Type.TEXT: _text,
+    Type.WORDS: _words,
+    Type.COUNT: _count,
+    Type.CHOICE: _choice,
+    Type.FLAG: _flag,
+    Type.IMAGE: _image,
+    Type.PATH: _path,
+    Type.CLAIM: _claim,
+}

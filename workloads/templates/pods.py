@@ -1,0 +1,188 @@
+"""The pod of a run: one container whose requests equal its limits, with its volumes, variables and place. Pure."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from provisioning.desired.first_job import QUEUE_LABEL
+from provisioning.desired.objects import DOMAIN
+from provisioning.desired.quantities import gibibytes
+from workloads.templates.run import SCRIPTS, SOURCE, Repository, Run
+
+Manifest = dict[str, Any]
+PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
+PORT = 29_500
+MAIN = "main"
+# Half of the memory may be shared between the workers of a pod, which data loaders and NCCL want.
+SHARED_PART = 2
+RESTRICTED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+FETCH = 'git init -q "$1" && cd "$1" && git fetch -q --depth 1 -- "$2" "$3" && git checkout -q --detach FETCH_HEAD'
+
+
+def metadata(run: Run, *, is_queued: bool = True) -> Manifest:
+    """Name, namespace and labels: the queue, the priority, whose it is and what its cost is put under."""
+    queued = {QUEUE_LABEL: run.where.queue, PRIORITY_LABEL: run.where.priority} if is_queued else {}
+    return {"name": run.name, "namespace": run.where.namespace, "labels": {**cost_labels(run), **queued}}
+
+
+def cost_labels(run: Run) -> dict[str, str]:
+    """Labels by which cost tools and the portal know a run, and none by which the portal knows objects of its own."""
+    where = run.where
+    told = {
+        "team": where.team,
+        "project": where.project,
+        "cost-center": where.cost_centre,
+        "environment": where.environment,
+    }
+    ours = {**told, "run": run.name, "template": run.template}
+    return {**told, **{f"{DOMAIN}/{name}": value for name, value in ours.items()}}
+
+
+def pod_template(
+    run: Run, command: Sequence[str], *, own: Sequence[Manifest] = (), gpus: int | None = None
+) -> Manifest:
+    """The template of a pod with one container; `own` are variables of the template itself."""
+    return {"metadata": {"labels": cost_labels(run)}, "spec": pod_spec(run, command, own=own, gpus=gpus)}
+
+
+def pod_spec(
+    run: Run, command: Sequence[str], *, own: Sequence[Manifest] = (), gpus: int | None = None
+) -> Manifest:
+    """What one pod runs; it never gets a token of Kubernetes."""
+    spec: Manifest = {
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+        "terminationGracePeriodSeconds": run.grace,
+        "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
+        "containers": [_container(run, command, own, run.gpus if gpus is None else gpus)],
+        "volumes": _volumes(run),
+        **place(run),
+    }
+    if run.repository is not None:
+        spec["initContainers"] = [_fetch(run.repository)]
+    return spec
+
+
+def place(run: Run) -> Manifest:
+    """What brings a pod onto the nodes of its flavor: their labels choose it, and their taints are tolerated."""
+    kind = run.where.kind
+    found: Manifest = {}
+    if kind is not None and kind.node_labels:
+        found["nodeSelector"] = dict(kind.node_labels)
+    if kind is not None and kind.taints:
+        found["tolerations"] = kind.tolerations
+    return found
+
+
+def amounts(run: Run, gpus: int) -> dict[str, str]:
+    """What one pod takes; Kueue and the quota count requests, and nothing may take more than it asked for."""
+    resource = run.where.kind.resource if run.where.kind else "nvidia.com/gpu"
+    return {"cpu": str(run.cpus), "memory": gibibytes(run.memory), **({resource: str(gpus)} if gpus else {})}
+
+
+def script_map(run: Run) -> list[Manifest]:
+    """The ConfigMap of a pasted script; none where the program comes with the image or from Git."""
+    if run.script is None:
+        return []
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {
+                "name": f"{run.name}-script",
+                "namespace": run.where.namespace,
+                "labels": cost_labels(run),
+            },
+            "immutable": True,
+            "data": {run.script.file: run.script.text},
+        }
+    ]
+
+
+def literal(word: str) -> str:
+    """A word as it was given: Kubernetes would put a variable's value where it reads `$(NAME)`."""
+    return word.replace("$(", "$$(")
+
+
+def program(run: Run) -> list[str]:
+    """The program as it was given."""
+    return [literal(word) for word in run.program]
+
+
+def torchrun(run: Run, *, rank: str, address: str) -> list[str]:
+    """The program, started on every node by torchrun where that launcher was chosen."""
+    if run.launcher != "torchrun":
+        return program(run)
+    across = ["--standalone", "--nnodes=1"]
+    if run.nodes > 1:
+        across = [
+            f"--nnodes={run.nodes}",
+            f"--node-rank={rank}",
+            f"--master-addr={address}",
+            f"--master-port={PORT}",
+        ]
+    return ["torchrun", *across, f"--nproc-per-node={max(run.gpus, 1)}", *program(run)]
+
+
+def variables(run: Run) -> list[Manifest]:
+    """The cluster's variables, the portal's and the run's own, each name once: the last one given counts."""
+    given = {**run.where.variables, **run.variables, "QM_RUN": run.name}
+    if run.checkpoint:
+        given["QM_CHECKPOINTS"] = run.checkpoint
+    return [{"name": name, "value": literal(value)} for name, value in sorted(given.items())]
+
+
+def _container(run: Run, command: Sequence[str], own: Sequence[Manifest], gpus: int) -> Manifest:
+    takes = amounts(run, gpus)
+    mounts: list[Manifest] = [{"name": "shared", "mountPath": "/dev/shm"}]  # noqa: S108  # nosec B108
+    mounts += [
+        {"name": f"claim-{index}", "mountPath": one.path, **({"readOnly": True} if one.is_read_only else {})}
+        for index, one in enumerate(run.claims)
+    ]
+    if run.script is not None:
+        mounts.append({"name": "script", "mountPath": SCRIPTS, "readOnly": True})
+    if run.repository is not None:
+        mounts.append({"name": "source", "mountPath": SOURCE})
+    return {
+        "name": MAIN,
+        "image": run.image,
+        "command": list(command),
+        **_directory(run),
+        "env": [*variables(run), *own],
+        "resources": {"requests": takes, "limits": dict(takes)},
+        "securityContext": RESTRICTED,
+        "volumeMounts": mounts,
+    }
+
+
+def _directory(run: Run) -> Manifest:
+    """The program's names are those of the source or of the script, where there is one."""
+    if run.repository is not None:
+        return {"workingDir": SOURCE}
+    return {"workingDir": SCRIPTS} if run.script is not None else {}
+
+
+def _volumes(run: Run) -> list[Manifest]:
+    size = gibibytes(max(1, run.memory // SHARED_PART))
+    found: list[Manifest] = [{"name": "shared", "emptyDir": {"medium": "Memory", "sizeLimit": size}}]
+    for index, one in enumerate(run.claims):
+        claim: Manifest = {"claimName": one.name, **({"readOnly": True} if one.is_read_only else {})}
+        found.append({"name": f"claim-{index}", "persistentVolumeClaim": claim})
+    if run.script is not None:
+        found.append({"name": "script", "configMap": {"name": f"{run.name}-script"}})
+    if run.repository is not None:
+        found.append({"name": "source", "emptyDir": {}})
+    return found
+
+
+def _fetch(source: Repository) -> Manifest:
+    """What fetches the source; address and revision are arguments, never part of the shell's text."""
+    takes = {"cpu": "1", "memory": "1Gi"}
+    words = [SOURCE, source.url, source.revision]
+    return {
+        "name": "source",
+        "image": source.image,
+        "command": ["sh", "-ec", FETCH, "fetch", *(literal(word) for word in words)],
+        "resources": {"requests": takes, "limits": dict(takes)},
+        "securityContext": RESTRICTED,
+        "volumeMounts": [{"name": "source", "mountPath": SOURCE}],
+    }
