@@ -1,6 +1,7 @@
 """Kueue's scheduler: who of those in line gets quota, who waits and why, and who has to stop for whom."""
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from sandbox.kubernetes.admission import NAMESPACES
@@ -217,6 +218,11 @@ class _Round:
 
 def _weight(workload: Object) -> str:
     return f"{priority(workload)} (base: {priority(workload)}, boost: 0)"
+
+
+def in_order(workloads: Iterable[Obj]) -> list[Obj]:
+    """Workloads as they stand in line."""
+    return sorted(workloads, key=lambda one: _order(dict(one)))
 
 
 def _order(workload: Object) -> tuple[int, str]:

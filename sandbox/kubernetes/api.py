@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from sandbox.kubernetes import accounts, discovery, reads, status
+from sandbox.kubernetes import accounts, discovery, reads, status, visibility
 from sandbox.kubernetes.calls import Answer, Call, Target
 from sandbox.kubernetes.kinds import Kind
 from sandbox.kubernetes.logs import LogStream
@@ -33,7 +33,9 @@ def handle(cluster: "Cluster", call: Call) -> Answer | Watch | LogStream:
     """Answer a request; raises Refusal for everything that is refused."""
     _authorize(cluster, call)
     if call.target is None:
-        return discovery.answer(call, has_cilium=cluster.has_cilium)
+        return discovery.answer(call, has_cilium=cluster.has_cilium, has_visibility=cluster.has_visibility)
+    if call.target.group == visibility.GROUP:
+        return visibility.answer(cluster, call, call.target)
     reviewed = review(call, cluster.authorizer)
     if reviewed:
         return reviewed

@@ -48,6 +48,7 @@ class Cluster:
     ) -> None:
         self.name = name
         self.has_cilium = cilium
+        self.has_visibility = True
         self.tokens = dict(tokens or {})
         # Tokens of service accounts, which callers asked for; they end with the process.
         self.account_tokens: dict[str, Identity] = {}

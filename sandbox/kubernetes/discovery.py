@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from sandbox.kubernetes import openapi
+from sandbox.kubernetes import openapi, visibility
 from sandbox.kubernetes.calls import Answer, Call, json_answer, page_not_found, text_answer
 from sandbox.kubernetes.kinds import CILIUM_GROUP, KINDS
 from sandbox.kubernetes.seeds import DATA
@@ -52,10 +52,34 @@ def _with_cilium() -> Mapping[str, Any]:
     }
 
 
-def answer(call: Call, *, has_cilium: bool = False) -> Answer:
+@cache
+def _with_visibility(*, cilium: bool) -> Mapping[str, Any]:
+    """The same where Kueue's visibility API is registered: a group with two versions."""
+    data = _with_cilium() if cilium else _data()
+    versions = [{"groupVersion": f"{visibility.GROUP}/{one}", "version": one} for one in visibility.VERSIONS]
+    group = {"name": visibility.GROUP, "versions": versions, "preferredVersion": versions[0]}
+    listed = {f"/apis/{visibility.GROUP}/{one}": visibility.resources(one) for one in visibility.VERSIONS}
+    served = [{"version": one, "resources": [], "freshness": "Current"} for one in visibility.VERSIONS]
+    item = {"metadata": {"name": visibility.GROUP, "creationTimestamp": None}, "versions": served}
+    known = data["aggregated"]["/apis"]
+    return {
+        **data,
+        "apis": {**data["apis"], "groups": [*data["apis"]["groups"], group]},
+        "resources": {**data["resources"], **listed},
+        "aggregated": {**data["aggregated"], "/apis": {**known, "items": [*known["items"], item]}},
+    }
+
+
+def _served(*, has_cilium: bool, has_visibility: bool) -> Mapping[str, Any]:
+    if has_visibility:
+        return _with_visibility(cilium=has_cilium)
+    return _with_cilium() if has_cilium else _data()
+
+
+def answer(call: Call, *, has_cilium: bool = False, has_visibility: bool = False) -> Answer:
     """The answer to a path that names no object; raises 404 and 405 as the API server does."""
     path = call.path.rstrip("/") or "/"
-    body = _document(call, path, _with_cilium() if has_cilium else _data())
+    body = _document(call, path, _served(has_cilium=has_cilium, has_visibility=has_visibility))
     if body is None:
         return _missing(path)
     if call.method not in {"GET", "HEAD"}:

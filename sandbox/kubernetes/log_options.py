@@ -34,9 +34,9 @@ def read(query: Mapping[str, str], pod: str) -> LogOptions:
         _flag(query.get("follow", "")),
         _flag(query.get("previous", "")),
         _flag(query.get("timestamps", "")),
-        _number(query.get("tailLines", "")),
-        _number(query.get("limitBytes", "")),
-        _number(query.get("sinceSeconds", "")),
+        whole_number(query.get("tailLines", "")),
+        whole_number(query.get("limitBytes", "")),
+        whole_number(query.get("sinceSeconds", "")),
         _time(query.get("sinceTime", "")),
     )
     if causes := _wrong(options):
@@ -63,7 +63,8 @@ def _flag(text: str) -> bool:
     return text not in {"", "0", "false", "False"}
 
 
-def _number(text: str) -> int | None:
+def whole_number(text: str) -> int | None:
+    """A number of a query, None where it is empty; raises 400 for what is none."""
     if not text:
         return None
     if not _INTEGER.fullmatch(text):

@@ -37,6 +37,9 @@ def handle(cluster: "Cluster", call: Call) -> Answer:
         case ("POST", "/sandbox/cilium"):
             cluster.install_cilium()
             return json_answer(200, {})
+        case ("POST", "/sandbox/visibility"):
+            cluster.has_visibility = _spec(call).get("served") is not False
+            return json_answer(200, {"served": cluster.has_visibility})
         case ("POST", "/sandbox/restart"):
             cluster.restart()
             return json_answer(200, {"oldest": cluster.store.oldest})

@@ -30,3 +30,7 @@ NOT_ALIKE: Mapping[str, Mapping[int, str]] = {
     },
     "09-kueue-objects": {27: _V1BETA1, 28: _V1BETA1, 29: _V1BETA1, 39: _LATE},
 }
+
+TRAINING_NOT_ALIKE: Mapping[str, Mapping[int, str]] = {
+    "32-visibility": {60: "APIServices are not served"},
+}

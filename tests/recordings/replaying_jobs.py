@@ -110,6 +110,8 @@ def _bare(body: Any) -> Any:
 
 
 def _event(event: dict[str, Any]) -> str:
+    if "involvedObject" not in event:
+        return str(event.get("note"))
     message = _WAITED.sub(r"wait time since \1", str(comparable(event["message"])))
     return f"{event['involvedObject']['kind']} {event['type']} {event['reason']}: {_named(message)}"
 

@@ -12,12 +12,12 @@ CHECK = builtin(f"{KUEUE_GROUP}/v1beta2", "AdmissionCheck")
 Hook = Callable[[JobPlayer], None]
 _AHEAD = "recorded before the controllers had come round; the sandbox's are always in time"
 _GRACE = "pods of the sandbox end at once, without a grace period"
-_VISIBILITY = "the visibility API is not served"
+_SAME_SECOND = "of two Jobs of one second the later stood first"
 _MOST_TIME = "the longest time a Workload may run is not kept"
 
 NOT_ALIKE: Mapping[str, Mapping[int, str]] = {
     "10a-job-life": dict.fromkeys((3, 5, 6, 7, 8, 22, 23), _AHEAD),
-    "10b-job-waiting": {6: _AHEAD, 7: _AHEAD, **dict.fromkeys(range(49, 53), _VISIBILITY)},
+    "10b-job-waiting": {6: _AHEAD, 7: _AHEAD, **dict.fromkeys((49, 50, 51), _SAME_SECOND)},
     "10f-preemption-and-stop": {
         1: _AHEAD,
         6: "an event for each victim, and none for the second look",
@@ -43,6 +43,10 @@ def ends(player: JobPlayer) -> None:
 
 def some_end(player: JobPlayer) -> None:
     player.pass_time(2.2)
+
+
+def no_visibility(player: JobPlayer) -> None:
+    player.cluster.has_visibility = False
 
 
 def no_maxtime(player: JobPlayer) -> None:
@@ -80,7 +84,11 @@ def a_check(player: JobPlayer) -> None:
 
 HOOKS: Mapping[str, Mapping[str, Hook]] = {
     "10a-job-life": {"running-pods": starts, "finished-job": ends, "failed-job": ends},
-    "10b-job-waiting": {"post-second": starts, "gate-opened-pods": starts},
+    "10b-job-waiting": {
+        "post-second": starts,
+        "gate-opened-pods": starts,
+        "visibility-not-registered": no_visibility,
+    },
     "10f-preemption-and-stop": {"post-urgent": no_foreign, "first-readmitted-pods": starts},
     "10c-borrow-reclaim": {
         "queue-alpha": no_jobs,

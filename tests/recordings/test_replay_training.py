@@ -1,0 +1,98 @@
+"""What training runs met on a real cluster with Kueue, they meet in the sandbox, step by step."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from tests.recordings.differences import TRAINING_NOT_ALIKE
+from tests.recordings.replaying import steps_of
+from tests.recordings.training import KUEUE, TrainingPlayer, cluster_queue
+
+Hook = Callable[[TrainingPlayer], None]
+QUEUE = f"{KUEUE}/clusterqueues/qm-alpha"
+AWAY = "error trying to reach service: dial tcp <visibility-server>: connect: connection refused\n"
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What was there before a recording began, and what the recorder did without writing it down."""
+
+    queues: tuple[dict[str, Any], ...] = ()
+    before: Hook = lambda _player: None
+    hooks: Mapping[str, Hook] = field(default_factory=dict)
+
+
+def stop(policy: str) -> Hook:
+    return lambda player: player.merge(QUEUE, {"spec": {"stopPolicy": policy}})
+
+
+def activate(job: str, *, active: bool) -> Hook:
+    def write(player: TrainingPlayer) -> None:
+        path = f"{KUEUE}/namespaces/qm-t-alpha/workloads"
+        [name] = [
+            one["metadata"]["name"]
+            for one in player.admin("GET", path)["items"]
+            if one["metadata"]["ownerReferences"][0]["name"] == job
+        ]
+        player.merge(f"{path}/{name}", {"spec": {"active": active}})
+
+    return write
+
+
+def both(*hooks: Hook) -> Hook:
+    def run(player: TrainingPlayer) -> None:
+        for hook in hooks:
+            hook(player)
+
+    return run
+
+
+def no_visibility(player: TrainingPlayer) -> None:
+    player.cluster.has_visibility = False
+
+
+def two_more_queues(player: TrainingPlayer) -> None:
+    player.cluster.has_visibility = True
+    player.local_queue("qm-t-alpha", "night", "qm-alpha")
+    player.local_queue("qm-t-beta", "default", "qm-alpha")
+
+
+def visibility_down(player: TrainingPlayer) -> None:
+    for text in (AWAY, "service unavailable\n"):
+        player.cluster.faults.add({"status": 503, "body": text, "match": {"path_regex": "visibility"}})
+
+
+SCENARIOS: Mapping[str, Scenario] = {
+    "32-visibility": Scenario(
+        (cluster_queue("qm-alpha", "every"),),
+        no_visibility,
+        {
+            "discovery-group": two_more_queues,
+            "clusterqueue-held-patch": stop("Hold"),
+            "a1-deactivated-clusterqueue": both(stop("None"), activate("a1", active=False)),
+            "delete-runs": activate("a1", active=True),
+            "visibility-kueue-down": visibility_down,
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(SCENARIOS))
+def test_training_runs_are_answered_as_recorded(name: str) -> None:
+    scenario, steps, listed = SCENARIOS[name], steps_of(name), TRAINING_NOT_ALIKE.get(name, {})
+    player, hooks = TrainingPlayer(steps, *scenario.queues), dict(scenario.hooks)
+    scenario.before(player)
+    wrong: list[str] = []
+    for number, step in enumerate(steps):
+        if hook := hooks.pop(step["name"], None):
+            hook(player)
+        lines = player.play_at_its_time(step)
+        title = f"{name}[{number}] {step['name']}"
+        if lines and number not in listed:
+            wrong.append("\n  ".join([title, *lines[:6]]))
+        if not lines and number in listed:
+            wrong.append(f"{title} matches now: take it off the list")
+    assert not wrong, "\n".join(wrong)
+    assert not hooks, f"hooks that never ran: {sorted(hooks)}"
