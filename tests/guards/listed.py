@@ -1,6 +1,7 @@
 """Guards of rights, input, money, the policy and the record, each with the test that notices when it is off."""
 
 from tests.guards.switching import Guard
+from workloads.templates.library import BY_SLUG
 
 CLOCK, TALK = "tests.approvals.test_clockwork:", "tests.approvals.test_conversation:"
 CONTRACT, DECIDING = "tests.portal.test_api_contract:", "tests.attacks.test_deciding:"
@@ -651,4 +652,69 @@ BY_GIT = [
         {"scheme": "https://", "host": "127.0.0.1"},
     ),
 ]
-MORE = [*WHO, *INPUT, *POLICIES, *REST, *DRIFT, *ENDS, *LEAVING, *BY_GIT]
+WHY_QUEUES, PARAMETERS = (
+    "tests.workloads.test_explaining_queues:",
+    "tests.workloads.test_template_parameters:",
+)
+TEMPLATES = "tests.workloads.test_templates:"
+RUNS = [
+    Guard(
+        "workloads.reasons.words:called",
+        "return str(key) if facts.viewer.may_see(key) else ANOTHER",
+        "return str(key)",
+        WHY_QUEUES + "test_whoever_it_made_room_for_is_named_to_those_who_may_see_it",
+        {"reason": "InClusterQueue", "words": "which ranks higher in your queue"},
+    ),
+    Guard(
+        "workloads.reasons.queues:_blocked",
+        "if facts.viewer.may_see(never.key):",
+        "if True:",
+        WHY_QUEUES + "test_a_job_that_never_fits_at_the_head_of_a_strict_queue_stops_everybody",
+    ),
+    Guard(
+        "workloads.reasons.words:quoted",
+        'return PRIVATE.sub("", message)',
+        "return message",
+        "tests.workloads.test_explaining_messages:test_what_identifies_another_teams_job_is_not_quoted",
+    ),
+    Guard(
+        "workloads.estimating:History.estimate",
+        "if samples < FEWEST:",
+        "if samples < 1:",
+        "tests.workloads.test_estimating:test_below_five_samples_there_is_none",
+    ),
+    Guard(
+        "workloads.templates.parameters:refused_variables",
+        "if any(name == word or",
+        "if any(False and",
+        PARAMETERS + "test_variables_that_a_run_cannot_set",
+        {"name": "LD_PRELOAD"},
+    ),
+    Guard(
+        "workloads.templates.parameters:refused_source",
+        "or _is_address(host):",
+        ":",
+        PARAMETERS + "test_sources_that_are_refused",
+        {"url": "https://169.254.169.254/x", "revision": "main"},
+    ),
+    Guard(
+        "workloads.templates.parameters:refused_script",
+        "if size > MAX_SCRIPT_BYTES:",
+        "if False:",
+        PARAMETERS + "test_a_script_has_a_limit_of_size_and_is_text",
+    ),
+    Guard(
+        "workloads.templates.library:Template.refused",
+        "return refused_variables([*run.variables]) or",
+        "return",
+        TEMPLATES + "test_what_goes_with_no_template_is_refused_with_a_sentence",
+    ),
+    Guard(
+        "workloads.templates.pods:literal",
+        'return word.replace("$(", "$$(")',
+        "return word",
+        TEMPLATES + "test_what_people_write_stays_text",
+        {"template": BY_SLUG["single-node"]},
+    ),
+]
+MORE = [*WHO, *INPUT, *POLICIES, *REST, *DRIFT, *ENDS, *LEAVING, *BY_GIT, *RUNS]

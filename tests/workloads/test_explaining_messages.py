@@ -7,7 +7,20 @@ import pytest
 
 from tests.workloads.known import BEFORE, NOW, waiting, why
 from workloads.answers import Action, Outlook
-from workloads.observed import Allocation, Approval, Elsewhere, Node, PodSet, Queue, Quota, TeamQueue
+from workloads.observed import (
+    Allocation,
+    Approval,
+    Elsewhere,
+    Held,
+    JobKey,
+    NamespaceQuota,
+    Node,
+    PodSet,
+    Queue,
+    Quota,
+    TeamQueue,
+    Viewer,
+)
 from workloads.reasons.messages import Kind, decisive
 
 WAIT, CHANGE, ESCALATE, NEVER = Outlook
@@ -385,6 +398,25 @@ def test_nodes_that_take_no_pods_are_for_the_platform_leads() -> None:
     cordoned = Node(name="a100-0", flavor="a100", gpus=8, is_cordoned=True)
     found = why(waiting(f"{RACKS}allows to fit only 2 out of 3 pod(s)"), nodes=(cordoned,))
     assert (found.code, found.outlook) == ("nodes_away", ESCALATE)
+
+
+def test_an_own_job_that_could_make_room_is_named_and_nobody_elses() -> None:
+    def held(name: str, gpus: int, namespace: str = "team-nlp") -> Held:
+        return Held(JobKey(namespace, name), "a100", gpus)
+
+    jobs = (held("large", 8), held("right", 2), held("small", 1), held("yolo", 2, "team-vision"))
+    mine = Viewer(frozenset({"team-nlp"}))
+    assert "Or stop Job right, which holds 2." in why(waiting(FULL), running=jobs, viewer=mine).do
+    assert "Or stop" not in why(waiting(FULL), running=jobs).do
+    assert "Or stop" not in why(waiting(FULL), running=jobs[2:], viewer=Viewer(sees_all=True)).do
+
+
+def test_a_namespace_quota_that_is_smaller_than_the_job_is_told_before_it_bites() -> None:
+    found = why(waiting(FULL), namespace_quota=NamespaceQuota("team-quota", 4, 4))
+    assert (found.code, found.outlook) == ("namespace_quota", ESCALATE)
+    assert found.what == "It asks for 8 GPUs; the namespace's own quota lets its pods have 4 in all."
+    assert found.detail == "ResourceQuota team-quota: 4 of 4 used."
+    assert why(waiting(FULL), namespace_quota=NamespaceQuota("team-quota", 8, 8)).code == "quota_full"
 
 
 def test_the_teams_own_queue_that_is_gone_is_not_the_jobs_mistake() -> None:

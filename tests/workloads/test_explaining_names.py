@@ -17,9 +17,11 @@ from workloads.observed import (
     Condition,
     Event,
     Facts,
+    Held,
     Job,
     JobKey,
     Line,
+    NamespaceQuota,
     Node,
     Pod,
     Queue,
@@ -121,6 +123,10 @@ FACTS = st.builds(
             tuple
         ),
     ),
+    running=st.lists(st.builds(Held, st.just(OTHERS), st.just("a100"), st.integers(1, 8)), max_size=2).map(
+        tuple
+    ),
+    namespace_quota=st.none() | st.builds(NamespaceQuota, st.just("q"), st.integers(0, 8)),
     pods=st.lists(PODS, max_size=2).map(tuple),
     events=st.lists(
         st.builds(

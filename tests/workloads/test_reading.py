@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from workloads.observed import Quota
+from workloads.observed import Held, JobKey, NamespaceQuota, Quota
 from workloads.reading.pods import event_of, nodes_of, pod_of
-from workloads.reading.queues import line_of, queue_of, team_queue_of
+from workloads.reading.queues import held_of, line_of, namespace_quota_of, queue_of, team_queue_of
 from workloads.reading.values import gpus_of_pod, is_gpu, moment
 from workloads.reading.work import job_of, workload_of
 
@@ -140,6 +140,28 @@ def test_a_place_in_the_line_and_who_is_ahead() -> None:
     cut = line_of(items[:1], "team-nlp", "job-own", is_whole=False)
     assert cut is not None
     assert (cut.position, cut.length) == (1, None)
+
+
+def test_the_namespaces_quota_counts_only_what_kubernetes_enforces() -> None:
+    hard = {"requests.nvidia.com/gpu": "8", "limits.nvidia.com/gpu": "4", "nvidia.com/gpu": "2", "pods": "50"}
+    found = {"metadata": {"name": "q"}, "spec": {"hard": hard}, "status": {}}
+    assert namespace_quota_of(found) == NamespaceQuota("q", 8, 0)
+    used = {**found, "status": {"hard": hard, "used": {"requests.nvidia.com/gpu": "3"}}}
+    assert namespace_quota_of(used) == NamespaceQuota("q", 8, 3)
+    assert namespace_quota_of({"spec": {"hard": {"limits.nvidia.com/gpu": "4"}}}) is None
+
+
+def test_what_holds_gpus_of_a_queue() -> None:
+    usage = [{"flavors": {"nvidia.com/gpu": "a100"}, "resourceUsage": {"nvidia.com/gpu": "4"}}]
+    owners = [{"kind": "JobSet", "name": "bert", "uid": "u", "controller": True}]
+    found = {
+        "metadata": {"name": "w", "namespace": "team-nlp", "uid": "x", "ownerReferences": owners},
+        "status": {
+            "admission": {"podSetAssignments": usage},
+            "conditions": [{"type": "QuotaReserved", "status": "True", "lastTransitionTime": AT}],
+        },
+    }
+    assert held_of([found, {"metadata": {}}]) == (Held(JobKey("team-nlp", "bert", "JobSet", "u"), "a100", 4),)
 
 
 def test_events_of_both_apis() -> None:

@@ -6,7 +6,7 @@ read for what is not there. Counts are whole GPUs, positions begin with 0 as Kue
 
 from workloads.observed.facts import Facts
 from workloads.observed.pods import Event, Node, Pod, Waiting
-from workloads.observed.queues import Ahead, Line, Queue, Quota, TeamQueue
+from workloads.observed.queues import Ahead, Held, Line, NamespaceQuota, Queue, Quota, TeamQueue
 from workloads.observed.surroundings import Allocation, Approval, Cluster, Elsewhere, Stop, Viewer
 from workloads.observed.work import Check, Condition, Job, JobKey, PodSet, Workload
 
@@ -20,9 +20,11 @@ __all__ = [
     "Elsewhere",
     "Event",
     "Facts",
+    "Held",
     "Job",
     "JobKey",
     "Line",
+    "NamespaceQuota",
     "Node",
     "Pod",
     "PodSet",

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from workloads.estimating import History
 from workloads.observed.pods import Event, Node, Pod
-from workloads.observed.queues import Line, Queue, TeamQueue
+from workloads.observed.queues import Held, Line, NamespaceQuota, Queue, TeamQueue
 from workloads.observed.surroundings import Allocation, Approval, Cluster, Elsewhere, Stop, Viewer
 from workloads.observed.work import Job, JobKey, Workload
 
@@ -14,8 +14,9 @@ from workloads.observed.work import Job, JobKey, Workload
 class Facts:
     """Everything that an explanation may look at.
 
-    `jobs` finds a job by its uid (what a preemption names), `capacity` is what the cluster has or can add by flavor,
-    `titles` are what people call a flavor, `asked` is a request of the team for more GPUs that nobody has answered.
+    `running` is what holds GPUs of the same queue. `jobs` finds a job by its uid (what a preemption names). `capacity`
+    is what the cluster has or can add, by flavor. `titles` are what people call a flavor. `asked` is a request of the
+    team for more GPUs that nobody has answered.
     """
 
     job: Job | None = None
@@ -23,6 +24,8 @@ class Facts:
     queue: Queue | None = None
     team_queue: TeamQueue | None = None
     line: Line | None = None
+    running: tuple[Held, ...] = ()
+    namespace_quota: NamespaceQuota | None = None
     pods: tuple[Pod, ...] = ()
     events: tuple[Event, ...] = ()
     nodes: tuple[Node, ...] = ()

@@ -47,6 +47,24 @@ class TeamQueue:
 
 
 @dataclass(frozen=True)
+class Held:
+    """GPUs of a flavor that a job in the same queue holds now."""
+
+    key: JobKey
+    flavor: str
+    gpus: int
+
+
+@dataclass(frozen=True)
+class NamespaceQuota:
+    """The GPUs that a ResourceQuota lets the namespace's pods have, and those that they have."""
+
+    name: str
+    hard: int
+    used: int = 0
+
+
+@dataclass(frozen=True)
 class Ahead:
     """Another job in the same line; `fits` False means that the queue can never give it what it asks for."""
 

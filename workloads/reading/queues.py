@@ -1,10 +1,13 @@
 """ClusterQueues, LocalQueues and lines as Kueue shows them. Pure."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
-from workloads.observed import Ahead, Line, Queue, Quota, TeamQueue
+from allocations.use.running import running
+from workloads.observed import Ahead, Held, Line, NamespaceQuota, Queue, Quota, TeamQueue
 from workloads.reading.values import Object, conditions, is_gpu, items, part, text, whole
 from workloads.reading.work import key_of
+
+REQUESTS = "requests."
 
 
 def queue_of(found: Object) -> Queue:
@@ -31,6 +34,34 @@ def team_queue_of(found: Object) -> TeamQueue:
         cluster_queue=text(spec, "clusterQueue"),
         active=conditions(found).get("Active"),
         stop_policy=text(spec, "stopPolicy") or "None",
+    )
+
+
+def namespace_quota_of(found: Object) -> NamespaceQuota | None:
+    """The GPUs of a ResourceQuota, as its controller counts them; None where it bounds none.
+
+    Only `requests.` of a device is enforced: a bare name or `limits.` is accepted by Kubernetes and never counted.
+    """
+    hard, used = part(found, "status", "hard") or part(found, "spec", "hard"), part(found, "status", "used")
+    names = [
+        name for name in map(str, hard) if name.startswith(REQUESTS) and is_gpu(name.removeprefix(REQUESTS))
+    ]
+    if not names:
+        return None
+    return NamespaceQuota(
+        text(part(found, "metadata"), "name"),
+        sum(whole(hard[name]) for name in names),
+        sum(whole(used.get(name)) for name in names),
+    )
+
+
+def held_of(workloads: Iterable[Object]) -> tuple[Held, ...]:
+    """What holds GPUs now, of the Workloads of a queue."""
+    return tuple(
+        Held(key_of(part(found, "metadata")), flavor, gpus)
+        for found in workloads
+        for one in running([found])
+        for flavor, gpus in sorted(one.gpus.items())
     )
 
 

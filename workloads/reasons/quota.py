@@ -47,7 +47,7 @@ def _making_room(cause: Cause, facts: Facts, stopping: int) -> Answer:
 def _full(cause: Cause, facts: Facts) -> Answer:
     needed = amount(cause.more, cause.resource, cause.flavor, facts)
     step = use_elsewhere(facts)
-    do = "Wait: it starts when jobs ahead of it or running ones end."
+    do = "Wait: it starts when jobs ahead of it or running ones end." + _or_stop(cause, facts)
     if step is not None:
         do += " Or run it where GPUs are free now."
     elif facts.asked is not None:
@@ -64,6 +64,21 @@ def _full(cause: Cause, facts: Facts) -> Answer:
         in_line=True,
         step=step,
     )
+
+
+def _or_stop(cause: Cause, facts: Facts) -> str:
+    """The smallest job of the reader's own namespaces whose end makes enough room."""
+    mine = [
+        one
+        for one in facts.running
+        if one.flavor == cause.flavor
+        and one.gpus >= whole(cause.more)
+        and facts.workload is not None
+        and one.key.namespace == facts.workload.key.namespace
+        and facts.viewer.may_see(one.key)
+    ]
+    found = min(mine, key=lambda one: one.gpus, default=None)
+    return f" Or stop {found.key}, which holds {found.gpus}." if found is not None else ""
 
 
 def _use(cause: Cause, facts: Facts) -> str:

@@ -110,9 +110,9 @@ def in_line(facts: Facts, now: datetime) -> Answer | None:
     workload = facts.workload
     if workload is None or workload.holds("QuotaReserved"):
         return None
-    too_large = _too_large_for_a_node(facts, workload)
-    if too_large is not None:
-        return too_large
+    hopeless = _too_large_for_a_node(facts, workload) or _too_large_for_the_namespace(facts, workload)
+    if hopeless is not None:
+        return hopeless
     said = _not_reserved(workload)
     if said is None:
         return queues.behind(facts, workload) or _unsaid(facts)
@@ -206,6 +206,24 @@ def _too_large_for_a_node(facts: Facts, workload: Workload) -> Answer | None:
         do=f"Spread it over {count} nodes with {largest} GPUs each, or fewer.",
         step=use_elsewhere(facts)
         or Step(Action.CHANGE_RUN, f"Run it on {count} nodes", {"nodes": count, "gpus_per_node": largest}),
+    )
+
+
+def _too_large_for_the_namespace(facts: Facts, workload: Workload) -> Answer | None:
+    """Kueue does not look at the namespace's own quota: it would let the job in, and its pods would be refused."""
+    quota = facts.namespace_quota
+    if quota is None or workload.gpus <= quota.hard:
+        return None
+    return Answer(
+        code="namespace_quota",
+        outlook=Outlook.ESCALATE,
+        what=f"It asks for {workload.gpus} GPUs; the namespace's own quota lets its pods have {quota.hard} in all.",
+        do="A platform lead raises that quota, or you run it with fewer GPUs.",
+        in_line=True,
+        step=Step(Action.CHANGE_RUN, f"Run it with {quota.hard}", {"gpus": quota.hard})
+        if quota.hard
+        else None,
+        detail=f"ResourceQuota {quota.name}: {quota.used} of {quota.hard} used.",
     )
 
 
