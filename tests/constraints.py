@@ -42,8 +42,8 @@ from accounts.models import (
     SeatFill,
     Team,
 )
-from allocations.models import Allocation, Budget, UseDay
-from approvals.models import Comment, Request
+from allocations.models import Allocation, Budget, Hold, UseDay
+from approvals.models import Comment, Decision, Request
 from audit.models import Anchor, Event, Head, RefusalCount
 from fleet.models import Cluster, Flavor
 from onboarding.models import Onboarding
@@ -117,6 +117,12 @@ def only(row: models.Model) -> "QuerySet[Any]":
 def add(*rows: models.Model) -> None:
     """Insert past `save()`."""
     type(rows[0])._default_manager.bulk_create(rows)
+
+
+def change_the_end(w: World, **fields: Any) -> None:
+    """End what is held, past the action, and then change what was ended."""
+    only(w.allocation).update(ended_at=NOW + DAY, end_reason="expired")
+    only(w.allocation).update(**fields)
 
 
 def day_of_use(w: World, **fields: Any) -> UseDay:
@@ -309,6 +315,12 @@ ALSO: Mapping[str, Attack] = {
     "a stand-in moved over another": move_over_another,
     "a token made by one that has no end": lambda w: made_by_the_first(parent_expires_at=None),
     "a token that ends with one that made none": lambda w: made_by_the_first(parent=None),
+    "an end taken back": lambda w: change_the_end(w, ended_at=None, end_reason=""),
+    "an end moved": lambda w: change_the_end(w, ended_at=NOW + 2 * DAY),
+    "an end for another reason": lambda w: change_the_end(w, end_reason="renewed"),
+    "an entry of the ledger changed": lambda w: Hold.objects.update(usd=0),
+    "an entry of the ledger deleted": lambda w: Hold.objects.all()._raw_delete("default"),
+    "a decision changed": lambda w: Decision.objects.update(content_version=9),
     "a reason without an end": lambda w: only(w.allocation).update(end_reason="expired"),
     "an event changed": lambda w: Event.objects.filter(seq=1).update(actor_name="somebody else"),
     "all events changed": lambda w: Event.objects.update(details={}),

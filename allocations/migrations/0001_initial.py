@@ -8,6 +8,7 @@ from django.db import migrations, models
 
 import allocations.schedule
 from audit.append_only import append_only
+from audit.legal_moves import once_only
 
 
 class Migration(migrations.Migration):
@@ -565,4 +566,5 @@ class Migration(migrations.Migration):
             ),
         ),
         append_only("allocations_hold", words="entries of the ledger"),
+        once_only("allocations_allocation", ["ended_at", "end_reason"], words="an end is final"),
     ]

@@ -7,8 +7,23 @@ from django.conf import settings
 from django.db import migrations, models
 
 import approvals.states
-from approvals.triggers import only_legal_moves
 from audit.append_only import append_only
+from audit.legal_moves import only_moves
+
+REQUESTS: dict[str, tuple[str, ...]] = {
+    "waiting": ("approved", "rejected", "withdrawn", "lapsed"),
+    "approved": (),
+    "rejected": (),
+    "withdrawn": (),
+    "lapsed": (),
+}
+TASKS: dict[str, tuple[str, ...]] = {
+    "open": ("taken", "done", "failed", "dropped"),
+    "taken": ("open", "done", "failed", "dropped"),
+    "done": (),
+    "failed": (),
+    "dropped": (),
+}
 
 
 class Migration(migrations.Migration):
@@ -836,5 +851,6 @@ class Migration(migrations.Migration):
         append_only("approvals_revision", words="versions"),
         append_only("approvals_comment", words="comments"),
         append_only("approvals_rerouting", words="changes of who decides"),
-        only_legal_moves(),
+        only_moves("approvals_request", "state", REQUESTS, words="a decided request is never decided again"),
+        only_moves("approvals_task", "state", TASKS, words="a task that is over is never taken up again"),
     ]

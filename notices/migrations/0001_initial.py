@@ -6,6 +6,9 @@ from django.conf import settings
 from django.db import migrations, models
 
 import notices.models
+from audit.legal_moves import only_moves
+
+DELIVERIES: dict[str, tuple[str, ...]] = {"waiting": ("sent", "parked"), "parked": ("waiting",), "sent": ()}
 
 
 class Migration(migrations.Migration):
@@ -347,4 +350,5 @@ class Migration(migrations.Migration):
                 condition=models.Q(("pace__in", ["at_once", "digest", "none"])), name="a_known_pace"
             ),
         ),
+        only_moves("notices_delivery", "state", DELIVERIES, words="what was sent is never sent again"),
     ]

@@ -4,6 +4,8 @@ import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
+from audit.legal_moves import once_only
+
 
 class Migration(migrations.Migration):
     initial = True
@@ -166,4 +168,5 @@ class Migration(migrations.Migration):
                 name="a_place_is_left_once_at_a_time",
             ),
         ),
+        once_only("offboarding_departure", ["ended_at", "end"], words="a departure ends once"),
     ]

@@ -8,6 +8,21 @@ from django.conf import settings
 from django.db import migrations, models
 
 import provisioning.stages
+from audit.legal_moves import only_moves
+
+STAGES: dict[str, tuple[str, ...]] = {
+    "here": ("leaving",),
+    "leaving": ("here", "retained"),
+    "retained": ("here", "removing"),
+    "removing": ("gone",),
+    "gone": (),
+}
+DRIFTS: dict[str, tuple[str, ...]] = {
+    "open": ("repaired", "adopted", "ignored"),
+    "repaired": (),
+    "adopted": (),
+    "ignored": (),
+}
 
 
 def make(apps: Any, editor: Any) -> None:
@@ -480,4 +495,8 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.RunPython(make, migrations.RunPython.noop),
+        only_moves("provisioning_tenancy", "stage", STAGES, words="a team leaves a cluster step by step"),
+        only_moves(
+            "provisioning_drift", "state", DRIFTS, words="a change that was dealt with stays dealt with"
+        ),
     ]

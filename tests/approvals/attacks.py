@@ -148,12 +148,26 @@ def rejected_then_approved(w: Any) -> None:
     only(w.waiting).update(state="approved", approved_count=1, decided_at=NOW)
 
 
+def in_no_known_state(w: Any) -> None:
+    """Another request, in a state that follows from its allocation and is never stored."""
+    request = Request.objects.get(pk=w.waiting.pk)
+    request.pk, request.state = None, "active"
+    add(request)
+
+
+def task_taken_up_again(w: Any) -> None:
+    """A task that was done, open once more."""
+    done = task(w, state="done", assignee=w.scene.priya, done_at=NOW)
+    done.save()
+    Task.objects.filter(pk=done.pk).update(state="open", assignee=None)
+
+
 NAMED: Mapping[str, Attack] = {
     "a_request_asks_for_something": lambda w: only(w.waiting).update(count=0),
     "a_request_for_gpus_says_how_many_and_where": lambda w: only(w.waiting).update(gpus=0),
     "a_request_is_for_a_known_offering": lambda w: only(w.waiting).update(offering="lunch"),
     "a_request_ends_after_it_is_made": lambda w: only(w.waiting).update(until=F("created_at")),
-    "a_request_is_in_a_known_state": lambda w: only(w.waiting).update(state="active"),
+    "a_request_is_in_a_known_state": in_no_known_state,
     "an_approval_says_how_many": lambda w: only(w.waiting).update(state="approved", decided_at=NOW),
     "nobody_is_given_more_than_was_asked": lambda w: only(w.approved).update(approved_count=F("count") + 1),
     "a_version_is_written_once": revision_twice,
@@ -210,6 +224,7 @@ ALSO: Mapping[str, Attack] = {
     "GPUs without a place": lambda w: only(w.waiting).update(tenancy=None),
     "a policy that nobody wrote": lambda w: add(version(w, proposed_by=None)),
     "a policy that nobody put in force": lambda w: add(version(w, activated_by=None)),
+    "a task taken up again": task_taken_up_again,
     "a task for a request and a tenancy": lambda w: add(task(w, tenancy=w.scene.tenancy)),
     "a task for nothing": lambda w: add(task(w, request=None)),
     "a subscription that nobody wants": lambda w: add(apart(w, wanted_by=None)),

@@ -12,8 +12,8 @@ Attack = Callable[[Any], Any]
 DAY = timedelta(days=1)
 
 
-def stage(w: Any, **fields: Any) -> int:
-    """Put a place into a stage past every action; kept for a day unless it is said otherwise."""
+def stage(w: Any, **fields: Any) -> None:
+    """A second place in a stage that no action brought it to; kept for a day unless it is said otherwise."""
     kept = {
         "stage": "retained",
         "stop": "HoldAndDrain",
@@ -22,7 +22,11 @@ def stage(w: Any, **fields: Any) -> int:
         "retained_until": NOW + DAY,
         "gone_at": None,
     }
-    return Tenancy.objects.filter(pk=w.other_place.pk).update(**(kept | fields))
+    place = Tenancy.objects.get(pk=w.other_place.pk)
+    place.pk, place.namespace, place.environment = None, f"{place.namespace}-2", "test"
+    for name, value in (kept | fields).items():
+        setattr(place, name, value)
+    Tenancy.objects.bulk_create([place])
 
 
 def departure(w: Any, **fields: Any) -> Departure:

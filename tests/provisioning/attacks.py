@@ -37,7 +37,7 @@ NAMED: Mapping[str, Attack] = {
     "an_object_drifts_once_at_a_time": lambda w: (drift(w), drift(w)),
     "a_known_kind_of_drift": lambda w: change(drift(w), what="odd"),
     "drift_that_is_over_was_ended_by_somebody": lambda w: change(drift(w), state="repaired", ended_at=NOW),
-    "what_is_left_alone_has_a_reason_and_an_end": lambda w: change(over(w), state="ignored"),
+    "what_is_left_alone_has_a_reason_and_an_end": lambda w: over(w, state="ignored"),
     "what_is_parked_is_worked_on_by_nobody": lambda w: Tenancy.objects.filter(pk=w.scene.tenancy.pk).update(
         parked_at=NOW, lease_until=NOW, slot=1
     ),
