@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from accounts.cost_centres.models import CostCentre
-from accounts.directory.losses import AccessLoss
+from accounts.directory.models import AccessLoss
 from accounts.models import ApiToken, GroupHeld, Membership, Project, RoleHeld, Team, User
 from accounts.roles import Permission, Role, roles_from
 from accounts.tokens.models import SCOPES

@@ -182,7 +182,7 @@ class GroupHeld(models.Model):
 
 from accounts.contact import Contact  # noqa: E402
 from accounts.cost_centres.models import CostCentre  # noqa: E402
-from accounts.directory.losses import AccessLoss, DirectoryBrake, Doubt  # noqa: E402
+from accounts.directory.models import AccessLoss, DirectoryBrake, Doubt  # noqa: E402
 from accounts.directory.seat_fills import SeatFill  # noqa: E402
 from accounts.stand_ins.models import Delegation  # noqa: E402
 from accounts.teams import Membership, Project, Team  # noqa: E402

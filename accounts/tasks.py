@@ -8,7 +8,8 @@ from celery import shared_task
 from django.contrib.sessions.models import Session
 from django.db.models import QuerySet
 
-from accounts.directory import following, leaving
+from accounts.directory import reconcile as following
+from accounts.directory import sweep as leaving
 from accounts.directory.app_roles import Assignments
 from accounts.directory.client import graph
 from accounts.models import Contact, Idempotency, User

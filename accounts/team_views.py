@@ -8,10 +8,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from accounts import actions
+from accounts.current_user import add_refusal, sent, visitor, with_refusal
 from accounts.forms import TierForm
 from accounts.models import Team
 from accounts.roles import Permission
-from accounts.visitors import add_refusal, sent, visitor, with_refusal
 from web.refusals import Refused
 
 TIERS = (

@@ -21,7 +21,7 @@ from audit.actors import Actor
 from audit.log import refuse
 from connectors.entra import Claims, SignInRefused
 from connectors.errors import ConnectorError, PermanentError
-from web import counting
+from web import counters as counting
 from web.addresses import address_of
 
 logger = structlog.get_logger(__name__)

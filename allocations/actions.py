@@ -18,9 +18,9 @@ from allocations.budgets import balances as budgets
 from allocations.budgets import money
 from allocations.desired_state import desired
 from allocations.models import Allocation, Budget, Leftover
+from allocations.notices import close_message
 from allocations.places import kinds_of, place_of
 from allocations.schedule import NO_TERMS, Provisioner, Terms, next_reminder
-from allocations.told import close_message
 from audit.actors import PORTAL, Actor
 from audit.events import Kind
 from audit.log import record

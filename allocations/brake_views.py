@@ -11,8 +11,8 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from accounts.current_user import STATUS, visitor
 from accounts.roles import Permission
-from accounts.visitors import STATUS, visitor
 from allocations import ending
 from allocations.models import Allocation, Brake
 from web.refusals import Refused

@@ -10,7 +10,7 @@ from accounts.people import holding
 from accounts.roles import Permission
 from allocations.actions import expire
 from allocations.models import Allocation, Brake
-from allocations.told import held_back_message
+from allocations.notices import held_back_message
 from audit.actors import PORTAL
 from audit.events import Kind
 from audit.log import record

@@ -10,7 +10,7 @@ from accounts.models import Team
 from accounts.teams import TeamScopedQuerySet
 from allocations.budgets import money
 from allocations.schedule import Provisioner, State, Step, Terms, WhenOver, next_steps, state_of
-from allocations.use.leftovers import Brake, Leftover, StoppedWork
+from allocations.use.models import Brake, Leftover, StoppedWork
 from fleet.models import Flavor
 from provisioning.models import Tenancy
 

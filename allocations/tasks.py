@@ -2,10 +2,12 @@
 
 from celery import shared_task
 
-from allocations import actions, ending, reminding
-from allocations.in_step import keep_in_step
+from allocations import actions, ending
+from allocations import reminders as reminding
 from allocations.models import Budget
-from allocations.use import unheld, use
+from allocations.sync import keep_in_step
+from allocations.use import over_quota as unheld
+from allocations.use import use
 from audit import clock
 
 

@@ -12,10 +12,10 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.current_user import add_refusal, sent, visitor, with_refusal
 from accounts.idempotency import new_key, once
 from accounts.models import Team
 from accounts.roles import Permission
-from accounts.visitors import add_refusal, sent, visitor, with_refusal
 from allocations import actions, presenting
 from allocations.budgets import months
 from allocations.forms import BudgetForm, GiveBackForm

@@ -15,7 +15,7 @@ from connectors.kubernetes import Ref
 from provisioning import reconcile
 from provisioning.desired.manifests import Manifest
 from provisioning.desired.plan import Key
-from provisioning.drift import whole_cluster
+from provisioning.drift import cluster_sweep as whole_cluster
 from provisioning.models import Tenancy
 
 TENANCIES, DRIFTED, PAIRS = 1_000, 10, 5

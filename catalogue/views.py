@@ -11,9 +11,9 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.current_user import add_refusal, visitor, with_refusal
 from accounts.models import User
 from accounts.roles import Permission
-from accounts.visitors import add_refusal, visitor, with_refusal
 from allocations.schedule import LONGEST_DRAIN, LONGEST_GRACE, WhenOver
 from catalogue import actions as offering_actions
 from catalogue import page as catalogue_page

@@ -16,14 +16,14 @@ from connectors.kubernetes import Cluster as Client
 from connectors.kubernetes import Ref
 from fleet.models import Cluster
 from provisioning.clusters.installation import mark
-from provisioning.clusters.look import shared_steps
+from provisioning.clusters.observe import shared_steps
 from provisioning.delivery import client_for
 from provisioning.desired.manifests import NAMED, SOMETIMES, TENANCY_LABEL, sometimes, tenancy_objects
 from provisioning.desired.objects import INSTALLATION_LABEL
 from provisioning.desired.plan import FIELD_MANAGER, Key, Step, Verb, is_ours, plan
 from provisioning.desired.quantities import counted
-from provisioning.drift.following import left_alone, place_of
 from provisioning.drift.models import Drift
+from provisioning.drift.reconcile import left_alone, place_of
 from provisioning.models import Tenancy
 
 logger = structlog.get_logger(__name__)

@@ -9,9 +9,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from accounts.current_user import add_refusal, sent, visitor, with_refusal
 from accounts.models import User
 from accounts.roles import Permission
-from accounts.visitors import add_refusal, sent, visitor, with_refusal
 from fleet import actions
 from fleet.forms import ClusterForm, FlavorForm
 from fleet.models import Cluster, Flavor

@@ -10,7 +10,7 @@ from accounts.models import User
 from accounts.roles import Permission
 from audit.events import Kind
 from audit.log import record
-from notices.doorbell import ring_on_commit
+from notices.enqueue import ring_on_commit
 from notices.kinds import GATHERED, GATHERED_FOR, NoticeKind, Pace, Way
 from notices.message import Message
 from notices.models import A_PATH, Channel, Delivery, Notice, Preference

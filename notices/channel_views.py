@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts.visitors import add_refusal, sent, with_refusal
+from accounts.current_user import add_refusal, sent, with_refusal
 from notices import channels as channel_actions
 from notices import presenting
 from notices.forms import ChannelForm

@@ -10,9 +10,9 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from accounts.current_user import STATUS, add_refusal, sent, visitor, with_refusal
 from accounts.models import User
 from accounts.roles import Permission
-from accounts.visitors import STATUS, add_refusal, sent, visitor, with_refusal
 from notices import actions, choosing, presenting
 from notices.forms import ChoiceForm
 from notices.models import Delivery

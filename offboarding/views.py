@@ -11,10 +11,10 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from accounts.current_user import STATUS, add_refusal, visitor, with_refusal
 from accounts.directory import freshness
 from accounts.idempotency import new_key, once
 from accounts.models import Team, User
-from accounts.visitors import STATUS, add_refusal, visitor, with_refusal
 from offboarding import actions
 from offboarding import page as leaving_page
 from offboarding import preview as previews

@@ -6,8 +6,8 @@ from django import forms
 from django.urls import reverse_lazy
 
 from accounts.actions import check_cost_centre
+from accounts.current_user import add_refusal
 from accounts.models import User
-from accounts.visitors import add_refusal
 from approvals.models import Request
 from approvals.requests.actions import MOST_GPUS
 from connectors.errors import ConnectorError

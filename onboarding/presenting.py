@@ -10,8 +10,8 @@ from typing import Any
 from django.conf import settings
 
 from accounts.cost_centres.models import unconfirmed
+from accounts.current_user import add_refusal
 from accounts.models import Team, User
-from accounts.visitors import add_refusal
 from allocations.budgets import money
 from approvals.judging.standing import answer_of, given_lately, policy_in_force, pool_of
 from approvals.requests.actions import Judged, check_answer

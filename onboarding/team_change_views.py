@@ -11,9 +11,9 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from accounts.current_user import add_refusal, sent, visitor, with_refusal
 from accounts.directory.client import graph
 from accounts.models import Team, User
-from accounts.visitors import add_refusal, sent, visitor, with_refusal
 from connectors.errors import ConnectorError
 from onboarding.team_changes import Effects, TeamChange, change_team, effects, group_of_change, may_change
 from web.fields import StrictForm

@@ -2,14 +2,8 @@
 
 from django.urls import path
 
-from onboarding import (
-    isolation_page,
-    parts,
-    project_views,
-    team_change_views,
-    use_views,
-    views,
-)
+from onboarding import fragments as parts
+from onboarding import isolation_page, project_views, team_change_views, use_views, views
 
 urlpatterns = [
     path("teams/new", views.wizard, name="onboard"),

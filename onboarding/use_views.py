@@ -4,8 +4,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
-from accounts.visitors import visitor
-from provisioning.clusters.using import use_of
+from accounts.current_user import visitor
+from provisioning.clusters.access import use_of
 from provisioning.models import Tenancy
 
 

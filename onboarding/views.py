@@ -14,16 +14,16 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from accounts.current_user import STATUS, sent, visitor, with_refusal
 from accounts.directory.client import graph
 from accounts.idempotency import led_to, once
-from accounts.visitors import STATUS, sent, visitor, with_refusal
 from connectors.errors import ConnectorError
 from onboarding import journey, presenting
 from onboarding.actions import ask_directory, enrol
 from onboarding.forms import StartForm, WhereForm, WhoForm
+from onboarding.fragments import found_groups
 from onboarding.journey import Draft
 from onboarding.models import Onboarding
-from onboarding.parts import found_groups
 from onboarding.progress import progress_of
 from onboarding.recommending import KEYS, recommend
 from provisioning import actions as provisioning

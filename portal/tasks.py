@@ -4,7 +4,7 @@ from celery import shared_task
 from django.conf import settings
 
 from audit import anchors, clock
-from checks.checking import check, tell
+from checks.invariants import check, tell
 from notices.outside import outside
 
 

@@ -8,9 +8,9 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.current_user import visitor
 from accounts.views import safe_target
-from accounts.visitors import visitor
-from onboarding.parts import found_groups
+from onboarding.fragments import found_groups
 from portal.context import THEMES, decides
 from portal.context import rail as places_of
 from portal.pages import home_board

@@ -14,7 +14,7 @@ from fleet.models import Cluster, Environment
 from provisioning import parking
 from provisioning.desired.naming import namespaces_of
 from provisioning.desired.spec import TenancySpec
-from provisioning.doorbell import ring_on_commit
+from provisioning.enqueue import ring_on_commit
 from provisioning.models import Isolation, Tenancy
 from web.refusals import BadInput, Conflict, NoRight
 

@@ -14,7 +14,7 @@ from accounts.api import TeamNameSerializer
 from accounts.endpoints import Endpoint
 from fleet.models import Environment
 from provisioning.actions import look_again
-from provisioning.clusters.using import use_of
+from provisioning.clusters.access import use_of
 from provisioning.models import Tenancy
 from provisioning.reach import ways_in, ways_out
 from provisioning.stages import Stage

@@ -12,7 +12,8 @@ from typing import Any
 from django.db import Error, IntegrityError, connection, transaction
 from django.db.models import Q
 
-from provisioning import pace, parking
+from provisioning import parking
+from provisioning import throttle as pace
 from provisioning.models import Tenancy
 
 SECONDS = 5

@@ -14,7 +14,7 @@ from audit.events import Kind
 from audit.log import record
 from provisioning import parking
 from provisioning.actions import publish
-from provisioning.doorbell import ring_on_commit
+from provisioning.enqueue import ring_on_commit
 from provisioning.models import Tenancy
 from provisioning.stages import NEXT, Stage, Stop
 from web.refusals import Conflict, NoRight

@@ -16,17 +16,18 @@ from django.db import OperationalError
 from connectors.errors import ConnectorError, PermanentError, TemporaryError
 from connectors.kubernetes import Cluster as Client
 from fleet.models import Cluster
-from provisioning import breaker, failpoints, lease, pace, writing
+from provisioning import breaker, failpoints, lease, writing
+from provisioning import throttle as pace
 from provisioning.clusters import identity, kueue
 from provisioning.delivery import client_for
-from provisioning.desired import keepers
+from provisioning.desired import gitops as keepers
 from provisioning.desired.manifests import NAMED, Manifest, sometimes, tenancy_objects
 from provisioning.desired.objects import selector
 from provisioning.desired.plan import Key, Step, Verb, plan
 from provisioning.desired.spec import TenancySpec
 from provisioning.desired.usage import gpus_used
-from provisioning.drift import following as drifting
-from provisioning.drift.following import Drifts
+from provisioning.drift import reconcile as drifting
+from provisioning.drift.reconcile import Drifts
 from provisioning.git import pull_requests as git_delivery
 from provisioning.models import Tenancy
 from provisioning.removing import Removal, note_gone

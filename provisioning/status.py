@@ -13,8 +13,8 @@ from audit.log import record
 from connectors.errors import ConnectorError, PermanentError
 from provisioning import failpoints
 from provisioning.desired.plan import Key
-from provisioning.doorbell import ring_on_commit
-from provisioning.drift.following import Drifts, close, conditions
+from provisioning.drift.reconcile import Drifts, close, conditions
+from provisioning.enqueue import ring_on_commit
 from provisioning.lease import LET_GO, Lease
 from provisioning.models import Tenancy
 

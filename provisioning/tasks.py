@@ -4,10 +4,11 @@ from celery import shared_task
 
 from audit import clock
 from fleet.models import Cluster
-from provisioning import pace, reconcile
-from provisioning.clusters import look
-from provisioning.doorbell import ring
-from provisioning.drift import whole_cluster
+from provisioning import reconcile
+from provisioning import throttle as pace
+from provisioning.clusters import observe as look
+from provisioning.drift import cluster_sweep as whole_cluster
+from provisioning.enqueue import ring
 
 
 @shared_task(name="provisioning.tasks.reconcile_tenancy")

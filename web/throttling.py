@@ -1,4 +1,4 @@
-"""How many calls a person may make, as web/counting.py counts them."""
+"""How many calls a person may make, as web/counters.py counts them."""
 
 import re
 import time
@@ -12,7 +12,7 @@ from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
-from web import counting
+from web import counters as counting
 from web.addresses import address_of
 
 if TYPE_CHECKING:  # the framework's views import this module through the settings

@@ -15,10 +15,10 @@ from accounts import people
 from accounts.cost_centres import actions
 from accounts.cost_centres.api import visible_to
 from accounts.cost_centres.models import CostCentre
+from accounts.current_user import STATUS, add_refusal, sent, visitor, with_refusal
 from accounts.forms import CostCentreForm
 from accounts.models import User
 from accounts.roles import Permission
-from accounts.visitors import STATUS, add_refusal, sent, visitor, with_refusal
 from web.refusals import BadInput, Refused
 
 MAX_SHOWN = 500

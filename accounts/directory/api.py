@@ -11,8 +11,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.api import PersonSerializer
-from accounts.directory import restoring
-from accounts.directory.losses import Reason
+from accounts.directory import actions as restoring
+from accounts.directory.models import Reason
 from accounts.endpoints import Endpoint
 from accounts.models import AccessLoss, Contact, DirectoryBrake, Doubt, SeatFill
 from accounts.replay import Answer, answer_once

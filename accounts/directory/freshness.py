@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 import structlog
 from django.utils import timezone
 
-from accounts.directory import following
+from accounts.directory import reconcile as following
 from accounts.directory.client import graph
-from accounts.directory.losses import Reason
+from accounts.directory.models import Reason
 from accounts.models import Contact, User
 from connectors.errors import ConnectorError
 from web.refusals import Away, NoRight

@@ -12,10 +12,10 @@ from django.utils.dateparse import parse_datetime
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from accounts.directory import restoring
+from accounts.current_user import STATUS, visitor
+from accounts.directory import actions as restoring
 from accounts.models import AccessLoss, Contact, DirectoryBrake, Doubt, SeatFill, User
 from accounts.roles import Permission
-from accounts.visitors import STATUS, visitor
 from web.refusals import BadInput, Refused
 
 MAX_ROWS = 50

@@ -9,9 +9,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from accounts import actions
+from accounts.current_user import sent
 from accounts.forms import TokenForm
 from accounts.models import ApiToken, User
-from accounts.visitors import sent
 from web.refusals import Refused
 
 

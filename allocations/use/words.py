@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from allocations.models import Leftover
-from allocations.told import fate
+from allocations.notices import fate
 from ui.amounts import gpus, jobs
 
 Part = dict[str, Any]

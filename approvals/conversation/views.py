@@ -10,8 +10,8 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
+from accounts.current_user import add_refusal, visitor, with_refusal
 from accounts.models import Team
-from accounts.visitors import add_refusal, visitor, with_refusal
 from approvals.conversation import actions as conversation
 from approvals.models import Request
 from approvals.requests import asking

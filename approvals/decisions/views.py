@@ -8,10 +8,10 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.current_user import add_refusal, visitor, with_refusal
 from accounts.directory import freshness
 from accounts.models import User
 from accounts.roles import Permission
-from accounts.visitors import add_refusal, visitor, with_refusal
 from approvals.decisions import actions as decisions
 from approvals.decisions import page as deciding
 from approvals.decisions.empty_seats import empty_seats

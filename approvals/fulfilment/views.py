@@ -12,9 +12,9 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from accounts.current_user import add_refusal, visitor, with_refusal
 from accounts.models import User
 from accounts.roles import Permission
-from accounts.visitors import add_refusal, visitor, with_refusal
 from approvals.fulfilment import actions as carrying_out
 from approvals.fulfilment import ending
 from approvals.fulfilment import page as task_page

@@ -12,10 +12,10 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from accounts.current_user import add_refusal, visitor, with_refusal
 from accounts.directory import freshness
 from accounts.models import User
 from accounts.roles import Permission
-from accounts.visitors import add_refusal, visitor, with_refusal
 from approvals.judging.standing import policy_in_force
 from approvals.policy_desk import actions as policy_actions
 from approvals.policy_desk import page as policy_shown

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 
 from allocations import actions as allocations
-from allocations import renewable
+from allocations import renewals as renewable
 from allocations.budgets import money
 from allocations.models import Allocation
 from approvals.models import Request

@@ -14,8 +14,8 @@ from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from accounts.current_user import add_refusal, visitor, with_refusal
 from accounts.idempotency import new_key, once
-from accounts.visitors import add_refusal, visitor, with_refusal
 from allocations.models import Allocation
 from approvals.models import Request
 from approvals.renewals import renewing

@@ -4,7 +4,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from allocations import renewable
+from allocations import renewals as renewable
 from approvals.requests.actions import Judged
 from approvals.requests.wanted import Wanted
 from ui.amounts import gpus, moment, usd

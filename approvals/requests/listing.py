@@ -9,8 +9,8 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 
+from accounts.current_user import visitor
 from accounts.models import Team, User
-from accounts.visitors import visitor
 from approvals.models import Request, RequestQuerySet, Step, Task
 from approvals.requests import prices
 from approvals.requests.forms import QueueFilter, RequestFilter

@@ -9,8 +9,8 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
+from accounts.current_user import add_refusal, visitor, with_refusal
 from accounts.idempotency import new_key, once
-from accounts.visitors import add_refusal, visitor, with_refusal
 from approvals.requests import asking
 from approvals.requests.actions import submit
 from approvals.requests.offering_form import OfferingForm, starts

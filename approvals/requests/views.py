@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts.visitors import add_refusal, visitor, with_refusal
+from accounts.current_user import add_refusal, visitor, with_refusal
 from approvals.models import Request
 from approvals.requests import actions, listing
 from approvals.requests import page as request_page

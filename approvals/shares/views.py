@@ -11,8 +11,8 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from accounts.current_user import add_refusal, sent, visitor, with_refusal
 from accounts.roles import Permission
-from accounts.visitors import add_refusal, sent, visitor, with_refusal
 from approvals.shares.actions import set_shares
 from provisioning.desired.priorities import PRIORITIES
 from provisioning.desired.spec import LARGEST_WEIGHT

@@ -13,10 +13,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from accounts import people
+from accounts.current_user import add_refusal, sent, visitor, with_refusal
 from accounts.forms import StandInForm
 from accounts.models import Delegation, User
 from accounts.roles import DECIDING
-from accounts.visitors import add_refusal, sent, visitor, with_refusal
 from approvals.stand_ins import actions as lending
 from web.refusals import BadInput, Refused
 

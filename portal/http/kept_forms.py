@@ -13,8 +13,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
+from accounts.current_user import visitor
 from accounts.views import safe_target
-from accounts.visitors import visitor
 from notices.sealing import Unreadable, seal, unseal
 
 PURPOSE = b"quartermaster: forms kept over a sign-in"

@@ -21,7 +21,7 @@ from accounts.models import User
 from audit.log import count_refusal, refuse
 from portal.http import kept_forms
 from portal.http.losses import GONE
-from web import counting
+from web import counters as counting
 from web.addresses import address_of
 
 logger = structlog.get_logger(__name__)

@@ -13,8 +13,8 @@ from rest_framework import exceptions
 from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 
+from accounts.current_user import STATUS
 from accounts.models import User
-from accounts.visitors import STATUS
 from connectors.errors import ConnectorError, PermanentError
 from portal.http import kept_forms, losses
 from web.filtering import BadQuery

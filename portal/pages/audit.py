@@ -14,9 +14,9 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.current_user import visitor
 from accounts.models import Team, User
 from accounts.roles import Permission
-from accounts.visitors import visitor
 from audit.events import Kind
 from audit.models import Event, EventQuerySet, RefusalCount, verify
 from portal.pages.audit_links import Subjects

@@ -7,8 +7,8 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from accounts.current_user import visitor
 from accounts.models import Team, User
-from accounts.visitors import visitor
 from audit import chain
 from audit.models import Event
 from portal.pages import audit_words

@@ -13,8 +13,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHt
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from accounts.current_user import visitor, with_refusal
 from accounts.models import Team
-from accounts.visitors import visitor, with_refusal
 from audit.exporting import begin_export
 from audit.models import Event, EventQuerySet
 from portal.pages.audit import AuditFilter, narrowed, seen_by, show

@@ -9,8 +9,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from accounts.current_user import visitor
 from accounts.roles import Permission
-from accounts.visitors import visitor
 from allocations.use import use
 from approvals.models import Request
 from fleet.models import Cluster

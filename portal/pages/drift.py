@@ -12,8 +12,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.current_user import add_refusal, visitor, with_refusal
 from accounts.models import User
-from accounts.visitors import add_refusal, visitor, with_refusal
 from fleet.models import Cluster
 from portal.pages import drift_board
 from provisioning.drift import actions as drift_actions

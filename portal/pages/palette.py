@@ -11,9 +11,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
+from accounts.current_user import visitor
 from accounts.models import Team, User
 from accounts.roles import Permission
-from accounts.visitors import visitor
 from approvals.models import Request
 from fleet.models import Cluster
 from portal.context import decides, rail

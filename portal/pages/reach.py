@@ -4,8 +4,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
+from accounts.current_user import visitor
 from accounts.roles import Permission
-from accounts.visitors import visitor
 from provisioning import reach as reaching
 from provisioning.models import Tenancy
 

@@ -9,8 +9,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from accounts.current_user import visitor
 from accounts.models import Team
-from accounts.visitors import visitor
 from allocations.models import Allocation
 from portal.pages import team_board
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from connectors.errors import ConnectorError
 from connectors.kubernetes import Cluster as Client
-from provisioning import breaker, pace
+from provisioning import breaker
+from provisioning import throttle as pace
 from provisioning.delivery import client_for
 from provisioning.desired.manifests import KUEUE
 from provisioning.models import Tenancy

@@ -10,10 +10,10 @@ from accounts.roles import Permission
 from audit.events import Kind
 from audit.log import record
 from provisioning import parking
-from provisioning.doorbell import ring_on_commit
 from provisioning.drift import adopting, brake
 from provisioning.drift.comparing import What
 from provisioning.drift.models import Drift
+from provisioning.enqueue import ring_on_commit
 from provisioning.models import Tenancy
 from web.refusals import BadInput, Conflict, NoRight, Stale
 

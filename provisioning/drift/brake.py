@@ -19,8 +19,8 @@ from fleet.models import Cluster
 from notices.actions import tell, tell_channels
 from notices.kinds import NoticeKind
 from notices.message import Message
-from provisioning.doorbell import ring_on_commit
 from provisioning.drift.models import Drift
+from provisioning.enqueue import ring_on_commit
 from provisioning.models import Tenancy
 from web.refusals import Conflict, NoRight
 

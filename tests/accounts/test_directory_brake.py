@@ -8,9 +8,10 @@ import pytest
 from django.test import Client
 
 from accounts.actions import create_token
-from accounts.directory import freshness, restoring
+from accounts.directory import actions as restoring
+from accounts.directory import freshness
 from accounts.directory.client import graph
-from accounts.directory.following import CONFIRMED_AFTER, FEWEST, follow, limit
+from accounts.directory.reconcile import CONFIRMED_AFTER, FEWEST, follow, limit
 from accounts.models import (
     AccessLoss,
     ApiToken,

@@ -12,7 +12,7 @@ from sandbox.world import person_id
 from tests.accounts.test_views import sign_in
 from tests.sandbox.entra.running import Running
 from tests.services.redis import Redis
-from web import counting
+from web import counters as counting
 
 pytestmark = pytest.mark.django_db
 

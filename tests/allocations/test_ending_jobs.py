@@ -8,7 +8,7 @@ import pytest
 
 from allocations.actions import expire, give_back
 from allocations.models import Allocation, Leftover, StoppedWork
-from allocations.use import unheld
+from allocations.use import over_quota as unheld
 from policy.document import Thresholds
 from provisioning import reconcile
 from provisioning.delivery import client_for

@@ -10,8 +10,8 @@ from django.utils import timezone
 from accounts.models import Project, User
 from accounts.roles import Role
 from allocations.actions import issue
-from allocations.in_step import keep_in_step
 from allocations.share_actions import set_shares
+from allocations.sync import keep_in_step
 from audit.models import Event
 from fleet.actions import change_cluster, change_flavor
 from fleet.models import Cluster, Flavor

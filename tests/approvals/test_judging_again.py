@@ -21,7 +21,7 @@ from approvals.requests.preview import preview_of
 from approvals.states import State
 from audit.events import Kind
 from audit.models import Event
-from checks import decided
+from checks import decisions as decided
 from fleet.models import Flavor
 from notices.models import Notice
 from policy.document import Thresholds

@@ -15,7 +15,7 @@ from approvals.models import Request, Rerouting, Step
 from approvals.requests.actions import answer
 from audit.events import Kind
 from audit.models import Event
-from checks import decided
+from checks import decisions as decided
 from notices.models import Notice
 from policy.document import LEADERSHIP, LEADS, Policy, Route, StepPlan, Thresholds
 from policy.models import PolicyVersion

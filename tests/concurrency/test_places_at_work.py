@@ -5,7 +5,8 @@ from functools import partial
 import pytest
 from django.utils import timezone
 
-from provisioning import lease, pace
+from provisioning import lease
+from provisioning import throttle as pace
 from provisioning.models import Pace, Tenancy
 from tests import factories
 from tests.concurrency.together import together

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from accounts.directory.leaving import take_groups
+from accounts.directory.sweep import take_groups
 from accounts.models import Delegation, User
 from approvals.decisions.actions import approve
 from approvals.models import Request

@@ -20,13 +20,13 @@ from fleet.egress import EgressRule
 from fleet.models import Cluster
 from provisioning import leaving, reconcile
 from provisioning.actions import publish
-from provisioning.clusters.using import use_of
+from provisioning.clusters.access import use_of
 from provisioning.delivery import client_for
 from provisioning.desired.first_job import NAME as FIRST_JOB
 from provisioning.desired.manifests import PRIORITIES, fleet_objects, tenancy_objects
 from provisioning.desired.naming import namespace_of
 from provisioning.desired.plan import Key, first_difference, is_ours
-from provisioning.drift import whole_cluster
+from provisioning.drift import cluster_sweep as whole_cluster
 from provisioning.models import Tenancy
 from tests import factories
 from tests.contract import live

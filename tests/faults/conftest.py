@@ -8,7 +8,7 @@ import pytest
 from django.conf import settings
 from django.utils import timezone
 
-from checks.checking import check
+from checks.invariants import check
 from tests.faults.running import Portal, environment
 from tests.faults.world import World, served
 from tests.services.redis import Redis

@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from approvals.models import Request
-from checks.checking import check
+from checks.invariants import check
 from fleet.models import Flavor
 from provisioning.models import Tenancy
 from tests import factories

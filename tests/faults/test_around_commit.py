@@ -13,7 +13,7 @@ from django.utils import timezone
 from allocations.models import Allocation, Hold
 from approvals.models import Request
 from audit.models import Event
-from checks.checking import check
+from checks.invariants import check
 from provisioning import failpoints
 from provisioning.models import Tenancy
 from tests import factories

@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from fleet.models import Cluster
-from provisioning import pace
+from provisioning import throttle as pace
 from provisioning.models import Tenancy
 from tests import factories
 from tests.faults.running import Portal, environment

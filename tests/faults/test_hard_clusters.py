@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import OperationalError
 
 from audit.models import Event
-from checks.checking import AZURE, check
+from checks.invariants import AZURE, check
 from connectors import kubernetes as connector
 from connectors.patience import MOST_TRIES
 from provisioning import delivery, failpoints

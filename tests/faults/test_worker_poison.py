@@ -11,7 +11,7 @@ from audit.models import Event
 from notices.models import Notice
 from provisioning import parking
 from provisioning.actions import look_again
-from provisioning.doorbell import ring
+from provisioning.enqueue import ring
 from provisioning.models import Tenancy
 from tests import factories
 from tests.faults.running import Portal, Process

@@ -20,7 +20,7 @@ from audit.models import Event
 from fleet.actions import add_cluster, change_cluster
 from fleet.authority import AuthorityRefused, authority_of, certificates_from
 from fleet.models import Cluster
-from provisioning.clusters.using import use_of
+from provisioning.clusters.access import use_of
 from tests import factories
 from tests.calling import Caller
 from web.refusals import BadInput

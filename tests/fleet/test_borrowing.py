@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from accounts.roles import Role
-from allocations.in_step import keep_in_step
+from allocations.sync import keep_in_step
 from fleet.actions import add_cluster
 from fleet.models import Cluster
 from provisioning.desired.manifests import GPU, tenancy_objects

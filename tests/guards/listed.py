@@ -408,7 +408,7 @@ ENDS = [
         ENDING + "test_only_a_platform_lead_lets_them_end_and_once",
     ),
     Guard(
-        "allocations.reminding:remind",
+        "allocations.reminders:remind",
         " or row.until <= now",
         "",
         ENDING + "test_nobody_is_reminded_of_what_is_over",
@@ -533,7 +533,7 @@ LEAVING = [
         "tests.provisioning.test_pace:test_who_lost_its_lease_is_told_so_before_its_next_write",
     ),
     Guard(
-        "provisioning.pace:free_slot",
+        "provisioning.throttle:free_slot",
         "if len(live) >= most:",
         "if False:",
         "tests.provisioning.test_pace:test_one_cluster_takes_no_place_from_another",
@@ -560,19 +560,19 @@ DRIFT = [
         BRAKE + "test_it_is_set_and_told_once",
     ),
     Guard(
-        "provisioning.drift.following:_decide",
+        "provisioning.drift.reconcile:_decide",
         "if not stopped and row.is_open",
         "if row.is_open",
         BRAKE + "test_nothing_is_written_while_it_is_on",
     ),
     Guard(
-        "provisioning.drift.following:_may",
+        "provisioning.drift.reconcile:_may",
         "cluster.on_drift == Cluster.OnDrift.REPAIR and ",
         "",
         BRAKE + "test_asking_means_no_write",
     ),
     Guard(
-        "provisioning.drift.following:_may",
+        "provisioning.drift.reconcile:_may",
         "not row.contested and ",
         "",
         BRAKE + "test_what_somebody_fights_for_is_not_written",
@@ -624,7 +624,7 @@ BY_GIT = [
         FILES + "test_a_folder_goes_only_for_its_own_tenancy",
     ),
     Guard(
-        "provisioning.desired.keepers:refuse_kept_by_others",
+        "provisioning.desired.gitops:refuse_kept_by_others",
         "if who:",
         "if False:",
         "tests.provisioning.test_keepers:test_the_first_write_to_it_is_refused_in_words",

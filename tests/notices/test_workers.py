@@ -10,7 +10,7 @@ from django.conf import settings as configured
 from django.db import connection, transaction
 from redis import Redis
 
-from notices import doorbell
+from notices import enqueue as doorbell
 from notices.actions import tell
 from notices.delivery import take
 from notices.kinds import NoticeKind

@@ -12,7 +12,7 @@ from pytest_django import Settings
 from tests import factories
 from tests.calling import Caller
 from tests.services.redis import Redis
-from web import counting
+from web import counters as counting
 
 pytestmark = pytest.mark.django_db
 

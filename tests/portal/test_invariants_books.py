@@ -14,8 +14,8 @@ from approvals.decisions import actions as decisions
 from approvals.models import Request, Step
 from approvals.requests import actions
 from approvals.states import State
-from checks.checking import BOOKS, check
 from checks.findings import Finding
+from checks.invariants import BOOKS, check
 from checks.work import reads_are_answered
 from fleet.models import Cluster, Flavor
 from notices.models import Delivery

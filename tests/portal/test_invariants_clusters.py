@@ -12,11 +12,11 @@ from django.core.management import CommandError, call_command
 from accounts.roles import Role
 from allocations.models import Allocation
 from audit.models import Event
-from checks.checking import check
+from checks.invariants import check
 from fleet.actions import change_cluster
 from fleet.models import Cluster
 from portal.tasks import check_invariants
-from provisioning.clusters.look import look_at
+from provisioning.clusters.observe import look_at
 from provisioning.drift import actions as drift_actions
 from provisioning.models import Drift, Tenancy
 from tests import factories

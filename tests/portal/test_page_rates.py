@@ -11,7 +11,7 @@ from accounts.models import ApiToken
 from tests import factories
 from tests.attacks.browsing import as_, text_of
 from tests.calling import Caller
-from web import counting
+from web import counters as counting
 
 pytestmark = pytest.mark.django_db
 

@@ -11,7 +11,7 @@ from provisioning import lease
 from provisioning.desired.manifests import tenancy_objects
 from provisioning.desired.plan import Key, Step, Verb, plan
 from provisioning.drift import brake
-from provisioning.drift import following as drifting
+from provisioning.drift import reconcile as drifting
 from provisioning.drift.comparing import digest
 from provisioning.models import Drift, Tenancy
 from tests import factories

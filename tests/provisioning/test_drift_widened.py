@@ -10,7 +10,7 @@ from accounts.models import User
 from connectors.errors import TemporaryError
 from connectors.kubernetes import Ref
 from fleet.models import Cluster
-from provisioning.clusters.look import look_at
+from provisioning.clusters.observe import look_at
 from provisioning.delivery import client_for
 from provisioning.desired.manifests import tenancy_objects
 from provisioning.desired.plan import Key, plan

@@ -19,10 +19,10 @@ from connectors.git_address import Remote
 from connectors.kubernetes import rendered
 from fleet.models import Cluster, Flavor
 from provisioning import lease, reconcile
-from provisioning.clusters import look
+from provisioning.clusters import observe as look
 from provisioning.delivery import client_for
 from provisioning.desired.manifests import tenancy_objects
-from provisioning.drift import whole_cluster
+from provisioning.drift import cluster_sweep as whole_cluster
 from provisioning.git import remotes as git_remotes
 from provisioning.git.commits import ClusterCommit, TenancyCommit, newest_of
 from provisioning.git.repository import file_name, tenancy_folder

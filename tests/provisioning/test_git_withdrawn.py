@@ -7,7 +7,7 @@ from allocations.models import Leftover
 from audit.actors import PORTAL
 from connectors.kubernetes import rendered
 from provisioning import lease
-from provisioning.clusters import look
+from provisioning.clusters import observe as look
 from provisioning.desired.manifests import tenancy_objects
 from provisioning.git.commits import ClusterCommit, TenancyCommit
 from provisioning.git.repository import file_name

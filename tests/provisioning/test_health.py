@@ -10,7 +10,7 @@ from accounts.roles import Role
 from fleet.models import Cluster
 from fleet.presenting import health as badge
 from provisioning.clusters.health import after_failure, api_server, kueue_controller, nodes, silent
-from provisioning.clusters.look import look_at
+from provisioning.clusters.observe import look_at
 from tests import factories
 from tests.calling import Caller
 from tests.provisioning.conftest import Place

@@ -13,8 +13,8 @@ from fleet.actions import accept_capacity, accept_identity
 from fleet.models import Cluster, Flavor
 from notices.models import Notice
 from provisioning.clusters.capacity import LOOKS_UNTIL_BELIEVED, doubt
-from provisioning.clusters.look import look_at
-from provisioning.drift import whole_cluster
+from provisioning.clusters.observe import look_at
+from provisioning.drift import cluster_sweep as whole_cluster
 from provisioning.models import Drift
 from tests import factories
 from tests.calling import Caller

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from checks.checking import check
+from checks.invariants import check
 from provisioning.clusters.installation import mark
-from provisioning.drift import whole_cluster
+from provisioning.drift import cluster_sweep as whole_cluster
 from provisioning.models import Tenancy
 from tests.provisioning.conftest import Place
 from tests.provisioning.test_leaving import gone, removing

@@ -6,7 +6,7 @@ import pytest
 
 from fleet.models import Cluster
 from provisioning.clusters.kueue import settings_lacking
-from provisioning.clusters.look import look_at
+from provisioning.clusters.observe import look_at
 from tests.provisioning.conftest import Place
 
 ENOUGH = """

@@ -10,9 +10,9 @@ from accounts.roles import Role
 from fleet.actions import change_flavor
 from fleet.models import Cluster, Flavor
 from notices.models import Notice
+from provisioning.clusters.access import use_of
 from provisioning.clusters.capacity import STARTING, tally
-from provisioning.clusters.look import look_at
-from provisioning.clusters.using import use_of
+from provisioning.clusters.observe import look_at
 from tests import factories
 from tests.provisioning.conftest import Place
 from tests.provisioning.kubernetes import Kubernetes

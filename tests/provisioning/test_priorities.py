@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from connectors.kubernetes import Ref
-from provisioning.clusters import look
+from provisioning.clusters import observe as look
 from provisioning.desired.manifests import PRIORITIES, fleet_objects, tenancy_objects
 from provisioning.desired.priorities import SYSTEM_PRIORITIES, closed, highest_by_purpose, permitted
 from provisioning.drift.adopting import refusal

@@ -7,11 +7,11 @@ from django.test import Client
 
 from accounts.models import User
 from accounts.roles import Role
-from allocations.in_step import keep_in_step
+from allocations.sync import keep_in_step
 from fleet.egress import EgressRule
 from fleet.models import Cluster
 from fleet.services import SharedService
-from provisioning.clusters.look import look_at
+from provisioning.clusters.observe import look_at
 from provisioning.desired.manifests import tenancy_objects
 from provisioning.desired.spec import TenancySpec
 from provisioning.reach import ways_in, ways_out

@@ -8,11 +8,11 @@ from django.db.models import Max
 from allocations import ending as ends
 from allocations.models import Allocation, Brake, Leftover
 from approvals.models import Request
-from checks.checking import AZURE, check
+from checks.invariants import AZURE, check
 from connectors.kubernetes import rendered
 from fleet.models import Cluster
 from provisioning.actions import look_again
-from provisioning.clusters.look import look_at
+from provisioning.clusters.observe import look_at
 from provisioning.desired.manifests import tenancy_objects
 from provisioning.drift import actions as drift_actions
 from provisioning.drift import brake

@@ -18,12 +18,13 @@ from accounts.models import Membership, Team, User
 from accounts.roles import Role
 from approvals.policy_desk import actions as policy_actions
 from fleet.models import Cluster, Flavor
-from notices import doorbell as post
+from notices import enqueue as post
 from policy.document import to_json
 from policy.models import PolicyVersion
-from provisioning import breaker, doorbell, failpoints
+from provisioning import breaker, failpoints
+from provisioning import enqueue as doorbell
 from provisioning.delivery import client_for
-from provisioning.drift import whole_cluster
+from provisioning.drift import cluster_sweep as whole_cluster
 from provisioning.git import remotes as git_remotes
 from provisioning.models import Tenancy
 from provisioning.reconcile import reconcile

@@ -5,19 +5,20 @@ from datetime import datetime, timedelta
 
 from allocations import actions as allocations
 from allocations import ending as ends
-from allocations import reminding
-from allocations.in_step import keep_in_step
+from allocations import reminders as reminding
 from allocations.models import Budget
-from allocations.use import unheld, use
+from allocations.sync import keep_in_step
+from allocations.use import over_quota as unheld
+from allocations.use import use
 from approvals.decisions import clockwork
 from approvals.fulfilment import ending, free_again
 from approvals.fulfilment import reminding as chasing
 from approvals.models import Request
 from approvals.requests import actions as approvals
 from offboarding import sweep as leaving_sweep
-from provisioning import pace
-from provisioning.clusters.look import look_at
-from provisioning.drift.whole_cluster import look_through
+from provisioning import throttle as pace
+from provisioning.clusters.observe import look_at
+from provisioning.drift.cluster_sweep import look_through
 from provisioning.models import Tenancy
 from tests.soak.meddling import push_by_hand
 from tests.soak.walk import Walk

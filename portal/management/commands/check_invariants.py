@@ -5,8 +5,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from checks.checking import check, tell
 from checks.findings import PROMISES
+from checks.invariants import check, tell
 
 
 class Command(BaseCommand):

@@ -19,7 +19,7 @@ from connectors.entra import Claims
 from fleet.actions import DEFAULT_BORROW_PERCENT
 from fleet.models import Cluster, Flavor
 from onboarding.actions import Enrolment, Start, onboard
-from provisioning.clusters.look import look_at
+from provisioning.clusters.observe import look_at
 
 TENANT = "11111111-1111-4111-8111-111111111111"
 ADA, MALLORY, PRIYA = (f"00000000-0000-4000-8000-{number:012d}" for number in (1, 8, 4))

@@ -10,7 +10,8 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.actions import create_token
-from accounts.directory import following, leaving
+from accounts.directory import reconcile as following
+from accounts.directory import sweep as leaving
 from accounts.directory.client import graph
 from accounts.models import ApiToken, Contact, RoleHeld, User
 from accounts.people import in_group

@@ -7,8 +7,8 @@ from django.urls import reverse
 
 from accounts.models import User
 from allocations.models import Allocation
+from allocations.notices import ending_message
 from allocations.schedule import next_reminder
-from allocations.told import ending_message
 from audit.actors import PORTAL
 from audit.events import Kind
 from audit.log import record

@@ -11,9 +11,9 @@ from audit.models import Event
 from connectors import kubernetes as connector
 from connectors.patience import MOST_TRIES
 from fleet.models import Cluster, Flavor
-from provisioning import pace
+from provisioning import throttle as pace
 from provisioning.clusters.capacity import tally
-from provisioning.clusters.look import look_at
+from provisioning.clusters.observe import look_at
 from provisioning.models import Pace
 from tests import factories
 from tests.provisioning.conftest import Place

@@ -17,14 +17,14 @@ from connectors.errors import ConnectorError, PermanentError, TemporaryError
 from connectors.kubernetes import Cluster as Client
 from connectors.kubernetes import Ref, forgotten_twice
 from fleet.models import Cluster
-from provisioning import pace
+from provisioning import throttle as pace
 from provisioning.clusters import identity, kueue
 from provisioning.clusters.installation import mark
 from provisioning.delivery import client_for
 from provisioning.desired.manifests import NAMED
 from provisioning.desired.objects import INSTALLATION_LABEL, TENANCY_LABEL, Manifest
-from provisioning.drift import following as drifting
-from provisioning.drift.rebuilding import Compared, Known, compare
+from provisioning.drift import reconcile as drifting
+from provisioning.drift.streaming import Compared, Known, compare
 from provisioning.git import pull_requests as git_delivery
 from provisioning.models import Drift, Tenancy
 

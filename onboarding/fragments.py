@@ -8,9 +8,9 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.actions import check_cost_centre
+from accounts.current_user import visitor
 from accounts.directory.client import graph
 from accounts.models import User
-from accounts.visitors import visitor
 from connectors.errors import ConnectorError
 from onboarding import journey
 from onboarding.actions import check_name_free, slug_for

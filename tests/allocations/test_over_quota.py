@@ -8,8 +8,8 @@ import pytest
 from accounts.roles import Role
 from allocations.actions import expire, give_back
 from allocations.models import Allocation, Leftover, StoppedWork
-from allocations.told import fate
-from allocations.use import unheld
+from allocations.notices import fate
+from allocations.use import over_quota as unheld
 from audit.models import Event
 from connectors.errors import PermanentError
 from fleet.models import Cluster

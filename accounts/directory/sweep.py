@@ -15,7 +15,7 @@ from django.db.models import F, Q, QuerySet
 
 from accounts.actions import hold_groups, join_teams, object_ids, suspend_tokens
 from accounts.directory.app_roles import Assignments
-from accounts.directory.losses import AccessLoss, Reason
+from accounts.directory.models import AccessLoss, Reason
 from accounts.models import Doubt, RoleHeld, User
 from accounts.roles import DECIDING, HOLDERS, Role
 from audit.actors import PORTAL

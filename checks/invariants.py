@@ -10,7 +10,10 @@ from accounts.models import DirectoryBrake
 from audit.actors import PORTAL
 from audit.events import Kind
 from audit.log import record
-from checks import decided, holdings, kept, secrecy, work
+from checks import allocations as holdings
+from checks import decisions as decided
+from checks import records as kept
+from checks import secrecy, work
 from checks.clusters import look_at_clusters
 from checks.findings import BROKE, Finding, Report, broke
 

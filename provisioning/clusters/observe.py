@@ -13,10 +13,12 @@ from audit.log import record
 from connectors.errors import ConnectorError, PermanentError
 from connectors.kubernetes import Cluster as Client
 from fleet.models import Cluster
-from provisioning import pace, writing
+from provisioning import throttle as pace
+from provisioning import writing
 from provisioning.clusters import capacity, health, identity, kueue
 from provisioning.delivery import client_for
-from provisioning.desired import cilium, keepers
+from provisioning.desired import cilium
+from provisioning.desired import gitops as keepers
 from provisioning.desired.manifests import Manifest, fleet_objects
 from provisioning.desired.plan import Key, Step, Verb, plan
 from provisioning.drift import replacing

@@ -7,7 +7,8 @@ import pytest
 
 from connectors.errors import TemporaryError
 from fleet.models import Cluster
-from provisioning import breaker, lease, pace
+from provisioning import breaker, lease
+from provisioning import throttle as pace
 from provisioning.models import Pace, Tenancy
 from tests import factories
 from tests.services.process import wait_until

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from connectors.errors import PermanentError
-from provisioning.desired.keepers import keeper, refuse_kept_by_others
+from provisioning.desired.gitops import keeper, refuse_kept_by_others
 from provisioning.desired.manifests import tenancy_objects
 from provisioning.desired.plan import Key, Step, Verb
 from tests.provisioning.specs import SAMPLE

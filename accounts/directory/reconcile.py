@@ -14,8 +14,8 @@ from django.db.models import F
 
 from accounts import people
 from accounts.directory.app_roles import Assignments
-from accounts.directory.leaving import MANAGERS_KNOWN_FOR, Answer, ask, follow_managers, take
-from accounts.directory.losses import AccessLoss, DirectoryBrakeQuerySet, Reason
+from accounts.directory.models import AccessLoss, DirectoryBrakeQuerySet, Reason
+from accounts.directory.sweep import MANAGERS_KNOWN_FOR, Answer, ask, follow_managers, take
 from accounts.models import DirectoryBrake, Doubt, User
 from audit.actors import PORTAL
 from audit.events import Kind

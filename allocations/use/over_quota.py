@@ -17,7 +17,7 @@ from accounts.people import holding
 from accounts.roles import Permission
 from allocations.actions import refresh
 from allocations.models import Leftover, StoppedWork
-from allocations.told import left_message, refused_message, stopped_message, team_link
+from allocations.notices import left_message, refused_message, stopped_message, team_link
 from allocations.use.running import Running, quota_on_cluster, running, to_stop
 from audit.actors import PORTAL
 from audit.events import Kind
@@ -27,7 +27,8 @@ from connectors.kubernetes import Cluster as Client
 from notices.actions import tell
 from notices.kinds import NoticeKind
 from notices.message import Message
-from provisioning import breaker, pace
+from provisioning import breaker
+from provisioning import throttle as pace
 from provisioning.delivery import client_for
 from provisioning.desired.manifests import KUEUE
 from provisioning.models import Tenancy

@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db import transaction
 
 from accounts.actions import hold_groups
-from accounts.directory.losses import AccessLoss
+from accounts.directory.models import AccessLoss
 from accounts.models import ApiToken, DirectoryBrake, Doubt, Membership, RoleHeld, Team, User
 from accounts.roles import Permission, Role
 from audit.events import Kind

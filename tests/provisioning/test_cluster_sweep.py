@@ -7,11 +7,11 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from allocations.in_step import keep_in_step
+from allocations.sync import keep_in_step
 from connectors import kubernetes as connector
 from fleet.models import Cluster
 from provisioning import lease, reconcile
-from provisioning.drift import whole_cluster
+from provisioning.drift import cluster_sweep as whole_cluster
 from provisioning.models import Pace, Tenancy
 from tests import factories
 from tests.provisioning.conftest import Place
