@@ -50,7 +50,7 @@ def changes(before: Said, after: Said, *, offering: Offering, now: datetime) -> 
 
 
 def in_words(found: list[Change]) -> str:
-    """ "GPUs: 5 → 3, Until: Mon 23 Nov, 12:00 → Tue 24 Nov, 12:00"; the reason is named, not repeated."""
+    """ "GPUs: 5 → 3, Until: Mon 23 Nov, 12:00 UTC → Tue 24 Nov, 12:00 UTC"; the reason is named, not repeated."""
     return "; ".join("the reason" if change.label == "Why" else change.words for change in found)
 
 

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from allocations.schedule import NO_TERMS, Terms, WhenOver
 from catalogue import spec
+from ui.amounts import gpus
 
 
 class Gate(StrEnum):
@@ -269,7 +270,7 @@ def size_of(
         case spec.EndpointSpec():
             gpus_each = said.gpus_per_replica
             each = gpus_each * (price or Decimal(0))
-            how = f"{count} × {gpus_each} GPUs × ${price:,.2f} per GPU-hour"
+            how = f"{count} × {gpus(gpus_each)} × ${price:,.2f} per GPU-hour"
         case spec.VolumeSpec():
             each = (prices[said.access] / HOURS_A_MONTH).quantize(TINY)
             how = f"{count:,} GiB × ${prices[said.access]:,.2f} per GiB and month of {HOURS_A_MONTH} hours"

@@ -60,7 +60,7 @@ def remedies_of(ask: Ask, standing: Standing, policy: Policy) -> tuple[Remedy, .
 
 
 def nearest_words(ask: Ask, nearest: Ask, *, now: datetime) -> str:
-    """ "Automatic if you ask for 2 until Fri 28 Nov, 18:00": only what differs from the ask."""
+    """ "Automatic if you ask for 2 until Fri 28 Nov, 18:00 UTC": only what differs from the ask."""
     parts = [f"for {nearest.count:,}"] if nearest.count != ask.count else []
     parts += [f"until {moment(nearest.until, now)}"] if nearest.until != ask.until else []
     return f"Automatic if you ask {' '.join(parts)}."

@@ -279,7 +279,9 @@ def duration(length: timedelta) -> str:
 
 def _days_limit(_: Any, bound: Any) -> str:
     automatic, longest, too_long = bound
-    return f"at most {longest} days, whoever approves" if too_long else f"automatic up to {automatic} days"
+    return (
+        f"at most {longest} days, whoever approves" if too_long else f"people decide beyond {automatic} days"
+    )
 
 
 def _use_text(value: Any, _: Any) -> str:
@@ -296,7 +298,7 @@ def _use_limit(value: Any, bound: Any) -> str:
     if value[0] is None:
         until_then = "counts as used until then" if counts else "people decide until then"
         return f"it is measured once held for {hours} hours; {until_then}"
-    return f"more is automatic from {least} %"
+    return f"people decide below {least} %"
 
 
 def _soft_limit(value: Any, bound: Any) -> str:
@@ -333,7 +335,10 @@ Words = Callable[[Any, Any], str]
 WORDS: Mapping[str, tuple[Words, Words]] = {
     "exists": (_exists_text, lambda v, b: "no more than the cluster has"),
     "free": (_free_text, lambda v, b: f"{b.needed} needed"),
-    "after": (lambda v, b: f"{max(v, 0)} stay free", lambda v, b: f"automatic while at least {b} stay free"),
+    "after": (
+        lambda v, b: f"{max(v, 0)} stay free",
+        lambda v, b: f"people decide where fewer than {b} stay free",
+    ),
     "budget": (
         lambda v, b: f"{usd(v[0])} of the {usd(v[1])} left in {v[2]:%B}",
         lambda v, b: f"budget {usd(b)}",
@@ -347,12 +352,12 @@ WORDS: Mapping[str, tuple[Words, Words]] = {
         _soft_limit,
     ),
     "days": (lambda v, b: duration(v), _days_limit),
-    "gpus": (lambda v, b: count_of(v), lambda v, b: f"automatic up to {b}"),
-    "gpu_hours": (lambda v, b: hours(v), lambda v, b: f"automatic up to {b:,}"),
-    "money": (lambda v, b: f"{usd(v)} in all", lambda v, b: f"automatic up to {usd(b)}"),
+    "gpus": (lambda v, b: count_of(v), lambda v, b: f"people decide above {b}"),
+    "gpu_hours": (lambda v, b: hours(v), lambda v, b: f"people decide above {b:,}"),
+    "money": (lambda v, b: f"{usd(v)} in all", lambda v, b: f"people decide above {usd(b)}"),
     "cost_centre": (
         lambda v, b: f"{usd(v[1])} on cost centre {v[0]}, which is not confirmed",
-        lambda v, b: f"automatic up to {usd(b)} until its owner or a platform lead confirms it",
+        lambda v, b: f"people decide above {usd(b)} until its owner or a platform lead confirms it",
     ),
     "window": (
         lambda v, b: f"{count_of(v[0])} within {v[1]} days",
@@ -371,7 +376,10 @@ WORDS: Mapping[str, tuple[Words, Words]] = {
         lambda v, b: f"a person’s limit without people is {usd(b)}",
     ),
     "use": (_use_text, _use_limit),
-    "environment": (lambda v, b: f"{v} environment", lambda v, b: "automatic in " + (", ".join(b) or "none")),
-    "reversible": (_reversible_text, lambda v, b: f"automatic up to {_minutes(b)}"),
+    "environment": (
+        lambda v, b: f"{v} environment",
+        lambda v, b: f"people decide outside {', '.join(b)}" if b else "people always decide",
+    ),
+    "reversible": (_reversible_text, lambda v, b: f"people decide beyond {_minutes(b)}"),
     "gate": (lambda v, b: v, lambda v, b: "people always decide this"),
 }

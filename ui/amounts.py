@@ -15,10 +15,10 @@ def usd(amount: Decimal) -> str:
 
 
 def moment(at: datetime, now: datetime) -> str:
-    """ "Fri 28 Nov, 18:00" in UTC, with the year when it is not this year's."""
+    """ "Fri 28 Nov, 18:00 UTC", with the year when it is not this year's."""
     at = at.astimezone(UTC)
     year = "" if at.year == now.astimezone(UTC).year else f" {at.year}"
-    return f"{at:%a} {at.day} {at:%b}{year}, {at:%H:%M}"
+    return f"{at:%a} {at.day} {at:%b}{year}, {at:%H:%M} UTC"
 
 
 def day(at: datetime, now: datetime) -> str:

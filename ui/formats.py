@@ -18,7 +18,7 @@ def dollars(amount: Decimal | float | str) -> str:
 
 
 def moment(at: datetime, now: datetime) -> str:
-    """ "Fri 28 Nov, 18:00" in UTC, with the year when it is not this year's."""
+    """ "Fri 28 Nov, 18:00 UTC", with the year when it is not this year's."""
     return words.moment(at, now)
 
 

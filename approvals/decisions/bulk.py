@@ -14,8 +14,11 @@ from allocations.budgets import money
 from allocations.budgets.money import Amount
 from allocations.models import Allocation, Hold
 from approvals.decisions import actions as decisions
+from approvals.decisions import route_words
+from approvals.decisions.routing import open_step
 from approvals.judging.asked import asked_for
 from approvals.models import Request
+from approvals.states import State
 from audit.log import refuse
 from fleet.models import Flavor
 from ui.amounts import hours
@@ -39,12 +42,17 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Result:
-    """What became of one of them: decided, or refused with a code and in words."""
+    """What became of one of them: decided, or refused with a code and in words.
+
+    `waits_for` are the seats that decide next, in words, where the vote was not the last one.
+    """
 
     request: int
     decided: bool
     code: str = ""
     message: str = ""
+    verdict: str = ""
+    waits_for: str = ""
 
 
 @dataclass
@@ -93,7 +101,8 @@ class Effect:
     def too_much(self) -> list[str]:
         """What there is not enough of, in words."""
         short = [
-            f"{-pool.after} × {pool.flavor.product} too few are free on {pool.flavor.cluster.name}"
+            f"These need {pool.gpus} × {pool.flavor.product} on {pool.flavor.cluster.name}, "
+            f"and {max(pool.flavor.free, 0)} are free"
             for pool in self.pools
             if pool.after < 0
         ]
@@ -219,7 +228,11 @@ def _decide(each: Chosen, *, by: User, now: datetime) -> Result:
             )
     except Refused as refusal:
         return _refused(each, by, code=refusal.code, message=refusal.message)
-    return Result(each.request, decided=True)
+    found = Request.objects.get(pk=each.request)
+    step = open_step(found) if found.state == State.WAITING else None
+    return Result(
+        each.request, decided=True, verdict=each.verdict, waits_for=route_words.who(step) if step else ""
+    )
 
 
 def _refused(each: Chosen, by: User, *, code: str, message: str) -> Result:

@@ -55,6 +55,9 @@ class ResultSerializer(serializers.Serializer[Any]):
     decided = serializers.BooleanField()
     code = serializers.CharField()
     message = serializers.CharField()
+    waits_for = serializers.CharField(
+        help_text="Who decides next, in words, where the vote was not the last one; else empty."
+    )
 
 
 class ResultsSerializer(serializers.Serializer[Any]):

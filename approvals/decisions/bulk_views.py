@@ -63,7 +63,11 @@ def together(request: HttpRequest) -> HttpResponse:
         else:
             names = _names([result.request for result in results], user, now=now)
             rows = [(names.get(result.request, f"Request {result.request}"), result) for result in results]
-            context = {"results": rows, "decided": sum(result.decided for result in results)}
+            context = {
+                "results": rows,
+                "decided": sum(result.decided for result in results),
+                "go_on": sum(bool(result.waits_for) for result in results),
+            }
             return render(request, "approvals/together_done.html", context)
     return with_refusal(_page(request, form.numbers(), form, status=422), form)
 
@@ -115,7 +119,7 @@ def _tables(effect: Effect) -> Part:
         {
             "label": f"{pool.flavor.product} free, {pool.flavor.cluster.name}",
             "before": str(pool.flavor.free),
-            "after": str(pool.after) if pool.after >= 0 else f"{-pool.after} too few",
+            "after": str(pool.after) if pool.after >= 0 else f"{-pool.after} missing",
         }
         for pool in effect.pools
     ]

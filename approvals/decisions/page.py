@@ -196,7 +196,11 @@ def rivals(request: Request, count: int, judged: Judged | None, *, viewer: User,
     # What goes on takes nothing from the pool.
     kept = renewing.held_under(request.renews, now=now) if request.renews is not None else None
     after = flavor.free - max(0, count - (kept.gpus if kept is not None else 0))
-    short = f"{-after} too few are free" if after < 0 else f"{after} of {flavor.gpus_at_most} stay free"
+    short = (
+        f"{max(flavor.free, 0)} free, {flavor.free - after} needed"
+        if after < 0
+        else f"{after} of {flavor.gpus_at_most} stay free"
+    )
     if after >= 0 and flavor.free - after > flavor.free_and_ready:
         short = f"{short} once the pool has grown"
     fits = _fits_from(judged, -after, now=now) if judged is not None and after < 0 else ""

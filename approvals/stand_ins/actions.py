@@ -77,8 +77,8 @@ def end(row: Delegation, *, by: User, now: datetime) -> None:
 
 
 def period(row: Delegation, now: datetime) -> str:
-    """ "from Fri 20 Nov, 12:00 until Mon 23 Nov, 12:00 (UTC)"."""
-    return f"from {moment(row.starts_at, now)} until {moment(row.until, now)} (UTC)"
+    """ "from Fri 20 Nov, 12:00 UTC until Mon 23 Nov, 12:00 UTC"."""
+    return f"from {moment(row.starts_at, now)} until {moment(row.until, now)}"
 
 
 def _tell(

@@ -14,7 +14,7 @@ def _rules(gpus: int) -> list[Mapping[str, Any]]:
         {
             "mark": "ok" if gpus <= 2 else "note",
             "text": f"{gpus} GPUs",
-            "number": "automatic up to 2",
+            "number": "people decide above 2",
             "deciding": gpus > 2,
         },
         {"mark": "ok", "text": "Ends", "number": "in 7 of at most 30 days"},
@@ -79,7 +79,7 @@ ANSWERS: dict[str, Any] = {
     "changes": [
         {"label": "A100 quota", "before": "2", "after": "4"},
         {"label": "Cost a day", "before": "$0", "after": "$176"},
-        {"label": "Ends", "before": "", "after": "Fri 28 Nov, 18:00"},
+        {"label": "Ends", "before": "", "after": "Fri 28 Nov, 18:00 UTC"},
         {"label": "Cluster", "before": "training-eastus", "after": "training-eastus"},
     ],
     "wait": {

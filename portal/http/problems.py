@@ -31,7 +31,7 @@ TITLES = {
     405: "Not possible here",
     406: "No such format",
     408: "The request came too slowly",
-    409: "This does not fit what is there",
+    409: "Not possible as things stand",
     411: "Say how long the body is",
     412: "It has changed since you looked",
     413: "The body is too large",

@@ -41,13 +41,49 @@ WHY = {
 }
 
 
+# What events are about, as the filter groups them: the first part of their kind.
+ABOUT = {
+    "request": "Requests",
+    "task": "Tasks",
+    "allocation": "Allocations",
+    "work": "Work on the clusters",
+    "budget": "Budgets",
+    "cost_centre": "Cost centres",
+    "policy": "Policy",
+    "offering": "Catalogue",
+    "team": "Teams",
+    "delegation": "Stand-ins",
+    "departure": "Offboarding",
+    "tenancy": "Namespaces",
+    "drift": "Drift",
+    "cluster": "Clusters",
+    "flavor": "Kinds of GPU",
+    "expiry": "Ends held back",
+    "person": "People",
+    "token": "Tokens",
+    "directory": "Directory",
+    "notices": "Notices",
+    "notice": "Notices",
+    "channel": "Channels",
+    "audit": "Audit log",
+    "invariants": "Audit log",
+    "refused": "Refused calls",
+}
+
+
+def kinds_by_subject() -> list[tuple[str, Any]]:
+    """Every kind of event under what it is about; the words begin with the verb."""
+    groups: dict[str, list[tuple[str, str]]] = {name: [] for name in ABOUT.values()}
+    for kind in Kind:
+        groups[ABOUT[kind.value.partition(".")[0]]].append((kind.value, kind.label))
+    return [("", "anything"), *groups.items()]
+
+
 class AuditFilter(forms.Form):
     """What the list is narrowed to."""
 
     q = forms.CharField(label="Who", required=False, max_length=100)
-    kind = forms.ChoiceField(
-        label="What", required=False, choices=[("", "anything"), *((k.value, f"… {k.label}") for k in Kind)]
-    )
+    kind = forms.ChoiceField(label="What", required=False, choices=kinds_by_subject)
     team = forms.ModelChoiceField(
         label="Team", required=False, queryset=Team.objects.none(), to_field_name="slug", empty_label="any"
     )

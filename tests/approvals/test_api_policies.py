@@ -44,7 +44,7 @@ def test_a_policy_is_drafted_changed_replayed_and_activated_by_two_people(scene:
     assert replay["past"]["counts"] == [
         {"before": "people", "after": "automatic", "asks": 1, "usd": "288.00", "gpu_hours": "288.00"}
     ]
-    assert replay["past"]["differing"][0]["why"] == "4 GPUs: automatic up to 2 → automatic up to 4"
+    assert replay["past"]["differing"][0]["why"] == "4 GPUs: people decide above 2 → people decide above 4"
     assert (replay["waiting"]["differs"], replay["warnings"]) == (1, [])
     done = second.post(f"{address}activate/", **{"If-Match": '"2"'})
     assert done.status_code == 200

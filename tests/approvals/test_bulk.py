@@ -78,7 +78,7 @@ def test_what_they_have_set_aside_already_counts_as_left(scene: Scene) -> None:
 
 def test_it_says_what_there_is_not_enough_of(scene: Scene) -> None:
     found = effect(ask(scene, 20), ask(scene, 20))
-    assert "16 × A100 too few are free on training" in found.too_much
+    assert "These need 40 × A100 on training, and 24 are free" in found.too_much
 
 
 def test_gpu_hours_are_added_up_beside_the_money(scene: Scene, client: Client) -> None:
@@ -207,3 +207,23 @@ def test_the_api_gives_the_effect_and_what_became_of_each(scene: Scene) -> None:
 )
 def test_the_api_takes_nothing_else(scene: Scene, body: dict[str, object]) -> None:
     assert Caller(scene.priya).post("decisions/", body).status_code in (400, 422)
+
+
+def test_a_first_step_is_not_called_decided(scene: Scene) -> None:
+    small, large = ask(scene, 3), ask(scene, 8)
+    results = bulk.decide_many([chosen(small), chosen(large)], by=scene.priya, now=timezone.now())
+    assert [(each.decided, each.waits_for) for each in results] == [
+        (True, ""),
+        (True, "engineering leadership"),
+    ]
+
+
+def test_the_page_says_what_waits_for_the_next_step(client: Client, scene: Scene) -> None:
+    large, small = ask(scene, 8), ask(scene, 3)
+    client.force_login(scene.priya)
+    seen = [f"{each.pk}:{each.version}" for each in (large, small)]
+    page = client.post("/approvals/together", {"do": "approve", "seen": seen, "reason": ""}).content.decode()
+    assert "2 of 2 decided" in page
+    assert "1 of them waits for the next step of the route" in page
+    assert "Next to decide: " in page
+    assert page.count("Approved") >= 1

@@ -49,7 +49,7 @@ def test_leads_and_channels_are_told_what_is_to_be_carried_out(scene: Scene) -> 
     notice = Notice.objects.get(kind=NoticeKind.TASK_OPEN, channel=place)
     assert notice.link == f"/tasks/{task.pk}/"
     assert notice.said.title == "To be carried out: set up 100 GiB volume corpus for Vision"
-    assert ("To be carried out by", "Sat 21 Nov, 12:00") in notice.said.facts
+    assert ("To be carried out by", "Sat 21 Nov, 12:00 UTC") in notice.said.facts
 
 
 def test_what_is_taken_down_and_set_apart_is_told_as_well(scene: Scene) -> None:

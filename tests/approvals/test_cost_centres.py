@@ -32,7 +32,7 @@ def test_until_it_is_confirmed_people_decide_and_are_told_why(scene: Scene, code
     assert judged.answer.outcome is Outcome.PEOPLE
     (rule,) = [rule for rule in judged.answer.rules if not rule.holds]
     assert rule.text == f"$72 on cost centre {code}, which is not confirmed"
-    assert rule.limit == "automatic up to $0 until its owner or a platform lead confirms it"
+    assert rule.limit == "people decide above $0 until its owner or a platform lead confirms it"
     actions.confirm(code, by=scene.priya, now=NOW)
     assert judge(scene.wanted(1), person=scene.ada, now=NOW).answer.outcome is Outcome.AUTOMATIC
 

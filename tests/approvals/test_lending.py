@@ -124,5 +124,5 @@ def test_each_side_is_told_of_what_the_other_does(scene: Scene) -> None:
         "A stand-in has ended",
     ]
     first = Notice.objects.filter(person=marcus, kind="stand_in").earliest("pk")
-    assert "from Fri 20 Nov, 12:00 until Sat 21 Nov, 12:00 (UTC)" in first.message["sentence"]
+    assert "from Fri 20 Nov, 12:00 UTC until Sat 21 Nov, 12:00 UTC" in first.message["sentence"]
     assert (first.link, first.message["facts"]) == ("/stand-in/", [["Why", "At sea."]])

@@ -34,7 +34,7 @@ def test_a_question_moves_the_lapse_but_never_past_the_end(scene: Scene, days: i
 def test_a_question_that_nobody_answers_lapses_on_the_date_that_it_was_asked_with(scene: Scene) -> None:
     request = scene.ask(3, days=40)
     ask_back(request.pk, by=scene.priya, expected_version=1, question="Why three?", now=NOW + 13 * DAY)
-    assert "Unanswered, it lapses on Thu 17 Dec, 12:00." in said(NoticeKind.REQUEST_ASKED_BACK, scene.ada)
+    assert "Unanswered, it lapses on Thu 17 Dec, 12:00 UTC." in said(NoticeKind.REQUEST_ASKED_BACK, scene.ada)
     assert list(Request.objects.overdue(NOW + 27 * DAY - HOUR)) == []
     assert list(Request.objects.overdue(NOW + 27 * DAY)) == [request]
     assert not lapse(request.pk, now=NOW + 27 * DAY - HOUR)

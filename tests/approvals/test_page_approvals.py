@@ -120,7 +120,7 @@ def test_the_screen_holds_everything_a_decision_needs(page: Client, scene: Scene
     facts = (
         "from 2 to 7",
         "more do not hold",
-        "automatic up to 2",
+        "people decide above 2",
         "2 GPUs",
         "7 GPUs",
         "Pool share",

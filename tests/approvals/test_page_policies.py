@@ -147,7 +147,7 @@ def test_the_replay_stands_beside_what_was_decided(scene: Scene) -> None:
     shown = text_of(as_(scene.marcus).get(f"{address}?days=365"))
     for words in (
         "1 of 2 asks would have been decided otherwise.",
-        "4 GPUs: automatic up to 2 → automatic up to 4",
+        "4 GPUs: people decide above 2 → people decide above 4",
         "1 request waits now; 1 of them would be automatic.",
         "$288 · 288 GPU-hours",
         "it cannot know",

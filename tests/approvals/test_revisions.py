@@ -23,7 +23,7 @@ def test_only_what_differs_is_said_in_the_order_of_the_form() -> None:
     )
     assert [change.words for change in changes(FIRST, then, offering=GPUS, now=NOW)] == [
         "GPUs: 5 → 3",
-        "Until: Mon 23 Nov, 12:00 → Tue 24 Nov, 12:00",
+        "Until: Mon 23 Nov, 12:00 UTC → Tue 24 Nov, 12:00 UTC",
         "Cost: $360 → $288",
     ]
 

@@ -110,12 +110,14 @@ def test_each_ask_that_differs_names_the_rule_with_both_limits(scene: Scene) -> 
     waiting = scene.ask(4, days=3)
     more, less = replay(scene, but(automatic_gpus=4)).past, replay(scene, but(automatic_gpus=1)).past
     assert [(each.request_id, each.before, each.after, each.because) for each in more.differing] == [
-        (waiting.pk, PEOPLE, AUTOMATIC, "4 GPUs: automatic up to 2 → automatic up to 4")
+        (waiting.pk, PEOPLE, AUTOMATIC, "4 GPUs: people decide above 2 → people decide above 4")
     ]
-    assert [each.because for each in less.differing] == ["2 GPUs: automatic up to 2 → automatic up to 1"]
+    assert [each.because for each in less.differing] == [
+        "2 GPUs: people decide above 2 → people decide above 1"
+    ]
     never = replay(scene, but(longest_days=2, automatic_days=2)).past
     assert {each.because for each in never.differing} == {
-        "3 days: automatic up to 14 days → at most 2 days, whoever approves"
+        "3 days: people decide beyond 14 days → at most 2 days, whoever approves"
     }
 
 

@@ -52,18 +52,18 @@ def test_who_decides_is_told_in_the_words_of_the_page_with_the_rules_and_where_t
     assert (said.title, said.action) == ("Vision asks for 5 × A100", "Decide")
     assert said.sentence == f"{sentence(request, State.WAITING, [], now=NOW)} {evaluation.answer['sentence']}"
     assert said.sentence == (
-        "Vision asks for 5 × A100 in training until Mon 23 Nov, 12:00, for $360. Platform leads decide."
+        "Vision asks for 5 × A100 in training until Mon 23 Nov, 12:00 UTC, for $360. Platform leads decide."
     )
-    assert ("note", "5 GPUs", "automatic up to 2") in said.rules
+    assert ("note", "5 GPUs", "people decide above 2") in said.rules
     assert said.facts == (
         ("Asked by", "Ada Okafor"),
-        ("Until", "Mon 23 Nov, 12:00"),
+        ("Until", "Mon 23 Nov, 12:00 UTC"),
         ("Cost", "$360"),
-        ("Why people decide", "5 GPUs (automatic up to 2)"),
+        ("Why people decide", "5 GPUs (people decide above 2)"),
         ("Stays free", "19 of 24"),
         ("Others who wait for these", "0"),
         ("Decides", "platform leads"),
-        ("To be decided by", "Sat 21 Nov, 12:00"),
+        ("To be decided by", "Sat 21 Nov, 12:00 UTC"),
         ("Without people", "Automatic if you ask for 2."),
         ("Why", "Retrain the detector before the review."),
     )

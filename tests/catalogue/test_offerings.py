@@ -20,7 +20,7 @@ EXPECTED = {
     ),
     "namespace": (1, 0, "0", "costs nothing", "Development namespace for main"),
     "training": (8, 1, "3.67", "8 × $3.67 per GPU-hour", "8 × A100"),
-    "endpoint": (2, 1, "3.67", "2 × 1 GPUs × $3.67 per GPU-hour", "Endpoint of 2 × 1 A100 for mistral-7b"),
+    "endpoint": (2, 1, "3.67", "2 × 1 GPU × $3.67 per GPU-hour", "Endpoint of 2 × 1 A100 for mistral-7b"),
     "openai": (
         2,
         0,

@@ -19,7 +19,7 @@ SAID = Message(
     "Vision asks for 16 more A100 in training-eastus for 14 days.",
     facts=(("Cost", "$59,000"), ("Until", "Fri 4 Dec, 18:00")),
     rules=(
-        ("note", "16 GPUs", "automatic up to 2"),
+        ("note", "16 GPUs", "people decide above 2"),
         ("ok", "Budget left", "$8,100 of $12,000"),
         ("no", "x", ""),
     ),
@@ -68,7 +68,7 @@ def test_a_mail_reads_like_this() -> None:
         "Vision asks for 16 more A100 in training-eastus for 14 days.\n\n"
         "Cost: $59,000\nUntil: Fri 4 Dec, 18:00\n\n"
         "Decide: https://gpus.example.com/requests/17/\n\n"
-        "! 16 GPUs (automatic up to 2)\n"
+        "! 16 GPUs (people decide above 2)\n"
         "✓ Budget left ($8,100 of $12,000)\n"
         "✕ x\n\n"
         "-- \nQuartermaster. Choose what you are told: https://gpus.example.com/settings/notices/\n"
@@ -77,7 +77,16 @@ def test_a_mail_reads_like_this() -> None:
 
 def test_text_html_card_and_slack_say_the_same() -> None:
     rendered = mail()
-    said = [SAID.title, SAID.sentence, "16 GPUs", "automatic up to 2", "Cost", "$59,000", "Decide", ENTRY.url]
+    said = [
+        SAID.title,
+        SAID.sentence,
+        "16 GPUs",
+        "people decide above 2",
+        "Cost",
+        "$59,000",
+        "Decide",
+        ENTRY.url,
+    ]
     for text in (rendered.text, rendered.html, str(cards.teams(ENTRY)), str(cards.slack(ENTRY))):
         assert [words for words in said if words not in text] == []
 

@@ -139,9 +139,9 @@ def test_an_answer_holds_every_rule_with_its_number_and_its_limit() -> None:
         Decimal("1080.00"),
     )
     assert [(rule.code, rule.holds, rule.text, rule.limit) for rule in answer.rules] == [
-        ("days", False, "15 days", "automatic up to 14 days"),
-        ("gpus", False, "3 GPUs", "automatic up to 2"),
-        ("gpu_hours", False, "1,080 GPU-hours", "automatic up to 700"),
+        ("days", False, "15 days", "people decide beyond 14 days"),
+        ("gpus", False, "3 GPUs", "people decide above 2"),
+        ("gpu_hours", False, "1,080 GPU-hours", "people decide above 700"),
         ("exists", True, "the cluster has 24; this asks for 3", "no more than the cluster has"),
         ("free", True, "24 free now", "3 needed"),
         ("budget", True, "$756 of the $50,000 left in November", "budget $60,000"),
@@ -160,9 +160,9 @@ def test_an_answer_holds_every_rule_with_its_number_and_its_limit() -> None:
         ),
         ("window", True, "3 GPUs within 7 days", "the team’s limit without people is 6"),
         ("window_person", True, "3 GPUs of one person within 7 days", "a person’s limit without people is 6"),
-        ("money", True, "$1,080 in all", "automatic up to $1,500"),
-        ("environment", True, "dev environment", "automatic in dev, test"),
-        ("reversible", True, "can be undone within 1 minute", "automatic up to 10 minutes"),
+        ("money", True, "$1,080 in all", "people decide above $1,500"),
+        ("environment", True, "dev environment", "people decide outside dev, test"),
+        ("reversible", True, "can be undone within 1 minute", "people decide beyond 10 minutes"),
     ]
 
 

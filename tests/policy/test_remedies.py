@@ -67,7 +67,7 @@ CASES: Mapping[str, Case] = {
         {"automatic_when_unmeasured": False},
         (
             "Nothing of any size is automatic while the use of what is held is not measured: it is, from "
-            "Sat 21 Nov, 11:00 on."
+            "Sat 21 Nov, 11:00 UTC on."
         ),
         NOW + 23 * HOUR,
     ),
@@ -76,7 +76,7 @@ CASES: Mapping[str, Case] = {
         standing(recent_team_gpus=6, coming=(Coming(WEDNESDAY, team=4),)),
         {},
         (
-            "Nothing of any size is automatic before Wed 25 Nov, 12:00, when 4 GPUs granted to the team leave "
+            "Nothing of any size is automatic before Wed 25 Nov, 12:00 UTC, when 4 GPUs granted to the team leave "
             "the window of "
             "7 days."
         ),
@@ -87,7 +87,7 @@ CASES: Mapping[str, Case] = {
         standing(recent_person_usd=Decimal(4_500), coming=(Coming(WEDNESDAY, person_usd=Decimal(2_000)),)),
         {},
         (
-            "Nothing of any size is automatic before Wed 25 Nov, 12:00, when $2,000 granted to one person leave "
+            "Nothing of any size is automatic before Wed 25 Nov, 12:00 UTC, when $2,000 granted to one person leave "
             "the window "
             "of 7 days."
         ),
@@ -100,7 +100,7 @@ CASES: Mapping[str, Case] = {
         (
             "Nothing of any size is automatic while the budget of November has $0 left, until a platform lead "
             "raises it. "
-            "It is from Tue 1 Dec, 00:00 on, when the budget of December begins."
+            "It is from Tue 1 Dec, 00:00 UTC on, when the budget of December begins."
         ),
         datetime(2026, 12, 1, tzinfo=UTC),
     ),
@@ -109,14 +109,14 @@ CASES: Mapping[str, Case] = {
         standing(budget=CLOSE),
         {},
         "Nothing of any size is automatic while more than 80 % of the budget of November is set aside, until a "
-        "platform lead raises it. It is from Tue 1 Dec, 00:00 on, when the budget of December begins.",
+        "platform lead raises it. It is from Tue 1 Dec, 00:00 UTC on, when the budget of December begins.",
         datetime(2026, 12, 1, tzinfo=UTC),
     ),
     "none free": Case(
         ask(),
         standing(free_gpus=0, coming=(Coming(WEDNESDAY, free=8),)),
         {},
-        "Nothing of any size is automatic before Wed 25 Nov, 12:00, when GPUs come back: 0 are free.",
+        "Nothing of any size is automatic before Wed 25 Nov, 12:00 UTC, when GPUs come back: 0 are free.",
         WEDNESDAY,
     ),
     "none free for long": Case(
@@ -145,7 +145,7 @@ CASES: Mapping[str, Case] = {
         ask(8, least=8),
         standing(),
         {},
-        "Nothing of any size is automatic: even 8 for 24 hours is over a limit (8 GPUs; automatic up to 2).",
+        "Nothing of any size is automatic: even 8 for 24 hours is over a limit (8 GPUs; people decide above 2).",
         None,
     ),
 }

@@ -42,4 +42,4 @@ def test_a_length_is_one_word_everywhere(length: timedelta) -> None:
 def test_moments_are_in_utc_everywhere() -> None:
     now = datetime(2026, 11, 20, 12, tzinfo=UTC)
     at = datetime(2026, 11, 28, 20, tzinfo=timezone(timedelta(hours=2)))
-    assert words.moment(at, now) == formats.moment(at, now) == "Sat 28 Nov, 18:00"
+    assert words.moment(at, now) == formats.moment(at, now) == "Sat 28 Nov, 18:00 UTC"

@@ -14,6 +14,7 @@ from audit.actors import Actor
 from audit.events import Kind
 from audit.log import count_refusal, record, refuse
 from audit.models import Event
+from portal.pages.audit import kinds_by_subject
 from tests import factories
 from tests.calling import Caller
 
@@ -194,3 +195,11 @@ def test_the_list_asks_as_often_for_fifty_events_as_for_five(
             text(client, "/audit/")
         asked.append(len(queries))
     assert asked[0] == asked[1]
+
+
+def test_the_filter_groups_what_happened_by_what_it_is_about() -> None:
+    groups = dict(kinds_by_subject()[1:])
+    assert sum(map(len, groups.values())) == len(Kind)
+    assert all(groups.values())
+    assert ("request.approved", "approved") in groups["Requests"]
+    assert not any(label.startswith("…") for lines in groups.values() for _, label in lines)

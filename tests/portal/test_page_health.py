@@ -63,7 +63,7 @@ def call() -> WSGIRequest:
     [
         (BadInput("Write a number.", code="bad"), 422, "Some values cannot be taken"),
         (NoRight("Leads only.", code="no_right"), 403, "You may not do this"),
-        (Conflict("It is taken.", code="taken"), 409, "This does not fit what is there"),
+        (Conflict("It is taken.", code="taken"), 409, "Not possible as things stand"),
         (Stale("Look again.", code="stale"), 412, "It has changed since you looked"),
     ],
 )

@@ -160,8 +160,8 @@ def test_money_explains_itself_on_hover() -> None:
 @pytest.mark.parametrize(
     ("at", "text"),
     [
-        (NOW + timedelta(days=7, hours=8, minutes=30), "Sat 28 Nov, 18:00"),
-        (datetime(2027, 1, 4, 8, 0, tzinfo=UTC), "Mon 4 Jan 2027, 08:00"),
+        (NOW + timedelta(days=7, hours=8, minutes=30), "Sat 28 Nov, 18:00 UTC"),
+        (datetime(2027, 1, 4, 8, 0, tzinfo=UTC), "Mon 4 Jan 2027, 08:00 UTC"),
     ],
 )
 def test_a_moment_names_the_year_only_when_it_is_another(at: datetime, text: str) -> None:

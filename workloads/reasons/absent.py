@@ -24,7 +24,7 @@ def silent(facts: Facts, now: datetime) -> Answer | None:
     return Answer(
         code="cluster_silent",
         outlook=Outlook.ESCALATE,
-        what=f"{facts.cluster.title} has not answered since {moment(since, now)} UTC; nothing newer is known.",
+        what=f"{facts.cluster.title} has not answered since {moment(since, now)}; nothing newer is known.",
         do="What runs there goes on. A platform lead looks at the cluster if it lasts.",
         since=since,
     )

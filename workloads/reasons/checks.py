@@ -39,7 +39,7 @@ def _rejected(check: Check, facts: Facts, now: datetime) -> Answer:
 
 def _retry(check: Check, facts: Facts, now: datetime) -> Answer:
     at = facts.workload.requeue_at if facts.workload else None
-    later = f" It is tried again on {moment(at, now)} UTC." if at else ""
+    later = f" It is tried again on {moment(at, now)}." if at else ""
     return Answer(
         code="check_retry",
         outlook=Outlook.WAIT,

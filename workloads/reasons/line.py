@@ -54,7 +54,7 @@ def when(answer: Answer, found: Estimate | None, facts: Facts, now: datetime) ->
     if answer.when:
         return answer.when
     if answer.at is not None:
-        return f"The next try is at {moment(answer.at, now)} UTC."
+        return f"The next try is at {moment(answer.at, now)}."
     if found is not None:
         return (
             f"An estimate: {span(found.low)} to {span(found.high)} more, half of such jobs within "

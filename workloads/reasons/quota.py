@@ -156,7 +156,7 @@ def _not_yet(found: Allocation, facts: Facts, now: datetime) -> Answer:
     return Answer(
         code="allocation_begins",
         outlook=Outlook.WAIT,
-        what=f"Your team's {found.gpus} × {facts.title(found.flavor)} begin on {moment(begins, now)} UTC.",
+        what=f"Your team's {found.gpus} × {facts.title(found.flavor)} begin on {moment(begins, now)}.",
         do="Wait: it may start from then on.",
         at=begins,
         in_line=True,
