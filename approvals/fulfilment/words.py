@@ -30,7 +30,8 @@ def sentence(task: Task) -> str:
         case NotebookSpec():
             return f"Start a notebook server with {gpus(many)} and the image {spec.image} {here}."
         case EndpointSpec():
-            return f"Serve {spec.model} with {many} replica{'' if many == 1 else 's'} of {gpus(spec.gpus_per_replica)} {here}."
+            replicas = "1 replica" if many == 1 else f"{many} replicas"
+            return f"Serve {spec.model} with {replicas} of {gpus(spec.gpus_per_replica)} {here}."
         case VolumeSpec():
             return f"Make a volume {spec.name} of {many:,} GiB ({spec.access}) {here}."
         case OpenAiSpec():
