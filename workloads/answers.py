@@ -20,7 +20,7 @@ class Outlook(StrEnum):
 class Action(StrEnum):
     """What a next step does."""
 
-    ASK_FOR_GPUS = "ask_for_gpus"
+    REQUEST_GPUS = "request_gpus"
     USE_FLAVOR = "use_flavor"
     RUN_AGAIN = "run_again"
     RESUME = "resume"

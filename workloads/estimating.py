@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-FEWEST = 5
+MIN_SAMPLES = 5
 LOW, MIDDLE, HIGH = 10, 50, 90
 # The largest size of each class but the last: one GPU, a part of a node, a whole node, some nodes, more.
 CLASSES = (0, 1, 4, 8, 32)
@@ -48,7 +48,7 @@ class History:
         found = self.lengths.get(size_class(gpus), ())
         first = bisect_right(found, waited)
         samples = len(found) - first
-        if samples < FEWEST:
+        if samples < MIN_SAMPLES:
             return None
         low, median, high = (_quantile(found, first, percent) - waited for percent in (LOW, MIDDLE, HIGH))
         return Estimate(low, median, high, samples, self.source)

@@ -11,7 +11,7 @@ from datetime import datetime
 from workloads.answers import Answer, Explanation, Outlook
 from workloads.observed import Facts
 from workloads.reasons import absent, checks, line, queues, refusals, starting, stops, waiting
-from workloads.reasons.words import quoted
+from workloads.reasons.words import redacted
 
 Reason = Callable[[Facts, datetime], Answer | None]
 ORDER: Sequence[Reason] = (
@@ -46,14 +46,14 @@ def explain(facts: Facts, *, now: datetime) -> Explanation:
         outlook=answer.outlook,
         what=answer.what,
         since=since,
-        line=line.place(answer, facts),
+        line=line.describe(answer, facts),
         when=line.when(answer, estimate, facts, now),
         do=answer.do,
         step=answer.step,
         position=line.position(answer, facts),
         at=answer.at,
         estimate=estimate,
-        detail=quoted(answer.detail),
+        detail=redacted(answer.detail),
     )
 
 
@@ -64,13 +64,13 @@ def _beginning(facts: Facts) -> datetime | None:
 
 
 def _unknown(facts: Facts) -> Answer:
-    said = facts.workload.lacks("QuotaReserved") if facts.workload else None
+    condition = facts.workload.lacks("QuotaReserved") if facts.workload else None
     return Answer(
         code=UNKNOWN,
         outlook=Outlook.ESCALATE,
         what="It does not run, for a reason that the portal does not know.",
         do="The message below says which; a platform lead can look it up.",
-        since=said.since if said else None,
+        since=condition.since if condition else None,
         in_line=True,
-        detail=said.message if said else "",
+        detail=condition.message if condition else "",
     )

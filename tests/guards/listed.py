@@ -659,7 +659,7 @@ WHY_QUEUES, PARAMETERS = (
 TEMPLATES = "tests.workloads.test_templates:"
 RUNS = [
     Guard(
-        "workloads.reasons.words:called",
+        "workloads.reasons.words:display_name",
         "return str(key) if facts.viewer.may_see(key) else ANOTHER",
         "return str(key)",
         WHY_QUEUES + "test_whoever_it_made_room_for_is_named_to_those_who_may_see_it",
@@ -672,14 +672,14 @@ RUNS = [
         WHY_QUEUES + "test_a_job_that_never_fits_at_the_head_of_a_strict_queue_stops_everybody",
     ),
     Guard(
-        "workloads.reasons.words:quoted",
+        "workloads.reasons.words:redacted",
         'return PRIVATE.sub("", message)',
         "return message",
         "tests.workloads.test_explaining_messages:test_what_identifies_another_teams_job_is_not_quoted",
     ),
     Guard(
         "workloads.estimating:History.estimate",
-        "if samples < FEWEST:",
+        "if samples < MIN_SAMPLES:",
         "if samples < 1:",
         "tests.workloads.test_estimating:test_below_five_samples_there_is_none",
     ),

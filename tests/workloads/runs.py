@@ -43,7 +43,7 @@ def run(template: Template) -> Run:
     assert checked.problems == {}
     made = run_of(template.slug, checked.values, name=f"{template.slug}-0a1b2c3d", where=WHERE)
     made = replace(made, variables={"EPOCHS": "3"})
-    if template.brings_files:
+    if template.accepts_files:
         made = replace(
             made, script=SCRIPT, claims=(Claim("data", "/data", True), Claim("out", "/checkpoints"))
         )

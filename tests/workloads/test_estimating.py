@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workloads.estimating import FEWEST, History, Wait, history_of, size_class
+from workloads.estimating import MIN_SAMPLES, History, Wait, history_of, size_class
 
 NONE = timedelta(0)
 WAITS = st.lists(
@@ -72,4 +72,4 @@ def test_an_estimate_is_ordered_never_in_the_past_and_never_of_too_few(
     found = history_of(waits, source="x").estimate(gpus, waited=waited)
     if found is not None:
         assert NONE < found.low <= found.median <= found.high
-        assert FEWEST <= found.samples <= len(waits)
+        assert MIN_SAMPLES <= found.samples <= len(waits)

@@ -11,13 +11,13 @@ from workloads.observed import (
     Allocation,
     Approval,
     Elsewhere,
-    Held,
     JobKey,
     NamespaceQuota,
     Node,
     PodSet,
     Queue,
     Quota,
+    QuotaHolder,
     TeamQueue,
     Viewer,
 )
@@ -44,7 +44,7 @@ TABLE: list[tuple[str, tuple[str, ...], str, Outlook, str, Action | None]] = [
         "quota_full",
         WAIT,
         "It waits for 2 × A100 more.",
-        Action.ASK_FOR_GPUS,
+        Action.REQUEST_GPUS,
     ),
     (
         LARGE,
@@ -52,7 +52,7 @@ TABLE: list[tuple[str, tuple[str, ...], str, Outlook, str, Action | None]] = [
         "larger_than_quota",
         CHANGE,
         "It asks for 8 × A100; your queue can never give it more than 4.",
-        Action.ASK_FOR_GPUS,
+        Action.REQUEST_GPUS,
     ),
     (
         "LocalQueue nope doesn't exist",
@@ -348,7 +348,7 @@ def test_free_gpus_elsewhere_are_the_step_when_they_take_the_job() -> None:
     assert found.step.data == {"cluster": "training-eastus", "flavor": "a100", "gpus": 8}
     in_pieces = why(waiting(FULL), elsewhere=(replace(there, largest=2),))
     assert in_pieces.step is not None
-    assert in_pieces.step.action == Action.ASK_FOR_GPUS
+    assert in_pieces.step.action == Action.REQUEST_GPUS
 
 
 def test_more_than_the_cluster_has_is_never_and_asks_for_nothing() -> None:
@@ -360,13 +360,13 @@ def test_more_than_the_cluster_has_is_never_and_asks_for_nothing() -> None:
 
 
 def test_a_request_for_more_that_waits_is_the_step_instead_of_another_one() -> None:
-    asked = Approval("Grace Hopper", BEFORE, "17", 4)
-    found = why(waiting(LARGE), asked=asked)
+    request = Approval("Grace Hopper", BEFORE, "17", 4)
+    found = why(waiting(LARGE), open_request=request)
     assert (found.outlook, found.since) == (ESCALATE, BEFORE)
     assert found.what.endswith("Your request for 4 more waits for Grace Hopper.")
     assert found.step is not None
     assert found.step.data == {"reference": "17"}
-    assert "waits for Grace Hopper" in why(waiting(FULL), asked=asked).do
+    assert "waits for Grace Hopper" in why(waiting(FULL), open_request=request).do
 
 
 def test_gpus_that_ended_or_begin_later_are_named() -> None:
@@ -401,8 +401,8 @@ def test_nodes_that_take_no_pods_are_for_the_platform_leads() -> None:
 
 
 def test_an_own_job_that_could_make_room_is_named_and_nobody_elses() -> None:
-    def held(name: str, gpus: int, namespace: str = "team-nlp") -> Held:
-        return Held(JobKey(namespace, name), "a100", gpus)
+    def held(name: str, gpus: int, namespace: str = "team-nlp") -> QuotaHolder:
+        return QuotaHolder(JobKey(namespace, name), "a100", gpus)
 
     jobs = (held("large", 8), held("right", 2), held("small", 1), held("yolo", 2, "team-vision"))
     mine = Viewer(frozenset({"team-nlp"}))

@@ -17,7 +17,6 @@ from workloads.observed import (
     Condition,
     Event,
     Facts,
-    Held,
     Job,
     JobKey,
     Line,
@@ -25,6 +24,7 @@ from workloads.observed import (
     Node,
     Pod,
     Queue,
+    QuotaHolder,
     Stop,
     TeamQueue,
     Viewer,
@@ -123,9 +123,9 @@ FACTS = st.builds(
             tuple
         ),
     ),
-    running=st.lists(st.builds(Held, st.just(OTHERS), st.just("a100"), st.integers(1, 8)), max_size=2).map(
-        tuple
-    ),
+    running=st.lists(
+        st.builds(QuotaHolder, st.just(OTHERS), st.just("a100"), st.integers(1, 8)), max_size=2
+    ).map(tuple),
     namespace_quota=st.none() | st.builds(NamespaceQuota, st.just("q"), st.integers(0, 8)),
     pods=st.lists(PODS, max_size=2).map(tuple),
     events=st.lists(
@@ -141,7 +141,7 @@ FACTS = st.builds(
     ).map(tuple),
     nodes=st.lists(st.builds(Node, name=st.just("n"), gpus=st.sampled_from([1, 8])), max_size=2).map(tuple),
     approval=APPROVALS,
-    asked=APPROVALS,
+    open_request=APPROVALS,
     stop=st.none() | st.builds(Stop, st.just("Grace"), st.just(NOW)),
     jobs=st.just({UID: OTHERS}),
     cluster=st.sampled_from(CLUSTERS),

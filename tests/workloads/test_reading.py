@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from workloads.observed import Held, JobKey, NamespaceQuota, Quota
+from workloads.observed import JobKey, NamespaceQuota, Quota, QuotaHolder
 from workloads.reading.pods import event_of, nodes_of, pod_of
-from workloads.reading.queues import held_of, line_of, namespace_quota_of, queue_of, team_queue_of
+from workloads.reading.queues import line_of, namespace_quota_of, queue_of, quota_holders_of, team_queue_of
 from workloads.reading.values import gpus_of_pod, is_gpu, moment
 from workloads.reading.work import job_of, workload_of
 
@@ -161,7 +161,9 @@ def test_what_holds_gpus_of_a_queue() -> None:
             "conditions": [{"type": "QuotaReserved", "status": "True", "lastTransitionTime": AT}],
         },
     }
-    assert held_of([found, {"metadata": {}}]) == (Held(JobKey("team-nlp", "bert", "JobSet", "u"), "a100", 4),)
+    assert quota_holders_of([found, {"metadata": {}}]) == (
+        QuotaHolder(JobKey("team-nlp", "bert", "JobSet", "u"), "a100", 4),
+    )
 
 
 def test_events_of_both_apis() -> None:

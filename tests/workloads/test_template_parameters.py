@@ -27,7 +27,7 @@ def one(type: Type, **more: object) -> Parameter:
         (one(Type.WORDS), "no list"),
         (one(Type.WORDS), ["\0"]),
         (one(Type.WORDS), [5]),
-        (one(Type.COUNT, least=1, most=8), 9),
+        (one(Type.COUNT, minimum=1, maximum=8), 9),
         (one(Type.COUNT), True),
         (one(Type.COUNT), "4"),
         (one(Type.CHOICE, choices=("a",)), "b"),
@@ -51,7 +51,7 @@ def test_what_is_refused(parameter: Parameter, value: object) -> None:
     [
         (one(Type.TEXT), "one line: [with YAML]"),
         (one(Type.WORDS), ("python", "train.py")),
-        (one(Type.COUNT, least=1, most=8), 8),
+        (one(Type.COUNT, minimum=1, maximum=8), 8),
         (one(Type.FLAG), False),
         (one(Type.IMAGE), "registry.example.com:5000/team/train:v1.2-rc_1"),
         (one(Type.IMAGE), "busybox@sha256:" + "0" * 64),

@@ -6,7 +6,7 @@ read for what is not there. Counts are whole GPUs, positions begin with 0 as Kue
 
 from workloads.observed.facts import Facts
 from workloads.observed.pods import Event, Node, Pod, Waiting
-from workloads.observed.queues import Ahead, Held, Line, NamespaceQuota, Queue, Quota, TeamQueue
+from workloads.observed.queues import Ahead, Line, NamespaceQuota, Queue, Quota, QuotaHolder, TeamQueue
 from workloads.observed.surroundings import Allocation, Approval, Cluster, Elsewhere, Stop, Viewer
 from workloads.observed.work import Check, Condition, Job, JobKey, PodSet, Workload
 
@@ -20,7 +20,6 @@ __all__ = [
     "Elsewhere",
     "Event",
     "Facts",
-    "Held",
     "Job",
     "JobKey",
     "Line",
@@ -30,6 +29,7 @@ __all__ = [
     "PodSet",
     "Queue",
     "Quota",
+    "QuotaHolder",
     "Stop",
     "TeamQueue",
     "Viewer",

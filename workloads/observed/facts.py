@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from workloads.estimating import History
 from workloads.observed.pods import Event, Node, Pod
-from workloads.observed.queues import Held, Line, NamespaceQuota, Queue, TeamQueue
+from workloads.observed.queues import Line, NamespaceQuota, Queue, QuotaHolder, TeamQueue
 from workloads.observed.surroundings import Allocation, Approval, Cluster, Elsewhere, Stop, Viewer
 from workloads.observed.work import Job, JobKey, Workload
 
@@ -15,8 +15,8 @@ class Facts:
     """Everything that an explanation may look at.
 
     `running` is what holds GPUs of the same queue. `jobs` finds a job by its uid (what a preemption names). `capacity`
-    is what the cluster has or can add, by flavor. `titles` are what people call a flavor. `asked` is a request of the
-    team for more GPUs that nobody has answered.
+    is what the cluster has or can add, by flavor. `titles` are what people call a flavor. `open_request` asks for more
+    GPUs for the team and is not answered yet.
     """
 
     job: Job | None = None
@@ -24,7 +24,7 @@ class Facts:
     queue: Queue | None = None
     team_queue: TeamQueue | None = None
     line: Line | None = None
-    running: tuple[Held, ...] = ()
+    running: tuple[QuotaHolder, ...] = ()
     namespace_quota: NamespaceQuota | None = None
     pods: tuple[Pod, ...] = ()
     events: tuple[Event, ...] = ()
@@ -32,7 +32,7 @@ class Facts:
     capacity: Mapping[str, int] = field(default_factory=dict)
     allocations: tuple[Allocation, ...] = ()
     approval: Approval | None = None
-    asked: Approval | None = None
+    open_request: Approval | None = None
     stop: Stop | None = None
     elsewhere: tuple[Elsewhere, ...] = ()
     jobs: Mapping[str, JobKey] = field(default_factory=dict)

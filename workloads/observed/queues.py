@@ -47,7 +47,7 @@ class TeamQueue:
 
 
 @dataclass(frozen=True)
-class Held:
+class QuotaHolder:
     """GPUs of a flavor that a job in the same queue holds now."""
 
     key: JobKey

@@ -41,8 +41,8 @@ def event_of(found: Object) -> Event:
 def pod_of(found: Object, events: Iterable[Event] = ()) -> Pod:
     """A pod with those of the events that are about it."""
     meta, spec, status = part(found, "metadata"), part(found, "spec"), part(found, "status")
-    said, name = conditions(found), text(part(found, "metadata"), "name")
-    scheduled = said.get("PodScheduled")
+    by_kind, name = conditions(found), text(part(found, "metadata"), "name")
+    scheduled = by_kind.get("PodScheduled")
     states = [*items(status, "initContainerStatuses"), *items(status, "containerStatuses")]
     return Pod(
         name=name,
@@ -50,7 +50,7 @@ def pod_of(found: Object, events: Iterable[Event] = ()) -> Pod:
         created=moment(meta.get("creationTimestamp")),
         node=text(spec, "nodeName"),
         gpus=gpus_of_pod(spec),
-        is_ready="Ready" in said and said["Ready"].is_true,
+        is_ready="Ready" in by_kind and by_kind["Ready"].is_true,
         is_stopping=bool(meta.get("deletionTimestamp")),
         gates=tuple(text(one, "name") for one in items(spec, "schedulingGates")),
         unscheduled=scheduled if scheduled is not None and not scheduled.is_true else None,

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Sequence
 
 from allocations.use.running import running
-from workloads.observed import Ahead, Held, Line, NamespaceQuota, Queue, Quota, TeamQueue
+from workloads.observed import Ahead, Line, NamespaceQuota, Queue, Quota, QuotaHolder, TeamQueue
 from workloads.reading.values import Object, conditions, is_gpu, items, part, text, whole
 from workloads.reading.work import key_of
 
@@ -55,10 +55,10 @@ def namespace_quota_of(found: Object) -> NamespaceQuota | None:
     )
 
 
-def held_of(workloads: Iterable[Object]) -> tuple[Held, ...]:
+def quota_holders_of(workloads: Iterable[Object]) -> tuple[QuotaHolder, ...]:
     """What holds GPUs now, of the Workloads of a queue."""
     return tuple(
-        Held(key_of(part(found, "metadata")), flavor, gpus)
+        QuotaHolder(key_of(part(found, "metadata")), flavor, gpus)
         for found in workloads
         for one in running([found])
         for flavor, gpus in sorted(one.gpus.items())

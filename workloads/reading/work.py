@@ -14,7 +14,7 @@ OUTCOMES = ("Complete", "Completed", "Succeeded", "Failed")
 def job_of(found: Object) -> Job:
     """A job of any kind: Job, JobSet, TrainJob, PyTorchJob, MPIJob, LeaderWorkerSet, …"""
     meta, spec = part(found, "metadata"), part(found, "spec")
-    labels, said = part(meta, "labels"), conditions(found)
+    labels, by_kind = part(meta, "labels"), conditions(found)
     suspended = part(spec, "runPolicy").get("suspend", spec.get("suspend"))
     return Job(
         key=JobKey(
@@ -24,7 +24,7 @@ def job_of(found: Object) -> Job:
         is_suspended=suspended if isinstance(suspended, bool) else None,
         queue=text(labels, QUEUE),
         priority_class=text(labels, PRIORITY),
-        outcome=next((said[kind] for kind in OUTCOMES if kind in said and said[kind].is_true), None),
+        outcome=next((by_kind[kind] for kind in OUTCOMES if kind in by_kind and by_kind[kind].is_true), None),
     )
 
 
@@ -62,14 +62,14 @@ def key_of(meta: Object) -> JobKey:
     return JobKey(namespace, named or text(meta, "name"), "Job" if named else "Workload")
 
 
-def _dated(said: dict[str, Condition], meta: Object) -> dict[str, Condition]:
+def _dated(by_kind: dict[str, Condition], meta: Object) -> dict[str, Condition]:
     """Conditions without a time hold since the Workload is there."""
     created = moment(meta.get("creationTimestamp"))
     return {
         kind: one
         if one.since is not None
         else Condition(one.kind, one.is_true, one.reason, one.message, created)
-        for kind, one in said.items()
+        for kind, one in by_kind.items()
     }
 
 

@@ -100,10 +100,10 @@ def _coming(pod: Pod) -> Answer:
 
 def _pull(pod: Pod, stuck: Waiting) -> Answer:
     failed = _last(pod, ("Failed",), having="pull")
-    said = " ".join((stuck.message, failed.message if failed else ""))
+    text = " ".join((stuck.message, failed.message if failed else ""))
     # A refusal for want of rights says "does not exist or may require authorization", so it is looked for first.
-    denied = PULLS[-1] if any(words in said for words in PULLS[-1][0]) else None
-    found = denied or next((one for one in PULLS if any(words in said for words in one[0])), None)
+    denied = PULLS[-1] if any(words in text for words in PULLS[-1][0]) else None
+    found = denied or next((one for one in PULLS if any(words in text for words in one[0])), None)
     outlook = found[1] if found else Outlook.CHANGE
     why, do = (found[2], found[3]) if found else PULL_FAILED
     return Answer(
@@ -113,7 +113,7 @@ def _pull(pod: Pod, stuck: Waiting) -> Answer:
         do=do,
         since=failed.at if failed is not None and failed.at else _since(pod),
         step=IMAGE if outlook == Outlook.CHANGE else None,
-        detail=said.strip(),
+        detail=text.strip(),
     )
 
 

@@ -4,11 +4,11 @@ from datetime import datetime, timedelta
 
 from ui.amounts import moment, span
 from workloads.answers import Answer, Outlook
-from workloads.estimating import FEWEST, Estimate
+from workloads.estimating import MIN_SAMPLES, Estimate
 from workloads.observed import Facts
 
 
-def place(answer: Answer, facts: Facts) -> str:
+def describe(answer: Answer, facts: Facts) -> str:
     """Where in line it is, in words."""
     if _is_past(answer, facts):
         return "It is past the line: its quota is reserved."
@@ -66,7 +66,9 @@ def when(answer: Answer, found: Estimate | None, facts: Facts, now: datetime) ->
 
 
 NO_HISTORY = "Nobody can say yet: how long jobs waited in this queue before is not known."
-TOO_FEW = f"Nobody can say yet: fewer than {FEWEST} jobs of this size have waited in this queue as long as this one."
+TOO_FEW = (
+    f"Nobody can say yet: fewer than {MIN_SAMPLES} jobs of this size have waited here as long as this one."
+)
 UNKNOWN = {
     Outlook.WAIT: "Soon, if nothing else comes in between.",
     Outlook.CHANGE: "Not before you change something.",

@@ -33,15 +33,15 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True)
 class Cause:
-    """One cause: `more` are missing now, or `asked` is above `most`; `fit` of `pods` fit close together."""
+    """One cause: `missing` are needed now, or `requested` is above `maximum`; `fit` of `pods` fit close together."""
 
     kind: Kind
     flavor: str = ""
     resource: str = ""
-    more: str = ""
-    asked: str = ""
-    before: str = ""
-    most: str = ""
+    missing: str = ""
+    requested: str = ""
+    previous: str = ""
+    maximum: str = ""
     fit: int = 0
     pods: int = 0
 
@@ -50,14 +50,14 @@ Found = re.Match[str]
 PATTERNS: Sequence[tuple[re.Pattern[str], Callable[[Found], Cause]]] = (
     (
         re.compile(r"insufficient unused quota for (\S+) in flavor (\S+?), (\S+) more needed"),
-        lambda m: Cause(Kind.FULL, m[2], m[1], more=m[3]),
+        lambda m: Cause(Kind.FULL, m[2], m[1], missing=m[3]),
     ),
     (
         re.compile(
             r"insufficient quota for (\S+) in flavor (\S+?), previously considered podsets requests "
             r"\((\S+?)\) \+ current podset request \((\S+?)\) > maximum capacity \((\S+?)\)"
         ),
-        lambda m: Cause(Kind.TOO_LARGE, m[2], m[1], before=m[3], asked=m[4], most=m[5]),
+        lambda m: Cause(Kind.TOO_LARGE, m[2], m[1], previous=m[3], requested=m[4], maximum=m[5]),
     ),
     (
         re.compile(rf"untolerated taint \{{(\S+) (\S*) ?\S* [^}}]*\}} in flavor (\S+?){END}"),
@@ -132,5 +132,5 @@ def _group(cause: Cause, groups: Sequence[frozenset[str]]) -> int:
 
 def _rank(cause: Cause) -> tuple[int, int, int]:
     """The larger the less hopeful; GPUs count before other resources, and what lacks more before what lacks less."""
-    lacking = cause.more or cause.asked
+    lacking = cause.missing or cause.requested
     return cause.kind, "/" in cause.resource, int(lacking) if lacking.isdecimal() else 0

@@ -72,7 +72,7 @@ MISFITS: Sequence[tuple[str, tuple[str, Outlook, str, str]]] = (
     (
         "anti-affinity",
         (
-            "apart",
+            "anti_affinity",
             Outlook.CHANGE,
             "Its pods must not share a node with others that run now, and no other node is left.",
             "Take that rule out of the pods, or wait until those others end.",

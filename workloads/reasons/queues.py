@@ -6,11 +6,11 @@ from datetime import datetime
 
 from workloads.answers import Action, Answer, Outlook, Step
 from workloads.observed import Ahead, Condition, Facts, Queue, Workload
-from workloads.reasons.words import called
+from workloads.reasons.words import display_name
 
 MISSING = re.compile(r"(LocalQueue|ClusterQueue) (\S+) doesn't exist")
 INACTIVE = re.compile(r"(LocalQueue|ClusterQueue) (\S+) is inactive")
-HELD = ("Hold", "HoldAndDrain")
+HOLD_POLICIES = ("Hold", "HoldAndDrain")
 # By the words in a ClusterQueue's own condition, which lists all of its faults: the first that applies.
 FAULTS = (
     ("is stopped", "somebody has stopped it"),
@@ -28,22 +28,22 @@ def closed(facts: Facts, now: datetime) -> Answer | None:
     workload = facts.workload
     if workload is None or workload.holds("QuotaReserved"):
         return None
-    return _team_queue_held(facts, workload) or _queue_closed(facts, workload)
+    return _team_queue_stopped(facts, workload) or _queue_closed(facts, workload)
 
 
-def misconfigured(facts: Facts, said: Condition, workload: Workload) -> Answer | None:
+def misconfigured(facts: Facts, condition: Condition, workload: Workload) -> Answer | None:
     """What the Workload says about a queue that is not there, or inactive for a reason nobody read."""
-    if found := MISSING.search(said.message):
-        return _missing(found[1], found[2], said, facts)
-    if found := INACTIVE.search(said.message):
+    if found := MISSING.search(condition.message):
+        return _missing(found[1], found[2], condition, facts)
+    if found := INACTIVE.search(condition.message):
         whose = "The team's queue" if found[1] == "LocalQueue" else "The queue"
         what = f"{whose} {found[2]} lets no job in."
-        return replace(_standing_still("queue_inactive", what, said), in_line=True)
-    if "doesn't match ClusterQueue selector" in said.message:
+        return replace(_standing_still("queue_inactive", what, condition), in_line=True)
+    if "doesn't match ClusterQueue selector" in condition.message:
         return _standing_still(
-            "namespace_not_selected", "The queue does not take jobs of this namespace.", said
+            "namespace_not_selected", "The queue does not take jobs of this namespace.", condition
         )
-    if "ClusterQueue is stopped" in said.message or "LocalQueue is stopped" in said.message:
+    if "ClusterQueue is stopped" in condition.message or "LocalQueue is stopped" in condition.message:
         return Answer(
             code="queue_stopped",
             outlook=Outlook.ESCALATE,
@@ -51,7 +51,7 @@ def misconfigured(facts: Facts, said: Condition, workload: Workload) -> Answer |
             do=MEND,
             in_line=True,
             stands_still=True,
-            detail=said.message,
+            detail=condition.message,
         )
     return None
 
@@ -64,7 +64,7 @@ def behind(facts: Facts, workload: Workload) -> Answer | None:
     never = next((one for one in line.ahead if one.fits is False), None)
     if never is not None:
         return _blocked(never, facts)
-    first = f" The first is {called(line.ahead[0].key, facts)}." if line.ahead else ""
+    first = f" The first is {display_name(line.ahead[0].key, facts)}." if line.ahead else ""
     return Answer(
         code="strictly_in_order",
         outlook=Outlook.WAIT,
@@ -75,7 +75,7 @@ def behind(facts: Facts, workload: Workload) -> Answer | None:
 
 
 def _blocked(never: Ahead, facts: Facts) -> Answer:
-    name = called(never.key, facts)
+    name = display_name(never.key, facts)
     what = f"This queue goes strictly in order, and ahead of it is {name}, which can never start."
     if facts.viewer.may_see(never.key):
         target: dict[str, str | int] = {"namespace": never.key.namespace, "name": never.key.name}
@@ -98,11 +98,11 @@ def _blocked(never: Ahead, facts: Facts) -> Answer:
     )
 
 
-def _team_queue_held(facts: Facts, workload: Workload) -> Answer | None:
+def _team_queue_stopped(facts: Facts, workload: Workload) -> Answer | None:
     own = facts.team_queue
     if own is None:
         return None
-    if own.stop_policy not in HELD and (own.active is None or own.active.reason != "Stopped"):
+    if own.stop_policy not in HOLD_POLICIES and (own.active is None or own.active.reason != "Stopped"):
         return None
     since = own.active.since if own.active else None
     return Answer(
@@ -121,9 +121,9 @@ def _queue_closed(facts: Facts, workload: Workload) -> Answer | None:
     queue = facts.queue
     if queue is None or not _is_closed(queue):
         return None
-    said = queue.active.message if queue.active else ""
-    stopped = queue.stop_policy in HELD
-    fault = next((words for mark, words in FAULTS if mark in said), FAULTS[0][1] if stopped else "")
+    message = queue.active.message if queue.active else ""
+    stopped = queue.stop_policy in HOLD_POLICIES
+    fault = next((words for mark, words in FAULTS if mark in message), FAULTS[0][1] if stopped else "")
     return Answer(
         code="queue_stopped" if fault == FAULTS[0][1] else "queue_broken",
         outlook=Outlook.ESCALATE,
@@ -132,42 +132,42 @@ def _queue_closed(facts: Facts, workload: Workload) -> Answer | None:
         since=_later(queue.active.since if queue.active else None, workload.created),
         in_line=True,
         stands_still=True,
-        detail=said,
+        detail=message,
     )
 
 
 def _is_closed(queue: Queue) -> bool:
-    return queue.stop_policy in HELD or (queue.active is not None and not queue.active.is_true)
+    return queue.stop_policy in HOLD_POLICIES or (queue.active is not None and not queue.active.is_true)
 
 
-def _missing(kind: str, name: str, said: Condition, facts: Facts) -> Answer:
+def _missing(kind: str, name: str, condition: Condition, facts: Facts) -> Answer:
     if kind == "ClusterQueue":
         return _standing_still(
-            "queue_missing", f"The queue {name}, where its quota lies, does not exist.", said
+            "queue_missing", f"The queue {name}, where its quota lies, does not exist.", condition
         )
     own = facts.team_queue.name if facts.team_queue else "default"
     if name == own:
-        return _standing_still("queue_missing", f"The team's queue {name} is gone.", said)
+        return _standing_still("queue_missing", f"The team's queue {name} is gone.", condition)
     return Answer(
         code="unknown_queue",
         outlook=Outlook.CHANGE,
         what=f"It names the queue {name}, and this namespace has none of that name.",
         do=f"Name the queue {own} instead, and submit it again.",
-        since=said.since,
+        since=condition.since,
         step=Step(Action.CHANGE_RUN, f"Use the queue {own}", {"queue": own}),
-        detail=said.message,
+        detail=condition.message,
     )
 
 
-def _standing_still(code: str, what: str, said: Condition) -> Answer:
+def _standing_still(code: str, what: str, condition: Condition) -> Answer:
     return Answer(
         code=code,
         outlook=Outlook.ESCALATE,
         what=what,
         do=MEND,
-        since=said.since,
+        since=condition.since,
         stands_still=True,
-        detail=said.message,
+        detail=condition.message,
     )
 
 

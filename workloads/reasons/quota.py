@@ -8,7 +8,7 @@ from workloads.answers import Action, Answer, Outlook, Step
 from workloads.observed import Allocation, Facts, Quota
 from workloads.reasons.fit import CHANGE_RUN, no_fit
 from workloads.reasons.messages import Cause, Kind, decisive, preempted
-from workloads.reasons.words import amount, ask_for, use_elsewhere, whole
+from workloads.reasons.words import amount, request_more, use_elsewhere, whole
 
 
 def no_quota(facts: Facts, message: str, now: datetime) -> Answer | None:
@@ -34,7 +34,7 @@ def _of_cause(cause: Cause, facts: Facts, now: datetime) -> Answer:
 
 def _making_room(cause: Cause, facts: Facts, stopping: int) -> Answer:
     them = "1 other job" if stopping == 1 else f"{stopping} other jobs"
-    needed = amount(cause.more, cause.resource, cause.flavor, facts)
+    needed = amount(cause.missing, cause.resource, cause.flavor, facts)
     return Answer(
         code="making_room",
         outlook=Outlook.WAIT,
@@ -45,17 +45,17 @@ def _making_room(cause: Cause, facts: Facts, stopping: int) -> Answer:
 
 
 def _full(cause: Cause, facts: Facts) -> Answer:
-    needed = amount(cause.more, cause.resource, cause.flavor, facts)
+    needed = amount(cause.missing, cause.resource, cause.flavor, facts)
     step = use_elsewhere(facts)
     do = "Wait: it starts when jobs ahead of it or running ones end." + _or_stop(cause, facts)
     if step is not None:
         do += " Or run it where GPUs are free now."
-    elif facts.asked is not None:
-        do += f" Your request for more waits for {facts.asked.who}."
-        step = ask_for(facts.asked.gpus, cause.flavor, facts)
-    elif (more := whole(cause.more)) and "/" in cause.resource and _can_have(more, cause.flavor, facts):
+    elif facts.open_request is not None:
+        do += f" Your request for more waits for {facts.open_request.who}."
+        step = request_more(facts.open_request.gpus, cause.flavor, facts)
+    elif (more := whole(cause.missing)) and "/" in cause.resource and _can_have(more, cause.flavor, facts):
         do += f" Or ask for {more} more for your team."
-        step = ask_for(more, cause.flavor, facts)
+        step = request_more(more, cause.flavor, facts)
     return Answer(
         code="quota_full",
         outlook=Outlook.WAIT,
@@ -72,7 +72,7 @@ def _or_stop(cause: Cause, facts: Facts) -> str:
         one
         for one in facts.running
         if one.flavor == cause.flavor
-        and one.gpus >= whole(cause.more)
+        and one.gpus >= whole(cause.missing)
         and facts.workload is not None
         and one.key.namespace == facts.workload.key.namespace
         and facts.viewer.may_see(one.key)
@@ -85,12 +85,12 @@ def _use(cause: Cause, facts: Facts) -> str:
     quota = _quota(cause, facts)
     if quota is None:
         return ""
-    said = f" Your queue uses {quota.reserved} and is guaranteed {quota.nominal}"
+    use = f" Your queue uses {quota.reserved} and is guaranteed {quota.nominal}"
     if quota.borrowed:
-        return f"{said}; {quota.borrowed} of them are borrowed."
+        return f"{use}; {quota.borrowed} of them are borrowed."
     if quota.borrowing is None:
-        return f"{said}; it may borrow what other teams leave unused."
-    return f"{said}; it may borrow {quota.borrowing}." if quota.borrowing else f"{said}."
+        return f"{use}; it may borrow what other teams leave unused."
+    return f"{use}; it may borrow {quota.borrowing}." if quota.borrowing else f"{use}."
 
 
 def _quota(cause: Cause, facts: Facts) -> Quota | None:
@@ -101,49 +101,51 @@ def _quota(cause: Cause, facts: Facts) -> Quota | None:
 def _can_have(more: int, flavor: str, facts: Facts) -> bool:
     """Whether the cluster could have so many beyond what the queue is guaranteed; what is not known is possible."""
     whole_cluster = facts.obtainable(flavor)
-    held = sum(one.nominal for one in (facts.queue.quotas if facts.queue else ()) if one.flavor == flavor)
-    return whole_cluster is None or held + more <= whole_cluster
+    guaranteed = sum(
+        one.nominal for one in (facts.queue.quotas if facts.queue else ()) if one.flavor == flavor
+    )
+    return whole_cluster is None or guaranteed + more <= whole_cluster
 
 
 def _too_large(cause: Cause, facts: Facts, now: datetime) -> Answer:
-    asked, most = whole(cause.before) + whole(cause.asked), whole(cause.most)
+    requested, maximum = whole(cause.previous) + whole(cause.requested), whole(cause.maximum)
     if "/" not in cause.resource:
         return _too_much(cause, facts)
-    granted = _granted(cause, facts, now) if asked > most else None
+    granted = _granted(cause, facts, now) if requested > maximum else None
     if granted is not None:
         return granted
     title, on_cluster = facts.title(cause.flavor), facts.obtainable(cause.flavor)
-    what = f"It asks for {asked} × {title}; your queue can never give it more than {most}."
-    if on_cluster is not None and asked > on_cluster:
+    what = f"It asks for {requested} × {title}; your queue can never give it more than {maximum}."
+    if on_cluster is not None and requested > on_cluster:
         return Answer(
             code="larger_than_cluster",
             outlook=Outlook.NEVER,
-            what=f"It asks for {asked} × {title}; {facts.cluster.title} has {on_cluster} in all.",
+            what=f"It asks for {requested} × {title}; {facts.cluster.title} has {on_cluster} in all.",
             do="Stop it and run it with fewer GPUs, or on another cluster.",
-            step=use_elsewhere(facts) or _edit(most),
+            step=use_elsewhere(facts) or _edit(maximum),
         )
-    if facts.asked is not None:
+    if facts.open_request is not None:
         return Answer(
-            code="asked_for_more",
+            code="request_open",
             outlook=Outlook.ESCALATE,
-            what=f"{what} Your request for {facts.asked.gpus} more waits for {facts.asked.who}.",
+            what=f"{what} Your request for {facts.open_request.gpus} more waits for {facts.open_request.who}.",
             do="Remind them, or run it with fewer GPUs.",
-            since=facts.asked.since,
-            step=ask_for(facts.asked.gpus, cause.flavor, facts),
+            since=facts.open_request.since,
+            step=request_more(facts.open_request.gpus, cause.flavor, facts),
         )
     return Answer(
         code="larger_than_quota",
         outlook=Outlook.CHANGE,
         what=what,
-        do=f"Ask for {asked - most} more for your team, or run it with at most {most}.",
-        step=use_elsewhere(facts) or ask_for(asked - most, cause.flavor, facts),
+        do=f"Ask for {requested - maximum} more for your team, or run it with at most {maximum}.",
+        step=use_elsewhere(facts) or request_more(requested - maximum, cause.flavor, facts),
     )
 
 
 def _granted(cause: Cause, facts: Facts, now: datetime) -> Answer | None:
     """Where the team's own GPUs of this flavor are to come, or have ended."""
-    asked = whole(cause.before) + whole(cause.asked)
-    of_flavor = [one for one in facts.allocations if one.flavor == cause.flavor and one.gpus >= asked]
+    requested = whole(cause.previous) + whole(cause.requested)
+    of_flavor = [one for one in facts.allocations if one.flavor == cause.flavor and one.gpus >= requested]
     coming = [one for one in of_flavor if one.begins is not None and one.begins > now]
     if coming:
         return _not_yet(min(coming, key=lambda one: one.begins or now), facts, now)
@@ -184,11 +186,11 @@ def _too_much(cause: Cause, facts: Facts) -> Answer:
     return Answer(
         code="larger_than_quota",
         outlook=Outlook.CHANGE,
-        what=f"It asks for {cause.asked} {resource}; your queue can never give it more than {cause.most}.",
+        what=f"It asks for {cause.requested} {resource}; your queue can never give it more than {cause.maximum}.",
         do="Run it with less, or have a platform lead raise that limit of the queue.",
         step=Step(Action.CHANGE_RUN, CHANGE_RUN, {"resource": cause.resource}),
     )
 
 
-def _edit(most: int) -> Step | None:
-    return Step(Action.CHANGE_RUN, f"Run it with {most}", {"gpus": most}) if most else None
+def _edit(maximum: int) -> Step | None:
+    return Step(Action.CHANGE_RUN, f"Run it with {maximum}", {"gpus": maximum}) if maximum else None

@@ -16,8 +16,8 @@ HOPES = (Outlook.NEVER, Outlook.CHANGE, Outlook.ESCALATE, Outlook.WAIT)
 def admitted(facts: Facts, now: datetime) -> Answer | None:
     """What its pods do once it is let in."""
     workload = facts.workload
-    said = workload.holds("Admitted") if workload else None
-    if workload is None or said is None:
+    condition = workload.holds("Admitted") if workload else None
+    if workload is None or condition is None:
         return None
     live = [one for one in facts.pods if not one.is_stopping and one.phase not in ("Succeeded", "Failed")]
     stuck = _stuck(live, facts, now)
@@ -28,7 +28,7 @@ def admitted(facts: Facts, now: datetime) -> Answer | None:
         return _running(ready)
     if ready is not None and ready.reason == "WaitForRecovery":
         return _recovering(ready)
-    return _none_yet(workload, said, now) if not live else _some(live, workload, said)
+    return _none_yet(workload, condition, now) if not live else _some(live, workload, condition)
 
 
 def _stuck(live: Sequence[Pod], facts: Facts, now: datetime) -> Answer | None:
@@ -75,7 +75,7 @@ def _recovering(ready: Condition) -> Answer:
     )
 
 
-def _some(live: Sequence[Pod], workload: Workload, said: Condition) -> Answer:
+def _some(live: Sequence[Pod], workload: Workload, condition: Condition) -> Answer:
     ready = sum(1 for one in live if one.is_ready)
     wanted = max(sum(one.count for one in workload.pod_sets), len(live))
     return Answer(
@@ -83,24 +83,24 @@ def _some(live: Sequence[Pod], workload: Workload, said: Condition) -> Answer:
         outlook=Outlook.WAIT,
         what=f"It has its GPUs, and {ready} of its {pods(wanted)} are ready.",
         do="Wait: the others are starting.",
-        since=said.since,
+        since=condition.since,
     )
 
 
-def _none_yet(workload: Workload, said: Condition, now: datetime) -> Answer:
-    if said.since is None or now - said.since < PROMPT:
+def _none_yet(workload: Workload, condition: Condition, now: datetime) -> Answer:
+    if condition.since is None or now - condition.since < PROMPT:
         return Answer(
             code="starting",
             outlook=Outlook.WAIT,
             what="It has its GPUs, and its pods are about to be made.",
             do="Wait: it takes seconds.",
-            since=said.since,
+            since=condition.since,
         )
     return Answer(
         code="no_pods",
         outlook=Outlook.ESCALATE,
         what=f"It has its GPUs, and no pod of it is there: nothing on the cluster carries out a {workload.key.kind}.",
         do="Stop it to free the GPUs; a platform lead looks whether the controller for such jobs runs.",
-        since=said.since,
+        since=condition.since,
         step=Step(Action.STOP_JOB, "Stop it", {"name": workload.key.name, "kind": workload.key.kind}),
     )

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from workloads.answers import Action, Answer, Outlook, Step
 from workloads.observed import Condition, Facts, Stop, Workload
-from workloads.reasons.words import called
+from workloads.reasons.words import display_name
 
 JOB_UID = re.compile(r"JobUID: ([0-9a-fA-F-]+)")
 REJECTED = re.compile(r'AdmissionCheck in Rejected state: "([^"]*)"(?: \((.*)\))?')
@@ -34,12 +34,12 @@ def inactive(facts: Facts, now: datetime) -> Answer | None:
     workload = facts.workload
     if workload is None:
         return None
-    reason, said = _deactivation(workload)
-    if reason.startswith("DeactivatedDueTo") and said is not None:
-        return _for_ever(workload, said)
+    reason, condition = _deactivation(workload)
+    if reason.startswith("DeactivatedDueTo") and condition is not None:
+        return _for_ever(workload, condition)
     if workload.is_active:
         return None
-    since = said.since if said else None
+    since = condition.since if condition else None
     if facts.stop is not None:
         return _by(facts.stop, since)
     return Answer(
@@ -49,24 +49,24 @@ def inactive(facts: Facts, now: datetime) -> Answer | None:
         do="Resume it when it is to run: it goes back into the line.",
         since=since,
         step=Step(Action.RESUME, "Resume it"),
-        detail=said.message if said else "",
+        detail=condition.message if condition else "",
     )
 
 
 def being_stopped(facts: Facts, now: datetime) -> Answer | None:
     """Evicted while its pods still end: it has its quota, and gives it back."""
     workload = facts.workload
-    said = workload.holds("Evicted") if workload else None
-    if workload is None or said is None or not workload.holds("QuotaReserved"):
+    condition = workload.holds("Evicted") if workload else None
+    if workload is None or condition is None or not workload.holds("QuotaReserved"):
         return None
-    why = _why(said, workload, facts)
+    why = _why(condition, workload, facts)
     return Answer(
         code="being_stopped",
         outlook=Outlook.WAIT,
         what=f"The queue is stopping it: {why}.",
         do="Wait: it goes back into the line when its pods have ended, and starts anew from its last checkpoint.",
-        since=said.since,
-        detail=said.message,
+        since=condition.since,
+        detail=condition.message,
     )
 
 
@@ -77,29 +77,29 @@ def backing_off(facts: Facts, now: datetime) -> Answer | None:
         return None
     if workload.holds("QuotaReserved") and not workload.holds("Evicted"):
         return None
-    said = workload.holds("Evicted")
-    why = _why(said, workload, facts) if said else "its last start did not work"
+    condition = workload.holds("Evicted")
+    why = _why(condition, workload, facts) if condition else "its last start did not work"
     tries = f" This was try {workload.requeues}." if workload.requeues else ""
     return Answer(
         code="backing_off",
         outlook=Outlook.WAIT,
         what=f"The queue stopped it because {why}.{tries}",
         do="Wait for the next try; look at its logs if this repeats, for after some tries the queue gives up.",
-        since=said.since if said else None,
+        since=condition.since if condition else None,
         at=workload.requeue_at,
         step=Step(Action.SHOW_LOGS, "Show the logs of the last try"),
-        detail=said.message if said else "",
+        detail=condition.message if condition else "",
     )
 
 
-def evicted(facts: Facts, said: Condition, workload: Workload) -> Answer | None:
+def evicted(facts: Facts, condition: Condition, workload: Workload) -> Answer | None:
     """Back in the line after a stop, or on its way there, and not looked at since."""
     eviction = workload.conditions.get("Evicted")
-    if eviction is None or eviction.message != said.message:
+    if eviction is None or eviction.message != condition.message:
         return None
     is_back = workload.holds("Requeued") is not None
     if eviction.reason == "Deactivated":
-        return _resumed(said)
+        return _resumed(condition)
     if eviction.reason.endswith("QueueStopped") and not is_back:
         return None
     why = _why(eviction, workload, facts)
@@ -111,41 +111,41 @@ def evicted(facts: Facts, said: Condition, workload: Workload) -> Answer | None:
         do="Wait: it starts anew from its last checkpoint when it is its turn.",
         since=eviction.since,
         in_line=True,
-        detail=said.message,
+        detail=condition.message,
     )
 
 
-def _why(said: Condition, workload: Workload, facts: Facts) -> str:
-    if said.reason != "Preempted":
-        return FOR_NOW.get(said.reason, "it lost its quota")
+def _why(condition: Condition, workload: Workload, facts: Facts) -> str:
+    if condition.reason != "Preempted":
+        return FOR_NOW.get(condition.reason, "it lost its quota")
     preempted = workload.conditions.get("Preempted")
-    uid = JOB_UID.search(said.message)
+    uid = JOB_UID.search(condition.message)
     key = facts.jobs.get(uid[1]) if uid else None
-    who = called(key, facts) if key is not None else "another job"
+    who = display_name(key, facts) if key is not None else "another job"
     rule = MADE_ROOM.get(preempted.reason if preempted else "", "")
     return f"it made room for {who}" + (f", {rule}" if rule else "")
 
 
 def _deactivation(workload: Workload) -> tuple[str, Condition | None]:
-    """Why it is or was inactive; the word of Kueue counts until somebody who may has undone it."""
+    """Why it is or was inactive; what Kueue decided counts until it has put the job back into its line."""
     requeued = workload.conditions.get("Requeued")
-    said = workload.holds("Evicted")
+    condition = workload.holds("Evicted")
     if requeued is not None and requeued.is_true and workload.is_active:
         return "", None
-    if said is not None and said.reason.startswith("Deactivated"):
-        return said.reason, said
+    if condition is not None and condition.reason.startswith("Deactivated"):
+        return condition.reason, condition
     target = workload.holds("DeactivationTarget")
     if target is not None:
         return f"DeactivatedDueTo{target.reason}", target
-    return "", said
+    return "", condition
 
 
-def _for_ever(workload: Workload, said: Condition) -> Answer:
-    reason = said.reason.removeprefix("DeactivatedDueTo")
+def _for_ever(workload: Workload, condition: Condition) -> Answer:
+    reason = condition.reason.removeprefix("DeactivatedDueTo")
     answers = {
         "AdmissionCheck": (
             "check_rejected",
-            _rejection(said.message),
+            _rejection(condition.message),
             "Change what was refused, and run it again.",
         ),
         "MaximumExecutionTimeExceeded": (
@@ -172,9 +172,9 @@ def _for_ever(workload: Workload, said: Condition) -> Answer:
         outlook=Outlook.NEVER,
         what=f"{what} It does not come back, not even when somebody resumes it.",
         do=do,
-        since=said.since,
+        since=condition.since,
         step=AGAIN,
-        detail=said.message,
+        detail=condition.message,
     )
 
 
@@ -190,14 +190,14 @@ def _rejection(message: str) -> str:
     return f"The check {found[1]} rejected it{why}."
 
 
-def _resumed(said: Condition) -> Answer:
+def _resumed(condition: Condition) -> Answer:
     return Answer(
         code="resumed",
         outlook=Outlook.WAIT,
         what="Somebody resumed it, and it is being put back into the line.",
         do="Wait: it takes seconds.",
         in_line=True,
-        detail=said.message,
+        detail=condition.message,
     )
 
 

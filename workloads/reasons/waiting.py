@@ -84,9 +84,9 @@ REASONS: Mapping[str, tuple[str, Outlook, str, str]] = {
 
 
 def gated(facts: Facts, now: datetime) -> Answer | None:
-    """Held before the queue until somebody approves it."""
-    said = _not_reserved(facts.workload)
-    if said is None or not (said.reason == "AdmissionGated" or said.message.startswith(GATE)):
+    """QuotaHolder before the queue until somebody approves it."""
+    condition = _not_reserved(facts.workload)
+    if condition is None or not (condition.reason == "AdmissionGated" or condition.message.startswith(GATE)):
         return None
     approval = facts.approval
     step = None
@@ -99,9 +99,9 @@ def gated(facts: Facts, now: datetime) -> Answer | None:
         outlook=Outlook.ESCALATE,
         what=f"It waits for the approval of {approval.who}." if approval else "It waits for an approval.",
         do="Remind them if it is urgent: it goes into the line once they approve.",
-        since=approval.since if approval else said.since,
+        since=approval.since if approval else condition.since,
         step=step,
-        detail=said.message,
+        detail=condition.message,
     )
 
 
@@ -113,46 +113,49 @@ def in_line(facts: Facts, now: datetime) -> Answer | None:
     hopeless = _too_large_for_a_node(facts, workload) or _too_large_for_the_namespace(facts, workload)
     if hopeless is not None:
         return hopeless
-    said = _not_reserved(workload)
-    if said is None:
+    condition = _not_reserved(workload)
+    if condition is None:
         return queues.behind(facts, workload) or _unsaid(facts)
-    return _said(facts, workload, said, now)
+    return _said(facts, workload, condition, now)
 
 
-def _said(facts: Facts, workload: Workload, said: Condition, now: datetime) -> Answer | None:
+def _said(facts: Facts, workload: Workload, condition: Condition, now: datetime) -> Answer | None:
     answer = (
-        stops.evicted(facts, said, workload)
-        or queues.misconfigured(facts, said, workload)
-        or no_quota(facts, said.message, now)
-        or _race(said)
-        or _resources(said)
-        or _by_reason(said)
+        stops.evicted(facts, condition, workload)
+        or queues.misconfigured(facts, condition, workload)
+        or no_quota(facts, condition.message, now)
+        or _race(condition)
+        or _resources(condition)
+        or _by_reason(condition)
     )
     if answer is None:
         return None
-    return answer if answer.since else replace(answer, since=_since(workload, said))
+    return answer if answer.since else replace(answer, since=_since(workload, condition))
 
 
 def _not_reserved(workload: Workload | None) -> Condition | None:
     return workload.lacks("QuotaReserved") if workload is not None else None
 
 
-def _since(workload: Workload, said: Condition) -> datetime | None:
+def _since(workload: Workload, condition: Condition) -> datetime | None:
     """Since its creation, or since it was put back into the line; Kueue's own time is that of its last look."""
     requeued = workload.holds("Requeued")
-    return requeued.since if requeued is not None else workload.created or said.since
+    return requeued.since if requeued is not None else workload.created or condition.since
 
 
-def _race(said: Condition) -> Answer | None:
-    found = next((answer for words, answer in RACES.items() if words in said.message), None)
+def _race(condition: Condition) -> Answer | None:
+    found = next((answer for words, answer in RACES.items() if words in condition.message), None)
     if found is None:
         return None
     code, what, do = found
-    return Answer(code=code, outlook=Outlook.WAIT, what=what, do=do, in_line=True, detail=said.message)
+    return Answer(code=code, outlook=Outlook.WAIT, what=what, do=do, in_line=True, detail=condition.message)
 
 
-def _resources(said: Condition) -> Answer | None:
-    if "resources validation failed" not in said.message and "LimitRange constraints" not in said.message:
+def _resources(condition: Condition) -> Answer | None:
+    if (
+        "resources validation failed" not in condition.message
+        and "LimitRange constraints" not in condition.message
+    ):
         return None
     return Answer(
         code="resources_refused",
@@ -160,14 +163,14 @@ def _resources(said: Condition) -> Answer | None:
         what="What its pods ask for contradicts itself or the limits of the namespace.",
         do="Write requests equal to limits, within the namespace's limits, and submit it again.",
         step=Step(Action.CHANGE_RUN, CHANGE_RUN, {"field": "resources"}),
-        detail=said.message,
+        detail=condition.message,
     )
 
 
-def _by_reason(said: Condition) -> Answer | None:
-    if said.reason not in REASONS:
+def _by_reason(condition: Condition) -> Answer | None:
+    if condition.reason not in REASONS:
         return None
-    code, outlook, what, do = REASONS[said.reason]
+    code, outlook, what, do = REASONS[condition.reason]
     return Answer(
         code=code,
         outlook=outlook,
@@ -175,7 +178,7 @@ def _by_reason(said: Condition) -> Answer | None:
         do=do,
         in_line=outlook in (Outlook.WAIT, Outlook.ESCALATE),
         stands_still=outlook == Outlook.ESCALATE,
-        detail=said.message,
+        detail=condition.message,
     )
 
 
@@ -184,7 +187,7 @@ def _unsaid(facts: Facts) -> Answer:
     return Answer(
         code="not_evaluated",
         outlook=Outlook.WAIT,
-        what="It is in the line, and the queue has said nothing about it yet: jobs ahead of it come first, "
+        what="It is in the line, and the queue has condition nothing about it yet: jobs ahead of it come first, "
         "or one that asks for the same was just refused.",
         do=WAIT,
         in_line=True,

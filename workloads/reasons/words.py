@@ -12,12 +12,12 @@ PRIVATE = re.compile(r" \(UID: [^)]*\)|; (?:preemptor|preemptee)(?: path: | effe
 NAMES = {"cpu": "CPUs", "memory": "bytes of memory", "ephemeral-storage": "bytes of local disk"}
 
 
-def called(key: JobKey, facts: Facts) -> str:
+def display_name(key: JobKey, facts: Facts) -> str:
     """A job's name for those who may see it, and that it is another team's for everybody else."""
     return str(key) if facts.viewer.may_see(key) else ANOTHER
 
 
-def quoted(message: str) -> str:
+def redacted(message: str) -> str:
     """What Kubernetes wrote, without what identifies other teams' work."""
     return PRIVATE.sub("", message)
 
@@ -55,16 +55,16 @@ def use_elsewhere(facts: Facts) -> Step | None:
 def _elsewhere(facts: Facts) -> Elsewhere | None:
     if facts.workload is None or not facts.workload.gpus:
         return None
-    asked, pod = facts.workload.gpus, max(one.gpus for one in facts.workload.pod_sets)
-    return next((one for one in facts.elsewhere if one.gpus >= asked and one.largest >= pod), None)
+    requested, pod = facts.workload.gpus, max(one.gpus for one in facts.workload.pod_sets)
+    return next((one for one in facts.elsewhere if one.gpus >= requested and one.largest >= pod), None)
 
 
-def ask_for(gpus: int, flavor: str, facts: Facts) -> Step:
+def request_more(gpus: int, flavor: str, facts: Facts) -> Step:
     """The step to a request for more GPUs, or to the one that is already sent."""
-    if facts.asked is not None and facts.asked.reference:
+    if facts.open_request is not None and facts.open_request.reference:
         return Step(
             Action.OPEN_REQUEST,
-            f"Open request {facts.asked.reference}",
-            {"reference": facts.asked.reference},
+            f"Open request {facts.open_request.reference}",
+            {"reference": facts.open_request.reference},
         )
-    return Step(Action.ASK_FOR_GPUS, f"Ask for {gpus} more", {"flavor": flavor, "gpus": gpus})
+    return Step(Action.REQUEST_GPUS, f"Ask for {gpus} more", {"flavor": flavor, "gpus": gpus})

@@ -9,7 +9,7 @@ from workloads.templates.pods import (
     script_map,
     torchrun,
 )
-from workloads.templates.run import KEPT, Run
+from workloads.templates.run import TTL_SECONDS, Run
 
 WORKER = "worker"
 # When a node is lost all start anew together, and that counts as no restart.
@@ -31,11 +31,11 @@ def jobset(run: Run) -> list[Manifest]:
         "completions": run.nodes,
         # A worker that is made again alone would wait for ever for the others, which wait for the lost one.
         "podFailurePolicy": {"rules": [LOST_NODE | {"action": "FailJob"}]},
-        "template": pod_template(run, command, own=_meeting(address, run)),
+        "template": pod_template(run, command, own=_rendezvous(address, run)),
     }
     spec = {
         "suspend": True,
-        "ttlSecondsAfterFinished": KEPT,
+        "ttlSecondsAfterFinished": TTL_SECONDS,
         "network": {"enableDNSHostnames": True, "publishNotReadyAddresses": True},
         "failurePolicy": {"maxRestarts": run.count("restarts", 0), "rules": [LOST_WORKER]},
         "replicatedJobs": [{"name": WORKER, "replicas": 1, "template": {"spec": template}}],
@@ -53,7 +53,7 @@ def volcano(run: Run) -> list[Manifest]:
     """The same on a cluster whose queues are Volcano's, which knows nothing of Kueue's labels."""
     address = f"{run.name}-{WORKER}-0.{run.name}"
     pod = pod_template(
-        run, torchrun(run, rank="$(VC_TASK_INDEX)", address=address), own=_meeting(address, run)
+        run, torchrun(run, rank="$(VC_TASK_INDEX)", address=address), own=_rendezvous(address, run)
     )
     pod["spec"]["activeDeadlineSeconds"] = run.seconds
     spec = {
@@ -61,7 +61,7 @@ def volcano(run: Run) -> list[Manifest]:
         "queue": run.where.queue,
         "minAvailable": run.nodes,
         "maxRetry": run.count("restarts", 0) + 1,
-        "ttlSecondsAfterFinished": KEPT,
+        "ttlSecondsAfterFinished": TTL_SECONDS,
         "plugins": {"env": [], "svc": []},
         "policies": [
             {"event": "PodEvicted", "action": "RestartJob"},
@@ -75,7 +75,7 @@ def volcano(run: Run) -> list[Manifest]:
     return [*script_map(run), job]
 
 
-def _meeting(address: str, run: Run) -> list[Manifest]:
+def _rendezvous(address: str, run: Run) -> list[Manifest]:
     """Where the workers meet, for programs that bring a launcher of their own."""
     return [
         {"name": "MASTER_ADDR", "value": address},

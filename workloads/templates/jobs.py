@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 
 from workloads.templates.pods import Manifest, metadata, pod_template, program, script_map, torchrun
-from workloads.templates.run import KEPT, Run
+from workloads.templates.run import TTL_SECONDS, Run
 
 # A pod that its node lost (spot capacity taken back, a drain) is made again and counts as no failure.
 LOST_NODE: Manifest = {
@@ -40,7 +40,7 @@ def job(run: Run, spec: Manifest) -> Manifest:
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": metadata(run),
-        "spec": {**job_spec(run), "suspend": True, "ttlSecondsAfterFinished": KEPT, **spec},
+        "spec": {**job_spec(run), "suspend": True, "ttlSecondsAfterFinished": TTL_SECONDS, **spec},
     }
 
 
@@ -73,9 +73,9 @@ def _indexed(run: Run, count: int, command: Sequence[str], own: Sequence[Manifes
     return found
 
 
-def trials_of(choices: Sequence[tuple[str, Sequence[str]]], most: int) -> str:
-    """Every combination of a sweep as JSON, in order, at most `most`; a trial reads the one of its number."""
+def trials_of(choices: Sequence[tuple[str, Sequence[str]]], maximum: int) -> str:
+    """Every combination of a sweep as JSON, in order, at most `maximum`; a trial reads the one of its number."""
     found: list[dict[str, str]] = [{}]
     for name, values in choices:
-        found = [{**one, name: value} for one in found for value in values][:most]
+        found = [{**one, name: value} for one in found for value in values][:maximum]
     return json.dumps(found, ensure_ascii=False)

@@ -13,7 +13,7 @@ from workloads.templates.pods import (
     script_map,
     variables,
 )
-from workloads.templates.run import KEPT, Run
+from workloads.templates.run import TTL_SECONDS, Run
 
 TRAINER, MPI = "trainer.kubeflow.org/v1alpha1", "kubeflow.org/v2beta1"
 # The user of the images of mpi-operator, whose SSH server needs no rights of root.
@@ -53,13 +53,13 @@ def runtime(kind: Kind | None, *, image: str) -> Manifest:
 
 def trainjob(run: Run) -> list[Manifest]:
     """PyTorch on several nodes by Trainer, which starts torchrun itself; the program comes with the image."""
-    takes = amounts(run, run.gpus)
+    resources = amounts(run, run.gpus)
     trainer = {
         "numNodes": run.nodes,
         "image": run.image,
         "command": ["torchrun", *program(run)] if run.launcher == "torchrun" else program(run),
         "env": variables(run),
-        "resourcesPerNode": {"requests": takes, "limits": dict(takes)},
+        "resourcesPerNode": {"requests": resources, "limits": dict(resources)},
     }
     name = runtime_name(run.where.kind)
     spec = {
@@ -83,7 +83,7 @@ def nccl_check(run: Run) -> list[Manifest]:
 
 def _mpijob(run: Run, words: Sequence[str]) -> list[Manifest]:
     ranks = str(run.nodes * max(run.gpus, 1))
-    launch = ["mpirun", "-np", ranks, "--bind-to", "none", *_handed_on(run), *words]
+    launch = ["mpirun", "-np", ranks, "--bind-to", "none", *_forwarded_variables(run), *words]
     launcher = pod_template(run, launch, gpus=0)
     server = ["/usr/sbin/sshd", "-De", "-f", f"{MPI_HOME}/.sshd_config"]
     worker = pod_template(run, server)
@@ -99,7 +99,7 @@ def _mpijob(run: Run, words: Sequence[str]) -> list[Manifest]:
             "cleanPodPolicy": "Running",
             "backoffLimit": run.count("restarts", 0),
             "activeDeadlineSeconds": run.seconds,
-            "ttlSecondsAfterFinished": KEPT,
+            "ttlSecondsAfterFinished": TTL_SECONDS,
         },
         "mpiReplicaSpecs": {
             "Launcher": {"replicas": 1, "restartPolicy": "Never", "template": launcher},
@@ -112,6 +112,6 @@ def _mpijob(run: Run, words: Sequence[str]) -> list[Manifest]:
     ]
 
 
-def _handed_on(run: Run) -> list[str]:
+def _forwarded_variables(run: Run) -> list[str]:
     """What the launcher hands on to the workers: SSH gives a program none of the container's variables."""
     return [word for each in variables(run) for word in ("-x", each["name"])]

@@ -26,11 +26,11 @@ class Template:
     integration: str = ""
     queueing: str = KUEUE
     # Whether its pods can have a pasted script, a source from Git and volumes.
-    brings_files: bool = True
+    accepts_files: bool = True
 
     def refused(self, run: Run) -> str:
         """Why a run does not go with this template, where the parameters alone do not tell; empty when it does."""
-        if not self.brings_files and (run.script or run.repository or run.claims):
+        if not self.accepts_files and (run.script or run.repository or run.claims):
             return (
                 f"{self.title} takes its program and data from the image: no script, Git address or volume."
             )
@@ -78,9 +78,9 @@ def _refused_files(run: Run) -> str:
     return refused_source(source.url, source.revision) if source is not None else ""
 
 
-def _count(name: str, title: str, help: str, default: int, least: int, most: int) -> Parameter:
+def _count(name: str, title: str, help: str, default: int, minimum: int, maximum: int) -> Parameter:
     return Parameter(
-        name=name, type=Type.COUNT, title=title, help=help, default=default, least=least, most=most
+        name=name, type=Type.COUNT, title=title, help=help, default=default, minimum=minimum, maximum=maximum
     )
 
 
@@ -145,7 +145,7 @@ TEMPLATES: Sequence[Template] = (
         integration="trainer.kubeflow.org/trainjob",
         render=kubeflow.trainjob,
         parameters=(IMAGE, PROGRAM, LAUNCHER, NODES, GPUS, CPUS, MEMORY, MINUTES),
-        brings_files=False,
+        accepts_files=False,
     ),
     Template(
         slug="mpi",
@@ -190,7 +190,7 @@ TEMPLATES: Sequence[Template] = (
         integration="kubeflow.org/mpijob",
         render=kubeflow.nccl_check,
         parameters=(IMAGE, GPUS, CPUS, MEMORY, NODES, MINUTES),
-        brings_files=False,
+        accepts_files=False,
     ),
     Template(
         slug="volcano",

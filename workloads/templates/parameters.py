@@ -44,15 +44,15 @@ class Type(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
-    """One parameter; `least` and `most` bound a count. Without `default` it must be given, if it is needed."""
+    """One parameter; `minimum` and `maximum` bound a count. Without `default` it must be given, if it is needed."""
 
     name: str
     type: Type
     title: str
     help: str
     default: Value | None = None
-    least: int = 0
-    most: int = 1_000_000
+    minimum: int = 0
+    maximum: int = 1_000_000
     choices: tuple[str, ...] = ()
     is_needed: bool = True
 
@@ -79,7 +79,7 @@ def check(parameters: Sequence[Parameter], given: Mapping[str, object]) -> Check
         if problem:
             problems[one.name] = problem
         else:
-            values[one.name] = _taken(value)
+            values[one.name] = _normalised(value)
     return Checked(values, problems)
 
 
@@ -125,7 +125,7 @@ def _is_address(host: str) -> bool:
     return True
 
 
-def _taken(value: object) -> Value:
+def _normalised(value: object) -> Value:
     return tuple(value) if isinstance(value, list | tuple) else value  # type: ignore[return-value]
 
 
@@ -144,7 +144,9 @@ def _words(one: Parameter, value: object) -> str:
 def _count(one: Parameter, value: object) -> str:
     if not isinstance(value, int) or isinstance(value, bool):
         return f"{one.title} is a whole number."
-    return "" if one.least <= value <= one.most else f"{one.title} is from {one.least} to {one.most}."
+    return (
+        "" if one.minimum <= value <= one.maximum else f"{one.title} is from {one.minimum} to {one.maximum}."
+    )
 
 
 def _choice(one: Parameter, value: object) -> str:

@@ -27,14 +27,14 @@ def metadata(run: Run, *, is_queued: bool = True) -> Manifest:
 def cost_labels(run: Run) -> dict[str, str]:
     """Labels by which cost tools and the portal know a run, and none by which the portal knows objects of its own."""
     where = run.where
-    told = {
+    costs = {
         "team": where.team,
         "project": where.project,
         "cost-center": where.cost_centre,
         "environment": where.environment,
     }
-    ours = {**told, "run": run.name, "template": run.template}
-    return {**told, **{f"{DOMAIN}/{name}": value for name, value in ours.items()}}
+    ours = {**costs, "run": run.name, "template": run.template}
+    return {**costs, **{f"{DOMAIN}/{name}": value for name, value in ours.items()}}
 
 
 def pod_template(
@@ -55,14 +55,14 @@ def pod_spec(
         "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
         "containers": [_container(run, command, own, run.gpus if gpus is None else gpus)],
         "volumes": _volumes(run),
-        **place(run),
+        **scheduling(run),
     }
     if run.repository is not None:
         spec["initContainers"] = [_fetch(run.repository)]
     return spec
 
 
-def place(run: Run) -> Manifest:
+def scheduling(run: Run) -> Manifest:
     """What brings a pod onto the nodes of its flavor: their labels choose it, and their taints are tolerated."""
     kind = run.where.kind
     found: Manifest = {}
@@ -132,7 +132,7 @@ def variables(run: Run) -> list[Manifest]:
 
 
 def _container(run: Run, command: Sequence[str], own: Sequence[Manifest], gpus: int) -> Manifest:
-    takes = amounts(run, gpus)
+    resources = amounts(run, gpus)
     mounts: list[Manifest] = [{"name": "shared", "mountPath": "/dev/shm"}]  # noqa: S108  # nosec B108
     mounts += [
         {"name": f"claim-{index}", "mountPath": one.path, **({"readOnly": True} if one.is_read_only else {})}
@@ -148,7 +148,7 @@ def _container(run: Run, command: Sequence[str], own: Sequence[Manifest], gpus: 
         "command": list(command),
         **_directory(run),
         "env": [*variables(run), *own],
-        "resources": {"requests": takes, "limits": dict(takes)},
+        "resources": {"requests": resources, "limits": dict(resources)},
         "securityContext": RESTRICTED,
         "volumeMounts": mounts,
     }
@@ -176,13 +176,13 @@ def _volumes(run: Run) -> list[Manifest]:
 
 def _fetch(source: Repository) -> Manifest:
     """What fetches the source; address and revision are arguments, never part of the shell's text."""
-    takes = {"cpu": "1", "memory": "1Gi"}
+    resources = {"cpu": "1", "memory": "1Gi"}
     words = [SOURCE, source.url, source.revision]
     return {
         "name": "source",
         "image": source.image,
         "command": ["sh", "-ec", FETCH, "fetch", *(literal(word) for word in words)],
-        "resources": {"requests": takes, "limits": dict(takes)},
+        "resources": {"requests": resources, "limits": dict(resources)},
         "securityContext": RESTRICTED,
         "volumeMounts": [{"name": "source", "mountPath": SOURCE}],
     }

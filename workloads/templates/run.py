@@ -11,8 +11,8 @@ from workloads.templates.parameters import Value
 
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
 # JobSet and LeaderWorkerSet add "-worker-0-123" and a suffix of five, and a pod's hostname has 63 characters.
-LONGEST = 40
-KEPT = 7 * DAY
+MAX_NAME_LENGTH = 40
+TTL_SECONDS = 7 * DAY
 FIELDS = ("image", "program", "launcher", "nodes", "gpus", "cpus", "memory", "grace", "checkpoint")
 SCRIPTS = "/opt/run"
 SOURCE = "/opt/source"
@@ -107,4 +107,4 @@ def name_of(title: str, key: str) -> str:
     """A run's name on clusters: readable, and the same for the same submission, so that sending twice makes one."""
     slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-").lstrip("0123456789-")
     end = hashlib.sha256(key.encode()).hexdigest()[:8]
-    return f"{slug[: LONGEST - len(end) - 1].rstrip('-') or 'run'}-{end}"
+    return f"{slug[: MAX_NAME_LENGTH - len(end) - 1].rstrip('-') or 'run'}-{end}"
