@@ -32,6 +32,10 @@ class TeamScopedQuerySet(models.QuerySet[M]):
         # A subquery, so that a page about the person's own teams need not read which they are.
         return self.filter(**{f"{self.team_path}__in": user.memberships.values("team_id")})
 
+    def locked(self) -> Self:
+        """These rows alone, locked until the transaction ends; rows that merely point at them may still be written."""
+        return self.select_for_update(of=("self",), no_key=True)
+
 
 class TeamQuerySet(TeamScopedQuerySet["Team"]):
     """Teams themselves are scoped by their own id."""

@@ -93,7 +93,7 @@ def issue(
     if needed and not flavor.take(needed):
         fewer = f"Fewer than {needed} × {flavor.product} are free on {flavor.cluster.name}."
         raise Conflict(fewer, code="not_enough_free")
-    locked = Tenancy.objects.select_for_update(no_key=True).get(pk=tenancy.pk)
+    locked = Tenancy.objects.locked().get(pk=tenancy.pk)
     if not flavors_for(locked).filter(pk=flavor.pk).exists():
         raise Conflict("These GPUs are not for this team.", code="not_for_this_team", field="flavor")
     if not locked.is_here:
@@ -212,7 +212,7 @@ def hand_over(
     if allocation is None:
         return NOTHING_HANDED_OVER
     assert allocation.tenancy is not None  # noqa: S101 - GPUs of a flavor have one, as a constraint says
-    Tenancy.objects.select_for_update(no_key=True).get(pk=allocation.tenancy.pk)
+    Tenancy.objects.locked().get(pk=allocation.tenancy.pk)
     going = min(gpus, allocation.gpus)
     _end(allocation, Allocation.End.RENEWED, by=actor.name, now=now)
     if going < allocation.gpus:
@@ -437,7 +437,7 @@ def _locked(allocation_id: int) -> Allocation:
     if found.flavor_id is not None:
         Flavor.objects.select_for_update(no_key=True).get(pk=found.flavor_id)
     if found.tenancy_id is not None:
-        Tenancy.objects.select_for_update(no_key=True).get(pk=found.tenancy_id)
+        Tenancy.objects.locked().get(pk=found.tenancy_id)
     return Allocation.objects.select_related(
         "tenancy__cluster", "tenancy__team", "tenancy__project", "flavor__cluster"
     ).get(pk=allocation_id)

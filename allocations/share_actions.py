@@ -70,7 +70,7 @@ def locked(tenancy_id: int, *, by: User) -> Tenancy:
         raise NoRight("Platform leads set shares and isolation.", code="not_a_platform_lead")
     found = Tenancy.objects.get(pk=tenancy_id)
     Cluster.objects.select_for_update(no_key=True).get(pk=found.cluster_id)
-    rows = Tenancy.objects.select_for_update(of=("self",), no_key=True)
+    rows = Tenancy.objects.locked()
     return rows.select_related("team", "cluster", "project").get(pk=tenancy_id)
 
 

@@ -40,9 +40,7 @@ def keep_in_step(*, now: Callable[[], datetime]) -> int:
     behind = [row.pk for row in rows if _is_behind(row, kinds.get(row.cluster_id, []))]
     for tenancy_id in behind:
         with transaction.atomic():
-            refresh(
-                Tenancy.objects.select_for_update(no_key=True).get(pk=tenancy_id), actor=PORTAL, now=now()
-            )
+            refresh(Tenancy.objects.locked().get(pk=tenancy_id), actor=PORTAL, now=now())
     return len(behind)
 
 

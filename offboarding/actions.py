@@ -265,7 +265,7 @@ def _check_protection(places: Sequence[Tenancy]) -> None:
 
 def _lock_places(found: Departure) -> list[Tenancy]:
     """All its tenancies, locked in order before any event is written."""
-    rows = Tenancy.objects.select_for_update(of=("self",), no_key=True).select_related("cluster")
+    rows = Tenancy.objects.locked().select_related("cluster")
     return list(rows.filter(departures__departure=found).order_by("pk"))
 
 

@@ -144,7 +144,7 @@ def enrol(enrolment: Enrolment, *, brought: Brought, by: User, now: datetime) ->
     tenancy = create_tenancy(
         team=team, cluster=cluster, project=first, environment=enrolment.environment, now=now
     )
-    refresh(Tenancy.objects.select_for_update(no_key=True).get(pk=tenancy.pk), actor=by.as_actor(), now=now)
+    refresh(Tenancy.objects.locked().get(pk=tenancy.pk), actor=by.as_actor(), now=now)
     request = None
     if enrolment.start is not None:
         wanted = Wanted.of_gpus(

@@ -188,6 +188,6 @@ def _on_clusters(team: Team, wanted: Mapping[str, Any]) -> list[ClusterEffect]:
 
 
 def _publish(team: Team, *, by: User, now: datetime) -> None:
-    rows = Tenancy.objects.select_for_update(of=("self",), no_key=True).present().filter(team=team)
+    rows = Tenancy.objects.locked().present().filter(team=team)
     for tenancy in rows.select_related("team", "cluster", "project").order_by("pk"):
         refresh(tenancy, actor=by.as_actor(), now=now)

@@ -110,7 +110,7 @@ def look_again(tenancy: Tenancy, *, by: User, now: datetime) -> None:
         raise NoRight(
             "Members of the team and platform leads can have it tried again.", code="not_of_the_team"
         )
-    row = Tenancy.objects.select_for_update(no_key=True).order_by().get(pk=tenancy.pk)
+    row = Tenancy.objects.locked().order_by().get(pk=tenancy.pk)
     was_parked = row.parked_at is not None
     row.save(update_fields=parking.begin_again(row, now=now))
     if was_parked:

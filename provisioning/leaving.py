@@ -113,7 +113,7 @@ def remove(tenancy_id: int, *, actor: Actor, now: datetime) -> bool:
 
 def locked(tenancy_id: int) -> Tenancy:
     """The tenancy, locked, with its team and cluster."""
-    rows = Tenancy.objects.select_for_update(of=("self",), no_key=True)
+    rows = Tenancy.objects.locked()
     return rows.select_related("team", "cluster").get(pk=tenancy_id)
 
 

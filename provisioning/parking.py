@@ -29,7 +29,7 @@ def park(tenancy_id: int, *, lease_no: int, now: datetime) -> None:
 
     It takes the next lease number with it, so that a worker that was only asleep changes nothing any more.
     """
-    rows = Tenancy.objects.select_for_update(of=("self",), no_key=True).select_related("team", "cluster")
+    rows = Tenancy.objects.locked().select_related("team", "cluster")
     tenancy = rows.filter(pk=tenancy_id, lease_no=lease_no, parked_at=None).first()
     if tenancy is None:
         return

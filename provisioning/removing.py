@@ -129,7 +129,7 @@ def _held(live: Mapping[str, Any]) -> str:
 @transaction.atomic
 def note_gone(tenancy: Tenancy, lease: Lease, *, writes: int, now: datetime) -> bool:
     """Remember that nothing of a tenancy is left; False, with nothing changed, for a worker that lost its lease."""
-    rows = Tenancy.objects.select_for_update(no_key=True).order_by()
+    rows = Tenancy.objects.locked().order_by()
     if rows.filter(pk=tenancy.pk, lease_no=lease.number, stage=Stage.REMOVING).first() is None:
         return False
     lease.write(

@@ -100,9 +100,7 @@ def settle(tenancy_id: int, sight: Sight, *, now: datetime) -> None:
 
     Nothing counts as dealt with before the queue on the cluster is as low as wanted: until then more may start.
     """
-    tenancy = (
-        Tenancy.objects.select_for_update(of=("self",), no_key=True).select_related("team").get(pk=tenancy_id)
-    )
+    tenancy = Tenancy.objects.locked().select_related("team").get(pk=tenancy_id)
     rows = list(
         Leftover.objects.open().filter(tenancy=tenancy).select_related("flavor__cluster", "allocation")
     )

@@ -144,7 +144,7 @@ def sample(tenancy_id: int) -> bool:
     A look is counted once, and at most one a minute. No audit event: nothing was decided, and there are 1,440 a day.
     """
     # Locked, so that two workers count one look once.
-    tenancy = Tenancy.objects.select_for_update(no_key=True).order_by().get(pk=tenancy_id)
+    tenancy = Tenancy.objects.locked().order_by().get(pk=tenancy_id)
     if tenancy.used is None or tenancy.used_at is None:
         return False
     at = tenancy.used_at

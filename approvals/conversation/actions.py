@@ -32,7 +32,7 @@ def edit(request_id: int, wanted: Wanted, *, by: User, expected_version: int, no
     or nobody could approve; then nothing has changed.
     """
     request = (
-        Request.objects.select_for_update(of=("self",), no_key=True)
+        Request.objects.locked()
         .select_related("team", "requester", "flavor__cluster", "tenancy")
         .get(pk=request_id)
     )

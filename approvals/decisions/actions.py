@@ -193,7 +193,7 @@ def seat_for(user: User, step: Step, request: Request, *, now: datetime) -> User
 def _locked(request_id: int, *, by: User, expected_version: int, now: datetime) -> tuple[Request, Step, User]:
     """The request, its open step and whose seat the person decides in; their rights are those of this moment."""
     request = (
-        Request.objects.select_for_update(of=("self",), no_key=True)
+        Request.objects.locked()
         .select_related("team", "requester", "flavor__cluster", "tenancy__team", "tenancy__cluster", "renews")
         .get(pk=request_id)
     )

@@ -79,9 +79,7 @@ def _absent(now: datetime) -> Q:
 def look(request_id: int, *, now: datetime) -> list[Done]:
     """Do what is due at one request, and tell those concerned; doing it again does nothing."""
     request = (
-        Request.objects.select_for_update(of=("self",), no_key=True)
-        .select_related("team", "requester", "flavor__cluster")
-        .get(pk=request_id)
+        Request.objects.locked().select_related("team", "requester", "flavor__cluster").get(pk=request_id)
     )
     step = open_step(request) if request.state == State.WAITING else None
     if step is None or step.opened_at is None or step.paused_at is not None:

@@ -60,7 +60,7 @@ def _tell_of_empty(seats: Iterable[str], *, now: datetime) -> None:
     for request_id in sorted(set(waiting)):
         with transaction.atomic():
             request = (
-                Request.objects.select_for_update(of=("self",), no_key=True)
+                Request.objects.locked()
                 .select_related("team", "requester", "flavor__cluster")
                 .get(pk=request_id)
             )
@@ -84,9 +84,7 @@ def _waiting_for_newcomers() -> list[int]:
 def _tell_newcomers(request_id: int, *, now: datetime) -> None:
     """Tell those who became known after the step was opened that it waits for them, once each."""
     request = (
-        Request.objects.select_for_update(of=("self",), no_key=True)
-        .select_related("team", "requester", "flavor__cluster")
-        .get(pk=request_id)
+        Request.objects.locked().select_related("team", "requester", "flavor__cluster").get(pk=request_id)
     )
     step = open_step(request) if request.state == State.WAITING else None
     if step is None or step.paused_at is not None:

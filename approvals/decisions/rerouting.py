@@ -78,7 +78,7 @@ def reroute(request_id: int, *, now: datetime) -> bool:
     and its requester is told once. Votes stay: where every step of the new route has its own, the request is granted.
     """
     request = (
-        Request.objects.select_for_update(of=("self",), no_key=True)
+        Request.objects.locked()
         .select_related(
             "team", "requester", "flavor__cluster", "tenancy__team", "tenancy__cluster", "routed_by"
         )

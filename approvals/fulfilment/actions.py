@@ -83,7 +83,7 @@ def _make_namespace(request: Request, spec: NamespaceSpec, *, actor: Actor, now:
     made = create_tenancy(
         team=request.team, cluster=cluster, project=project, environment=spec.environment, now=now
     )
-    locked = Tenancy.objects.select_for_update(no_key=True).get(pk=made.pk)
+    locked = Tenancy.objects.locked().get(pk=made.pk)
     allocations.refresh(locked, actor=actor, now=now)
     Request.objects.filter(pk=request.pk).update(tenancy=locked)
     request.tenancy = locked
@@ -154,7 +154,7 @@ def _locked(task_id: int, *, by: User) -> Task:
     if not by.may(Permission.DECIDE_AS_PLATFORM):
         raise NoRight("Platform leads carry tasks out.", code="not_a_platform_lead")
     # The request first, in the order of every action: what ends it at the same moment waits, or is waited for.
-    rows = Request.objects.select_for_update(of=("self",), no_key=True)
+    rows = Request.objects.locked()
     request = rows.select_related("team", "requester", "flavor__cluster").filter(tasks=task_id).first()
     tasks = Task.objects.select_for_update(of=("self",), no_key=True)
     task = tasks.select_related("assignee", "tenancy__team", "tenancy__cluster", "wanted_by").get(pk=task_id)

@@ -116,7 +116,7 @@ def _let_go(request: Request, *, actor: Actor, now: datetime) -> None:
 
 
 def _locked(request_id: int) -> Request:
-    rows = Request.objects.select_for_update(of=("self",), no_key=True)
+    rows = Request.objects.locked()
     return rows.select_related("team", "requester", "flavor__cluster").get(pk=request_id)
 
 

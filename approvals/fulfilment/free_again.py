@@ -52,7 +52,7 @@ def offer(request_id: int, *, now: datetime, promised: dict[int, int] | None = N
 
     `promised` is how many GPUs of each flavor were offered to others a moment ago.
     """
-    rows = Request.objects.select_for_update(of=("self",), no_key=True)
+    rows = Request.objects.locked()
     request = rows.select_related("team", "requester", "flavor__cluster", "tenancy__cluster").get(
         pk=request_id
     )

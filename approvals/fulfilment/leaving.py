@@ -43,7 +43,7 @@ def held(team: Team, tenancies: Collection[int], *, whole: bool) -> QuerySet[Req
 @transaction.atomic
 def drop(request_id: int, *, actor: Actor, now: datetime) -> bool:
     """Take a waiting request back, because its team leaves; False when it was decided in between."""
-    rows = Request.objects.select_for_update(of=("self",), no_key=True)
+    rows = Request.objects.locked()
     request = rows.select_related("team", "requester", "flavor__cluster").get(pk=request_id)
     if request.state != State.WAITING:
         return False

@@ -51,7 +51,7 @@ def judge_again(request_id: int, *, now: datetime) -> bool:
     is waited for, and either sees the other.
     """
     request = (
-        Request.objects.select_for_update(of=("self",), no_key=True)
+        Request.objects.locked()
         .select_related("team", "requester", "flavor__cluster", "tenancy__team", "tenancy__cluster", "renews")
         .get(pk=request_id)
     )

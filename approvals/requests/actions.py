@@ -262,9 +262,7 @@ def _set_aside(request: Request, judged: Judged, *, now: datetime) -> None:
 def withdraw(request_id: int, *, by: User, now: datetime) -> Request:
     """Take a request back while it waits; raises NoRight for others than its requester, Conflict once decided."""
     request = (
-        Request.objects.select_for_update(of=("self",), no_key=True)
-        .select_related("team", "requester", "flavor__cluster")
-        .get(pk=request_id)
+        Request.objects.locked().select_related("team", "requester", "flavor__cluster").get(pk=request_id)
     )
     if request.requester_id != by.pk:
         raise NoRight("Who asked can withdraw.", code="not_the_requester")
@@ -277,7 +275,7 @@ def withdraw(request_id: int, *, by: User, now: datetime) -> Request:
 @transaction.atomic
 def lapse(request_id: int, *, now: datetime) -> bool:
     """End what nobody decided, or whose question nobody answered, in time; its money goes. False for no such one."""
-    locked = Request.objects.select_for_update(of=("self",), no_key=True)
+    locked = Request.objects.locked()
     request = locked.select_related("team", "requester", "flavor__cluster").get(pk=request_id)
     if request.state != State.WAITING or request.lapses > now:
         return False
@@ -297,9 +295,7 @@ def lapse(request_id: int, *, now: datetime) -> bool:
 def answer(request_id: int, *, by: User, text: str, now: datetime) -> Request:
     """Answer an approver's question, which hands the turn back; raises NoRight, Conflict or BadInput."""
     request = (
-        Request.objects.select_for_update(of=("self",), no_key=True)
-        .select_related("team", "requester", "flavor__cluster")
-        .get(pk=request_id)
+        Request.objects.locked().select_related("team", "requester", "flavor__cluster").get(pk=request_id)
     )
     if request.requester_id != by.pk:
         raise NoRight("Who asked can answer.", code="not_the_requester")

@@ -134,7 +134,7 @@ def _locked(drift_id: int, *, by: User) -> tuple[Tenancy, Drift]:
     """The row and its tenancy, both locked: a pass writes rows only while it holds the tenancy."""
     if not by.may(Permission.MANAGE_CLUSTERS):
         raise NoRight("Platform leads deal with drift.", code="not_a_platform_lead")
-    tenancies = Tenancy.objects.select_for_update(of=("self",), no_key=True).select_related("cluster")
+    tenancies = Tenancy.objects.locked().select_related("cluster")
     tenancy = tenancies.get(pk=Drift.objects.values_list("tenancy_id").get(pk=drift_id)[0])
     return tenancy, Drift.objects.select_for_update(no_key=True).get(pk=drift_id)
 

@@ -116,7 +116,7 @@ def _stored(
     tenancy: Tenancy, held: Lease, findings: Mapping[Place, Finding], *, was_true: bool, now: datetime
 ) -> list[Drift]:
     """The open and ignored rows of the tenancy after this look, under the lease's number."""
-    mine = Tenancy.objects.select_for_update(no_key=True).filter(pk=tenancy.pk, lease_no=held.number)
+    mine = Tenancy.objects.locked().filter(pk=tenancy.pk, lease_no=held.number)
     if mine.order_by().first() is None:
         raise Superseded
     standing = Drift.objects.standing(now).filter(tenancy=tenancy).select_related("repair_asked_by")
