@@ -184,14 +184,14 @@ SHOWN_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
         (
             VIEWS + "test_more_groups_than_fit_a_token_are_asked_for",
             VIEWS + "test_it_lets_nobody_in_when_the_groups_cannot_be_asked_for",
-            "tests.accounts.test_leaving:test_the_groups_of_somebody_with_too_many_for_a_token_are_all_known",
+            "tests.accounts.test_sweep:test_the_groups_of_somebody_with_too_many_for_a_token_are_all_known",
         ),
     ),
     "A25": (
         "rights that were taken away",
         (
-            "tests.accounts.test_leaving:test_a_blocked_account_loses_session_token_teams_and_roles",
-            "tests.accounts.test_leaving:test_who_left_a_group_leaves_its_team_and_loses_the_role_it_gave",
+            "tests.accounts.test_sweep:test_a_blocked_account_loses_session_token_teams_and_roles",
+            "tests.accounts.test_sweep:test_who_left_a_group_leaves_its_team_and_loses_the_role_it_gave",
             "tests.accounts.test_freshness:test_who_is_confirmed_passes_until_five_minutes_are_over",
             DECIDING + "test_who_lost_the_role_after_the_page_opened_is_refused_at_the_vote",
             DECIDING + "test_a_decision_that_waits_for_the_directory_leaves_an_event_too",
@@ -297,7 +297,7 @@ SHOWN_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
         (
             LISTS + "test_nothing_is_at_the_addresses_that_scanners_try",
             "tests.portal.test_page_health:test_the_gallery_is_missing_in_production",
-            "tests.accounts.test_addresses:test_a_header_of_anybody_else_changes_nothing",
+            "tests.web.test_addresses:test_a_header_of_anybody_else_changes_nothing",
         ),
     ),
     "A50": (

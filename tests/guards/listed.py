@@ -5,7 +5,7 @@ from workloads.templates.library import BY_SLUG
 
 CLOCK, TALK = "tests.approvals.test_clockwork:", "tests.approvals.test_conversation:"
 CONTRACT, DECIDING = "tests.portal.test_api_contract:", "tests.attacks.test_deciding:"
-DOCUMENT, LENDING = "tests.approvals.test_document:", "tests.accounts.test_delegation:"
+DOCUMENT, LENDING = "tests.policy.test_document:", "tests.accounts.test_delegation:"
 POLICY, TASKS = "tests.approvals.test_policy_actions:", "tests.approvals.test_tasks_of_people:"
 FRESH, LISTS = "tests.accounts.test_freshness:", "tests.attacks.test_lists:"
 ENDING, RENEWING = "tests.allocations.test_ending:", "tests.approvals.test_renewing:"
@@ -138,7 +138,7 @@ WHO = [
         "catalogue.actions:change",
         "if not by.may(Permission.MANAGE_CATALOGUE):",
         "if False:",
-        "tests.approvals.test_offering_actions:test_nobody_but_platform_leads_changes_it",
+        "tests.catalogue.test_actions:test_nobody_but_platform_leads_changes_it",
     ),
 ]
 INPUT = [
@@ -189,7 +189,7 @@ INPUT = [
         "approvals.requests.actions:check",
         "if not wanted.setting.enabled:",
         "if False:",
-        "tests.approvals.test_offering_actions:test_what_is_switched_off_cannot_be_asked_for",
+        "tests.catalogue.test_actions:test_what_is_switched_off_cannot_be_asked_for",
     ),
     Guard(
         "approvals.requests.actions:check_answer",
@@ -480,7 +480,7 @@ LEAVING = [
         "offboarding.plan:held_back_of",
         "if len(fresh) > most_at_once(present)",
         "if False",
-        "tests.onboarding.test_leaving_plan:test_too_many_at_once_wait_for_a_person",
+        "tests.offboarding.test_plan:test_too_many_at_once_wait_for_a_person",
     ),
     Guard(
         "provisioning.leaving:protect",
@@ -530,13 +530,13 @@ LEAVING = [
         "provisioning.lease:Lease.hold",
         "return self.renew(now=now)",
         "return True",
-        "tests.provisioning.test_pace:test_who_lost_its_lease_is_told_so_before_its_next_write",
+        "tests.provisioning.test_throttle:test_who_lost_its_lease_is_told_so_before_its_next_write",
     ),
     Guard(
         "provisioning.throttle:free_slot",
         "if len(live) >= most:",
         "if False:",
-        "tests.provisioning.test_pace:test_one_cluster_takes_no_place_from_another",
+        "tests.provisioning.test_throttle:test_one_cluster_takes_no_place_from_another",
     ),
     Guard(
         "provisioning.clusters.kueue:check",
@@ -627,7 +627,7 @@ BY_GIT = [
         "provisioning.desired.gitops:refuse_kept_by_others",
         "if who:",
         "if False:",
-        "tests.provisioning.test_keepers:test_the_first_write_to_it_is_refused_in_words",
+        "tests.provisioning.test_gitops:test_the_first_write_to_it_is_refused_in_words",
         {"verb": "update"},
     ),
     Guard(
