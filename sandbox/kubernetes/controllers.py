@@ -62,7 +62,7 @@ class Controllers:
         self._nodes = Nodes(store, self._time, self.spans)
         self._autoscaler = Autoscaler(store, self._time, pools)
         self._scheduler = Scheduler(store)
-        self._jobs = Jobs(store, admission, release=self._untrack, remove=self._remove_pod)
+        self._jobs = Jobs(store, admission, self._time, release=self._untrack, remove=self._remove_pod)
         self._queued = QueuedJobs(store, self._free)
         self._runners = (self._jobs, self._queued, self._scheduler, self._nodes, self._autoscaler)
         self._timer: tuple[asyncio.AbstractEventLoop, float, asyncio.TimerHandle] | None = None
@@ -90,7 +90,7 @@ class Controllers:
     def _schedule(self) -> None:
         """Come again for namespaces that terminate, for pods that start or end, and for nodes that come or go."""
         waits = [TERMINATION_DELAY] if self._terminator.pending else []
-        dues = (self._nodes.next_due, self.next_node_due)
+        dues = (self._nodes.next_due, self.next_node_due, self._jobs.next_due)
         waits += [max(0.0, due - self.now()) for due in dues if due is not None]
         if not waits:
             return

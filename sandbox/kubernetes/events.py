@@ -11,7 +11,7 @@ from sandbox.kubernetes.statuses import write_new
 from sandbox.kubernetes.store import Obj, Store
 
 EVENT = builtin("v1", "Event")
-COUNTED = "kube-controller-manager"
+COUNTED, KUBELET = "kube-controller-manager", "kubelet"
 
 
 def tell(
@@ -23,6 +23,7 @@ def tell(
     by: str,
     manager: str = COUNTED,
     warning: bool = False,
+    host: str = "",
 ) -> None:
     """Write an event down; what the control plane said before is counted up. None in a namespace that goes."""
     namespace = about["metadata"]["namespace"]
@@ -30,7 +31,7 @@ def tell(
     if place is None or "deletionTimestamp" in place["metadata"]:
         return
     body = _body(about, reason, message, warning=warning)
-    if manager != COUNTED:
+    if manager not in {COUNTED, KUBELET}:
         stated = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         body |= {
             "source": {},
@@ -43,19 +44,20 @@ def tell(
         }
         write_new(store, EVENT, body, manager)
         return
-    same = next((one for one in store.objects(EVENT, namespace) if _is_same(one, body, by)), None)
+    source = {"component": by} | ({"host": host} if host else {})
+    same = next((one for one in store.objects(EVENT, namespace) if _is_same(one, body, source)), None)
     if same is not None:
         store.put(EVENT, {**same, "count": same["count"] + 1, "lastTimestamp": timestamp()})
         return
     now = timestamp()
     body |= {
-        "source": {"component": by},
+        "source": source,
         "firstTimestamp": now,
         "lastTimestamp": now,
         "count": 1,
         "eventTime": None,
         "reportingComponent": by,
-        "reportingInstance": "",
+        "reportingInstance": host,
     }
     write_new(store, EVENT, body, manager)
 
@@ -82,8 +84,8 @@ def _body(about: Obj, reason: str, message: str, *, warning: bool) -> dict[str, 
     }
 
 
-def _is_same(one: Obj, body: dict[str, Any], by: str) -> bool:
-    if one.get("source") != {"component": by} or "count" not in one:
+def _is_same(one: Obj, body: dict[str, Any], source: dict[str, str]) -> bool:
+    if one.get("source") != source or "count" not in one:
         return False
     told = ("reason", "message", "type")
     return one["involvedObject"]["uid"] == body["involvedObject"]["uid"] and all(

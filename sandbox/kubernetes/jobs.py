@@ -1,7 +1,7 @@
-"""The Job controller: a Job's pods, what became of them, and its status. Deadlines and time to live are not kept."""
+"""The Job controller: a Job's pods, what became of them, and its status. Time to live is not kept."""
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sandbox.kubernetes.admission import Admission
@@ -11,6 +11,8 @@ from sandbox.kubernetes.clock import timestamp
 from sandbox.kubernetes.controllers_pods import POD, TRACKING, is_over, is_ready, owner_of, pods_of
 from sandbox.kubernetes.events import tell
 from sandbox.kubernetes.identity import Identity
+from sandbox.kubernetes.indexed import compressed, indexes_of, is_indexed, parsed, template_of
+from sandbox.kubernetes.job_times import JobTimes
 from sandbox.kubernetes.kinds import builtin
 from sandbox.kubernetes.policies import Attempt
 from sandbox.kubernetes.status import Refusal
@@ -23,6 +25,8 @@ CONTROLLER = Identity(
     "system:serviceaccount:kube-system:job-controller",
     ("system:serviceaccounts", "system:serviceaccounts:kube-system"),
 )
+_TOO_OFTEN = "Job has reached the specified backoff limit"
+_TOO_LONG = "Job was active longer than specified deadline"
 LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 Status = dict[str, Any]
 # A pod is let go of by its name; what is being deleted then disappears.
@@ -33,18 +37,34 @@ Remove = Callable[[Obj], None]
 class Jobs:
     """Keeps the Jobs of one store going; `run` works through those that changed."""
 
-    def __init__(self, store: Store, admission: Admission, *, release: Release, remove: Remove) -> None:
+    def __init__(
+        self,
+        store: Store,
+        admission: Admission,
+        now: Callable[[], float],
+        *,
+        release: Release,
+        remove: Remove,
+    ) -> None:
         self._store = store
+        self._times = JobTimes(now)
         self._admission = admission
         self._release = release
         self._remove = remove
         self._due: dict[Key, None] = {}
         self._blocked: set[Key] = set()
 
+    @property
+    def next_due(self) -> float | None:
+        """When a Job has something to do by itself next."""
+        return self._times.next_due
+
     def react(self, change: Change) -> None:
         """Remember a Job that changed, or whose pods did, or whose namespace may have room again."""
         match change.resource:
-            case ("batch", "jobs") if not change.removed:
+            case ("batch", "jobs") if change.removed:
+                self._times.stop(change.key)
+            case ("batch", "jobs"):
                 self._due[change.key] = None
             case ("", "pods"):
                 self._pod(change)
@@ -61,7 +81,7 @@ class Jobs:
 
     def run(self) -> bool:
         """Work through what changed; True when there was anything."""
-        due, self._due = self._due, {}
+        due, self._due = self._due | dict.fromkeys(self._times.due()), {}
         for key in due:
             job = self._store.get(JOB, *key)
             if job is not None and "deletionTimestamp" not in job["metadata"]:
@@ -72,14 +92,17 @@ class Jobs:
     def _reconcile(self, key: Key, job: Obj) -> None:
         status: Status = dict(job.get("status") or {})
         if has(status, "Complete") or has(status, "Failed"):
+            self._times.stop(key)
             return
         pods = pods_of(self._store, job)
-        self._count(status, pods)
+        self._count(key, job, status, pods)
         active = [pod for pod in pods if not is_over(pod)]
         if job["spec"].get("suspend"):
+            self._times.stop(key)
             active = self._suspend(job, status, active)
         else:
             self._resume(job, status)
+            self._times.start(key, job)
             active = self._go_on(key, job, status, active)
         _sum_up(status, active)
         current = self._store.get(JOB, *key)
@@ -89,13 +112,17 @@ class Jobs:
             if is_over(pod) and TRACKING in (pod["metadata"].get("finalizers") or ()):
                 self._release(pod)
 
-    @staticmethod
-    def _count(status: Status, pods: list[Obj]) -> None:
+    def _count(self, key: Key, job: Obj, status: Status, pods: list[Obj]) -> None:
         """Count the pods that ended since the last look; those that were counted are not tracked any more."""
         for pod in pods:
             if is_over(pod) and TRACKING in (pod["metadata"].get("finalizers") or ()):
                 word = str(pod["status"]["phase"]).lower()
                 status[word] = int(status.get(word) or 0) + 1
+                if word == "failed":
+                    self._times.failed(key, status[word])
+                elif is_indexed(job):
+                    done = parsed(str(status.get("completedIndexes") or "")) | indexes_of([pod])
+                    status["completedIndexes"] = compressed(done)
 
     def _suspend(self, job: Obj, status: Status, active: list[Obj]) -> list[Obj]:
         for pod in active:
@@ -115,13 +142,10 @@ class Jobs:
         """Finish the Job, or give it the pods that it lacks; returns those that are at work then."""
         spec, succeeded = job["spec"], int(status.get("succeeded") or 0)
         if int(status.get("failed") or 0) > int(spec.get("backoffLimit", 6)):
-            for pod in active:
-                self._delete(job, pod)
-            message = "Job has reached the specified backoff limit"
-            for word in ("FailureTarget", "Failed"):
-                say(status, word, "BackoffLimitExceeded", message)
-            tell(self._store, job, "BackoffLimitExceeded", message, by=NAME, warning=True)
-            return []
+            return self._fail(job, status, active, "BackoffLimitExceeded", _TOO_OFTEN)
+        if self._times.is_over(key):
+            status["failed"] = int(status.get("failed") or 0) + len(active)
+            return self._fail(job, status, active, "DeadlineExceeded", _TOO_LONG)
         completions = spec.get("completions")
         if succeeded >= int(completions) if completions is not None else succeeded > 0 and not active:
             message = "Reached expected number of succeeded pods"
@@ -130,21 +154,30 @@ class Jobs:
             status["completionTime"] = timestamp()
             tell(self._store, job, "Completed", "Job completed", by=NAME)
             return []
-        wanted = int(spec.get("parallelism", 1))
-        if completions is not None:
-            wanted = min(wanted, int(completions) - succeeded)
-        elif succeeded:
-            wanted = len(active)
+        wanted = _wanted(spec, succeeded, active)
         for pod in active[wanted:]:
             self._delete(job, pod)
-        return [*active[:wanted], *self._create(key, job, wanted - len(active))]
+        kept = active[:wanted]
+        if self._times.waits(key):
+            return kept
+        return [*kept, *self._create(key, job, _numbers(job, status, kept, wanted - len(kept)))]
 
-    def _create(self, key: Key, job: Obj, count: int) -> list[Obj]:
+    def _fail(self, job: Obj, status: Status, active: list[Obj], reason: str, message: str) -> list[Obj]:
+        for pod in active:
+            self._delete(job, pod)
+        for word in ("FailureTarget", "Failed"):
+            say(status, word, reason, message)
+        tell(self._store, job, reason, message, by=NAME, warning=True)
+        return []
+
+    def _create(self, key: Key, job: Obj, numbers: Sequence[int | None]) -> list[Obj]:
+        """Make pods, each with its number where the Job has any."""
         made: list[Obj] = []
-        for _ in range(count):
-            name = f"{job['metadata']['name']}-{''.join(secrets.choice(LETTERS) for _ in range(5))}"
+        for number in numbers:
+            stem = job["metadata"]["name"] + ("" if number is None else f"-{number}")
+            name = f"{stem}-{''.join(secrets.choice(LETTERS) for _ in range(5))}"
             try:
-                pod = self._born(job, key[0], name)
+                pod = self._born(job, key[0], name, number)
             except Refusal as refusal:
                 self._blocked.add(key)
                 said = f"Error creating: {refusal.message}"
@@ -154,9 +187,10 @@ class Jobs:
             tell(self._store, job, "SuccessfulCreate", f"Created pod: {name}", by=NAME)
         return made
 
-    def _born(self, job: Obj, namespace: str, name: str) -> Obj:
+    def _born(self, job: Obj, namespace: str, name: str, number: int | None) -> Obj:
         """A pod of the Job, admitted as any other; raises Refusal as the API server would."""
-        template, metadata = job["spec"]["template"], job["metadata"]
+        template = job["spec"]["template"] if number is None else template_of(job, number)
+        metadata = job["metadata"]
         owner = {
             "apiVersion": "batch/v1",
             "kind": "Job",
@@ -170,7 +204,7 @@ class Jobs:
             "name": name,
             "namespace": namespace,
             "generation": 1,
-            "generateName": f"{metadata['name']}-",
+            "generateName": f"{name.rpartition('-')[0]}-",
             "ownerReferences": [owner],
             "finalizers": [TRACKING],
         }
@@ -185,6 +219,22 @@ class Jobs:
     def _delete(self, job: Obj, pod: Obj) -> None:
         self._remove(pod)
         tell(self._store, job, "SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}", by=NAME)
+
+
+def _wanted(spec: dict[str, Any], succeeded: int, active: list[Obj]) -> int:
+    """How many pods are to be at work."""
+    wanted = int(spec.get("parallelism", 1))
+    if spec.get("completions") is not None:
+        return min(wanted, int(spec["completions"]) - succeeded)
+    return len(active) if succeeded else wanted
+
+
+def _numbers(job: Obj, status: Status, active: list[Obj], count: int) -> Sequence[int | None]:
+    """The numbers of as many new pods; None for each where a Job numbers none."""
+    if not is_indexed(job):
+        return [None] * count
+    taken = parsed(str(status.get("completedIndexes") or "")) | indexes_of(active)
+    return [one for one in range(int(job["spec"]["completions"])) if one not in taken][: max(0, count)]
 
 
 def has(status: Status, word: str) -> bool:

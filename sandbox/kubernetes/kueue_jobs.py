@@ -185,6 +185,8 @@ class QueuedJobs:
         said = _readiness(workload, pods_of(self._store, job))
         if said is not None and said[1] != found(workload, "PodsReady").get("reason"):
             told(status, workload, "PodsReady", *said)
+        if reclaimable := _reclaimable(job):
+            status["reclaimablePods"] = [{"count": reclaimable, "name": "main"}]
         write_status(self._store, WORKLOAD, workload, status, PODS_READY)
 
     def _finish(self, job: Obj, workload: Obj, reason: str, message: str) -> None:
@@ -212,6 +214,15 @@ class QueuedJobs:
 def workload_name(job: str, uid: str) -> str:
     """The name of a Job's Workload: readable, and another one for another Job of the same name."""
     return f"job-{job[:50]}-{hashlib.sha256(f'Job {job} {uid}'.encode()).hexdigest()[:5]}"
+
+
+def _reclaimable(job: Obj) -> int:
+    """How many of the pods that were admitted are not needed any more: fewer are left to complete."""
+    spec, succeeded = job["spec"], int((job.get("status") or {}).get("succeeded") or 0)
+    parallelism = int(spec.get("parallelism", 1))
+    if parallelism == 1 or not succeeded or spec.get("completions") is None:
+        return 0
+    return max(0, parallelism - (int(spec["completions"]) - succeeded))
 
 
 def _readiness(workload: Obj, pods: list[Obj]) -> tuple[bool, str, str] | None:

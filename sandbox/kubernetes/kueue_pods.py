@@ -41,7 +41,8 @@ def injected(template: Obj, workload: Obj, flavors: Iterable[Object]) -> Object:
         if labels := part(flavor, "nodeLabels"):
             pod["nodeSelector"] = {**part(pod, "nodeSelector"), **labels}
         if extra := items(flavor, "tolerations"):
-            pod["tolerations"] = [*items(pod, "tolerations"), *extra]
+            known = items(pod, "tolerations")
+            pod["tolerations"] = [*known, *(one for one in extra if one not in known)]
     metadata["annotations"] = {
         **part(metadata, "annotations"),
         f"{OURS}workload": workload["metadata"]["name"],

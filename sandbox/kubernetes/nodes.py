@@ -14,21 +14,21 @@ from typing import Any
 from sandbox.kubernetes.causes import items, part
 from sandbox.kubernetes.clock import timestamp
 from sandbox.kubernetes.controllers_pods import POD, is_over, phase_of
-from sandbox.kubernetes.events import tell
+from sandbox.kubernetes.events import KUBELET, tell
 from sandbox.kubernetes.kinds import builtin
+from sandbox.kubernetes.kubelet import BACK_OFF_SECONDS, Kubelet
 from sandbox.kubernetes.placing import place
 from sandbox.kubernetes.spans import Spans
 from sandbox.kubernetes.statuses import write_status
 from sandbox.kubernetes.store import Change, Key, Obj, Store
 
 NODE = builtin("v1", "Node")
-SCHEDULER, KUBELET = "kube-scheduler", "kubelet"
+SCHEDULER = "kube-scheduler"
 START_SECONDS = 0.05
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 SLEEP = re.compile(r"\bsleep\s+([0-9]{1,9}(?:\.[0-9]{1,9})?)([smhd]?)\b", re.ASCII)
 # A pod learns from its node where it is.
 TOPOLOGY = frozenset({"topology.kubernetes.io/zone", "topology.kubernetes.io/region"})
-DIGEST = "a" * 64
 Status = dict[str, Any]
 
 
@@ -39,6 +39,7 @@ class Nodes:
         self._store = store
         self._now = now
         self._spans = spans
+        self._kubelet = Kubelet(store)
         self._waiting: dict[Key, None] = {}
         self._agenda: list[tuple[float, int, Key, str]] = []
         self._numbers = count()
@@ -54,12 +55,17 @@ class Nodes:
             self._retry()
         elif change.resource == ("", "pods") and _is_run(change.after.obj):
             if change.removed:
-                self._spans.forget(change.after.obj)
+                self._gone(change.after.obj)
             if change.removed or is_over(change.after.obj):
                 self._waiting.pop(change.key, None)
                 self._retry()
             else:
                 self._look(change.key, change.before.obj if change.before else None, change.after.obj)
+
+    def _gone(self, pod: Obj) -> None:
+        if phase_of(pod) == "Running":
+            self._kubelet.kill(pod)
+        self._spans.forget(pod)
 
     def resume(self) -> None:
         """Take up every pod again after the store was filled from a snapshot."""
@@ -95,8 +101,12 @@ class Nodes:
         elif before is None or before["spec"].get("nodeName") is None or phase_of(before) != phase_of(pod):
             seconds = _before_start(pod) if phase_of(pod) == "Pending" else _run_for(pod)
             if seconds is not None:
-                due = self._now() + seconds
-                heapq.heappush(self._agenda, (due, next(self._numbers), key, pod["metadata"]["uid"]))
+                self._plan(pod, self._now() + seconds)
+
+    def _plan(self, pod: Obj, due: float) -> None:
+        metadata = pod["metadata"]
+        key = metadata["namespace"], metadata["name"]
+        heapq.heappush(self._agenda, (due, next(self._numbers), key, metadata["uid"]))
 
     def _schedule(self) -> bool:
         waiting, self._waiting = self._waiting, {}
@@ -141,14 +151,18 @@ class Nodes:
             metadata = {**metadata, "labels": {**(metadata.get("labels") or {}), **where}}
         bound = {**pod, "metadata": metadata, "spec": {**pod["spec"], "nodeName": name}, "status": status}
         self._store.put(POD, bound)
+        said = f"Successfully assigned {metadata['namespace']}/{metadata['name']} to {name}"
+        tell(self._store, bound, "Scheduled", said, by="default-scheduler", manager=SCHEDULER)
 
     def _step(self, pod: Obj, due: float) -> None:
         status = dict(pod["status"])
         if phase_of(pod) == "Pending":
-            _start(status, pod)
-            self._spans.begin(pod, due)
+            if self._kubelet.start(status, pod):
+                self._spans.begin(pod, due)
+            elif self._kubelet.backs_off(status):
+                self._plan(pod, due + BACK_OFF_SECONDS)
         elif phase_of(pod) == "Running":
-            _end(status, pod)
+            self._kubelet.end(status, int(_number(pod, "test/exit-code") or 0))
             self._spans.end(pod, due)
         write_status(self._store, POD, pod, status, KUBELET)
 
@@ -194,63 +208,3 @@ def _run_for(pod: Obj) -> float | None:
         if found := SLEEP.search(words):
             return float(found[1]) * UNITS[found[2]]
     return None
-
-
-def _start(status: Status, pod: Obj) -> None:
-    now, uid = timestamp(), pod["metadata"]["uid"].replace("-", "")
-    address = f"10.244.{int(uid[:2], 16)}.{int(uid[2:4], 16)}"
-    status |= {
-        "phase": "Running",
-        "hostIP": "127.0.0.1",
-        "podIP": address,
-        "podIPs": [{"ip": address}],
-        "startTime": now,
-    }
-    status["containerStatuses"] = [
-        {
-            "name": one["name"],
-            "state": {"running": {"startedAt": now}},
-            "lastState": {},
-            "ready": True,
-            "restartCount": 0,
-            "image": one["image"],
-            "imageID": f"{one['image'].partition(':')[0]}@sha256:{DIGEST}",
-            "containerID": f"containerd://{uid}{uid}",
-            "started": True,
-        }
-        for one in pod["spec"]["containers"]
-    ]
-    status["conditions"] = _conditions(status, "True", "")
-
-
-def _end(status: Status, pod: Obj) -> None:
-    now, code = timestamp(), int(_number(pod, "test/exit-code") or 0)
-    status["phase"] = "Failed" if code else "Succeeded"
-    status["containerStatuses"] = [
-        {
-            **one,
-            "ready": False,
-            "started": False,
-            "state": {
-                "terminated": {
-                    "exitCode": code,
-                    "reason": "Error" if code else "Completed",
-                    "finishedAt": now,
-                    "startedAt": one["state"]["running"]["startedAt"],
-                    "containerID": one["containerID"],
-                }
-            },
-        }
-        for one in status["containerStatuses"]
-    ]
-    status["conditions"] = _conditions(status, "False", "PodFailed" if code else "PodCompleted")
-
-
-def _conditions(status: Status, ready: str, reason: str) -> list[dict[str, Any]]:
-    said: dict[str, Any] = {"lastProbeTime": None, "lastTransitionTime": timestamp()}
-    steady = [
-        {"type": word, "status": "True", **said} for word in ("PodReadyToStartContainers", "Initialized")
-    ]
-    why = {"reason": reason} if reason else {}
-    moving = [{"type": word, "status": ready, **said, **why} for word in ("Ready", "ContainersReady")]
-    return [*steady, *moving, *(one for one in items(status, "conditions") if one["type"] == "PodScheduled")]

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 _PODS = "only the pods of Jobs are scheduled and run"
 _LATE = "the recorded controller had not come round yet; the sandbox's are always in time"
+_AHEAD = "recorded before the controllers had come round; the sandbox's are always in time"
 _V1BETA1 = "v1beta1 is listed but not served: the portal writes v1beta2"
 
 NOT_ALIKE: Mapping[str, Mapping[int, str]] = {
@@ -33,4 +34,12 @@ NOT_ALIKE: Mapping[str, Mapping[int, str]] = {
 
 TRAINING_NOT_ALIKE: Mapping[str, Mapping[int, str]] = {
     "32-visibility": {60: "APIServices are not served"},
+    "40-logs-and-events": {
+        14: _AHEAD,
+        28: "events are served in v1 only",
+        40: "the recorded node agent took no notice of `previous`; the kubelet's source refuses it, as in 11-pod-logs",
+        49: "the recorded Kueue saw the pods fail before it saw the Job fail",
+        63: "the one cause is given once, and the template is not spelt out",
+        79: "events have names of their own, and so another order",
+    },
 }

@@ -15,6 +15,7 @@ _SUFFIX = re.compile(r"\b(job-[a-z0-9-]+?|[a-z0-9-]+?)-([0-9a-f]{5}|[bcdfghjklmn
 _OF_EVENTS = ("involvedObject", "type", "reason", "message")
 _WAITED = re.compile(r"wait time since (queued|reservation) was \d+s")
 _LINE_TIME = re.compile(r"^\d{4}-\d\d-\d\dT[\d:.]+Z ", re.MULTILINE)
+_WHERE = re.compile(r"(Successfully assigned \S+ to )\S+")
 _EXECUTED = "accumulatedPastExecutionTimeSeconds"
 
 
@@ -113,6 +114,7 @@ def _event(event: dict[str, Any]) -> str:
     if "involvedObject" not in event:
         return str(event.get("note"))
     message = _WAITED.sub(r"wait time since \1", str(comparable(event["message"])))
+    message = _WHERE.sub(r"\1<node>", message)
     return f"{event['involvedObject']['kind']} {event['type']} {event['reason']}: {_named(message)}"
 
 

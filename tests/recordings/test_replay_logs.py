@@ -10,7 +10,6 @@ SPACE = "qm-t-logs"
 STEPS = [f"step {number} loss={1 / number:.3f}" for number in range(1, 19)] + ["done"]
 NOT_ALIKE: Mapping[int, str] = {
     1: "the annotation that has the sandbox run a pod of no controller",
-    3: "every image can be pulled",
     8: "the recorded node agent could not read the time; the kubelet gives the lines since then",
     9: "asked more than a second after the last line was written",
     23: "the sandbox gives every pod on a node its zone at once; the recorded one was bound before",
@@ -43,7 +42,7 @@ def make(player: JobPlayer) -> None:
         pod("multi", containers=("main", "side")),
     ):
         player.admin("POST", f"/api/v1/namespaces/{SPACE}/pods", one)
-    player.pass_time(1)
+    player.pass_time(6)
 
 
 def run(player: JobPlayer) -> None:

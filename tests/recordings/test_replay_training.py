@@ -76,6 +76,7 @@ SCENARIOS: Mapping[str, Scenario] = {
             "visibility-kueue-down": visibility_down,
         },
     ),
+    "40-logs-and-events": Scenario(hooks={"run-pod": lambda player: player.pass_time(0.2)}),
 }
 
 

@@ -114,10 +114,13 @@ class TrainingPlayer(JobPlayer):
 
     def play_at_its_time(self, step: Step) -> list[str]:
         """Let time pass up to when the step was answered, then play it."""
-        if moment := moment_of(step):
+        followed = step["request"]["query"].get("follow") == "true"
+        if not followed and (moment := moment_of(step)):
             due = self._began + moment - self._start + 0.9
             if due > self.time:
                 self.pass_time(due - self.time)
+        if _is_watch(step):
+            return ["a watch that the recorder cut off"]
         self._find_names(step)
         return self.play_job(step)
 
@@ -141,6 +144,10 @@ def cluster_queue(name: str, *namespaces: str, **spec: Any) -> Object:
             **spec,
         },
     }
+
+
+def _is_watch(step: Step) -> bool:
+    return step["request"]["query"].get("watch") == "true" and "visibility" not in step["request"]["path"]
 
 
 def moment_of(step: Step) -> float:

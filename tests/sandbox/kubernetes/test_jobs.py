@@ -62,10 +62,13 @@ def test_pods_that_say_nothing_run_until_they_are_deleted(world: World) -> None:
     assert (world.pods("vision"), world.workload("vision", "notebook")) == ([], None)
 
 
-def test_what_fails_is_tried_again_as_often_as_it_may(world: World) -> None:
+def test_what_fails_is_tried_again_as_often_as_it_may_and_later_each_time(world: World) -> None:
     world.job("vision", "bad", seconds=1, annotations={"test/exit-code": "3"}, spec={"backoffLimit": 2})
-    for _ in range(6):
-        world.pass_time(1.1)
+    for seconds in (0.1, 1.1, 9):
+        world.pass_time(seconds)
+    assert world.phases("vision") == ["Failed"]
+    for seconds in (1.1, 0.1, 1.1, 20.1, 0.1, 1.1):
+        world.pass_time(seconds)
     assert world.phases("vision") == ["Failed"] * 3
     status = world.get_job("vision", "bad")["status"]
     assert (status["failed"], status["conditions"][-1]["reason"]) == (3, "BackoffLimitExceeded")
@@ -205,3 +208,35 @@ def test_pull_secrets_of_an_account_are_given_to_pods_that_bring_none(world: Wor
     world.send("PATCH", where, {"imagePullSecrets": [{"name": "registry"}]})
     world.job("free", "plain", queue="", gpus=0)
     assert [pod["spec"]["imagePullSecrets"] for pod in world.pods("free")] == [[{"name": "registry"}]]
+
+
+def test_a_job_that_is_active_for_too_long_fails_and_its_pods_go(world: World) -> None:
+    world.job("vision", "long", spec={"activeDeadlineSeconds": 30})
+    world.pass_time(0.1)
+    world.pass_time(29)
+    assert world.phases("vision") == ["Running"]
+    world.pass_time(2)
+    status = world.get_job("vision", "long")["status"]
+    assert (status["conditions"][-1]["reason"], world.phases("vision")) == ("DeadlineExceeded", [])
+    assert {"DeadlineExceeded", "Killing", "SuccessfulDelete"} <= set(events(world, "vision"))
+
+
+def test_pods_of_an_indexed_job_have_numbers_and_each_has_to_succeed(world: World) -> None:
+    world.job(
+        "vision", "sweep", seconds=5, spec={"completionMode": "Indexed", "completions": 3, "parallelism": 2}
+    )
+    world.pass_time()
+    assert [one["spec"]["hostname"] for one in world.pods("vision")] == ["sweep-0", "sweep-1"]
+    for seconds in (6, 0.1, 6):
+        world.pass_time(seconds)
+    assert world.get_job("vision", "sweep")["status"]["completedIndexes"] == "0-2"
+
+
+def test_an_image_that_cannot_be_pulled_keeps_its_pod_waiting_and_says_so(world: World) -> None:
+    world.job("vision", "typo", container={"image": "registry.example.com/pull-denied:1"})
+    world.pass_time()
+    world.pass_time(6)
+    assert world.phases("vision") == ["Pending"]
+    [container] = world.pods("vision")[0]["status"]["containerStatuses"]
+    assert container["state"]["waiting"]["reason"] == "ImagePullBackOff"
+    assert {"Pulling", "Failed", "BackOff"} <= set(events(world, "vision"))

@@ -1,0 +1,150 @@
+"""The node agent: what it writes into a pod that starts, cannot start or ends, and the events it leaves.
+
+An image whose name has ``pull-denied`` in it cannot be pulled.
+"""
+
+from typing import Any
+
+from sandbox.kubernetes.causes import items, part
+from sandbox.kubernetes.clock import timestamp
+from sandbox.kubernetes.events import KUBELET, tell
+from sandbox.kubernetes.store import Obj, Store
+
+DENIED, BACK_OFF_SECONDS = "pull-denied", 5.0
+DIGEST = "a" * 64
+PULL_FAILED, BACKING_OFF = "ErrImagePull", "ImagePullBackOff"
+_ACCESS = (
+    "pull access denied, repository does not exist or may require authorization: "
+    "authorization failed: no basic auth credentials"
+)
+Status = dict[str, Any]
+
+
+class Kubelet:
+    """Starts and ends the containers of pods, in their statuses only."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def start(self, status: Status, pod: Obj) -> bool:
+        """Start the containers, in place; False where an image cannot be pulled."""
+        images = [str(one["image"]) for one in pod["spec"]["containers"]]
+        denied = next((one for one in images if DENIED in one), "")
+        if denied:
+            self._fail_to_pull(status, pod, denied)
+            return False
+        _run(status, pod)
+        for image in images:
+            self._tell(pod, "Pulled", f'Container image "{image}" already present on machine')
+            self._tell(pod, "Created", "Container created")
+            self._tell(pod, "Started", "Container started")
+        return True
+
+    @staticmethod
+    def backs_off(status: Status) -> bool:
+        """Whether pulling has just failed, and is tried less often from now on."""
+        states = [part(one, "state") for one in items(status, "containerStatuses")]
+        return any(part(one, "waiting").get("reason") == PULL_FAILED for one in states)
+
+    @staticmethod
+    def end(status: Status, code: int) -> None:
+        """End the containers with a code, in place."""
+        _end(status, code)
+
+    def kill(self, pod: Obj) -> None:
+        """Say that the containers of a pod that goes are stopped."""
+        for one in pod["spec"]["containers"]:
+            self._tell(pod, "Killing", f"Stopping container {one['name']}")
+
+    def _fail_to_pull(self, status: Status, pod: Obj, image: str) -> None:
+        again = self.backs_off(status)
+        reason = BACKING_OFF if again else PULL_FAILED
+        cause = f'failed to pull and unpack image "{image}": failed to resolve reference "{image}": {_ACCESS}'
+        message = f'Back-off pulling image "{image}": ErrImagePull: {cause}' if again else cause
+        status["containerStatuses"] = [
+            {**_waiting(one), "state": {"waiting": {"reason": reason, "message": message}}}
+            for one in pod["spec"]["containers"]
+        ]
+        status["startTime"] = status.get("startTime") or timestamp()
+        if again:
+            self._tell(pod, "BackOff", f'Back-off pulling image "{image}"')
+        else:
+            self._tell(pod, "Pulling", f'Pulling image "{image}"')
+            self._tell(pod, "Failed", f'Failed to pull image "{image}": {cause}', warning=True)
+        self._tell(pod, "Failed", f"Error: {reason}", warning=True)
+
+    def _tell(self, pod: Obj, reason: str, message: str, *, warning: bool = False) -> None:
+        node = str(pod["spec"]["nodeName"])
+        tell(self._store, pod, reason, message, by=KUBELET, manager=KUBELET, warning=warning, host=node)
+
+
+def _waiting(container: Obj) -> dict[str, Any]:
+    return {
+        "name": container["name"],
+        "lastState": {},
+        "ready": False,
+        "restartCount": 0,
+        "image": container["image"],
+        "imageID": "",
+        "started": False,
+    }
+
+
+def _run(status: Status, pod: Obj) -> None:
+    now, uid = timestamp(), pod["metadata"]["uid"].replace("-", "")
+    address = f"10.244.{int(uid[:2], 16)}.{int(uid[2:4], 16)}"
+    status |= {
+        "phase": "Running",
+        "hostIP": "127.0.0.1",
+        "podIP": address,
+        "podIPs": [{"ip": address}],
+        "startTime": now,
+    }
+    status["containerStatuses"] = [
+        {
+            "name": one["name"],
+            "state": {"running": {"startedAt": now}},
+            "lastState": {},
+            "ready": True,
+            "restartCount": 0,
+            "image": one["image"],
+            "imageID": f"{one['image'].partition(':')[0]}@sha256:{DIGEST}",
+            "containerID": f"containerd://{uid}{uid}",
+            "started": True,
+        }
+        for one in pod["spec"]["containers"]
+    ]
+    status["conditions"] = _conditions(status, "True", "")
+
+
+def _end(status: Status, code: int) -> None:
+    now = timestamp()
+    status["phase"] = "Failed" if code else "Succeeded"
+    status["containerStatuses"] = [
+        {
+            **one,
+            "ready": False,
+            "started": False,
+            "state": {
+                "terminated": {
+                    "exitCode": code,
+                    "reason": "Error" if code else "Completed",
+                    "finishedAt": now,
+                    "startedAt": one["state"]["running"]["startedAt"],
+                    "containerID": one["containerID"],
+                }
+            },
+        }
+        for one in status["containerStatuses"]
+    ]
+    status["conditions"] = _conditions(status, "False", "PodFailed" if code else "PodCompleted")
+
+
+def _conditions(status: Status, ready: str, reason: str) -> list[dict[str, Any]]:
+    said: dict[str, Any] = {"lastProbeTime": None, "lastTransitionTime": timestamp()}
+    steady = [
+        {"type": word, "status": "True", **said} for word in ("PodReadyToStartContainers", "Initialized")
+    ]
+    why = {"reason": reason} if reason else {}
+    moving = [{"type": word, "status": ready, **said, **why} for word in ("Ready", "ContainersReady")]
+    return [*steady, *moving, *(one for one in items(status, "conditions") if one["type"] == "PodScheduled")]
