@@ -55,6 +55,18 @@ class LabelsField(forms.CharField):
             raise forms.ValidationError(f"This is not JSON: {error}.", code="not_json") from error
 
 
+# Fields of several lines.
+LONG = frozenset({"shared_services", "egress", "certificate_authority"})
+SECTIONS = (
+    ("What it is", ("name", "title", "region", "purpose", "dedicated_to", "enabled")),
+    ("How the portal reaches it", ("kubeconfig", "context", "writes_per_second", "most_at_once", "on_drift")),
+    ("How changes are delivered", ("delivery", "git_url", "git_branch", "git_way", "git_credentials")),
+    ("What teams get", ("cohort", "borrow_percent", "storage_class", "dashboards")),
+    ("How teams sign in", ("api_server", "kubelogin_server_id", "dashboards_url", "certificate_authority")),
+    ("What pods may reach", ("jupyterhub_namespace", "outside_by_name", "shared_services", "egress")),
+)
+
+
 class ClusterForm(_ClusterForm):
     """A cluster; credentials stay in a kubeconfig file that is only named here."""
 
@@ -165,6 +177,17 @@ class ClusterForm(_ClusterForm):
         for name in KEPT:
             self.fields[name].required = False
         say_all_teams(self.fields["dedicated_to"])
+
+    def sections(self) -> list[dict[str, Any]]:
+        """The fields by what they are about; those of several lines stand below the others, and are wide."""
+        return [
+            {
+                "title": title,
+                "fields": [self[name] for name in names if name in self.fields and name not in LONG],
+                "long": [self[name] for name in names if name in LONG],
+            }
+            for title, names in SECTIONS
+        ]
 
     def values(self) -> dict[str, Any]:
         """What the action takes; no services is an empty list, and a choice that was not sent stays as it is."""

@@ -378,7 +378,7 @@ WORDS: Mapping[str, tuple[Words, Words]] = {
     "use": (_use_text, _use_limit),
     "environment": (
         lambda v, b: f"{v} environment",
-        lambda v, b: f"people decide outside {', '.join(b)}" if b else "people always decide",
+        lambda v, b: f"people decide outside {' and '.join(b)}" if b else "people always decide",
     ),
     "reversible": (_reversible_text, lambda v, b: f"people decide beyond {_minutes(b)}"),
     "gate": (lambda v, b: v, lambda v, b: "people always decide this"),

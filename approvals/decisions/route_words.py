@@ -45,7 +45,7 @@ def coming(request: Request, steps: Sequence[Step]) -> Iterator[Part]:
             yield _future(f"Then {step.words} {_decide(step)}", "")
         elif step.paused_at is not None:
             since = moment(step.paused_at, step.paused_at)
-            still = f"The clock stands still since {since} UTC; every date moves by as long."
+            still = f"The clock stands still since {since}; every date moves by as long."
             yield _now(f"{request.requester.name} answers", still)
         else:
             title = upper(who(step))

@@ -402,7 +402,7 @@ def _end(request: Request, state: State, allocations: Sequence[Allocation], now:
     end = held.until if held else _ended(request, allocations) if is_over else request.until
     day, time = moment(end, now).rsplit(", ", 1)
     coming = f", in {ahead(end, now)}" if end > now else ""
-    return _figure("Was until" if is_over else "Ends", day, "", f"{time} UTC{coming}")
+    return _figure("Was until" if is_over else "Ends", day, "", f"{time}{coming}")
 
 
 def _ended(request: Request, allocations: Sequence[Allocation]) -> datetime:

@@ -9,6 +9,7 @@ from django.test import Client
 from accounts.roles import Role
 from audit.events import Kind
 from audit.models import Event
+from fleet.forms import SECTIONS, ClusterForm
 from fleet.models import Cluster, Flavor
 from tests import factories
 
@@ -286,3 +287,11 @@ def test_who_leads_tells_how_many_gpus_there_are_where_the_portal_does_not_see_t
     assert "told by platform leads, not counted" in page
     priya.post("/clusters/training/flavors/a100", values)
     assert Flavor.objects.get(name="a100").gpus_total == 24
+
+
+def test_every_field_of_a_cluster_stands_in_one_section() -> None:
+    form = ClusterForm()
+    named = [name for _, names in SECTIONS for name in names]
+    assert sorted(named) == sorted(form.fields)
+    shown = [bound.name for part in form.sections() for bound in [*part["fields"], *part["long"]]]
+    assert sorted(shown) == sorted(form.fields)

@@ -161,7 +161,7 @@ def test_an_answer_holds_every_rule_with_its_number_and_its_limit() -> None:
         ("window", True, "3 GPUs within 7 days", "the team’s limit without people is 6"),
         ("window_person", True, "3 GPUs of one person within 7 days", "a person’s limit without people is 6"),
         ("money", True, "$1,080 in all", "people decide above $1,500"),
-        ("environment", True, "dev environment", "people decide outside dev, test"),
+        ("environment", True, "dev environment", "people decide outside dev and test"),
         ("reversible", True, "can be undone within 1 minute", "people decide beyond 10 minutes"),
     ]
 

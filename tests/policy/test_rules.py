@@ -121,7 +121,7 @@ EDGES: Mapping[str, Edge] = {
         of(environment="test"),
         of(environment="production"),
         "production environment",
-        "people decide outside dev, test",
+        "people decide outside dev and test",
     ),
     "reversible": Edge(
         of(reversible_minutes=10),
