@@ -19,7 +19,9 @@ from sandbox.kubernetes.evicting import (
     admit_checked,
     evict,
     evict_inactive,
+    is_drained,
     refuse,
+    requeue,
     reserve,
 )
 from sandbox.kubernetes.kinds import KUEUE_GROUP, builtin
@@ -64,6 +66,7 @@ class Scheduler:
         before = self._store.version
         if not self._stop(workloads) and not all(queue_of(dict(one)) for one in workloads):
             _Round(self._store, [dict(one) for one in workloads]).run()
+            self._requeue(workloads)
         return self._store.version != before
 
     def _stop(self, workloads: list[Obj]) -> bool:
@@ -74,9 +77,26 @@ class Scheduler:
             if drained and "admission" in (one.get("status") or {}):
                 evict(self._store, one, drained, STOPPED[drained])
                 changed = True
+            elif is_drained(one, "LocalQueue") and not self._held(one):
+                requeue(self._store, one)
+                changed = True
             else:
                 changed = evict_inactive(self._store, one) or admit_checked(self._store, one) or changed
         return changed
+
+    def _requeue(self, workloads: list[Obj]) -> None:
+        """Let those in line again whose ClusterQueue goes on: behind everybody who waited meanwhile."""
+        for one in workloads:
+            if is_drained(one) and not self._held(one):
+                requeue(self._store, one)
+
+    def _held(self, workload: Obj) -> bool:
+        name = part(dict(workload), "spec").get("queueName", "")
+        local = self._store.get(LOCAL_QUEUE, workload["metadata"]["namespace"], name)
+        if local is None or local["spec"].get("stopPolicy", "None") != "None":
+            return True
+        queue = self._store.get(CLUSTER_QUEUE, "", str(local["spec"]["clusterQueue"]))
+        return queue is None or not holds(queue, "Active")
 
     def _drained(self, workload: Obj) -> str:
         queue = self._store.get(CLUSTER_QUEUE, "", queue_of(dict(workload)))
@@ -154,7 +174,7 @@ class _Round:
             return "Inadmissible", f"ClusterQueue {above} doesn't exist"
         if not holds(self._queues[above], "Active"):
             return "Inadmissible", f"ClusterQueue {above} is inactive"
-        return None
+        return ("Pending", "") if is_drained(workload) else None
 
     def _decide(self, workload: Object, queue: Object) -> bool:
         """Give quota, have others stopped (then True: look again), or say what is missing."""

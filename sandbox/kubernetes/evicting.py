@@ -56,6 +56,22 @@ def evict_inactive(store: Store, workload: Obj) -> bool:
     return False
 
 
+def is_drained(workload: Obj, kind: str = "") -> bool:
+    """Whether a Workload was stopped with its queue, of this kind, and does not stand in line again yet."""
+    requeued = found(workload, "Requeued")
+    stopped = {f"{kind}Stopped"} if kind else set(STOPPED)
+    return requeued.get("status") == "False" and requeued.get("reason") in stopped
+
+
+def requeue(store: Store, workload: Obj) -> None:
+    """Let one in line again whose queue goes on."""
+    queue = str(found(workload, "Requeued")["reason"]).removesuffix("Stopped")
+    status = status_of(workload)
+    message = f"The {queue} was restarted after being stopped"
+    told(status, workload, "Requeued", True, f"{queue}Restarted", message)
+    write_status(store, WORKLOAD, workload, status, MANAGER)
+
+
 def reserve(
     store: Store, workload: Obj, admission: dict[str, Any], checks: list[str], considered: str = ""
 ) -> None:

@@ -164,8 +164,12 @@ def cluster_queue_status(
     }
 
 
+def _is_stopped(local_queue: Object) -> bool:
+    return bool(part(local_queue, "spec").get("stopPolicy", "None") != "None")
+
+
 def _queue_state(local_queue: Object, cluster_queue: Object | None) -> tuple[str, str, str]:
-    if part(local_queue, "spec").get("stopPolicy", "None") != "None":
+    if _is_stopped(local_queue):
         return QUEUE_STOPPED
     if cluster_queue is None:
         return "False", "ClusterQueueDoesNotExist", NO_SUBMIT
@@ -185,7 +189,8 @@ def local_queue_status(
     status: Object = {
         "admittedWorkloads": len(admitted),
         "conditions": [_condition(local_queue, _queue_state(local_queue, cluster_queue), now)],
-        "pendingWorkloads": sum(is_waiting(one) for one in mine),
+        # Whoever came through a queue that is stopped does not stand in line.
+        "pendingWorkloads": 0 if _is_stopped(local_queue) else sum(is_waiting(one) for one in mine),
         "reservingWorkloads": len(holding),
     }
     if cluster_queue is not None:

@@ -154,6 +154,11 @@ class QueuedJobs:
         if GATED_BY in part(metadata, "annotations") and gates is None:
             kept = {k: v for k, v in metadata.pop("annotations").items() if k != GATED_BY}
             metadata |= {"annotations": kept} if kept else {}
+        ranked = self._priority(job)
+        if ranked is not None and "priorityClassRef" in ranked and ranked != _rank_of(spec):
+            spec |= ranked
+            said = f"Updated workload priority class: {metadata['namespace']}/{metadata['name']}"
+            tell(self._store, job, "UpdatedWorkload", said, by=NAME, manager=MANAGER)
         write_object(
             self._store, WORKLOAD, workload, {**workload, "metadata": metadata, "spec": spec}, MANAGER
         )
@@ -214,6 +219,10 @@ class QueuedJobs:
 def workload_name(job: str, uid: str) -> str:
     """The name of a Job's Workload: readable, and another one for another Job of the same name."""
     return f"job-{job[:50]}-{hashlib.sha256(f'Job {job} {uid}'.encode()).hexdigest()[:5]}"
+
+
+def _rank_of(spec: Object) -> Object:
+    return {word: spec[word] for word in ("priority", "priorityClassRef") if word in spec}
 
 
 def _reclaimable(job: Obj) -> int:

@@ -5,6 +5,9 @@ from collections.abc import Mapping
 _PODS = "only the pods of Jobs are scheduled and run"
 _LATE = "the recorded controller had not come round yet; the sandbox's are always in time"
 _AHEAD = "recorded before the controllers had come round; the sandbox's are always in time"
+_GRACE = "pods of the sandbox end at once, without a grace period: nobody is seen stopping"
+_AGAIN = "who waits is looked at whenever something changed; Kueue looks when quota has become free"
+_WATCH = "a watch that the recorder cut off: its events came at times of their own"
 _V1BETA1 = "v1beta1 is listed but not served: the portal writes v1beta2"
 
 NOT_ALIKE: Mapping[str, Mapping[int, str]] = {
@@ -34,6 +37,18 @@ NOT_ALIKE: Mapping[str, Mapping[int, str]] = {
 
 TRAINING_NOT_ALIKE: Mapping[str, Mapping[int, str]] = {
     "32-visibility": {60: "APIServices are not served"},
+    "33-queueing-strategies": {5: _AGAIN, 7: _AGAIN, 34: _WATCH, 69: _WATCH},
+    "34a-borrow-reclaim": {
+        **dict.fromkeys((19, 20, 21, 22, 23, 24, 25, 32), _GRACE),
+        **dict.fromkeys((36, 48), "an event for each victim, and none for the second look"),
+        42: _WATCH,
+    },
+    "34b-priority-preemption": {
+        **dict.fromkeys((4, 12, 14, 21, 34, 35), _GRACE),
+        **dict.fromkeys((29, 30), "recorded in the second in which the pod started"),
+        36: _WATCH,
+    },
+    "39a-stop-policies": {**dict.fromkeys((17, 18, 19, 20, 57), _GRACE), 66: _AGAIN, 68: _WATCH},
     "40-logs-and-events": {
         14: _AHEAD,
         28: "events are served in v1 only",

@@ -8,7 +8,7 @@ import pytest
 
 from tests.recordings.differences import TRAINING_NOT_ALIKE
 from tests.recordings.replaying import steps_of
-from tests.recordings.training import KUEUE, TrainingPlayer, cluster_queue
+from tests.recordings.training import BATCH, KUEUE, TrainingPlayer, cluster_queue
 
 Hook = Callable[[TrainingPlayer], None]
 QUEUE = f"{KUEUE}/clusterqueues/qm-alpha"
@@ -64,6 +64,28 @@ def visibility_down(player: TrainingPlayer) -> None:
         player.cluster.faults.add({"status": 503, "body": text, "match": {"path_regex": "visibility"}})
 
 
+def without(*names: str) -> Hook:
+    def end(player: TrainingPlayer) -> None:
+        for name in names:
+            path = f"{BATCH}/namespaces/qm-t-alpha/jobs/{name}?propagationPolicy=Background"
+            player.admin("DELETE", path)
+
+    return end
+
+
+def no_jobs(player: TrainingPlayer) -> None:
+    for space in ("qm-t-alpha", "qm-t-beta"):
+        player.admin("DELETE", f"{BATCH}/namespaces/{space}/jobs?propagationPolicy=Background")
+
+
+def gone(path: str) -> Hook:
+    return lambda player: player.admin("DELETE", path)
+
+
+def strict(player: TrainingPlayer) -> None:
+    player.merge(QUEUE, {"spec": {"queueingStrategy": "StrictFIFO"}})
+
+
 SCENARIOS: Mapping[str, Scenario] = {
     "32-visibility": Scenario(
         (cluster_queue("qm-alpha", "every"),),
@@ -74,6 +96,26 @@ SCENARIOS: Mapping[str, Scenario] = {
             "a1-deactivated-clusterqueue": both(stop("None"), activate("a1", active=False)),
             "delete-runs": activate("a1", active=True),
             "visibility-kueue-down": visibility_down,
+        },
+    ),
+    "33-queueing-strategies": Scenario(hooks={"strict-clusterqueue": both(no_jobs, strict)}),
+    "34a-borrow-reclaim": Scenario(
+        (cluster_queue("qm-alpha", cohortName="gpus"), cluster_queue("qm-beta", cohortName="gpus")),
+        lambda player: player.local_queue("qm-t-beta", "default", "qm-beta"),
+    ),
+    "34b-priority-preemption": Scenario((cluster_queue("qm-alpha", cohortName="gpus"),)),
+    "39a-stop-policies": Scenario(
+        (cluster_queue("qm-alpha", "every"),),
+        lambda player: player.local_queue("qm-t-beta", "default", "qm-alpha"),
+        {"runs-again-job": without("waits", "new-in-hold")},
+    ),
+    "39b-inactive-and-flavors": Scenario(
+        hooks={
+            "clusterqueue-tainted": gone(QUEUE),
+            "clusterqueue-two-flavors": no_jobs,
+            "clusterqueue-flavor-missing": no_jobs,
+            "clusterqueue-deleted-workload": gone(QUEUE),
+            "localqueue-deleted-workload": gone(f"{KUEUE}/namespaces/qm-t-alpha/localqueues/default"),
         },
     ),
     "40-logs-and-events": Scenario(hooks={"run-pod": lambda player: player.pass_time(0.2)}),

@@ -50,8 +50,8 @@ class TrainingPlayer(JobPlayer):
         for name, value in (("low", 100), ("standard", 1000), ("high", 10000)):
             self._apply("WorkloadPriorityClass", "workloadpriorityclasses", name, {"value": value})
         sku = {"key": "sku", "operator": "Equal", "value": "gpu", "effect": "NoSchedule"}
-        for name, labels in (("a100", A100), ("h100", H100)):
-            self.flavor(name, nodeLabels=labels, tolerations=[sku])
+        self.flavor("a100", nodeLabels=A100, tolerations=[sku])
+        self.flavor("h100", nodeLabels=H100, tolerations=[{"operator": "Exists"}])
         for one in queues or (cluster_queue("qm-alpha"),):
             self._apply("ClusterQueue", "clusterqueues", one["name"], {"spec": one["spec"]}, MADE_BY)
         self.local_queue("qm-t-alpha", "default", "qm-alpha")
