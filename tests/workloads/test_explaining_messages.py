@@ -287,6 +287,60 @@ def test_what_nobody_knows_is_quoted_and_handed_to_a_platform_lead() -> None:
     assert found.since == BEFORE
 
 
+@pytest.mark.parametrize(
+    ("resource", "missing", "words"),
+    [
+        ("cpu", "500m", "0.5 CPUs"),
+        ("cpu", "1", "1 CPU"),
+        ("cpu", "12", "12 CPUs"),
+        ("memory", "2Gi", "2 GiB of memory"),
+        ("memory", "500M", "500 MB of memory"),
+        ("memory", "1024", "1024 bytes of memory"),
+        ("memory", "strange", "strange of memory"),
+        ("ephemeral-storage", "9k", "9 KB of local disk"),
+        ("rdma/hca", "2", "2 rdma/hca"),
+        ("nvidia.com/mig-1g.5gb", "3", "3 × A100"),
+    ],
+)
+def test_amounts_are_read_as_people_write_them(resource: str, missing: str, words: str) -> None:
+    message = f"{MAIN}insufficient unused quota for {resource} in flavor a100, {missing} more needed"
+    found = why(waiting(message))
+    assert found.what == f"It waits for {words} more."
+    assert (found.step is not None) == ("gb" in resource)
+
+
+@pytest.mark.parametrize(
+    ("resource", "previous", "requested", "maximum", "words"),
+    [
+        ("cpu", "60", "60", "96", "It asks for 120 CPUs; your queue can never give it more than 96 CPUs."),
+        ("cpu", "500m", "98", "96", "It asks for 98 CPUs; your queue can never give it more than 96 CPUs."),
+        (
+            "rdma/hca",
+            "0",
+            "4",
+            "2",
+            "It asks for 4 rdma/hca; your queue can never give it more than 2 rdma/hca.",
+        ),
+    ],
+)
+def test_too_much_of_what_is_no_gpu(
+    resource: str, previous: str, requested: str, maximum: str, words: str
+) -> None:
+    message = (
+        f"{MAIN}insufficient quota for {resource} in flavor a100, previously considered podsets requests "
+        f"({previous}) + current podset request ({requested}) > maximum capacity ({maximum})"
+    )
+    found = why(waiting(message))
+    assert (found.what, found.outlook) == (words, CHANGE)
+    assert found.step is not None
+    assert found.step.data == {"resource": resource}
+
+
+def test_a_queue_that_names_an_unknown_kind_of_gpu_is_for_the_platform_leads() -> None:
+    found = why(waiting(f"{MAIN}flavor a100 not found"))
+    assert (found.code, found.outlook) == ("queue_broken", ESCALATE)
+
+
 def test_of_two_kinds_of_gpu_the_more_hopeful_one_counts() -> None:
     both = f"{MAIN}flavor a100 doesn't match node affinity, " + FULL.removeprefix(MAIN).replace(
         "a100", "h100"

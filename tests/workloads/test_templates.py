@@ -233,6 +233,21 @@ def test_a_gang_that_loses_a_node_starts_anew_as_a_whole() -> None:
     ]
 
 
+def test_a_program_with_a_launcher_of_its_own_runs_as_it_was_given() -> None:
+    template = BY_SLUG["pytorch"]
+    spec = template.render(replace(run(template), launcher="none", program=("accelerate", "launch")))[-1][
+        "spec"
+    ]
+    [container] = next(pods(spec))["containers"]
+    assert container["command"] == ["accelerate", "launch"]
+    assert {"MASTER_ADDR", "MASTER_PORT", "NNODES"} <= {each["name"] for each in container["env"]}
+
+
+def test_a_runtime_without_a_flavor_goes_anywhere() -> None:
+    assert runtime(None, image="x:1")["metadata"]["name"] == "qm-torch"
+    assert "nodeSelector" not in str(runtime(None, image="x:1"))
+
+
 def test_without_a_flavor_nothing_says_where_it_runs() -> None:
     template = BY_SLUG["single-node"]
     made = replace(run(template), where=replace(WHERE, kind=None))

@@ -45,10 +45,6 @@ class Facts:
         """What people call a flavor."""
         return self.titles.get(flavor) or flavor or "GPU"
 
-    def largest_node(self, flavor: str) -> int:
-        """GPUs of the largest node of a flavor; 0 when no node of it was read."""
-        return max((one.gpus for one in self.nodes if one.flavor == flavor), default=0)
-
     def obtainable(self, flavor: str) -> int | None:
         """GPUs of a flavor that this cluster has or can add; None when that is not known."""
         if flavor in self.capacity:

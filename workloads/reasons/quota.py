@@ -6,6 +6,7 @@ from datetime import datetime
 from ui.amounts import day, moment
 from workloads.answers import Action, Answer, Outlook, Step
 from workloads.observed import Allocation, Facts, Quota
+from workloads.reading.values import is_gpu
 from workloads.reasons.fit import CHANGE_RUN, no_fit
 from workloads.reasons.messages import Cause, Kind, decisive, preempted
 from workloads.reasons.words import amount, request_more, use_elsewhere, whole
@@ -53,7 +54,7 @@ def _full(cause: Cause, facts: Facts) -> Answer:
     elif facts.open_request is not None:
         do += f" Your request for more waits for {facts.open_request.who}."
         step = request_more(facts.open_request.gpus, cause.flavor, facts)
-    elif (more := whole(cause.missing)) and "/" in cause.resource and _can_have(more, cause.flavor, facts):
+    elif (more := whole(cause.missing)) and is_gpu(cause.resource) and _can_have(more, cause.flavor, facts):
         do += f" Or ask for {more} more for your team."
         step = request_more(more, cause.flavor, facts)
     return Answer(
@@ -108,10 +109,10 @@ def _can_have(more: int, flavor: str, facts: Facts) -> bool:
 
 
 def _too_large(cause: Cause, facts: Facts, now: datetime) -> Answer:
-    requested, maximum = whole(cause.previous) + whole(cause.requested), whole(cause.maximum)
-    if "/" not in cause.resource:
+    if not is_gpu(cause.resource):
         return _too_much(cause, facts)
-    granted = _granted(cause, facts, now) if requested > maximum else None
+    requested, maximum = whole(cause.previous) + whole(cause.requested), whole(cause.maximum)
+    granted = _granted(cause, facts, now)
     if granted is not None:
         return granted
     title, on_cluster = facts.title(cause.flavor), facts.obtainable(cause.flavor)
@@ -182,11 +183,15 @@ def _ended(found: Allocation, facts: Facts, now: datetime) -> Answer:
 
 
 def _too_much(cause: Cause, facts: Facts) -> Answer:
-    resource = amount("", cause.resource, cause.flavor, facts).strip()
+    both = [cause.previous, cause.requested]
+    total = str(sum(map(int, both))) if all(one.isdecimal() for one in both) else cause.requested
+    requested, maximum = (
+        amount(each, cause.resource, cause.flavor, facts) for each in (total, cause.maximum)
+    )
     return Answer(
         code="larger_than_quota",
         outlook=Outlook.CHANGE,
-        what=f"It asks for {cause.requested} {resource}; your queue can never give it more than {cause.maximum}.",
+        what=f"It asks for {requested}; your queue can never give it more than {maximum}.",
         do="Run it with less, or have a platform lead raise that limit of the queue.",
         step=Step(Action.CHANGE_RUN, CHANGE_RUN, {"resource": cause.resource}),
     )

@@ -5,11 +5,13 @@ import re
 from provisioning.desired.quantities import counted
 from workloads.answers import Action, Step
 from workloads.observed import Elsewhere, Facts, JobKey
+from workloads.reading.values import is_gpu
 
 ANOTHER = "a job of another team"
 # What follows names other teams' queues and jobs by their ids.
 PRIVATE = re.compile(r" \(UID: [^)]*\)|; (?:preemptor|preemptee)(?: path: | effective priority: )[^;]*")
-NAMES = {"cpu": "CPUs", "memory": "bytes of memory", "ephemeral-storage": "bytes of local disk"}
+SIZES = {"memory": "memory", "ephemeral-storage": "local disk"}
+QUANTITY = re.compile(r"(\d+)([KMGTPE]i|[kMGTPE])?", re.ASCII)
 
 
 def display_name(key: JobKey, facts: Facts) -> str:
@@ -23,10 +25,24 @@ def redacted(message: str) -> str:
 
 
 def amount(count: str, resource: str, flavor: str, facts: Facts) -> str:
-    """An amount of a resource: "4 × A100", "8 CPUs", "2 rdma/hca"."""
-    if "gpu" in resource or "/mig-" in resource:
+    """An amount of a resource: "4 × A100", "0.5 CPUs", "2 GiB of memory", "2 rdma/hca"."""
+    if is_gpu(resource):
         return f"{count} × {facts.title(flavor)}"
-    return f"{count} {NAMES.get(resource, resource)}"
+    if resource == "cpu":
+        return "1 CPU" if count == "1" else f"{_cpus(count)} CPUs"
+    return f"{_bytes(count)} of {SIZES[resource]}" if resource in SIZES else f"{count} {resource}"
+
+
+def _cpus(count: str) -> str:
+    thousandths = count.removesuffix("m")
+    return f"{int(thousandths) / 1000:g}" if thousandths != count and thousandths.isdecimal() else count
+
+
+def _bytes(count: str) -> str:
+    found = QUANTITY.fullmatch(count)
+    if found is None:
+        return count
+    return f"{found[1]} {found[2].upper().replace('I', 'i')}B" if found[2] else f"{found[1]} bytes"
 
 
 def whole(count: str) -> int:
