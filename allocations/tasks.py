@@ -6,8 +6,8 @@ from allocations import actions, ending
 from allocations import reminders as reminding
 from allocations.models import Budget
 from allocations.sync import keep_in_step
+from allocations.use import measuring as use
 from allocations.use import over_quota as unheld
-from allocations.use import use
 from audit import clock
 
 

@@ -15,7 +15,7 @@ from accounts.stand_ins.actions import givers_for
 from accounts.teams import TeamScopedQuerySet
 from allocations.models import Allocation
 from allocations.schedule import Provisioner
-from approvals.comments import Comment
+from approvals.conversation.models import Comment
 from approvals.decisions.seats import seats_of
 from approvals.fulfilment.models import Task
 from approvals.states import STORED, State

@@ -2,10 +2,12 @@
 
 from celery import shared_task
 
-from approvals.decisions import clockwork, filling, rerouting
+from approvals.decisions import escalation as clockwork
+from approvals.decisions import rerouting
+from approvals.decisions import seats_from_directory as filling
 from approvals.fulfilment import ending, free_again
-from approvals.fulfilment import reminding as chasing
-from approvals.judging import again as judging_again
+from approvals.fulfilment import reminders as chasing
+from approvals.judging import reevaluation as judging_again
 from approvals.models import Request
 from approvals.requests import actions
 from audit import clock

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
 from allocations.models import Allocation
-from approvals.judging.standing import hash_of
+from approvals.judging.inputs import hash_of
 from approvals.models import Decision, Evaluation, Request
 from approvals.states import State
 from audit.events import Kind

@@ -14,7 +14,7 @@ from accounts.replay import Answer, answer_once, earlier_answer
 from notices import actions, channels, choosing
 from notices.kinds import NoticeKind, Pace
 from notices.models import CHANNEL_WAYS, CHOOSABLE_KINDS, PACES, WAYS, Channel, Delivery
-from notices.outside import mail_is_configured
+from notices.servers import mail_is_configured
 from web.strict import Boolean, Choice, Integer, PageQuery, StrictSerializer, Text
 
 

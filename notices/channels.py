@@ -16,8 +16,8 @@ from notices.actions import tell_one_channel
 from notices.kinds import CHOOSABLE, NoticeKind, Way
 from notices.message import Message
 from notices.models import Channel, Delivery
-from notices.outside import outside
 from notices.sealing import Unreadable, seal
+from notices.servers import outside
 from web.refusals import BadInput, Conflict, NoRight
 
 FIELDS = frozenset({"name", "kinds", "enabled"})

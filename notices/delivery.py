@@ -20,9 +20,9 @@ from notices import cards, rendering
 from notices.backoff import MOST_ATTEMPTS, wait_after, wait_for_receipt
 from notices.kinds import GATHERED, NoticeKind, Way
 from notices.models import Delivery, Notice
-from notices.outside import Outside
 from notices.rendering import Entry
 from notices.sealing import Unreadable
+from notices.servers import Outside
 
 logger = structlog.get_logger(__name__)
 LEASE = timedelta(minutes=2)

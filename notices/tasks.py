@@ -7,7 +7,7 @@ from celery import shared_task
 from audit import clock
 from notices import delivery, digest, directory
 from notices.models import Delivery, Digest, Notice
-from notices.outside import outside
+from notices.servers import outside
 
 KEPT = timedelta(days=90)
 MOST_FORGOTTEN = 5000

@@ -16,7 +16,7 @@ from accounts.roles import Permission
 from notices import actions, choosing, presenting
 from notices.forms import ChoiceForm
 from notices.models import Delivery
-from notices.outside import mail_is_configured
+from notices.servers import mail_is_configured
 from web.refusals import Refused
 
 FORM_METHODS = ["GET", "HEAD", "POST"]

@@ -13,7 +13,7 @@ from accounts.cost_centres.models import unconfirmed
 from accounts.current_user import add_refusal
 from accounts.models import Team, User
 from allocations.budgets import money
-from approvals.judging.standing import answer_of, given_lately, policy_in_force, pool_of
+from approvals.judging.inputs import answer_of, given_lately, policy_in_force, pool_of
 from approvals.requests.actions import Judged, check_answer
 from approvals.requests.presenting import hint_of, verdict
 from approvals.requests.wanted import Wanted, arrival_on

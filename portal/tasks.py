@@ -5,7 +5,7 @@ from django.conf import settings
 
 from audit import anchors, clock
 from checks.invariants import check, tell
-from notices.outside import outside
+from notices.servers import outside
 
 
 @shared_task(name="portal.tasks.check_invariants", soft_time_limit=1800, time_limit=1900)

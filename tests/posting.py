@@ -9,7 +9,7 @@ from typing import Any
 
 from connectors.mail import Mail, Security
 from connectors.webhooks import Webhooks
-from notices.outside import Outside
+from notices.servers import Outside
 from sandbox import certificates
 from sandbox.credentials import Credentials
 from sandbox.notices.inbox import Fault, Inbox

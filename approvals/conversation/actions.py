@@ -8,8 +8,9 @@ from django.db import transaction
 
 from accounts.models import User
 from allocations.budgets import balances as budgets
-from approvals import telling
-from approvals.decisions import clockwork, deciders
+from approvals import notices as telling
+from approvals.decisions import deciders
+from approvals.decisions import escalation as clockwork
 from approvals.decisions.routing import open_step
 from approvals.models import Comment, Request, Revision
 from approvals.renewals import renewing

@@ -10,13 +10,13 @@ from django.db.models import Q
 from accounts.directory import freshness
 from accounts.models import Delegation, User
 from accounts.stand_ins.actions import givers_for
-from approvals import telling
-from approvals.decisions import clockwork
+from approvals import notices as telling
+from approvals.decisions import escalation as clockwork
 from approvals.decisions.deciders import seats_open
 from approvals.decisions.routing import Key, go_on, key_of, open_next, open_step, pause
 from approvals.decisions.seats import sits
 from approvals.judging.asked import asked_for, wanted_of
-from approvals.judging.standing import policy_in_force, policy_of
+from approvals.judging.inputs import policy_in_force, policy_of
 from approvals.models import Decision, Request, Step
 from approvals.requests.actions import Judged, check, close, grant, judge, locked, move, save_evaluation
 from approvals.states import State

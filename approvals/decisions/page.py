@@ -12,13 +12,13 @@ from accounts.models import Team, User
 from allocations.budgets import money
 from allocations.budgets.totals import total
 from allocations.models import Allocation
-from allocations.use.use import trend
-from approvals import telling
+from allocations.use.measuring import trend
+from approvals import notices as telling
 from approvals.conversation import page as talk
 from approvals.decisions import route_words, triage
 from approvals.decisions.actions import may_decide
 from approvals.judging.asked import asked_for, wanted_of
-from approvals.judging.standing import answer_of, coming
+from approvals.judging.inputs import answer_of, coming
 from approvals.models import Decision, Request, Step
 from approvals.renewals import renewing
 from approvals.renewals import words as renewal_words

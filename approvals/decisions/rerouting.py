@@ -11,13 +11,14 @@ from datetime import datetime
 from django.db import transaction
 
 from accounts.models import User
-from approvals import telling
-from approvals.decisions import clockwork, deciders
+from approvals import notices as telling
+from approvals.decisions import deciders
+from approvals.decisions import escalation as clockwork
 from approvals.decisions.actions import stops
 from approvals.decisions.route_words import upper
 from approvals.decisions.routing import MOMENTS, Key, go_on, key_of, keys_of, open_step, planned, start
 from approvals.judging.asked import asked_for, wanted_of
-from approvals.judging.standing import policy_in_force, policy_of
+from approvals.judging.inputs import policy_in_force, policy_of
 from approvals.models import Decision, Request, Rerouting, Step
 from approvals.renewals import renewing
 from approvals.requests.actions import Judged, check, grant, judge, locked, move, save_evaluation
@@ -74,7 +75,7 @@ def sweep(now: datetime) -> list[int]:
 def reroute(request_id: int, *, now: datetime) -> bool:
     """Let the people decide whom the policy in force names; False, and nobody is told, when they are the same.
 
-    What the policy approves is left to approvals.judging.again. What it lets nobody approve keeps its route,
+    What the policy approves is left to approvals.judging.reevaluation. What it lets nobody approve keeps its route,
     and its requester is told once. Votes stay: where every step of the new route has its own, the request is granted.
     """
     request = (

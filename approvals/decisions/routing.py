@@ -7,7 +7,7 @@ from django.db.models import F
 
 from accounts import people
 from accounts.models import User
-from approvals.judging.standing import derive
+from approvals.judging.inputs import derive
 from approvals.models import Request, Step
 from policy.document import LEADS, MANAGERS, StepPlan
 from policy.evaluation import Evaluation

@@ -12,7 +12,7 @@ from accounts.teams import Project
 from allocations import actions as allocations
 from allocations.actions import NOTHING_HANDED_OVER, Granted, HandedOver
 from allocations.schedule import Provisioner
-from approvals.fulfilment import reminding as chasing
+from approvals.fulfilment import reminders as chasing
 from approvals.fulfilment.ending import references_of, release
 from approvals.fulfilment.notices import tell_assignee, tell_requester
 from approvals.models import Request, Task

@@ -12,7 +12,7 @@ from django.db.models.functions import Cast, Concat
 from accounts.models import User
 from allocations import actions as allocations
 from allocations.models import Allocation
-from approvals.fulfilment import reminding as chasing
+from approvals.fulfilment import reminders as chasing
 from approvals.models import Request, Task
 from approvals.renewals.renewing import renewal_of
 from approvals.states import State

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, QuerySet
 
-from approvals import telling
+from approvals import notices as telling
 from approvals.judging.asked import wanted_of
 from approvals.models import Decision, Request
 from approvals.requests.actions import check, judge

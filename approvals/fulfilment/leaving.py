@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from accounts.models import Team
-from approvals import telling
+from approvals import notices as telling
 from approvals.fulfilment.ending import end_early, may_let_go
 from approvals.models import Request
 from approvals.requests.actions import close

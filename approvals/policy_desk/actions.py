@@ -11,7 +11,7 @@ from accounts.directory import freshness
 from accounts.models import User
 from accounts.people import holding
 from accounts.roles import Permission
-from approvals.judging.standing import policy_in_force
+from approvals.judging.inputs import policy_in_force
 from approvals.policy_desk import simulator
 from approvals.policy_desk.parsing import Said, policy_said
 from audit.events import Kind

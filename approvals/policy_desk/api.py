@@ -16,7 +16,7 @@ from accounts.directory import freshness
 from accounts.endpoints import Endpoint
 from accounts.replay import Answer, answer_once
 from accounts.roles import Permission
-from approvals.judging.standing import policy_in_force
+from approvals.judging.inputs import policy_in_force
 from approvals.policy_desk import actions as policy_actions
 from approvals.policy_desk import simulator
 from approvals.policy_desk.forms import USUAL_DAYS

@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 from allocations.budgets import money
-from approvals.judging.standing import policy_in_force
+from approvals.judging.inputs import policy_in_force
 from policy.document import Policy, Route, Thresholds
 from policy.evaluation import Ask, Outcome, Standing, duration, evaluate
 from ui.amounts import gpus, usd

@@ -10,7 +10,7 @@ from django.urls import reverse
 from accounts.models import User
 from accounts.roles import Permission
 from allocations.budgets.money import Amount
-from approvals.judging.standing import policy_in_force
+from approvals.judging.inputs import policy_in_force
 from approvals.models import Request
 from approvals.policy_desk import limits_page as policy_page
 from approvals.policy_desk import simulator

@@ -10,7 +10,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from accounts.models import User
 from allocations.budgets.money import NOTHING, Amount
-from approvals.judging.standing import policy_of, stored_in
+from approvals.judging.inputs import policy_of, stored_in
 from approvals.models import Evaluation, Request
 from approvals.policy_desk import windows
 from approvals.states import State

@@ -16,7 +16,7 @@ from accounts.current_user import add_refusal, visitor, with_refusal
 from accounts.directory import freshness
 from accounts.models import User
 from accounts.roles import Permission
-from approvals.judging.standing import policy_in_force
+from approvals.judging.inputs import policy_in_force
 from approvals.policy_desk import actions as policy_actions
 from approvals.policy_desk import page as policy_shown
 from approvals.policy_desk.forms import (

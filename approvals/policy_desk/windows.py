@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import Q
 
-from approvals.judging.standing import Given
+from approvals.judging.inputs import Given
 from approvals.models import Decision
 from policy.document import Policy, Thresholds
 from policy.evaluation import Ask, Standing

@@ -17,12 +17,12 @@ from accounts.models import User
 from accounts.roles import Permission
 from allocations.budgets import balances as budgets
 from allocations.budgets import money
-from approvals import telling
-from approvals.decisions import clockwork
+from approvals import notices as telling
+from approvals.decisions import escalation as clockwork
 from approvals.decisions.routing import go_on, open_route
 from approvals.fulfilment.actions import carry_out
-from approvals.judging import line
-from approvals.judging.standing import answer_of, coming, gather, inputs_of, policy_in_force, remedies_shown
+from approvals.judging import waiting_line as line
+from approvals.judging.inputs import answer_of, coming, gather, inputs_of, policy_in_force, remedies_shown
 from approvals.models import Decision, Evaluation, Request, Revision
 from approvals.renewals import renewing
 from approvals.requests import places

@@ -20,7 +20,7 @@ from accounts.replay import Answer, answer_once
 from approvals.conversation import actions as conversation
 from approvals.decisions import actions as decisions
 from approvals.fulfilment import ending
-from approvals.judging.standing import policy_in_force
+from approvals.judging.inputs import policy_in_force
 from approvals.models import Comment, Evaluation, Request, Step
 from approvals.renewals import renewing
 from approvals.requests import actions

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from accounts.models import User
 from allocations.budgets import money
-from approvals.judging.standing import answer_of
+from approvals.judging.inputs import answer_of
 from approvals.models import Request
 from approvals.renewals import words as renewal
 from approvals.requests.actions import Judged, judge

@@ -6,7 +6,7 @@ from typing import Any
 from accounts.models import User
 from allocations.budgets import money
 from allocations.budgets.money import Amount, Left
-from approvals.judging.standing import answer_of, remedies_shown
+from approvals.judging.inputs import answer_of, remedies_shown
 from approvals.renewals.words import goes_on
 from approvals.requests.actions import check, judge
 from approvals.requests.presenting import cost_per_day, usual_wait

@@ -15,10 +15,10 @@ from allocations.use.words import still_running
 from approvals.decisions.actions import may_decide
 from approvals.fulfilment.serializers import TaskSerializer
 from approvals.models import Decision, Evaluation, Request, Rerouting, Step
+from approvals.notices import rerouting_words
 from approvals.requests.presenting import state_of
 from approvals.requests.timeline import coming
 from approvals.states import STORED, State
-from approvals.telling import rerouting_words
 from catalogue.offerings import CHOICES
 from policy.evaluation import Outcome
 from policy.models import PolicyVersion

@@ -7,7 +7,7 @@ from typing import Any
 from allocations.models import Allocation, Leftover
 from allocations.schedule import Step as Ahead
 from allocations.use.words import coming_stops, leftovers_of, now_running
-from approvals import telling
+from approvals import notices as telling
 from approvals.decisions import route_words
 from approvals.models import Decision, Evaluation, Request, Rerouting, Step, Task
 from approvals.states import State

@@ -6,7 +6,7 @@ from django.db import transaction
 
 from accounts.models import User
 from allocations import share_actions
-from approvals.fulfilment import reminding as chasing
+from approvals.fulfilment import reminders as chasing
 from approvals.models import Task
 from provisioning.models import Isolation, Tenancy
 

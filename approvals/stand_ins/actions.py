@@ -8,7 +8,7 @@ from django.urls import reverse
 from accounts import people
 from accounts.models import Delegation, User
 from accounts.stand_ins import actions as delegation
-from approvals.judging.standing import policy_in_force
+from approvals.judging.inputs import policy_in_force
 from approvals.models import Step
 from approvals.states import State
 from notices.actions import tell

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 
 from accounts.current_user import visitor
 from accounts.roles import Permission
-from allocations.use import use
+from allocations.use import measuring as use
 from approvals.models import Request
 from fleet.models import Cluster
 from fleet.presenting import bar, health, trouble

@@ -25,7 +25,7 @@ from accounts.models import (
 )
 from accounts.roles import Role
 from accounts.tasks import follow_due
-from approvals.decisions import clockwork
+from approvals.decisions import escalation as clockwork
 from audit.events import Kind
 from audit.models import Event
 from notices.directory import tell_of_brake

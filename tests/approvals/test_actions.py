@@ -11,7 +11,7 @@ from django.db import transaction
 
 from allocations.models import Allocation, Budget, Hold
 from approvals.decisions.actions import approve, ask_back
-from approvals.judging.standing import answer_of
+from approvals.judging.inputs import answer_of
 from approvals.models import Decision, Evaluation, Request, Revision, Step
 from approvals.requests.actions import answer, judge, submit, withdraw
 from approvals.requests.wanted import Wanted

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from approvals.decisions import clockwork
+from approvals.decisions import escalation as clockwork
 from approvals.models import Comment, Request
 from tests import factories
 from tests.calling import Caller

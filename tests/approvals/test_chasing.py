@@ -12,7 +12,7 @@ from accounts.roles import Role
 from allocations import ending as ends
 from approvals.fulfilment import actions as carrying_out
 from approvals.fulfilment import ending
-from approvals.fulfilment import reminding as chasing
+from approvals.fulfilment import reminders as chasing
 from approvals.models import Task
 from approvals.requests.timeline import coming
 from approvals.shares import actions as apart

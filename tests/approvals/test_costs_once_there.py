@@ -13,7 +13,7 @@ from allocations.budgets.money import month_of
 from allocations.budgets.months import budget_of, pace_of
 from allocations.models import Allocation, Hold
 from allocations.schedule import Provisioner, State
-from allocations.use import use
+from allocations.use import measuring as use
 from approvals.decisions import actions as decisions
 from approvals.fulfilment import actions as carrying_out
 from approvals.fulfilment import ending

@@ -13,8 +13,8 @@ from allocations.budgets import balances as budgets
 from allocations.models import Allocation, Budget, Hold
 from approvals import tasks
 from approvals.decisions.actions import approve, ask_back
-from approvals.judging import again as judging_again
-from approvals.judging.line import MAX_AHEAD
+from approvals.judging import reevaluation as judging_again
+from approvals.judging.waiting_line import MAX_AHEAD
 from approvals.models import Decision, Request
 from approvals.requests.actions import submit
 from approvals.requests.preview import preview_of

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from allocations.models import Allocation
-from approvals.decisions import clockwork
+from approvals.decisions import escalation as clockwork
 from approvals.decisions.actions import approve, ask_back, reject
 from approvals.fulfilment import free_again
 from approvals.models import Comment, Decision, Request

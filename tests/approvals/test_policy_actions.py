@@ -11,7 +11,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from accounts.roles import Role
-from approvals.judging.standing import policy_in_force
+from approvals.judging.inputs import policy_in_force
 from approvals.policy_desk import actions as policy_actions
 from approvals.policy_desk.parsing import NotAPolicy, policy_said
 from audit.events import Kind

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allocations.models import Allocation
-from approvals.judging.again import sweep
+from approvals.judging.reevaluation import sweep
 from approvals.models import Request
 from approvals.states import State
 from fleet.models import Flavor

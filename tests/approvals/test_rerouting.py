@@ -10,7 +10,7 @@ from accounts.models import SeatFill, User
 from approvals import tasks
 from approvals.decisions import rerouting
 from approvals.decisions.actions import approve, ask_back
-from approvals.judging import again as judging_again
+from approvals.judging import reevaluation as judging_again
 from approvals.models import Request, Rerouting, Step
 from approvals.requests.actions import answer
 from audit.events import Kind

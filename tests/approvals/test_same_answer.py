@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from accounts.models import User
 from allocations.models import Budget
-from approvals.judging.standing import answer_of, derive, hash_of, inputs_of, policy_of
+from approvals.judging.inputs import answer_of, derive, hash_of, inputs_of, policy_of
 from approvals.models import Evaluation
 from approvals.requests.actions import submit
 from approvals.requests.preview import preview_of

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from allocations.budgets import money
 from allocations.budgets.money import Left
-from approvals.judging.standing import answer_of, derive, inputs_of, policy_in_force
+from approvals.judging.inputs import answer_of, derive, inputs_of, policy_in_force
 from approvals.models import Evaluation, Request
 from approvals.policy_desk import simulator
 from approvals.policy_desk.simulator import AUTOMATIC, IMPOSSIBLE, PEOPLE, Simulation, because, simulate

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from accounts.models import Team
-from approvals.judging.standing import answer_of, derive, given_lately, policy_of
+from approvals.judging.inputs import answer_of, derive, given_lately, policy_of
 from approvals.models import Decision, Evaluation, Request
 from approvals.requests.actions import judge, submit
 from approvals.requests.preview import preview_of

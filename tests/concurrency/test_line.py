@@ -7,7 +7,7 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from approvals.judging import again as judging_again
+from approvals.judging import reevaluation as judging_again
 from approvals.models import Request
 from approvals.states import State
 from fleet.models import Flavor

@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from accounts.roles import Role
-from approvals.decisions import clockwork
+from approvals.decisions import escalation as clockwork
 from approvals.decisions.actions import approve, reject
 from approvals.fulfilment import free_again
 from approvals.models import Request

@@ -3,7 +3,7 @@
 from tests.guards.switching import Guard
 from workloads.templates.library import BY_SLUG
 
-CLOCK, TALK = "tests.approvals.test_clockwork:", "tests.approvals.test_conversation:"
+CLOCK, TALK = "tests.approvals.test_escalation:", "tests.approvals.test_conversation:"
 CONTRACT, DECIDING = "tests.portal.test_api_contract:", "tests.attacks.test_deciding:"
 DOCUMENT, LENDING = "tests.policy.test_document:", "tests.accounts.test_delegation:"
 POLICY, TASKS = "tests.approvals.test_policy_actions:", "tests.approvals.test_tasks_of_people:"

@@ -13,7 +13,7 @@ from notices.actions import tell
 from notices.kinds import GATHERED_FOR, NoticeKind
 from notices.message import Message
 from notices.models import Delivery, Preference
-from notices.outside import Outside
+from notices.servers import Outside
 from tests import factories
 from tests.scene import NOW
 

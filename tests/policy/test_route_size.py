@@ -11,7 +11,7 @@ from accounts.models import Team, User
 from allocations import actions as allocations
 from allocations.models import Allocation
 from approvals.decisions.actions import approve, reject
-from approvals.judging.standing import derive, policy_in_force
+from approvals.judging.inputs import derive, policy_in_force
 from approvals.models import Evaluation, Request
 from approvals.policy_desk.simulator import simulate
 from approvals.renewals import renewing

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import given
 
-from approvals.judging.standing import answer_of
+from approvals.judging.inputs import answer_of
 from approvals.requests.presenting import verdict
 from policy.document import Policy, Thresholds
 from policy.evaluation import evaluate

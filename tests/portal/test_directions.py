@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from accounts.models import ApiToken, Team, User
-from approvals.comments import Comment
+from approvals.conversation.models import Comment
 from approvals.models import Request, Task
 from fleet.models import Cluster
 from notices.models import Channel

@@ -8,11 +8,11 @@ from allocations import ending as ends
 from allocations import reminders as reminding
 from allocations.models import Budget
 from allocations.sync import keep_in_step
+from allocations.use import measuring as use
 from allocations.use import over_quota as unheld
-from allocations.use import use
-from approvals.decisions import clockwork
+from approvals.decisions import escalation as clockwork
 from approvals.fulfilment import ending, free_again
-from approvals.fulfilment import reminding as chasing
+from approvals.fulfilment import reminders as chasing
 from approvals.models import Request
 from approvals.requests import actions as approvals
 from offboarding import sweep as leaving_sweep

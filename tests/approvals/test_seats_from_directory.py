@@ -11,7 +11,7 @@ from accounts.actions import take_over
 from accounts.models import GroupHeld, RoleHeld, SeatFill, User
 from accounts.roles import Role
 from accounts.tasks import follow_due
-from approvals.decisions import filling
+from approvals.decisions import seats_from_directory as filling
 from approvals.decisions.empty_seats import empty_seats
 from approvals.decisions.routing import open_step
 from approvals.requests.page import waiting_line

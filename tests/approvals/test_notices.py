@@ -6,8 +6,8 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
 from accounts.roles import Role
-from approvals import telling
-from approvals.decisions import clockwork
+from approvals import notices as telling
+from approvals.decisions import escalation as clockwork
 from approvals.decisions.actions import approve, ask_back, reject
 from approvals.decisions.routing import open_step
 from approvals.models import Request

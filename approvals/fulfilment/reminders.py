@@ -11,7 +11,7 @@ from accounts.roles import Permission
 from approvals.decisions import deciders
 from approvals.decisions.seats import holders
 from approvals.fulfilment import notices as task_notices
-from approvals.judging.standing import policy_in_force
+from approvals.judging.inputs import policy_in_force
 from approvals.models import Request, Task
 from approvals.requests.wanted import environment_of
 from policy.document import ENGINEERING_LEADERSHIP, Thresholds

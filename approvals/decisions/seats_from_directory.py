@@ -17,13 +17,13 @@ from accounts.directory.client import graph
 from accounts.models import SeatFill, User
 from accounts.people import present
 from accounts.roles import APP_ROLES, Role
-from approvals import telling
+from approvals import notices as telling
 from approvals.decisions import deciders
-from approvals.decisions.clockwork import running
 from approvals.decisions.empty_seats import vacant
+from approvals.decisions.escalation import running
 from approvals.decisions.routing import open_step
 from approvals.decisions.seats import holders
-from approvals.judging.standing import policy_in_force
+from approvals.judging.inputs import policy_in_force
 from approvals.models import Request
 from approvals.stand_ins.actions import GROUP, groups_that_decide
 from approvals.states import State

@@ -10,7 +10,7 @@ from django.utils import timezone
 from accounts.actions import hold_groups
 from accounts.models import Delegation, RoleHeld, User
 from accounts.roles import Role
-from approvals.decisions import clockwork
+from approvals.decisions import escalation as clockwork
 from approvals.decisions.actions import approve, ask_back, may_decide, seat_for
 from approvals.decisions.routing import open_step
 from approvals.models import Request, Step

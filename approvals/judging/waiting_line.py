@@ -13,7 +13,7 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery
 from accounts.models import User
 from allocations.budgets.money import Left
 from approvals.judging.asked import wanted_of
-from approvals.judging.standing import gather, pool_of, stored_in
+from approvals.judging.inputs import gather, pool_of, stored_in
 from approvals.models import Evaluation, Request
 from approvals.requests.wanted import Wanted
 from approvals.states import State

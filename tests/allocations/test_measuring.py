@@ -8,7 +8,7 @@ import pytest
 from allocations import tasks
 from allocations.actions import give_back
 from allocations.models import Allocation, UseDay
-from allocations.use import use
+from allocations.use import measuring as use
 from provisioning.models import Tenancy
 from tests.scene import DAY, HOUR, NOW, Scene
 

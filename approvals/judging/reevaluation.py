@@ -7,10 +7,10 @@ from datetime import datetime
 
 from django.db import transaction
 
-from approvals import telling
+from approvals import notices as telling
 from approvals.judging.asked import asked_for, wanted_of
-from approvals.judging.line import MAX_READ, hopeful, waiting
-from approvals.judging.standing import policy_in_force
+from approvals.judging.inputs import policy_in_force
+from approvals.judging.waiting_line import MAX_READ, hopeful, waiting
 from approvals.models import Decision, Request, Step
 from approvals.renewals import renewing
 from approvals.requests.actions import Judged, check, grant, judge, locked, save_evaluation

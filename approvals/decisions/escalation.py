@@ -14,7 +14,7 @@ from django.db.models import Exists, F, OuterRef, Q
 from accounts import people
 from accounts.actions import object_ids
 from accounts.models import DirectoryBrake, User
-from approvals import telling
+from approvals import notices as telling
 from approvals.decisions import deciders
 from approvals.decisions.routing import open_step
 from approvals.decisions.seats import holders

@@ -18,8 +18,8 @@ from allocations.budgets import balances as budgets
 from allocations.budgets import money
 from allocations.budgets.totals import total
 from allocations.models import Allocation
-from allocations.use import use
-from approvals.judging import earlier_asks
+from allocations.use import measuring as use
+from approvals.judging import earlier_requests as earlier_asks
 from approvals.models import Decision
 from approvals.renewals.renewing import standing_of
 from approvals.requests.wanted import Wanted
