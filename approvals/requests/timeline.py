@@ -15,7 +15,7 @@ from audit.events import Kind
 from audit.models import Event
 from catalogue.offerings import in_sentence
 from provisioning.models import Tenancy
-from ui.amounts import gpus, usd
+from ui.amounts import gpus
 
 Part = dict[str, Any]
 
@@ -145,7 +145,7 @@ def coming(
         asked = request.turn == Request.Turn.REQUESTER
         until = "it is not answered" if asked else "nobody has decided"
         yield _future(f"Lapses, if {until}", request.lapses)
-        yield _future(f"Ends, when approved; {usd(request.usd)} at most", request.until)
+        yield _future("Ends, when approved", request.until)
     elif state is State.SETTING_UP:
         yield _now(f"Setting up{on}", why=_task_words(request) or "Usually a few seconds.", tone="moving")
         yield from _ahead(task_of(request, Task.Kind.SET_UP))

@@ -107,7 +107,7 @@ def test_it_says_what_happens_next_with_its_dates(scene: Scene, asked: Request) 
         "Should be decided by",
         "Then engineering leadership may decide it, too",
         "Lapses, if nobody has decided",
-        "Ends, when approved; $360 at most",
+        "Ends, when approved",
     ]
     assert [row["at"] and datetime.fromisoformat(row["at"]) for row in said[:4]] == [
         None,
