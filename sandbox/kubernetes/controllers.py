@@ -11,6 +11,7 @@ from sandbox.kubernetes.autoscaling import Autoscaler, NodePool
 from sandbox.kubernetes.controllers_pods import POD, TRACKING
 from sandbox.kubernetes.deletes import Deletes
 from sandbox.kubernetes.evicting import WORKLOAD
+from sandbox.kubernetes.interrupting import Interruptions
 from sandbox.kubernetes.jobs import Jobs
 from sandbox.kubernetes.kinds import KINDS, KUEUE_GROUP, Kind, builtin, by_kind
 from sandbox.kubernetes.kueue_jobs import QueuedJobs
@@ -64,7 +65,11 @@ class Controllers:
         self._scheduler = Scheduler(store)
         self._jobs = Jobs(store, admission, self._time, release=self._untrack, remove=self._remove_pod)
         self._queued = QueuedJobs(store, self._free)
-        self._runners = (self._jobs, self._queued, self._scheduler, self._nodes, self._autoscaler)
+        self.interruptions = Interruptions(store, self._time, self._remove_pod)
+        self._runners = (
+            *(self._jobs, self._queued, self._scheduler, self._nodes),
+            *(self._autoscaler, self.interruptions),
+        )
         self._timer: tuple[asyncio.AbstractEventLoop, float, asyncio.TimerHandle] | None = None
         store.listen(self._changes.append)
 
@@ -90,7 +95,7 @@ class Controllers:
     def _schedule(self) -> None:
         """Come again for namespaces that terminate, for pods that start or end, and for nodes that come or go."""
         waits = [TERMINATION_DELAY] if self._terminator.pending else []
-        dues = (self._nodes.next_due, self.next_node_due, self._jobs.next_due)
+        dues = (self._nodes.next_due, self.next_node_due, self._jobs.next_due, self.interruptions.next_due)
         waits += [max(0.0, due - self.now()) for due in dues if due is not None]
         if not waits:
             return

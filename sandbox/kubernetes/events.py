@@ -26,7 +26,8 @@ def tell(
     host: str = "",
 ) -> None:
     """Write an event down; what the control plane said before is counted up. None in a namespace that goes."""
-    namespace = about["metadata"]["namespace"]
+    # What is said of nodes stands in this namespace.
+    namespace = about["metadata"].get("namespace", "default")
     place = store.get(NAMESPACES, "", namespace)
     if place is None or "deletionTimestamp" in place["metadata"]:
         return
@@ -66,7 +67,7 @@ def _body(about: Obj, reason: str, message: str, *, warning: bool) -> dict[str, 
     metadata = about["metadata"]
     involved = {
         "kind": about["kind"],
-        "namespace": metadata["namespace"],
+        **({"namespace": metadata["namespace"]} if "namespace" in metadata else {}),
         "name": metadata["name"],
         "uid": metadata["uid"],
         "apiVersion": about["apiVersion"],
@@ -75,7 +76,7 @@ def _body(about: Obj, reason: str, message: str, *, warning: bool) -> dict[str, 
     return {
         "metadata": {
             "name": f"{metadata['name']}.{secrets.token_hex(8)}",
-            "namespace": metadata["namespace"],
+            "namespace": metadata.get("namespace", "default"),
         },
         "involvedObject": involved,
         "reason": reason,

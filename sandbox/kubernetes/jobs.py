@@ -9,6 +9,7 @@ from sandbox.kubernetes.calls import Target
 from sandbox.kubernetes.causes import items, part
 from sandbox.kubernetes.clock import timestamp
 from sandbox.kubernetes.controllers_pods import POD, TRACKING, is_over, is_ready, owner_of, pods_of
+from sandbox.kubernetes.disruptions import is_ignored
 from sandbox.kubernetes.events import tell
 from sandbox.kubernetes.identity import Identity
 from sandbox.kubernetes.indexed import compressed, indexes_of, is_indexed, parsed, template_of
@@ -115,7 +116,8 @@ class Jobs:
     def _count(self, key: Key, job: Obj, status: Status, pods: list[Obj]) -> None:
         """Count the pods that ended since the last look; those that were counted are not tracked any more."""
         for pod in pods:
-            if is_over(pod) and TRACKING in (pod["metadata"].get("finalizers") or ()):
+            tracked = TRACKING in (pod["metadata"].get("finalizers") or ())
+            if is_over(pod) and tracked and not is_ignored(job, pod):
                 word = str(pod["status"]["phase"]).lower()
                 status[word] = int(status.get(word) or 0) + 1
                 if word == "failed":

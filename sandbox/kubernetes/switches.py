@@ -1,6 +1,7 @@
-"""The switches of the sandbox itself, for administrators only: faults, use, counters, compaction, a new start."""
+"""The switches of the sandbox itself, for administrators only: faults, interruptions, use, counters, new starts."""
 
 import json
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from sandbox.kubernetes.calls import Answer, Call, json_answer, page_not_found
@@ -16,34 +17,46 @@ def handle(cluster: "Cluster", call: Call) -> Answer:
     """Answer a ``/sandbox/…`` request; 403 without an administrator's token."""
     if MASTERS not in call.who.groups:
         raise Refusal(403, f'forbidden: User "{call.who.user}" cannot use the sandbox', "Forbidden", {})
-    match (call.method, call.path):
-        case ("GET", "/sandbox/stats"):
-            return json_answer(
-                200, {"writes": cluster.requests["writes"], "reads": cluster.requests["reads"]}
-            )
-        case ("POST", "/sandbox/faults"):
-            cluster.faults.add(_spec(call))
-            return json_answer(201, {})
-        case ("DELETE", "/sandbox/faults"):
-            cluster.faults.clear()
-            return json_answer(200, {})
-        case ("POST", "/sandbox/workloads"):
-            answer = occupy(cluster.store, call)
-            cluster.controllers.settle()
-            return answer
-        case ("POST", "/sandbox/compact"):
-            cluster.store.compact()
-            return json_answer(200, {"oldest": cluster.store.oldest})
-        case ("POST", "/sandbox/cilium"):
-            cluster.install_cilium()
-            return json_answer(200, {})
-        case ("POST", "/sandbox/visibility"):
-            cluster.has_visibility = _spec(call).get("served") is not False
-            return json_answer(200, {"served": cluster.has_visibility})
-        case ("POST", "/sandbox/restart"):
-            cluster.restart()
-            return json_answer(200, {"oldest": cluster.store.oldest})
-    return page_not_found()
+    switch = _SWITCHES.get((call.method, call.path))
+    if switch is None:
+        return page_not_found()
+    answer = switch(cluster, call)
+    cluster.controllers.settle()
+    return answer
+
+
+def _stats(cluster: "Cluster", _call: Call) -> Answer:
+    return json_answer(200, {"writes": cluster.requests["writes"], "reads": cluster.requests["reads"]})
+
+
+def _add_fault(cluster: "Cluster", call: Call) -> Answer:
+    cluster.faults.add(_spec(call))
+    return json_answer(201, {})
+
+
+def _clear_faults(cluster: "Cluster", _call: Call) -> Answer:
+    cluster.faults.clear()
+    return json_answer(200, {})
+
+
+def _compact(cluster: "Cluster", _call: Call) -> Answer:
+    cluster.store.compact()
+    return json_answer(200, {"oldest": cluster.store.oldest})
+
+
+def _install_cilium(cluster: "Cluster", _call: Call) -> Answer:
+    cluster.install_cilium()
+    return json_answer(200, {})
+
+
+def _serve_visibility(cluster: "Cluster", call: Call) -> Answer:
+    cluster.has_visibility = _spec(call).get("served") is not False
+    return json_answer(200, {"served": cluster.has_visibility})
+
+
+def _restart(cluster: "Cluster", _call: Call) -> Answer:
+    cluster.restart()
+    return json_answer(200, {"oldest": cluster.store.oldest})
 
 
 def _spec(call: Call) -> dict[str, object]:
@@ -54,3 +67,18 @@ def _spec(call: Call) -> dict[str, object]:
     if not isinstance(spec, dict):
         raise bad_request("a fault is a JSON object")
     return spec
+
+
+_SWITCHES: Mapping[tuple[str, str], Callable[["Cluster", Call], Answer]] = {
+    ("GET", "/sandbox/stats"): _stats,
+    ("POST", "/sandbox/faults"): _add_fault,
+    ("DELETE", "/sandbox/faults"): _clear_faults,
+    ("POST", "/sandbox/workloads"): lambda cluster, call: occupy(cluster.store, call),
+    ("POST", "/sandbox/interruptions"): lambda cluster, call: cluster.controllers.interruptions.announce(
+        call
+    ),
+    ("POST", "/sandbox/compact"): _compact,
+    ("POST", "/sandbox/cilium"): _install_cilium,
+    ("POST", "/sandbox/visibility"): _serve_visibility,
+    ("POST", "/sandbox/restart"): _restart,
+}
