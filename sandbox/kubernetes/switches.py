@@ -39,6 +39,14 @@ def _clear_faults(cluster: "Cluster", _call: Call) -> Answer:
     return json_answer(200, {})
 
 
+def _occupy(cluster: "Cluster", call: Call) -> Answer:
+    return occupy(cluster.store, call)
+
+
+def _interrupt(cluster: "Cluster", call: Call) -> Answer:
+    return cluster.controllers.interruptions.announce(call)
+
+
 def _compact(cluster: "Cluster", _call: Call) -> Answer:
     cluster.store.compact()
     return json_answer(200, {"oldest": cluster.store.oldest})
@@ -73,7 +81,7 @@ _SWITCHES: Mapping[tuple[str, str], Callable[["Cluster", Call], Answer]] = {
     ("GET", "/sandbox/stats"): _stats,
     ("POST", "/sandbox/faults"): _add_fault,
     ("DELETE", "/sandbox/faults"): _clear_faults,
-    ("POST", "/sandbox/workloads"): lambda cluster, call: occupy(cluster.store, call),
+    ("POST", "/sandbox/workloads"): _occupy,
     ("POST", "/sandbox/interruptions"): lambda cluster, call: cluster.controllers.interruptions.announce(
         call
     ),
