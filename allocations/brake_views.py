@@ -19,6 +19,10 @@ from web.refusals import Refused
 
 MOST_SHOWN = 50
 COLUMNS = ["GPUs", "Team", "Cluster", {"label": "Due since", "kind": "end"}]
+WHEN_IT_HOLDS_BACK = (
+    "If more than 10 holdings and 5 % of all would end at one moment, they wait here "
+    "until a platform lead says that the clock is right."
+)
 ANSWERS = {"confirm": ending.confirm, "dismiss": ending.dismiss}
 SAID = {
     "confirm": "They end now, one after the other.",
@@ -56,6 +60,7 @@ def _context(refusal: str) -> dict[str, Any]:
     ]
     return {
         "brake": brake,
+        "when_it_holds_back": WHEN_IT_HOLDS_BACK,
         "refusal": refusal,
         "count": due.count(),
         "columns": COLUMNS,

@@ -34,6 +34,7 @@ def checks(scratch: Path) -> list[Check]:
         Check("format", [str(BIN / "ruff"), "format", "--check", "--quiet", "."]),
         Check("architecture", [str(BIN / "lint-imports"), "--no-logo"]),
         Check("templates: lint", [str(BIN / "djlint"), "--lint", "--quiet", "templates"]),
+        Check("templates: lines", [sys.executable, "-m", "scripts.template_lines"]),
         Check("migrations", [*MANAGE, "makemigrations", "--check", "--dry-run"]),
         Check("deployment", [*MANAGE, "check", "--deploy", "--fail-level", "WARNING"]),
         Check("API description", [sys.executable, "-m", "scripts.api_description", "--check", described]),

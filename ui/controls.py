@@ -5,6 +5,7 @@ from typing import Any
 
 from django import template
 from django.forms import BaseForm, BoundField, Textarea, TextInput
+from django.forms.utils import flatatt
 from django.utils.safestring import SafeString
 
 register = template.Library()
@@ -31,6 +32,7 @@ def button(
 ) -> Context:
     """A button, or a link when it has `href`; kind: primary, bad, quiet; `opens` is a dialog's id."""
     return {
+        "tag": "a" if href else "button",
         "label": label,
         "kind": kind,
         "icon_name": icon,
@@ -111,6 +113,12 @@ def as_input(bound: BoundField, placeholder: str = "") -> SafeString:
     if placeholder:
         attrs |= {"placeholder": placeholder, "data-key": "/", "data-key-label": placeholder}
     return bound.as_widget(attrs=attrs)
+
+
+@register.filter
+def attributes(of: Mapping[str, Any]) -> SafeString:
+    """Attributes as they stand in a tag, each after a space: `True` is the name alone, and `False` is left out."""
+    return flatatt({**of})
 
 
 @register.inclusion_tag("parts/tabs.html")

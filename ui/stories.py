@@ -57,14 +57,21 @@ def timeline(entries: Sequence[Part], label: str = "What happened and what comes
 def object_checklist(checklist: Part) -> Context:
     """Created objects of one cluster with state and age; folded when all are true."""
     items = checklist["items"]
-    all_true = all(item["tone"] == "good" for item in items)
+    true = sum(item["tone"] == "good" for item in items)
+    failed = sum(item["tone"] == "bad" for item in items)
+    done = checklist.get("done", "true")
     return {
         "checklist": checklist,
-        "all_true": all_true,
-        "failed": sum(item["tone"] == "bad" for item in items),
-        "true": sum(item["tone"] == "good" for item in items),
-        "done": checklist.get("done", "true"),
+        "all_true": true == len(items),
+        "failed": failed,
+        "how_many": _how_many(len(items), true=true, failed=failed, done=done),
     }
+
+
+def _how_many(objects: int, *, true: int, failed: int, done: str) -> str:
+    if true < objects:
+        return f"{true} of {objects} {done}" + (f", {failed} failed" if failed else "")
+    return f"1 object, {done}" if objects == 1 else f"{objects} objects, all {done}"
 
 
 @register.inclusion_tag("parts/waiting.html")

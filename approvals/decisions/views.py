@@ -103,12 +103,15 @@ def _screen(
     request.awaiting = in_all  # type: ignore[attr-defined]  # the frame shows it too
     context = deciding.context(asked, viewer=viewer, queue=waiting, now=now)
     seen = _seen(request, asked)
+    opened = form.data.get("do", "") if form.is_bound else ""
     context |= {
         "seen": seen,
         "meanwhile": deciding.changed_since(asked, seen, now=now) if seen < asked.version else [],
         "form": form,
         "changed": changed or [],
-        "opened": form.data.get("do", "") if form.is_bound else "",
+        "opened": opened,
+        "typed_count": form["count"].value() if opened == "less" else None,
+        "chosen_reason": form["reason_code"].value() if opened == "reject" else "other",
     }
     return render(request, "approvals/approval.html", context, status=status)
 

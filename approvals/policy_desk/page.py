@@ -23,6 +23,10 @@ from ui.amounts import hours, moment, usd
 
 Part = dict[str, Any]
 MOST_CLOSED = 20
+WHAT_A_DRAFT_IS = (
+    "A draft is where the policy is changed: it shows what differs and what it would have decided, "
+    "and somebody else puts it in force."
+)
 WORDS = {AUTOMATIC: "Automatic", PEOPLE: "People decide", IMPOSSIBLE: "Not possible"}
 TONES = {AUTOMATIC: "good", PEOPLE: "waiting", IMPOSSIBLE: "bad"}
 
@@ -80,6 +84,7 @@ def drafts(now: datetime) -> Part:
         "open": [_draft_row(each) for each in rows.filter(closed_at=None)],
         "closed": [_draft_row(each) for each in closed],
         "newest": PolicyVersion.objects.order_by("-number").first(),
+        "what_a_draft_is": WHAT_A_DRAFT_IS,
     }
 
 

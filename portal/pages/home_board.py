@@ -26,6 +26,21 @@ from provisioning.models import Drift, Tenancy
 from ui.amounts import moment
 
 Part = dict[str, Any]
+# What stands where there is nothing yet, by what can be done about it.
+EMPTY_WORDS = {
+    "ask": (
+        "Say which kind, how many and until when. "
+        "Small asks are decided at once and stand on the cluster seconds later."
+    ),
+    "look": (
+        "Their requests, what they hold and what it costs, the clusters, and who did what. "
+        "You change nothing by looking."
+    ),
+    "first": (
+        "Four short steps: who, where, what to start with, and a look at everything before it is created. "
+        "About a minute."
+    ),
+}
 MOST_TO_DECIDE, MOST_WAITING, MOST_HELD, MOST_AGAIN, MOST_BROKEN = 5, 5, 8, 3, 5
 
 
@@ -62,6 +77,7 @@ def board(user: User, *, decides: bool, now: datetime) -> Part:
         "ask": {"label": "Ask for GPUs", "href": reverse("request-new")},
         "look": {"label": "Open the audit log", "href": reverse("audit")},
         "first": {"label": "Bring a team on board", "href": reverse("onboard")},
+        "empty_words": EMPTY_WORDS,
     }
 
 

@@ -15,6 +15,10 @@ from allocations.models import Allocation
 from portal.pages import team_board
 
 MOST_TEAMS = 200
+WHAT_A_TEAM_IS = (
+    "A team is one Entra group with its own space and budget. Bring yours on board, "
+    "or ask to be added to a group that has one."
+)
 NUMBER = {"kind": "number"}
 COLUMNS = ["Team", "Cost centre", *({"label": label} | NUMBER for label in ("People", "Clusters", "GPUs"))]
 
@@ -41,6 +45,7 @@ def teams(request: HttpRequest) -> HttpResponse:
         "q": q,
         "columns": COLUMNS,
         "may_onboard": user.may_onboard,
+        "what_a_team_is": WHAT_A_TEAM_IS,
         "first": {"label": "Bring a team on board", "href": reverse("onboard")} if user.may_onboard else None,
     }
     return render(request, "portal/teams.html", context)
