@@ -58,9 +58,14 @@ def explain(facts: Facts, *, now: datetime) -> Explanation:
 
 
 def _beginning(facts: Facts) -> datetime | None:
-    """From when the job is there."""
-    workload = facts.workload.created if facts.workload else None
-    return workload or (facts.job.created if facts.job else None)
+    """Since the job is there, or was put back into the line; Kueue's own time is that of its last look."""
+    workload = facts.workload
+    if workload is None:
+        return facts.job.created if facts.job else None
+    requeued = workload.holds("Requeued")
+    condition = workload.lacks("QuotaReserved")
+    found = requeued.since if requeued is not None else workload.created
+    return found or (condition.since if condition is not None else None)
 
 
 def _unknown(facts: Facts) -> Answer:
@@ -70,7 +75,6 @@ def _unknown(facts: Facts) -> Answer:
         outlook=Outlook.ESCALATE,
         what="It does not run, for a reason that the portal does not know.",
         do="The message below says which; a platform lead can look it up.",
-        since=condition.since if condition else None,
         in_line=True,
         detail=condition.message if condition else "",
     )

@@ -102,6 +102,7 @@ def decisive(message: str, groups: tuple[frozenset[str], ...] = ()) -> Cause | N
     return max(needed, key=_rank, default=None)
 
 
+@lru_cache(maxsize=4096)
 def preempted(message: str) -> int:
     """How many workloads are being stopped for this one."""
     found = PREEMPTION.search(message)

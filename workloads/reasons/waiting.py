@@ -1,7 +1,6 @@
 """Jobs in the line: gated, waiting for quota or for others, or not looked at yet. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 
 from workloads.answers import Action, Answer, Outlook, Step
@@ -116,11 +115,11 @@ def in_line(facts: Facts, now: datetime) -> Answer | None:
     condition = _not_reserved(workload)
     if condition is None:
         return queues.behind(facts, workload) or _unsaid(facts)
-    return _said(facts, workload, condition, now)
+    return _by_words(facts, workload, condition, now)
 
 
-def _said(facts: Facts, workload: Workload, condition: Condition, now: datetime) -> Answer | None:
-    answer = (
+def _by_words(facts: Facts, workload: Workload, condition: Condition, now: datetime) -> Answer | None:
+    return (
         stops.evicted(facts, condition, workload)
         or queues.misconfigured(facts, condition, workload)
         or no_quota(facts, condition.message, now)
@@ -128,19 +127,10 @@ def _said(facts: Facts, workload: Workload, condition: Condition, now: datetime)
         or _resources(condition)
         or _by_reason(condition)
     )
-    if answer is None:
-        return None
-    return answer if answer.since else replace(answer, since=_since(workload, condition))
 
 
 def _not_reserved(workload: Workload | None) -> Condition | None:
     return workload.lacks("QuotaReserved") if workload is not None else None
-
-
-def _since(workload: Workload, condition: Condition) -> datetime | None:
-    """Since its creation, or since it was put back into the line; Kueue's own time is that of its last look."""
-    requeued = workload.holds("Requeued")
-    return requeued.since if requeued is not None else workload.created or condition.since
 
 
 def _race(condition: Condition) -> Answer | None:
