@@ -124,8 +124,8 @@ class Admission:
         """Refuse what is invalid (422) or what a webhook denies (403)."""
         check_update = validation.check_update
         refusal = check_update(kind, obj, dict(live)) if live else validation.check_create(kind, obj)
-        if refusal is None and live and kind.kind == "Job":
-            refusal = job_webhook.change_refusal(obj, live)
+        if refusal is None and kind.kind == "Job":
+            refusal = job_webhook.change_refusal(obj, live) if live else job_webhook.birth_refusal(obj)
         if refusal:
             raise refusal
 

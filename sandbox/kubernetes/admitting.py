@@ -20,6 +20,7 @@ from sandbox.kubernetes.evicting import (
     evict,
     evict_inactive,
     is_drained,
+    is_given_up,
     refuse,
     requeue,
     reserve,
@@ -159,6 +160,8 @@ class _Round:
 
     def _problem(self, workload: Object) -> tuple[str, str] | None:
         spec, metadata = part(workload, "spec"), workload["metadata"]
+        if is_given_up(workload):
+            return "Pending", ""
         if spec.get("active") is False:
             return "Pending", DEACTIVATED
         if gates := part(metadata, "annotations").get(GATED_BY):

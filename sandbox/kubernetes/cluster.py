@@ -57,12 +57,12 @@ class Cluster:
         self.restored = 0
         # Custom kinds whose cache the API server has not filled yet.
         self.initializing: set[Kind] = set()
-        self.store = Store()
+        self.store: Store = Store()
         self.authorizer = Authorizer(self.store)
         admission = Admission(self.store, self.authorizer)
         self.writes = Writes(self.store, admission, self.authorizer)
         self.deletes = Deletes(self.store, admission)
-        self.controllers = Controllers(self.store, self.deletes, admission, ca, pools)
+        self.controllers: Controllers = Controllers(self.store, self.deletes, admission, ca, pools)
         self.logs = Logs(self.store, self.controllers.spans)
         if state is None:
             self._seed(tuple(nodes))

@@ -11,6 +11,7 @@ from sandbox.kubernetes.autoscaling import Autoscaler, NodePool
 from sandbox.kubernetes.controllers_pods import POD, TRACKING
 from sandbox.kubernetes.deletes import Deletes
 from sandbox.kubernetes.evicting import WORKLOAD
+from sandbox.kubernetes.executing import Executions
 from sandbox.kubernetes.interrupting import Interruptions
 from sandbox.kubernetes.jobs import Jobs
 from sandbox.kubernetes.kinds import KINDS, KUEUE_GROUP, Kind, builtin, by_kind
@@ -65,10 +66,11 @@ class Controllers:
         self._scheduler = Scheduler(store)
         self._jobs = Jobs(store, admission, self._time, release=self._untrack, remove=self._remove_pod)
         self._queued = QueuedJobs(store, self._free)
-        self.interruptions = Interruptions(store, self._time, self._remove_pod)
+        self.interruptions: Interruptions = Interruptions(store, self._time, self._remove_pod)
+        self._executions = Executions(store, self._time)
         self._runners = (
             *(self._jobs, self._queued, self._scheduler, self._nodes),
-            *(self._autoscaler, self.interruptions),
+            *(self._autoscaler, self.interruptions, self._executions),
         )
         self._timer: tuple[asyncio.AbstractEventLoop, float, asyncio.TimerHandle] | None = None
         store.listen(self._changes.append)
@@ -95,7 +97,8 @@ class Controllers:
     def _schedule(self) -> None:
         """Come again for namespaces that terminate, for pods that start or end, and for nodes that come or go."""
         waits = [TERMINATION_DELAY] if self._terminator.pending else []
-        dues = (self._nodes.next_due, self.next_node_due, self._jobs.next_due, self.interruptions.next_due)
+        owners = (self._jobs, self.interruptions, self._executions)
+        dues = [self._nodes.next_due, self.next_node_due, *(one.next_due for one in owners)]
         waits += [max(0.0, due - self.now()) for due in dues if due is not None]
         if not waits:
             return
@@ -122,6 +125,7 @@ class Controllers:
         self._nodes.resume()
         self._autoscaler.resume()
         self._scheduler.wake()
+        self._executions.resume()
 
     def _react(self, change: Change) -> None:
         obj = change.after.obj
@@ -136,6 +140,7 @@ class Controllers:
         if change.resource[0] == KUEUE_GROUP:
             self._queues.react(change)
             self._scheduler.react(change)
+            self._executions.react(change)
         self._queued.react(change)
         self._jobs.react(change)
         self._nodes.react(change)

@@ -13,6 +13,8 @@ from sandbox.kubernetes.store import Obj, Store
 MANAGER = "kueue"
 ADMISSION, WORKLOADS = "kueue-admission", "kueue-workload-controller"
 WORKLOAD = builtin(f"{KUEUE_GROUP}/v1beta2", "Workload")
+# How the reasons begin with which Kueue makes a Workload inactive.
+GIVEN_UP = "DeactivatedDueTo"
 DEACTIVATED = "The workload is deactivated"
 STOPPED = {
     "ClusterQueueStopped": "The ClusterQueue is stopped",
@@ -20,10 +22,11 @@ STOPPED = {
 }
 
 
-def evict(store: Store, workload: Obj, reason: str, message: str, *, rule: str = "") -> None:
+def evict(store: Store, workload: Obj, reason: str, message: str, *, rule: str = "", cause: str = "") -> None:
     """Take the quota from a Workload; its job is suspended by whoever keeps jobs and Workloads in step.
 
-    `rule` is that of a preemption; only a preempted Workload stands in line again at once.
+    `rule` is that of a preemption; only a preempted Workload stands in line again at once. `cause` is why Kueue itself
+    made it inactive.
     """
     status = status_of(workload)
     if holds(workload, "Admitted"):
@@ -36,7 +39,7 @@ def evict(store: Store, workload: Obj, reason: str, message: str, *, rule: str =
     if rule:
         told(status, workload, "Preempted", True, rule, message, observed=False)
     told(status, workload, "Requeued", bool(rule), reason, message)
-    status["schedulingStats"] = _counted(status, reason)
+    status["schedulingStats"] = _counted(status, "Deactivated" if cause else reason, cause)
     write_status(store, WORKLOAD, workload, status, MANAGER)
     by = ADMISSION if rule else WORKLOADS
     tell(store, workload, f"EvictedDueTo{reason}", message, by=by, manager=MANAGER)
@@ -61,6 +64,12 @@ def is_drained(workload: Obj, kind: str = "") -> bool:
     requeued = found(workload, "Requeued")
     stopped = {f"{kind}Stopped"} if kind else set(STOPPED)
     return requeued.get("status") == "False" and requeued.get("reason") in stopped
+
+
+def is_given_up(workload: Obj) -> bool:
+    """Whether Kueue made a Workload inactive itself: it does not stand in line again, active or not."""
+    requeued = found(workload, "Requeued")
+    return requeued.get("status") == "False" and str(requeued.get("reason")).startswith(GIVEN_UP)
 
 
 def requeue(store: Store, workload: Obj) -> None:
@@ -152,8 +161,9 @@ def _age(since: str) -> int:
     return max(0, int((datetime.now(UTC) - datetime.fromisoformat(since)).total_seconds()))
 
 
-def _counted(status: Status, reason: str) -> dict[str, Any]:
+def _counted(status: Status, reason: str, cause: str) -> dict[str, Any]:
     evictions = list(items(part(status, "schedulingStats"), "evictions"))
-    count = 1 + sum(int(one.get("count", 0)) for one in evictions if one.get("reason") == reason)
-    rest = [one for one in evictions if one.get("reason") != reason]
-    return {"evictions": [*rest, {"count": count, "reason": reason, "underlyingCause": ""}]}
+    same = [one for one in evictions if (one.get("reason"), one.get("underlyingCause")) == (reason, cause)]
+    count = 1 + sum(int(one.get("count", 0)) for one in same)
+    rest = [one for one in evictions if one not in same]
+    return {"evictions": [*rest, {"count": count, "reason": reason, "underlyingCause": cause}]}

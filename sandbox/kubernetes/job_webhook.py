@@ -4,12 +4,13 @@ from typing import Any
 
 from sandbox.kubernetes.causes import part
 from sandbox.kubernetes.kinds import KUEUE_GROUP, builtin
-from sandbox.kubernetes.kueue_rules import queue_change_refusal
+from sandbox.kubernetes.kueue_rules import denied, queue_change_refusal
 from sandbox.kubernetes.status import Refusal
 from sandbox.kubernetes.store import Obj, Store
 
 LOCAL_QUEUE = builtin(f"{KUEUE_GROUP}/v1beta2", "LocalQueue")
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+MOST_SECONDS = "kueue.x-k8s.io/max-exec-time-seconds"
 DEFAULT = "default"
 TRACKING = frozenset({"controller-uid", "job-name"})
 UNMANAGED = frozenset({"kube-system", "kueue-system"})
@@ -27,6 +28,16 @@ def born(store: Store, job: dict[str, Any], namespace: str) -> dict[str, Any]:
         own = _own_labels(labels, part(part(part(job, "spec"), "template"), "metadata"))
         job = {**job, "metadata": {**metadata, "labels": {**own, QUEUE_LABEL: DEFAULT}}}
     return {**job, "spec": {**job["spec"], "suspend": True}}
+
+
+def birth_refusal(job: Obj) -> Refusal | None:
+    """The refusal of a new queued Job whose longest time is none, or None."""
+    text = str((job["metadata"].get("labels") or {}).get(MOST_SECONDS, ""))
+    if not text or not queue_of(job) or (text.isdigit() and int(text) > 0):
+        return None
+    why = "should be greater than 0" if text.isdigit() else f'strconv.Atoi: parsing "{text}": invalid syntax'
+    said = text if text.isdigit() else f'"{text}"'
+    return denied("vjob.kb.io", f"metadata.labels[{MOST_SECONDS}]: Invalid value: {said}: {why}")
 
 
 def _own_labels(labels: dict[str, Any], template: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from sandbox.kubernetes.conditions import found, holds, status_of, told
 from sandbox.kubernetes.controllers_pods import is_ready, owner_of, phase_of, pods_of
 from sandbox.kubernetes.events import tell
 from sandbox.kubernetes.evicting import MANAGER, WORKLOAD
-from sandbox.kubernetes.job_webhook import queue_of
+from sandbox.kubernetes.job_webhook import MOST_SECONDS, queue_of
 from sandbox.kubernetes.jobs import JOB, Release, has
 from sandbox.kubernetes.kinds import KUEUE_GROUP, builtin
 from sandbox.kubernetes.statuses import write_new, write_object, write_status
@@ -19,7 +19,7 @@ from sandbox.kubernetes.store import Change, Key, Obj, Store
 NAME, PODS_READY = "batch/job-kueue-controller", "kueue-job-controller-PodsReady"
 PREFIX = KUEUE_GROUP
 IN_USE, JOB_UID = f"{PREFIX}/resource-in-use", f"{PREFIX}/job-uid"
-CLASS_LABEL, MOST_SECONDS = f"{PREFIX}/priority-class", f"{PREFIX}/max-exec-time-seconds"
+CLASS_LABEL = f"{PREFIX}/priority-class"
 CLASSES = builtin(f"{PREFIX}/v1beta2", "WorkloadPriorityClass")
 POD_CLASSES = builtin("scheduling.k8s.io/v1", "PriorityClass")
 FLAVORS = builtin(f"{PREFIX}/v1beta2", "ResourceFlavor")
@@ -127,8 +127,9 @@ class QueuedJobs:
             **ranked,
             "queueName": queue_of(job),
         }
-        if seconds := labels.get(MOST_SECONDS):
-            spec["maximumExecutionTimeSeconds"] = int(seconds)
+        # What is too large for the field is no limit at all.
+        if 0 < int(labels.get(MOST_SECONDS) or 0) < 2**31:
+            spec["maximumExecutionTimeSeconds"] = int(labels[MOST_SECONDS])
         write_new(self._store, WORKLOAD, {"metadata": made, "spec": spec}, MANAGER)
         said = f"Created Workload: {metadata['namespace']}/{name}"
         tell(self._store, job, "CreatedWorkload", said, by=NAME, manager=MANAGER)

@@ -10,7 +10,7 @@ from sandbox.kubernetes.calls import Answer, Call, Target, json_answer, page_not
 from sandbox.kubernetes.capacity import queue_of
 from sandbox.kubernetes.causes import part
 from sandbox.kubernetes.conditions import holds
-from sandbox.kubernetes.evicting import WORKLOAD
+from sandbox.kubernetes.evicting import WORKLOAD, is_given_up
 from sandbox.kubernetes.log_options import whole_number
 from sandbox.kubernetes.preempting import priority
 from sandbox.kubernetes.status import Refusal
@@ -77,7 +77,7 @@ def line_of(store: Store, cluster_queue: str) -> list[Obj]:
 
 def _stands(workload: Obj) -> bool:
     gated = GATED_BY in part(part(dict(workload), "metadata"), "annotations")
-    active = part(dict(workload), "spec").get("active") is not False
+    active = part(dict(workload), "spec").get("active") is not False and not is_given_up(workload)
     return active and not gated and not queue_of(dict(workload)) and not holds(workload, "Finished")
 
 

@@ -49,6 +49,11 @@ TRAINING_NOT_ALIKE: Mapping[str, Mapping[int, str]] = {
         36: _WATCH,
     },
     "39a-stop-policies": {**dict.fromkeys((17, 18, 19, 20, 57), _GRACE), 66: _AGAIN, 68: _WATCH},
+    "37b-maximum-execution-time": {
+        **dict.fromkeys((9, 10, 11), "recorded in the second in which the time was over, its pods stopping"),
+        **dict.fromkeys((13, 15), _GRACE),
+        23: _WATCH,
+    },
     "40-logs-and-events": {
         14: _AHEAD,
         28: "events are served in v1 only",

@@ -13,7 +13,7 @@ Hook = Callable[[JobPlayer], None]
 _AHEAD = "recorded before the controllers had come round; the sandbox's are always in time"
 _GRACE = "pods of the sandbox end at once, without a grace period"
 _SAME_SECOND = "of two Jobs of one second the later stood first"
-_MOST_TIME = "the longest time a Workload may run is not kept"
+_OVER = "recorded when its time was over and its pods were stopping"
 
 NOT_ALIKE: Mapping[str, Mapping[int, str]] = {
     "10a-job-life": dict.fromkeys((3, 5, 6, 7, 8, 22, 23), _AHEAD),
@@ -27,8 +27,8 @@ NOT_ALIKE: Mapping[str, Mapping[int, str]] = {
     "10c-borrow-reclaim": {0: _AHEAD, 13: _AHEAD, 21: _GRACE, 25: "a refusal between two looks"},
     "10e-job-variants": {
         13: _GRACE,
+        **dict.fromkeys(range(23, 28), _OVER),
         35: "refused pods are tried again when there may be room, not all the time",
-        **dict.fromkeys(range(23, 28), _MOST_TIME),
     },
 }
 

@@ -118,6 +118,7 @@ SCENARIOS: Mapping[str, Scenario] = {
             "localqueue-deleted-workload": gone(f"{KUEUE}/namespaces/qm-t-alpha/localqueues/default"),
         },
     ),
+    "37b-maximum-execution-time": Scenario(),
     "40-logs-and-events": Scenario(hooks={"run-pod": lambda player: player.pass_time(0.2)}),
 }
 

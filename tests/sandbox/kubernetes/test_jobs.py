@@ -240,3 +240,20 @@ def test_an_image_that_cannot_be_pulled_keeps_its_pod_waiting_and_says_so(world:
     [container] = world.pods("vision")[0]["status"]["containerStatuses"]
     assert container["state"]["waiting"]["reason"] == "ImagePullBackOff"
     assert {"Pulling", "Failed", "BackOff"} <= set(events(world, "vision"))
+
+
+def test_a_workload_runs_no_longer_than_its_longest_time_over_all_runs(world: World) -> None:
+    world.job("vision", "limited", queue="default")
+    name = world.workload("vision", "limited")["metadata"]["name"]
+    world.change("workloads", name, {"spec": {"maximumExecutionTimeSeconds": 30}}, "vision")
+    world.pass_time(20)
+    world.change("workloads", name, {"spec": {"active": False}}, "vision")
+    world.pass_time(100)
+    world.change("workloads", name, {"spec": {"active": True}}, "vision")
+    world.pass_time(9)
+    assert world.running() == ["limited"]
+    world.pass_time(2)
+    assert world.running() == []
+    assert world.said("vision", "limited", "Evicted")[1] == "DeactivatedDueToMaximumExecutionTimeExceeded"
+    world.change("workloads", name, {"spec": {"active": True}}, "vision")
+    assert world.running() == []
