@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 from allocations.budgets import money
+from approvals.decisions.route_words import upper
 from approvals.judging.inputs import policy_in_force
 from policy.document import Policy, Route, Thresholds
 from policy.evaluation import Ask, Outcome, Standing, duration, evaluate
@@ -124,7 +125,7 @@ def example(count: int, days: int, environment: str, *, policy: Policy, now: dat
     words = {
         Outcome.AUTOMATIC: "Automatic",
         Outcome.IMPOSSIBLE: "Not possible",
-        Outcome.PEOPLE: ", then ".join(step.words for step in answer.route).capitalize(),
+        Outcome.PEOPLE: upper(", then ".join(step.words for step in answer.route)),
     }
     failed = [f"{rule.text}, {rule.limit}" for rule in answer.rules if not rule.holds]
     name = f"{gpus(count, 'A100')}, {duration(until - now)}"

@@ -4,7 +4,7 @@ from django.test import Client
 from django.utils import timezone
 
 from approvals.policy_desk.limits_page import context
-from policy.document import Thresholds
+from policy.document import LEADS, Policy, Route, StepPlan, Thresholds
 from tests import factories
 from tests.scene import Scene
 
@@ -40,3 +40,10 @@ def test_a_new_version_changes_page_and_examples(client: Client, scene: Scene) -
     response = client.get("/policy/")
     assert "Policy 2" in response.content.decode()
     assert {"label": "GPUs in one ask", "text": "up to 4"} in response.context["rules"]
+
+
+def test_the_examples_write_a_named_group_as_it_is_named(scene: Scene) -> None:
+    group = StepPlan(by=f"group:{factories.group_oid(7)}", name="Security")
+    factories.policy(Policy(routes=(Route(name="usual", steps=(LEADS, group)),)), now=timezone.now())
+    answers = {row["cells"][2]["word"] for row in context(timezone.now())["rows"]}
+    assert answers == {"Automatic", "Platform leads, then Security", "Not possible"}
