@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from accounts.api import TeamNameSerializer
 from accounts.endpoints import Endpoint
 from accounts.replay import Answer, answer_once
-from allocations import actions
+from allocations.ends import actions as ends
 from allocations.models import Allocation
 from allocations.schedule import Provisioner, State, WhenOver
 from web.strict import Choice, Gpus, PageQuery, StrictSerializer, Text
@@ -149,5 +149,5 @@ class AllocationEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpo
         return answer_once(request, lambda: self._return(held, wanted.get("gpus")))
 
     def _return(self, held: Allocation, gpus: int | None) -> Answer:
-        rest = actions.give_back(held.pk, gpus=gpus, by=self.caller, now=timezone.now())
+        rest = ends.give_back(held.pk, gpus=gpus, by=self.caller, now=timezone.now())
         return Answer({"rest": self.shown(rest, AllocationSerializer) if rest else None})

@@ -5,7 +5,7 @@ from typing import Any
 
 from django import forms
 
-from allocations.actions import Limits
+from allocations.budgets.actions import Limits
 from web.fields import AmountField, StrictForm, WholeNumberField
 
 MOST_GPUS = 9_999

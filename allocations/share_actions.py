@@ -6,7 +6,7 @@ from django.db import transaction
 
 from accounts.models import User
 from accounts.roles import Permission
-from allocations.actions import refresh
+from allocations.changes import refresh
 from allocations.models import Allocation
 from audit.events import Kind
 from audit.log import record

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from allocations.actions import refresh
+from allocations.changes import refresh
 from allocations.places import place_of
 from audit.actors import PORTAL
 from fleet.models import Flavor

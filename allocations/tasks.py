@@ -2,8 +2,10 @@
 
 from celery import shared_task
 
-from allocations import actions, ending
-from allocations import reminders as reminding
+from allocations import actions
+from allocations.budgets import actions as budget_actions
+from allocations.ends import reminders as reminding
+from allocations.ends import sweep as ending
 from allocations.models import Budget
 from allocations.sync import keep_in_step
 from allocations.use import measuring as use
@@ -64,4 +66,4 @@ def tell_close() -> None:
     for budget_id in (
         Budget.objects.close().filter(soft_told_at=None).order_by("pk").values_list("pk", flat=True)
     ):
-        actions.tell_close(Budget.objects.filter(pk=budget_id), now=clock.now())
+        budget_actions.tell_close(Budget.objects.filter(pk=budget_id), now=clock.now())

@@ -2,7 +2,8 @@
 
 from django.urls import path
 
-from allocations import brake_views, views
+from allocations import views
+from allocations.ends import views as brake_views
 
 urlpatterns = [
     path("allocations/<int:pk>/give-back", views.give_back, name="give-back"),

@@ -16,8 +16,10 @@ from accounts.current_user import add_refusal, sent, visitor, with_refusal
 from accounts.idempotency import new_key, once
 from accounts.models import Team
 from accounts.roles import Permission
-from allocations import actions, presenting
+from allocations import presenting
+from allocations.budgets import actions as budget_actions
 from allocations.budgets import months
+from allocations.ends import actions as ends
 from allocations.forms import BudgetForm, GiveBackForm
 from allocations.models import Allocation, Budget
 from ui.amounts import gpus, limits_words
@@ -58,7 +60,7 @@ def budget(request: HttpRequest, slug: str) -> HttpResponse:
         if form.is_valid():
             try:
                 month = date.fromisoformat(form.cleaned_data["month"])
-                row = actions.set_budget(team, month=month, by=user, **form.limits)
+                row = budget_actions.set_budget(team, month=month, by=user, **form.limits)
                 words = limits_words(row.limit_usd, row.gpu_hours_limit, row.soft_percent)
                 messages.success(request, f"The limit for {month:%B %Y} is {words}.")
                 return HttpResponseRedirect(reverse("team-budget", args=[slug]))
@@ -115,7 +117,7 @@ def _return(request: HttpRequest, allocation: Allocation, form: GiveBackForm) ->
     user, said = visitor(request), form.cleaned_data
 
     def action() -> str:
-        actions.give_back(allocation.pk, gpus=said["gpus"], by=user, now=timezone.now())
+        ends.give_back(allocation.pk, gpus=said["gpus"], by=user, now=timezone.now())
         return reverse("team", args=[allocation.team.slug])
 
     body = {"gpus": str(said["gpus"])}
@@ -138,5 +140,5 @@ def _effect_page(
     fits = allocation.ended_at is None and 1 <= count <= allocation.gpus
     effect = presenting.effect(allocation, count, now=timezone.now()) if fits else None
     context = {"allocation": allocation, "form": form, "effect": effect, "token": new_key()}
-    context["may_give_back"] = actions.may_give_back(visitor(request), allocation.team_id)
+    context["may_give_back"] = ends.may_give_back(visitor(request), allocation.team_id)
     return render(request, "allocations/give_back.html", context, status=status)

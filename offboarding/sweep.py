@@ -5,7 +5,7 @@ What is to be done is read from the database each time; each step is an action i
 
 from datetime import datetime
 
-from allocations import actions as allocations
+from allocations.ends import actions as ends
 from allocations.models import Allocation
 from approvals.fulfilment import leaving as requests
 from approvals.shares import actions as apart
@@ -78,7 +78,7 @@ def _give_back(found: Departure, *, now: datetime) -> None:
     tenancies = _places(found, Stage.RETAINED)
     held = Allocation.objects.live().of_gpus().filter(tenancy__in=tenancies).order_by("pk")
     for allocation_id in list(held.values_list("pk", flat=True)):
-        allocations.take_back(allocation_id, actor=PORTAL, now=now)
+        ends.take_back(allocation_id, actor=PORTAL, now=now)
     if tenancies:
         others = requests.held(found.team, tenancies, whole=found.is_whole)
         for request_id in list(others.values_list("pk", flat=True)):

@@ -9,7 +9,7 @@ from django.db import transaction
 from accounts.actions import create_team, hold_groups
 from accounts.models import Team, User
 from accounts.roles import Permission
-from allocations.actions import refresh
+from allocations.changes import refresh
 from approvals.requests.actions import submit
 from approvals.requests.wanted import Wanted
 from connectors.graph import Graph, Group

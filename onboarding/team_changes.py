@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from accounts.actions import check_cost_centre, members_by_group, name_cost_centre
 from accounts.models import GroupHeld, Membership, Team, User
 from accounts.roles import Permission
-from allocations.actions import refresh
+from allocations.changes import refresh
 from audit.events import Kind
 from audit.log import record
 from connectors.graph import Graph, Group

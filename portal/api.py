@@ -20,8 +20,8 @@ from accounts.api import MeEndpoint, TokenEndpoint
 from accounts.cost_centres.api import CostCentreEndpoint
 from accounts.directory.api import AccessLossEndpoint, DirectoryEndpoint
 from allocations.api import AllocationEndpoint
-from allocations.api_brakes import BrakeEndpoint
 from allocations.budgets.api import BudgetEndpoint, LedgerEndpoint
+from allocations.ends.api import BrakeEndpoint
 from approvals.decisions.bulk_api import DecisionEndpoint, EffectEndpoint, StatisticsEndpoint
 from approvals.fulfilment.api import TaskEndpoint
 from approvals.policy_desk.api import DraftEndpoint, VersionEndpoint, YamlEndpoint

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from accounts.models import CostCentre, GroupHeld, Membership, Project, RoleHeld, SeatFill, Team, User
 from accounts.roles import Role
-from allocations.actions import refresh
+from allocations.changes import refresh
 from allocations.models import Allocation
 from approvals.models import Request
 from approvals.requests.actions import submit

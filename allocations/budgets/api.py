@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from accounts.endpoints import Endpoint
 from accounts.models import Team
 from accounts.roles import Permission
-from allocations import actions
+from allocations.budgets import actions as budget_actions
 from allocations.budgets.balances import fresh
 from allocations.budgets.money import month_of
 from allocations.budgets.months import MONTH, REQUEST, month_named, months_from, pace_of, pace_sentences
@@ -159,7 +159,7 @@ class BudgetEndpoint(OfOneTeam):
                 f"Limits are set from {open_months[0]:%Y-%m} to {open_months[-1]:%Y-%m}.",
                 code="month_not_open",
             )
-        budget = actions.set_budget(team, month=first, by=self.caller, **limits)
+        budget = budget_actions.set_budget(team, month=first, by=self.caller, **limits)
         return Response(self.shown(budget, BudgetSerializer))
 
 

@@ -15,7 +15,7 @@ from django.db import transaction
 from accounts.models import User
 from accounts.people import holding
 from accounts.roles import Permission
-from allocations.actions import refresh
+from allocations.changes import refresh
 from allocations.models import Leftover, StoppedWork
 from allocations.notices import left_message, refused_message, stopped_message, team_link
 from allocations.use.running import Running, quota_on_cluster, running, to_stop

@@ -10,6 +10,7 @@ from accounts.models import User
 from accounts.roles import Permission
 from accounts.teams import Project
 from allocations import actions as allocations
+from allocations import changes
 from allocations.actions import NOTHING_HANDED_OVER, Granted, HandedOver
 from allocations.schedule import Provisioner
 from approvals.fulfilment import reminders as chasing
@@ -84,7 +85,7 @@ def _make_namespace(request: Request, spec: NamespaceSpec, *, actor: Actor, now:
         team=request.team, cluster=cluster, project=project, environment=spec.environment, now=now
     )
     locked = Tenancy.objects.locked().get(pk=made.pk)
-    allocations.refresh(locked, actor=actor, now=now)
+    changes.refresh(locked, actor=actor, now=now)
     Request.objects.filter(pk=request.pk).update(tenancy=locked)
     request.tenancy = locked
 

@@ -10,7 +10,7 @@ from django.db.models import CharField, Exists, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Cast, Concat
 
 from accounts.models import User
-from allocations import actions as allocations
+from allocations.ends import actions as ends
 from allocations.models import Allocation
 from approvals.fulfilment import reminders as chasing
 from approvals.models import Request, Task
@@ -56,7 +56,7 @@ def let_go(request_id: int, *, by: User, now: datetime) -> Request:
     Raises NoRight for others than the team and platform leads, Conflict for what cannot be undone or is not held.
     """
     request = _locked(request_id)
-    if not allocations.may_give_back(by, request.team_id):
+    if not ends.may_give_back(by, request.team_id):
         raise NoRight("Members of the team and platform leads let it go.", code="not_of_the_team")
     if request.flavor_id is not None:
         raise Conflict("Its GPUs are given back, all or some; that ends it.", code="gpus_are_given_back")
@@ -96,9 +96,9 @@ def release(request: Request, *, by: User, now: datetime) -> None:
     for reference in references_of(request):
         held = Allocation.objects.held_under(reference, now).first()
         if held is not None and held.flavor_id is not None:
-            allocations.give_back(held.pk, gpus=None, by=by, now=now)
+            ends.give_back(held.pk, gpus=None, by=by, now=now)
         elif held is not None:
-            allocations.let_go(reference, actor=by.as_actor(), now=now, why="could not be carried out")
+            ends.let_go(reference, actor=by.as_actor(), now=now, why="could not be carried out")
 
 
 def references_of(request: Request) -> list[str]:
@@ -111,7 +111,7 @@ def references_of(request: Request) -> list[str]:
 
 
 def _let_go(request: Request, *, actor: Actor, now: datetime) -> None:
-    allocations.let_go(request.reference, actor=actor, now=now, why="let go early")
+    ends.let_go(request.reference, actor=actor, now=now, why="let go early")
     _close(request, actor=actor, now=now)
 
 

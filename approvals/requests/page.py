@@ -22,8 +22,8 @@ from django.urls import reverse
 
 from accounts.models import User
 from accounts.roles import Permission
-from allocations.actions import may_give_back
 from allocations.budgets import money
+from allocations.ends.actions import may_give_back
 from allocations.models import Allocation
 from approvals.conversation import page as talk
 from approvals.decisions import route_words

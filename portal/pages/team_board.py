@@ -11,8 +11,8 @@ from django.urls import reverse
 
 from accounts.models import Membership, Team, User
 from accounts.roles import Permission
-from allocations.actions import may_give_back
 from allocations.budgets.months import this_month
+from allocations.ends.actions import may_give_back
 from allocations.models import Allocation, Leftover
 from allocations.schedule import State
 from allocations.use import words as leftover_words

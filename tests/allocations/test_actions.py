@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allocations import tasks
-from allocations.actions import expire, give_back, set_budget
+from allocations.budgets.actions import set_budget
+from allocations.ends.actions import expire, give_back
 from allocations.models import Allocation, Budget, Hold
 from approvals.models import Request
 from audit.models import Event

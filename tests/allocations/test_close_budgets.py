@@ -4,7 +4,7 @@ from decimal import Decimal
 from typing import Any
 
 from allocations import tasks
-from allocations.actions import set_budget, tell_close
+from allocations.budgets.actions import set_budget, tell_close
 from allocations.models import Budget
 from audit.models import Event
 from notices.models import Notice

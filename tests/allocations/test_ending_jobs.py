@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from allocations.actions import expire, give_back
+from allocations.ends.actions import expire, give_back
 from allocations.models import Allocation, Leftover, StoppedWork
 from allocations.use import over_quota as unheld
 from policy.document import Thresholds

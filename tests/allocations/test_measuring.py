@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from allocations import tasks
-from allocations.actions import give_back
+from allocations.ends.actions import give_back
 from allocations.models import Allocation, UseDay
 from allocations.use import measuring as use
 from provisioning.models import Tenancy

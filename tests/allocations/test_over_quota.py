@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from accounts.roles import Role
-from allocations.actions import expire, give_back
+from allocations.ends.actions import expire, give_back
 from allocations.models import Allocation, Leftover, StoppedWork
 from allocations.notices import fate
 from allocations.use import over_quota as unheld

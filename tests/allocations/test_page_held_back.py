@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from allocations import ending
+from allocations.ends import sweep as ending
 from allocations.models import Allocation, Brake
 from tests import factories
 from tests.calling import Caller

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
 from accounts.roles import Role
-from allocations import ending as ends
+from allocations.ends import sweep as ends
 from approvals.fulfilment import actions as carrying_out
 from approvals.fulfilment import ending
 from approvals.fulfilment import reminders as chasing

@@ -8,9 +8,10 @@ from django.test import Client
 from django.urls import reverse
 
 from allocations import actions as allocations
-from allocations import ending as ends
 from allocations.budgets.money import month_of
 from allocations.budgets.months import budget_of, pace_of
+from allocations.ends import sweep as ends
+from allocations.ends.actions import give_back
 from allocations.models import Allocation, Hold
 from allocations.schedule import Provisioner, State
 from allocations.use import measuring as use
@@ -121,7 +122,7 @@ def test_what_a_cluster_cannot_be_told_costs_from_when_it_has_it(scene: Scene) -
 
 def test_a_part_that_stays_of_what_nobody_made_costs_nothing(scene: Scene) -> None:
     asked = granted(scene, "notebook", gpus=2)
-    allocations.give_back(held_for(asked).pk, gpus=1, by=scene.ada, now=later(hours=1))
+    give_back(held_for(asked).pk, gpus=1, by=scene.ada, now=later(hours=1))
     rest = held_for(asked)
     assert (rest.gpus, rest.charged_from, rest.offering) == (1, None, "notebook")
     assert rest.usd_so_far(later(days=2)) == 0

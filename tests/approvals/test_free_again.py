@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from allocations.actions import give_back
+from allocations.ends.actions import give_back
 from allocations.models import Allocation, Budget
 from approvals.decisions.actions import reject
 from approvals.fulfilment import free_again

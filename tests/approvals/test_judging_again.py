@@ -8,8 +8,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from allocations.actions import give_back
 from allocations.budgets import balances as budgets
+from allocations.ends.actions import give_back
 from allocations.models import Allocation, Budget, Hold
 from approvals import tasks
 from approvals.decisions.actions import approve, ask_back

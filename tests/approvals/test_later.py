@@ -9,7 +9,7 @@ from django.db import transaction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allocations.actions import expire
+from allocations.ends.actions import expire
 from allocations.models import Allocation
 from approvals.models import Request
 from approvals.requests.actions import judge, submit

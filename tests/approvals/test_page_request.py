@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import resolve
 from django.utils import timezone
 
-from allocations.actions import expire, give_back
+from allocations.ends.actions import expire, give_back
 from allocations.models import Allocation
 from approvals.decisions import actions as decisions
 from approvals.models import Request

@@ -8,6 +8,8 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from allocations import actions as allocations
+from allocations.budgets import actions as budget_actions
+from allocations.ends import actions as ends
 from allocations.models import Allocation
 from approvals.conversation.actions import edit
 from approvals.decisions.actions import approve, reject
@@ -91,7 +93,7 @@ def test_not_even_vanished_nodes_end_what_is_renewed(scene: Scene) -> None:
 
 def test_the_money_that_is_set_aside_already_counts_for_it(scene: Scene) -> None:
     factories.policy(replace(WIDE, automatic_beyond_soft_budget=True), now=NOW)
-    allocations.set_budget(
+    budget_actions.set_budget(
         scene.team, month=NOW.date().replace(day=1), limit_usd=Decimal(4 * 24 * 5), by=scene.priya
     )
     first = scene.ask(4, days=4)
@@ -101,7 +103,7 @@ def test_the_money_that_is_set_aside_already_counts_for_it(scene: Scene) -> None
 
 
 def test_too_little_money_for_the_days_on_top_is_not_automatic(scene: Scene) -> None:
-    allocations.set_budget(
+    budget_actions.set_budget(
         scene.team, month=NOW.date().replace(day=1), limit_usd=Decimal(4 * 24 * 5), by=scene.priya
     )
     first = scene.ask(4, days=4)
@@ -142,7 +144,7 @@ def test_what_is_not_granted_leaves_the_old_end(scene: Scene, ending: str) -> No
     assert held.until == NOW + 3 * DAY
     assert books(scene.team) == ledger(scene.team)
     assert sum(books(scene.team).values()) == Decimal(72)
-    assert allocations.expire(held.pk, now=held.until)
+    assert ends.expire(held.pk, now=held.until)
 
 
 def test_fewer_are_kept_longer_and_the_others_until_the_old_end(scene: Scene) -> None:
@@ -162,7 +164,7 @@ def test_what_went_back_in_between_is_asked_for_again(scene: Scene) -> None:
     first = scene.ask(4)
     second, held = renew(scene, first), live(first)
     assert held is not None
-    allocations.give_back(held.pk, gpus=None, by=scene.ada, now=LATER)
+    ends.give_back(held.pk, gpus=None, by=scene.ada, now=LATER)
     Flavor.objects.filter(pk=scene.flavor.pk).update(gpus_total=3)
     with pytest.raises(Conflict), transaction.atomic():
         approve(second.pk, by=scene.priya, expected_version=second.version, now=LATER)
@@ -183,7 +185,7 @@ def test_of_a_renewal_and_an_end_one_comes_first(scene: Scene) -> None:
     first = scene.ask(1)
     wanted, held = renewal(first), live(first)
     assert held is not None
-    allocations.expire(held.pk, now=held.until)
+    ends.expire(held.pk, now=held.until)
     with pytest.raises(Conflict) as refused, transaction.atomic():
         submit(wanted, by=scene.ada, now=held.until)
     assert refused.value.code == "not_held"
@@ -191,9 +193,9 @@ def test_of_a_renewal_and_an_end_one_comes_first(scene: Scene) -> None:
     row = live(other)
     assert row is not None
     renew(scene, other)
-    assert not allocations.expire(row.pk, now=row.until)
+    assert not ends.expire(row.pk, now=row.until)
     with pytest.raises(Conflict), transaction.atomic():
-        allocations.give_back(row.pk, gpus=None, by=scene.ada, now=LATER)
+        ends.give_back(row.pk, gpus=None, by=scene.ada, now=LATER)
 
 
 def test_in_its_grace_it_is_renewed_and_grace_stays_free(scene: Scene) -> None:
@@ -256,7 +258,7 @@ def test_a_renewal_is_not_changed_to_an_earlier_end_nor_when_nothing_is_held(sce
     with pytest.raises(BadInput, match="later than the present"):
         edit(second.pk, early, by=scene.ada, expected_version=second.version, now=LATER)
     longer = renewal(first, until=LATER + 2 * DAY)
-    allocations.give_back(Allocation.objects.live().get().pk, gpus=None, by=scene.ada, now=LATER)
+    ends.give_back(Allocation.objects.live().get().pk, gpus=None, by=scene.ada, now=LATER)
     with pytest.raises(Conflict, match="not held any more"):
         edit(second.pk, longer, by=scene.ada, expected_version=second.version, now=LATER)
 
@@ -289,4 +291,4 @@ def test_who_gives_back_what_was_renewed_is_told_which_allocation_holds_them_now
     renew(scene, asked)
     now_held = Allocation.objects.get(ended_at=None)
     with pytest.raises(Conflict, match=f"allocation {now_held.pk} holds 2 now"):
-        allocations.give_back(before.pk, gpus=1, by=scene.ada, now=LATER)
+        ends.give_back(before.pk, gpus=1, by=scene.ada, now=LATER)

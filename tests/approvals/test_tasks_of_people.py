@@ -4,8 +4,9 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from accounts.roles import Role
-from allocations import ending as ends
 from allocations.budgets import balances as budgets
+from allocations.ends import sweep as ends
+from allocations.ends.actions import give_back
 from allocations.models import Allocation
 from approvals.fulfilment import actions as carrying_out
 from approvals.fulfilment import ending
@@ -160,13 +161,11 @@ def test_at_its_end_it_is_asked_to_be_taken_down(scene: Scene, key: str) -> None
 
 
 def test_a_notebook_is_taken_down_when_its_gpus_have_gone_back(scene: Scene) -> None:
-    from allocations import actions as allocations
-
     asked = granted(scene, "notebook")
     carrying_out.finish(task_of(asked).pk, by=scene.priya, note=NOTE, now=NOW)
     assert not ending.end(asked.pk, now=later(hours=1))
     held = Allocation.objects.live().get(reference=asked.reference)
-    allocations.give_back(held.pk, gpus=None, by=scene.ada, now=later(hours=1))
+    give_back(held.pk, gpus=None, by=scene.ada, now=later(hours=1))
     assert list(ending.due(later(hours=1))) == [asked]
     assert ending.end(asked.pk, now=later(hours=1))
     assert task_of(asked, "take_down").state == "open"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from allocations.actions import give_back
+from allocations.ends.actions import give_back
 from allocations.models import Allocation
 from approvals.decisions.actions import approve
 from audit.actors import PORTAL, Actor

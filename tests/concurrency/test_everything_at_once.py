@@ -18,8 +18,9 @@ from psycopg.errors import LockNotAvailable
 from accounts.directory.client import graph
 from accounts.models import Team
 from accounts.roles import Role
-from allocations import actions as allocations
+from allocations.budgets import actions as budget_actions
 from allocations.budgets.money import month_of
+from allocations.ends import actions as ends
 from allocations.models import Allocation
 from approvals.decisions import actions as decisions
 from approvals.decisions.routing import open_step
@@ -111,20 +112,20 @@ class Mixed:
         held = self.random.choice(Allocation.objects.live().select_related("team__created_by") or [None])
         if held is not None:
             gpus = self.random.choice([1, None])
-            allocations.give_back(held.pk, gpus=gpus, by=held.team.created_by, now=timezone.now())
+            ends.give_back(held.pk, gpus=gpus, by=held.team.created_by, now=timezone.now())
 
     def expire(self) -> None:
         """The clock ends what is held."""
         held = self.random.choice(Allocation.objects.live() or [None])
         if held is not None:
-            allocations.expire(held.pk, now=held.until + timedelta(seconds=1))
+            ends.expire(held.pk, now=held.until + timedelta(seconds=1))
 
     def set_budget(self) -> None:
         """A lead changes a budget."""
         limit = Decimal(self.random.choice([20_000, 60_000]))
         lead = factories.person("", Role.PLATFORM_LEAD)
         team = self.random.choice(Team.objects.all())
-        allocations.set_budget(team, month=month_of(timezone.now()), limit_usd=limit, by=lead)
+        budget_actions.set_budget(team, month=month_of(timezone.now()), limit_usd=limit, by=lead)
 
     def enrol(self) -> None:
         """A lead brings a team on board, which starts with a GPU."""

@@ -17,7 +17,7 @@ from django.utils import timezone
 from accounts.directory.client import graph
 from accounts.models import User
 from accounts.roles import Role
-from allocations import actions as allocations
+from allocations.ends import actions as ends
 from allocations.models import Allocation, Budget
 from approvals.decisions import actions as decisions
 from fleet.models import Flavor
@@ -57,15 +57,15 @@ class Place:
 
     def give_back_all(self) -> None:
         """Give both back."""
-        allocations.give_back(self.allocation.pk, gpus=None, by=self.member, now=timezone.now())
+        ends.give_back(self.allocation.pk, gpus=None, by=self.member, now=timezone.now())
 
     def give_back_part(self) -> None:
         """Give one back, which writes a row for the other."""
-        allocations.give_back(self.allocation.pk, gpus=1, by=self.member, now=timezone.now())
+        ends.give_back(self.allocation.pk, gpus=1, by=self.member, now=timezone.now())
 
     def expire(self) -> None:
         """End what is held."""
-        allocations.expire(self.allocation.pk, now=self.allocation.until + timedelta(seconds=1))
+        ends.expire(self.allocation.pk, now=self.allocation.until + timedelta(seconds=1))
 
 
 ACTIONS = [Place.submit, Place.approve, Place.give_back_all, Place.give_back_part, Place.expire]

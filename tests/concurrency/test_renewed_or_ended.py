@@ -9,7 +9,7 @@ from django.db import connections
 from django.utils import timezone
 
 from accounts.models import User
-from allocations.actions import expire, give_back
+from allocations.ends.actions import expire, give_back
 from allocations.models import Allocation, Leftover
 from approvals.models import Request
 from approvals.renewals import renewing

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from accounts.models import Project
-from allocations.actions import refresh
+from allocations.changes import refresh
 from audit.actors import PORTAL
 from connectors.kubernetes import Cluster as Client
 from fleet.egress import EgressRule

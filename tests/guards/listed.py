@@ -8,7 +8,7 @@ CONTRACT, DECIDING = "tests.portal.test_api_contract:", "tests.attacks.test_deci
 DOCUMENT, LENDING = "tests.policy.test_document:", "tests.accounts.test_delegation:"
 POLICY, TASKS = "tests.approvals.test_policy_actions:", "tests.approvals.test_tasks_of_people:"
 FRESH, LISTS = "tests.accounts.test_freshness:", "tests.attacks.test_lists:"
-ENDING, RENEWING = "tests.allocations.test_ending:", "tests.approvals.test_renewing:"
+ENDING, RENEWING = "tests.allocations.test_sweep:", "tests.approvals.test_renewing:"
 D, NUMBERS = "tests.approvals.test_decisions:", "tests.attacks.test_numbers:"
 LEAVE = "tests.onboarding.test_leaving_rules:"
 CHAIN, HOOKS = "tests.audit.test_chain:", "tests.connectors.test_webhooks:"
@@ -390,25 +390,25 @@ REST = [
 ]
 ENDS = [
     Guard(
-        "allocations.ending:sweep",
+        "allocations.ends.sweep:sweep",
         "if too_many(",
         "if False and (",
         ENDING + "test_a_clock_that_jumps_ends_nothing_and_leads_are_told_once",
     ),
     Guard(
-        "allocations.ending:_answer",
+        "allocations.ends.sweep:_answer",
         "if not by.may(Permission.MANAGE_BUDGETS):",
         "if False:",
         ENDING + "test_only_a_platform_lead_lets_them_end_and_once",
     ),
     Guard(
-        "allocations.ending:_answer",
+        "allocations.ends.sweep:_answer",
         "if not mine.update(",
         "if not dict(",
         ENDING + "test_only_a_platform_lead_lets_them_end_and_once",
     ),
     Guard(
-        "allocations.reminders:remind",
+        "allocations.ends.reminders:remind",
         " or row.until <= now",
         "",
         ENDING + "test_nobody_is_reminded_of_what_is_over",

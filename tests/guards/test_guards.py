@@ -79,20 +79,20 @@ GUARDS = [
         A + "test_nobody_else_withdraws_and_nothing_decided_is_withdrawn",
     ),
     Guard(
-        "allocations.actions:give_back",
+        "allocations.ends.actions:give_back",
         "if not 1 <= amount <= held:",
         "if False:",
         "tests.allocations.test_actions:test_nobody_gives_back_what_is_not_held",
         {"gpus": 0},
     ),
     Guard(
-        "allocations.actions:give_back",
+        "allocations.ends.actions:give_back",
         "if not may_give_back(by, allocation.team_id):",
         "if False:",
         "tests.allocations.test_actions:test_members_and_platform_leads_give_back_and_nobody_else",
     ),
     Guard(
-        "allocations.actions:set_budget",
+        "allocations.budgets.actions:set_budget",
         "if not by.may(Permission.MANAGE_BUDGETS):",
         "if False:",
         "tests.allocations.test_actions:test_nobody_else_sets_budgets",

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 from hypothesis import given
 
-from allocations.actions import give_back
+from allocations.ends.actions import give_back
 from allocations.models import Allocation, Budget
 from approvals.models import Request
 from approvals.requests.actions import judge, submit

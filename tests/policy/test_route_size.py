@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from accounts.models import Team, User
-from allocations import actions as allocations
+from allocations.budgets import actions as budget_actions
+from allocations.ends import actions as ends
 from allocations.models import Allocation
 from approvals.decisions.actions import approve, reject
 from approvals.judging.inputs import derive, policy_in_force
@@ -35,7 +36,9 @@ LAST = Route(name="ordinary", steps=(LEADS,))
 
 @pytest.fixture(autouse=True)
 def _enough_money(scene: Scene) -> None:
-    allocations.set_budget(scene.team, month=date(2026, 11, 1), by=scene.priya, limit_usd=Decimal(1_000_000))
+    budget_actions.set_budget(
+        scene.team, month=date(2026, 11, 1), by=scene.priya, limit_usd=Decimal(1_000_000)
+    )
 
 
 def seats(request: Request) -> list[str]:
@@ -128,7 +131,7 @@ def test_what_is_held_counts_however_long_ago_it_was_granted(scene: Scene) -> No
 def test_what_was_given_back_counts_no_longer_than_the_window(scene: Scene) -> None:
     granted(scene, 7, days=40)
     allocation = Allocation.objects.get()
-    allocations.give_back(allocation.pk, gpus=None, by=scene.ada, now=NOW + HOUR)
+    ends.give_back(allocation.pk, gpus=None, by=scene.ada, now=NOW + HOUR)
     assert seats(scene.ask(7, days=40, now=NOW + 8 * DAY)) == ["platform_leads"]
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from allocations.actions import give_back, refresh
+from allocations.changes import refresh
+from allocations.ends.actions import give_back
 from allocations.models import Leftover
 from audit.actors import PORTAL
 from connectors.kubernetes import rendered

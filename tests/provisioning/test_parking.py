@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 
 from accounts.roles import Role
-from allocations.actions import refresh
+from allocations.changes import refresh
 from audit.models import Event
 from notices.models import Notice
 from provisioning import failpoints, lease, parking

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from allocations.actions import refresh
+from allocations.changes import refresh
 from audit.models import Event
 from connectors import kubernetes as connector
 from connectors.patience import MOST_TRIES

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from accounts.idempotency import once
 from accounts.models import User
-from allocations import actions as allocations
+from allocations.ends import actions as ends
 from allocations.models import Allocation
 from approvals.conversation import actions as conversation
 from approvals.models import Request
@@ -105,7 +105,7 @@ def give_back(walk: Walk) -> str:
     """Some or all GPUs go back."""
     held = walk.one_of(Allocation.objects.live().select_related("team__created_by"))
     gpus = walk.random.choice([1, None])
-    allocations.give_back(held.pk, gpus=gpus, by=held.team.created_by, now=walk.town.time)
+    ends.give_back(held.pk, gpus=gpus, by=held.team.created_by, now=walk.town.time)
     return f"give back: {gpus or 'all'} of {held.gpus}"
 
 

@@ -4,9 +4,10 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from allocations import actions as allocations
-from allocations import ending, share_actions
+from allocations import share_actions
+from allocations.budgets import actions as budget_actions
 from allocations.budgets.money import month_of
+from allocations.ends import sweep as ending
 from allocations.models import Brake
 from approvals.decisions import actions as decisions
 from approvals.decisions.routing import open_step
@@ -62,7 +63,7 @@ def set_budget(walk: Walk) -> str:
     """A lead sets what a team may spend in a month."""
     limit = Decimal(walk.random.choice([800, 6_000, 20_000, 90_000]))
     team, month = walk.town.tenancy().team, month_of(walk.town.time)
-    allocations.set_budget(team, month=month, by=walk.town.leads[0], limit_usd=limit)
+    budget_actions.set_budget(team, month=month, by=walk.town.leads[0], limit_usd=limit)
     return f"set a budget: ${limit}"
 
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from django.db.models import Max
 
-from allocations import ending as ends
+from allocations.ends import sweep as ends
 from allocations.models import Allocation, Brake, Leftover
 from approvals.models import Request
 from checks.invariants import AZURE, check

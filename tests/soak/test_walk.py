@@ -14,7 +14,7 @@ import pytest
 from django.conf import settings
 from redis import Redis as Broker
 
-from allocations import ending
+from allocations.ends import sweep as ending
 from connectors import kubernetes as connector
 from offboarding import plan as leaving_plan
 from provisioning import delivery

@@ -3,9 +3,9 @@
 from collections import Counter
 from datetime import datetime, timedelta
 
-from allocations import actions as allocations
-from allocations import ending as ends
-from allocations import reminders as reminding
+from allocations.budgets import actions as budget_actions
+from allocations.ends import reminders as reminding
+from allocations.ends import sweep as ends
 from allocations.models import Budget
 from allocations.sync import keep_in_step
 from allocations.use import measuring as use
@@ -150,7 +150,7 @@ def by_the_clock(town: Town) -> None:
     free_again.sweep(now)
     for pk in use.due():
         use.sample(pk)
-    allocations.tell_close(Budget.objects.close().filter(soft_told_at=None), now=now)
+    budget_actions.tell_close(Budget.objects.close().filter(soft_told_at=None), now=now)
 
 
 WORKERS = {

@@ -11,7 +11,7 @@ from accounts.actions import take_over
 from accounts.cost_centres import actions as cost_centres
 from accounts.directory.client import graph
 from accounts.models import Team, User
-from allocations.actions import set_budget
+from allocations.budgets.actions import set_budget
 from allocations.budgets.money import month_of
 from approvals.requests.actions import submit
 from approvals.requests.wanted import Wanted, resolve

@@ -6,9 +6,9 @@ from decimal import Decimal
 import pytest
 from django.db import IntegrityError, models, transaction
 
-from allocations import ending
-from allocations import reminders as reminding
-from allocations.actions import expire, give_back
+from allocations.ends import reminders as reminding
+from allocations.ends import sweep as ending
+from allocations.ends.actions import expire, give_back
 from allocations.models import Allocation, Brake, Leftover, StoppedWork
 from allocations.schedule import Terms, WhenOver
 from audit.models import Event

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 
 from accounts.current_user import STATUS, visitor
 from accounts.roles import Permission
-from allocations import ending
+from allocations.ends import sweep as ending
 from allocations.models import Allocation, Brake
 from web.refusals import Refused
 

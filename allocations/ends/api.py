@@ -14,7 +14,7 @@ from accounts.api import PersonSerializer
 from accounts.endpoints import Endpoint
 from accounts.replay import Answer, answer_once
 from accounts.roles import Permission
-from allocations import ending
+from allocations.ends import sweep as ending
 from allocations.models import Brake
 from web.refusals import NoRight
 from web.strict import PageQuery, StrictSerializer

@@ -8,7 +8,7 @@ from django.urls import reverse
 from accounts.models import User
 from accounts.people import holding
 from accounts.roles import Permission
-from allocations.actions import expire
+from allocations.ends.actions import expire
 from allocations.models import Allocation, Brake
 from allocations.notices import held_back_message
 from audit.actors import PORTAL

@@ -1,0 +1,122 @@
+"""What every change of an allocation does: locks, rows, money, desired state, record.
+
+Locks are taken in one order: budgets, then the flavor, then the tenancy, then the audit chain.
+"""
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import Any
+
+from django.db.models import Sum
+
+from allocations.budgets import balances as budgets
+from allocations.budgets import money
+from allocations.desired_state import desired
+from allocations.models import Allocation, Leftover
+from allocations.places import kinds_of, place_of
+from audit.actors import Actor
+from audit.events import Kind
+from audit.log import record
+from fleet.models import Flavor
+from provisioning.actions import publish
+from provisioning.models import Tenancy
+
+
+def refresh(tenancy: Tenancy, *, actor: Actor, now: datetime) -> int:
+    """Publish the desired state that the live allocations of a locked tenancy add up to; returns its generation."""
+    live = Allocation.objects.live().of_gpus().filter(tenancy=tenancy)
+    rows = live.values("flavor__name").annotate(gpus=Sum("gpus"))
+    held: Mapping[str, int] = {row["flavor__name"]: row["gpus"] for row in rows}
+    left = Leftover.objects.open().filter(tenancy=tenancy).order_by().values("flavor__name")
+    over = {row["flavor__name"]: row["gpus"] for row in left.annotate(gpus=Sum("gpus"))}
+    kinds = kinds_of(tenancy, held={*held, *over})
+    return publish(
+        tenancy, spec=desired(place_of(tenancy), kinds=kinds, held=held, over=over), actor=actor, now=now
+    )
+
+
+def refresh_of(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
+    if allocation.tenancy is not None:
+        refresh(allocation.tenancy, actor=actor, now=now)
+
+
+def locked_with_all(allocation_id: int) -> Allocation:
+    """The allocation with its budgets, flavor and tenancy locked, read after the locks."""
+    found = Allocation.objects.select_related("team").get(pk=allocation_id)
+    budgets.lock_all(found.team, [])
+    if found.flavor_id is not None:
+        Flavor.objects.select_for_update(no_key=True).get(pk=found.flavor_id)
+    if found.tenancy_id is not None:
+        Tenancy.objects.locked().get(pk=found.tenancy_id)
+    return Allocation.objects.select_related(
+        "tenancy__cluster", "tenancy__team", "tenancy__project", "flavor__cluster"
+    ).get(pk=allocation_id)
+
+
+def end(allocation: Allocation, reason: str, *, by: str, now: datetime) -> None:
+    allocation.ended_at = min(now, allocation.kept_until) if reason == Allocation.End.EXPIRED else now
+    allocation.end_reason, allocation.ended_by = reason, by
+    allocation.save(update_fields=["ended_at", "end_reason", "ended_by"])
+
+
+def rest_of(allocation: Allocation, *, gpus: int, now: datetime) -> Allocation:
+    """What stays of GPUs of which a part goes; what nobody has made yet goes on costing nothing."""
+    return Allocation.objects.create(
+        team_id=allocation.team_id,
+        tenancy=allocation.tenancy,
+        flavor=allocation.flavor,
+        reference=allocation.reference,
+        offering=allocation.offering,
+        provisioner=allocation.provisioner,
+        gpus=gpus,
+        price_per_gpu_hour=allocation.price_per_gpu_hour,
+        usd_per_hour=gpus * allocation.price_per_gpu_hour,
+        starts_at=now,
+        charged_from=None if allocation.charged_from is None else now,
+        until=allocation.until,
+        kept_until=allocation.kept_until,
+        grace_hours=allocation.grace_hours,
+        when_over=allocation.when_over,
+        drain_hours=allocation.drain_hours,
+        remind_at=allocation.remind_at,
+    )
+
+
+def leave_room(allocation: Allocation, *, gpus: int, now: datetime) -> None:
+    """Keep room for what still runs on GPUs that were just let go, until somebody has looked."""
+    tenancy, flavor = allocation.tenancy, allocation.flavor
+    assert tenancy is not None  # noqa: S101 - the callers have GPUs, which have both
+    assert flavor is not None  # noqa: S101
+    Leftover.objects.create(
+        allocation=allocation,
+        tenancy=tenancy,
+        flavor=flavor,
+        reference=allocation.reference,
+        gpus=gpus,
+        since=now,
+        stop_at=allocation.terms.stop_at(now),
+        look_at=now,
+    )
+
+
+def settle(reference: str, *, now: datetime, why: str) -> money.Amount:
+    """Let go of what the holdings of a reference, past and present, will not need."""
+    needed: dict[date, money.Amount] = {}
+    for row in Allocation.objects.filter(reference=reference):
+        parts = row.by_month(start=row.charge_start(row.starts_at), end=row.charged_until)
+        for month, part in parts.items():
+            needed[month] = needed.get(month, money.NOTHING).plus(part)
+    return budgets.settle(reference=reference, parts=needed, now=now, why=why)
+
+
+def record_change(kind: Kind, allocation: Allocation, actor: Actor, **details: Any) -> None:
+    record(
+        kind,
+        actor=actor,
+        subject=("allocation", allocation.pk),
+        team_id=allocation.team_id,
+        gpus=allocation.gpus,
+        flavor="" if allocation.flavor is None else allocation.flavor.name,
+        reference=allocation.reference,
+        **details,
+    )

@@ -1,0 +1,123 @@
+"""Ends of allocations: given back in part or whole, let go early, taken back, reached their date."""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from accounts.models import User
+from accounts.roles import Permission
+from allocations.changes import end, leave_room, locked_with_all, record_change, refresh_of, rest_of, settle
+from allocations.models import Allocation
+from audit.actors import PORTAL, Actor
+from audit.events import Kind
+from web.refusals import Conflict, NoRight
+
+
+def may_give_back(by: User, team_id: int) -> bool:
+    """Whether what a team holds is this person's to give back before its end, or to let go."""
+    return team_id in by.team_ids or by.may(Permission.GIVE_BACK_FOR_TEAMS)
+
+
+def _not_held(allocation: Allocation, amount: int, held: int) -> str:
+    """Why so many cannot be given back; of what goes on under another number, under which one."""
+    if held:
+        return f"{amount} cannot be given back: {held} are held."
+    said = f"Nothing is held under allocation {allocation.pk} any more"
+    if allocation.ended_at is None:
+        return f"{said}: it has reached its end."
+    same = Allocation.objects.filter(
+        tenancy=allocation.tenancy_id, flavor=allocation.flavor_id, ended_at=None
+    )
+    following = same.filter(starts_at__gte=allocation.ended_at).order_by("starts_at", "pk").first()
+    return f"{said}: allocation {following.pk} holds {following.gpus} now." if following else f"{said}."
+
+
+@transaction.atomic
+def give_back(allocation_id: int, *, gpus: int | None, by: User, now: datetime) -> Allocation | None:
+    """Give back some or all of the GPUs early; returns the allocation of the rest, None when nothing is left.
+
+    Raises Conflict when it has ended, holds fewer or is no GPUs, NoRight for who is neither of the team nor a platform
+    lead.
+    """
+    allocation = locked_with_all(allocation_id)
+    if not may_give_back(by, allocation.team_id):
+        raise NoRight("Members of the team and platform leads give GPUs back.", code="not_of_the_team")
+    if allocation.flavor is None:
+        raise Conflict(
+            f"{allocation.title} is no GPUs of a pool. Let go of it on the page of its request.",
+            code="no_gpus_to_give_back",
+        )
+    amount = allocation.gpus if gpus is None else gpus
+    # What has reached its date is not held any more, though the task that ends it may still be on its way.
+    held = allocation.gpus if allocation.ended_at is None and allocation.kept_until > now else 0
+    if not 1 <= amount <= held:
+        raise Conflict(_not_held(allocation, amount, held), code="not_held", field="gpus")
+    whole = amount == allocation.gpus
+    end(allocation, Allocation.End.RETURNED if whole else Allocation.End.REPLACED, by=by.name, now=now)
+    rest = None if whole else rest_of(allocation, gpus=allocation.gpus - amount, now=now)
+    allocation.flavor.put_back(amount)
+    leave_room(allocation, gpus=amount, now=now)
+    freed = settle(allocation.reference, now=now, why="given back")
+    refresh_of(allocation, actor=by.as_actor(), now=now)
+    record_change(
+        Kind.ALLOCATION_RETURNED, allocation, by.as_actor(), returned=amount, freed_usd=str(freed.usd)
+    )
+    return rest
+
+
+@transaction.atomic
+def let_go(reference: str, *, actor: Actor, now: datetime, why: str) -> bool:
+    """End what takes no GPUs of a pool before its date; what it will not cost is free again. False for nothing held."""
+    found = Allocation.objects.live().filter(reference=reference, flavor=None).first()
+    if found is None:
+        return False
+    allocation = locked_with_all(found.pk)
+    if allocation.ended_at is not None:
+        return False
+    end(allocation, Allocation.End.RETURNED, by=actor.name, now=min(now, allocation.kept_until))
+    settle(reference, now=now, why=why)
+    return True
+
+
+@transaction.atomic
+def take_back(allocation_id: int, *, actor: Actor, now: datetime) -> bool:
+    """Give back all of an allocation where its team is leaving, whose queue is stopped; what it will not cost is free.
+
+    False, and nothing changed, when it has ended, its date has come, the team is here after all, or it is no GPUs.
+    """
+    allocation = locked_with_all(allocation_id)
+    place, flavor = allocation.tenancy, allocation.flavor
+    if allocation.ended_at is not None or allocation.kept_until <= now:
+        return False
+    if place is None or flavor is None or place.is_here:
+        return False
+    end(allocation, Allocation.End.RETURNED, by=actor.name, now=now)
+    flavor.put_back(allocation.gpus)
+    freed = settle(allocation.reference, now=now, why="the team leaves")
+    refresh_of(allocation, actor=actor, now=now)
+    record_change(
+        Kind.ALLOCATION_RETURNED,
+        allocation,
+        actor,
+        returned=allocation.gpus,
+        freed_usd=str(freed.usd),
+        reason="The team leaves.",
+    )
+    return True
+
+
+@transaction.atomic
+def expire(allocation_id: int, *, now: datetime) -> bool:
+    """End what has reached its date and its grace; False, and nothing changed, when it has ended or they are ahead."""
+    allocation = locked_with_all(allocation_id)
+    if allocation.ended_at is not None or allocation.kept_until > now:
+        return False
+    end(allocation, Allocation.End.EXPIRED, by=PORTAL.name, now=now)
+    if allocation.charged_from is None:
+        settle(allocation.reference, now=now, why="over before it was there")
+    if allocation.flavor is not None:
+        allocation.flavor.put_back(allocation.gpus)
+        leave_room(allocation, gpus=allocation.gpus, now=now)
+        refresh_of(allocation, actor=PORTAL, now=now)
+        record_change(Kind.ALLOCATION_EXPIRED, allocation, PORTAL)
+    return True
