@@ -21,30 +21,25 @@ _PRECISE = 1e-6
 
 @dataclass(frozen=True)
 class Lines:
-    """The lines of one container: one when it starts and one more after each `every` seconds."""
+    """The lines of one container: one when it starts and one more after each `every` seconds, or those `given`."""
 
     pod: Obj
     container: str
     every: float
+    given: tuple[str, ...] | None = None
 
     def count(self, seconds: float) -> int:
         """How many lines there are after so many seconds."""
-        known = self._given()
         due = math.floor(seconds / self.every + _PRECISE) + 1
-        return due if known is None else min(due, len(known))
+        return due if self.given is None else min(due, len(self.given))
 
     def line(self, number: int) -> str:
         """One line, without its end; the first is number 0."""
-        known = self._given()
-        if known is not None:
-            return known[number]
+        if self.given is not None:
+            return self.given[number]
         if RUN_FOR in _annotations(self.pod):
             return f"step {number} loss {2 / (number + 1):.3f}"
         return _training(self.pod, number) if number else _opening(self.pod)
-
-    def _given(self) -> list[str] | None:
-        text = _annotations(self.pod).get(TEXT)
-        return None if text is None else str(text).splitlines()
 
 
 def lines_of(pod: Obj, container: str) -> Lines:
@@ -55,7 +50,8 @@ def lines_of(pod: Obj, container: str) -> Lines:
         every = float(notes.get(EVERY, usual))
     except ValueError:
         every = usual
-    return Lines(pod, container, max(0.0001, every))
+    given = tuple(str(notes[TEXT]).splitlines()) if TEXT in notes else None
+    return Lines(pod, container, max(0.0001, every), given)
 
 
 def _annotations(pod: Obj) -> dict[str, str]:

@@ -19,6 +19,8 @@ from sandbox.kubernetes.store import Change, Obj, Store
 TEXT_PLAIN = "text/plain"
 # A node agent keeps a log up to a size; what is older is rotated away.
 KEPT_LINES = 50_000
+# What is written faster than this comes in bundles, so that many may follow one log.
+LEAST_WAIT = 0.1
 # What the kubelet says of a container that waits; any other reason is given as it is.
 _WAITING = {"ErrImagePull": "image can't be pulled", "ImagePullBackOff": "trying and failing to pull image"}
 Wait = Callable[[asyncio.Event, float], Awaitable[None]]
@@ -114,7 +116,7 @@ class LogStream:
 
     def _until_next(self) -> float:
         passed = self.logs.seconds(self.pod)
-        return max(0.01, self.lines.every - passed % self.lines.every)
+        return max(LEAST_WAIT, self.lines.every - passed % self.lines.every)
 
     def _first(self) -> int:
         """The number of the first line that is asked for."""
