@@ -128,6 +128,13 @@ def test_locked_rows_can_still_be_referred_to() -> None:
     assert [lock for lock in locks if "no_key=True" not in lock] == []
 
 
+def test_every_package_is_under_the_tools_that_are_told_their_names() -> None:
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
+    assert set(PACKAGES) <= set(tools["mypy"]["files"])
+    assert set(PACKAGES) <= set(tools["coverage"]["run"]["source"])
+    assert set(PACKAGES) == set(tools["importlinter"]["root_packages"])
+
+
 def test_no_migration_takes_its_lists_from_the_running_code() -> None:
     """What it read would change with the code, so that `makemigrations` misses what an upgraded database needs."""
     lists = re.compile(
