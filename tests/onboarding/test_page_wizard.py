@@ -66,7 +66,7 @@ def test_four_steps_bring_a_team_on_board_with_its_first_gpus(
     browser: Client, a100: Flavor, ada: User
 ) -> None:
     review = fill(browser, "review", size=f"{a100.pk}:2:7", purpose="training")
-    page = browser.get(review).content.decode()
+    page = " ".join(browser.get(review).content.decode().split())
     assert "<bdi>Genomics</bdi> gets a space on <bdi>Training East US</bdi> with 2 × A100" in page
     assert page.count("qm-genomics-main-") == 3  # the space, its namespace and its queue
     assert "Bring Genomics on board" in page
