@@ -28,15 +28,21 @@ CHECKS = [
     response_headers_conformance,
     response_schema_conformance,
 ]
-EXAMPLES = 5
-BOUNDS = bounds(
-    max_examples=EXAMPLES,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    phases=[Phase.explicit, Phase.generate],
-    suppress_health_check=list(HealthCheck),
-)
+EXAMPLES = [2, pytest.param(20, marks=pytest.mark.long)]
+
+
+def bounds_of(examples: int) -> bounds:
+    """So many made-up calls of each operation, the same ones in each run."""
+    return bounds(
+        max_examples=examples,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+
+
 description: Any = schemathesis.openapi.from_path(settings.BASE_DIR / "docs/reference/openapi.yaml")
 description.app = application
 
@@ -52,8 +58,9 @@ def _one_transaction(db: None, settings: Settings) -> Any:
         signal.connect(close_old_connections)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(3600)
 @pytest.mark.usefixtures("_one_transaction")
+@pytest.mark.parametrize("examples", EXAMPLES)
 @pytest.mark.parametrize(
     ("role", "mode"),
     [
@@ -61,7 +68,9 @@ def _one_transaction(db: None, settings: Settings) -> Any:
         *((role, schemathesis.GenerationMode.NEGATIVE) for role in ("member", "platform_lead")),
     ],
 )
-def test_whatever_is_sent_is_answered_as_described(role: str, mode: schemathesis.GenerationMode) -> None:
+def test_whatever_is_sent_is_answered_as_described(
+    role: str, mode: schemathesis.GenerationMode, examples: int
+) -> None:
     headers = Caller(world().people[role]).headers
     operations = [result.ok() for result in description.get_all_operations()]
     assert len(operations) > 35
@@ -69,7 +78,7 @@ def test_whatever_is_sent_is_answered_as_described(role: str, mode: schemathesis
         if mode is schemathesis.GenerationMode.NEGATIVE and not takes_anything(operation):
             continue
 
-        @BOUNDS
+        @bounds_of(examples)
         @given(case=operation.as_strategy(generation_mode=mode))
         def answered(case: Any) -> None:
             case.call_and_validate(headers=headers, checks=CHECKS)
