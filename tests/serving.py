@@ -10,7 +10,7 @@ from typing import Any
 
 from sandbox.serving import Served, serve
 
-DEADLINE = 20.0
+DEADLINE = 120.0
 
 
 @contextmanager

@@ -40,9 +40,7 @@ class Process:
 
     def wait_ready(self) -> None:
         """Wait until a worker listens; raises AssertionError with its log when it ends instead."""
-        wait_until(
-            lambda: " ready." in self.log or self.has_ended, what=f"{self.name} to be ready", seconds=60
-        )
+        wait_until(lambda: " ready." in self.log or self.has_ended, what=f"{self.name} to be ready")
         assert not self.has_ended, self.log[-3000:]
 
     def signal(self, number: signal.Signals) -> None:
@@ -129,7 +127,7 @@ class Portal:
         command += ["portal.asgi:application"]
         started = self.start("web", command, {"FAILPOINT": failpoint} if failpoint else {})
         try:
-            wait_until(self._is_ready, what="the web server to be ready", seconds=60)
+            wait_until(self._is_ready, what="the web server to be ready")
         except TimeoutError as error:
             raise RuntimeError(f"The web server is not ready:\n{started.log[-3000:]}") from error
         return started

@@ -37,7 +37,7 @@ def are_true(tenancies: list[Tenancy]) -> bool:
     return Tenancy.objects.converged().filter(pk__in=[t.pk for t in tenancies]).count() == len(tenancies)
 
 
-def look_at_all(tenancies: list[Tenancy], *, seconds: float = 15) -> None:
+def look_at_all(tenancies: list[Tenancy], *, seconds: float = 120) -> None:
     """Have a running worker look at all of them once more, and wait until it has."""
     since, lead = timezone.now(), factories.person("", Role.PLATFORM_LEAD)
     rows = Tenancy.objects.filter(pk__in=[t.pk for t in tenancies])

@@ -62,11 +62,11 @@ def test_asking_deciding_carrying_out_and_giving_back_need_no_more_rights(
     seen = priya.get(f"requests/{number}/").headers["ETag"]
     approved = priya.post(f"requests/{number}/approve/", {"reason": "Fine."}, seen=seen)
     assert approved.status_code == 200, approved.text
-    wait_until(lambda: are_true([tenancy]), what="the GPUs to be true", seconds=60)
+    wait_until(lambda: are_true([tenancy]), what="the GPUs to be true")
     held = ada.get("allocations/").json()["results"]
     assert sorted(row["gpus"] for row in held) == [1, 4]
     given = ada.post(f"allocations/{held[0]['id']}/give-back/", {})
     assert given.ok, given.text
-    wait_until(lambda: are_true([tenancy]), what="the end to be true", seconds=60)
+    wait_until(lambda: are_true([tenancy]), what="the end to be true")
     assert priya.get("events/verify/").json()["broken_at"] is None
     assert Event.objects.count() > 5

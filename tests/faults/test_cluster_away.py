@@ -52,13 +52,13 @@ def test_tenancies_of_other_clusters_converge_while_one_cluster_hangs(
     )
     asked = time.monotonic()
     wanted_now = wanted(world, WELL, on=well)
-    wait_until(lambda: are_true(wanted_now), what="the others to be true", seconds=60)
+    wait_until(lambda: are_true(wanted_now), what="the others to be true")
     took = time.monotonic() - asked
     logger.info("%d true %.1f s after they were wanted, beside %d on a cluster that hangs", WELL, took, AWAY)
     assert took <= 10
     away.thaw()
     back = time.monotonic()
-    wait_until(lambda: are_true(waiting), what="the cluster's own", seconds=90)
+    wait_until(lambda: are_true(waiting), what="the cluster's own")
     logger.info("%d true %.1f s after their cluster came back", AWAY, time.monotonic() - back)
 
 
@@ -76,7 +76,7 @@ def seconds_to_be_true(world: World, *, on: Cluster) -> float:
     """How long it takes from wanting one more tenancy until it stands."""
     asked = time.monotonic()
     made = wanted(world, 1, on=on)
-    wait_until(lambda: are_true(made), what="one more to be true", seconds=60)
+    wait_until(lambda: are_true(made), what="one more to be true")
     return time.monotonic() - asked
 
 
@@ -114,6 +114,6 @@ def test_a_cluster_that_is_gone_says_so_and_is_found_again(
     with served(away.name, away.folder) as back:
         since = time.monotonic()
         both(portal, world, back, tmp_path)  # it has another port now
-        wait_until(lambda: are_true([tenancy]), what="the tenancy to be true", seconds=60)
+        wait_until(lambda: are_true([tenancy]), what="the tenancy to be true")
         logger.info("true %.1f s after its cluster came back", time.monotonic() - since)
         assert back.missing(tenancy) == []

@@ -86,7 +86,7 @@ def test_flushing_redis_with_work_queued_loses_nothing(apart: Portal, world: Wor
     assert waiting(own_redis) == 0
     started = time.monotonic()
     apart.worker()
-    wait_until(lambda: are_true(tenancies), what="all to be true", seconds=60)
+    wait_until(lambda: are_true(tenancies), what="all to be true")
     logger.info("%d true %.1f s after the worker's start", QUEUED, time.monotonic() - started)
     assert [world.missing(t) for t in tenancies] == [[]] * QUEUED
 
@@ -105,7 +105,7 @@ def test_killing_redis_with_work_queued_loses_nothing_and_needs_no_restart_of_th
     own_redis.start()
     assert waiting(own_redis) == 0
     back = time.monotonic()
-    wait_until(lambda: are_true(tenancies), what="all to be true", seconds=60)
+    wait_until(lambda: are_true(tenancies), what="all to be true")
     took = time.monotonic() - back
     logger.info("%d true %.1f s after Redis came back", QUEUED, took)
     assert not worker.has_ended
@@ -140,11 +140,11 @@ def test_a_frozen_full_or_read_only_redis_delays_no_submit_and_no_page_and_loses
                 end(own_redis, client)
     logger.info("with Redis in trouble: %s", seconds)
     back = time.monotonic()
-    wait_until(lambda: worker.has_ended or are_true(tenancies), what="the worker to go on or end", seconds=60)
+    wait_until(lambda: worker.has_ended or are_true(tenancies), what="the worker to go on or end")
     if worker.has_ended:
         # Celery ends when its broker refuses writes; whoever keeps the worker running starts it again.
         apart.worker(wait=True)
-    wait_until(lambda: are_true(tenancies), what="all to be true", seconds=60)
+    wait_until(lambda: are_true(tenancies), what="all to be true")
     took = time.monotonic() - back
     logger.info("%d true %.1f s after Redis was well", ASKS, took)
     assert Request.objects.count() == ASKS

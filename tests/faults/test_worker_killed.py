@@ -43,7 +43,7 @@ def recover(portal: Portal, tenancies: list[Tenancy]) -> float:
     restarted = time.monotonic()
     portal.worker(wait=True)
     ready = time.monotonic()
-    wait_until(lambda: are_true(tenancies), what="all to be true", seconds=60)
+    wait_until(lambda: are_true(tenancies), what="all to be true")
     done = time.monotonic()
     logger.info(
         "%d true %.1f s after the restart, %.1f s of them its start",

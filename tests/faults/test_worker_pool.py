@@ -25,7 +25,7 @@ def in_mid_pass(portal: Portal, world: World, *, pool: int, hang: float) -> tupl
     world.switch("POST", "faults", match=match, hang=hang, times=100)
     worker = portal.worker(pool=pool)
     portal.clock()
-    wait_until(lambda: world.writes() > before, what="the first write", seconds=60)
+    wait_until(lambda: world.writes() > before, what="the first write")
     return worker, tenancy
 
 
@@ -37,7 +37,7 @@ def test_a_child_of_the_pool_killed_in_mid_pass_costs_ten_seconds_and_the_worker
     os.kill(child, signal.SIGKILL)
     killed = time.monotonic()
     world.switch("DELETE", "faults")
-    wait_until(lambda: are_true([tenancy]), what="the pass to be done again", seconds=60)
+    wait_until(lambda: are_true([tenancy]), what="the pass to be done again")
     took = time.monotonic() - killed
     logger.info("done again %.1f s after the kill", took)
     assert not worker.has_ended
@@ -56,10 +56,10 @@ def test_a_worker_told_to_end_in_a_long_pass_ends_and_another_one_goes_on(
     other = portal.worker(pool=1, wait=True)
     told = time.monotonic()
     worker.stop()
-    wait_until(lambda: worker.has_ended, what="the worker to end", seconds=90)
+    wait_until(lambda: worker.has_ended, what="the worker to end")
     ended = time.monotonic()
     world.switch("DELETE", "faults")
-    wait_until(lambda: are_true([tenancy]), what="the other to finish the pass", seconds=60)
+    wait_until(lambda: are_true([tenancy]), what="the other to finish the pass")
     took = time.monotonic() - ended
     logger.info("ended in %.1f s, true %.1f s later", ended - told, took)
     assert not other.has_ended

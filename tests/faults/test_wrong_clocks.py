@@ -66,7 +66,7 @@ def test_a_worker_and_a_clock_that_go_wrong_end_what_is_due_and_nothing_else(
     began = timezone.now()
     portal.worker(wait=True, wrong={**wrong_clock(time), "TZ": "Europe/Berlin"})
     ended = Allocation.objects.filter(pk=due.pk, ended_at__isnull=False)
-    wait_until(lambda: ended.exists() and are_true(tenancies), what="the one that is due to end", seconds=60)
+    wait_until(lambda: ended.exists() and are_true(tenancies), what="the one that is due to end")
     assert Allocation.objects.live().count() == number, "nothing else is due by the database's clock"
     assert not Brake.objects.exists()
     done = timezone.now()
@@ -85,14 +85,12 @@ def test_two_clocks_end_and_tell_everything_once(portal: Portal, world: World) -
     clocks = [portal.clock(), portal.clock()]
     portal.worker(pool=2)
     live = Allocation.objects.live()
-    wait_until(lambda: live.count() == 2 and are_true(tenancies), what="the end", seconds=60)
+    wait_until(lambda: live.count() == 2 and are_true(tenancies), what="the end")
     wait_until(lambda: all("Sending due task" in clock.log for clock in clocks), what="both clocks to ring")
     for _ in range(3):
         for name in ("allocations.tasks.expire", "allocations.tasks.remind", "provisioning.tasks.sweep"):
             celery_app.send_task(name)
-    wait_until(
-        lambda: not live.filter(remind_at__lte=timezone.now()).exists(), what="the reminders", seconds=60
-    )
+    wait_until(lambda: not live.filter(remind_at__lte=timezone.now()).exists(), what="the reminders")
     assert Event.objects.filter(kind=Kind.ALLOCATION_EXPIRED).count() == 1
     assert due.flavor is not None
     due.flavor.refresh_from_db()
@@ -108,7 +106,7 @@ def test_what_fell_due_while_no_clock_ran_is_done_once_when_one_runs_again(
     factories.person("Priya", Role.PLATFORM_LEAD)
     rows, tenancies = held(world, 3)
     worker, clock = portal.worker(pool=2), portal.clock()
-    wait_until(lambda: are_true(tenancies), what="all to be true", seconds=60)
+    wait_until(lambda: are_true(tenancies), what="all to be true")
     clock.kill()
     end(rows, after=-MINUTE)
     celery_app.send_task("provisioning.tasks.look_at_clusters")
