@@ -2,15 +2,20 @@
 
 import gc
 from collections.abc import Iterator
-from pathlib import Path
+from functools import cache
 
 import pytest
 from django.conf import settings
+from django.template.base import Template
+from django.template.context import Context
 from django.test import TransactionTestCase
+from django.test.utils import _TestState, instrumented_test_render  # type: ignore[attr-defined]
+from django.utils.safestring import SafeString
 from hypothesis import settings as hypothesis_settings
 from pytest_django import DjangoDbBlocker
 from redis import Redis as Client
 
+from tests import shared_rows
 from tests.services import pristine
 from tests.services.postgres import Postgres
 from tests.services.redis import Redis
@@ -19,23 +24,26 @@ from tests.services.redis import Redis
 hypothesis_settings.register_profile("quartermaster", deadline=None)
 hypothesis_settings.load_profile("quartermaster")
 
-# Tests of several processes against the clock: on a busy machine one is late now and then. It is played once more, and
-# the summary counts it as a rerun.
-AGAINST_THE_CLOCK = [Path(__file__).parent / name for name in ("browser", "faults")]
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give the tests against the clock a second try."""
-    for item in items:
-        if any(place in item.path.parents for place in AGAINST_THE_CLOCK):
-            item.add_marker(pytest.mark.flaky(reruns=2))
-
 
 def pytest_collection_finish() -> None:
     """Let the collector pass over what stays to the end anyway: modules and tests are a million objects."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
+
+
+@pytest.fixture(scope="session")
+def django_test_environment(django_test_environment: None) -> Iterator[None]:
+    """Django's, but that `response.context` is the page's alone: a copy for each of its hundred parts is costly."""
+    recorded, plain = instrumented_test_render, _TestState.saved_data.template_render  # type: ignore[attr-defined]
+
+    def render(template: Template, context: Context) -> SafeString:
+        drawn: SafeString = (recorded if context.template is template else plain)(template, context)
+        return drawn
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Template, "_render", render)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -47,6 +55,23 @@ def django_db_setup(
         pristine.remember()
         patch.setattr(TransactionTestCase, "_fixture_teardown", pristine.restore)
         yield
+        shared_rows.rows.end()
+
+
+@pytest.fixture
+def _django_db_helper(
+    request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker: DjangoDbBlocker
+) -> None:
+    # What pytest-django's `db` and `transactional_db` stand on: rows that tests share lie around their transactions.
+    with django_db_blocker.unblock():
+        shared_rows.rows.prepare(request.node, request)
+    request.getfixturevalue("_django_db_helper")
+
+
+@cache
+def _redis_clients() -> list[Client]:
+    addresses = (settings.CACHES["default"]["LOCATION"], settings.CELERY["broker_url"])
+    return [Client.from_url(address) for address in addresses]
 
 
 @pytest.fixture(autouse=True)
@@ -54,6 +79,5 @@ def _empty_redis(request: pytest.FixtureRequest) -> None:
     # Rate limits and queued tasks live there: one test's must not reach the next.
     if {"db", "transactional_db", "redis"} & set(request.fixturenames):
         request.getfixturevalue("redis")
-        for address in (settings.CACHES["default"]["LOCATION"], settings.CELERY["broker_url"]):
-            with Client.from_url(address) as client:
-                client.flushdb()
+        for client in _redis_clients():
+            client.flushdb()

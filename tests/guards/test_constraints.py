@@ -4,6 +4,7 @@ import pytest
 from django.db import connection, transaction
 
 from tests.constraints import NAMED, UNIQUE, World, refusal, world
+from tests.shared_rows import shared
 
 TRIGGERED = (
     "audit_event",
@@ -14,10 +15,7 @@ TRIGGERED = (
 )
 
 
-@pytest.fixture
-def made(db: None) -> World:
-    """Rows that keep every rule."""
-    return world()
+made = shared(world)
 
 
 def drop(name: str) -> bool:
