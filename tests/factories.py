@@ -148,6 +148,20 @@ def tenancy(
     return Tenancy.objects.get(pk=made.pk)
 
 
+def leave(of: Tenancy, *, to: str, at: datetime, kept: timedelta = timedelta(0)) -> None:
+    """Take a place step by step to a stage of its leaving, past every action; once retained it is `kept` so long."""
+    steps: list[dict[str, Any]] = [
+        {"stage": "leaving", "is_protected": False, "leaves_at": at},
+        {"stage": "retained", "stop": "HoldAndDrain", "retained_until": at + kept},
+        {"stage": "removing"},
+        {"stage": "gone", "gone_at": at + kept},
+    ]
+    for fields in steps:
+        Tenancy.objects.filter(pk=of.pk).update(**fields)
+        if fields["stage"] == to:
+            return
+
+
 def make_true(of: Tenancy, *, failed: str = "", message: str = "", at: datetime | None = None) -> Tenancy:
     """What a worker leaves after a pass: every object true, or one kind `failed` and those after it waiting."""
     now = at or timezone.now()

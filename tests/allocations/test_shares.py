@@ -176,9 +176,7 @@ def test_a_cluster_that_others_have_left_becomes_one_teams_own(
     vision: Tenancy, cluster: Cluster, priya: User, ada: User
 ) -> None:
     speech = factories.tenancy(factories.team("Speech", by=ada), cluster)
-    Tenancy.objects.filter(pk=speech.pk).update(
-        stage="gone", stop="HoldAndDrain", is_protected=False, leaves_at=NOW, retained_until=NOW, gone_at=NOW
-    )
+    factories.leave(speech, to="gone", at=NOW)
     assert (
         change_cluster(cluster.pk, values={"dedicated_to": vision.team}, by=priya).dedicated_to == vision.team
     )

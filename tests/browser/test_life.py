@@ -111,13 +111,7 @@ def departures(tenancy: Tenancy, *, by: User, now: datetime) -> tuple[Departure,
     }
     gone = factories.team("Gone", slug="gone", by=by)
     left = factories.make_true(factories.tenancy(gone, tenancy.cluster))
-    Tenancy.objects.filter(pk=left.pk).update(
-        is_protected=False,
-        stage="retained",
-        stop="HoldAndDrain",
-        leaves_at=now,
-        retained_until=now + 30 * DAY,
-    )
+    factories.leave(left, to="retained", at=now, kept=30 * DAY)
     Tenancy.objects.filter(pk=tenancy.pk).update(is_protected=False)
     asked = Departure.objects.create(
         team=tenancy.team, leaves_at=now + 3 * DAY, reason="It moves. " * 20, **usual
