@@ -1,11 +1,13 @@
 """The API as a whole: its root, its description, and the addresses of everything in it."""
 
+from functools import cache
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path
 from django.views.decorators.http import require_safe
+from drf_spectacular.renderers import OpenApiYamlRenderer
 from drf_spectacular.utils import extend_schema
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework import serializers
@@ -186,10 +188,26 @@ class Root(Open):
 
 
 class Description(SpectacularAPIView):
-    """The OpenAPI description, for everybody."""
+    """The OpenAPI description, for everybody; the same for all of them, so it is made once in the life of a process."""
 
     permission_classes = [AllowAny]
     throttle_classes = []
+
+    def _get_schema_response(self, request: Request) -> HttpResponse:
+        """As YAML; what stands behind the question mark changes nothing."""
+        return HttpResponse(
+            _described(),
+            content_type=OpenApiYamlRenderer.media_type,
+            headers={"Content-Disposition": 'inline; filename="quartermaster.yaml"'},
+        )
+
+
+@cache
+def _described() -> bytes:
+    """Walking every endpoint takes a second or two of a processor, which nobody is to cause call by call."""
+    described = Description.generator_class().get_schema(public=True)  # type: ignore[no-untyped-call]
+    text: bytes | str = OpenApiYamlRenderer().render(described)  # type: ignore[no-untyped-call]
+    return text if isinstance(text, bytes) else text.encode()
 
 
 class Documentation(SpectacularSwaggerSplitView):

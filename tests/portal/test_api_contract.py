@@ -8,6 +8,7 @@ import pytest
 import yaml
 from django.conf import settings
 from django.test import Client
+from drf_spectacular.generators import SchemaGenerator
 
 from accounts.models import ApiToken
 from audit.models import Event
@@ -52,6 +53,18 @@ def test_the_description_is_what_is_committed() -> None:
     served = yaml.safe_load(Client().get("/api/schema/").content)
     committed = yaml.safe_load((settings.BASE_DIR / "docs/reference/openapi.yaml").read_text())
     assert served == committed
+
+
+def test_the_description_is_made_once_whatever_is_asked_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes seconds of a processor, and who is not signed in may read it."""
+    yaml_text = Client().get("/api/schema/").content
+
+    def again(*_: object, **__: object) -> None:
+        raise AssertionError("The description was made again.")
+
+    monkeypatch.setattr(SchemaGenerator, "get_schema", again)
+    for query in ("", "?version=2", "?lang=de", "?format=yaml"):
+        assert Client().get(f"/api/schema/{query}").content == yaml_text
 
 
 def test_every_operation_declares_its_problems() -> None:
