@@ -19,6 +19,7 @@ from tests import shared_rows
 from tests.services import pristine
 from tests.services.postgres import Postgres
 from tests.services.redis import Redis
+from web import counters
 
 # How long an example takes says something of the machine, and nothing of the code.
 hypothesis_settings.register_profile("quartermaster", deadline=None)
@@ -81,3 +82,5 @@ def _empty_redis(request: pytest.FixtureRequest) -> None:
         request.getfixturevalue("redis")
         for client in _redis_clients():
             client.flushdb()
+        # A test before this one may have taken the cache away, which is then left alone for a while.
+        counters.breaker.open_until = 0.0

@@ -1,8 +1,11 @@
-"""A line of a template that is too long is named; one of just the length that is allowed is not."""
+"""Templates: a line that is too long is named, one of just the length that is allowed is not; each compiles."""
 
 from pathlib import Path
 
+from django.template.loader import get_template
+
 from scripts.check import checks
+from scripts.packages import ROOT
 from scripts.template_lines import LONGEST, long_lines, main
 
 
@@ -19,3 +22,11 @@ def test_a_line_that_is_too_long_is_named_with_its_place(tmp_path: Path) -> None
 def test_no_template_has_such_a_line_and_the_checks_look(tmp_path: Path) -> None:
     assert main() == 0
     assert any("scripts.template_lines" in each.argv for each in checks(tmp_path))
+
+
+def test_every_template_is_one() -> None:
+    folder = ROOT / "templates"
+    names = [str(path.relative_to(folder)) for path in folder.rglob("*") if path.suffix in (".html", ".txt")]
+    assert len(names) > 100
+    for name in names:
+        get_template(name)

@@ -12,7 +12,6 @@ from provisioning.clusters import observe as look
 from provisioning.desired.manifests import tenancy_objects
 from provisioning.git.commits import ClusterCommit, TenancyCommit
 from provisioning.git.repository import file_name
-from provisioning.models import Tenancy
 from provisioning.stages import Stage
 from tests import factories
 from tests.provisioning.test_git_delivery import Followed, condition, followed
@@ -38,13 +37,7 @@ def regretted(hub: Hub, followed: Followed) -> Hub:
 
 
 def leave(followed: Followed) -> None:
-    Tenancy.objects.update(
-        stage=Stage.REMOVING,
-        leaves_at=followed.time,
-        retained_until=followed.time,
-        stop="HoldAndDrain",
-        is_protected=False,
-    )
+    factories.leave(followed.row, to="removing", at=followed.time)
 
 
 def test_what_was_given_back_before_it_was_merged_cannot_be_merged_any_more(
