@@ -252,13 +252,7 @@ def test_one_look_finds_the_tenancies_whose_files_differ(followed: Followed) -> 
 
 def test_a_team_that_left_is_taken_out_by_name(followed: Followed) -> None:
     followed.reconcile()
-    Tenancy.objects.update(
-        stage=Stage.REMOVING,
-        leaves_at=followed.time,
-        retained_until=followed.time,
-        stop="HoldAndDrain",
-        is_protected=False,
-    )
+    factories.leave(followed.row, to="removing", at=followed.time)
     assert followed.reconcile() == 1
     assert [path for path in followed.theirs.files() if "tenancies" in path] == []
     assert "team left" in followed.theirs.log()[0]
