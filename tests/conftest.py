@@ -1,11 +1,13 @@
 """What every test can count on: a database and a Redis of its process's own, and nothing left in them."""
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import cache
+from typing import Any
 
 import pytest
 from django.conf import settings
+from django.db import connection
 from django.template.base import Template
 from django.template.context import Context
 from django.test import TransactionTestCase
@@ -15,7 +17,6 @@ from hypothesis import settings as hypothesis_settings
 from pytest_django import DjangoDbBlocker
 from redis import Redis as Client
 
-from tests import shared_rows
 from tests.services import pristine
 from tests.services.postgres import Postgres
 from tests.services.redis import Redis
@@ -31,6 +32,19 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
+    """Name the test that leaves a transaction open and take it back: those after it would fail for nothing."""
+    done = yield
+    if connection.in_atomic_block or (connection.connection is not None and not connection.autocommit):
+        connection.close()
+        # The next use connects anew, and knows of no transaction.
+        connection.connection = None
+        connection.in_atomic_block = False
+        raise AssertionError(f"{item.nodeid} leaves a transaction open")
+    return done
 
 
 @pytest.fixture(scope="session")
@@ -54,19 +68,13 @@ def django_db_setup(
     """The migrated test database, on servers that run by then."""
     with django_db_blocker.unblock(), pytest.MonkeyPatch.context() as patch:
         pristine.remember()
+        # What the machine takes for sixty-four threads says nothing of the code; who measures it says how long.
+        connection.settings_dict["OPTIONS"]["pool"]["timeout"] = 120
+        pooled: Any = connection
+        pooled.close()
+        pooled.close_pool()
         patch.setattr(TransactionTestCase, "_fixture_teardown", pristine.restore)
         yield
-        shared_rows.rows.end()
-
-
-@pytest.fixture
-def _django_db_helper(
-    request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker: DjangoDbBlocker
-) -> None:
-    # What pytest-django's `db` and `transactional_db` stand on: rows that tests share lie around their transactions.
-    with django_db_blocker.unblock():
-        shared_rows.rows.prepare(request.node, request)
-    request.getfixturevalue("_django_db_helper")
 
 
 @cache
