@@ -16,6 +16,7 @@ from accounts.models import User
 from accounts.roles import Permission
 from approvals.decisions import deciders, route_words
 from approvals.models import Comment, Decision, Request, Rerouting, Step
+from approvals.requests import prices
 from approvals.requests.presenting import asks, lapse_words, usual_wait, usual_words, verdict
 from approvals.requests.vacancies import of_steps
 from approvals.states import State
@@ -106,7 +107,7 @@ def decided(
 ) -> None:
     """Tell the requester what people decided; what the policy decided they have seen, so only channels are told.
 
-    A `cost` above what was announced is said with it.
+    A `cost` above what was announced is said with it, where the difference matters.
     """
     name = request.name(request.approved_count, of=request.count)
     what = f"{decision.capitalize()}: {name} for {request.team.name}"
@@ -114,7 +115,7 @@ def decided(
     if by is not None and seat_of is not None and seat_of.pk != by.pk:
         who = f"{by.name} for {seat_of.name}"
     sentence = f"{who} {decision} it: {reason}" if reason else f"{who} {decision} it."
-    if cost > request.usd:
+    if cost > request.usd and prices.matters(cost, asked=request.usd):
         sentence += (
             f" The price has risen since it was asked for: {usd(cost)} in all, not {usd(request.usd)}."
         )

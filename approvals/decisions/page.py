@@ -22,7 +22,7 @@ from approvals.judging.inputs import answer_of, coming
 from approvals.models import Decision, Request, Step
 from approvals.renewals import renewing
 from approvals.renewals import words as renewal_words
-from approvals.requests import presenting
+from approvals.requests import presenting, prices
 from approvals.requests.actions import Judged, judge
 from approvals.requests.presenting import person, verdict
 from approvals.states import State
@@ -111,16 +111,14 @@ def sentence(request: Request, count: int, held: int, judged: Judged | None, *, 
     change = f": from {held} to {held + gained}" if request.flavor_id and gained else ""
     where = f" in {request.place}" if request.place else ""
     verb = "for" if request.renews_id is None else "to keep"
-    cost = usd(judged.answer.usd if judged else request.usd)
-    then = (
-        ""
-        if cost == usd(request.usd) or count != request.count
-        else f" ({usd(request.usd)} when it was asked for)"
-    )
+    cost, then = judged.answer.usd if judged else request.usd, ""
+    if count == request.count:
+        cost = prices.told(cost, asked=request.usd)
+        then = f" ({usd(request.usd)} when it was asked for)" if cost != request.usd else ""
     on_top = renewal_words.extra_words(judged.wanted, judged, now=now) if judged and own else ""
     return (
         f"{request.requester.name} ({request.team.name}) asks {verb} {in_sentence(request.name(count))}{where} until "
-        f"{moment(request.until, now)}{change}, for {cost}{then}. {on_top}"
+        f"{moment(request.until, now)}{change}, for {usd(cost)}{then}. {on_top}"
     ).strip()
 
 

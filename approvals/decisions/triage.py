@@ -7,6 +7,7 @@ from typing import Any
 
 from approvals.decisions.actions import stops
 from approvals.models import Request
+from approvals.requests import prices
 from approvals.requests.actions import Judged
 from approvals.states import State
 from policy.evaluation import evaluate
@@ -91,11 +92,14 @@ def _fits(request: Request, judged: Judged | None, rivals: Mapping[str, Any], no
 def _money(request: Request, judged: Judged | None) -> Part:
     if judged is None:
         return {"label": "Money", "value": usd(request.usd), "unit": "in all", "note": "", "tone": ""}
+    cost = judged.answer.usd
+    if judged.ask.gpus == request.gpus:
+        cost = prices.told(cost, asked=request.usd)
     budget = [r for r in judged.answer.rules if r.code.startswith("budget") and not r.holds]
     first = next((r for r in budget if r.code != "budget_soft"), budget[0] if budget else None)
     return {
         "label": "Money",
-        "value": usd(judged.answer.usd),
+        "value": usd(cost),
         "unit": f"{usd(judged.answer.usd_per_day)} a day",
         "note": first.text if first else "within the budget",
         "tone": "good" if first is None else "waiting" if first.code == "budget_soft" else "bad",

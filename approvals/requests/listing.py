@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from django.db.models import Count, Prefetch, Q, Window
@@ -143,9 +144,10 @@ def row(request: Request, *, now: datetime) -> Part:
 
 
 def _price_of_now(request: Request, *, now: datetime) -> str:
-    """The price of now, where it is not the one as asked; the same on every page."""
-    found = prices.usd_now(request, now=now)
-    return f"as asked; {usd(found)} now" if found is not None and usd(found) != usd(request.usd) else ""
+    """The price of now, where it is told beside the one as asked; the same on every page."""
+    if not prices.differs(request, now=now):
+        return ""
+    return f"as asked; {usd(prices.usd_now(request, now=now) or Decimal(0))} now"
 
 
 def queue_row(request: Request, *, now: datetime) -> Part:

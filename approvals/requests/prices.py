@@ -11,6 +11,12 @@ from approvals.models import Request
 from approvals.states import State
 from ui.amounts import day, usd
 
+# A price that moved by less than this part of the one as asked is told as that one. A request's end stays while it
+# waits, so its price falls with every minute: a difference that nobody would decide by is noise beside a number that
+# people have to find again in a queue, on a page and in a mail. One part of the price, not an hour: a dollar more or
+# less is much for a notebook of a day and nothing for a cluster of a year.
+LEAST_TOLD = Decimal("0.01")
+
 
 def usd_now(request: Request, *, now: datetime) -> Decimal | None:
     """What a request that waits for GPUs would cost if it were granted now, as the policy judges it; None for others.
@@ -23,10 +29,20 @@ def usd_now(request: Request, *, now: datetime) -> Decimal | None:
     return money.cost(gpus=request.gpus, price=flavor.price_per_gpu_hour, start=now, end=request.until)
 
 
+def matters(found: Decimal, *, asked: Decimal) -> bool:
+    """Whether a price is far enough from the one as asked to be told beside it, and reads as another one."""
+    return abs(found - asked) >= LEAST_TOLD * asked and usd(found) != usd(asked)
+
+
+def told(found: Decimal, *, asked: Decimal) -> Decimal:
+    """The price that a page says: the one as asked until the other one matters, so that all say the same."""
+    return found if matters(found, asked=asked) else asked
+
+
 def differs(request: Request, *, now: datetime) -> bool:
-    """Whether the price of now reads as another one than the price as asked."""
+    """Whether the price of now is told beside the price as asked."""
     found = usd_now(request, now=now)
-    return found is not None and usd(found) != usd(request.usd)
+    return found is not None and matters(found, asked=request.usd)
 
 
 def price_words(request: Request, *, now: datetime) -> str:
