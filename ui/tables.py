@@ -43,9 +43,14 @@ def whole_cell(cell: object) -> Part:
 
 
 @register.inclusion_tag("parts/choice_table.html")
-def choice_table(caption: str, columns: Iterable[str | Part], rows: Iterable[Part]) -> Context:
-    """A table in a form, each row {pk, name, cells} with a box that sends its `pk`."""
-    return data_table(caption, columns, rows)
+def choice_table(
+    caption: str, columns: Iterable[str | Part], rows: Iterable[Part], kind: str = ""
+) -> Context:
+    """A table in a form, each row {pk, name, cells} with a box that sends its `pk`.
+
+    Of the `kind` "queue" a row is four lines on a phone, and opens wherever it is touched.
+    """
+    return {**data_table(caption, columns, rows), "kind": kind}
 
 
 @register.inclusion_tag("parts/key_values.html")

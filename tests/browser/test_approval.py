@@ -213,3 +213,51 @@ def test_a_form_that_a_key_opens_is_typed_into_at_once(open_page: Open, scene: S
     expect(field).to_be_focused()
     page.keyboard.type("All quiet")
     expect(field).to_have_value("All quiet")
+
+
+# The lines that a row of the queue is read in: words whose middles are less than half a line apart stand on one.
+LINES = """(row) => {
+  const walk = document.createTreeWalker(row, NodeFilter.SHOW_TEXT), middles = [];
+  while (walk.nextNode()) {
+    const range = document.createRange();
+    range.selectNodeContents(walk.currentNode);
+    for (const box of walk.currentNode.data.trim() ? range.getClientRects() : []) {
+      if (box.width > 1) middles.push((box.top + box.bottom) / 2);
+    }
+  }
+  middles.sort((one, other) => one - other);
+  return middles.filter((at, n) => n === 0 || at - middles[n - 1] > 8).length;
+}"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_on_a_phone_what_waits_is_read_in_four_lines_and_opened_from_anywhere(
+    open_page: Open, scene: Scene, theme: str
+) -> None:
+    first, other = ask(scene, hours=5), ask(scene, 3)
+    # Its price has doubled: both stand there, the longest line that there is.
+    Flavor.objects.filter(pk=scene.flavor.pk).update(price_per_gpu_hour=F("price_per_gpu_hour") * 2)
+    page = open_page(scene.priya, "/approvals/", size="phone", theme=theme)
+    rows = page.locator("tbody tr")
+    expect(rows).to_have_count(2)
+    for row in rows.all():
+        assert row.evaluate(LINES) <= 4
+        for words in (scene.team.name, "Ada Okafor", "A100", "as asked;", "UTC"):
+            assert words in row.inner_text()
+    assert violations(page) == []
+    assert overflow(page) == 0
+    rows.nth(1).get_by_role("checkbox").check()
+    assert page.url.endswith("/approvals/")
+    box = rows.nth(1).bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] - 16)
+    page.wait_for_url(f"**/approvals/{other.pk}/")
+    assert first.pk != other.pk
+
+
+def test_on_a_desk_what_waits_is_a_table(open_page: Open, scene: Scene) -> None:
+    ask(scene)
+    row = open_page(scene.priya, "/approvals/").locator("tbody tr")
+    assert row.evaluate("row => getComputedStyle(row).display") == "table-row"
+    expect(row).to_contain_text("request ")
+    assert row.evaluate(LINES) <= 3
