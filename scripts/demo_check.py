@@ -5,6 +5,7 @@ People use forms, scripts use the API, and what became true is asked of the clus
 
 import argparse
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -17,6 +18,7 @@ from scripts.demo_processes import Demo, DemoFailed, free_port
 from scripts.documents import DOCUMENTS, HOW_TOS, run, run_how_to
 from scripts.expecting import StepFailed
 from scripts.main_job import MainJob
+from scripts.packages import ROOT
 
 
 def main() -> int:
@@ -67,6 +69,8 @@ def how_tos(demo: Demo, tokens: Mapping[str, str], folder: Path) -> None:
     # What an administrator's kubectl would have written: the kubeconfig of one cluster more.
     known = Path(demo.sandbox["kubernetes"]["dev-eastus"]["kubeconfig"])
     shutil.copy(known, known.with_name("research-westus.yaml"))
+    env = demo.environment() | {"QM_ANCHOR_DIR": str(folder / "anchors")}
+    leave_an_anchor(Path(env["QM_ANCHOR_DIR"]), env)
     for path in HOW_TOS:
         step = partial(
             run_how_to,
@@ -74,9 +78,18 @@ def how_tos(demo: Demo, tokens: Mapping[str, str], folder: Path) -> None:
             url=demo.url,
             tokens=tokens,
             folder=folder / path.stem,
-            env=demo.environment(),
+            env=env,
         )
         timed(f"how-to {path.name}", step)
+
+
+def leave_an_anchor(folder: Path, env: Mapping[str, str]) -> None:
+    """What the worker does once a day: the signed head of the audit log, in a folder."""
+    folder.mkdir(parents=True)
+    anchor = "from portal.tasks import anchor_audit_log; anchor_audit_log()"
+    subprocess.run(
+        [sys.executable, "manage.py", "shell", "-v", "0", "-c", anchor], cwd=ROOT, env=env, check=True
+    )
 
 
 def timed(words: str, step: Callable[[], str | None]) -> None:

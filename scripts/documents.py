@@ -33,6 +33,7 @@ PRINTS = re.compile(r"<!-- prints: (.+?) -->")
 END = "\x1e"
 DEADLINE_SECONDS = 90
 FIRST = 'python3 -c \'import json, sys; print(json.load(sys.stdin)["results"][0]["id"])\''
+SHOW_KEY = "docker compose exec web python manage.py verify_audit_log --show-key"
 # A call that is refused ends the shell: no document shows one.
 BEGIN = 'set -euo pipefail\ncurl() { command curl --fail-with-body "$@"; }\n'
 # In a demo the containers' commands are those of this checkout; nothing else of Docker is there.
@@ -71,6 +72,8 @@ def filled_in(body: str, *, url: str, tokens: Mapping[str, str]) -> str:
         "DRAFT": "policy/drafts/",
     }
     body = body.replace("http://127.0.0.1:8000", url)
+    # What an auditor has of their own: the folder of anchors, and the key that was noted once.
+    body = body.replace(" /anchors", ' "$QM_ANCHOR_DIR"').replace("PUBLIC-KEY", f'"$({SHOW_KEY})"')
     for name, person in (("TOKEN", "Ada"), ("PRIYA", "Priya"), ("OTHER", "Elena")):
         body = body.replace(f"{name}=qm_…", f"{name}={tokens.get(person, '')}")
     for name, address in listed.items():
