@@ -6,6 +6,7 @@ names the codes).
 """
 
 import base64
+import builtins
 import copy
 import json
 import os
@@ -181,15 +182,47 @@ class Cluster:
         self, ref: Ref, namespace: str | None = None, *, label_selector: str = "", name: str = ""
     ) -> Iterator[Manifest]:
         """The same one by one, so that not all are in memory; code="expired" when the server has forgotten the rest."""
-        query = {"limit": str(PAGE), **({"labelSelector": label_selector} if label_selector else {})}
+        query = {"labelSelector": label_selector} if label_selector else {}
         query |= {"fieldSelector": f"metadata.name={name}"} if name else {}
+        for page in self._answers(ref, namespace, query):
+            yield from _typed(ref, page["items"])
+
+    def snapshot(self, ref: Ref) -> tuple[builtins.list[Manifest], str]:
+        """All objects of a kind as they were at one moment, and the resourceVersion from which a watch goes on."""
+        found: builtins.list[Manifest] = []
+        version = ""
+        with forgotten_twice():
+            for page in self._answers(ref, None, {}):
+                found += _typed(ref, page["items"])
+                version = str(page["metadata"]["resourceVersion"])
+        return found, version
+
+    def watch(self, ref: Ref, *, since: str, seconds: int) -> Iterator[tuple[str, Manifest]]:
+        """What happens to objects of a kind after a resourceVersion, for so many seconds: (type, object).
+
+        Types are ADDED, MODIFIED, DELETED and BOOKMARK, whose object has a resourceVersion only. code="expired" when
+        the server has forgotten so long ago: take a new `snapshot`. TemporaryError when it is silent past the time.
+        """
+        query = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
+        for line in self.stream(path(ref), {**query, "resourceVersion": since}, silence=seconds + TIMEOUT[0]):
+            try:
+                said = json.loads(line)
+                kind, found = str(said["type"]), said["object"]
+            except (ValueError, KeyError, TypeError) as error:
+                raise TemporaryError(f"watch {ref[1]}: a line is cut or no JSON") from error
+            if kind == "ERROR":
+                raise failure(int(found.get("code") or 500), json.dumps(found))
+            yield kind, {"apiVersion": ref[0], "kind": ref[1], **found}
+
+    def _answers(self, ref: Ref, namespace: str | None, query: Mapping[str, str]) -> Iterator[Manifest]:
+        """The pages of a list; code="expired" when the server has forgotten the rest."""
+        asked = {"limit": str(PAGE), **query}
         while True:
-            page = self._json("GET", path(ref, namespace), query)
-            for item in page["items"]:
-                yield {"apiVersion": ref[0], "kind": ref[1], **item}
+            page = self._json("GET", path(ref, namespace), asked)
+            yield page
             if not (token := page["metadata"].get("continue")):
                 return
-            query["continue"] = token
+            asked["continue"] = token
 
     def apply(
         self, manifest: Manifest, *, force: bool = True, dry_run: bool = False, manager: str = MANAGER
@@ -312,6 +345,19 @@ class Cluster:
         body: Manifest | bytes | None,
         content_type: str,
     ) -> tuple[int, Mapping[str, str], str]:
+        answer = self._opened(method, where, query, body, content_type)
+        return answer.status, answer.headers, answer.data.decode("utf-8", "replace")
+
+    def _opened(
+        self,
+        method: str,
+        where: str,
+        query: Mapping[str, str],
+        body: Manifest | bytes | None,
+        content_type: str,
+        silence: float | None = None,
+    ) -> urllib3.BaseHTTPResponse:
+        """The answer to one call: whole, or still to be read when it may be silent for so many seconds."""
         api, pool = self._api()
         headers = {"Accept": "application/json", "User-Agent": MANAGER}
         if body is not None:
@@ -319,20 +365,40 @@ class Cluster:
         api.update_params_for_auth(headers, [], ["BearerToken"], where, method, body)
         url = f"{urlsplit(self.server).path}{where}" + (f"?{urlencode(query)}" if query else "")
         try:
-            answer = pool.urlopen(
+            return pool.urlopen(
                 method,
                 url,
                 body if body is None or isinstance(body, bytes) else json.dumps(body).encode(),
                 headers,
                 retries=False,
                 redirect=False,
-                timeout=urllib3.Timeout(connect=TIMEOUT[0], read=TIMEOUT[1]),
+                preload_content=silence is None,
+                timeout=urllib3.Timeout(connect=TIMEOUT[0], read=silence or TIMEOUT[1]),
             )
         except urllib3.exceptions.ProtocolError as error:
             raise AnswerLost(f"{method} {where}: {type(error).__name__}: {error}") from error
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise TemporaryError(f"{method} {where}: {type(error).__name__}: {error}") from error
-        return answer.status, answer.headers, answer.data.decode("utf-8", "replace")
+
+    def stream(self, where: str, query: Mapping[str, str], *, silence: float) -> Iterator[bytes]:
+        """The lines of an answer that goes on, as they come; TemporaryError after so many seconds without one.
+
+        Raises what any call raises when it is refused. Close the iterator to end the call.
+        """
+        answer = self._opened("GET", where, query, None, "", silence)
+        try:
+            if answer.status >= 400:
+                text = answer.read(decode_content=True).decode("utf-8", "replace")
+                raise failure(answer.status, text, answer.headers.get("Retry-After"))
+            rest = b""
+            for part in answer.stream(2**16, decode_content=True):
+                *lines, rest = (rest + part).split(b"\n")
+                yield from lines
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise TemporaryError(f"GET {where}: {type(error).__name__}: {error}") from error
+        finally:
+            # What was not read to its end cannot carry another call.
+            answer.close()
 
     def _api(self) -> "tuple[ApiClient, urllib3.HTTPConnectionPool]":
         """The client of this process, and its connections: they must not be shared over fork()."""
@@ -413,6 +479,11 @@ def path(ref: Ref, namespace: str | None = None, name: str | None = None) -> str
     if name is not None:
         parts.append(quote(name, safe=""))
     return "/".join(parts)
+
+
+def _typed(ref: Ref, items: Sequence[Manifest]) -> Iterator[Manifest]:
+    """The objects of a list, whose own kind the server leaves out."""
+    return ({"apiVersion": ref[0], "kind": ref[1], **item} for item in items)
 
 
 def _plural(ref: Ref) -> tuple[str, bool]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
@@ -12,6 +13,8 @@ from sandbox.kubernetes.status import Refusal
 from sandbox.kubernetes.store import Change, Entry, Obj, Store
 
 BOOKMARK_EVERY = 60.0
+# The last bookmark of a watch comes so long before its end (kube-apiserver, cacheWatcher.nextBookmarkTime).
+BOOKMARK_BEFORE_END = 2.0
 DEFAULT_TIMEOUT = 1800.0
 _END = "k8s.io/initial-events-end"
 
@@ -65,12 +68,15 @@ class Watch:
     async def _future(self) -> AsyncIterator[bytes]:
         clock = asyncio.get_running_loop().time
         end = clock() + self._timeout
+        bookmark_at = _next_bookmark(clock(), end)
         while (left := end - clock()) > 0:
+            until = min(left, bookmark_at - clock()) if self._bookmarks else left
             try:
-                change = await asyncio.wait_for(self._queue.get(), min(left, BOOKMARK_EVERY))
+                change = await asyncio.wait_for(self._queue.get(), max(0.0, until))
             except TimeoutError:
-                if self._bookmarks and clock() < end:
+                if self._bookmarks and clock() >= bookmark_at:
                     yield self._bookmark({})
+                    bookmark_at = _next_bookmark(clock(), end)
                 continue
             if change.version > self._since:
                 for line in self._lines(change):
@@ -97,6 +103,12 @@ class Watch:
         metadata = {"resourceVersion": str(self._store.version), **metadata}
         body = {"kind": kind.kind, "apiVersion": kind.api_version, "metadata": metadata}
         return json.dumps({"type": "BOOKMARK", "object": body}).encode() + b"\n"
+
+
+def _next_bookmark(now: float, end: float) -> float:
+    """Every minute, and once before the end; never in a watch that is shorter than that."""
+    at = min(now + BOOKMARK_EVERY, end - BOOKMARK_BEFORE_END)
+    return at if at > now else math.inf
 
 
 def _at_version(before: Entry, after: Entry) -> Entry:
