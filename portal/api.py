@@ -40,6 +40,7 @@ from portal.api_audit import EventEndpoint
 from portal.http.problem_codes import CODES
 from provisioning.api import TenancyEndpoint
 from provisioning.drift.api import DriftEndpoint, RepairBrakeEndpoint
+from workloads.api import WorkEndpoint
 
 VERSION_1 = "/api/v1/"
 KINDS = (
@@ -82,6 +83,7 @@ router.register("directory", DirectoryEndpoint, basename="directory")
 router.register("cost-centres", CostCentreEndpoint, basename="cost-centre")
 router.register("directory/groups", GroupEndpoint, basename="group")
 router.register("directory/losses", AccessLossEndpoint, basename="access-loss")
+router.register("work", WorkEndpoint, basename="work")
 router.register("tenancies", TenancyEndpoint, basename="tenancy")
 router.register("requests", RequestEndpoint, basename="request")
 router.register("approvals", ApprovalEndpoint, basename="approval")

@@ -43,6 +43,7 @@ INSTALLED_APPS = [
     "approvals",
     "onboarding",
     "offboarding",
+    "workloads",
     "portal",
 ]
 

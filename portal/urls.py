@@ -22,6 +22,7 @@ urlpatterns = [
     path("", include("offboarding.urls")),
     path("", include("approvals.urls")),
     path("", include("allocations.urls")),
+    path("", include("workloads.urls")),
     path("", include("fleet.urls")),
     path("", include("notices.urls")),
     path("", include("audit.urls")),

@@ -95,10 +95,15 @@ class Demo:
         command = ["celery", "-A", "portal.celery", "worker", "-B", "-c", "2", *quiet]
         self.start("worker", [sys.executable, "-m", *command], self.environment() | dict(extra or {}))
 
+    def start_watcher(self) -> None:
+        """Start what copies the work on the clusters; a page says so until it has."""
+        self.start("watcher", [sys.executable, "manage.py", "watch_clusters"], self.environment())
+
     def start_worker_and_web(self) -> None:
-        """Start both side by side."""
+        """Start both side by side, and the watcher."""
         self.start_worker()
         self.start_web()
+        self.start_watcher()
 
     def wait_ready(self) -> None:
         """Wait until the web server answers and the worker listens, which start side by side."""

@@ -55,6 +55,7 @@ from tests.notices import attacks as notices
 from tests.onboarding import attacks as leaving
 from tests.provisioning import attacks as drift
 from tests.scene import DAY, NOW, Scene, scene
+from workloads.models import ClusterObject, Feed
 
 if TYPE_CHECKING:
     from django.db.models.query import QuerySet
@@ -70,6 +71,7 @@ PACKAGES = (
     "catalogue",
     "approvals",
     "onboarding",
+    "workloads",
     "offboarding",
 )
 
@@ -279,6 +281,13 @@ NAMED: Mapping[str, Attack] = {
     "a_day_of_use_is_counted_once": lambda w: add(day_of_use(w), day_of_use(w)),
     "no_more_is_used_than_is_held": lambda w: add(day_of_use(w, used_sum=3)),
     "a_sample_is_of_what_is_held": lambda w: add(day_of_use(w, samples=3)),
+    "one_feed_per_kind": lambda w: add(*(Feed(cluster=w.scene.flavor.cluster, kind="Pod") for _ in "ab")),
+    "a_held_feed_names_its_watcher": lambda w: add(
+        Feed(cluster=w.scene.flavor.cluster, kind="Pod", lease_until=NOW)
+    ),
+    "one_copy_per_object": lambda w: add(
+        *(ClusterObject(cluster=w.scene.flavor.cluster, kind="Pod", name="a", body={}) for _ in "ab")
+    ),
     **allocations.NAMED,
     **notices.NAMED,
     **drift.NAMED,

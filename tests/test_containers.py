@@ -21,7 +21,7 @@ from tests.services.process import port_of, reserve_port, wait_until
 COMPOSE = (ROOT / "docker-compose.yml").read_text()
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE)["services"]
-PORTAL = {"web", "worker", "beat", "migrate"}
+PORTAL = {"web", "worker", "beat", "watcher", "migrate"}
 ENVIRONMENT: dict[str, str] = SERVICES["web"]["environment"]
 REQUIRED = {
     "QM_KUBECONFIGS",
@@ -206,7 +206,7 @@ def answer(port: int, password: str | None) -> str:
         return str(error)
 
 
-@pytest.mark.parametrize("name", ["web", "worker", "beat"])
+@pytest.mark.parametrize("name", ["web", "worker", "beat", "watcher"])
 def test_nothing_starts_before_the_database_is_migrated(name: str) -> None:
     assert SERVICES[name]["depends_on"]["migrate"]["condition"] == "service_completed_successfully"
 

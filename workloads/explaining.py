@@ -38,7 +38,15 @@ def explain(facts: Facts, *, now: datetime) -> Explanation:
     There is always an answer. One that the portal does not know has the code `unknown` and quotes the cluster.
     """
     found = (reason(facts, now) for reason in ORDER)
-    answer = next((one for one in found if one is not None), None) or _unknown(facts)
+    return _told(next((one for one in found if one is not None), None) or _unknown(facts), facts, now)
+
+
+def explain_pods(facts: Facts, *, now: datetime) -> Explanation:
+    """The same of pods that were started without a job, which no queue lets in."""
+    return _told(absent.silent(facts, now) or starting.on_its_own(facts, now), facts, now)
+
+
+def _told(answer: Answer, facts: Facts, now: datetime) -> Explanation:
     since = answer.since or _beginning(facts) or now
     estimate = line.estimate(answer, facts, since, now)
     return Explanation(

@@ -160,10 +160,11 @@ class Portal:
         return self.running[-1]
 
     def kill(self) -> None:
-        """End every process that still runs."""
+        """End every process that still runs, and write what each said last: who looks at a failure wants to know."""
         for process in self.running:
             process.signal(signal.SIGCONT)
             process.kill()
+            sys.stdout.write(f"--- {process.name}\n{process.log[-3000:]}\n")
 
     def _is_ready(self) -> bool:
         with suppress(requests.RequestException):

@@ -1,6 +1,7 @@
 """A tenancy that ends or fills every process that works on it: given up after some tries, and nobody else waits."""
 
 import resource
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -24,22 +25,28 @@ from tests.services.process import is_alive, wait_until
 # What a pool's process may have beyond what it has when it starts: ample for all but one thing. The answer is 6 MB to
 # read and 130 MB once it is understood, which happens in one call that lets no other thread run.
 ROOM = 96 * 2**20
+# Seconds after which a sweep would ring again.
+AGAIN = 5.0
 HUGE = f"[{'[],' * 2_000_000}[]]"
 
 
 def given_up(poison: Tenancy, ended: Callable[[int], None]) -> None:
     """Try it as often as it is tried, `ended` waiting for the end of each try; no time is spent between them."""
     rows = Tenancy.objects.filter(pk=poison.pk)
+    rung = 0.0
 
     def has_begun(number: int) -> bool:
-        # A try that is over may still have said that it lives, after its lease was taken from it: nobody sweeps here.
+        nonlocal rung
+        # Nobody sweeps here: a try that is over may still have said that it lives, after its lease was taken from it,
+        # and who has no memory may lose a message.
         held = rows.filter(unfinished=number - 1, lease_until__gt=timezone.now())
-        if held.update(lease_until=timezone.now()):
+        if held.update(lease_until=timezone.now()) or time.monotonic() - rung > AGAIN:
             ring(poison.pk)
+            rung = time.monotonic()
         return rows.filter(Q(unfinished=number) | Q(parked_at__isnull=False)).exists()
 
     for number in range(1, parking.MOST + 2):
-        ring(poison.pk)
+        rung = 0.0
         wait_until(partial(has_begun, number), what=f"try {number}")
         if rows.get().parked_at is not None:
             return

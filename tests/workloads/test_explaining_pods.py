@@ -74,7 +74,7 @@ def test_pods_that_the_cluster_refuses(message: str, code: str, outlook: Outlook
 def test_a_refusal_that_was_overcome_is_not_told() -> None:
     event = Event(kind="Job", name="bert", reason="FailedCreate", message=QUOTA, at=BEFORE)
     pods = (Pod(name="a", is_ready=True), Pod(name="b", is_ready=True))
-    assert why(admitted(), events=(event,), pods=pods).code == "starting"
+    assert why(admitted(), events=(event,), pods=pods).code == "running"
     made = Event(kind="Job", name="bert", reason="SuccessfulCreate", at=NOW)
     assert why(admitted(), events=(event, made)).code != "namespace_quota"
 

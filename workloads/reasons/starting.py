@@ -31,6 +31,40 @@ def admitted(facts: Facts, now: datetime) -> Answer | None:
     return _none_yet(workload, condition, now) if not live else _some(live, workload, condition)
 
 
+def on_its_own(facts: Facts, now: datetime) -> Answer:
+    """What pods do that no queue was asked for."""
+    live = [one for one in facts.pods if one.phase not in ("Succeeded", "Failed")]
+    if not live:
+        return _ended(facts.pods)
+    stuck = _stuck(live, facts, now)
+    if stuck is not None:
+        return stuck
+    began = min((one.created for one in live if one.created), default=None)
+    if all(one.phase == "Running" for one in live):
+        return _running(Condition("Ready", True, since=began))
+    return Answer(
+        code="starting",
+        outlook=Outlook.WAIT,
+        what=f"Of its pods, {sum(one.is_ready for one in live)} of {len(live)} are ready.",
+        do="Wait: it takes a few minutes when an image is large.",
+        since=began,
+    )
+
+
+def _ended(gone: Sequence[Pod]) -> Answer:
+    failed = any(one.phase == "Failed" for one in gone)
+    return Answer(
+        code="failed" if failed else "finished",
+        outlook=Outlook.NEVER,
+        what="It has failed." if failed else "It has finished.",
+        do="Look at its logs, mend the cause, and run it again." if failed else "There is nothing to do.",
+        when="It is over.",
+        since=min((one.created for one in gone if one.created), default=None),
+        step=Step(Action.SHOW_LOGS, "Show its logs"),
+        detail=", ".join(sorted({one.ended_as for one in gone} - {""})),
+    )
+
+
 def _stuck(live: Sequence[Pod], facts: Facts, now: datetime) -> Answer | None:
     """Of what keeps pods from running, that which you or others must mend; else what passes by itself."""
     found = [answer for one in live if (answer := _of_pod(one, facts, now)) is not None]
@@ -78,6 +112,9 @@ def _recovering(ready: Condition) -> Answer:
 def _some(live: Sequence[Pod], workload: Workload, condition: Condition) -> Answer:
     ready = sum(1 for one in live if one.is_ready)
     wanted = max(sum(one.count for one in workload.pod_sets), len(live))
+    if ready == wanted:
+        # Kueue tells of ready pods only where it was set up to wait for them.
+        return _running(condition)
     return Answer(
         code="starting",
         outlook=Outlook.WAIT,

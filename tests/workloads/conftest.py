@@ -1,0 +1,138 @@
+"""A cluster on which a team works, and a watcher that copies what is there."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.utils import timezone
+
+from accounts.models import Team, User
+from fleet.models import Cluster
+from provisioning import reconcile
+from provisioning.clusters.observe import look_at
+from provisioning.delivery import client_for
+from provisioning.models import Tenancy
+from tests import factories
+from tests.provisioning.kubernetes import Kubernetes, served
+from tests.services.process import wait_until
+from workloads.models import ClusterObject, Feed
+from workloads.watching import watcher
+from workloads.watching.kept import KINDS
+
+POD, JOB = ("v1", "Pod"), ("batch/v1", "Job")
+
+
+@pytest.fixture(scope="session")
+def kubernetes_server() -> Iterator[Kubernetes]:
+    """The cluster all tests here share; use `kubernetes` instead."""
+    with served() as running:
+        yield running
+
+
+@pytest.fixture
+def kubernetes(kubernetes_server: Kubernetes) -> Iterator[Kubernetes]:
+    """A prepared cluster without a tenancy or a fault."""
+    cluster = kubernetes_server.cluster
+    state = cluster.snapshot()
+    yield kubernetes_server
+    cluster.faults.clear()
+    cluster.restore(state)
+
+
+@dataclass
+class Watched:
+    """A team's namespace on a served cluster."""
+
+    kubernetes: Kubernetes
+    cluster: Cluster
+    team: Team
+    ada: User
+    tenancy: Tenancy
+
+    @property
+    def namespace(self) -> str:
+        """Where the team works."""
+        return self.tenancy.namespace
+
+    def job(self, name: str, *, gpus: int = 1, pods: int = 1, namespace: str = "", **labels: str) -> None:
+        """Somebody creates a Job in the team's queue."""
+        container = {
+            "name": "train",
+            "image": "registry.example.com/train:1",
+            "args": ["--token=hunter2"],
+            "env": [{"name": "PASSWORD", "value": "hunter2"}],
+            "resources": {"limits": {"nvidia.com/gpu": str(gpus), "cpu": "1", "memory": "1Gi"}},
+        }
+        pod = {"restartPolicy": "Never", "containers": [container]}
+        self.kubernetes.create(
+            {
+                "apiVersion": "batch/v1",
+                "kind": "Job",
+                "metadata": {
+                    "name": name,
+                    "namespace": namespace or self.namespace,
+                    "labels": {"kueue.x-k8s.io/queue-name": "default", **labels},
+                },
+                "spec": {"parallelism": pods, "completions": pods, "template": {"spec": pod}},
+            }
+        )
+
+    def copies(self, kind: str) -> dict[str, dict[str, Any]]:
+        """The copies of a kind, by name."""
+        rows = ClusterObject.objects.filter(cluster=self.cluster, kind=kind)
+        return dict(rows.values_list("name", "body"))
+
+
+@pytest.fixture
+def watched(
+    transactional_db: None, kubernetes: Kubernetes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Watched]:
+    """A team with 2 GPUs in its queue on a cluster that is set up."""
+    monkeypatch.setattr(settings.ENV, "kubeconfig_dir", tmp_path)
+    monkeypatch.setattr(watcher, "SECONDS", 1)
+    monkeypatch.setattr(watcher, "LOOK_ROUND", 0.1)
+    cluster = factories.cluster("training", kubeconfig=kubernetes.kubeconfig(tmp_path))
+    a100 = factories.flavor(
+        cluster,
+        "a100",
+        node_labels={"accelerator": "nvidia-a100"},
+        node_taints=[{"key": "sku", "value": "gpu", "effect": "NoSchedule"}],
+    )
+    ada = factories.person("Ada Okafor")
+    team = factories.team("Vision", by=ada)
+    factories.join(team, ada)
+    tenancy = factories.tenancy(team, cluster)
+    factories.allocation(ada, tenancy, a100, gpus=2)
+    assert look_at(cluster.pk, now=timezone.now)
+    tenancy.refresh_from_db()
+    reconcile.reconcile(tenancy.pk, now=timezone.now)
+    yield Watched(kubernetes, cluster, team, ada, tenancy)
+    client_for(cluster).close()
+
+
+@contextmanager
+def watching(now: Callable[[], Any] = timezone.now) -> Iterator[threading.Event]:
+    """A watcher in this process; every thread of it has ended afterwards."""
+    stop = threading.Event()
+    one = threading.Thread(target=watcher.watch, args=(stop,), kwargs={"now": now})
+    one.start()
+    try:
+        yield stop
+    finally:
+        stop.set()
+        one.join()
+        wait_until(
+            lambda: not any(each.name.startswith("feed ") for each in threading.enumerate()),
+            what="the threads of the watcher to end",
+        )
+
+
+def is_read() -> bool:
+    """Whether everything of every cluster has been listed."""
+    read = Feed.objects.filter(listed_at__isnull=False).count()
+    return bool(read) and read == Feed.objects.count() == len(KINDS) * Cluster.objects.count()

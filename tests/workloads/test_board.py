@@ -1,0 +1,176 @@
+"""A team's work, told from the copy: what runs, what waits and why, whoever started it, to whoever may see it."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from accounts.roles import Role
+from connectors.kubernetes import path
+from tests import factories
+from tests.calling import Caller
+from tests.services.process import wait_until
+from tests.workloads.conftest import Watched, is_read, watching
+from workloads.board import TeamWork, work_of_team
+from workloads.models import Feed
+
+
+def board(watched: Watched) -> TeamWork:
+    return work_of_team(watched.team, by=watched.ada, now=timezone.now())
+
+
+def states(watched: Watched) -> dict[str, tuple[str, int]]:
+    return {one.key.name: (str(one.state), one.held) for one in board(watched).work}
+
+
+@pytest.fixture
+def busy(watched: Watched) -> Watched:
+    """Two GPUs are taken by one job, two others wait for them, and a pod runs beside the queue."""
+    watched.job("takes-all", gpus=2)
+    with watching():
+        wait_until(is_read, what="everything to be listed")
+        wait_until(lambda: states(watched).get("takes-all", ("",))[0] == "running", what="it to run")
+        watched.job("next", gpus=2)
+        wait_until(lambda: "next" in states(watched), what="the next job")
+        watched.job("last", gpus=1)
+        watched.job("never", gpus=16)
+        wait_until(
+            lambda: (
+                states(watched).keys() == {"takes-all", "next", "last", "never"}
+                and len(watched.copies("Workload")) == 4
+                and all(body["status"].get("conditions") for body in watched.copies("Workload").values())
+            ),
+            what="all of it",
+        )
+    return watched
+
+
+def test_what_runs_comes_first_and_what_waits_says_where_it_stands(busy: Watched) -> None:
+    found = {one.key.name: one for one in board(busy).work}
+    assert next(iter(found)) == "takes-all"
+    assert (found["takes-all"].state, found["takes-all"].held, found["takes-all"].why.what) == (
+        "running",
+        2,
+        "It runs.",
+    )
+    assert found["takes-all"].flavors == ("a100",)
+    waiting = [found["next"], found["last"]]
+    for waits in waiting:
+        assert (waits.state, waits.held) == ("waiting", 0)
+        assert waits.why.position is not None
+        assert f"number {waits.why.position + 1} of 3" in waits.why.line
+        assert f"{waits.gpus} × A100" in waits.why.what
+        assert waits.why.do
+    assert len({one.why.position for one in [*waiting, found["never"]]}) == 3
+    assert found["never"].why.outlook == "change"
+    assert board(busy).held == 2
+
+
+def test_a_job_that_ends_is_over_and_the_next_one_runs(busy: Watched) -> None:
+    with watching():
+        wait_until(is_read, what="everything to be listed")
+        where = path(("batch/v1", "Job"), busy.namespace, "takes-all")
+        busy.kubernetes.write("DELETE", f"{where}?propagationPolicy=Background")
+        wait_until(
+            lambda: {states(busy)["next"], states(busy)["last"]} & {("running", 2), ("running", 1)},  # type: ignore[arg-type,return-value]
+            what="one that fits to run",
+        )
+        assert "takes-all" not in states(busy)
+
+
+def test_pods_without_a_job_and_without_a_queue_are_told_too(watched: Watched) -> None:
+    container = {
+        "name": "notebook",
+        "image": "registry.example.com/notebook:1",
+        "resources": {"limits": {"nvidia.com/gpu": "2", "cpu": "1", "memory": "1Gi"}},
+    }
+    watched.kubernetes.create(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                "name": "by-hand",
+                "namespace": watched.namespace,
+                "labels": {"kueue.x-k8s.io/queue-name": "default"},
+            },
+            "spec": {"nodeName": "a100-0", "containers": [container]},
+        }
+    )
+    with watching():
+        wait_until(is_read, what="everything to be listed")
+        wait_until(lambda: "by-hand" in states(watched), what="the pod")
+        [found] = board(watched).work
+        assert (found.key.kind, found.gpus, found.held, found.state) == ("Pod", 2, 2, "starting")
+        assert found.why.what == "It has its nodes, and its containers are starting."
+        where = path(("v1", "Pod"), watched.namespace, "by-hand")
+        watched.kubernetes.write("PATCH", f"{where}/status", {"status": {"phase": "Running"}})
+        wait_until(lambda: states(watched)["by-hand"] == ("running", 2), what="the pod to run")
+
+
+def test_until_everything_was_read_and_while_the_cluster_is_silent_it_says_so(busy: Watched) -> None:
+    [seen] = board(busy).clusters
+    assert seen.is_known
+    assert seen.silent_since is None
+    later = timezone.now() + timedelta(minutes=5)
+    [seen] = work_of_team(busy.team, by=busy.ada, now=later).clusters
+    assert seen.silent_since == seen.heard_at
+    since = timezone.now() - timedelta(seconds=20)
+    Feed.objects.filter(kind="Pod").update(silent_since=since, message="503: away")
+    found = board(busy)
+    assert found.clusters[0].silent_since is not None
+    assert found.clusters[0].silent_since <= since
+    assert {one.why.code for one in found.work} == {"cluster_silent"}
+    page = Client()
+    page.force_login(busy.ada)
+    assert "has said nothing since" in page.get(f"/teams/{busy.team.slug}/work").content.decode()
+    Feed.objects.filter(kind="Pod").update(listed_at=None, silent_since=None)
+    assert not board(busy).clusters[0].is_known
+    assert "has not read" in page.get(f"/teams/{busy.team.slug}/work").content.decode()
+
+
+def test_page_and_api_say_the_same_to_the_team_and_nothing_to_strangers(busy: Watched) -> None:
+    caller = Caller(busy.ada)
+    answer = caller.get(f"work/{busy.team.slug}/")
+    assert answer.status_code == 200
+    told = answer.json()
+    assert (told["team"], told["held"], told["left_out"]) == (busy.team.slug, 2, 0)
+    assert [one["cluster"] for one in told["clusters"]] == ["training"]
+    assert {one["name"]: one["state"] for one in told["work"]} == {
+        "takes-all": "running",
+        "next": "waiting",
+        "last": "waiting",
+        "never": "waiting",
+    }
+    page = Client()
+    page.force_login(busy.ada)
+    shown = page.get(f"/teams/{busy.team.slug}/work").content.decode()
+    for one in told["work"]:
+        assert one["name"] in shown
+        assert one["why"]["what"].replace("'", "&#x27;") in shown
+    assert "<bdi>takes-all</bdi>" in shown
+    assert "Needs a change" in shown
+    assert (
+        "<bdi>takes-all</bdi>" not in page.get(f"/teams/{busy.team.slug}/work?show=waiting").content.decode()
+    )
+    assert "Nothing has ended" in page.get(f"/teams/{busy.team.slug}/work?show=over").content.decode()
+    stranger, auditor = factories.person(), factories.person("", Role.AUDITOR)
+    assert Caller(stranger).get(f"work/{busy.team.slug}/").status_code == 404
+    assert Caller(auditor).get(f"work/{busy.team.slug}/").json()["work"] == told["work"]
+    page.force_login(stranger)
+    assert page.get(f"/teams/{busy.team.slug}/work").status_code == 404
+
+
+def test_it_takes_five_queries_however_much_there_is(
+    busy: Watched, django_assert_num_queries: object
+) -> None:
+    with django_assert_num_queries(5):  # type: ignore[operator]
+        assert len(board(busy).work) == 4
+
+
+def test_a_team_on_no_cluster_is_told_what_will_stand_there(db: None) -> None:
+    team = factories.team()
+    factories.join(team, team.created_by)
+    page = Client()
+    page.force_login(team.created_by)
+    assert "On no cluster yet" in page.get(f"/teams/{team.slug}/work").content.decode()

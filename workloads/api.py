@@ -1,0 +1,100 @@
+"""A team's work over the API."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.endpoints import Endpoint
+from accounts.models import Team
+from workloads.answers import Action, Outlook
+from workloads.board import work_of_team
+from workloads.listing import State
+
+
+class WhatToDoSerializer(serializers.Serializer[Any]):
+    """One thing to do: what it is, and the words for its button."""
+
+    action = serializers.ChoiceField(choices=[each.value for each in Action])
+    label = serializers.CharField()  # type: ignore[assignment]
+
+
+class WhySerializer(serializers.Serializer[Any]):
+    """Why it is in this state: what, since when, where in line, when, and what you can do."""
+
+    code = serializers.CharField(help_text="A stable name of the reason, such as `quota_taken` or `running`.")
+    outlook = serializers.ChoiceField(
+        choices=[each.value for each in Outlook],
+        help_text="Whether waiting helps: `wait`, `change` (you), `escalate` (somebody else), `never`.",
+    )
+    what = serializers.CharField()
+    since = serializers.DateTimeField()
+    line = serializers.CharField(help_text="Where it is in the line of its queue, in words.")
+    position = serializers.IntegerField(allow_null=True, help_text="0 is the head of the line.")
+    when = serializers.CharField(help_text="When it starts, or that nobody can know.")
+    at = serializers.DateTimeField(allow_null=True, help_text="When it goes on, where Kueue says so.")
+    do = serializers.CharField()
+    step = WhatToDoSerializer(allow_null=True)
+    detail = serializers.CharField(help_text="What Kubernetes said, for experts; may be empty.")
+
+
+class WorkLineSerializer(serializers.Serializer[Any]):
+    """One piece of work, by whatever way it was started."""
+
+    cluster = serializers.CharField()
+    namespace = serializers.CharField(source="key.namespace")
+    kind = serializers.CharField(source="key.kind", help_text="Job, JobSet, Pod, … as Kubernetes calls it.")
+    name = serializers.CharField(source="key.name")
+    state = serializers.ChoiceField(choices=[each.value for each in State])
+    gpus = serializers.IntegerField(help_text="What all its pods together ask for.")
+    held = serializers.IntegerField(help_text="GPUs that it has now.")
+    flavors = serializers.ListField(child=serializers.CharField())
+    created_at = serializers.DateTimeField(source="created", allow_null=True)
+    why = WhySerializer()
+
+
+class SeenSerializer(serializers.Serializer[Any]):
+    """How old what is told of a cluster is."""
+
+    cluster = serializers.CharField(source="cluster.name")
+    seen_at = serializers.DateTimeField(
+        source="heard_at", allow_null=True, help_text="Null: not everything has been read yet."
+    )
+    silent_since = serializers.DateTimeField(allow_null=True)
+    message = serializers.CharField(help_text="What the cluster or the connection said; may be empty.")
+
+
+class TeamWorkSerializer(serializers.Serializer[Any]):
+    """Everything of a team that runs, waits or has just ended."""
+
+    team = serializers.CharField(source="team.slug")
+    held = serializers.IntegerField(help_text="GPUs that all of it has now.")
+    clusters = SeenSerializer(many=True)
+    work = WorkLineSerializer(many=True)
+    left_out = serializers.IntegerField(help_text="How many that ended longer ago are not listed.")
+
+
+class WorkEndpoint(Endpoint):
+    """What runs in the namespaces of the teams that the caller may see."""
+
+    queryset = Team.objects.none()
+    serializer_class = TeamWorkSerializer
+    lookup_field = "slug"
+    lookup_value_converter = "slug"
+
+    def get_queryset(self) -> QuerySet[Team]:
+        """Those of one's own teams; all of them for leads and auditors."""
+        return Team.objects.visible_to(self.request.user)
+
+    @extend_schema(operation_id="work_of_team", responses=TeamWorkSerializer)
+    def retrieve(self, request: Request, slug: str) -> Response:
+        """A team's work on every cluster, whoever started it, each with the reason for its state.
+
+        Told from the portal's own copy, which is kept by watches: no cluster is asked.
+        """
+        board = work_of_team(self.get_object(), by=self.caller, now=timezone.now())
+        return Response(self.shown(board, TeamWorkSerializer))

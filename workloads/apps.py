@@ -1,0 +1,7 @@
+"""The workloads package as a Django app."""
+
+from django.apps import AppConfig
+
+
+class WorkloadsConfig(AppConfig):
+    name = "workloads"

@@ -1,0 +1,197 @@
+"""One line per piece of work: its state in a word, since when, and one sentence that says why. Pure."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+
+from workloads.answers import Explanation
+from workloads.explaining import explain, explain_pods
+from workloads.observed import (
+    Ahead,
+    Event,
+    Facts,
+    JobKey,
+    Line,
+    Node,
+    Queue,
+    QuotaHolder,
+    TeamQueue,
+    Workload,
+)
+from workloads.pieces import Piece
+from workloads.reading.pods import pod_of
+from workloads.reading.queues import queue_of, quota_holders_of
+from workloads.reading.values import Object, items, part, text
+from workloads.reading.work import job_of, key_of, workload_of
+
+
+class State(StrEnum):
+    """Where a piece of work is."""
+
+    RUNNING = "running"
+    STARTING = "starting"
+    WAITING = "waiting"
+    STOPPED = "stopped"
+    FAILED = "failed"
+    FINISHED = "finished"
+
+
+ORDER = tuple(State)
+OVER = frozenset({State.FAILED, State.FINISHED})
+_BY_CODE = {"running": State.RUNNING, "finished": State.FINISHED, "failed": State.FAILED}
+_STOPPED = frozenset({"stopped_by_person", "stopped_by_portal", "being_stopped"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """A piece of work as pages and API tell it; `held` are the GPUs of its queue or nodes that it has now."""
+
+    key: JobKey
+    cluster: str
+    state: State
+    gpus: int
+    held: int
+    flavors: tuple[str, ...]
+    created: datetime | None
+    why: Explanation
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended."""
+        return self.state in OVER
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueSeen:
+    """A ClusterQueue with its line and what holds its GPUs, read once for everything in it."""
+
+    queue: Queue | None
+    running: tuple[QuotaHolder, ...]
+    line: tuple[Ahead, ...]
+    places: Mapping[tuple[str, str], int]
+
+    def line_of(self, workload: Workload) -> Line | None:
+        """The place of a Workload in the line; None for one that is not in it."""
+        place = self.places.get((workload.key.namespace, workload.name))
+        return None if place is None else Line(place, len(self.line), self.line[:place])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Around:
+    """What a piece of work is explained by besides its own objects: the cluster's queues and nodes.
+
+    `known` adds what only the portal knows: allocations, the reader, the cluster's silence.
+    """
+
+    cluster: str
+    queues: Mapping[str, QueueSeen]
+    team_queues: Mapping[tuple[str, str], TeamQueue]
+    nodes: tuple[Node, ...]
+    known: Callable[[Facts], Facts]
+
+
+def queue_seen(queue: Object | None, workloads: Sequence[Object]) -> QueueSeen:
+    """A queue as its own object and all Workloads of it say."""
+    line = line_in(workloads)
+    ahead = tuple(Ahead(key_of(part(one, "metadata")), workload.priority) for one, workload in line)
+    places = {(one.key.namespace, one.name): place for place, (_, one) in enumerate(line)}
+    return QueueSeen(
+        queue=queue_of(queue) if queue is not None else None,
+        running=quota_holders_of(workloads),
+        line=ahead,
+        places=places,
+    )
+
+
+def work_of(piece: Piece, around: Around, events: Sequence[Event], *, now: datetime) -> Work:
+    """The line of one piece of work."""
+    facts = _facts(piece, around, events)
+    has_job = piece.workload is not None or piece.job is not None
+    why = explain(facts, now=now) if has_job else explain_pods(facts, now=now)
+    state = _state(facts, why)
+    if state == State.RUNNING and why.code != "running" and piece.workload is None:
+        # It runs although no queue took it up: that it does is said first, and then what is wrong with it.
+        why = replace(why, what=f"It runs. {why.what}")
+    return Work(
+        key=piece.key,
+        cluster=around.cluster,
+        state=state,
+        gpus=piece.gpus,
+        held=_held(facts, state),
+        flavors=facts.workload.flavors if facts.workload is not None else (),
+        created=piece.created,
+        why=why,
+    )
+
+
+def in_order(found: Iterable[Work]) -> list[Work]:
+    """What runs first, then what waits and what has ended; the newest of each first."""
+    newest = sorted(found, key=lambda one: one.created.timestamp() if one.created else 0.0, reverse=True)
+    return sorted(newest, key=lambda one: ORDER.index(one.state))
+
+
+def line_in(workloads: Iterable[Object]) -> list[tuple[Object, Workload]]:
+    """Who waits in a ClusterQueue, in the order in which Kueue looks at them.
+
+    By priority, then by age: that of its last eviction for a Workload that was evicted (Kueue's queue order).
+    """
+    waiting = [(one, workload_of(one)) for one in workloads]
+    line = [
+        (one, found)
+        for one, found in waiting
+        if found.is_active and not found.holds("QuotaReserved") and not found.holds("Finished")
+    ]
+    return sorted(line, key=lambda each: (-each[1].priority, _queued(each[0]), each[1].name))
+
+
+def _queued(found: Object) -> str:
+    evicted = [
+        text(one, "lastTransitionTime")
+        for one in items(found, "status", "conditions")
+        if one.get("type") == "Evicted" and one.get("status") == "True"
+    ]
+    return max([text(part(found, "metadata"), "creationTimestamp"), *evicted])
+
+
+def _facts(piece: Piece, around: Around, events: Sequence[Event]) -> Facts:
+    workload = workload_of(piece.workload) if piece.workload is not None else None
+    team_queue = around.team_queues.get((piece.key.namespace, workload.queue)) if workload else None
+    name = (workload.cluster_queue if workload else "") or (team_queue.cluster_queue if team_queue else "")
+    seen = around.queues.get(name)
+    names = {piece.key.name, workload.name if workload else ""} - {""}
+    return around.known(
+        Facts(
+            job=job_of(piece.job) if piece.job is not None else None,
+            workload=workload,
+            queue=seen.queue if seen else None,
+            team_queue=team_queue,
+            line=seen.line_of(workload) if seen and workload else None,
+            running=seen.running if seen else (),
+            pods=tuple(pod_of(one, events) for one in piece.pods),
+            events=tuple(one for one in events if one.kind != "Pod" and one.name in names),
+            nodes=around.nodes,
+        )
+    )
+
+
+def _state(facts: Facts, why: Explanation) -> State:
+    if why.code in _BY_CODE:
+        return _BY_CODE[why.code]
+    workload = facts.workload
+    if workload is not None:
+        if not workload.is_active or why.code in _STOPPED:
+            return State.STOPPED
+        return State.STARTING if workload.holds("Admitted") else State.WAITING
+    if any(one.phase == "Running" for one in facts.pods):
+        return State.RUNNING
+    return State.STARTING if facts.pods else State.WAITING
+
+
+def _held(facts: Facts, state: State) -> int:
+    if state in OVER:
+        return 0
+    workload = facts.workload
+    if workload is not None:
+        return workload.gpus if workload.holds("QuotaReserved") and workload.is_active else 0
+    return sum(one.gpus for one in facts.pods if one.node and one.phase not in ("Succeeded", "Failed"))

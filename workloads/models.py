@@ -1,0 +1,67 @@
+"""The portal's copy of what runs on clusters: made anew at any time, and nothing is decided by it."""
+
+from datetime import datetime
+from typing import Any
+
+from django.db import models
+from django.db.models import Q
+
+from fleet.models import Cluster
+
+
+class FeedQuerySet(models.QuerySet["Feed"]):
+    """Ways to look at feeds."""
+
+    def free(self, now: datetime) -> "FeedQuerySet":
+        """Those that no watcher holds."""
+        return self.filter(Q(lease_until=None) | Q(lease_until__lte=now))
+
+
+class Feed(models.Model):
+    """Which watcher keeps the copy of one kind of a cluster, and how old it is.
+
+    A watcher that lost its lease changes nothing more: each of its writes asks for its name in `holder`.
+    """
+
+    cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="feeds")
+    kind = models.CharField(max_length=40)
+    holder = models.CharField(max_length=40, blank=True, default="")
+    lease_until = models.DateTimeField(null=True)
+    listed_at = models.DateTimeField(null=True)
+    heard_at = models.DateTimeField(null=True)
+    # Since when the cluster does not answer for this kind, and what it or the connection said.
+    silent_since = models.DateTimeField(null=True)
+    message = models.CharField(max_length=500, blank=True, default="")
+
+    objects = FeedQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "kind"], name="one_feed_per_kind"),
+            models.CheckConstraint(
+                condition=Q(lease_until=None) | ~Q(holder=""), name="a_held_feed_names_its_watcher"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} on {self.cluster_id}"
+
+
+class ClusterObject(models.Model):
+    """An object as a cluster last said it, without what nobody here reads: no environment, no argument, no secret."""
+
+    cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="+")
+    kind = models.CharField(max_length=40)
+    namespace = models.CharField(max_length=63, blank=True, default="")
+    name = models.CharField(max_length=253)
+    body: Any = models.JSONField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["cluster", "namespace", "kind", "name"], name="one_copy_per_object"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}"

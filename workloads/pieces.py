@@ -1,0 +1,108 @@
+"""Which objects of a namespace belong together: each piece of work with its Workload, its job and its pods. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from workloads.observed import JobKey
+from workloads.reading.facts import WORKLOAD
+from workloads.reading.values import Object, gpus_of_pod, items, moment, part, text, whole
+from workloads.reading.work import key_of, workload_of
+
+
+@dataclass
+class Piece:
+    """What somebody started, by whatever way: the object that they know, and what others made for it."""
+
+    key: JobKey
+    workload: Object | None = None
+    job: Object | None = None
+    pods: list[Object] = field(default_factory=list)
+
+    @property
+    def created(self) -> datetime | None:
+        """Since when it is there."""
+        first = self.job or self.workload or (self.pods[0] if self.pods else None)
+        return moment(part(first, "metadata").get("creationTimestamp"))
+
+    @property
+    def gpus(self) -> int:
+        """The GPUs that all its pods together ask for."""
+        if self.workload is not None:
+            return workload_of(self.workload).gpus
+        if self.job is not None:
+            spec = part(self.job, "spec")
+            pods = whole(spec.get("parallelism")) if "parallelism" in spec else 1
+            return pods * gpus_of_pod(part(spec, "template", "spec"))
+        return sum(gpus_of_pod(part(one, "spec")) for one in self.pods)
+
+
+def pieces_of(workloads: Iterable[Object], jobs: Iterable[Object], pods: Iterable[Object]) -> list[Piece]:
+    """Everything that runs or wants to in one namespace, each once: what is owned stands with its owner.
+
+    Pods without a GPU that something else keeps running are left out: a web server is no work of this kind.
+    """
+    by_uid = {_uid(job): job for job in jobs}
+    found: dict[str, Piece] = {}
+    by_workload: dict[str, Piece] = {}
+    for one in workloads:
+        key = key_of(part(one, "metadata"))
+        piece = found.setdefault(key.uid or _uid(one), Piece(key))
+        # Of two for one owner (it was evicted and made anew) the newer one counts.
+        if piece.workload is None or _age(one) > _age(piece.workload):
+            piece.workload = one
+        piece.job = by_uid.get(key.uid)
+        by_workload[text(part(one, "metadata"), "name")] = piece
+    for uid, job in by_uid.items():
+        if uid not in found and _owner(job) is None:
+            found[uid] = Piece(_key(job), job=job)
+    for pod in pods:
+        target = _piece_of_pod(pod, found, by_workload, by_uid)
+        if target is not None:
+            target.pods.append(pod)
+    return list(found.values())
+
+
+def _piece_of_pod(
+    pod: Object, found: dict[str, Piece], by_workload: Mapping[str, Piece], jobs: Mapping[str, Object]
+) -> Piece | None:
+    meta = part(pod, "metadata")
+    for marked in _marks(meta):
+        if marked in by_workload:
+            return by_workload[marked]
+    owner = _owner(pod)
+    if owner is None:
+        return found.setdefault(_uid(pod), Piece(_key(pod)))
+    uid = text(owner, "uid")
+    above = _owner(jobs[uid]) if uid in jobs else None
+    if above is not None and text(above, "uid") in found:
+        return found[text(above, "uid")]
+    if uid in found:
+        return found[uid]
+    if uid in jobs or not gpus_of_pod(part(pod, "spec")):
+        return None
+    return found.setdefault(uid, Piece(key_of(meta)))
+
+
+def _marks(meta: Object) -> Iterator[str]:
+    for name in ("labels", "annotations"):
+        if marked := text(part(meta, name), WORKLOAD):
+            yield marked
+
+
+def _owner(found: Object) -> Object | None:
+    owners: Sequence[Object] = items(part(found, "metadata"), "ownerReferences")
+    return next((one for one in owners if one.get("controller")), None)
+
+
+def _key(found: Object) -> JobKey:
+    meta = part(found, "metadata")
+    return JobKey(text(meta, "namespace"), text(meta, "name"), text(found, "kind"), text(meta, "uid"))
+
+
+def _uid(found: Object) -> str:
+    return text(part(found, "metadata"), "uid")
+
+
+def _age(found: Object) -> str:
+    return text(part(found, "metadata"), "creationTimestamp")

@@ -1,0 +1,133 @@
+"""Who keeps which feed, and the copy that it keeps: only the watcher that holds a feed writes."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from fleet.models import Cluster
+from provisioning.models import Tenancy
+from workloads.models import ClusterObject, Feed
+from workloads.reading.values import Object, part, text
+from workloads.watching.kept import KINDS, copy_of, is_kept
+
+LEASE = timedelta(seconds=6)
+AT_ONCE = 500
+
+
+class FeedLost(Exception):
+    """Another watcher holds the feed by now."""
+
+
+def declare() -> None:
+    """A feed for each kind of each cluster that the portal looks at, and none for the others."""
+    wanted = [one for one in Cluster.objects.filter(enabled=True) if one.is_observed]
+    there = set(Feed.objects.values_list("cluster", "kind"))
+    missing = [(one, kind) for one in wanted for kind in KINDS if (one.pk, kind) not in there]
+    if missing:
+        # Another watcher may find out at the same moment.
+        Feed.objects.bulk_create(
+            [Feed(cluster=one, kind=kind) for one, kind in missing], ignore_conflicts=True
+        )
+    gone = Feed.objects.exclude(cluster__in=wanted)
+    if gone.exists():
+        with transaction.atomic():
+            ClusterObject.objects.exclude(cluster__in=wanted).delete()
+            gone.delete()
+
+
+def take(holder: str, *, now: datetime) -> list[Feed]:
+    """Take every feed that nobody holds."""
+    taken = []
+    for feed in Feed.objects.free(now).select_related("cluster"):
+        mine = Feed.objects.free(now).filter(pk=feed.pk)
+        if mine.update(holder=holder, lease_until=now + LEASE):
+            taken.append(feed)
+    return taken
+
+
+def hold(holder: str, *, now: datetime) -> set[int]:
+    """Hold on to what is held for another six seconds; the numbers of those feeds."""
+    mine = Feed.objects.filter(holder=holder, lease_until__gt=now)
+    mine.update(lease_until=now + LEASE)
+    return set(Feed.objects.filter(holder=holder, lease_until__gt=now).values_list("pk", flat=True))
+
+
+def let_go(holder: str) -> None:
+    """Give everything back, so that another watcher need not wait."""
+    Feed.objects.filter(holder=holder).update(holder="", lease_until=None)
+
+
+def namespaces_of(cluster_id: int) -> frozenset[str]:
+    """The namespaces of teams on a cluster, those that are leaving too."""
+    rows = Tenancy.objects.present().filter(cluster=cluster_id)
+    return frozenset(rows.values_list("namespace", flat=True))
+
+
+def replace(feed: Feed, found: Iterable[Object], *, namespaces: frozenset[str], now: datetime) -> None:
+    """Make the copy of a kind what a list said; raises FeedLost."""
+    rows = [_row(feed, one) for one in found if is_kept(one, namespaces)]
+    with transaction.atomic():
+        _said(feed, now=now, listed_at=now)
+        there = ClusterObject.objects.filter(cluster=feed.cluster_id, kind=feed.kind)
+        listed = {(row.namespace, row.name) for row in rows}
+        gone = [pk for pk, *key in there.values_list("pk", "namespace", "name") if tuple(key) not in listed]
+        for start in range(0, len(gone), AT_ONCE):
+            ClusterObject.objects.filter(pk__in=gone[start : start + AT_ONCE]).delete()
+        _put(rows)
+
+
+def change(feed: Feed, kind: str, found: Object, *, namespaces: frozenset[str], now: datetime) -> None:
+    """Carry one change over; raises FeedLost."""
+    meta = part(found, "metadata")
+    with transaction.atomic():
+        _said(feed, now=now)
+        if kind == "DELETED":
+            ClusterObject.objects.filter(
+                cluster=feed.cluster_id,
+                kind=feed.kind,
+                namespace=text(meta, "namespace"),
+                name=text(meta, "name"),
+            ).delete()
+        elif kind in ("ADDED", "MODIFIED") and is_kept(found, namespaces):
+            _put([_row(feed, found)])
+
+
+def heard(feed: Feed, *, now: datetime) -> None:
+    """The cluster answered, and nothing had happened; raises FeedLost."""
+    _said(feed, now=now)
+
+
+def silent(feed: Feed, message: str, *, now: datetime) -> None:
+    """The cluster does not answer for this kind; since when is kept from the first time on."""
+    mine = Feed.objects.filter(pk=feed.pk, holder=feed.holder)
+    mine.filter(silent_since=None).update(silent_since=now)
+    mine.update(message=message[:500])
+
+
+def _said(feed: Feed, *, now: datetime, **fields: object) -> None:
+    """The cluster answered. The row stays locked to the end of the transaction: nobody takes the feed meanwhile."""
+    fields |= {"heard_at": now, "silent_since": None, "message": ""}
+    if not Feed.objects.filter(pk=feed.pk, holder=feed.holder).update(**fields):
+        raise FeedLost
+
+
+def _row(feed: Feed, found: Object) -> ClusterObject:
+    meta = part(found, "metadata")
+    return ClusterObject(
+        cluster_id=feed.cluster_id,
+        kind=feed.kind,
+        namespace=text(meta, "namespace"),
+        name=text(meta, "name"),
+        body=copy_of(found),
+    )
+
+
+def _put(rows: Sequence[ClusterObject]) -> None:
+    ClusterObject.objects.bulk_create(
+        rows,
+        batch_size=AT_ONCE,
+        update_conflicts=True,
+        unique_fields=["cluster", "namespace", "kind", "name"],
+        update_fields=["body"],
+    )

@@ -1,0 +1,131 @@
+"""Which objects of a cluster are copied, and what of them: what explains work, and no secret. Pure."""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from workloads.reading.values import Object, gpus_of_pod, items, part, text
+
+Kept = dict[str, Any]
+KUEUE = "kueue.x-k8s.io/v1beta2"
+KINDS: Mapping[str, tuple[str, str]] = {
+    "Workload": (KUEUE, "Workload"),
+    "ClusterQueue": (KUEUE, "ClusterQueue"),
+    "LocalQueue": (KUEUE, "LocalQueue"),
+    "Job": ("batch/v1", "Job"),
+    "Pod": ("v1", "Pod"),
+    "Event": ("v1", "Event"),
+    "Node": ("v1", "Node"),
+}
+# Of the cluster as a whole: everybody's work depends on them.
+SHARED = frozenset({"ClusterQueue", "Node"})
+_MARKS = ("kueue.x-k8s.io/", "quartermaster.io/")
+_META = (
+    "name",
+    "namespace",
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "labels",
+    "ownerReferences",
+    "resourceVersion",
+)
+_EVENT = (
+    "reason",
+    "message",
+    "note",
+    "type",
+    "series",
+    "lastTimestamp",
+    "firstTimestamp",
+    "eventTime",
+    "deprecatedLastTimestamp",
+)
+
+
+def is_kept(found: Object, namespaces: Collection[str]) -> bool:
+    """Whether an object is copied: all of teams' namespaces, what the cluster shares, and others' pods with GPUs."""
+    kind = text(found, "kind")
+    if kind in SHARED or text(part(found, "metadata"), "namespace") in namespaces:
+        return True
+    # They take room on nodes.
+    return kind == "Pod" and gpus_of_pod(part(found, "spec")) > 0
+
+
+def copy_of(found: Object) -> Kept:
+    """What is kept of an object: field by field, so that a new field of Kubernetes is not kept by itself."""
+    body = _BODIES[text(found, "kind")](found)
+    return {"kind": text(found, "kind"), "metadata": _metadata(part(found, "metadata")), **body}
+
+
+def _metadata(meta: Object) -> Kept:
+    annotations = {
+        key: value for key, value in part(meta, "annotations").items() if str(key).startswith(_MARKS)
+    }
+    return _only(meta, *_META) | ({"annotations": annotations} if annotations else {})
+
+
+def _only(found: Object, *names: str) -> Kept:
+    return {name: found[name] for name in names if name in found}
+
+
+def _pod_spec(spec: Object) -> Kept:
+    kept = _only(spec, "nodeName", "schedulingGates", "priorityClassName")
+    for name in ("containers", "initContainers"):
+        if spec.get(name):
+            kept[name] = [_only(one, "name", "image", "resources") for one in items(spec, name)]
+    return kept
+
+
+def _pod(found: Object) -> Kept:
+    status = part(found, "status")
+    kept = _only(status, "phase", "conditions", "reason", "message")
+    for name in ("containerStatuses", "initContainerStatuses"):
+        if status.get(name):
+            wanted = ("name", "image", "state", "lastState", "ready", "restartCount")
+            kept[name] = [_only(one, *wanted) for one in items(status, name)]
+    return {"spec": _pod_spec(part(found, "spec")), "status": kept}
+
+
+def _job(found: Object) -> Kept:
+    spec = part(found, "spec")
+    kept = _only(spec, "suspend", "parallelism", "completions", "completionMode")
+    kept["template"] = {"spec": _pod_spec(part(spec, "template", "spec"))}
+    return {"spec": kept, "status": dict(part(found, "status"))}
+
+
+def _workload(found: Object) -> Kept:
+    spec = part(found, "spec")
+    kept = _only(spec, "active", "queueName", "priority", "priorityClassName", "priorityClassRef")
+    kept["podSets"] = [
+        {**_only(one, "name", "count"), "template": {"spec": _pod_spec(part(one, "template", "spec"))}}
+        for one in items(spec, "podSets")
+    ]
+    return {"spec": kept, "status": dict(part(found, "status"))}
+
+
+def _whole(found: Object) -> Kept:
+    return {"spec": dict(part(found, "spec")), "status": dict(part(found, "status"))}
+
+
+def _event(found: Object) -> Kept:
+    about = part(found, "involvedObject") or part(found, "regarding")
+    return {"involvedObject": _only(about, "kind", "name", "uid"), **_only(found, *_EVENT)}
+
+
+def _node(found: Object) -> Kept:
+    status = part(found, "status")
+    return {
+        "spec": _only(part(found, "spec"), "unschedulable", "taints"),
+        "status": _only(status, "allocatable", "conditions"),
+    }
+
+
+_BODIES: Mapping[str, Callable[[Object], Kept]] = {
+    "Workload": _workload,
+    "ClusterQueue": _whole,
+    "LocalQueue": _whole,
+    "Job": _job,
+    "Pod": _pod,
+    "Event": _event,
+    "Node": _node,
+}
