@@ -35,9 +35,8 @@ class OneTask(Task):
 
 app = Celery("quartermaster", task_cls=OneTask)
 app.config_from_object("portal.celery_config")
-app.autodiscover_tasks(
-    ["provisioning", "allocations", "approvals", "onboarding", "notices", "accounts", "portal"]
-)
+# Of every installed app: a list of names would be forgotten when a package is added.
+app.autodiscover_tasks()
 
 
 @worker_ready.connect

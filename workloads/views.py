@@ -28,6 +28,7 @@ WAITING = {
     Outlook.ESCALATE: ("waiting", "Waits for others"),
     Outlook.NEVER: ("bad", "Cannot start"),
 }
+MOST_LINES = 200
 TABS = (("", "Now"), ("waiting", "Waiting"), ("over", "Over"))
 
 
@@ -38,10 +39,12 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
     team = get_object_or_404(Team.objects.visible_to(user), slug=slug)
     board = work_of_team(team, by=user, now=now)
     tab = request.GET.get("show", "")
+    shown = [one for one in board.work if _is_of(one, tab)]
     context = {
         "team": team,
         "board": board,
-        "lines": [_line(one, board) for one in board.work if _is_of(one, tab)],
+        "lines": [_line(one, board) for one in shown[:MOST_LINES]],
+        "more": max(len(shown) - MOST_LINES, 0),
         "tab": tab,
         "tabs": [
             {

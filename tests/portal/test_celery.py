@@ -1,12 +1,16 @@
-"""A worker says when it listens."""
+"""A worker says when it listens, and finds every task."""
 
+import json
 import logging
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
 from celery.signals import worker_ready
 
 import portal.celery
+from scripts.packages import ROOT
 
 
 @pytest.fixture
@@ -27,3 +31,17 @@ def test_a_worker_says_that_it_listens_however_quiet_it_was_told_to_be(
     assert [(r.name, r.levelname, r.getMessage()) for r in caplog.records] == [
         ("portal.celery", "INFO", "worker ready")
     ]
+
+
+def test_a_worker_knows_every_task_of_the_clock() -> None:
+    # In a process of its own: tests import tasks that a worker would have to find.
+    code = (
+        "import json; from portal.celery import app; from portal.celery_schedule import SCHEDULE; "
+        "app.loader.import_default_modules(); "
+        "print(json.dumps(sorted({one['task'] for one in SCHEDULE.values()} - set(app.tasks))))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert json.loads(done.stdout.splitlines()[-1]) == []

@@ -12,7 +12,9 @@ from django.db import Error, connection
 
 from connectors.errors import ConnectorError, PermanentError
 from connectors.kubernetes import Cluster as Client
+from connectors.kubernetes import Manifest
 from provisioning.delivery import client_for
+from provisioning.desired.naming import PREFIX
 from workloads.models import Feed
 from workloads.watching import feeds
 from workloads.watching.kept import KINDS
@@ -82,10 +84,17 @@ class Following:
         for kind, found in client.watch(KINDS[self.feed.kind], since=self.version, seconds=SECONDS):
             if self.over.is_set():
                 return
+            self._know(found)
             feeds.change(self.feed, kind, found, namespaces=self.namespaces, now=self.now())
             self.version = str(found["metadata"]["resourceVersion"])
             connection.close()
         feeds.heard(self.feed, now=self.now())
+
+    def _know(self, found: Manifest) -> None:
+        """A team that came a moment ago: its namespace has a name of ours, and is not among those known so far."""
+        namespace = str(found["metadata"].get("namespace", ""))
+        if namespace.startswith(f"{PREFIX}-") and namespace not in self.namespaces:
+            self.namespaces = feeds.namespaces_of(self.feed.cluster_id)
 
     def _wait(self) -> None:
         self.over.wait(self.pause)
