@@ -11,6 +11,10 @@ from sandbox.world import ClusterSpec, NodeGroup
 ADMIN = "admin"
 PORTAL = "quartermaster"
 GPU_TAINT = ("sku", "gpu", "NoSchedule")
+SPOT, SPOT_TAINT = (
+    "kubernetes.azure.com/scalesetpriority",
+    ("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule"),
+)
 
 
 def build(
@@ -61,6 +65,8 @@ def _pool(spec: ClusterSpec, group: NodeGroup) -> NodePool:
     labels = {"kubernetes.azure.com/agentpool": group.name, "topology.kubernetes.io/region": spec.region}
     if group.accelerator:
         labels["accelerator"] = group.accelerator
+    if group.spot:
+        labels[SPOT] = "spot"
     each = NodeSpec(
         name=f"aks-{group.name}-{spec.region}-vmss",
         gpus=group.gpus,
@@ -68,6 +74,6 @@ def _pool(spec: ClusterSpec, group: NodeGroup) -> NodePool:
         memory=f"{group.memory_mib}Mi",
         instance_type=group.instance_type,
         labels=labels,
-        taints=(GPU_TAINT,) if group.gpus else (),
+        taints=(*((GPU_TAINT,) if group.gpus else ()), *((SPOT_TAINT,) if group.spot else ())),
     )
     return NodePool(each, least=group.nodes, most=group.most)

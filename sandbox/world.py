@@ -38,7 +38,8 @@ class Group:
 class NodeGroup:
     """Nodes that are all alike; `gpus` is per node, memory in MiB; a node group with GPUs is tainted.
 
-    With `most` an autoscaler keeps between `nodes` and `most` of them.
+    With `most` an autoscaler keeps between `nodes` and `most` of them. Spot nodes have the label and taint that AKS
+    gives them.
     """
 
     name: str
@@ -49,6 +50,7 @@ class NodeGroup:
     cpu: int = 16
     memory_mib: int = 64 * GIB
     most: int = 0
+    spot: bool = False
 
 
 @dataclass(frozen=True)
@@ -189,6 +191,17 @@ def _clusters() -> tuple[ClusterSpec, ...]:
                 NodeGroup("system", 1),
                 NodeGroup("a100", 3, 8, "nvidia-a100", "Standard_ND96amsr_A100_v4", 96, 1900 * GIB),
                 NodeGroup("h100", 2, 8, "nvidia-h100", "Standard_ND96isr_H100_v5", 96, 1900 * GIB),
+                NodeGroup(
+                    "a100spot",
+                    0,
+                    8,
+                    "nvidia-a100-spot",
+                    "Standard_ND96amsr_A100_v4",
+                    96,
+                    1900 * GIB,
+                    most=2,
+                    spot=True,
+                ),
             ),
             cilium=True,
         ),

@@ -7,11 +7,12 @@
 
 A token whose groups hold ``system:masters`` may do everything and may use the switches of the sandbox:
 ``POST /sandbox/faults`` (see ``faults.Fault``), ``DELETE /sandbox/faults``, ``GET /sandbox/stats``
-(``{"writes": n, "reads": n}``), ``POST /sandbox/workloads {namespace, flavor, gpus}`` (so many are in use there) and
+(``{"writes": n, "reads": n, "logs": n}``), ``POST /sandbox/workloads {namespace, flavor, gpus}`` (so many are in use
+there) and
 ``POST /sandbox/compact`` (etcd forgets; what the API server cached since it started is still served) and
 ``POST /sandbox/restart`` (the API server starts anew: older watches expire, and continue tokens when etcd forgot them;
 the first list of a custom kind is 429 ``storage is (re)initializing``), and ``POST /sandbox/cilium`` (Cilium's
-policies are served from now on).
+policies are served from now on) and ``POST /sandbox/jobset {"served": false}`` (JobSet is not installed any more).
 """
 
 from sandbox.kubernetes.autoscaling import NodePool

@@ -6,6 +6,7 @@ from typing import Any
 
 from sandbox.kubernetes import (
     job_webhook,
+    jobset_webhook,
     limitrange,
     ownership,
     pod_security,
@@ -42,6 +43,8 @@ class Admission:
         self._store = store
         self._authorizer = authorizer
         self._policies = Policies(store)
+        # Whether JobSet's own webhook has its say.
+        self.knows_jobset = True
 
     def check_namespace(self, kind: Kind, target: Target) -> None:
         """Refuse new content in a namespace that is missing (404) or being deleted (403)."""
@@ -66,7 +69,11 @@ class Admission:
 
     def mutated(self, kind: Kind, obj: dict[str, Any], target: Target) -> dict[str, Any]:
         """A new object after the mutating webhooks."""
-        return job_webhook.born(self._store, obj, target.namespace) if kind.kind == "Job" else obj
+        if kind.kind not in job_webhook.QUEUED:
+            return obj
+        known = jobset_webhook.born(obj) if kind.kind == "JobSet" and self.knows_jobset else obj
+        new = job_webhook.born(self._store, known, target.namespace)
+        return jobset_webhook.spelt_out(new) if kind.kind == "JobSet" and new != obj else new
 
     def limited(self, kind: Kind, obj: dict[str, Any]) -> dict[str, Any]:
         """A new pod with the defaults of its namespace's LimitRanges and its token; may change the object in place."""
@@ -124,8 +131,11 @@ class Admission:
         """Refuse what is invalid (422) or what a webhook denies (403)."""
         check_update = validation.check_update
         refusal = check_update(kind, obj, dict(live)) if live else validation.check_create(kind, obj)
-        if refusal is None and kind.kind == "Job":
+        if refusal is None and kind.kind in job_webhook.QUEUED:
             refusal = job_webhook.change_refusal(obj, live) if live else job_webhook.birth_refusal(obj)
+        if refusal is None and kind.kind == "JobSet" and self.knows_jobset:
+            change, birth = jobset_webhook.change_refusal, jobset_webhook.birth_refusal
+            refusal = change(obj, dict(live)) if live else birth(obj)
         if refusal:
             raise refusal
 

@@ -212,8 +212,8 @@ class _Round:
         name = str(queue["metadata"]["name"])
         checks = items(part(part(queue, "spec"), "admissionChecksStrategy"), "admissionChecks")
         borrows = any(self._pool.borrowed(name, cell, amount) for cell, amount in found.usage.items())
-        flavors = sorted({flavor for one in found.pod_sets for flavor in one["flavors"].values()})
-        said = f"; Flavors considered: main: {', '.join(flavors)}(Fit;borrow=1)" if borrows else ""
+        given = [f"{one['name']}: {_flavors(one)}(Fit;borrow=1)" for one in found.pod_sets]
+        said = f"; Flavors considered: {'; '.join(given)}" if borrows else ""
         admission = {"clusterQueue": name, "podSetAssignments": found.pod_sets}
         reserve(self._store, workload, admission, [str(one["name"]) for one in checks], said)
         self._pool.take(name, found.usage)
@@ -237,6 +237,10 @@ class _Round:
         whom = f"{victim['metadata']['namespace']}/{victim['metadata']['name']} (UID: {victim['metadata']['uid']})"
         said = f"Preempted workload {whom} in ClusterQueue {place}; {weights}"
         tell(self._store, winner, "PreemptedWorkload", said, by=ADMISSION, manager=MANAGER)
+
+
+def _flavors(assignment: Object) -> str:
+    return ", ".join(sorted({*assignment["flavors"].values()}))
 
 
 def _weight(workload: Object) -> str:

@@ -33,7 +33,7 @@ def handle(cluster: "Cluster", call: Call) -> Answer | Watch | LogStream:
     """Answer a request; raises Refusal for everything that is refused."""
     _authorize(cluster, call)
     if call.target is None:
-        return discovery.answer(call, has_cilium=cluster.has_cilium, has_visibility=cluster.has_visibility)
+        return discovery.answer(call, cluster.groups, has_visibility=cluster.has_visibility)
     if call.target.group == visibility.GROUP:
         return visibility.answer(cluster, call, call.target)
     reviewed = review(call, cluster.authorizer)

@@ -40,6 +40,25 @@ class _CutResponse(Response):
         await send({"type": "http.response.body", "body": part, "more_body": True})
 
 
+class _CutStream(_CutResponse):
+    """The same of an answer that goes on."""
+
+    def __init__(self, response: StreamingResponse, length: int) -> None:
+        super().__init__(Response(None, response.status_code, dict(response.headers)), length)
+        self.raw_headers = response.raw_headers
+        self._parts = response.body_iterator
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        left = self._length
+        async for part in self._parts:
+            whole = part.encode() if isinstance(part, str) else bytes(part)
+            await send({"type": "http.response.body", "body": whole[:left], "more_body": True})
+            left -= len(whole)
+            if left <= 0:
+                return
+
+
 def build(cluster: "Cluster") -> Starlette:
     """The ASGI application of one cluster."""
 
@@ -64,11 +83,11 @@ async def _respond(cluster: "Cluster", request: Request) -> Response:
         if fault and fault.status:
             return _sent(_faulty(fault))
         response = _handle(cluster, call)
-        return (
-            response
-            if fault is None or fault.drop_after is None
-            else _CutResponse(response, fault.drop_after)
-        )
+        if fault is None or fault.drop_after is None:
+            return response
+        if isinstance(response, StreamingResponse):
+            return _CutStream(response, fault.drop_after)
+        return _CutResponse(response, fault.drop_after)
     except Refusal as refusal:
         return _sent(refused(refusal))
 

@@ -16,7 +16,7 @@ from sandbox.kubernetes.controllers import Controllers
 from sandbox.kubernetes.deletes import Deletes
 from sandbox.kubernetes.faults import Faults
 from sandbox.kubernetes.identity import Identity
-from sandbox.kubernetes.kinds import CILIUM_GROUP, KINDS, Kind, by_kind
+from sandbox.kubernetes.kinds import CILIUM_GROUP, JOBSET_GROUP, KINDS, Kind, by_kind
 from sandbox.kubernetes.logs import Logs
 from sandbox.kubernetes.rbac import Authorizer
 from sandbox.kubernetes.seeds import NodeSpec, seeds
@@ -49,6 +49,7 @@ class Cluster:
         self.name = name
         self.has_cilium = cilium
         self.has_visibility = True
+        self.has_jobset = True
         self.tokens = dict(tokens or {})
         # Tokens of service accounts, which callers asked for; they end with the process.
         self.account_tokens: dict[str, Identity] = {}
@@ -59,7 +60,7 @@ class Cluster:
         self.initializing: set[Kind] = set()
         self.store: Store = Store()
         self.authorizer = Authorizer(self.store)
-        admission = Admission(self.store, self.authorizer)
+        self.admission = admission = Admission(self.store, self.authorizer)
         self.writes = Writes(self.store, admission, self.authorizer)
         self.deletes = Deletes(self.store, admission)
         self.controllers: Controllers = Controllers(self.store, self.deletes, admission, ca, pools)
@@ -93,9 +94,19 @@ class Cluster:
             self.has_cilium = True
             self.initializing |= {kind for kind in KINDS if kind.group == CILIUM_GROUP}
 
+    @property
+    def groups(self) -> frozenset[str]:
+        """The groups that it serves because somebody installed them."""
+        installed = {CILIUM_GROUP: self.has_cilium, JOBSET_GROUP: self.has_jobset}
+        return frozenset(group for group, is_there in installed.items() if is_there)
+
     def serves(self, kind: Kind | None) -> bool:
-        """Whether it knows this kind: Cilium's are there once Cilium is."""
-        return kind is not None and (self.has_cilium or kind.group != CILIUM_GROUP)
+        """Whether it knows this kind: those of Cilium and JobSet are there once they are installed."""
+        return kind is not None and (kind.group not in {CILIUM_GROUP, JOBSET_GROUP} - self.groups)
+
+    def leave_jobsets_alone(self) -> None:
+        """Have JobSet's definition without its controller and webhook: only Kueue looks after JobSets then."""
+        self.controllers.jobsets.is_running = self.admission.knows_jobset = False
 
     def check_cache(self, kind: Kind, call: Call) -> None:
         """Refuse the read that makes the API server fill its cache of a custom kind (429); the next one is answered.
@@ -111,7 +122,9 @@ class Cluster:
         )
 
     def count(self, call: Call) -> None:
-        """Count a request on objects: dry runs count as neither read nor write."""
+        """Count a request on objects: dry runs count as neither read nor write, a log counts as both read and log."""
+        if call.target is not None and call.target.subresource == "log":
+            self.requests["logs"] += 1
         if call.method in {"GET", "HEAD"}:
             self.requests["reads"] += 1
         elif not call.dry_run:

@@ -14,6 +14,7 @@ from sandbox.kubernetes.evicting import WORKLOAD
 from sandbox.kubernetes.executing import Executions
 from sandbox.kubernetes.interrupting import Interruptions
 from sandbox.kubernetes.jobs import Jobs
+from sandbox.kubernetes.jobsets import JobSets
 from sandbox.kubernetes.kinds import KINDS, KUEUE_GROUP, Kind, builtin, by_kind
 from sandbox.kubernetes.kueue_jobs import QueuedJobs
 from sandbox.kubernetes.nodes import Nodes
@@ -28,7 +29,10 @@ MANAGER = "kube-controller-manager"
 TERMINATION_DELAY = 0.05
 # Looking for dependents costs a walk over everything; only these kinds ever have any here.
 _OWNERS = frozenset(
-    {("Job", "batch/v1"), ("Pod", "v1"), ("ConfigMap", "v1"), ("Workload", "kueue.x-k8s.io/v1beta2")}
+    {
+        *(("Job", "batch/v1"), ("Pod", "v1"), ("ConfigMap", "v1")),
+        *(("JobSet", "jobset.x-k8s.io/v1alpha2"), ("Workload", "kueue.x-k8s.io/v1beta2")),
+    }
 )
 _CA_NOTE = (
     "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "
@@ -65,11 +69,12 @@ class Controllers:
         self._autoscaler = Autoscaler(store, self._time, pools)
         self._scheduler = Scheduler(store)
         self._jobs = Jobs(store, admission, self._time, release=self._untrack, remove=self._remove_pod)
+        self.jobsets: JobSets = JobSets(store, admission, self._time, self._remove_with_all)
         self._queued = QueuedJobs(store, self._free)
         self.interruptions: Interruptions = Interruptions(store, self._time, self._remove_pod)
         self._executions = Executions(store, self._time)
         self._runners = (
-            *(self._jobs, self._queued, self._scheduler, self._nodes),
+            *(self.jobsets, self._jobs, self._queued, self._scheduler, self._nodes),
             *(self._autoscaler, self.interruptions, self._executions),
         )
         self._timer: tuple[asyncio.AbstractEventLoop, float, asyncio.TimerHandle] | None = None
@@ -97,7 +102,7 @@ class Controllers:
     def _schedule(self) -> None:
         """Come again for namespaces that terminate, for pods that start or end, and for nodes that come or go."""
         waits = [TERMINATION_DELAY] if self._terminator.pending else []
-        owners = (self._jobs, self.interruptions, self._executions)
+        owners = (self._jobs, self.jobsets, self.interruptions, self._executions)
         dues = [self._nodes.next_due, self.next_node_due, *(one.next_due for one in owners)]
         waits += [max(0.0, due - self.now()) for due in dues if due is not None]
         if not waits:
@@ -123,6 +128,7 @@ class Controllers:
     def resume(self) -> None:
         """Take up what was going on in a store that was filled from a snapshot."""
         self._nodes.resume()
+        self.jobsets.resume()
         self._autoscaler.resume()
         self._scheduler.wake()
         self._executions.resume()
@@ -142,6 +148,7 @@ class Controllers:
             self._scheduler.react(change)
             self._executions.react(change)
         self._queued.react(change)
+        self.jobsets.react(change)
         self._jobs.react(change)
         self._nodes.react(change)
         self._autoscaler.react(change)
@@ -277,6 +284,12 @@ class Controllers:
         entry = self._store.entry(POD, pod["metadata"]["namespace"], pod["metadata"]["name"])
         if entry is not None:
             self._deletes.remove(POD, entry)
+
+    def _remove_with_all(self, kind: Kind, obj: Obj) -> None:
+        """Delete an object, which goes once all that it owns has gone."""
+        entry = self._store.entry(kind, obj["metadata"]["namespace"], obj["metadata"]["name"])
+        if entry is not None:
+            self._deletes.remove(kind, entry, "Foreground")
 
     def _disown(self, kind: Kind, obj: Obj, uid: str) -> None:
         metadata = dict(obj["metadata"])

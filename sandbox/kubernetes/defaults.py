@@ -7,7 +7,7 @@ from typing import Any
 
 from sandbox.kubernetes.causes import items, part
 from sandbox.kubernetes.defaults_pods import default_job, default_pod
-from sandbox.kubernetes.kinds import KUEUE_GROUP, RBAC_GROUP, Kind
+from sandbox.kubernetes.kinds import RBAC_GROUP, Kind
 from sandbox.kubernetes.quantities import canonical, stored
 from sandbox.kubernetes.schema import child, schema_for
 from sandbox.kubernetes.schema_language import Schema
@@ -22,6 +22,11 @@ def apply_defaults(kind: Kind, obj: dict[str, Any], *, uid: str = "") -> dict[st
     """A copy as the server stores it; quantities must be readable (see validation.check_quantities)."""
     cleaned = _clean(schema_for(kind), copy.deepcopy(obj), kind)
     result: dict[str, Any] = cleaned if isinstance(cleaned, dict) else {}
+    if not kind.builtin and isinstance(result.get("metadata"), dict):
+        # Metadata is the server's own, also in custom kinds.
+        result["metadata"] = {
+            name: value for name, value in result["metadata"].items() if value not in ({}, [])
+        }
     if kind.kind == "Job":
         default_job(result, uid)
     elif kind.kind in DEFAULTS:
@@ -32,7 +37,7 @@ def apply_defaults(kind: Kind, obj: dict[str, Any], *, uid: str = "") -> dict[st
 def _clean(schema: Schema, value: Any, kind: Kind) -> Any:
     """Canonical quantities; null fields and, in builtin kinds, empty lists and maps are not stored."""
     if schema.type == "quantity":
-        if kind.group == KUEUE_GROUP:
+        if not kind.builtin:
             return canonical(value) if kind.kind in REWRITTEN else value
         return stored(value)
     if isinstance(value, dict) and schema.type in {"object", "map"}:
@@ -195,6 +200,14 @@ def _workload(obj: dict[str, Any]) -> None:
         _fill(pod_set, {"count": 1, "name": "main"})
 
 
+def _jobset(obj: dict[str, Any]) -> None:
+    spec = part(obj, "spec")
+    if isinstance(spec.get("failurePolicy"), dict):
+        _fill(spec["failurePolicy"], {"restartStrategy": "Recreate"})
+    for replicated in items(spec, "replicatedJobs"):
+        _fill(replicated, {"groupName": "default", "replicas": 1})
+
+
 def _admission_policy(obj: dict[str, Any]) -> None:
     spec = obj.setdefault("spec", {})
     _fill(spec, {"failurePolicy": "Fail"})
@@ -235,6 +248,7 @@ DEFAULTS: Mapping[str, Callable[[dict[str, Any]], None]] = {
     "Cohort": _cohort,
     "ResourceFlavor": _resource_flavor,
     "Workload": _workload,
+    "JobSet": _jobset,
     "ValidatingAdmissionPolicy": _admission_policy,
     "ValidatingAdmissionPolicyBinding": _admission_binding,
 }

@@ -7,13 +7,13 @@ from typing import Any
 
 from sandbox.kubernetes import openapi, visibility
 from sandbox.kubernetes.calls import Answer, Call, json_answer, page_not_found, text_answer
-from sandbox.kubernetes.kinds import CILIUM_GROUP, KINDS
+from sandbox.kubernetes.kinds import CILIUM_GROUP, JOBSET_GROUP, KINDS, Kind
 from sandbox.kubernetes.seeds import DATA
 from sandbox.kubernetes.status import Refusal, method_not_allowed, no_such_resource
 
 _HEALTH = ("/healthz", "/livez", "/readyz")
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-_CUSTOM = frozenset({"kueue.x-k8s.io", CILIUM_GROUP})
+_CUSTOM = frozenset({"kueue.x-k8s.io", CILIUM_GROUP, JOBSET_GROUP})
 
 
 @cache
@@ -23,10 +23,17 @@ def _data() -> Mapping[str, Any]:
 
 
 @cache
-def _with_cilium() -> Mapping[str, Any]:
-    """The same on a cluster whose network is Cilium: one more group, with one kind."""
-    [kind] = [one for one in KINDS if one.group == CILIUM_GROUP]
-    data, version = _data(), {"groupVersion": kind.api_version, "version": kind.version}
+def _with_groups(groups: frozenset[str]) -> Mapping[str, Any]:
+    """The same where definitions of other projects are installed: more groups, each with one kind."""
+    data = _data()
+    for kind in KINDS:
+        if kind.group in groups:
+            data = _with_kind(data, kind)
+    return data
+
+
+def _with_kind(data: Mapping[str, Any], kind: Kind) -> Mapping[str, Any]:
+    version = {"groupVersion": kind.api_version, "version": kind.version}
     group = {"name": kind.group, "versions": [version], "preferredVersion": version}
     whole = {"group": kind.group, "version": kind.version, "kind": kind.kind}
     resource = {
@@ -53,9 +60,9 @@ def _with_cilium() -> Mapping[str, Any]:
 
 
 @cache
-def _with_visibility(*, cilium: bool) -> Mapping[str, Any]:
+def _with_visibility(groups: frozenset[str]) -> Mapping[str, Any]:
     """The same where Kueue's visibility API is registered: a group with two versions."""
-    data = _with_cilium() if cilium else _data()
+    data = _with_groups(groups)
     versions = [{"groupVersion": f"{visibility.GROUP}/{one}", "version": one} for one in visibility.VERSIONS]
     group = {"name": visibility.GROUP, "versions": versions, "preferredVersion": versions[0]}
     listed = {f"/apis/{visibility.GROUP}/{one}": visibility.resources(one) for one in visibility.VERSIONS}
@@ -70,16 +77,11 @@ def _with_visibility(*, cilium: bool) -> Mapping[str, Any]:
     }
 
 
-def _served(*, has_cilium: bool, has_visibility: bool) -> Mapping[str, Any]:
-    if has_visibility:
-        return _with_visibility(cilium=has_cilium)
-    return _with_cilium() if has_cilium else _data()
-
-
-def answer(call: Call, *, has_cilium: bool = False, has_visibility: bool = False) -> Answer:
+def answer(call: Call, groups: frozenset[str], *, has_visibility: bool) -> Answer:
     """The answer to a path that names no object; raises 404 and 405 as the API server does."""
     path = call.path.rstrip("/") or "/"
-    body = _document(call, path, _served(has_cilium=has_cilium, has_visibility=has_visibility))
+    served = _with_visibility(groups) if has_visibility else _with_groups(groups)
+    body = _document(call, path, served)
     if body is None:
         return _missing(path)
     if call.method not in {"GET", "HEAD"}:

@@ -1,14 +1,16 @@
-"""Kueue's webhooks for Jobs: queued ones are suspended at their birth, and stay in the queue they run in."""
+"""Kueue's webhooks for Jobs and JobSets: queued ones are born suspended, and stay in the queue they run in."""
 
 from typing import Any
 
 from sandbox.kubernetes.causes import part
-from sandbox.kubernetes.kinds import KUEUE_GROUP, builtin
+from sandbox.kubernetes.kinds import JOBSET_GROUP, KUEUE_GROUP, builtin
 from sandbox.kubernetes.kueue_rules import denied, queue_change_refusal
-from sandbox.kubernetes.status import Refusal
+from sandbox.kubernetes.status import Refusal, details_of
 from sandbox.kubernetes.store import Obj, Store
 
 LOCAL_QUEUE = builtin(f"{KUEUE_GROUP}/v1beta2", "LocalQueue")
+JOBSET = builtin(f"{JOBSET_GROUP}/v1alpha2", "JobSet")
+QUEUED = frozenset({"Job", "JobSet"})
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 MOST_SECONDS = "kueue.x-k8s.io/max-exec-time-seconds"
 DEFAULT = "default"
@@ -17,8 +19,11 @@ UNMANAGED = frozenset({"kube-system", "kueue-system"})
 
 
 def born(store: Store, job: dict[str, Any], namespace: str) -> dict[str, Any]:
-    """A new Job as the webhook lets it in: with the queue called default where it names none, and suspended."""
-    if namespace in UNMANAGED:
+    """A new Job as the webhook lets it in: with the queue called default where it names none, and suspended.
+
+    What belongs to something that is queued itself is left alone; raises Refusal (404) where that is not there.
+    """
+    if namespace in UNMANAGED or is_part(store, job, namespace):
         return job
     metadata = part(job, "metadata")
     labels = part(metadata, "labels")
@@ -30,6 +35,28 @@ def born(store: Store, job: dict[str, Any], namespace: str) -> dict[str, Any]:
     return {**job, "spec": {**job["spec"], "suspend": True}}
 
 
+def owning_set(job: Obj) -> str:
+    """The name of the JobSet that made a Job; empty for any other."""
+    owners = part(dict(job), "metadata").get("ownerReferences") or ()
+    return next(
+        (str(one["name"]) for one in owners if one.get("controller") and one.get("kind") == JOBSET.kind), ""
+    )
+
+
+def is_part(store: Store, job: Obj, namespace: str) -> bool:
+    """Whether a Job belongs to a JobSet that Kueue queues; raises Refusal (404) for one that is not there."""
+    name = owning_set(job)
+    if not name:
+        return False
+    owner = store.get(JOBSET, namespace, name)
+    if owner is None:
+        said = (
+            f'admission webhook "mjob.kb.io" denied the request: {JOBSET.qualified_kind} "{name}" not found'
+        )
+        raise Refusal(404, said, "NotFound", {**details_of(JOBSET, name), "kind": JOBSET.kind})
+    return bool(queue_of(owner))
+
+
 def birth_refusal(job: Obj) -> Refusal | None:
     """The refusal of a new queued Job whose longest time is none, or None."""
     text = str((job["metadata"].get("labels") or {}).get(MOST_SECONDS, ""))
@@ -37,7 +64,9 @@ def birth_refusal(job: Obj) -> Refusal | None:
         return None
     why = "should be greater than 0" if text.isdigit() else f'strconv.Atoi: parsing "{text}": invalid syntax'
     said = text if text.isdigit() else f'"{text}"'
-    return denied("vjob.kb.io", f"metadata.labels[{MOST_SECONDS}]: Invalid value: {said}: {why}")
+    return denied(
+        f"v{job['kind'].lower()}.kb.io", f"metadata.labels[{MOST_SECONDS}]: Invalid value: {said}: {why}"
+    )
 
 
 def _own_labels(labels: dict[str, Any], template: dict[str, Any]) -> dict[str, Any]:
@@ -61,4 +90,4 @@ def change_refusal(job: Obj, before: Obj) -> Refusal | None:
     """The refusal of another queue for a Job that runs, or None."""
     if queue_of(job) == queue_of(before) or before["spec"].get("suspend"):
         return None
-    return queue_change_refusal(queue_of(job))
+    return queue_change_refusal(job["kind"], queue_of(job))

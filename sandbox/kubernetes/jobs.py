@@ -5,19 +5,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sandbox.kubernetes.admission import Admission
-from sandbox.kubernetes.calls import Target
 from sandbox.kubernetes.causes import items, part
 from sandbox.kubernetes.clock import timestamp
 from sandbox.kubernetes.controllers_pods import POD, TRACKING, is_over, is_ready, owner_of, pods_of
-from sandbox.kubernetes.disruptions import is_ignored
+from sandbox.kubernetes.creating import create
+from sandbox.kubernetes.disruptions import fatal, is_ignored
 from sandbox.kubernetes.events import tell
 from sandbox.kubernetes.identity import Identity
 from sandbox.kubernetes.indexed import compressed, indexes_of, is_indexed, parsed, template_of
 from sandbox.kubernetes.job_times import JobTimes
 from sandbox.kubernetes.kinds import builtin
-from sandbox.kubernetes.policies import Attempt
 from sandbox.kubernetes.status import Refusal
-from sandbox.kubernetes.statuses import write_new, write_status
+from sandbox.kubernetes.statuses import write_status
 from sandbox.kubernetes.store import Change, Key, Obj, Store
 
 MANAGER, NAME = "kube-controller-manager", "job-controller"
@@ -96,7 +95,7 @@ class Jobs:
             self._times.stop(key)
             return
         pods = pods_of(self._store, job)
-        self._count(key, job, status, pods)
+        why = self._count(key, job, status, pods)
         active = [pod for pod in pods if not is_over(pod)]
         if job["spec"].get("suspend"):
             self._times.stop(key)
@@ -104,7 +103,11 @@ class Jobs:
         else:
             self._resume(job, status)
             self._times.start(key, job)
-            active = self._go_on(key, job, status, active)
+            active = (
+                self._fail(job, status, active, "PodFailurePolicy", why)
+                if why
+                else self._go_on(key, job, status, active)
+            )
         _sum_up(status, active)
         current = self._store.get(JOB, *key)
         if current is not None:
@@ -113,8 +116,12 @@ class Jobs:
             if is_over(pod) and TRACKING in (pod["metadata"].get("finalizers") or ()):
                 self._release(pod)
 
-    def _count(self, key: Key, job: Obj, status: Status, pods: list[Obj]) -> None:
-        """Count the pods that ended since the last look; those that were counted are not tracked any more."""
+    def _count(self, key: Key, job: Obj, status: Status, pods: list[Obj]) -> str:
+        """Count the pods that ended since the last look, and say why one of them ends the Job.
+
+        Those that were counted are not tracked any more.
+        """
+        why = ""
         for pod in pods:
             tracked = TRACKING in (pod["metadata"].get("finalizers") or ())
             if is_over(pod) and tracked and not is_ignored(job, pod):
@@ -122,9 +129,11 @@ class Jobs:
                 status[word] = int(status.get(word) or 0) + 1
                 if word == "failed":
                     self._times.failed(key, status[word])
+                    why = why or fatal(job, pod)
                 elif is_indexed(job):
                     done = parsed(str(status.get("completedIndexes") or "")) | indexes_of([pod])
                     status["completedIndexes"] = compressed(done)
+        return why
 
     def _suspend(self, job: Obj, status: Status, active: list[Obj]) -> list[Obj]:
         for pod in active:
@@ -210,13 +219,8 @@ class Jobs:
             "ownerReferences": [owner],
             "finalizers": [TRACKING],
         }
-        self._admission.check_namespace(POD, Target("", "v1", "pods", namespace, name))
-        body = {"apiVersion": "v1", "kind": "Pod", "metadata": below, "spec": template["spec"]}
-        pod = self._admission.limited(POD, self._admission.defaulted(POD, body, ""))
-        self._admission.validated(POD, pod, None)
-        self._admission.judged(Attempt(POD, "CREATE", CONTROLLER, pod, None))
-        self._admission.charged(POD, pod, None, dry_run=False)
-        return write_new(self._store, POD, pod, MANAGER).obj
+        body = {"spec": template["spec"]}
+        return create(self._store, self._admission, POD, below, body, CONTROLLER, MANAGER)
 
     def _delete(self, job: Obj, pod: Obj) -> None:
         self._remove(pod)

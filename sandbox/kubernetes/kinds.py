@@ -10,6 +10,7 @@ NAMESPACE_VERBS = ("create", "delete", "get", "list", "patch", "update", "watch"
 
 KUEUE_GROUP = "kueue.x-k8s.io"
 CILIUM_GROUP = "cilium.io"
+JOBSET_GROUP = "jobset.x-k8s.io"
 RBAC_GROUP = "rbac.authorization.k8s.io"
 
 
@@ -149,6 +150,20 @@ KINDS: tuple[Kind, ...] = (
         CUSTOM_VERBS,
         ("status",),
         ("cilium", "ciliumpolicy"),
+        False,
+    ),
+    # Served by clusters with JobSet.
+    Kind(
+        JOBSET_GROUP,
+        "v1alpha2",
+        "JobSet",
+        "jobsets",
+        "jobset",
+        True,
+        (),
+        CUSTOM_VERBS,
+        ("status",),
+        (),
         False,
     ),
     _kueue("AdmissionCheck", "admissionchecks", ("ac",)),

@@ -1,6 +1,7 @@
 """The node agent: what it writes into a pod that starts, cannot start or ends, and the events it leaves.
 
-An image whose name has ``pull-denied`` in it cannot be pulled.
+An image whose name has ``pull-denied`` in it cannot be pulled. A container that prepares a pod fails where the last
+word of its command, a Git ref, has ``no-such-ref`` in it.
 """
 
 from typing import Any
@@ -11,6 +12,7 @@ from sandbox.kubernetes.events import KUBELET, tell
 from sandbox.kubernetes.store import Obj, Store
 
 DENIED, BACK_OFF_SECONDS = "pull-denied", 5.0
+NO_REF = "no-such-ref"
 DIGEST = "a" * 64
 PULL_FAILED, BACKING_OFF = "ErrImagePull", "ImagePullBackOff"
 _ACCESS = (
@@ -27,7 +29,11 @@ class Kubelet:
         self._store = store
 
     def start(self, status: Status, pod: Obj) -> bool:
-        """Start the containers, in place; False where an image cannot be pulled."""
+        """Start the containers, in place; False where an image cannot be pulled, or what prepares the pod fails."""
+        unfetched = next((one for one in items(pod["spec"], "initContainers") if _missing(one)), None)
+        if unfetched is not None:
+            _fail_before(status, pod, unfetched)
+            return False
         images = [str(one["image"]) for one in pod["spec"]["containers"]]
         denied = next((one for one in images if DENIED in one), "")
         if denied:
@@ -88,6 +94,31 @@ def _waiting(container: Obj) -> dict[str, Any]:
         "imageID": "",
         "started": False,
     }
+
+
+def _missing(container: Obj) -> str:
+    """The Git ref that a container would fetch, where the sandbox has none of that name."""
+    words = [str(one) for one in container.get("command") or ("",)]
+    return words[-1] if NO_REF in words[-1] else ""
+
+
+def _fail_before(status: Status, pod: Obj, container: Obj) -> None:
+    """End a pod whose preparation failed; what git wrote is its message where the container says so."""
+    now, uid = timestamp(), pod["metadata"]["uid"].replace("-", "")
+    url, ref = [str(one) for one in container["command"]][-2:]
+    ended = {"exitCode": 1, "reason": "Error", "startedAt": now, "finishedAt": now}
+    if container.get("terminationMessagePolicy") == "FallbackToLogsOnError":
+        ended["message"] = f"fatal: couldn't find remote ref {ref}\nNot fetched: {ref} of {url}\n"
+    first = _waiting(container) | {
+        "state": {"terminated": {**ended, "containerID": f"containerd://{uid}{uid}"}}
+    }
+    rest = [
+        {**_waiting(one), "state": {"waiting": {"reason": "PodInitializing"}}}
+        for one in pod["spec"]["containers"]
+    ]
+    status |= {"phase": "Failed", "startTime": now}
+    status |= {"initContainerStatuses": [first], "containerStatuses": rest}
+    status["conditions"] = _conditions(status, "False", "PodFailed")
 
 
 def _run(status: Status, pod: Obj) -> None:

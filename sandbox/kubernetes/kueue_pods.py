@@ -1,8 +1,8 @@
-"""The pods of a queued Job: as its Workload counts them, as they are sent to their nodes, and as they were. Pure."""
+"""The pods of a queued job: as its Workload counts them, as they are sent to their nodes, and as they were. Pure."""
 
 import copy
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from sandbox.kubernetes import limitrange
 from sandbox.kubernetes.causes import items, part
@@ -14,27 +14,40 @@ OURS = f"{KUEUE_GROUP}/"
 Object = dict[str, Any]
 
 
-def pod_set(job: Obj, ranges: Sequence[Object]) -> Object:
-    """The pod set of a Job's Workload, its requests filled in from limits and LimitRanges."""
-    spec, template = job["spec"], copy.deepcopy(dict(job["spec"]["template"]))
-    labels = {k: v for k, v in part(part(template, "metadata"), "labels").items() if k not in JOB_LABELS}
+class Pods(NamedTuple):
+    """So many pods of one template that a job starts; `levels` is how a topology tells them apart."""
+
+    name: str
+    number: int
+    template: Object
+    levels: Mapping[str, Any]
+
+
+def count_of(spec: Object) -> int:
+    """How many pods of a Job run beside each other."""
+    count = int(spec.get("parallelism", 1))
+    return count if spec.get("completions") is None else min(count, int(spec["completions"]))
+
+
+def pod_set(pods: Pods, ranges: Sequence[Object]) -> Object:
+    """The pod set of a Workload, its requests filled in from limits and LimitRanges."""
+    template = copy.deepcopy(dict(pods.template))
+    metadata = part(template, "metadata")
+    if "labels" in metadata:
+        metadata["labels"] = {k: v for k, v in metadata["labels"].items() if k not in JOB_LABELS}
     pod: Object = {"spec": template["spec"]}
     limitrange.fill_in(pod, ranges)
     for container in [*items(pod["spec"], "containers"), *items(pod["spec"], "initContainers")]:
         resources = container.setdefault("resources", {})
         if part(resources, "limits"):
             resources["requests"] = {**part(resources, "limits"), **part(resources, "requests")}
-    count = int(spec.get("parallelism", 1))
-    if spec.get("completions") is not None:
-        count = min(count, int(spec["completions"]))
-    metadata = {**part(template, "metadata"), "labels": labels}
-    request = {"podIndexLabel": "batch.kubernetes.io/job-completion-index"}
+    request = {"podIndexLabel": "batch.kubernetes.io/job-completion-index", **pods.levels}
     whole = {"metadata": metadata, "spec": pod["spec"]}
-    return {"count": count, "name": "main", "template": whole, "topologyRequest": request}
+    return {"count": pods.number, "name": pods.name, "template": whole, "topologyRequest": request}
 
 
-def injected(template: Obj, workload: Obj, flavors: Iterable[Object]) -> Object:
-    """A Job's template with the node labels and tolerations of its flavors, and where it comes from."""
+def injected(name: str, template: Obj, workload: Obj, flavors: Iterable[Object]) -> Object:
+    """The template of a pod set with the node labels and tolerations of its flavors, and where it comes from."""
     changed = copy.deepcopy(dict(template))
     pod, metadata = changed["spec"], changed.setdefault("metadata", {})
     for flavor in flavors:
@@ -51,16 +64,16 @@ def injected(template: Obj, workload: Obj, flavors: Iterable[Object]) -> Object:
         **part(metadata, "labels"),
         f"{OURS}cluster-queue-name": workload["status"]["admission"]["clusterQueue"],
         f"{OURS}local-queue-name": workload["spec"]["queueName"],
-        f"{OURS}podset": "main",
+        f"{OURS}podset": name,
     }
     return changed
 
 
 def restored(template: Obj, asked: Obj) -> Object:
-    """A Job's template as it was handed in, which its Workload remembers."""
+    """A template as it was handed in, which the Workload remembers."""
     changed = copy.deepcopy(dict(template))
     labels = {k: v for k, v in part(changed["metadata"], "labels").items() if not k.startswith(OURS)}
-    changed["metadata"] = {"labels": labels}
+    changed["metadata"] = {"labels": labels} if labels else {}
     if annotations := part(part(dict(asked), "metadata"), "annotations"):
         changed["metadata"]["annotations"] = annotations
     for word in ("nodeSelector", "tolerations"):

@@ -253,11 +253,11 @@ def denied(webhook: str, text: str, code: int = 403) -> status.Refusal:
 
 def bad_quantity(kind: Kind, text: str) -> status.Refusal:
     """The HTTP 400 of a webhook that cannot read a quantity; it has no reason."""
-    first = "m" if kind.kind == "ClusterQueue" else "v"
+    first = "m" if kind.kind in {"ClusterQueue", "JobSet"} else "v"
     return denied(f"{first}{kind.kind.lower()}.kb.io", text, 400)
 
 
-def queue_change_refusal(queue: str) -> status.Refusal:
-    """The refusal of a Job whose queue label is changed while the Job is not suspended."""
+def queue_change_refusal(kind: str, queue: str) -> status.Refusal:
+    """The refusal of a job of a kind whose queue label is changed while the job is not suspended."""
     field = "metadata.labels[kueue.x-k8s.io/queue-name]"
-    return denied("vjob.kb.io", f"{field}: Invalid value: {go_literal(queue)}: {IMMUTABLE}")
+    return denied(f"v{kind.lower()}.kb.io", f"{field}: Invalid value: {go_literal(queue)}: {IMMUTABLE}")

@@ -5,11 +5,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sandbox.kubernetes import schema_cilium, schema_core, schema_kueue, schema_pods
+from sandbox.kubernetes import schema_cilium, schema_core, schema_jobset, schema_kueue, schema_pods
 from sandbox.kubernetes.kinds import Kind
 from sandbox.kubernetes.schema_language import Definitions, Schema
 
-DEFINITIONS = Definitions(schema_core.TABLE, schema_pods.TABLE, schema_kueue.TABLE, schema_cilium.TABLE)
+DEFINITIONS = Definitions(
+    schema_core.TABLE, schema_pods.TABLE, schema_kueue.TABLE, schema_jobset.TABLE, schema_cilium.TABLE
+)
 NOT_DECLARED = "field not declared in schema"
 UNTYPED_SCALARS = frozenset({"quantity", "int-or-string"})
 

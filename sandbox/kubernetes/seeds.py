@@ -11,6 +11,17 @@ from sandbox.kubernetes.kinds import RBAC_GROUP
 DATA = Path(__file__).parent / "data"
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system", "kueue-system")
 KUEUE_RELEASE = "v0.19.2"
+_SETTINGS = """apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+managedJobsNamespaceSelector:
+  matchLabels:
+    kueue.x-k8s.io/managed: "true"
+integrations:
+  frameworks:
+  - batch/job
+  - pod
+  - jobset.x-k8s.io/jobset
+"""
 _BINDINGS = {
     "cluster-admin": ("system:masters",),
     "system:basic-user": ("system:authenticated",),
@@ -48,6 +59,7 @@ def seeds(nodes: tuple[NodeSpec, ...], now: str) -> Iterator[dict[str, Any]]:
         }
     yield from _system_priorities()
     yield _kueue()
+    yield _kueue_settings()
     for spec in nodes:
         yield node(spec, now)
 
@@ -78,6 +90,16 @@ def _kueue() -> dict[str, Any]:
             "template": {"metadata": {"labels": labels}, "spec": pod},
         },
         "status": {"replicas": 1, "readyReplicas": 1},
+    }
+
+
+def _kueue_settings() -> dict[str, Any]:
+    """The controller's configuration: the kinds of jobs that it queues, and in which namespaces."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "kueue-manager-config", "namespace": "kueue-system"},
+        "data": {"controller_manager_config.yaml": _SETTINGS},
     }
 
 

@@ -26,7 +26,8 @@ def handle(cluster: "Cluster", call: Call) -> Answer:
 
 
 def _stats(cluster: "Cluster", _call: Call) -> Answer:
-    return json_answer(200, {"writes": cluster.requests["writes"], "reads": cluster.requests["reads"]})
+    counted = ("writes", "reads", "logs")
+    return json_answer(200, {name: cluster.requests[name] for name in counted})
 
 
 def _add_fault(cluster: "Cluster", call: Call) -> Answer:
@@ -62,6 +63,11 @@ def _serve_visibility(cluster: "Cluster", call: Call) -> Answer:
     return json_answer(200, {"served": cluster.has_visibility})
 
 
+def _serve_jobset(cluster: "Cluster", call: Call) -> Answer:
+    cluster.has_jobset = _spec(call).get("served") is not False
+    return json_answer(200, {"served": cluster.has_jobset})
+
+
 def _restart(cluster: "Cluster", _call: Call) -> Answer:
     cluster.restart()
     return json_answer(200, {"oldest": cluster.store.oldest})
@@ -88,5 +94,6 @@ _SWITCHES: Mapping[tuple[str, str], Callable[["Cluster", Call], Answer]] = {
     ("POST", "/sandbox/compact"): _compact,
     ("POST", "/sandbox/cilium"): _install_cilium,
     ("POST", "/sandbox/visibility"): _serve_visibility,
+    ("POST", "/sandbox/jobset"): _serve_jobset,
     ("POST", "/sandbox/restart"): _restart,
 }

@@ -8,6 +8,7 @@ from sandbox.kubernetes import (
     policies,
     status,
     validation_cilium,
+    validation_jobset,
     validation_objects,
     validation_pods,
     validation_rbac,
@@ -50,6 +51,7 @@ CHECKS: Mapping[str, Check] = {
     "ClusterRoleBinding": lambda obj: validation_rbac.validate_binding(obj, namespaced=False),
     "Pod": validation_pods.validate_pod,
     "Job": validation_pods.validate_job,
+    "JobSet": validation_jobset.validate,
 }
 UPDATE_CHECKS: Mapping[str, UpdateCheck] = {
     "PersistentVolumeClaim": validation_objects.validate_claim_update,
@@ -60,6 +62,7 @@ UPDATE_CHECKS: Mapping[str, UpdateCheck] = {
     "ClusterRoleBinding": validation_rbac.validate_binding_update,
     "Pod": validation_pods.validate_pod_update,
     "Job": validation_pods.validate_job_update,
+    "JobSet": validation_jobset.validate_update,
 }
 NAME_RULES: Mapping[str, Callable[[str], list[str]]] = {"Namespace": dns_label, "Service": service_name}
 

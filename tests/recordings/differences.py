@@ -36,6 +36,8 @@ NOT_ALIKE: Mapping[str, Mapping[int, str]] = {
 }
 
 TRAINING_NOT_ALIKE: Mapping[str, Mapping[int, str]] = {
+    "30-jobset": {38: _GRACE, **dict.fromkeys((45, 56, 67), _AGAIN), 74: _WATCH},
+    "30b-jobset-child-jobs": {16: _WATCH},
     "32-visibility": {60: "APIServices are not served"},
     "33-queueing-strategies": {5: _AGAIN, 7: _AGAIN, 34: _WATCH, 69: _WATCH},
     "34a-borrow-reclaim": {

@@ -81,6 +81,8 @@ class JobPlayer(Player):
     def _translated_body(self, body: Any) -> Any:
         if isinstance(body, dict):
             return {key: self._translated_body(value) for key, value in body.items()}
+        if isinstance(body, list):
+            return [self._translated_body(one) for one in body]
         return self._translated(body) if isinstance(body, str) else body
 
     def _learn_names(self, want: Any, got: Any) -> None:

@@ -12,6 +12,7 @@ from tests.recordings.training import BATCH, KUEUE, TrainingPlayer, cluster_queu
 
 Hook = Callable[[TrainingPlayer], None]
 QUEUE = f"{KUEUE}/clusterqueues/qm-alpha"
+BINDING = "/apis/rbac.authorization.k8s.io/v1/namespaces/qm-t-alpha/rolebindings/qm-test-training"
 AWAY = "error trying to reach service: dial tcp <visibility-server>: connect: connection refused\n"
 
 
@@ -86,7 +87,14 @@ def strict(player: TrainingPlayer) -> None:
     player.merge(QUEUE, {"spec": {"queueingStrategy": "StrictFIFO"}})
 
 
+def without_jobset(player: TrainingPlayer) -> None:
+    """No controller of JobSet ran on the recorded cluster; its own role is in the recording."""
+    player.cluster.leave_jobsets_alone()
+
+
 SCENARIOS: Mapping[str, Scenario] = {
+    "30-jobset": Scenario(before=without_jobset, hooks={"role": gone(BINDING)}),
+    "30b-jobset-child-jobs": Scenario(before=without_jobset),
     "32-visibility": Scenario(
         (cluster_queue("qm-alpha", "every"),),
         no_visibility,

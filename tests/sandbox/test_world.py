@@ -36,6 +36,7 @@ def test_clusters_have_the_gpus_of_the_demo_and_a_pool_that_grows_from_none() ->
     assert found == {
         ("training-eastus", "nvidia-a100"): (24, 0),
         ("training-eastus", "nvidia-h100"): (16, 0),
+        ("training-eastus", "nvidia-a100-spot"): (0, 16),
         ("dev-eastus", "nvidia-t4"): (16, 0),
         ("dev-eastus", "nvidia-a10"): (8, 0),
         ("dev-eastus", "nvidia-h100-nvl"): (0, 4),

@@ -96,3 +96,19 @@ def test_what_makes_no_sense_is_refused(world: World, body: Any) -> None:
     answer = call(world.cluster.app, "POST", PATH, {}, HEADERS, json.dumps(body).encode())
     assert answer.status == 400
     assert len(nodes(world)) == 2
+
+
+def test_a_policy_may_end_the_job_whose_node_is_lost(world: World) -> None:
+    world.end("vision", "train")
+    rule = {"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+    world.job("vision", "gang", gpus=8, spec={"podFailurePolicy": {"rules": [rule]}})
+    world.pass_time()
+    [pod] = world.pods("vision")
+    world.send("POST", PATH, {"node": node_of(world), "notice": 0})
+    world.pass_time()
+    failed = world.get_job("vision", "gang")["status"]["conditions"][-1]
+    assert (failed["type"], failed["reason"], failed["message"]) == (
+        "Failed",
+        "PodFailurePolicy",
+        f"Pod vision/{pod['metadata']['name']} has condition DisruptionTarget matching FailJob rule at index 0",
+    )

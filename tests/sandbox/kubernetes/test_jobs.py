@@ -242,6 +242,34 @@ def test_an_image_that_cannot_be_pulled_keeps_its_pod_waiting_and_says_so(world:
     assert {"Pulling", "Failed", "BackOff"} <= set(events(world, "vision"))
 
 
+@pytest.mark.parametrize("policy", ["FallbackToLogsOnError", "File"])
+def test_a_pod_whose_source_is_not_found_fails_before_its_program_begins(world: World, policy: str) -> None:
+    fetch = {
+        "name": "source",
+        "image": "registry.example.com/git:2",
+        "command": [
+            "sh",
+            "-ec",
+            "git fetch",
+            "fetch",
+            "/src",
+            "https://git.example.com/x.git",
+            "no-such-ref",
+        ],
+        "terminationMessagePolicy": policy,
+    }
+    world.job("vision", "typo", pod={"initContainers": [fetch]}, spec={"backoffLimit": 0})
+    world.pass_time()
+    assert world.phases("vision") == ["Failed"]
+    status = world.pods("vision")[0]["status"]
+    ended = status["initContainerStatuses"][0]["state"]["terminated"]
+    assert ended["exitCode"] == 1
+    said = "fatal: couldn't find remote ref no-such-ref\nNot fetched: no-such-ref of https://git.example.com/x.git\n"
+    assert ended.get("message") == (said if policy == "FallbackToLogsOnError" else None)
+    assert status["containerStatuses"][0]["state"] == {"waiting": {"reason": "PodInitializing"}}
+    assert world.said("vision", "typo", "Finished")[:2] == ("True", "Failed")
+
+
 def test_a_workload_runs_no_longer_than_its_longest_time_over_all_runs(world: World) -> None:
     world.job("vision", "limited", queue="default")
     name = world.workload("vision", "limited")["metadata"]["name"]

@@ -200,4 +200,4 @@ def test_some_fields_never_change() -> None:
 
 
 def test_the_queue_of_a_running_job_is_fixed() -> None:
-    assert queue_change_refusal("other").body == body_of("10a-job-life", "change-queue")
+    assert queue_change_refusal("Job", "other").body == body_of("10a-job-life", "change-queue")

@@ -108,3 +108,11 @@ def test_lines_since_a_moment_are_those_from_then_on(world: World) -> None:
     stamps = [line.partition(" ")[0] for line in read(world, pod, timestamps="true").text.splitlines()]
     since = read(world, pod, sinceTime=stamps[8]).text.splitlines()
     assert since == ["step 8 loss 0.222", "step 9 loss 0.200", "step 10 loss 0.182"]
+
+
+def test_each_reading_of_a_log_is_counted(world: World) -> None:
+    pod = started(world)
+    before = world.cluster.requests["logs"]
+    read(world, pod)
+    read(world, pod, tailLines="1")
+    assert world.cluster.requests["logs"] == before + 2

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.kubernetes.kinds import KINDS, KUEUE_GROUP, Kind, by_kind
+from sandbox.kubernetes.kinds import JOBSET_GROUP, KINDS, KUEUE_GROUP, Kind, by_kind
 from sandbox.kubernetes.schema import (
     DEFINITIONS,
     apply_error,
@@ -187,11 +187,13 @@ def same_fields(ours: Schema, theirs: dict[str, Any], path: str) -> Iterator[str
         yield from same(ours.fields[name], theirs["properties"][name], f"{path}.{name}")
 
 
-@pytest.mark.skipif(not (SHARED / "crds").is_dir(), reason="the definitions of Kueue are not on this machine")
-@pytest.mark.parametrize("kind", [k for k in KINDS if k.group == KUEUE_GROUP], ids=lambda k: str(k.kind))
-def test_kueue_schemas_agree_with_the_definitions_kueue_ships(kind: Kind) -> None:
+@pytest.mark.skipif(not (SHARED / "crds").is_dir(), reason="no definitions are on this machine")
+@pytest.mark.parametrize(
+    "kind", [k for k in KINDS if k.group in {KUEUE_GROUP, JOBSET_GROUP}], ids=lambda k: str(k.kind)
+)
+def test_schemas_agree_with_the_definitions_that_kueue_and_jobset_ship(kind: Kind) -> None:
     yaml = pytest.importorskip("yaml")
-    definition = yaml.safe_load((SHARED / "crds" / f"{KUEUE_GROUP}_{kind.plural}.yaml").read_text())
+    definition = yaml.safe_load((SHARED / "crds" / f"{kind.group}_{kind.plural}.yaml").read_text())
     version = next(v for v in definition["spec"]["versions"] if v["name"] == kind.version)
     properties = dict(version["schema"]["openAPIV3Schema"]["properties"])
     properties.pop("metadata")
