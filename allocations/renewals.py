@@ -7,6 +7,7 @@ from decimal import Decimal
 from django.db.models import Sum
 
 from allocations.budgets import money
+from allocations.budgets.totals import in_cents
 from allocations.models import Allocation, Hold
 
 
@@ -26,7 +27,7 @@ def freed(allocation: Allocation, *, now: datetime) -> Mapping[date, money.Amoun
             needed[month] = needed.get(month, money.NOTHING).plus(part)
     rows = Hold.objects.filter(reference=allocation.reference).order_by().values("budget__month")
     found: dict[date, money.Amount] = {}
-    for line in rows.annotate(usd=Sum("usd"), gpu_hours=Sum("gpu_hours")):
+    for line in rows.annotate(usd=in_cents(Sum("usd")), gpu_hours=in_cents(Sum("gpu_hours"))):
         month = line["budget__month"]
         surplus = money.Amount(line["usd"], line["gpu_hours"]).minus(needed.get(month, money.NOTHING))
         found[month] = money.Amount(max(surplus.usd, Decimal(0)), max(surplus.gpu_hours, Decimal(0)))

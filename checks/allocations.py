@@ -7,6 +7,7 @@ from decimal import Decimal
 from django.db.models import Count, F, Q, Sum
 from django.urls import reverse
 
+from allocations.budgets.totals import in_cents
 from allocations.models import Allocation, Brake, Budget, Hold
 from approvals.models import Request
 from approvals.states import State
@@ -88,7 +89,8 @@ def books_agree(now: datetime) -> Iterator[Finding]:
             "Raise the limit, or give something back.",
         )
     summed = Budget.objects.annotate(
-        usd=Sum("holds__usd", default=Decimal(0)), hours=Sum("holds__gpu_hours", default=Decimal(0))
+        usd=in_cents(Sum("holds__usd", default=Decimal(0))),
+        hours=in_cents(Sum("holds__gpu_hours", default=Decimal(0))),
     ).exclude(held_usd=F("usd"), held_gpu_hours=F("hours"))
     for row in summed.values("team__slug", "month", "held_usd", "held_gpu_hours", "usd", "hours"):
         yield Finding(
@@ -102,7 +104,11 @@ def books_agree(now: datetime) -> Iterator[Finding]:
 
 
 def _held_for_nothing() -> Iterator[Finding]:
-    sums = Hold.objects.order_by().values("reference").annotate(usd=Sum("usd"), hours=Sum("gpu_hours"))
+    sums = (
+        Hold.objects.order_by()
+        .values("reference")
+        .annotate(usd=in_cents(Sum("usd")), hours=in_cents(Sum("gpu_hours")))
+    )
     left = {row["reference"]: row["usd"] for row in sums.exclude(usd=0, hours=0)}
     over = Request.objects.filter(state__in=[State.REJECTED, State.WITHDRAWN, State.LAPSED])
     for pk in over.order_by().values_list("pk", flat=True).iterator():

@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 from django.conf import settings
 from django.db.models import F, OuterRef, Q, Sum
+from django.db.models.functions import Round
 
 from accounts.models import Team
 from allocations.budgets.money import NOTHING, Amount, Left
-from allocations.budgets.totals import total
+from allocations.budgets.totals import in_cents, total
 from allocations.models import Budget, Hold
 from ui.amounts import hours
 from web.refusals import Conflict
@@ -87,7 +88,8 @@ def left_by_month(team: Team, months: Iterable[date], own: str = "") -> dict[dat
     rows = list(
         Budget.objects.filter(team=team)
         .annotate(
-            own_usd=total(held, Sum("usd"), by="budget"), own_hours=total(held, Sum("gpu_hours"), by="budget")
+            own_usd=total(held, in_cents(Sum("usd")), by="budget"),
+            own_hours=total(held, in_cents(Sum("gpu_hours")), by="budget"),
         )
         .order_by("-month")
     )
@@ -126,11 +128,12 @@ def hold(team: Team, *, reference: str, parts: Mapping[date, Amount], now: datet
     for month, part in sorted(parts.items()):
         if part == NOTHING:
             continue
+        then_usd, then_hours = _after(part)
         moved = Budget.objects.filter(
-            Q(gpu_hours_limit=None) | Q(gpu_hours_limit__gte=F("held_gpu_hours") + part.gpu_hours),
+            Q(gpu_hours_limit=None) | Q(gpu_hours_limit__gte=then_hours),
             pk=budgets[month].pk,
-            limit_usd__gte=F("held_usd") + part.usd,
-        ).update(held_usd=F("held_usd") + part.usd, held_gpu_hours=F("held_gpu_hours") + part.gpu_hours)
+            limit_usd__gte=then_usd,
+        ).update(held_usd=then_usd, held_gpu_hours=then_hours)
         if not moved:
             raise _too_little(budgets[month], part)
         Hold.objects.create(
@@ -141,6 +144,11 @@ def hold(team: Team, *, reference: str, parts: Mapping[date, Amount], now: datet
             at=now,
             why="set aside",
         )
+
+
+def _after(change: Amount) -> tuple[Round, Round]:
+    """USD and GPU-hours that a budget holds after a change."""
+    return in_cents(F("held_usd") + change.usd), in_cents(F("held_gpu_hours") + change.gpu_hours)
 
 
 def _too_little(budget: Budget, part: Amount) -> Conflict:
@@ -166,16 +174,17 @@ def settle(*, reference: str, parts: Mapping[date, Amount], now: datetime, why: 
         .filter(pk__in=rows.order_by().values("budget"))
         .order_by("month")
     )
-    held = rows.values("budget_id", "budget__month").annotate(usd=Sum("usd"), gpu_hours=Sum("gpu_hours"))
+    held = rows.values("budget_id", "budget__month").annotate(
+        usd=in_cents(Sum("usd")), gpu_hours=in_cents(Sum("gpu_hours"))
+    )
     freed = NOTHING
     for row in held.order_by("budget__month"):
         surplus = Amount(row["usd"], row["gpu_hours"]).minus(parts.get(row["budget__month"], NOTHING))
         surplus = Amount(max(surplus.usd, Decimal(0)), max(surplus.gpu_hours, Decimal(0)))
         if surplus == NOTHING:
             continue
-        Budget.objects.filter(pk=row["budget_id"]).update(
-            held_usd=F("held_usd") - surplus.usd, held_gpu_hours=F("held_gpu_hours") - surplus.gpu_hours
-        )
+        then_usd, then_hours = _after(NOTHING.minus(surplus))
+        Budget.objects.filter(pk=row["budget_id"]).update(held_usd=then_usd, held_gpu_hours=then_hours)
         Hold.objects.create(
             budget_id=row["budget_id"],
             reference=reference,
@@ -191,8 +200,8 @@ def settle(*, reference: str, parts: Mapping[date, Amount], now: datetime, why: 
 def replay(team: Team) -> list[Replayed]:
     """Add the team's whole ledger up again and set it beside what the budgets say, oldest month first."""
     rows = Budget.objects.filter(team=team).annotate(
-        ledger_usd=Sum("holds__usd", default=Decimal(0)),
-        ledger_hours=Sum("holds__gpu_hours", default=Decimal(0)),
+        ledger_usd=in_cents(Sum("holds__usd", default=Decimal(0))),
+        ledger_hours=in_cents(Sum("holds__gpu_hours", default=Decimal(0))),
     )
     return [
         Replayed(

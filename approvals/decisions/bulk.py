@@ -12,6 +12,7 @@ from accounts.models import Team, User
 from allocations.budgets import balances as budgets
 from allocations.budgets import money
 from allocations.budgets.money import Amount
+from allocations.budgets.totals import in_cents
 from allocations.models import Allocation, Hold
 from approvals.decisions import actions as decisions
 from approvals.decisions import route_words
@@ -166,7 +167,9 @@ def _hourly(request: Request) -> Decimal:
 def _held(requests: Sequence[Request]) -> dict[tuple[int, date], Amount]:
     """What these requests have set aside already, by team and month."""
     holds = Hold.objects.filter(reference__in=[request.reference for request in requests]).order_by()
-    rows = holds.values_list("budget__team_id", "budget__month").annotate(Sum("usd"), Sum("gpu_hours"))
+    rows = holds.values_list("budget__team_id", "budget__month").annotate(
+        usd=in_cents(Sum("usd")), gpu_hours=in_cents(Sum("gpu_hours"))
+    )
     return {(team, month): Amount(usd, gpu_hours) for team, month, usd, gpu_hours in rows}
 
 

@@ -13,9 +13,10 @@ from django.db.backends.utils import CursorWrapper
 
 from audit.models import Event
 from tests import constraints
-from tests.constraints import ALSO, ATTACKS, NAMED, UNIQUE, refusal, world
+from tests.constraints import ALSO, ATTACKS, NAMED, UNIQUE, held_in_turn, refusal, world
 
 ROOT = Path(__file__).parents[2]
+TO_THE_CENT = ["0.70", "0.80", "0.10", "0.00"]
 # Two people with one object id break the narrower rule first.
 OTHER_NAMES = {"one_account_per_person": "accounts_user_oid"}
 
@@ -50,6 +51,12 @@ def test_sqlite_runs_the_same_migrations_and_holds_the_same() -> None:
     assert found["vendor"] == "sqlite"
     assert set(found["answers"]) == set(ATTACKS)
     assert [name for name, said in found["answers"].items() if not said] == []
+    assert found["held"] == TO_THE_CENT
+
+
+@pytest.mark.django_db
+def test_postgres_adds_money_to_the_cent() -> None:
+    assert held_in_turn(world()) == TO_THE_CENT
 
 
 @contextmanager
