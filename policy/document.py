@@ -12,9 +12,14 @@ from typing import Any, Literal
 import yaml
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from policy.yaml_text import PolicyRefused, parse, unfit
+from web.documents import DocumentRefused, parse, problems_of, unfit
 
 CLOSED = ConfigDict(extra="forbid")
+WORDS = {
+    "literal_error": "Choose dev, test or production.",
+    "decimal_parsing": "Write an amount in USD.",
+    "decimal_type": "Write an amount in USD.",
+}
 MOST = 10**9
 LONGEST_NAME = 120
 MAX_USE_HOURS = 14 * 24
@@ -190,13 +195,13 @@ FLAGS = frozenset(each.name for each in fields(Thresholds) if each.type == "bool
 
 
 def policy_from(stored: Mapping[str, Any]) -> Policy:
-    """The policy of a JSON document; raises PolicyRefused naming every place that is wrong."""
+    """The policy of a JSON document; raises DocumentRefused naming every place that is wrong."""
     if harmful := tuple(unfit("", stored, flags=FLAGS)):
-        raise PolicyRefused(*harmful)
+        raise DocumentRefused(*harmful)
     try:
         policy = _POLICY.validate_python(dict(stored))
     except ValidationError as error:
-        raise PolicyRefused(*_places(error)) from error
+        raise DocumentRefused(*problems_of(error, also=WORDS)) from error
     overrides, problems = [], []
     for at, override in enumerate(policy.overrides):
         unknown = sorted(set(override.set) - NAMES)
@@ -207,12 +212,14 @@ def policy_from(stored: Mapping[str, Any]) -> Policy:
             whole = _THRESHOLDS.validate_python(plain_thresholds(policy.thresholds) | dict(override.set))
             overrides.append(replace(override, set={key: getattr(whole, key) for key in override.set}))
         except ValidationError as error:
-            problems += [(f"overrides.{at}.set.{place}", what) for place, what in _places(error)]
+            problems += [
+                (f"overrides.{at}.set.{place}", what) for place, what in problems_of(error, also=WORDS)
+            ]
     if problems:
-        raise PolicyRefused(*problems)
+        raise DocumentRefused(*problems)
     policy = replace(policy, overrides=tuple(overrides))
     if contradictions := tuple(contradictions_in(policy)):
-        raise PolicyRefused(*contradictions)
+        raise DocumentRefused(*contradictions)
     return policy
 
 
@@ -229,10 +236,10 @@ def plain_thresholds(thresholds: Thresholds) -> dict[str, Any]:
 
 
 def read(text: str) -> Policy:
-    """The policy of a YAML text; raises PolicyRefused. Aliases are refused: they make small texts large."""
+    """The policy of a YAML text; raises DocumentRefused. Aliases are refused: they make small texts large."""
     said = parse(text)
     if not isinstance(said, dict):
-        raise PolicyRefused(("", "A policy is a mapping with thresholds, overrides and routes."))
+        raise DocumentRefused(("", "A policy is a mapping with thresholds, overrides and routes."))
     return policy_from({str(key): value for key, value in said.items()})
 
 
@@ -325,36 +332,3 @@ def _of_step(place: str, step: StepPlan) -> Iterator[tuple[str, str]]:
 def _is_group(by: str) -> bool:
     oid = by.removeprefix("group:")
     return by.startswith("group:") and len(oid) == 36 and all(c in "0123456789abcdef-" for c in oid)
-
-
-# What pydantic found, as people say it.
-WORDS_OF = {
-    "unexpected_keyword_argument": "There is no such key.",
-    "extra_forbidden": "There is no such key.",
-    "missing": "This is missing.",
-    "literal_error": "Choose dev, test or production.",
-    "int_parsing": "Write a whole number.",
-    "int_parsing_size": "Write a smaller number.",
-    "int_type": "Write a whole number.",
-    "int_from_float": "Write a whole number.",
-    "decimal_parsing": "Write an amount in USD.",
-    "decimal_type": "Write an amount in USD.",
-    "finite_number": "Write a number.",
-    "bool_parsing": "Write true or false.",
-    "bool_type": "Write true or false.",
-    "string_type": "Write a text.",
-    "tuple_type": "Write a list.",
-    "dict_type": "Write keys with values.",
-    "mapping_type": "Write keys with values.",
-    "dataclass_type": "Write keys with values.",
-}
-
-
-def _places(error: ValidationError) -> list[tuple[str, str]]:
-    return [
-        (
-            ".".join(str(part) for part in problem["loc"]),
-            WORDS_OF.get(problem["type"], "This value cannot be taken here."),
-        )
-        for problem in error.errors(include_url=False, include_context=False, include_input=False)
-    ][:50]

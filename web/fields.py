@@ -7,6 +7,8 @@ from typing import Any
 
 from django import forms
 
+from web.documents import DocumentRefused, parse, placed
+
 DIGITS = re.compile(r"[0-9]{1,6}", re.ASCII)
 AMOUNT = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,9})?", re.ASCII)
 MINUTE = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?", re.ASCII)
@@ -73,6 +75,21 @@ class MomentField(forms.Field):
     def prepare_value(self, value: Any) -> Any:
         """What the browser's control shows."""
         return value.astimezone(UTC).strftime(INPUT) if isinstance(value, datetime) else value
+
+
+class YamlField(forms.CharField):
+    """A text that is YAML, cleaned to its value; raises ValidationError with the line at fault."""
+
+    def __init__(self, *, rows: int = 8, **options: Any) -> None:
+        attrs = {"rows": rows, "spellcheck": "false", "class": "font-mono", "autocapitalize": "off"}
+        super().__init__(required=False, strip=False, widget=forms.Textarea(attrs=attrs), **options)
+
+    def clean(self, value: Any) -> Any:
+        """What the text says; an empty list for an empty text."""
+        try:
+            return parse(super().clean(value)) or []
+        except DocumentRefused as refused:
+            raise forms.ValidationError([placed(*problem) for problem in refused.problems]) from refused
 
 
 class StrictForm(forms.Form):

@@ -1,7 +1,7 @@
 """What the API takes: exact types, bounded texts, and nothing that was not asked for."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -154,3 +154,18 @@ class PageQuery(StrictSerializer):
         help_text=f"Rows a page, 1 to {LARGEST_PAGE}; {USUAL_PAGE} unless told otherwise.",
     )
     cursor = Text(required=False, max_length=500, help_text="From `next` or `previous`; opaque.")
+
+
+def at_their_places(
+    problems: Iterable[tuple[str, str]], *, code: str, field: str
+) -> serializers.ValidationError:
+    """A refused document with a pointer to each place that is wrong; in a text, the place stands in the words."""
+    detail: list[Any] = []
+    for place, what in problems:
+        said: Any = [ErrorDetail(what, code)]
+        for part in reversed(place.split(".") if place and field == "document" else []):
+            said = {part: said}
+        detail += [said] if isinstance(said, dict) else said
+        if place and field != "document":
+            detail[-1] = ErrorDetail(f"{place}: {what}", code)
+    return serializers.ValidationError({field: detail})

@@ -22,8 +22,8 @@ from notices.message import Message
 from policy.differences import Difference, differences
 from policy.document import Policy, Thresholds, policy_from, to_json
 from policy.models import PolicyDraft, PolicyVersion
-from policy.yaml_text import UNSTORABLE, PolicyRefused
 from ui.amounts import moment
+from web.documents import UNSTORABLE, DocumentRefused
 from web.refusals import BadInput, Conflict, NoRight, Stale
 
 LONGEST_WHY = 200
@@ -95,7 +95,7 @@ def take_over(draft_id: int, *, by: User, expected_version: int, now: datetime) 
     merged = merge(found.base.policy, found.policy, newest.policy)
     try:
         policy_from(to_json(merged))
-    except PolicyRefused as refused:
+    except DocumentRefused as refused:
         raise Conflict(
             f"What the draft changes does not fit {newest}: {refused}. Start a new draft from it.",
             code="cannot_take_over",

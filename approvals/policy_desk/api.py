@@ -34,7 +34,6 @@ from approvals.policy_desk.serializers import (
     SimulateSerializer,
     SimulationSerializer,
     YamlQuery,
-    at_their_places,
     simulation_shown,
 )
 from approvals.requests.serializers import NothingSerializer
@@ -43,7 +42,7 @@ from policy.differences import differences
 from policy.document import write
 from policy.models import PolicyDraft, PolicyVersion
 from web.refusals import NoRight
-from web.strict import PageQuery
+from web.strict import PageQuery, at_their_places
 
 
 class ReadersOnly(Endpoint):
@@ -211,4 +210,5 @@ def _placed(body: dict[str, Any], act: Callable[[], PolicyDraft]) -> PolicyDraft
     try:
         return act()
     except NotAPolicy as refused:
-        raise at_their_places(refused, field="yaml" if "yaml" in body else "document") from refused
+        field = "yaml" if "yaml" in body else "document"
+        raise at_their_places(refused.problems, code=refused.code, field=field) from refused

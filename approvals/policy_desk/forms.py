@@ -13,13 +13,12 @@ from approvals.policy_desk.simulator import LONGEST_DAYS
 from policy import words
 from policy.document import Policy, Route, StepPlan, Thresholds, Where, to_json
 from policy.models import PolicyDraft
-from policy.yaml_text import LARGEST, PolicyRefused, parse
-from web.fields import MomentField, StrictForm
+from web.documents import placed
+from web.fields import MomentField, StrictForm, YamlField
 
 WHOLE = re.compile(r"[0-9]{1,10}", re.ASCII)
 AMOUNT = re.compile(r"[0-9]{1,10}(\.[0-9]{1,4})?", re.ASCII)
 LONGEST_WHY = 200
-CODE = {"rows": 8, "spellcheck": "false", "class": "font-mono", "autocapitalize": "off"}
 CHOICES = ("automatic_environments", "automatic_beyond_soft_budget", "automatic_when_unmeasured")
 EMPTY_IS_NO_LIMIT = ("automatic_gpu_hours", "window_gpus_person", "window_usd_team", "window_usd_person")
 USUAL_DAYS = 30
@@ -43,20 +42,6 @@ class LimitField(forms.Field):
         return text
 
 
-class CodeField(forms.CharField):
-    """A part of a policy as YAML; raises ValidationError with the line at fault."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(required=False, strip=False, widget=forms.Textarea(attrs=CODE), **options)
-
-    def clean(self, value: Any) -> Any:
-        """The list that the text says; empty for an empty text."""
-        try:
-            return parse(super().clean(value)) or []
-        except PolicyRefused as refused:
-            raise forms.ValidationError([_placed(*problem) for problem in refused.problems]) from refused
-
-
 class PolicyForm(StrictForm):
     """A draft of the policy. `version` is the draft as the page showed it."""
 
@@ -68,12 +53,12 @@ class PolicyForm(StrictForm):
         help_text="One sentence for everybody who reads the history. Needed before it comes into force.",
     )
     lapse_days = LimitField(label=words.LAPSE.words)
-    overrides = CodeField(
+    overrides = YamlField(
         label="Exceptions",
         help_text="Where numbers differ for some offerings, environments, flavors or tiers; later ones win. "
         "For example: - {where: {tiers: [trusted]}, set: {automatic_gpus: 4}}",
     )
-    routes = CodeField(
+    routes = YamlField(
         label="Who decides",
         help_text="The first route that takes an ask decides it; the last one must take every ask.",
     )
@@ -112,7 +97,7 @@ class PolicyForm(StrictForm):
             part, _, rest = place.partition(".")
             name = rest.partition(".")[0] if part == "thresholds" else part
             deeper = place if part in ("overrides", "routes") else ""
-            self.add_error(name if name in self.fields else None, _placed(deeper, what))
+            self.add_error(name if name in self.fields else None, placed(deeper, what))
 
 
 class ImportForm(StrictForm):
@@ -120,7 +105,7 @@ class ImportForm(StrictForm):
 
     also = StrictForm.also | {"file"}
 
-    yaml = CodeField(label="The policy as YAML")
+    yaml = YamlField(label="The policy as YAML", rows=18)
     reason = forms.CharField(label="Why", required=False, max_length=LONGEST_WHY)
 
     def __init__(self, data: Any = None, *, text: str | None = None) -> None:
@@ -128,7 +113,6 @@ class ImportForm(StrictForm):
             data = data.copy()
             data["yaml"] = text
         super().__init__(data, label_suffix="")
-        self.fields["yaml"].widget.attrs["rows"] = 18
 
     def clean_yaml(self) -> str:
         """The text itself; that it is YAML was looked at by the field."""
@@ -172,14 +156,6 @@ class NewDraftForm(StrictForm):
 
     base = forms.IntegerField(min_value=1, max_value=2_000_000_000, required=False)
     copy = forms.IntegerField(min_value=1, max_value=2_000_000_000, required=False)
-
-
-def uploaded(file: Any) -> str | None:
-    """The text of an uploaded file, as much of it as can be a policy; None without a file."""
-    if file is None:
-        return None
-    raw: bytes = file.read(LARGEST + 1)
-    return raw.decode("utf-8", "replace")
 
 
 def shortened(value: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
@@ -227,7 +203,3 @@ def _usual_step() -> dict[str, Any]:
 
 def _yaml(value: list[Any]) -> str:
     return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=100) if value else ""
-
-
-def _placed(place: str, what: str) -> str:
-    return f"{place}: {what}" if place else what

@@ -6,7 +6,7 @@ from typing import Any
 from accounts.models import Team
 from catalogue.offerings import OFFERINGS
 from policy.document import Policy, Where, policy_from, read, write
-from policy.yaml_text import LARGEST, PolicyRefused
+from web.documents import LARGEST, DocumentRefused
 from web.refusals import BadInput
 
 Said = str | Mapping[str, Any]
@@ -28,7 +28,7 @@ def policy_said(said: Said) -> Policy:
     """The policy of a YAML text or a JSON document; raises NotAPolicy naming every place that is wrong."""
     try:
         policy = read(said) if isinstance(said, str) else policy_from(said)
-    except PolicyRefused as refused:
+    except DocumentRefused as refused:
         raise NotAPolicy(refused.problems) from refused
     if unknown := tuple(_unknown_names(policy)):
         raise NotAPolicy(unknown)

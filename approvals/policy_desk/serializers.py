@@ -5,12 +5,11 @@ from typing import Any
 from rest_framework import serializers
 
 from accounts.api import PersonSerializer
-from approvals.policy_desk.parsing import NotAPolicy
 from approvals.policy_desk.simulator import LONGEST_DAYS, Replay, Simulation
 from policy.evaluation import Outcome
 from policy.models import PolicyDraft, PolicyVersion
 from policy.serializers import PolicyWholeSerializer
-from policy.yaml_text import LARGEST
+from web.documents import LARGEST
 from web.strict import Boolean, Integer, Moment, PageQuery, QueryNumber, StrictSerializer, Text
 
 OUTCOMES = [outcome.value for outcome in Outcome]
@@ -200,16 +199,3 @@ def simulation_shown(found: Simulation, warnings: tuple[str, ...], cannot_know: 
         "warnings": list(warnings),
         "cannot_know": cannot_know,
     }
-
-
-def at_their_places(refused: NotAPolicy, *, field: str) -> serializers.ValidationError:
-    """A refused policy with a pointer to each place that is wrong."""
-    detail: list[Any] = []
-    for place, what in refused.problems:
-        said: Any = [serializers.ErrorDetail(what, refused.code)]
-        for part in reversed(place.split(".") if place and field == "document" else []):
-            said = {part: said}
-        detail += [said] if isinstance(said, dict) else said
-        if place and field != "document":
-            detail[-1] = serializers.ErrorDetail(f"{place}: {what}", refused.code)
-    return serializers.ValidationError({field: detail})

@@ -25,11 +25,11 @@ from approvals.policy_desk.forms import (
     NewDraftForm,
     PolicyForm,
     VersionForm,
-    uploaded,
 )
 from approvals.policy_desk.parsing import NotAPolicy
 from policy.document import write
 from policy.models import PolicyDraft, PolicyVersion
+from web.documents import uploaded
 from web.refusals import Refused
 
 

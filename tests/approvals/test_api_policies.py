@@ -27,7 +27,7 @@ def begun(caller: Caller, **numbers: Any) -> dict[str, Any]:
 
 
 def test_a_policy_is_drafted_changed_replayed_and_activated_by_two_people(scene: Scene) -> None:
-    scene.ask(4)
+    factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=4)
     author, second = Caller(scene.priya), Caller(scene.elena)
     draft = begun(author, automatic_gpus=3)
     address = f"{DRAFTS}{draft['id']}/"
@@ -159,7 +159,7 @@ def test_drafts_are_taken_over_and_thrown_away(scene: Scene) -> None:
 
 def test_a_policy_that_makes_all_of_it_automatic_needs_the_tick(scene: Scene) -> None:
     for _ in range(5):
-        scene.ask(4)
+        factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=4)
     draft = drafted(scene.priya, automatic_gpus=4, window_gpus_team=100, window_gpus_person=None)
     caller, address = Caller(scene.marcus), f"{DRAFTS}{draft.pk}/"
     assert caller.post(f"{address}simulate/").json()["warnings"] == [

@@ -139,8 +139,8 @@ def test_saving_a_draft_that_has_changed_since_is_refused_and_nothing_is_lost(sc
 
 
 def test_the_replay_stands_beside_what_was_decided(scene: Scene) -> None:
-    scene.ask(4)
-    scene.ask(2)
+    for gpus in (4, 2):
+        factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=gpus)
     draft = drafted(scene.priya, automatic_gpus=4)
     address = f"/policy/drafts/{draft.pk}/"
     assert "Nothing is changed." in text_of(as_(scene.marcus).get(address))

@@ -9,15 +9,15 @@ from hypothesis import given, settings
 
 from policy.document import FIRST_ROUTES, Policy, Route, StepPlan, read, write
 from policy.models import PolicyVersion
-from policy.yaml_text import LARGEST, PolicyRefused
 from tests.approvals.asks import GROUP, POLICIES
+from web.documents import LARGEST, DocumentRefused
 
 LAST = {"name": "ordinary", "steps": [{"by": "platform_leads"}]}
 
 
 def problems(text: str) -> list[tuple[str, str]]:
     """What is wrong with a text."""
-    with pytest.raises(PolicyRefused) as refused:
+    with pytest.raises(DocumentRefused) as refused:
         read(text)
     return list(refused.value.problems)
 

@@ -11,7 +11,7 @@ from django.conf import settings
 NEVER = {"on", "because", "why", "comment", "message", "explanation"}
 ONLY = {
     "note": {"DoneRequest"},
-    "text": {"TextRequest"},
+    "text": {"TextRequest", "ScriptRequest"},
     "reason_code": {"RejectRequest", "ChosenRequest"},
     "count": {"ApproveRequest", "ChosenRequest"},
 }
