@@ -17,6 +17,10 @@ BENCHMARKS = {
     "B12": "provision",
     "B13": "drift",
     "B15": "recovery",
+    "B20": "team_work",
+    "B21": "submitting",
+    "B22": "following",
+    "B23": "explaining",
 }
 
 

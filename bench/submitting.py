@@ -1,0 +1,172 @@
+"""B21: from the POST of a run until its Workload is on the cluster, beside `create` and `get` of the same Job."""
+
+import http.client
+import json
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from shutil import which
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from kubernetes.client import BatchV1Api, CustomObjectsApi
+
+from bench import rig, training
+from bench.results import Better, Goal, Measured
+from bench.training import GROUP, PLURAL, VERSION, Crew, kubeconfig, official
+from connectors.kubernetes import Cluster as Client
+from tests.services.process import wait_until
+
+GPUS, PROCESSES, PAIRS, WARM = 6, 4, 15, 3
+MOST = 1.5
+# Whoever waits asks this often, on both sides.
+PAUSE, LONGEST = 0.002, 60
+JOB, WORKLOAD = ("batch/v1", "Job"), (f"{GROUP}/{VERSION}", "Workload")
+
+
+def measure(on: rig.Rig) -> Measured:
+    """Fifteen runs and as many plain Jobs, in turns."""
+    return measured(on, pairs=PAIRS)
+
+
+def measured(on: rig.Rig, *, pairs: int) -> Measured:
+    """The portal with web server, clock, watcher and a worker of four processes; the peer with a client of its own."""
+    with training.crew(on, gpus=GPUS) as crew:
+        crew.portal.clock()
+        crew.portal.start("watcher", ["manage", "watch_clusters"], {})
+        crew.portal.worker(pool=PROCESSES, wait=True)
+        crew.portal.web(workers=rig.WORKERS)
+        headers, observer = crew.headers(), crew.ground.world.admin()
+        through = partial(through_the_portal, crew, headers, observer)
+        first = through("warm")[1]
+        plain = partial(plainly, crew, first)
+        for number in range(WARM):
+            through(f"warm-{number}")
+            plain(f"warm-{number}")
+        both = [(through(f"run-{number}")[0], plain(f"plain-{number}")) for number in range(pairs)]
+        command = (
+            [by_kubectl(crew, first, f"command-{number}") for number in range(3)] if which("kubectl") else []
+        )
+        observer.close()
+    portal, peer = [ours for ours, _ in both], [theirs for _, theirs in both]
+    return Measured(
+        what="run submitted until its Workload is seen; peer: create and get with the Kubernetes client",
+        portal=[1000 * seconds for seconds in portal],
+        peer=[1000 * seconds for seconds in peer],
+        unit="ms",
+        better=Better.PORTAL_OVER_PEER,
+        most=MOST,
+        others=[
+            Goal(
+                "beside kubectl create and get, ratio", statistics.median(portal) / statistics.median(command)
+            )
+        ]
+        if command
+        else (),
+    )
+
+
+def through_the_portal(
+    crew: Crew, headers: dict[str, str], observer: Client, key: str
+) -> tuple[float, dict[str, Any]]:
+    """Submit over the API and see the Workload on the cluster; seconds, and the Job that was sent."""
+    asked = {
+        "tenancy": crew.tenancy.pk,
+        "template": "single-node",
+        "title": "Bench",
+        "flavor": crew.cluster.flavors.get().name,
+        "values": {
+            "image": "registry.example.com/train:1",
+            "program": ["train.py"],
+            "gpus": 1,
+            "cpus": 1,
+            "memory": 1,
+        },
+    }
+    began = time.perf_counter()
+    made = post(crew.portal.url, "/api/v1/runs/", asked, {**headers, "Idempotency-Key": key})
+    name, namespace = made["name"], crew.tenancy.namespace
+    see(partial(observer.list, WORKLOAD, namespace), name)
+    took = time.perf_counter() - began
+    [manifest] = made["manifests"]
+    clear(crew, observer, name)
+    return took, manifest
+
+
+def plainly(crew: Crew, pattern: dict[str, Any], name: str) -> float:
+    """Create the same Job as a command does, which reads its kubeconfig and connects first; seconds until seen."""
+    manifest, namespace = renamed(pattern, name), crew.tenancy.namespace
+    began = time.perf_counter()
+    with official(crew) as client:
+        # Both take and give plain JSON, too, which their types do not say.
+        batch, custom = cast("Any", BatchV1Api(client)), cast("Any", CustomObjectsApi(client))
+        batch.create_namespaced_job(namespace, manifest)
+        see(lambda: custom.list_namespaced_custom_object(GROUP, VERSION, namespace, PLURAL)["items"], name)
+    took = time.perf_counter() - began
+    observer = crew.ground.world.admin()
+    clear(crew, observer, name)
+    observer.close()
+    return took
+
+
+def by_kubectl(crew: Crew, pattern: dict[str, Any], name: str) -> float:
+    """The same with kubectl itself, which is a process for each of the two; seconds."""
+    manifest, namespace = renamed(pattern, name), crew.tenancy.namespace
+    file = Path(crew.portal.folder) / f"{name}.json"
+    file.write_text(json.dumps(manifest))
+    base = ["kubectl", "--kubeconfig", kubeconfig(crew), "-n", namespace]
+    began = time.perf_counter()
+    subprocess.run([*base, "create", "-f", str(file)], check=True, capture_output=True)
+    see(
+        lambda: json.loads(
+            subprocess.run([*base, "get", PLURAL, "-o", "json"], check=True, capture_output=True).stdout
+        )["items"],
+        name,
+    )
+    took = time.perf_counter() - began
+    observer = crew.ground.world.admin()
+    clear(crew, observer, name)
+    observer.close()
+    return took
+
+
+def see(workloads: Callable[[], Sequence[Any]], name: str) -> None:
+    """Ask until a Workload of this Job is there."""
+    until = time.monotonic() + LONGEST
+    while not any(
+        owner["name"] == name for one in workloads() for owner in one["metadata"]["ownerReferences"]
+    ):
+        if time.monotonic() > until:
+            raise TimeoutError(f"No Workload for {name} within {LONGEST} s.")
+        time.sleep(PAUSE)
+
+
+def clear(crew: Crew, observer: Client, name: str) -> None:
+    """Take the Job away again, so that every one finds the queue as the first did."""
+    namespace = crew.tenancy.namespace
+    observer.delete(JOB, name, namespace)
+    wait_until(lambda: not list(observer.list(WORKLOAD, namespace)), what="the queue to be empty again")
+
+
+def renamed(pattern: dict[str, Any], name: str) -> dict[str, Any]:
+    """The same object under another name."""
+    found: dict[str, Any] = json.loads(json.dumps(pattern).replace(pattern["metadata"]["name"], name))
+    return found
+
+
+def post(url: str, path: str, body: object, headers: dict[str, str]) -> dict[str, Any]:
+    """One call on a connection of its own; raises RuntimeError when it is refused."""
+    connection = http.client.HTTPConnection(str(urlsplit(url).netloc), timeout=LONGEST)
+    try:
+        connection.request("POST", path, json.dumps(body), {**headers, "Content-Type": "application/json"})
+        answer = connection.getresponse()
+        text = answer.read()
+    finally:
+        connection.close()
+    if answer.status >= 300:
+        raise RuntimeError(f"{path} answered {answer.status}: {text[:500]!r}")
+    found: dict[str, Any] = json.loads(text)
+    return found
