@@ -203,6 +203,7 @@ def create_token(
         prefix=prefix,
         digest=ApiToken.hash_of(secret),
         scope=scope,
+        created_at=now,
         expires_at=now + timedelta(days=days),
     )
     if parent is not None:

@@ -98,7 +98,7 @@ def flavors_of(team: Team) -> list[Choice]:
     return [
         Choice(
             row.key,
-            f"{row.product} {row.memory_gb} GB · {row.cluster.name} · ${row.price_per_gpu_hour:.2f} per GPU-hour · "
+            f"{row.words} · {row.cluster.name} · ${row.price_per_gpu_hour:.2f} per GPU-hour · "
             f"{row.free_words}",
             "" if row.is_offered and row.cluster.enabled else "This kind of GPU is not offered now.",
         )

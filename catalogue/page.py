@@ -48,7 +48,10 @@ def card(row: OfferingSetting, flavors: list[Flavor]) -> Part:
 def price_lines(offering: Offering, row: OfferingSetting, flavors: list[Flavor]) -> list[str]:
     """What it costs, cheapest first: a few prices, and how many more there are."""
     if offering.on_cluster:
-        found = [(f"{f.product}, {f.memory_gb} GB", f.price_per_gpu_hour) for f in flavors]
+        found = [
+            (f"{f.product}, {f.memory_gb} GB{', spot' if f.is_spot else ''}", f.price_per_gpu_hour)
+            for f in flavors
+        ]
         per = "GPU-hour"
     else:
         own = sorted(prices_of(offering, row).items(), key=lambda pair: pair[1])

@@ -13,7 +13,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -35,6 +35,8 @@ Propagation = Literal["Background", "Foreground", "Orphan"]
 MANAGER = "quartermaster"
 TIMEOUT = (3.0, 10.0)
 PAGE = 500
+# A log that is followed may be silent for so many seconds, and is then asked for anew from where it was.
+LOG_SILENCE = 60.0
 _POOL = 8
 # What a YAML parser of 1.1 takes for the end of a line, or for nothing: written as JSON escapes.
 _ODD = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x2029, 0xFEFF)}
@@ -64,6 +66,13 @@ KINDS: Mapping[Ref, tuple[str, bool]] = {
     (_ADMISSION, "ValidatingAdmissionPolicy"): ("validatingadmissionpolicies", False),
     (_ADMISSION, "ValidatingAdmissionPolicyBinding"): ("validatingadmissionpolicybindings", False),
     ("batch/v1", "Job"): ("jobs", True),
+    ("v1", "Service"): ("services", True),
+    ("jobset.x-k8s.io/v1alpha2", "JobSet"): ("jobsets", True),
+    ("kubeflow.org/v2beta1", "MPIJob"): ("mpijobs", True),
+    ("kubeflow.org/v1", "PyTorchJob"): ("pytorchjobs", True),
+    ("trainer.kubeflow.org/v1alpha1", "TrainJob"): ("trainjobs", True),
+    ("batch.volcano.sh/v1alpha1", "Job"): ("jobs", True),
+    ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"): ("leaderworkersets", True),
     ("apps/v1", "Deployment"): ("deployments", True),
     (_KUEUE, "ClusterQueue"): ("clusterqueues", False),
     (_KUEUE, "LocalQueue"): ("localqueues", True),
@@ -153,6 +162,18 @@ class Cluster:
                 return []
             raise
 
+    def served_kinds(self, version: str) -> frozenset[str]:
+        """The kinds of a group and version, such as `batch/v1`, that the server serves; none when it has no such."""
+        where = "/".join(
+            ["/apis" if "/" in version else "/api", *(quote(each, safe="") for each in version.split("/"))]
+        )
+        try:
+            return frozenset(str(each["kind"]) for each in self._json("GET", where)["resources"])
+        except PermanentError as error:
+            if error.code == "not_found":
+                return frozenset()
+            raise
+
     def get(self, ref: Ref, name: str, namespace: str | None = None) -> Manifest | None:
         """One object, or None when it is not there."""
         try:
@@ -213,6 +234,23 @@ class Cluster:
             if kind == "ERROR":
                 raise failure(int(found.get("code") or 500), json.dumps(found))
             yield kind, {"apiVersion": ref[0], "kind": ref[1], **found}
+
+    def log(
+        self, namespace: str, pod: str, *, since: str = "", tail: int | None = None, follow: bool = False
+    ) -> Generator[str, None, None]:
+        """The lines of a pod's only container, each behind its time (RFC 3339), from a time on or the last so many.
+
+        With `follow` they come as they are written, until the container ends; TemporaryError after a minute without
+        one, which says nothing about the pod. code="bad_request" before the container has started, "not_found" without
+        a pod.
+        """
+        query = {"timestamps": "true"}
+        query |= {"sinceTime": since} if since else {}
+        query |= {"tailLines": str(tail)} if tail is not None else {}
+        query |= {"follow": "true"} if follow else {}
+        where = f"{path(('v1', 'Pod'), namespace, pod)}/log"
+        for line in self.stream(where, query, silence=LOG_SILENCE if follow else TIMEOUT[1], is_text=True):
+            yield line.decode("utf-8", "replace")
 
     def _answers(self, ref: Ref, namespace: str | None, query: Mapping[str, str]) -> Iterator[Manifest]:
         """The pages of a list; code="expired" when the server has forgotten the rest."""
@@ -380,10 +418,13 @@ class Cluster:
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise TemporaryError(f"{method} {where}: {type(error).__name__}: {error}") from error
 
-    def stream(self, where: str, query: Mapping[str, str], *, silence: float) -> Iterator[bytes]:
+    def stream(
+        self, where: str, query: Mapping[str, str], *, silence: float, is_text: bool = False
+    ) -> Iterator[bytes]:
         """The lines of an answer that goes on, as they come; TemporaryError after so many seconds without one.
 
-        Raises what any call raises when it is refused. Close the iterator to end the call.
+        Raises what any call raises when it is refused. Close the iterator to end the call. Of a text, what is written
+        behind the last end of a line is a line, too.
         """
         answer = self._opened("GET", where, query, None, "", silence)
         try:
@@ -394,6 +435,8 @@ class Cluster:
             for part in answer.stream(2**16, decode_content=True):
                 *lines, rest = (rest + part).split(b"\n")
                 yield from lines
+            if rest and is_text:
+                yield rest
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise TemporaryError(f"GET {where}: {type(error).__name__}: {error}") from error
         finally:

@@ -40,6 +40,7 @@ CLUSTER_FIELDS = frozenset(
         "jupyterhub_namespace",
         "shared_services",
         "egress",
+        "run_variables",
         "outside_by_name",
         "dashboards",
         "dedicated_to",
@@ -71,6 +72,7 @@ FLAVOR_FIELDS = frozenset(
         "min_nodes",
         "max_nodes",
         "growing_minutes",
+        "interruption_hours",
     }
 )
 # These stand in commands that people paste: nothing in them may mean anything to a shell.
@@ -78,6 +80,9 @@ WEB_ADDRESS = re.compile(r"https://[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?(/[A-Za-z0-
 OBJECT_ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 # Of a new cluster: idle GPUs are lent, and one team borrows at most as much again as it holds.
 DEFAULT_BORROW_PERCENT = 100
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
+NOT_OF_A_CLUSTER = ("QM_", "KUBERNETES_")
+MOST_VARIABLES, LONGEST_VALUE = 50, 1_000
 FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 # Every cluster has the portal's own ResourceFlavor for work without GPUs, named like this.
 RESERVED = "quartermaster"
@@ -106,6 +111,7 @@ LIMITS: Mapping[str, tuple[Any, Any, str]] = {
     "min_nodes": (0, 1000, "A pool has between 0 and 1,000 nodes."),
     "max_nodes": (0, 1000, "A pool has between 0 and 1,000 nodes."),
     "growing_minutes": (0, 240, "Growing takes between 0 and 240 minutes."),
+    "interruption_hours": (0, 8760, "A node is taken back after between 1 and 8,760 hours; 0 says nothing."),
     "gpus_per_node": (1, 64, "A node has between 1 and 64 GPUs."),
     "cpu_per_gpu": (1, 1000, "Between 1 and 1,000 CPUs go with a GPU."),
     "memory_gib_per_gpu": (1, 10_000, "Between 1 and 10,000 GiB go with a GPU."),
@@ -131,6 +137,7 @@ def add_cluster(*, name: str, values: Mapping[str, Any], by: User | Actor) -> Cl
     repositories.check_repository(cluster)
     _check_authority(cluster)
     _check_around(cluster)
+    _check_variables(cluster)
     _check_names(cluster, changed)
     _save_new(cluster, taken="There is a cluster of this name already.")
     record(Kind.CLUSTER_ADDED, actor=actor, subject=("cluster", cluster.pk), name=name, **_plain(changed))
@@ -150,6 +157,8 @@ def change_cluster(cluster_id: int, *, values: Mapping[str, Any], by: User | Act
     if "certificate_authority" in changed:
         _check_authority(cluster)
     _check_around(cluster)
+    if "run_variables" in changed:
+        _check_variables(cluster)
     _check_names(cluster, changed)
     if "dedicated_to" in changed:
         _check_empty_of_others(cluster)
@@ -450,6 +459,31 @@ def _check_around(cluster: Cluster) -> None:
         egress_from(cluster.egress)
     except EgressRefused as refusal:
         raise BadInput(str(refusal), code="bad_egress", field="egress") from refusal
+
+
+def _check_variables(cluster: Cluster) -> None:
+    """Refuse what is no environment of a program, or what the portal and Kubernetes say themselves."""
+    given = cluster.run_variables
+    if not isinstance(given, dict) or len(given) > MOST_VARIABLES:
+        raise BadInput(
+            f"Give at most {MOST_VARIABLES} variables by their names, such as NCCL_DEBUG.",
+            code="bad_variables",
+            field="run_variables",
+        )
+    for name, value in given.items():
+        if not VARIABLE.fullmatch(name) or name.startswith(NOT_OF_A_CLUSTER):
+            raise BadInput(
+                f"“{name[:60]}” cannot be set for runs: use letters, digits and underscores, and neither QM_ nor "
+                "KUBERNETES_ at the beginning.",
+                code="bad_variables",
+                field="run_variables",
+            )
+        if not isinstance(value, str) or len(value) > LONGEST_VALUE or not value.isprintable():
+            raise BadInput(
+                f"{name} is text in one line of at most {LONGEST_VALUE} characters.",
+                code="bad_variables",
+                field="run_variables",
+            )
 
 
 def _check_names(cluster: Cluster, changed: Mapping[str, Any]) -> None:

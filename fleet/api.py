@@ -62,6 +62,9 @@ class FlavorSerializer(serializers.Serializer[Flavor]):
     growing_minutes = serializers.IntegerField(
         help_text="How long growing usually takes; 0 where nobody said so."
     )
+    interruption_hours = serializers.IntegerField(
+        help_text="Of spot nodes: hours until one is taken back, on average; 0 where nobody said so."
+    )
     allocated = serializers.IntegerField()
     free = serializers.IntegerField(help_text="Of those that can be had.")
     free_and_ready = serializers.IntegerField()
@@ -136,6 +139,9 @@ class ClusterSerializer(serializers.Serializer[Cluster]):
     jupyterhub_namespace = serializers.CharField()
     shared_services = SharedServiceShownSerializer(many=True)
     egress = EgressRuleShownSerializer(many=True)
+    run_variables = serializers.DictField(
+        child=serializers.CharField(), help_text="What every run there finds in its environment."
+    )
     outside_by_name = serializers.ChoiceField(choices=Cluster.ByName.choices)
     takes_names = serializers.BooleanField(
         help_text="Whether ways out may be DNS names: its network is Cilium."
@@ -249,6 +255,11 @@ class ClusterChangeSerializer(StrictSerializer):
     jupyterhub_namespace = Text(max_length=63, required=False, allow_blank=True)
     shared_services = SharedServiceSerializer(many=True, required=False)
     egress = EgressRuleSerializer(many=True, required=False)
+    run_variables = serializers.DictField(
+        child=Text(max_length=1_000, allow_blank=True),
+        required=False,
+        help_text="What every run there finds in its environment, unless it says otherwise; no secrets.",
+    )
     outside_by_name = Choice(
         choices=Cluster.ByName.choices, required=False, help_text="Whether ways out may be DNS names."
     )
@@ -328,6 +339,12 @@ class FlavorChangeSerializer(StrictSerializer):
         max_value=240,
         required=False,
         help_text="How long a new node usually takes until it is ready.",
+    )
+    interruption_hours = Integer(
+        min_value=0,
+        max_value=8760,
+        required=False,
+        help_text="Of spot nodes: hours until one is taken back, on average; 0 to say nothing.",
     )
     price_per_gpu_hour = Money(decimal_places=4)
     capacity_type = Choice(choices=Flavor.Capacity.choices, required=False)

@@ -35,6 +35,8 @@ KEPT = (
 )
 # What an autoscaler may do with a pool; nobody follows it on a cluster that is not observed.
 AUTOSCALER = ("min_nodes", "max_nodes", "growing_minutes")
+# A number that nobody says is 0.
+MAY_BE_EMPTY = (*AUTOSCALER, "interruption_hours")
 NAME_HELP = "Small letters, digits and hyphens; it stays for ever."
 
 
@@ -45,6 +47,8 @@ class LabelsField(forms.CharField):
 
     def prepare_value(self, value: Any) -> Any:
         """The document as text."""
+        if value is None:
+            return ""
         return value if isinstance(value, str) else json.dumps(value)
 
     def to_python(self, value: Any) -> Any:
@@ -56,12 +60,12 @@ class LabelsField(forms.CharField):
 
 
 # Fields of several lines.
-LONG = frozenset({"shared_services", "egress", "certificate_authority"})
+LONG = frozenset({"shared_services", "egress", "certificate_authority", "run_variables"})
 SECTIONS = (
     ("What it is", ("name", "title", "region", "purpose", "dedicated_to", "enabled")),
     ("How the portal reaches it", ("kubeconfig", "context", "writes_per_second", "most_at_once", "on_drift")),
     ("How changes are delivered", ("delivery", "git_url", "git_branch", "git_way", "git_credentials")),
-    ("What teams get", ("cohort", "borrow_percent", "storage_class", "dashboards")),
+    ("What teams get", ("cohort", "borrow_percent", "storage_class", "dashboards", "run_variables")),
     ("How teams sign in", ("api_server", "kubelogin_server_id", "dashboards_url", "certificate_authority")),
     ("What pods may reach", ("jupyterhub_namespace", "outside_by_name", "shared_services", "egress")),
 )
@@ -85,6 +89,13 @@ class ClusterForm(_ClusterForm):
         '"ports": [443]}]',
     )
 
+    run_variables = LabelsField(
+        label="Environment of every run",
+        required=False,
+        help_text='Such as {"NCCL_SOCKET_IFNAME": "eth0", "NCCL_IB_DISABLE": "1"}; a run may say otherwise. No '
+        "secrets: every team reads them.",
+    )
+
     class Meta:
         model = Cluster
         fields = [
@@ -100,6 +111,7 @@ class ClusterForm(_ClusterForm):
             "jupyterhub_namespace",
             "shared_services",
             "egress",
+            "run_variables",
             "outside_by_name",
             "dashboards",
             "dedicated_to",
@@ -197,6 +209,7 @@ class ClusterForm(_ClusterForm):
             if name in CLUSTER_FIELDS and (name not in KEPT or value not in (None, ""))
         }
         lists: dict[str, Any] = {name: values.get(name) or [] for name in ("shared_services", "egress")}
+        lists["run_variables"] = values.get("run_variables") or {}
         if values.get("certificate_authority"):  # a text of several lines comes with those of the web
             lists["certificate_authority"] = values["certificate_authority"].replace("\r\n", "\n")
         return values | lists
@@ -238,6 +251,7 @@ class FlavorForm(_FlavorForm):
             "gpus_total",
             *AUTOSCALER,
             "capacity_type",
+            "interruption_hours",
             "price_per_gpu_hour",
             "node_labels",
             "node_taints",
@@ -248,7 +262,15 @@ class FlavorForm(_FlavorForm):
             "is_offered",
         ]
         field_classes = {"price_per_gpu_hour": AmountField} | dict.fromkeys(
-            ("memory_gb", "gpus_per_node", "gpus_total", *AUTOSCALER, "cpu_per_gpu", "memory_gib_per_gpu"),
+            (
+                "memory_gb",
+                "gpus_per_node",
+                "gpus_total",
+                *AUTOSCALER,
+                "interruption_hours",
+                "cpu_per_gpu",
+                "memory_gib_per_gpu",
+            ),
             PlainNumberField,
         )
         labels = {
@@ -258,6 +280,7 @@ class FlavorForm(_FlavorForm):
             "min_nodes": "Nodes at least",
             "max_nodes": "Nodes at most",
             "growing_minutes": "Minutes to grow",
+            "interruption_hours": "Hours between interruptions",
             "price_per_gpu_hour": "USD per GPU-hour",
             "cpu_per_gpu": "CPUs with a GPU",
             "memory_gib_per_gpu": "Memory with a GPU, GiB",
@@ -271,6 +294,7 @@ class FlavorForm(_FlavorForm):
             "min_nodes": "The autoscaler’s minimum: losing more nodes than it may take away is an alarm.",
             "max_nodes": "The autoscaler’s maximum: teams may ask for as many, ready or not. 0 for no autoscaler.",
             "growing_minutes": "Usually, until a new node is ready; whoever asks reads it. 0 to say nothing.",
+            "interruption_hours": "Of spot: after how long a node is taken back, on average. 0 to say nothing.",
             "dedicated_to": "Its nodes then need a taint and a label of their own; no other team’s work runs there.",
         }
 
@@ -285,13 +309,17 @@ class FlavorForm(_FlavorForm):
                 self.fields[name].required = False
             else:
                 del self.fields[name]
+        self.fields["interruption_hours"].required = False
         say_all_teams(self.fields["dedicated_to"])
 
     def values(self) -> dict[str, Any]:
         """What the action takes; no taints is an empty list, and GPUs are whole ones unless told otherwise."""
         values = {name: value for name, value in self.cleaned_data.items() if name in FLAVOR_FIELDS}
         resource = values.get("resource") or WHOLE_GPU
-        numbers = {name: values[name] or 0 for name in AUTOSCALER if name in values}
+        numbers = {name: values[name] or 0 for name in MAY_BE_EMPTY if name in values}
+        if values.get("capacity_type") != Flavor.Capacity.SPOT:
+            # The field stands in the form of spot nodes alone: what a browser kept in it was not seen.
+            numbers["interruption_hours"] = 0
         return values | numbers | {"node_taints": values.get("node_taints") or [], "resource": resource}
 
     def _post_clean(self) -> None:

@@ -98,6 +98,8 @@ class Cluster(models.Model):
         max_length=10, choices=ByName.choices, default=ByName.AUTO, db_default="auto"
     )
     has_cilium = models.BooleanField(null=True)
+    # {"NCCL_SOCKET_IFNAME": "eth0"}: what every run there finds in its environment, unless it says otherwise.
+    run_variables = models.JSONField(default=dict, blank=True, db_default={})
     dashboards = models.BooleanField(default=True, db_default=True)
     # What people of the teams need to use it: where kubectl goes, what it signs in to, and where they look.
     api_server = models.CharField(max_length=300, blank=True, default="", db_default="")
@@ -259,6 +261,8 @@ class Flavor(models.Model):
     min_nodes = models.PositiveSmallIntegerField(default=0, db_default=0)
     max_nodes = models.PositiveSmallIntegerField(default=0, db_default=0)
     growing_minutes = models.PositiveSmallIntegerField(default=0, db_default=0)
+    # Of spot nodes: hours until one is taken back, on average. 0 is nobody said so.
+    interruption_hours = models.PositiveSmallIntegerField(default=0, db_default=0)
     allocated = models.IntegerField(default=0)
     is_offered = models.BooleanField(default=True)
     # As nodes count them: MIG profiles of mixed nodes have names of their own, such as nvidia.com/mig-1g.10gb.
@@ -283,7 +287,17 @@ class Flavor(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.product} {self.memory_gb} GB · {self.cluster.name}"
+        return f"{self.words} · {self.cluster.name}"
+
+    @property
+    def is_spot(self) -> bool:
+        """Whether its nodes are cheap because they are taken back."""
+        return self.capacity_type == self.Capacity.SPOT
+
+    @property
+    def words(self) -> str:
+        """What people call it on its cluster: "A100 80 GB", or "A100 80 GB (spot)" beside that."""
+        return f"{self.product} {self.memory_gb} GB{' (spot)' if self.is_spot else ''}"
 
     @property
     def key(self) -> str:

@@ -91,7 +91,7 @@ def bar(flavor: Flavor, *, asked: int = 0, busy: Decimal | None = None) -> dict[
         notes.append(_known_from(flavor))
     notes += [] if flavor.is_offered else ["not offered now"]
     return {
-        "label": f"{flavor.product} {flavor.memory_gb} GB",
+        "label": flavor.words,
         "unit": "GPUs",
         "total": flavor.gpus_at_most,
         "used": min(flavor.allocated, flavor.gpus_total),

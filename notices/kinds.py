@@ -35,6 +35,7 @@ class NoticeKind(StrEnum):
     TENANCY_PARKED = "tenancy_parked"
     DIRECTORY_BRAKED = "directory_braked"
     SEAT_EMPTY = "seat_empty"
+    RUN_ENDED = "run_ended"
     TEST = "test"
 
     @property
@@ -107,6 +108,7 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.TENANCY_PARKED: "A team's place on a cluster is tried no more",
     NoticeKind.DIRECTORY_BRAKED: "The directory would take access from too many people at once",
     NoticeKind.SEAT_EMPTY: "A request waits for a seat that nobody has",
+    NoticeKind.RUN_ENDED: "A run that you submitted has ended",
     NoticeKind.TEST: "A test",
 }
 CHANNEL_WORDS: Mapping[NoticeKind, str] = {

@@ -41,6 +41,9 @@ from portal.http.problem_codes import CODES
 from provisioning.api import TenancyEndpoint
 from provisioning.drift.api import DriftEndpoint, RepairBrakeEndpoint
 from workloads.api import WorkEndpoint
+from workloads.queue_api import QueueEndpoint
+from workloads.runs.api import PlaceEndpoint, RunEndpoint
+from workloads.template_desk.api import TemplateEndpoint, TemplateYamlEndpoint
 
 VERSION_1 = "/api/v1/"
 KINDS = (
@@ -74,6 +77,10 @@ KINDS = (
     "directory",
     "directory/losses",
     "cost-centres",
+    "runs",
+    "places",
+    "templates",
+    "templates/yaml",
 )
 
 router = SimpleRouter(use_regex_path=False)
@@ -84,6 +91,10 @@ router.register("cost-centres", CostCentreEndpoint, basename="cost-centre")
 router.register("directory/groups", GroupEndpoint, basename="group")
 router.register("directory/losses", AccessLossEndpoint, basename="access-loss")
 router.register("work", WorkEndpoint, basename="work")
+router.register("queues", QueueEndpoint, basename="queue")
+router.register("runs", RunEndpoint, basename="run")
+router.register("places", PlaceEndpoint, basename="place")
+router.register("templates", TemplateEndpoint, basename="template")
 router.register("tenancies", TenancyEndpoint, basename="tenancy")
 router.register("requests", RequestEndpoint, basename="request")
 router.register("approvals", ApprovalEndpoint, basename="approval")
@@ -113,6 +124,16 @@ nested = [
         "clusters/<slug:name>/release-brake/",
         RepairBrakeEndpoint.as_view({"post": "release"}),
         name="cluster-release-brake",
+    ),
+    path(
+        "templates/yaml/",
+        TemplateYamlEndpoint.as_view({"get": "list", "put": "update"}),
+        name="templates-yaml",
+    ),
+    path(
+        "templates/<slug:slug>/take-back/",
+        TemplateEndpoint.as_view({"post": "take_back"}),
+        name="template-take-back",
     ),
     path("policy/yaml/", YamlEndpoint.as_view({"get": "list", "put": "update"}), name="policy-yaml"),
     path(

@@ -46,6 +46,17 @@ SCHEDULE = {
         "schedule": 5.0,
         "options": {"expires": 10},
     },
+    "look after runs": {
+        "task": "workloads.tasks.look_after_runs",
+        "schedule": 2.0,
+        "options": {"expires": 10},
+    },
+    "follow runs": {"task": "workloads.tasks.follow_runs", "schedule": 2.0, "options": {"expires": 10}},
+    "learn what clusters run": {
+        "task": "workloads.tasks.learn_abilities",
+        "schedule": 5.0,
+        "options": {"expires": 5},
+    },
     "look at clusters": {
         "task": "provisioning.tasks.look_at_clusters",
         "schedule": 30.0,

@@ -31,6 +31,7 @@ class Environment(BaseSettings):
     git_credentials_dir: Path = Path("/etc/quartermaster/git")
     git_local_dir: Path | None = None
     git_hosts_allowed: list[str] = Field(default_factory=list)
+    run_images: list[str] = Field(default_factory=list)
     git_author: str = Field(
         default="Quartermaster <quartermaster@localhost>", pattern=r"^[^<>[:cntrl:]]+ <[^<>\s]+>$"
     )

@@ -19,6 +19,7 @@ PAGES: Mapping[str, str] = {
     "tenancy": "reference/tenancy.md",
     "decisions": "explanation/decisions.md",
     "ends": "explanation/ends.md",
+    "templates": "how-to/keep-templates.md",
 }
 # What is shown elsewhere in the product.
 ELSEWHERE: Mapping[str, str] = {"reference/api.md": "/api/docs/"}

@@ -204,6 +204,7 @@ SPECTACULAR_SETTINGS = {
         "ChannelWay": "notices.models.CHANNEL_WAYS",
         "DeliveryState": "notices.models.Delivery.State",
         "DepartureState": "offboarding.serializers.STATES",
+        "RunState": "workloads.runs.serializers.STATES",
     },
 }
 RATES = {

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from scripts.packages import PRODUCT, ROOT
+from scripts.packages import CLIENT, PRODUCT, ROOT
 from tests.services.environment import harmless
 
 BIN = Path(sys.executable).parent
@@ -38,7 +38,7 @@ def checks(scratch: Path) -> list[Check]:
         Check("migrations", [*MANAGE, "makemigrations", "--check", "--dry-run"]),
         Check("deployment", [*MANAGE, "check", "--deploy", "--fail-level", "WARNING"]),
         Check("API description", [sys.executable, "-m", "scripts.api_description", "--check", described]),
-        Check("security", [str(BIN / "bandit"), "-q", "-ll", "-r", *PRODUCT]),
+        Check("security", [str(BIN / "bandit"), "-q", "-ll", "-r", *PRODUCT, CLIENT]),
     ]
 
 

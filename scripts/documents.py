@@ -44,6 +44,7 @@ docker() {
     else echo "not in a demo: docker $*" >&2; return 1; fi
 }
 python() { manage "$@"; }
+qm() { command "$PYTHON" -m qm "$@"; }
 """
 
 
@@ -92,6 +93,8 @@ def run_how_to(
     shutil.copy(ROOT / ".env.example", folder)
     given = {"URL": f"{url}/api/v1", "TOKEN": tokens["Priya"], "MEMBER": tokens["Ada"]}
     given |= {"ROOT": str(ROOT), "PYTHON": sys.executable}
+    # The client is a team's own, and its person has signed in with a token.
+    given |= {"QM_URL": url, "QM_TOKEN": tokens["Ada"], "XDG_CONFIG_HOME": str(folder)}
     return run(path, url=url, tokens=tokens, before=CONTAINER, folder=folder, env={**env, **given})
 
 

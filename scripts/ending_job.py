@@ -100,9 +100,10 @@ class Ending:
         return found
 
     def running(self) -> list[str]:
-        """The jobs that hold GPUs."""
+        """The jobs that hold GPUs; what has finished keeps its admission as a note."""
         found = self.job.cluster.list(WORKLOAD, self.job.namespace)
-        return sorted(one["metadata"]["name"] for one in found if "admission" in (one.get("status") or {}))
+        said = [(one["metadata"]["name"], one.get("status") or {}) for one in found]
+        return sorted(name for name, status in said if "admission" in status and not has_finished(status))
 
     def work(self, name: str, gpus: int, priority: int) -> None:
         """Have the sandbox run something; 0 GPUs end it."""
@@ -114,3 +115,8 @@ class Ending:
             "priority": priority,
         }
         self.job.cluster._json("POST", "/sandbox/workloads", body=said)
+
+
+def has_finished(status: dict[str, Any]) -> bool:
+    """Whether a Workload is over, by its condition."""
+    return any(one["type"] == "Finished" and one["status"] == "True" for one in status.get("conditions", []))

@@ -16,6 +16,7 @@ from scripts.ending_job import Ending
 from scripts.expecting import expect
 from scripts.form_browser import FormBrowser
 from scripts.pool_job import Growing
+from scripts.run_job import Running
 from scripts.work_job import Working
 
 CLUSTER = "training-eastus"
@@ -56,6 +57,7 @@ class MainJob:
         yield "two A100: the answer before sending is “automatic”", self.preview_small
         yield "two A100, asked in the form, are on the cluster", self.ask_small
         yield from Working(self).steps()
+        yield from Running(self).steps()
         yield "sixteen: told before sending who decides, and why", self.preview_large
         yield "sixteen wait for platform leads, nothing changes on the cluster", self.ask_large
         yield "Priya comments, Ada says it better: judged anew", self.talk

@@ -21,4 +21,6 @@ LAYERS = [
     "ui",
 ]
 PRODUCT = [*LAYERS, "connectors", "audit"]
-PACKAGES = [*PRODUCT, "sandbox"]
+# The client is installed by itself, on the machines of those who use it.
+CLIENT = "qm"
+PACKAGES = [*PRODUCT, "sandbox", CLIENT]

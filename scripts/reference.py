@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+import click
 import yaml
 from pydantic_core import PydanticUndefined
 
@@ -21,6 +22,8 @@ from audit.events import Kind  # noqa: E402
 from policy.document import Thresholds  # noqa: E402
 from policy.rules import Ask, Rule, Standing, applied  # noqa: E402
 from portal.env import Environment  # noqa: E402
+from qm import commands  # noqa: E402
+from qm.endings import MEANINGS  # noqa: E402
 from scripts import reference_words as words  # noqa: E402
 
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -138,6 +141,31 @@ def addresses() -> str:
     )
 
 
+def qm() -> str:
+    """Every command of the client with its options, from qm/commands.py, and its exit codes."""
+    parts = [words.ABOUT_QM]
+    for name, command in commands.qm.commands.items():
+        context = click.Context(command, info_name=f"qm {name}", parent=None)
+        records = [each.get_help_record(context) for each in command.params if isinstance(each, click.Option)]
+        rows = [(f"`{_cell(record[0])}`", _cell(record[1])) for record in records if record]
+        usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
+        parts += [
+            f"## {context.command_path}",
+            f"`{usage}`",
+            str(command.help),
+            *([_table(("option", "what it is"), rows)] if rows else []),
+        ]
+    codes = [(f"{code:d}", said) for code, said in MEANINGS.items()]
+    parts += ["## Exit codes", _table(("code", "what it means"), codes)]
+    parts += ["## Environment", _table(("variable", "what it is"), words.QM_VARIABLES)]
+    return _page("The command line", *parts)
+
+
+def _cell(text: str) -> str:
+    """A text of the command line as a cell of a table takes it."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
 def _one_line(text: str) -> str:
     """The first paragraph, as a cell of a table takes it."""
     return " ".join(text.partition("\n\n")[0].split()).replace("|", "\\|")
@@ -149,6 +177,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "roles.md": roles,
     "audit-events.md": audit_events,
     "policy.md": policy,
+    "qm.md": qm,
 }
 
 

@@ -6,6 +6,24 @@ ABOUT_ADDRESSES = """\
 All of them begin with `/api/v1/`. [The API](api.md) says what holds for every call; bodies and answers
 are in [openapi.yaml](openapi.yaml), and to be tried out at `/api/docs/`."""
 
+ABOUT_QM = """\
+What `qm` can do, as `qm COMMAND --help` tells it, too. How to begin:
+[Run a training job from the command line](../how-to/train-from-the-command-line.md).
+
+RUN is a run's number, its name, or how its name begins where only one does. `--json` prints the answer of
+[the API](api.md) on stdout; messages are on stderr."""
+
+QM_VARIABLES = (
+    (
+        "`QM_URL`",
+        "The portal's address, in place of the stored one. A stored token goes to its own portal alone.",
+    ),
+    ("`QM_TOKEN`", "The token, in place of the stored one."),
+    ("`XDG_CONFIG_HOME`", "Where `quartermaster/config.toml` lies; `~/.config` otherwise."),
+    ("`NO_COLOR`", "Set: no colour. There is none where stdout is no terminal, either."),
+    ("`REQUESTS_CA_BUNDLE`", "A PEM file with the authorities to trust."),
+)
+
 ABOUT_SETTINGS = """\
 Everything that differs between installations comes from the environment. The portal reads it once, when it starts, and
 refuses to start when a required variable is missing or makes no sense.
@@ -55,6 +73,7 @@ SETTINGS: Mapping[str, str] = {
     "webhook_hosts_allowed": "Inner hosts (`host` or `host:port`) that channels may name all the same, as a JSON list.",
     "git_credentials_dir": "The folder of tokens and SSH keys that open Git repositories; clusters name a file in it.",
     "git_local_dir": "The folder in which Git repositories on the same machine may lie; none may without it.",
+    "run_images": "What images of runs may begin with, as in `registry.example.com/`: a JSON list, empty for any.",
     "git_hosts_allowed": "Inner hosts (`host` or `host:port`) whose Git repositories may be used, as a JSON list.",
     "git_author": "Who signs the portal's commits, as `Name <address>`.",
     "request_seconds": "Seconds that a request's headers, and then its body, may take to arrive.",

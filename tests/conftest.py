@@ -75,6 +75,12 @@ def django_db_setup(
         pooled.close_pool()
         patch.setattr(TransactionTestCase, "_fixture_teardown", pristine.restore)
         yield
+        # A thread of a server that has just been stopped may still be giving its connection back.
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
 
 
 @cache

@@ -9,6 +9,8 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 if __name__ == "__main__":
@@ -42,9 +44,12 @@ from accounts.models import (
     SeatFill,
     Team,
 )
+from allocations.budgets import balances
+from allocations.budgets.money import Amount
 from allocations.models import Allocation, Budget, Hold, UseDay
 from approvals.models import Comment, Decision, Request
 from audit.models import Anchor, Event, Head, RefusalCount
+from checks.allocations import books_agree
 from fleet.models import Cluster, Flavor
 from onboarding.models import Onboarding
 from provisioning.models import Tenancy
@@ -55,7 +60,7 @@ from tests.notices import attacks as notices
 from tests.onboarding import attacks as leaving
 from tests.provisioning import attacks as drift
 from tests.scene import DAY, NOW, Scene, scene
-from workloads.models import ClusterObject, Feed
+from workloads.models import ClusterObject, Feed, Run, TemplateVersion
 
 if TYPE_CHECKING:
     from django.db.models.query import QuerySet
@@ -109,6 +114,17 @@ def world() -> World:
     Comment.objects.create(request=approved, by=made.ada, text="It went well.", at=NOW)
     held = [Allocation.objects.get(reference=request.reference) for request in (approved, again)]
     return World(made, approved, made.ask(8), other_team, place, held[0], held[1])
+
+
+def run(world: World, **fields: Any) -> Run:
+    """A run of the other team."""
+    return factories.run(world.other_place, world.scene.mallory, **{"created_at": NOW, **fields})
+
+
+def template_version(world: World, **fields: Any) -> TemplateVersion:
+    """A version of a template of runs, not kept yet."""
+    usual = {"slug": "x1", "number": 1, "title": "X", "text": "", "by": world.scene.ada, "at": NOW}
+    return TemplateVersion(**usual | fields)
 
 
 def only(row: models.Model) -> "QuerySet[Any]":
@@ -281,6 +297,8 @@ NAMED: Mapping[str, Attack] = {
     "a_day_of_use_is_counted_once": lambda w: add(day_of_use(w), day_of_use(w)),
     "no_more_is_used_than_is_held": lambda w: add(day_of_use(w, used_sum=3)),
     "a_sample_is_of_what_is_held": lambda w: add(day_of_use(w, samples=3)),
+    "one_template_version_per_number": lambda w: add(*(template_version(w) for _ in "ab")),
+    "a_template_version_counts_from_one": lambda w: add(template_version(w, number=0)),
     "one_feed_per_kind": lambda w: add(*(Feed(cluster=w.scene.flavor.cluster, kind="Pod") for _ in "ab")),
     "a_held_feed_names_its_watcher": lambda w: add(
         Feed(cluster=w.scene.flavor.cluster, kind="Pod", lease_until=NOW)
@@ -288,6 +306,14 @@ NAMED: Mapping[str, Attack] = {
     "one_copy_per_object": lambda w: add(
         *(ClusterObject(cluster=w.scene.flavor.cluster, kind="Pod", name="a", body={}) for _ in "ab")
     ),
+    "a_run_has_a_name_of_its_own": lambda w: [run(w, name="one") for _ in "ab"],
+    "a_run_is_in_a_known_state": lambda w: run(w, state="asleep"),
+    "a_run_is_over_once_it_ended": lambda w: run(w, state="failed"),
+    "a_run_is_stopped_by_somebody": lambda w: only(run(w)).update(stop_asked_at=NOW),
+    "a_stopped_run_was_asked_to_stop": lambda w: run(w, state="stopped", ended_at=NOW),
+    "a_run_never_earns_money": lambda w: run(w, usd_per_hour="-1"),
+    "a_run_that_runs_has_started": lambda w: only(run(w)).update(running_since=NOW),
+    "a_run_starts_after_it_was_submitted": lambda w: only(run(w)).update(started_at=NOW - DAY),
     **allocations.NAMED,
     **notices.NAMED,
     **drift.NAMED,
@@ -371,6 +397,30 @@ def refusal(name: str, w: World) -> str:
     return ""
 
 
+def held_in_turn(world: World) -> list[str]:
+    """What a budget of 0.80 USD holds after 0.70 and 0.10 were set aside, and each was let go, if its ledger agrees.
+
+    In binary fractions neither their sum nor what is left of it is exact.
+    """
+    month, told = date(2027, 3, 1), []
+    team = world.other_team
+    balances.budgets_of(team, [month])
+    Budget.objects.filter(team=team, month=month).update(limit_usd=Decimal("0.80"))
+
+    def tell() -> None:
+        wrong = [one.words for one in books_agree(NOW) if team.slug in one.subject]
+        wrong += [str(one) for one in balances.replay(team) if one.month == month and not one.agrees]
+        told.append(", ".join(wrong) or str(Budget.objects.get(team=team, month=month).held_usd))
+
+    for name, usd in (("seven", "0.70"), ("one", "0.10")):
+        balances.hold(team, reference=name, parts={month: Amount(Decimal(usd))}, now=NOW)
+        tell()
+    for name in ("seven", "one"):
+        balances.settle(reference=name, parts={}, now=NOW, why="over")
+        tell()
+    return told
+
+
 def main() -> None:
     """Attack a fresh SQLite database and print what it answered to each."""
     from django.core.management import call_command
@@ -379,8 +429,9 @@ def main() -> None:
     with transaction.atomic():
         made = world()
         answers = {name: refusal(name, made) for name in ATTACKS}
+        held = held_in_turn(made)
         transaction.set_rollback(True)
-    json.dump({"vendor": connection.vendor, "answers": answers}, sys.stdout)
+    json.dump({"vendor": connection.vendor, "answers": answers, "held": held}, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,8 @@ from policy.models import PolicyVersion
 from provisioning.actions import create_tenancy
 from provisioning.desired.manifests import tenancy_objects
 from provisioning.models import Tenancy
+from workloads.models import Run
+from workloads.runs.planning import Submission
 
 TENANT = UUID("11111111-1111-4111-8111-111111111111")
 _numbers = count(1)
@@ -235,4 +237,33 @@ def policy(of: Policy | Thresholds, *, now: datetime) -> PolicyVersion:
         why="A test's.",
         proposed_by=person(),
         activated_by=person(),
+    )
+
+
+def run(tenancy: Tenancy, requester: User, *, title: str = "Fine-tune BERT", **fields: Any) -> Run:
+    """A run that was submitted and not sent; its job is the least that there is."""
+    at = fields.pop("created_at", None) or timezone.now()
+    name = fields.pop("name", None) or f"run-{next(_numbers):04d}"
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": tenancy.namespace},
+        "spec": {},
+    }
+    asked = Submission(
+        template="single-node", title=title, values={"image": "train:1", "program": ("train.py",)}
+    )
+    return Run.objects.create(
+        team=tenancy.team,
+        tenancy=tenancy,
+        requester=requester,
+        template="single-node",
+        title=title,
+        name=name,
+        submission=asked.as_json(),
+        manifests=[job],
+        usd_per_hour=Decimal(fields.pop("usd_per_hour", "7.34")),
+        created_at=at,
+        next_try_at=at,
+        **{"gpus": 2, "limit_seconds": 3_600, **fields},
     )

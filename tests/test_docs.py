@@ -24,8 +24,19 @@ VARIABLE = re.compile(r"(?<!\$)\bQM_[A-Z][A-Z_]*[A-Z]\b")
 CURL = re.compile(r"^ *(?:[A-Z]+=\$\()?curl (.*?)(?=\n *\S*curl |\n *[A-Z]+=|\Z)", re.DOTALL | re.MULTILINE)
 ADDRESS = re.compile(r"(?:\$URL|https?://[^/\s]+/api/v1)(/[^\s\"'|]*)")
 LARGEST_IMAGE = 180_000
-# Read by Compose, or by the settings before they read anything else.
-OTHER_VARIABLES = {"QM_LISTEN", "QM_KUBECONFIGS", "QM_GIT_CREDENTIALS", "QM_SECRETS_DIR"}
+# Read by the client, by Compose, or by the settings before they read anything else.
+OTHER_VARIABLES = {
+    "QM_URL",
+    "QM_TOKEN",
+    "QM_LISTEN",
+    "QM_KUBECONFIGS",
+    "QM_GIT_CREDENTIALS",
+    "QM_SECRETS_DIR",
+    # Of a run's program.
+    "QM_CHECKPOINTS",
+    "QM_CHECKPOINT_MINUTES",
+    "QM_RESUME_FROM",
+}
 named = pytest.mark.parametrize("path", WRITTEN_BY_HAND, ids=lambda path: path.relative_to(ROOT).as_posix())
 
 

@@ -71,10 +71,13 @@ def test_a_how_to_is_run_as_a_platform_lead_with_the_commands_of_a_container(tmp
         f"<!-- prints: {URL}/api/v1 qm_priya qm_ada -->",
         block("docker compose exec web python -c 'print(6 * 7)'", "cp .env.example .env"),
         "<!-- prints: 42 -->",
+        block("qm --version; echo $QM_URL $QM_TOKEN"),
+        "<!-- prints: qm, version -->",
+        f"<!-- prints: {URL} qm_ada -->",
     )
     folder = tmp_path / "own"
     printed = run_how_to(page, url=URL, tokens=TOKENS, folder=folder, env=os.environ)
-    assert printed == "2 blocks, 0 left out"
+    assert printed == "3 blocks, 0 left out"
     assert (folder / ".env").exists()
     page = document(tmp_path, block("docker compose up -d"))
     with pytest.raises(StepFailed, match="not in a demo: docker compose up -d"):

@@ -6,14 +6,17 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.endpoints import Endpoint
 from accounts.models import Team
+from web.strict import StrictSerializer, Text
 from workloads.answers import Action, Outlook
 from workloads.board import work_of_team
 from workloads.listing import State
+from workloads.stopping import Target, stop_work
 
 
 class WhatToDoSerializer(serializers.Serializer[Any]):
@@ -49,6 +52,7 @@ class WorkLineSerializer(serializers.Serializer[Any]):
     namespace = serializers.CharField(source="key.namespace")
     kind = serializers.CharField(source="key.kind", help_text="Job, JobSet, Pod, … as Kubernetes calls it.")
     name = serializers.CharField(source="key.name")
+    uid = serializers.CharField(source="key.uid", help_text="Send it back to stop this one and no other.")
     state = serializers.ChoiceField(choices=[each.value for each in State])
     gpus = serializers.IntegerField(help_text="What all its pods together ask for.")
     held = serializers.IntegerField(help_text="GPUs that it has now.")
@@ -78,6 +82,16 @@ class TeamWorkSerializer(serializers.Serializer[Any]):
     left_out = serializers.IntegerField(help_text="How many that ended longer ago are not listed.")
 
 
+class TargetSerializer(StrictSerializer):
+    """Which piece of work, as its line names it."""
+
+    cluster = Text(max_length=63)
+    namespace = Text(max_length=63)
+    kind = Text(max_length=63)
+    name = Text(max_length=253)
+    uid = Text(max_length=63)
+
+
 class WorkEndpoint(Endpoint):
     """What runs in the namespaces of the teams that the caller may see."""
 
@@ -98,3 +112,11 @@ class WorkEndpoint(Endpoint):
         """
         board = work_of_team(self.get_object(), by=self.caller, now=timezone.now())
         return Response(self.shown(board, TeamWorkSerializer))
+
+    @extend_schema(operation_id="stop_work", request=TargetSerializer, responses=TeamWorkSerializer)
+    @action(detail=True, methods=["post"])
+    def stop(self, request: Request, slug: str) -> Response:
+        """End a piece of work, also one that was made with kubectl; its GPUs are free once its pods had their grace."""
+        team, now = self.get_object(), timezone.now()
+        stop_work(team, Target(**self.body(TargetSerializer)), by=self.caller, now=now)
+        return Response(self.shown(work_of_team(team, by=self.caller, now=now), TeamWorkSerializer))

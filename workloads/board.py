@@ -1,9 +1,10 @@
 """A team's work on every cluster, from the portal's own copy: no page view and no call asks a cluster."""
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db.models import Q
 
@@ -14,15 +15,17 @@ from fleet.models import Cluster as ClusterRow
 from fleet.models import Flavor
 from provisioning.models import Tenancy
 from workloads.estimating import History, history_of
-from workloads.listing import Around, Work, in_order, queue_seen, work_of
+from workloads.listing import Around, Work, by_name, in_order, queue_seen, work_of
 from workloads.models import ClusterObject, Feed
 from workloads.observed import Allocation as Held
-from workloads.observed import Cluster, Facts, Viewer
+from workloads.observed import Cluster, Elsewhere, Node, Queue, Viewer
 from workloads.pieces import pieces_of
+from workloads.queueing import by_queue
 from workloads.reading.facts import waits_of
-from workloads.reading.pods import event_of, nodes_of
-from workloads.reading.queues import team_queue_of
+from workloads.reading.pods import OVER, event_of, nodes_of
+from workloads.reading.queues import quota_holders_of, team_queue_of
 from workloads.reading.values import Object, part, text
+from workloads.reading.work import Read, read_once
 from workloads.watching.kept import KINDS
 
 # A watch ends every ten seconds at the latest, and says so: what is older is not being watched.
@@ -44,12 +47,22 @@ class Seen:
         """Whether everything that is copied has been read at least once."""
         return self.heard_at is not None
 
+    @property
+    def is_listened_to(self) -> bool:
+        """Whether what is copied is how things are now."""
+        return self.is_known and self.silent_since is None
+
 
 @dataclass(frozen=True, kw_only=True)
 class TeamWork:
-    """Everything of one team: what runs first, then what waits and what ended last; `left_out` counts older ends."""
+    """Everything of one team: what runs first, then what waits and what ended last; `left_out` counts older ends.
+
+    `tenancies` and `flavors` are those of the clusters that were read.
+    """
 
     team: Team
+    tenancies: Sequence[Tenancy]
+    flavors: Sequence[Flavor]
     clusters: Sequence[Seen]
     work: Sequence[Work]
     left_out: int
@@ -60,31 +73,50 @@ class TeamWork:
         return sum(one.held for one in self.work)
 
 
-def work_of_team(team: Team, *, by: User, now: datetime) -> TeamWork:
-    """What runs and waits in a team's namespaces, whoever started it; five queries, however much it is."""
-    tenancies = list(Tenancy.objects.present().filter(team=team).select_related("cluster").order_by("pk"))
+def work_of_team(team: Team, *, by: User, now: datetime, only: tuple[Tenancy, str] | None = None) -> TeamWork:
+    """What runs and waits in a team's namespaces, whoever started it; five queries, however much it is.
+
+    `only` one piece, by its tenancy (with its cluster) and name; the rest is read for its line and not explained.
+    """
+    rows = Tenancy.objects.present().filter(team=team).select_related("cluster", "team").order_by("pk")
+    tenancies = list(rows) if only is None else [only[0]]
     clusters = {one.cluster_id: one.cluster for one in tenancies}
     namespaces = defaultdict[int, set[str]](set)
     for one in tenancies:
         namespaces[one.cluster_id].add(one.namespace)
     seen = _seen(clusters, now)
     objects = _objects(namespaces)
-    flavors = list(Flavor.objects.filter(cluster__in=clusters))
+    flavors = list(Flavor.objects.filter(cluster__in=clusters).select_related("cluster"))
     held = list(Allocation.objects.live().of_gpus().filter(team=team).select_related("flavor", "tenancy"))
     viewer = Viewer(
         frozenset(name for names in namespaces.values() for name in names),
         sees_all=by.may(Permission.SEE_ALL_TEAMS),
     )
+    nodes = {
+        pk: nodes_of(
+            objects[pk]["Node"],
+            objects[pk]["Pod"],
+            {one.name: one.node_labels for one in flavors if one.cluster_id == pk},
+        )
+        for pk in clusters
+    }
+    listened = {one.cluster.name: one.is_listened_to for one in seen.values()}
+    free = [one for one in _free(held, tenancies, objects, nodes, now=now) if listened[one.cluster]]
     work: list[Work] = []
     for pk, cluster in clusters.items():
         mine = [one for one in flavors if one.cluster_id == pk]
-        around = _around(cluster, objects[pk], mine, held, viewer, seen[pk])
-        work += _work(objects[pk], sorted(namespaces[pk]), around, now)
+        read = read_once()
+        around = _around(cluster, objects[pk], mine, held, viewer, seen[pk], nodes[pk], free, read)
+        work += _work(
+            objects[pk], sorted(namespaces[pk]), around, now, name=only[1] if only else "", read=read
+        )
     ordered = in_order(work)
     over = [one for one in ordered if one.is_over]
     gone = {id(one) for one in sorted(over, key=_ended, reverse=True)[MOST_OVER:]}
     return TeamWork(
         team=team,
+        tenancies=tenancies,
+        flavors=flavors,
         clusters=[seen[pk] for pk in clusters],
         work=[one for one in ordered if id(one) not in gone],
         left_out=len(gone),
@@ -93,6 +125,11 @@ def work_of_team(team: Team, *, by: User, now: datetime) -> TeamWork:
 
 def _ended(one: Work) -> datetime:
     return one.why.since
+
+
+def seen_of(cluster: ClusterRow, now: datetime) -> Seen:
+    """How far what is told of a cluster can be trusted; one query."""
+    return _seen({cluster.pk: cluster}, now)[cluster.pk]
 
 
 def _seen(clusters: Mapping[int, ClusterRow], now: datetime) -> dict[int, Seen]:
@@ -123,11 +160,18 @@ Objects = Mapping[str, Sequence[Object]]
 
 
 def _objects(namespaces: Mapping[int, set[str]]) -> dict[int, Objects]:
-    """The copies that explain the team's work, by cluster and kind: its own, and what the whole cluster shares."""
+    """The copies that explain the team's work, by cluster and kind: its own, and what of others' counts for it.
+
+    That is what has GPUs of the team's queues, which are called as its namespaces, and what takes room on nodes.
+    """
+    # Of one whose phase is absent the database would say neither that it is over nor that it is not.
+    goes_on = Q(body__status__phase__isnull=True) | ~Q(body__status__phase__in=OVER)
+    on_a_node = Q(kind="Pod", body__spec__has_key="nodeName") & goes_on
     wanted = Q(pk__in=())
     for pk, names in namespaces.items():
-        own, shared = Q(namespace__in=names), Q(kind__in=("Workload", "Pod", "Node", "ClusterQueue"))
-        wanted |= Q(cluster=pk) & (own | shared)
+        in_queue = Q(kind="Workload", body__status__admission__clusterQueue__in=names)
+        own, shared = Q(namespace__in=names), Q(kind__in=("Node", "ClusterQueue"))
+        wanted |= Q(cluster=pk) & (own | shared | in_queue | on_a_node)
     found: dict[int, dict[str, list[Object]]] = {pk: defaultdict(list) for pk in namespaces}
     rows = ClusterObject.objects.filter(wanted).values_list("cluster", "kind", "body")
     for pk, kind, body in rows.iterator():
@@ -142,40 +186,68 @@ def _around(
     held: Sequence[Allocation],
     viewer: Viewer,
     seen: Seen,
+    nodes: tuple[Node, ...],
+    free: Sequence[Elsewhere],
+    read: Read,
 ) -> Around:
-    by_queue = _by_queue(objects["Workload"], objects["LocalQueue"])
+    # Queues of other teams are not read; a team's ClusterQueue is its own (provisioning.desired): none is missed.
+    in_queue = by_queue(objects["Workload"], objects["LocalQueue"])
     queues = {text(part(one, "metadata"), "name"): one for one in objects["ClusterQueue"]}
-    histories = {name: _history(name, found) for name, found in by_queue.items()}
-    shared = Facts(
-        allocations=tuple(
+    histories = {name: _history(name, found, read) for name, found in in_queue.items()}
+    shared = {
+        "allocations": tuple(
             Held(flavor=one.flavor.name, gpus=one.gpus, begins=one.starts_at, ends=one.kept_until)
             for one in held
             if one.flavor and one.tenancy and one.tenancy.cluster_id == cluster.pk
         ),
-        capacity={one.name: one.gpus_total for one in flavors},
-        titles={one.name: one.product for one in flavors},
-        cluster=Cluster(title=cluster.title, silent_since=seen.silent_since),
-        viewer=viewer,
-    )
+        "capacity": {one.name: one.gpus_total for one in flavors},
+        "titles": {one.name: one.product for one in flavors},
+        "cluster": Cluster(title=cluster.title, silent_since=seen.silent_since),
+        "viewer": viewer,
+        "elsewhere": tuple(free),
+    }
 
-    def known(facts: Facts) -> Facts:
-        return replace(
-            facts,
-            allocations=shared.allocations,
-            capacity=shared.capacity,
-            titles=shared.titles,
-            cluster=shared.cluster,
-            viewer=shared.viewer,
-            history=histories.get(facts.queue.name) if facts.queue is not None else None,
-        )
+    def known(queue: Queue | None) -> Mapping[str, Any]:
+        return {**shared, "history": histories.get(queue.name) if queue is not None else None}
 
     return Around(
         cluster=cluster.name,
-        queues={name: queue_seen(queues.get(name), found) for name, found in by_queue.items()},
+        queues={name: queue_seen(queues.get(name), found, read=read) for name, found in in_queue.items()},
         team_queues={_place(one): team_queue_of(one) for one in objects["LocalQueue"]},
-        nodes=nodes_of(objects["Node"], objects["Pod"], {one.name: one.node_labels for one in flavors}),
+        nodes=nodes,
         known=known,
     )
+
+
+def _free(
+    held: Sequence[Allocation],
+    tenancies: Sequence[Tenancy],
+    objects: Mapping[int, Objects],
+    nodes: Mapping[int, Sequence[Node]],
+    *,
+    now: datetime,
+) -> Iterator[Elsewhere]:
+    """GPUs that the team holds and nothing of its uses now, by namespace and flavor, with what one node has of them."""
+    by_pk = {one.pk: one for one in tenancies}
+    counts = Counter[tuple[int, str]]()
+    titles = dict[str, str]()
+    for one in held:
+        if one.flavor and one.tenancy_id in by_pk and one.starts_at <= now < one.kept_until:
+            counts[one.tenancy_id, one.flavor.name] += one.gpus
+            titles[one.flavor.name] = one.flavor.product
+    for (pk, flavor), gpus in counts.items():
+        tenancy = by_pk[pk]
+        own = [one for one in objects[tenancy.cluster_id]["Workload"] if _is_in(one, tenancy.namespace)]
+        used = sum(one.gpus for one in quota_holders_of(own) if one.flavor == flavor)
+        spare = [one.free for one in nodes[tenancy.cluster_id] if one.flavor == flavor]
+        yield Elsewhere(
+            cluster=tenancy.cluster.name,
+            namespace=tenancy.namespace,
+            flavor=flavor,
+            title=titles[flavor],
+            gpus=min(gpus - used, sum(spare)),
+            largest=max(spare, default=0),
+        )
 
 
 def _place(found: Object) -> tuple[str, str]:
@@ -183,36 +255,34 @@ def _place(found: Object) -> tuple[str, str]:
     return text(meta, "namespace"), text(meta, "name")
 
 
-def _by_queue(workloads: Sequence[Object], team_queues: Sequence[Object]) -> dict[str, list[Object]]:
-    """Workloads by their ClusterQueue: as admitted, or by the name of their team's queue.
-
-    Queues of other teams are not read. A team's ClusterQueue is its own (provisioning.desired), so none is missed.
-    """
-    leads_to = {_place(one): team_queue_of(one).cluster_queue for one in team_queues}
-    found: dict[str, list[Object]] = defaultdict(list)
-    for one in workloads:
-        at = (text(part(one, "metadata"), "namespace"), text(part(one, "spec"), "queueName"))
-        admitted = text(part(one, "status", "admission"), "clusterQueue")
-        if name := admitted or leads_to.get(at, ""):
-            found[name].append(one)
-    return found
+def _history(queue: str, workloads: Sequence[Object], read: Read) -> History:
+    return history_of(
+        waits_of(workloads, read=read), source=f"the jobs of {queue} that the cluster still shows"
+    )
 
 
-def _history(queue: str, workloads: Sequence[Object]) -> History:
-    return history_of(waits_of(workloads), source=f"the jobs of {queue} that the cluster still shows")
-
-
-def _work(objects: Objects, namespaces: Sequence[str], around: Around, now: datetime) -> list[Work]:
+def _work(
+    objects: Objects, namespaces: Sequence[str], around: Around, now: datetime, *, name: str, read: Read
+) -> list[Work]:
     found: list[Work] = []
+    in_namespace = {kind: _by_namespace(objects[kind]) for kind in _OWN}
     for namespace in namespaces:
-        own = {kind: [one for one in objects[kind] if _is_in(one, namespace)] for kind in _OWN}
-        events = [event_of(one) for one in own["Event"]]
-        pieces = pieces_of(own["Workload"], own["Job"], own["Pod"])
-        found += [work_of(piece, around, events, now=now) for piece in pieces]
+        own = {kind: in_namespace[kind].get(namespace, ()) for kind in _OWN}
+        events = by_name(map(event_of, own["Event"]))
+        pieces = pieces_of(own["Workload"], own["Job"], own["Pod"], read=read)
+        wanted = [piece for piece in pieces if not name or piece.key.name == name]
+        found += [work_of(piece, around, events, now=now) for piece in wanted]
     return found
 
 
 _OWN = ("Workload", "Job", "Pod", "Event")
+
+
+def _by_namespace(objects: Iterable[Object]) -> Mapping[str, Sequence[Object]]:
+    found = defaultdict[str, list[Object]](list)
+    for one in objects:
+        found[text(part(one, "metadata"), "namespace")].append(one)
+    return found
 
 
 def _is_in(found: Object, namespace: str) -> bool:

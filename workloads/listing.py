@@ -1,9 +1,11 @@
 """One line per piece of work: its state in a word, since when, and one sentence that says why. Pure."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from workloads.answers import Explanation
 from workloads.explaining import explain, explain_pods
@@ -23,7 +25,9 @@ from workloads.pieces import Piece
 from workloads.reading.pods import pod_of
 from workloads.reading.queues import queue_of, quota_holders_of
 from workloads.reading.values import Object, items, part, text
-from workloads.reading.work import job_of, key_of, workload_of
+from workloads.reading.work import Read, job_of, workload_of
+
+Events = Mapping[str, Sequence[Event]]
 
 
 class State(StrEnum):
@@ -39,7 +43,12 @@ class State(StrEnum):
 
 ORDER = tuple(State)
 OVER = frozenset({State.FAILED, State.FINISHED})
-_BY_CODE = {"running": State.RUNNING, "finished": State.FINISHED, "failed": State.FAILED}
+_BY_CODE = {
+    "running": State.RUNNING,
+    "finished": State.FINISHED,
+    "failed": State.FAILED,
+    "never_fetched": State.FAILED,
+}
 _STOPPED = frozenset({"stopped_by_person", "stopped_by_portal", "being_stopped"})
 
 
@@ -81,20 +90,21 @@ class QueueSeen:
 class Around:
     """What a piece of work is explained by besides its own objects: the cluster's queues and nodes.
 
-    `known` adds what only the portal knows: allocations, the reader, the cluster's silence.
+    `known` tells of a job's queue what only the portal knows, as fields of Facts: allocations, the reader, the
+    cluster's silence.
     """
 
     cluster: str
     queues: Mapping[str, QueueSeen]
     team_queues: Mapping[tuple[str, str], TeamQueue]
     nodes: tuple[Node, ...]
-    known: Callable[[Facts], Facts]
+    known: Callable[[Queue | None], Mapping[str, Any]]
 
 
-def queue_seen(queue: Object | None, workloads: Sequence[Object]) -> QueueSeen:
+def queue_seen(queue: Object | None, workloads: Sequence[Object], *, read: Read = workload_of) -> QueueSeen:
     """A queue as its own object and all Workloads of it say."""
-    line = line_in(workloads)
-    ahead = tuple(Ahead(key_of(part(one, "metadata")), workload.priority) for one, workload in line)
+    line = line_in(workloads, read=read)
+    ahead = tuple(Ahead(workload.key, workload.priority) for _, workload in line)
     places = {(one.key.namespace, one.name): place for place, (_, one) in enumerate(line)}
     return QueueSeen(
         queue=queue_of(queue) if queue is not None else None,
@@ -104,7 +114,15 @@ def queue_seen(queue: Object | None, workloads: Sequence[Object]) -> QueueSeen:
     )
 
 
-def work_of(piece: Piece, around: Around, events: Sequence[Event], *, now: datetime) -> Work:
+def by_name(events: Iterable[Event]) -> Events:
+    """Events by the name of what they are about, so that none is looked for among all of them."""
+    found = defaultdict[str, list[Event]](list)
+    for one in events:
+        found[one.name].append(one)
+    return found
+
+
+def work_of(piece: Piece, around: Around, events: Events, *, now: datetime) -> Work:
     """The line of one piece of work."""
     facts = _facts(piece, around, events)
     has_job = piece.workload is not None or piece.job is not None
@@ -131,21 +149,22 @@ def in_order(found: Iterable[Work]) -> list[Work]:
     return sorted(newest, key=lambda one: ORDER.index(one.state))
 
 
-def line_in(workloads: Iterable[Object]) -> list[tuple[Object, Workload]]:
+def line_in(workloads: Iterable[Object], *, read: Read = workload_of) -> list[tuple[Object, Workload]]:
     """Who waits in a ClusterQueue, in the order in which Kueue looks at them.
 
     By priority, then by age: that of its last eviction for a Workload that was evicted (Kueue's queue order).
     """
-    waiting = [(one, workload_of(one)) for one in workloads]
+    waiting = [(one, read(one)) for one in workloads]
     line = [
         (one, found)
         for one, found in waiting
         if found.is_active and not found.holds("QuotaReserved") and not found.holds("Finished")
     ]
-    return sorted(line, key=lambda each: (-each[1].priority, _queued(each[0]), each[1].name))
+    return sorted(line, key=lambda each: (-each[1].priority, queued_at(each[0]), each[1].name))
 
 
-def _queued(found: Object) -> str:
+def queued_at(found: Object) -> str:
+    """Since when it stands in its line, as Kubernetes writes it."""
     evicted = [
         text(one, "lastTransitionTime")
         for one in items(found, "status", "conditions")
@@ -154,25 +173,30 @@ def _queued(found: Object) -> str:
     return max([text(part(found, "metadata"), "creationTimestamp"), *evicted])
 
 
-def _facts(piece: Piece, around: Around, events: Sequence[Event]) -> Facts:
-    workload = workload_of(piece.workload) if piece.workload is not None else None
+def _facts(piece: Piece, around: Around, events: Events) -> Facts:
+    workload = piece.queued
     team_queue = around.team_queues.get((piece.key.namespace, workload.queue)) if workload else None
     name = (workload.cluster_queue if workload else "") or (team_queue.cluster_queue if team_queue else "")
     seen = around.queues.get(name)
-    names = {piece.key.name, workload.name if workload else ""} - {""}
-    return around.known(
-        Facts(
-            job=job_of(piece.job) if piece.job is not None else None,
-            workload=workload,
-            queue=seen.queue if seen else None,
-            team_queue=team_queue,
-            line=seen.line_of(workload) if seen and workload else None,
-            running=seen.running if seen else (),
-            pods=tuple(pod_of(one, events) for one in piece.pods),
-            events=tuple(one for one in events if one.kind != "Pod" and one.name in names),
-            nodes=around.nodes,
-        )
+    # In this order, each once.
+    names = dict.fromkeys(filter(None, (piece.key.name, workload.name if workload else "")))
+    queue = seen.queue if seen else None
+    return Facts(
+        job=job_of(piece.job) if piece.job is not None else None,
+        workload=workload,
+        queue=queue,
+        team_queue=team_queue,
+        line=seen.line_of(workload) if seen and workload else None,
+        running=seen.running if seen else (),
+        pods=tuple(pod_of(one, events.get(_name(one), ())) for one in piece.pods),
+        events=tuple(one for name in names for one in events.get(name, ()) if one.kind != "Pod"),
+        nodes=around.nodes,
+        **around.known(queue),
     )
+
+
+def _name(found: Object) -> str:
+    return text(part(found, "metadata"), "name")
 
 
 def _state(facts: Facts, why: Explanation) -> State:

@@ -7,6 +7,10 @@ from django.db import models
 from django.db.models import Q
 
 from fleet.models import Cluster
+from workloads.runs.models import ClusterAbility, Run
+from workloads.template_desk.models import TemplateVersion
+
+__all__ = ["ClusterAbility", "ClusterObject", "Feed", "Run", "TemplateVersion"]
 
 
 class FeedQuerySet(models.QuerySet["Feed"]):

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from workloads.observed import JobKey
+from workloads.observed import JobKey, Workload
 from workloads.reading.facts import WORKLOAD
 from workloads.reading.values import Object, gpus_of_pod, items, moment, part, text, whole
-from workloads.reading.work import key_of, workload_of
+from workloads.reading.work import Read, key_of, workload_of
 
 
 @dataclass
@@ -18,6 +18,12 @@ class Piece:
     workload: Object | None = None
     job: Object | None = None
     pods: list[Object] = field(default_factory=list)
+    read: Read = workload_of
+
+    @property
+    def queued(self) -> Workload | None:
+        """Its Workload, where Kueue made one."""
+        return self.read(self.workload) if self.workload is not None else None
 
     @property
     def created(self) -> datetime | None:
@@ -28,8 +34,8 @@ class Piece:
     @property
     def gpus(self) -> int:
         """The GPUs that all its pods together ask for."""
-        if self.workload is not None:
-            return workload_of(self.workload).gpus
+        if self.queued is not None:
+            return self.queued.gpus
         if self.job is not None:
             spec = part(self.job, "spec")
             pods = whole(spec.get("parallelism")) if "parallelism" in spec else 1
@@ -37,7 +43,13 @@ class Piece:
         return sum(gpus_of_pod(part(one, "spec")) for one in self.pods)
 
 
-def pieces_of(workloads: Iterable[Object], jobs: Iterable[Object], pods: Iterable[Object]) -> list[Piece]:
+def pieces_of(
+    workloads: Iterable[Object],
+    jobs: Iterable[Object],
+    pods: Iterable[Object],
+    *,
+    read: Read = workload_of,
+) -> list[Piece]:
     """Everything that runs or wants to in one namespace, each once: what is owned stands with its owner.
 
     Pods without a GPU that something else keeps running are left out: a web server is no work of this kind.
@@ -46,8 +58,8 @@ def pieces_of(workloads: Iterable[Object], jobs: Iterable[Object], pods: Iterabl
     found: dict[str, Piece] = {}
     by_workload: dict[str, Piece] = {}
     for one in workloads:
-        key = key_of(part(one, "metadata"))
-        piece = found.setdefault(key.uid or _uid(one), Piece(key))
+        key = read(one).key
+        piece = found.setdefault(key.uid or _uid(one), Piece(key, read=read))
         # Of two for one owner (it was evicted and made anew) the newer one counts.
         if piece.workload is None or _age(one) > _age(piece.workload):
             piece.workload = one

@@ -2,6 +2,26 @@
 
 from django.urls import path
 
-from workloads import views
+from workloads import queue_page, views
+from workloads.runs import views as runs
+from workloads.template_desk import views as templates
 
-urlpatterns = [path("teams/<slug:slug>/work", views.work, name="work")]
+urlpatterns = [
+    path("clusters/<slug:name>/queue", queue_page.queue, name="queue"),
+    path("teams/<slug:slug>/work", views.work, name="work"),
+    path("teams/<slug:slug>/work/stop", views.work_stop, name="work-stop"),
+    path("teams/<slug:slug>/runs", runs.runs, name="runs"),
+    path("teams/<slug:slug>/runs/new", runs.run_new, name="run-new"),
+    path("teams/<slug:slug>/runs/new/preview", runs.run_preview, name="run-preview"),
+    path("templates", templates.templates, name="templates"),
+    path("templates/new", templates.template_new, name="template-new"),
+    path("templates/import", templates.templates_import, name="templates-import"),
+    path("templates/export", templates.templates_export, name="templates-export"),
+    path("templates/<slug:slug>", templates.template, name="template"),
+    path("templates/<slug:slug>/take-back", templates.template_take_back, name="template-take-back"),
+    path("runs/<int:pk>", runs.run, name="run"),
+    path("runs/<int:pk>/log", runs.run_log, name="run-log"),
+    path("runs/<int:pk>/stop", runs.run_stop, name="run-stop"),
+    path("runs/<int:pk>/again", runs.run_again, name="run-again"),
+    path("runs/<int:pk>/resume", runs.run_resume, name="run-resume"),
+]

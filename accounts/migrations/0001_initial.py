@@ -6,6 +6,7 @@ import uuid
 import django.db.models.deletion
 import django.db.models.expressions
 import django.db.models.functions.text
+import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
@@ -101,7 +102,7 @@ class Migration(migrations.Migration):
                         max_length=10,
                     ),
                 ),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now, editable=False)),
                 ("expires_at", models.DateTimeField()),
                 ("last_used_at", models.DateTimeField(null=True)),
                 ("revoked_at", models.DateTimeField(null=True)),

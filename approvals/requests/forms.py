@@ -82,7 +82,7 @@ class Offers:
 def kind_words(flavor: Flavor) -> str:
     """ "A100 80 GB · $3.67 per GPU-hour · 6 free now"."""
     price = usd(flavor.price_per_gpu_hour)
-    return f"{flavor.product} {flavor.memory_gb} GB · {price} per GPU-hour · {flavor.free_words}"
+    return f"{flavor.words} · {price} per GPU-hour · {flavor.free_words}"
 
 
 class AskForm(StrictForm):

@@ -25,7 +25,7 @@ WORDS = {
 }
 # A number behind these words tells people something.
 NUMBERED = frozenset(
-    {"request", "drift", "task", "policy", "policy_draft", "departure", "delivery", "channel"}
+    {"request", "run", "drift", "task", "policy", "policy_draft", "departure", "delivery", "channel"}
 )
 # A thing whose own page is its team's.
 OF_THE_TEAM = frozenset({"tenancy", "allocation"})
@@ -86,6 +86,8 @@ def whole(event: Event, *, by: User, teams: Mapping[int, Team]) -> About:
         href = reverse("channel", args=[pk]) if Channel.objects.filter(pk=pk).exists() else ""
     elif kind == "delivery" and by.may(Permission.MANAGE_NOTICES):
         href = reverse("deliveries")
+    elif kind == "template" and by.may(Permission.MANAGE_CATALOGUE):
+        href = reverse("template", args=[event.subject_id])
     elif kind == "departure":
         left = Departure.objects.visible_to(by).filter(pk=pk).select_related("team").first()
         href = reverse("departure", args=[left.team.slug, left.pk]) if left else ""
@@ -109,6 +111,7 @@ def _words(event: Event) -> str:
 
 PAGES: Mapping[str, Callable[[int], str]] = {
     "request": lambda pk: reverse("request", args=[pk]),
+    "run": lambda pk: reverse("run", args=[pk]),
     "drift": lambda pk: reverse("drift", args=[pk]),
     "policy": lambda pk: reverse("policy-version", args=[pk]),
 }

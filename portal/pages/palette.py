@@ -87,11 +87,24 @@ def _clusters(q: str) -> Iterator[Item]:
             "icon": "server",
             "href": reverse("cluster", args=[row.name]),
         }
+        yield {
+            "label": f"Queue of {row.title}",
+            "sub": "who runs and who waits",
+            "icon": "history",
+            "href": reverse("queue", args=[row.name]),
+        }
 
 
 def _actions(user: User) -> Iterator[Item]:
     if user.teams:
         yield {"label": "Ask for GPUs", "icon": "plus", "href": reverse("request-new"), "key": ""}
+    for team in user.teams[:MOST]:
+        yield {
+            "label": "Start a run",
+            "sub": team.name,
+            "icon": "play",
+            "href": reverse("run-new", args=[team.slug]),
+        }
     if user.may_onboard:
         yield {"label": "Bring a team on board", "icon": "users", "href": reverse("onboard")}
     if user.may(Permission.MANAGE_CLUSTERS):

@@ -17,8 +17,7 @@ def quota(spec: TenancySpec) -> Manifest:
     its share of the queue for ever. Work that outlives its allocation still has room. Of GPUs only `requests.`
     counts; `limits.` would be accepted and do nothing.
     """
-    cpu = spec.base_cpu + sum(f.room * f.cpu_per_gpu for f in spec.flavors)
-    memory = spec.base_memory_gib + sum(f.room * f.memory_gib_per_gpu for f in spec.flavors)
+    cpu, memory = room(spec)
     gpus = ceilings(spec)
     hard = {
         "requests.cpu": count(cpu),
@@ -35,6 +34,13 @@ def quota(spec: TenancySpec) -> Manifest:
         "count/secrets": "100",
     }
     return placed(spec, "v1", "ResourceQuota", "team-quota", spec={"hard": hard})
+
+
+def room(spec: TenancySpec) -> tuple[int, int]:
+    """The CPUs and the GiB of memory that pods of the namespace may ask for at most."""
+    cpu = spec.base_cpu + sum(f.room * f.cpu_per_gpu for f in spec.flavors)
+    memory = spec.base_memory_gib + sum(f.room * f.memory_gib_per_gpu for f in spec.flavors)
+    return cpu, memory
 
 
 def priority_quota(spec: TenancySpec) -> Manifest:

@@ -58,6 +58,7 @@ def tenancy_objects(spec: TenancySpec) -> list[Manifest]:
         rights.job_account(spec),
         rights.default_account(spec),
         rights.team_binding(spec),
+        rights.run_binding(spec),
         *network.policies(spec),
         limits.datasets(spec),
         queues.cluster_queue(spec),

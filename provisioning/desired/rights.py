@@ -4,6 +4,9 @@ from provisioning.desired.objects import DEFAULT_ACCOUNT, DOMAIN, Manifest, guar
 from provisioning.desired.spec import TenancySpec
 
 TEAM_ROLE = "quartermaster-team-user"
+RUN_ROLE, RUNS = "quartermaster-runs", "portal-runs"
+# The portal's own account, by either name that provisioner.yaml knows it by.
+PORTAL_ACCOUNT, PORTAL_USER = ("quartermaster", "provisioner"), "quartermaster"
 GROUP_LABEL = f"{DOMAIN}/group"
 RBAC = "rbac.authorization.k8s.io"
 
@@ -44,4 +47,23 @@ def team_binding(spec: TenancySpec) -> Manifest:
         "team-users",
         roleRef={"apiGroup": RBAC, "kind": "ClusterRole", "name": TEAM_ROLE},
         subjects=[{"apiGroup": RBAC, "kind": "Group", "name": spec.entra_group}],
+    )
+
+
+def run_binding(spec: TenancySpec) -> Manifest:
+    """The portal starts, stops and reads the logs of runs in this namespace, and in no other that it did not make.
+
+    Bound here and not for the whole cluster: no admission policy sees who reads a log.
+    """
+    namespace, name = PORTAL_ACCOUNT
+    return placed(
+        spec,
+        f"{RBAC}/v1",
+        "RoleBinding",
+        RUNS,
+        roleRef={"apiGroup": RBAC, "kind": "ClusterRole", "name": RUN_ROLE},
+        subjects=[
+            {"kind": "ServiceAccount", "name": name, "namespace": namespace},
+            {"apiGroup": RBAC, "kind": "User", "name": PORTAL_USER},
+        ],
     )

@@ -35,13 +35,15 @@ def wanted(scene: Scene, key: str, *, until: datetime | None = None, **changes: 
     return resolve(key, said, team=scene.team, until=until or NOW + 3 * DAY, reason=REASON)
 
 
-def granted(scene: Scene, key: str, *, until: datetime | None = None, **changes: Any) -> Request:
-    """The same, asked by Ada and approved by whoever has to."""
-    asked = submit(wanted(scene, key, until=until, **changes), by=scene.ada, now=NOW)
+def granted(
+    scene: Scene, key: str, *, until: datetime | None = None, now: datetime = NOW, **changes: Any
+) -> Request:
+    """The same, asked by Ada and approved by whoever has to; `now` is the real time where a page shows it."""
+    asked = submit(wanted(scene, key, until=until or now + 3 * DAY, **changes), by=scene.ada, now=now)
     for lead in (scene.priya, scene.elena):
         row = Request.objects.get(pk=asked.pk)
         if row.state == State.WAITING:
-            decisions.approve(row.pk, by=lead, expected_version=row.version, now=NOW)
+            decisions.approve(row.pk, by=lead, expected_version=row.version, now=now)
     return Request.objects.select_related("flavor__cluster", "team").get(pk=asked.pk)
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from approvals.models import Task
 from tests.approvals.shop import granted, task_of
@@ -42,7 +43,7 @@ def test_it_is_taken_given_and_done(scene: Scene, lead: Caller) -> None:
 
 
 def test_the_same_key_finishes_it_once_with_the_same_answer(scene: Scene, lead: Caller) -> None:
-    task = task_of(granted(scene, "openai"))
+    task = task_of(granted(scene, "openai", now=timezone.now()))
     answers = [lead.post(f"tasks/{task.pk}/cannot/", {"reason": "No quota."}, key="k") for _ in range(2)]
     assert answers[0].json() == answers[1].json()
     assert scene.held_usd() == 0
@@ -103,11 +104,7 @@ def test_a_list_takes_as_many_queries_for_five_as_for_one(
 
 
 def test_what_takes_no_gpus_is_let_go_over_the_api(scene: Scene) -> None:
-    from datetime import timedelta
-
-    from django.utils import timezone
-
-    asked = granted(scene, "volume", until=timezone.now() + timedelta(days=9))
+    asked = granted(scene, "volume", now=timezone.now())
     ada = Caller(scene.ada)
     told = ada.post(f"requests/{asked.pk}/let-go/").json()
     assert told["stage"] == "ended"

@@ -6,6 +6,7 @@ from decimal import Decimal
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from allocations import actions as allocations
 from allocations.budgets.money import month_of
@@ -28,7 +29,7 @@ from provisioning.models import Tenancy
 from tests import factories
 from tests.approvals.shop import granted, later, task_of
 from tests.calling import Caller
-from tests.scene import DAY, NOW, REASON, Scene, books, ledger
+from tests.scene import DAY, HOUR, NOW, REASON, Scene, books, ledger
 
 NOTE = "It is there."
 
@@ -137,10 +138,11 @@ def test_where_the_month_leads_counts_everything_that_costs(scene: Scene) -> Non
 
 
 def test_the_team_page_shows_everything_that_is_held(scene: Scene, client: Client) -> None:
+    now = timezone.now()
     for key in ("gpus", "volume", "openai", "namespace"):
-        granted(scene, key)
+        granted(scene, key, now=now)
     carrying_out.finish(
-        Task.objects.get(request__offering="openai").pk, by=scene.priya, note=NOTE, now=later(hours=1)
+        Task.objects.get(request__offering="openai").pk, by=scene.priya, note=NOTE, now=now + HOUR
     )
     client.force_login(scene.ada)
     page = client.get(reverse("team", args=[scene.team.slug]))
@@ -154,7 +156,7 @@ def test_the_team_page_shows_everything_that_is_held(scene: Scene, client: Clien
 
 
 def test_the_api_lists_everything_that_is_held(scene: Scene) -> None:
-    asked, ada = granted(scene, "volume"), Caller(scene.ada)
+    asked, ada = granted(scene, "volume", now=timezone.now()), Caller(scene.ada)
     found = ada.get("allocations/?held=true").json()["results"]
     assert [(row["what"], row["where"], row["offering"], row["flavor"]) for row in found] == [
         ("100 GiB volume corpus", scene.flavor.cluster.title, "volume", None)

@@ -14,7 +14,8 @@ from approvals.models import Request
 from approvals.requests import prices
 from approvals.requests.presenting import asks
 from fleet.models import Flavor
-from tests.scene import Scene
+from tests import factories
+from tests.scene import DAY, Scene
 from tests.scene import scene as make
 from ui.amounts import day, usd
 
@@ -53,8 +54,8 @@ def asked_before(scene: Scene, *, hours: int) -> Request:
 
 
 def test_every_page_says_the_price_as_asked_and_the_one_of_now(client: Client, scene: Scene) -> None:
-    waits = dearer(scene.ask(4))
     now = timezone.now()
+    waits = dearer(factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=4, now=now - DAY))
     found = prices.usd_now(waits, now=now)
     assert found is not None
     asked, of_now = usd(waits.usd), usd(found)

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from accounts.models import SeatFill, User
 from approvals import tasks
@@ -280,7 +281,7 @@ def test_what_the_new_policy_approves_is_granted_and_not_routed(scene: Scene) ->
 
 def test_the_task_routes_what_waits(scene: Scene) -> None:
     by(LEADS)
-    asked = scene.ask(3)
+    asked = factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=3, now=timezone.now())
     by(SECURITY)
     tasks.judge_again()
     assert Rerouting.objects.get().request == asked

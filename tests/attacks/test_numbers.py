@@ -177,12 +177,16 @@ def test_times_without_sense_are_refused_when_asking_changing_and_previewing(ada
 
 
 def test_an_hour_that_clocks_skip_is_one_moment_because_zones_are_offsets(scene: Scene) -> None:
-    # 2027-03-28 02:30 does not exist in Berlin; with an offset it is a moment like any other.
-    ada = Caller(scene.ada)
+    # A last Sunday of March has no 02:30 in Berlin; with an offset it is a moment like any other.
+    ada, at = Caller(scene.ada), timezone.now() + timedelta(days=2)
     said = {"team": "vision", "spec": dict(SPECS["gpus"]), "reason": REASON}
     seen = {
         ada.post("requests/preview/", said | {"until": until}, key=None).json()["answer"]["sentence"]
-        for until in ("2026-11-25T02:30:00+01:00", "2026-11-25T01:30:00Z", "2026-11-25t03:30:00+02:00")
+        for until in (
+            f"{at:%Y-%m-%d}T02:30:00+01:00",
+            f"{at:%Y-%m-%d}T01:30:00Z",
+            f"{at:%Y-%m-%d}t03:30:00+02:00",
+        )
     }
     assert len(seen) == 1
 

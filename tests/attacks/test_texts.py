@@ -21,7 +21,6 @@ from notices import cards, rendering
 from notices.models import Notice
 from notices.rendering import Entry
 from policy.document import read
-from policy.yaml_text import PolicyRefused
 from provisioning.desired.manifests import tenancy_objects
 from provisioning.models import Tenancy
 from tests.approvals.policies import drafted
@@ -29,6 +28,7 @@ from tests.approvals.shop import SPECS
 from tests.attacks.browsing import as_, text_of
 from tests.calling import Caller
 from tests.scene import NOW, Scene
+from web.documents import DocumentRefused
 
 # Markup, templates of five kinds, a document's end, a formula, an anchor, a tag, a link, a header, a turned direction.
 NASTY = (
@@ -156,7 +156,7 @@ def test_why_a_policy_changes_is_one_line_of_text(scene: Scene) -> None:
 
 
 def test_an_alias_is_refused_even_where_it_would_be_a_policy() -> None:
-    with pytest.raises(PolicyRefused, match="aliases"):
+    with pytest.raises(DocumentRefused, match="aliases"):
         read("thresholds:\n  automatic_days: &days 7\n  window_days: *days\n")
     assert read("thresholds:\n  automatic_days: 7\n  window_days: 7\n").thresholds.window_days == 7
 

@@ -107,3 +107,13 @@ def test_the_chain_is_checked_with_one_button(open_page: Open, priya: User) -> N
     page = open_page(priya, "/audit/")
     page.get_by_role("button", name="Check the chain").click()
     expect(page.get_by_text("The chain holds:")).to_be_visible()
+
+
+def test_only_spot_nodes_are_asked_how_often_they_are_taken_back(open_page: Open, priya: User) -> None:
+    page = open_page(priya, "/clusters/training/flavors/new")
+    hours = page.get_by_label("Hours between interruptions")
+    expect(hours).to_be_hidden()
+    page.get_by_label("Paid as").select_option("spot")
+    expect(hours).to_be_visible()
+    page.get_by_label("Paid as").select_option("reserved")
+    expect(hours).to_be_hidden()

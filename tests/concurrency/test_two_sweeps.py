@@ -11,7 +11,6 @@ from approvals.decisions import escalation as clockwork
 from approvals.decisions.actions import approve, reject
 from approvals.fulfilment import free_again
 from approvals.models import Request
-from approvals.requests.actions import submit
 from audit.models import Event
 from fleet.models import Flavor
 from notices.models import Notice
@@ -89,7 +88,7 @@ def test_sixty_four_asks_at_once_tell_everybody_without_a_deadlock(scene: Scene)
 
     def ask() -> None:
         try:
-            submit(scene.wanted(4), by=scene.ada, now=timezone.now())
+            factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=4)
         except Refused as refusal:
             refused.append(refusal)
 

@@ -10,6 +10,7 @@ from accounts.directory.sweep import take_groups
 from accounts.models import Delegation, User
 from approvals.decisions.actions import approve
 from approvals.models import Request
+from tests import factories
 from tests.concurrency.together import together
 from tests.scene import DAY, scene
 from web.refusals import NoRight
@@ -31,7 +32,7 @@ def withdraw_while(user: User, begun: Event, goes_on: Event) -> None:
 def test_a_decision_waits_for_a_withdrawal_that_has_begun_and_is_refused(lent: bool) -> None:
     made = scene()
     now = timezone.now()
-    request = made.ask(8, now=now, days=10)
+    request = factories.request(made.ada, made.tenancy, made.flavor, gpus=8, days=10, now=now)
     User.objects.filter(pk=made.priya.pk).update(groups_known_at=now)
     by = made.priya
     if lent:
@@ -53,7 +54,9 @@ def test_a_decision_waits_for_a_withdrawal_that_has_begun_and_is_refused(lent: b
 def test_two_who_stand_in_for_each_other_do_not_wait_for_each_other() -> None:
     made = scene()
     now = timezone.now()
-    asked = [made.ask(8, now=now, days=10) for _ in range(2)]
+    asked = [
+        factories.request(made.ada, made.tenancy, made.flavor, gpus=8, days=10, now=now) for _ in range(2)
+    ]
     Delegation.objects.create(
         giver=made.priya, to=made.marcus, starts_at=now, until=now + DAY, accepted_at=now
     )

@@ -127,7 +127,11 @@ def test_a_frozen_full_or_read_only_redis_delays_no_submit_and_no_page_and_loses
     wait_until(lambda: are_true(tenancies), what="all to be true")
     members = [caller(factories.person(teams=[t.team]), apart.url) for t in tenancies]
     bodies = [ask(t, world) for t in tenancies]
-    usual = max(timed(partial(who.get, "me/")) for who in members[:3])
+    previews = [
+        partial(who.post, "requests/preview/", body) for who, body in zip(members, bodies, strict=True)
+    ]
+    # The first calls of a web process load what later ones have: the second ones are usual.
+    _, usual = (max(timed(preview) for preview in previews) for _ in range(2))
     seconds = {}
     with own_redis.client() as client:
         for number, (who, body) in enumerate(zip(members, bodies, strict=True)):

@@ -98,6 +98,17 @@ def test_a_platform_lead_adds_a_cluster_and_a_kind_of_gpu(priya: Client) -> None
     assert Event.objects.filter(kind__in=[Kind.CLUSTER_ADDED, Kind.FLAVOR_ADDED]).count() == 2
 
 
+def test_hours_between_interruptions_are_of_spot_nodes_alone(priya: Client) -> None:
+    flavor = factories.flavor(factories.cluster("training"), "a100", capacity_type="spot")
+    where = "/clusters/training/flavors/a100"
+    for capacity, hours in (("spot", 20), ("on-demand", 0)):
+        priya.post(where, A100 | {"capacity_type": capacity, "interruption_hours": "20"})
+        flavor.refresh_from_db()
+        assert (flavor.capacity_type, flavor.interruption_hours) == (capacity, hours)
+        assert ("(spot)" in flavor.words) == (capacity == "spot")
+        assert flavor.words in priya.get("/clusters/training/").content.decode()
+
+
 def test_it_changes_them_but_never_their_names(priya: Client) -> None:
     flavor = factories.flavor(factories.cluster("training"), "a100")
     priya.post("/clusters/training/edit", TRAINING | {"name": "other", "title": "Training"})

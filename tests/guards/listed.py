@@ -242,13 +242,13 @@ INPUT = [
 ]
 POLICIES = [
     Guard(
-        "policy.yaml_text:parse",
+        "web.documents:parse",
         'if len(text.encode("utf-8", "surrogatepass")) > LARGEST:',
         "if False:",
         DOCUMENT + "test_a_file_of_a_megabyte_is_refused_before_it_is_read",
     ),
     Guard(
-        "policy.yaml_text:_look_over",
+        "web.documents:_look_over",
         "if isinstance(token, yaml.AliasToken | yaml.AnchorToken):",
         "if False:",
         "tests.attacks.test_texts:test_an_alias_is_refused_even_where_it_would_be_a_policy",
@@ -318,7 +318,7 @@ REST = [
     ),
     Guard(
         "allocations.budgets.balances:hold",
-        'Q(gpu_hours_limit=None) | Q(gpu_hours_limit__gte=F("held_gpu_hours") + part.gpu_hours),',
+        "Q(gpu_hours_limit=None) | Q(gpu_hours_limit__gte=then_hours),",
         "",
         "tests.allocations.test_budgets:test_gpu_hours_have_a_limit_of_their_own",
     ),
@@ -717,4 +717,19 @@ RUNS = [
         {"template": BY_SLUG["single-node"]},
     ),
 ]
-MORE = [*WHO, *INPUT, *POLICIES, *REST, *DRIFT, *ENDS, *LEAVING, *BY_GIT, *RUNS]
+CLIENT = [
+    Guard(
+        "qm.configuration:checked",
+        'if parts.scheme == "http" and not _is_loopback(parts.hostname):',
+        "if False:",
+        "tests.qm.test_configuration:test_plain_http_is_for_loopback_alone",
+        {"url": "http://10.0.0.1"},
+    ),
+    Guard(
+        "qm.configuration:access",
+        'file.get("url") == url',
+        "True",
+        "tests.qm.test_configuration:test_a_stored_token_is_of_no_use_elsewhere",
+    ),
+]
+MORE = [*WHO, *INPUT, *POLICIES, *REST, *DRIFT, *ENDS, *LEAVING, *BY_GIT, *RUNS, *CLIENT]

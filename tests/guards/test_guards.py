@@ -100,7 +100,7 @@ GUARDS = [
     ),
     Guard(
         "allocations.budgets.balances:hold",
-        'limit_usd__gte=F("held_usd") + part.usd,',
+        "limit_usd__gte=then_usd,",
         "",
         "tests.allocations.test_budgets:test_holding_exactly_the_limit_is_possible_and_a_cent_more_is_not",
     ),

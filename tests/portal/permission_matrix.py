@@ -20,6 +20,7 @@ from audit.log import record
 from audit.models import Event
 from offboarding.models import Departure
 from provisioning.models import Drift, Tenancy
+from tests import factories
 from tests.calling import token_of
 from tests.world import Side, World
 
@@ -46,7 +47,8 @@ MISSING = {
     "name": "nowhere",
     "prefix": "ffffffff",
     "flavor": "none",
-    "month": "2026-11",
+    # A budget is set for the month under way or a later one.
+    "month": f"{timezone.now() + timedelta(days=1):%Y-%m}",
     "key": "nothing",
     "code": "CC-none",
     "number": "999999",
@@ -75,6 +77,10 @@ class Prober:
         self.departures = {side.team.pk: departure(side).pk for side in (here.own, here.other)}
         # Something that somebody changed on the cluster, in each team.
         self.drifts = {side.team.pk: drifted(side).pk for side in (here.own, here.other)}
+        # A run in each team.
+        self.runs = {
+            side.team.pk: factories.run(side.tenancy, side.asker).pk for side in (here.own, here.other)
+        }
         # Ends that wait for a platform lead: they are of no team.
         self.brake = Brake.objects.create(clock=timezone.now(), due=11, live=11).pk
         # Something that happened in each team.
@@ -131,6 +137,7 @@ class Prober:
             ("tenancies/", side.tenancy.pk),
             ("delegations/", side.stand_in.pk),
             ("stand-in/", side.stand_in.pk),
+            ("runs/", self.runs[side.team.pk]),
             ("drift/", self.drifts[side.team.pk]),
             ("audit/", self.events[side.team.pk]),
             ("events/", self.events[side.team.pk]),
@@ -147,6 +154,9 @@ class Prober:
             found |= {"pk": str(self.here.flavor.pk), "flavor": self.here.flavor.name}
         if thing == "own":
             found |= {"name": self.here.cluster.name, "key": "volume", "code": side.team.cost_centre}
+        if "templates/" in route:
+            # One that comes with the product, which belongs to no team.
+            found["slug"] = "single-node"
         mine = self.tokens.get(role, "").split("_")
         found["prefix"] = mine[1] if thing == "own" and len(mine) > 1 else side.token.prefix
         return found
@@ -164,7 +174,15 @@ class Prober:
             "purpose": "training",
             "until": (timezone.now() + timedelta(days=1)).isoformat(),
         }
+        submission = {
+            "tenancy": self.here.own.tenancy.pk,
+            "template": "single-node",
+            "title": "Fine-tune BERT",
+            "values": {"image": "registry.example.com/train:1", "program": ["train.py"]},
+        }
         bodies: dict[str, Any] = {
+            "api/v1/runs/": submission,
+            "api/v1/runs/preview/": submission,
             "api/v1/requests/": ask,
             "api/v1/requests/preview/": ask,
             "api/v1/requests/<int:pk>/reject/": {"reason": "Use the T4s."},

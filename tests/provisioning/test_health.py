@@ -16,6 +16,7 @@ from tests.calling import Caller
 from tests.provisioning.conftest import Place
 
 pytestmark = pytest.mark.django_db
+PARTS = ("API server", "Kueue", "Kueue's settings", "Webhooks", "Nodes")
 DEPLOYMENT = ("apps/v1", "Deployment")
 WEBHOOK = (
     'Internal error occurred: failed calling webhook "mclusterqueue.kb.io": failed to call webhook: '
@@ -41,7 +42,7 @@ def without_kueue(place: Place) -> None:
 
 def test_a_cluster_whose_parts_all_work_is_good(place: Place) -> None:
     found = look(place)
-    assert states(found) == dict.fromkeys(("API server", "Kueue", "Webhooks", "Nodes"), "good")
+    assert states(found) == dict.fromkeys(PARTS, "good")
     assert (found.health, badge(found)) == ("good", ("good", "Answers"))
 
 
@@ -49,7 +50,7 @@ def test_a_cluster_whose_kueue_is_down_is_not_good_though_it_answers(place: Plac
     look(place)
     without_kueue(place)
     found = look(place)
-    assert states(found) == {"API server": "good", "Kueue": "bad", "Webhooks": "bad", "Nodes": "good"}
+    assert states(found) == {**dict.fromkeys(PARTS, "good"), "Kueue": "bad", "Webhooks": "bad"}
     assert (found.reachable, found.health, badge(found)) == (True, "bad", ("bad", "Kueue is down"))
     client.force_login(place.ada)
     page = client.get("/clusters/training/").content.decode()
@@ -67,7 +68,7 @@ def test_a_new_cluster_that_answers_and_refuses_a_write_is_not_said_to_be_silent
     )
     found = look(place)
     assert found.reachable is False
-    assert states(found) == {"API server": "good", "Kueue": "good", "Webhooks": "bad", "Nodes": "good"}
+    assert states(found) == {**dict.fromkeys(PARTS, "good"), "Webhooks": "bad"}
     assert found.version
     assert found.last_contact_at == place.time
     assert badge(found) == ("bad", "Cannot be written to")

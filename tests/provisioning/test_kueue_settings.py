@@ -39,9 +39,8 @@ def test_what_it_lacks_is_said(text: str, words: str) -> None:
 @pytest.mark.django_db
 @pytest.mark.parametrize(("text", "state"), [(ENOUGH, "good"), ("integrations: {frameworks: []}", "waiting")])
 def test_it_is_looked_at_with_the_cluster(place: Place, text: str, state: str) -> None:
-    metadata = {"name": "kueue-manager-config", "namespace": "kueue-system"}
-    data = {"controller_manager_config.yaml": text}
-    place.kubernetes.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+    change = {"data": {"controller_manager_config.yaml": text}}
+    place.kubernetes.patch(("v1", "ConfigMap"), "kueue-manager-config", "kueue-system", change)
     assert look_at(place.cluster.pk, now=place.now)
     found = Cluster.objects.get(pk=place.cluster.pk)
     assert {part["part"]: part["state"] for part in found.parts}["Kueue's settings"] == state

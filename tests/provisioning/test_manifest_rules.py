@@ -90,7 +90,10 @@ def test_the_queue_serves_its_own_namespace_alone(spec: TenancySpec) -> None:
 @FEW
 @given(specs())
 def test_only_the_groups_object_id_is_bound_to_the_fixed_role(spec: TenancySpec) -> None:
-    binding = by_kind_of(spec, "RoleBinding")
+    bindings = [one for one in tenancy_objects(spec) if one["kind"] == "RoleBinding"]
+    binding, runs = bindings
+    assert runs["roleRef"]["name"] == "quartermaster-runs"
+    assert {s["name"] for s in runs["subjects"]} == {"provisioner", "quartermaster"}
     assert binding["roleRef"]["name"] == "quartermaster-team-user"
     assert [(s["kind"], s["name"]) for s in binding["subjects"]] == [("Group", spec.entra_group)]
     assert not {"ClusterRoleBinding", "ClusterRole", "Role"} & {m["kind"] for m in tenancy_objects(spec)}

@@ -143,6 +143,16 @@ ALL: list[Manifest] = [
         "subjects": [{"apiGroup": RBAC, "kind": "Group", "name": "00000000-0000-4000-9000-000000000001"}],
     },
     {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "portal-runs", **OWN},
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "quartermaster-runs"},
+        "subjects": [
+            {"kind": "ServiceAccount", "name": "provisioner", "namespace": "quartermaster"},
+            {"apiGroup": RBAC, "kind": "User", "name": "quartermaster"},
+        ],
+    },
+    {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
         "metadata": {"name": "default-deny", **OWN},

@@ -20,6 +20,7 @@ from provisioning.desired.manifests import (
     tenancy_objects,
 )
 from provisioning.desired.naming import NameRefused, namespace_of, slug_of
+from provisioning.desired.rights import RUN_ROLE
 from provisioning.desired.spec import LARGEST_GPUS, FlavorQuota, SpecRefused, TenancySpec
 from sandbox.kubernetes import quantities
 from sandbox.kubernetes.kinds import by_kind
@@ -111,11 +112,12 @@ def check_contained(spec: TenancySpec) -> None:
         if manifest["kind"] == "NetworkPolicy":
             check_doors(manifest["spec"])
         if manifest["kind"] == "RoleBinding":
-            assert (manifest["roleRef"]["kind"], manifest["roleRef"]["name"]) == ("ClusterRole", TEAM_ROLE)
-            assert [(s["kind"], s["name"]) for s in manifest["subjects"]] in (
-                [("Group", spec.entra_group)],
-                [],
-            )
+            role, bound = manifest["roleRef"], [(s["kind"], s["name"]) for s in manifest["subjects"]]
+            assert (role["kind"], role["name"]) in (("ClusterRole", TEAM_ROLE), ("ClusterRole", RUN_ROLE))
+            if role["name"] == TEAM_ROLE:
+                assert bound in ([("Group", spec.entra_group)], [])
+            else:
+                assert bound == [("ServiceAccount", "provisioner"), ("User", "quartermaster")]
         assert create_causes(kind, manifest) == []
 
 

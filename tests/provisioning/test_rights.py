@@ -12,6 +12,7 @@ from connectors.kubernetes import KINDS, Cluster, Ref, ref_of
 from fleet.egress import EgressRule
 from fleet.services import SharedService
 from provisioning.desired.manifests import NAMED, TEAM_ROLE, Manifest, fleet_objects, tenancy_objects
+from provisioning.desired.rights import RUN_ROLE
 from tests.provisioning.kubernetes import DEPLOY, Kubernetes
 from tests.provisioning.specs import SAMPLE, sample
 
@@ -119,19 +120,19 @@ def test_it_changes_no_object_of_another_name(portal: Cluster, ref: Ref, name: s
     assert not any(portal.can_i(verb, ref, "kube-system", name) for verb in ("patch", "delete", "update"))
 
 
-def rules() -> list[dict[str, Any]]:
+def rules(name: str = "quartermaster-provisioner") -> list[dict[str, Any]]:
     found = [*yaml.safe_load_all((DEPLOY / "provisioner.yaml").read_text())]
-    [role] = [one for one in found if one["kind"] == "ClusterRole"]
+    [role] = [one for one in found if (one["kind"], one["metadata"]["name"]) == ("ClusterRole", name)]
     held: list[dict[str, Any]] = role["rules"]
     return held
 
 
 def test_it_reads_no_secret_and_holds_no_wildcard() -> None:
-    for rule in rules():
+    for rule in [*rules(), *rules(RUN_ROLE)]:
         assert "secrets" not in rule["resources"]
         assert not {"*"} & {*rule["resources"], *rule["verbs"], *rule["apiGroups"]}
         assert not {"escalate", "impersonate", "approve", "sign"} & {*rule["verbs"]}
-    assert [rule["resourceNames"] for rule in rules() if "bind" in rule["verbs"]] == [[TEAM_ROLE]]
+    assert [rule["resourceNames"] for rule in rules() if "bind" in rule["verbs"]] == [[TEAM_ROLE, RUN_ROLE]]
 
 
 def test_the_names_it_may_change_are_the_names_it_gives() -> None:

@@ -227,7 +227,7 @@ class Town:
 
     def messages(self) -> list[int]:
         """Every ring that has reached the broker, taken from it: the tenancies that are to be looked at."""
-        for ringer in (doorbell._ringer, post._ringer):
+        for ringer in (doorbell.doorbell.ringer, post.doorbell.ringer):
             ringer.submit(lambda: None).result()
         found = []
         while raw := self.place.broker.rpop("celery"):

@@ -20,7 +20,8 @@ from provisioning.models import Tenancy
 from tests import factories
 from tests.provisioning.kubernetes import Kubernetes, served
 from tests.services.process import wait_until
-from workloads.models import ClusterObject, Feed
+from workloads.models import ClusterObject, Feed, Run
+from workloads.runs import following, sending
 from workloads.watching import watcher
 from workloads.watching.kept import KINDS
 
@@ -130,6 +131,15 @@ def watching(now: Callable[[], Any] = timezone.now) -> Iterator[threading.Event]
             lambda: not any(each.name.startswith("feed ") for each in threading.enumerate()),
             what="the threads of the watcher to end",
         )
+
+
+def worker_pass() -> None:
+    """What worker and clock do meanwhile: send what is to be sent, and read what became of it."""
+    Run.objects.live().update(next_try_at=timezone.now())
+    for pk in Run.objects.live().values_list("pk", flat=True):
+        sending.look_after(pk, now=timezone.now)
+    for gone in following.follow(now=timezone.now):
+        following.check(gone, now=timezone.now)
 
 
 def is_read() -> bool:

@@ -1,11 +1,15 @@
 """A team's work, told from the copy: what runs, what waits and why, whoever started it, to whoever may see it."""
 
+from collections import defaultdict
+from collections.abc import Mapping
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.test import Client
 from django.utils import timezone
 
+import workloads.board
 from accounts.roles import Role
 from connectors.kubernetes import path
 from tests import factories
@@ -13,7 +17,11 @@ from tests.calling import Caller
 from tests.services.process import wait_until
 from tests.workloads.conftest import Watched, is_read, watching
 from workloads.board import TeamWork, work_of_team
-from workloads.models import Feed
+from workloads.models import ClusterObject, Feed
+from workloads.reading.values import part, text
+
+# What was read of every namespace before.
+SHARED = ("Workload", "Pod", "Node", "ClusterQueue")
 
 
 def board(watched: Watched) -> TeamWork:
@@ -174,3 +182,50 @@ def test_a_team_on_no_cluster_is_told_what_will_stand_there(db: None) -> None:
     page = Client()
     page.force_login(team.created_by)
     assert "On no cluster yet" in page.get(f"/teams/{team.slug}/work").content.decode()
+
+
+def test_what_is_left_unread_of_other_teams_changes_no_answer(
+    busy: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def add(row: ClusterObject, name: str, *, namespace: str = "qm-speech", **changed: Any) -> None:
+        body = {
+            **row.body,
+            "metadata": {**row.body["metadata"], "name": name, "namespace": namespace, "uid": name},
+        }
+        ClusterObject.objects.create(
+            cluster=busy.cluster, kind=row.kind, namespace=namespace, name=name, body={**body, **changed}
+        )
+
+    admitted = ClusterObject.objects.get(kind="Workload", name__startswith="job-takes-all")
+    waits = ClusterObject.objects.get(kind="Workload", name__startswith="job-next")
+    pod = ClusterObject.objects.get(kind="Pod", name__startswith="takes-all")
+    spec, status = pod.body["spec"], pod.body["status"]
+    theirs = {**admitted.body["status"]["admission"], "clusterQueue": "qm-speech"}
+    add(waits, "they-wait")
+    add(admitted, "they-run", status={**admitted.body["status"], "admission": theirs})
+    add(admitted, "theirs-in-our-queue")
+    add(pod, "they-take-room")
+    add(pod, "their-phase-is-not-known", status={})
+    add(pod, "theirs-ended", status={**status, "phase": "Succeeded"})
+    add(pod, "theirs-has-no-node", spec={name: spec[name] for name in spec if name != "nodeName"})
+    read = {
+        name
+        for kinds in workloads.board._objects({busy.cluster.pk: {busy.namespace}}).values()
+        for name in (text(part(one, "metadata"), "name") for rows in kinds.values() for one in rows)
+    }
+    assert {"theirs-in-our-queue", "they-take-room", "their-phase-is-not-known"} <= read
+    assert not {"they-wait", "they-run", "theirs-ended", "theirs-has-no-node"} & read
+    now = timezone.now()
+    narrow = work_of_team(busy.team, by=busy.ada, now=now)
+
+    def everything(namespaces: Mapping[int, set[str]]) -> Any:
+        found: dict[int, Any] = {pk: defaultdict(list) for pk in namespaces}
+        for row in ClusterObject.objects.filter(cluster__in=namespaces):
+            if row.namespace in namespaces[row.cluster_id] or row.kind in SHARED:
+                found[row.cluster_id][row.kind].append(row.body)
+        return found
+
+    monkeypatch.setattr(workloads.board, "_objects", everything)
+    assert work_of_team(busy.team, by=busy.ada, now=now).work == narrow.work
+    waiting = next(one for one in narrow.work if one.key.name == "next")
+    assert (waiting.state, narrow.held) == ("waiting", 2)

@@ -30,6 +30,11 @@ LARGE = (
     f"{MAIN}insufficient quota for nvidia.com/gpu in flavor a100, previously considered podsets requests (0) + "
     "current podset request (8) > maximum capacity (4)"
 )
+# A run of the portal carries the node selector of its flavor, so every other flavor of the queue is excluded by it.
+OTHERS = (
+    "flavor quartermaster-cpu doesn't match node affinity, flavor h100 doesn't match node affinity, "
+    "untolerated taint {spot true NoSchedule <nil>} in flavor a100-spot, "
+)
 PREEMPTED = (
     "Preempted to accommodate a workload (UID: 1-a, JobUID: 2-b) due to prioritization in the ClusterQueue; "
     "preemptor path: /coh/team-vision; preemptee path: /coh/team-nlp"
@@ -53,6 +58,54 @@ TABLE: list[tuple[str, tuple[str, ...], str, Outlook, str, Action | None]] = [
         CHANGE,
         "It asks for 8 × A100; your queue can never give it more than 4.",
         Action.REQUEST_GPUS,
+    ),
+    (
+        LARGE.replace(MAIN, MAIN + OTHERS),
+        ("Pending", "ExceedsMaxQuota"),
+        "larger_than_quota",
+        CHANGE,
+        "It asks for 8 × A100; your queue can never give it more than 4.",
+        Action.REQUEST_GPUS,
+    ),
+    (
+        f"{LARGE}, {OTHERS.removesuffix(', ')}",
+        ("Pending", "ExceedsMaxQuota"),
+        "larger_than_quota",
+        CHANGE,
+        "It asks for 8 × A100; your queue can never give it more than 4.",
+        Action.REQUEST_GPUS,
+    ),
+    (
+        FULL.replace(MAIN, MAIN + OTHERS),
+        ("Pending", "WaitingForQuota"),
+        "quota_full",
+        WAIT,
+        "It waits for 2 × A100 more.",
+        Action.REQUEST_GPUS,
+    ),
+    (
+        f"{FULL}, {OTHERS.removesuffix(', ')}. Pending the preemption of 1 workload(s)",
+        ("Pending", "WaitingForPreemptedWorkloads"),
+        "making_room",
+        WAIT,
+        "It needs 2 × A100 more, and the queue is stopping 1 other job to make room.",
+        None,
+    ),
+    (
+        f"{MAIN}flavor h100 doesn't match node affinity, flavor a100 doesn't match node affinity",
+        ("Pending", "NoMatchingFlavor"),
+        "node_labels_differ",
+        CHANGE,
+        "Its pods ask for node labels that the nodes of h100 do not have.",
+        Action.CHANGE_RUN,
+    ),
+    (
+        f"{MAIN}flavor h100 doesn't match node affinity, untolerated taint {{spot  NoSchedule <nil>}} in flavor a100",
+        ("Pending", "NoMatchingFlavor"),
+        "taint_not_tolerated",
+        CHANGE,
+        "The nodes of A100 take only pods that tolerate the taint spot.",
+        Action.CHANGE_RUN,
     ),
     (
         "LocalQueue nope doesn't exist",
@@ -350,6 +403,32 @@ def test_of_two_kinds_of_gpu_the_more_hopeful_one_counts() -> None:
     assert why(waiting(full_or_large)).outlook == WAIT
 
 
+def test_what_a_run_of_the_portal_lacks_is_the_quota_of_its_own_kind_of_gpu() -> None:
+    found = why(waiting(LARGE.replace(MAIN, MAIN + OTHERS)))
+    assert found.do == "Ask for 4 more for your team, or run it with at most 4."
+    assert found.step is not None
+    assert (found.step.label, found.step.data) == ("Ask for 4 more", {"flavor": "a100", "gpus": 4})
+    lacking = why(waiting(FULL.replace(MAIN, MAIN + OTHERS)))
+    assert lacking.step is not None
+    assert (lacking.step.label, lacking.step.data) == ("Ask for 2 more", {"flavor": "a100", "gpus": 2})
+
+
+def test_of_two_kinds_that_are_too_small_the_larger_one_counts() -> None:
+    """Without a node selector, Kueue names the flavor for work without GPUs first: it has 0 of them."""
+    none = LARGE.replace("a100", "quartermaster-cpu").replace("(4)", "(0)")
+    for message in (f"{none}, {LARGE.removeprefix(MAIN)}", f"{LARGE}, {none.removeprefix(MAIN)}"):
+        assert why(waiting(message)).what == "It asks for 8 × A100; your queue can never give it more than 4."
+
+
+def test_one_pod_set_without_a_kind_of_its_own_is_the_cause_though_another_has_one() -> None:
+    """A leader whose nodes nobody has keeps the whole job out, however full the queue is for its workers."""
+    message = (
+        "couldn't assign flavors to pod set leader: flavor a100 doesn't match node affinity; "
+        + FULL.replace("pod set main", "pod set worker")
+    )
+    assert why(waiting(message)).code == "node_labels_differ"
+
+
 def test_of_two_pod_sets_the_less_hopeful_one_counts() -> None:
     """Kueue says of a leader that it lacks only unused quota, though its workers never fit."""
     message = (
@@ -395,11 +474,16 @@ def test_what_the_queue_uses_is_said_with_what_is_borrowed() -> None:
 
 
 def test_free_gpus_elsewhere_are_the_step_when_they_take_the_job() -> None:
-    there = Elsewhere("training-eastus", "a100", "A100", 8, 8)
+    there = Elsewhere("training-eastus", "a100", "A100", 8, 8, "qm-vision")
     found = why(waiting(FULL), elsewhere=(replace(there, gpus=4), there))
     assert found.step is not None
     assert found.step.label == "Use 8 × A100 on training-eastus: free now"
-    assert found.step.data == {"cluster": "training-eastus", "flavor": "a100", "gpus": 8}
+    assert found.step.data == {
+        "cluster": "training-eastus",
+        "namespace": "qm-vision",
+        "flavor": "a100",
+        "gpus": 8,
+    }
     in_pieces = why(waiting(FULL), elsewhere=(replace(there, largest=2),))
     assert in_pieces.step is not None
     assert in_pieces.step.action == Action.REQUEST_GPUS

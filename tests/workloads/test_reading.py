@@ -9,7 +9,7 @@ from workloads.observed import JobKey, NamespaceQuota, Quota, QuotaHolder
 from workloads.reading.pods import event_of, nodes_of, pod_of
 from workloads.reading.queues import line_of, namespace_quota_of, queue_of, quota_holders_of, team_queue_of
 from workloads.reading.values import gpus_of_pod, is_gpu, moment
-from workloads.reading.work import job_of, workload_of
+from workloads.reading.work import job_of, read_once, workload_of
 
 AT = "2026-11-22T15:17:09Z"
 WHEN = datetime(2026, 11, 22, 15, 17, 9, tzinfo=UTC)
@@ -247,3 +247,11 @@ def test_moments_are_in_utc(value: str) -> None:
 @pytest.mark.parametrize("value", [None, "", "soon", 5])
 def test_what_is_no_moment_is_none(value: object) -> None:
     assert moment(value) is None
+
+
+def test_what_is_read_once_is_what_is_read_each_time() -> None:
+    read, found = read_once(), {"metadata": {"name": "one", "namespace": "team-nlp"}, "spec": {"priority": 3}}
+    assert read(found) is read(found)
+    assert read(found) == workload_of(found)
+    other = {**found, "spec": {"priority": 4}}
+    assert read(other).priority == 4

@@ -30,7 +30,10 @@ class Waiting:
 
 @dataclass(frozen=True, kw_only=True)
 class Pod:
-    """One pod; `unscheduled` is its PodScheduled condition while it is false."""
+    """One pod; `unscheduled` is its PodScheduled condition while it is false.
+
+    `failed_before` is what a container that prepares it said at its end, where that failed.
+    """
 
     name: str
     phase: str = "Pending"
@@ -43,6 +46,7 @@ class Pod:
     unscheduled: Condition | None = None
     waiting: tuple[Waiting, ...] = ()
     ended_as: str = ""
+    failed_before: str = ""
     events: tuple[Event, ...] = ()
 
 

@@ -7,7 +7,7 @@ from workloads.observed.work import Condition, JobKey
 
 @dataclass(frozen=True)
 class Quota:
-    """What a ClusterQueue has of one resource of a flavor; `borrowing` None is no limit within its cohort."""
+    """What a ClusterQueue has of one resource of a flavor; None in `borrowing` or `lending` is no limit."""
 
     flavor: str
     resource: str
@@ -15,6 +15,12 @@ class Quota:
     borrowing: int | None = 0
     reserved: int = 0
     borrowed: int = 0
+    lending: int | None = None
+
+    @property
+    def lends(self) -> int:
+        """What others of its cohort may have of it while it is idle."""
+        return self.nominal if self.lending is None else min(self.nominal, self.lending)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,13 +28,14 @@ class Approval:
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """GPUs that are free now and open to this team on a flavor and cluster."""
+    """GPUs that are free now and open to this team on a flavor and cluster, in its namespace there."""
 
     cluster: str
     flavor: str
     title: str
     gpus: int
     largest: int
+    namespace: str = ""
 
 
 @dataclass(frozen=True)

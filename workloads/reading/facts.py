@@ -7,7 +7,7 @@ from workloads.observed import Event, Facts
 from workloads.reading.pods import event_of, nodes_of, pod_of
 from workloads.reading.queues import line_of, queue_of, quota_holders_of, team_queue_of
 from workloads.reading.values import Object, items, part, text
-from workloads.reading.work import job_of, workload_of
+from workloads.reading.work import Read, job_of, workload_of
 
 WORKLOAD = "kueue.x-k8s.io/workload"
 
@@ -48,14 +48,14 @@ def facts_of(
     )
 
 
-def waits_of(workloads: Iterable[Object]) -> list[Wait]:
+def waits_of(workloads: Iterable[Object], *, read: Read = workload_of) -> list[Wait]:
     """How long each Workload waited from its creation for its quota.
 
     One that was evicted since is left out: its condition tells the last time and not the first. So is one that people
     or a check kept waiting: that says nothing about the queue.
     """
     found: list[Wait] = []
-    for one in map(workload_of, workloads):
+    for one in map(read, workloads):
         reserved = one.holds("QuotaReserved")
         if reserved is None or reserved.since is None or one.created is None:
             continue

@@ -43,7 +43,8 @@ def pod_of(found: Object, events: Iterable[Event] = ()) -> Pod:
     meta, spec, status = part(found, "metadata"), part(found, "spec"), part(found, "status")
     by_kind, name = conditions(found), text(part(found, "metadata"), "name")
     scheduled = by_kind.get("PodScheduled")
-    states = [*items(status, "initContainerStatuses"), *items(status, "containerStatuses")]
+    first = items(status, "initContainerStatuses")
+    states = [*first, *items(status, "containerStatuses")]
     return Pod(
         name=name,
         phase=text(status, "phase") or "Pending",
@@ -56,6 +57,7 @@ def pod_of(found: Object, events: Iterable[Event] = ()) -> Pod:
         unscheduled=scheduled if scheduled is not None and not scheduled.is_true else None,
         waiting=tuple(_waiting(one) for one in states if part(one, "state", "waiting")),
         ended_as=next((reason for one in states if (reason := _ended_as(one))), ""),
+        failed_before=next((said for one in first if (said := _last_words(one))), ""),
         events=tuple(one for one in events if one.kind == "Pod" and one.name == name),
     )
 
@@ -102,5 +104,15 @@ def _waiting(found: Object) -> Waiting:
 
 def _ended_as(found: Object) -> str:
     """How the container's last run ended, such as OOMKilled; empty when it has not ended or ended well."""
-    last = part(found, "state", "terminated") or part(found, "lastState", "terminated")
+    last = _last_end(found)
     return text(last, "reason") if last.get("exitCode") else ""
+
+
+def _last_words(found: Object) -> str:
+    """What the container left when its last run failed; empty when it left nothing."""
+    last = _last_end(found)
+    return text(last, "message") if last.get("exitCode") else ""
+
+
+def _last_end(found: Object) -> Object:
+    return part(found, "state", "terminated") or part(found, "lastState", "terminated")

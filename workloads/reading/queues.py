@@ -121,6 +121,17 @@ def _quotas(spec: Object, status: Object) -> list[Quota]:
                 if is_gpu(resource):
                     total, borrowed = reserved.get((name, resource), (0, 0))
                     limit = one.get("borrowingLimit")
-                    lent = whole(limit) if limit is not None or is_alone else None
-                    found.append(Quota(name, resource, whole(one.get("nominalQuota")), lent, total, borrowed))
+                    most = whole(limit) if limit is not None or is_alone else None
+                    lent = one.get("lendingLimit")
+                    found.append(
+                        Quota(
+                            name,
+                            resource,
+                            whole(one.get("nominalQuota")),
+                            most,
+                            total,
+                            borrowed,
+                            None if lent is None else whole(lent),
+                        )
+                    )
     return found

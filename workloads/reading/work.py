@@ -1,10 +1,12 @@
 """Jobs of every kind, and the Workloads that Kueue makes for them. Pure."""
 
+from collections.abc import Callable
 from typing import Any
 
 from workloads.observed import Check, Condition, Job, JobKey, PodSet, Workload
 from workloads.reading.values import Object, conditions, gpus_of_pod, items, moment, part, text, whole
 
+Read = Callable[[Object], Workload]
 LABEL = "kueue.x-k8s.io/"
 QUEUE, PRIORITY, OWNER = f"{LABEL}queue-name", f"{LABEL}priority-class", f"{LABEL}job-owner-name"
 # How the kinds say that they are over, those that went well first.
@@ -31,8 +33,8 @@ def job_of(found: Object) -> Job:
 def workload_of(found: Object) -> Workload:
     """A Workload, of either version."""
     meta, spec, status = part(found, "metadata"), part(found, "spec"), part(found, "status")
-    state = part(status, "requeueState")
-    assigned = items(status, "admission", "podSetAssignments")
+    state, admission = part(status, "requeueState"), part(status, "admission")
+    assigned = items(admission, "podSetAssignments")
     flavors = {str(flavor) for one in assigned for flavor in part(one, "flavors").values()}
     return Workload(
         key=key_of(meta),
@@ -40,7 +42,7 @@ def workload_of(found: Object) -> Workload:
         created=moment(meta.get("creationTimestamp")),
         is_active=spec.get("active") is not False,
         queue=text(spec, "queueName"),
-        cluster_queue=text(part(status, "admission"), "clusterQueue"),
+        cluster_queue=text(admission, "clusterQueue"),
         priority=_number(spec.get("priority")),
         conditions=_dated(conditions(found), meta),
         checks=tuple(_check(one) for one in items(status, "admissionChecks")),
@@ -49,6 +51,19 @@ def workload_of(found: Object) -> Workload:
         requeue_at=moment(state.get("requeueAt")),
         requeues=_number(state.get("count")),
     )
+
+
+def read_once() -> Read:
+    """`workload_of` for one look at copies: each is read once, however many ask for it."""
+    known: dict[int, tuple[Object, Workload]] = {}
+
+    def read(found: Object) -> Workload:
+        if id(found) not in known:
+            # With the object itself, so that no other one comes to stand at its address.
+            known[id(found)] = found, workload_of(found)
+        return known[id(found)][1]
+
+    return read
 
 
 def key_of(meta: Object) -> JobKey:
@@ -64,6 +79,8 @@ def key_of(meta: Object) -> JobKey:
 
 def _dated(by_kind: dict[str, Condition], meta: Object) -> dict[str, Condition]:
     """Conditions without a time hold since the Workload is there."""
+    if all(one.since is not None for one in by_kind.values()):
+        return by_kind
     created = moment(meta.get("creationTimestamp"))
     return {
         kind: one

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from ui.amounts import moment
 from workloads.answers import Action, Answer, Outlook, Step
 from workloads.observed import Condition, Facts, Job
+from workloads.reasons.sources import never_fetched
 
 PROMPT = timedelta(seconds=30)
 AGAIN = Step(Action.RUN_AGAIN, "Run it again")
@@ -34,7 +35,10 @@ def finished(facts: Facts, now: datetime) -> Answer | None:
     """It is over, well or not."""
     ended = facts.workload.holds("Finished") if facts.workload else None
     ended = ended or (facts.job.outcome if facts.job else None)
-    return _ending(ended) if ended is not None else None
+    if ended is None:
+        return None
+    answer = _ending(ended)
+    return (never_fetched(facts.pods, since=ended.since) if answer.code == "failed" else None) or answer
 
 
 def _ending(ended: Condition) -> Answer:

@@ -2,14 +2,18 @@
 
 A message has a sentence for every pod set, and in it a cause for every flavor that was tried. The flavors of one group
 stand in for each other, so the most hopeful of them counts; groups and pod sets are all needed, so the least hopeful
-of those counts.
+of those counts. A flavor that the pods themselves exclude is the cause only where they exclude all of a group: whoever
+chooses a kind of GPU by a node selector excludes every other kind, and waits for the chosen one.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
+
+from workloads.reasons.words import whole
 
 POD_SET = re.compile(r"couldn't assign flavors to pod set \S+?: ")
 PREEMPTION = re.compile(r"Pending the preemption of (\d+) workload")
@@ -29,6 +33,10 @@ class Kind(IntEnum):
     UNKNOWN_FLAVOR = 6
     TOO_LARGE = 7
     UNCOVERED = 8
+
+
+# The pods' own selectors and tolerations keep them away, whatever the quota.
+EXCLUDED = frozenset({Kind.TAINTED, Kind.LABELLED})
 
 
 @dataclass(frozen=True)
@@ -118,10 +126,16 @@ def _of_pod_set(causes: Iterable[Cause], groups: Sequence[frozenset[str]]) -> Ca
     for one in causes:
         key = (_group(one, groups), one.flavor)
         flavors[key] = max(flavors.get(key, one), one, key=_rank)
-    best: dict[int, Cause] = {}
+    of_group: dict[int, list[Cause]] = defaultdict(list)
     for (group, _), one in flavors.items():
-        best[group] = min(best.get(group, one), one, key=_rank)
-    return max(best.values(), key=_rank)
+        of_group[group].append(one)
+    return max((_of_group(each) for each in of_group.values()), key=_rank)
+
+
+def _of_group(causes: Sequence[Cause]) -> Cause:
+    """The flavor that is most likely to take the pods, of those that they do not exclude where there is one."""
+    considered = [one for one in causes if one.kind not in EXCLUDED]
+    return min(considered or causes, key=_rank)
 
 
 def _group(cause: Cause, groups: Sequence[frozenset[str]]) -> int:
@@ -133,5 +147,11 @@ def _group(cause: Cause, groups: Sequence[frozenset[str]]) -> int:
 
 def _rank(cause: Cause) -> tuple[int, int, int]:
     """The larger the less hopeful; GPUs count before other resources, and what lacks more before what lacks less."""
-    lacking = cause.missing or cause.requested
-    return cause.kind, "/" in cause.resource, int(lacking) if lacking.isdecimal() else 0
+    return cause.kind, "/" in cause.resource, _lacking(cause)
+
+
+def _lacking(cause: Cause) -> int:
+    """How many there are too few, in whole numbers."""
+    if cause.missing:
+        return whole(cause.missing)
+    return whole(cause.previous) + whole(cause.requested) - whole(cause.maximum)

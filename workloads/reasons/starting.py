@@ -7,6 +7,7 @@ from workloads.answers import Action, Answer, Outlook, Step
 from workloads.observed import Condition, Facts, Pod, Workload
 from workloads.reasons.containers import not_running
 from workloads.reasons.nodes import unscheduled
+from workloads.reasons.sources import never_fetched, unfetched
 from workloads.reasons.words import pods
 
 PROMPT = timedelta(minutes=2)
@@ -35,7 +36,7 @@ def on_its_own(facts: Facts, now: datetime) -> Answer:
     """What pods do that no queue was asked for."""
     live = [one for one in facts.pods if one.phase not in ("Succeeded", "Failed")]
     if not live:
-        return _ended(facts.pods)
+        return never_fetched(facts.pods) or _ended(facts.pods)
     stuck = _stuck(live, facts, now)
     if stuck is not None:
         return stuck
@@ -81,7 +82,7 @@ def _of_pod(pod: Pod, facts: Facts, now: datetime) -> Answer | None:
             since=pod.created,
             detail=", ".join(pod.gates),
         )
-    return unscheduled(pod, facts, now) or not_running(pod, now)
+    return unscheduled(pod, facts, now) or unfetched(pod) or not_running(pod, now)
 
 
 def _running(ready: Condition) -> Answer:

@@ -64,7 +64,12 @@ def use_elsewhere(facts: Facts) -> Step | None:
     return Step(
         Action.USE_FLAVOR,
         f"Use {count} × {found.title} on {found.cluster}: free now",
-        {"cluster": found.cluster, "flavor": found.flavor, "gpus": count},
+        {
+            "cluster": found.cluster,
+            "namespace": found.namespace,
+            "flavor": found.flavor,
+            "gpus": count,
+        },
     )
 
 

@@ -69,7 +69,7 @@ def _indexed(run: Run, count: int, command: Sequence[str], own: Sequence[Manifes
     found = job(run, spec)
     # A limit for each index takes the place of one for all of them.
     del found["spec"]["backoffLimit"]
-    found["metadata"]["annotations"] = {PARTIAL: "1"}
+    found["metadata"].setdefault("annotations", {})[PARTIAL] = "1"
     return found
 
 

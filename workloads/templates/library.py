@@ -1,21 +1,26 @@
 """The templates that come with the product: what each is for, what it asks, and what a cluster needs for it. Pure."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from workloads.templates import gangs, jobs, kubeflow, serving
 from workloads.templates.parameters import Parameter, Type, refused_script, refused_source, refused_variables
 from workloads.templates.pods import Manifest
-from workloads.templates.run import Run
+from workloads.templates.run import Claim, Run
 
 KUEUE, VOLCANO = "kueue", "volcano"
+ANY_CAPACITY, SPOT, ON_DEMAND = "any", "spot", "on_demand"
 Render = Callable[[Run], list[Manifest]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Template:
-    """A template. `kind` is written as `Kind.group/version`, `integration` as Kueue's configuration names it."""
+    """A template. `kind` is written as `Kind.group/version`, `integration` as Kueue's configuration names it.
+
+    Its `shape` is the shipped template whose objects it makes. Variables and volumes go along with every run, the
+    repository with one that brings no program of its own; `gpu_memory` (GB) is what one GPU needs, 0 for any.
+    """
 
     slug: str
     title: str
@@ -27,6 +32,15 @@ class Template:
     queueing: str = KUEUE
     # Whether its pods can have a pasted script, a source from Git and volumes.
     accepts_files: bool = True
+    shape: str = ""
+    # Which version of the platform team's own this is; 0 for one as it came with the product.
+    version: int = 0
+    variables: Mapping[str, str] = field(default_factory=dict)
+    claims: tuple[Claim, ...] = ()
+    repository: tuple[str, str] | None = None
+    priority: str = ""
+    capacity: str = ANY_CAPACITY
+    gpu_memory: int = 0
 
     def refused(self, run: Run) -> str:
         """Why a run does not go with this template, where the parameters alone do not tell; empty when it does."""
@@ -44,6 +58,8 @@ class Abilities:
     kinds: Collection[str]
     integrations: Collection[str] | None = None
     queueing: str = KUEUE
+    # Nobody has asked the cluster yet: what is not among the kinds may be there all the same.
+    is_known: bool = True
 
 
 def lacking(template: Template, cluster: Abilities) -> str:
@@ -53,6 +69,10 @@ def lacking(template: Template, cluster: Abilities) -> str:
         return f"The queues of this cluster are {theirs}'s, and this template is for {needed}."
     if template.kind not in cluster.kinds:
         name, _, group = template.kind.partition(".")
+        if not cluster.is_known:
+            return (
+                f"The portal has not asked the cluster yet whether it knows {name}: look again in a moment."
+            )
         return f"The cluster does not know {name} ({group}); a platform lead installs its controller."
     known = cluster.integrations
     if template.integration and known is not None and template.integration not in known:
@@ -111,10 +131,18 @@ CHECKPOINT = Parameter(
     name="checkpoint",
     type=Type.PATH,
     title="Checkpoints",
-    help="Where the program keeps checkpoints, on a volume; it finds this in QM_CHECKPOINTS.",
+    help="Where checkpoints are kept, on a volume; each run makes a folder of its own there, named in QM_CHECKPOINTS.",
     is_needed=False,
 )
-COMMON = (IMAGE, PROGRAM, GPUS, CPUS, MEMORY, MINUTES, GRACE, CHECKPOINT)
+CHECKPOINT_MINUTES = _count(
+    "checkpoint_minutes",
+    "Minutes between checkpoints",
+    "How often the program writes one; 0 for never. It finds this in QM_CHECKPOINT_MINUTES.",
+    0,
+    0,
+    1440,
+)
+COMMON = (IMAGE, PROGRAM, GPUS, CPUS, MEMORY, MINUTES, GRACE, CHECKPOINT, CHECKPOINT_MINUTES)
 GANG = (*COMMON, LAUNCHER, NODES, RESTARTS)
 AT_ONCE = _count("at_once", "At once", "How many run at the same time, if there is room.", 4, 1, 500)
 

@@ -44,7 +44,10 @@ class Type(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
-    """One parameter; `minimum` and `maximum` bound a count. Without `default` it must be given, if it is needed."""
+    """One parameter; `minimum` and `maximum` bound a count. Without `default` it must be given, if it is needed.
+
+    A fixed one is always its default. The program finds the value in `variable`, where that is said.
+    """
 
     name: str
     type: Type
@@ -55,6 +58,8 @@ class Parameter:
     maximum: int = 1_000_000
     choices: tuple[str, ...] = ()
     is_needed: bool = True
+    is_fixed: bool = False
+    variable: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,10 +81,12 @@ def check(parameters: Sequence[Parameter], given: Mapping[str, object]) -> Check
                 problems[one.name] = f"{one.title} is needed."
             continue
         problem = TESTS[one.type](one, value)
+        if one.is_fixed and normalised(value) != one.default:
+            problem = f"{one.title} is set by the template: {_in_words(one.default)}."
         if problem:
             problems[one.name] = problem
         else:
-            values[one.name] = _normalised(value)
+            values[one.name] = normalised(value)
     return Checked(values, problems)
 
 
@@ -125,8 +132,13 @@ def _is_address(host: str) -> bool:
     return True
 
 
-def _normalised(value: object) -> Value:
+def normalised(value: object) -> Value:
+    """A value as it is kept: a list of words is a tuple."""
     return tuple(value) if isinstance(value, list | tuple) else value  # type: ignore[return-value]
+
+
+def _in_words(value: Value | None) -> str:
+    return " ".join(value) if isinstance(value, tuple) else str(value)
 
 
 def _text(one: Parameter, value: object) -> str:

@@ -1,6 +1,6 @@
 """The pod of a run: one container whose requests equal its limits, with its volumes, variables and place. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from provisioning.desired.first_job import QUEUE_LABEL
@@ -9,19 +9,27 @@ from provisioning.desired.quantities import gibibytes
 from workloads.templates.run import SCRIPTS, SOURCE, Repository, Run
 
 Manifest = dict[str, Any]
+RUN_LABEL = f"{DOMAIN}/run"
 PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
+STARTED_BY = f"{DOMAIN}/started-by"
 PORT = 29_500
 MAIN = "main"
+CHECKPOINTS = "QM_CHECKPOINTS"
 # Half of the memory may be shared between the workers of a pod, which data loaders and NCCL want.
 SHARED_PART = 2
 RESTRICTED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
-FETCH = 'git init -q "$1" && cd "$1" && git fetch -q --depth 1 -- "$2" "$3" && git checkout -q --detach FETCH_HEAD'
+# Its last line stands in the pod's status, where the portal reads why there is no source.
+FETCH = (
+    'git init -q "$1" && cd "$1" && git fetch -q --depth 1 -- "$2" "$3" && git checkout -q --detach FETCH_HEAD '
+    '|| { echo "Not fetched: $3 of $2" >&2; exit 1; }'
+)
 
 
 def metadata(run: Run, *, is_queued: bool = True) -> Manifest:
     """Name, namespace and labels: the queue, the priority, whose it is and what its cost is put under."""
     queued = {QUEUE_LABEL: run.where.queue, PRIORITY_LABEL: run.where.priority} if is_queued else {}
-    return {"name": run.name, "namespace": run.where.namespace, "labels": {**cost_labels(run), **queued}}
+    head = {"name": run.name, "namespace": run.where.namespace, "labels": {**cost_labels(run), **queued}}
+    return head | ({"annotations": {STARTED_BY: run.where.started_by}} if run.where.started_by else {})
 
 
 def cost_labels(run: Run) -> dict[str, str]:
@@ -103,6 +111,17 @@ def literal(word: str) -> str:
     return word.replace("$(", "$$(")
 
 
+def checkpoints_in(manifests: Any) -> str:
+    """The folder that the pods of manifests were told to keep checkpoints in; empty where they were told none."""
+    if isinstance(manifests, Mapping):
+        if manifests.get("name") == CHECKPOINTS:
+            return str(manifests.get("value", "")).replace("$$(", "$(")
+        manifests = manifests.values()
+    elif not isinstance(manifests, list | tuple):
+        return ""
+    return next((found for one in manifests if (found := checkpoints_in(one))), "")
+
+
 def program(run: Run) -> list[str]:
     """The program as it was given."""
     return [literal(word) for word in run.program]
@@ -126,8 +145,12 @@ def torchrun(run: Run, *, rank: str, address: str) -> list[str]:
 def variables(run: Run) -> list[Manifest]:
     """The cluster's variables, the portal's and the run's own, each name once: the last one given counts."""
     given = {**run.where.variables, **run.variables, "QM_RUN": run.name}
-    if run.checkpoint:
-        given["QM_CHECKPOINTS"] = run.checkpoint
+    if run.checkpoints:
+        given[CHECKPOINTS] = run.checkpoints
+    if run.resume_from:
+        given["QM_RESUME_FROM"] = run.resume_from
+    if minutes := run.values.get("checkpoint_minutes"):
+        given["QM_CHECKPOINT_MINUTES"] = str(minutes)
     return [{"name": name, "value": literal(value)} for name, value in sorted(given.items())]
 
 
@@ -182,6 +205,7 @@ def _fetch(source: Repository) -> Manifest:
         "name": "source",
         "image": source.image,
         "command": ["sh", "-ec", FETCH, "fetch", *(literal(word) for word in words)],
+        "terminationMessagePolicy": "FallbackToLogsOnError",
         "resources": {"requests": resources, "limits": dict(resources)},
         "securityContext": RESTRICTED,
         "volumeMounts": [{"name": "source", "mountPath": SOURCE}],

@@ -30,6 +30,8 @@ class Where:
     kind: Kind | None = None
     queue: str = QUEUE
     priority: str = "exploratory"
+    # Who starts it, by the address that the directory knows them by; it stands on the object.
+    started_by: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -84,7 +86,14 @@ class Run:
     claims: tuple[Claim, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
     checkpoint: str = ""
+    # The folder of an earlier run's checkpoints, in which this one goes on.
+    resume_from: str = ""
     values: Mapping[str, Value] = field(default_factory=dict)
+
+    @property
+    def checkpoints(self) -> str:
+        """The folder of its checkpoints, of its own unless it goes on from another run's; empty without a place."""
+        return self.resume_from or (f"{self.checkpoint.rstrip('/')}/{self.name}" if self.checkpoint else "")
 
     def count(self, name: str, default: int = 1) -> int:
         """A parameter of the template that is a count."""

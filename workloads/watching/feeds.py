@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models.functions import Coalesce
 
 from fleet.models import Cluster
 from provisioning.models import Tenancy
@@ -100,9 +101,10 @@ def heard(feed: Feed, *, now: datetime) -> None:
 
 def silent(feed: Feed, message: str, *, now: datetime) -> None:
     """The cluster does not answer for this kind; since when is kept from the first time on."""
-    mine = Feed.objects.filter(pk=feed.pk, holder=feed.holder)
-    mine.filter(silent_since=None).update(silent_since=now)
-    mine.update(message=message[:500])
+    # In one statement: a page between two would say that it is silent, and not why.
+    Feed.objects.filter(pk=feed.pk, holder=feed.holder).update(
+        silent_since=Coalesce("silent_since", now), message=message[:500]
+    )
 
 
 def _said(feed: Feed, *, now: datetime, **fields: object) -> None:

@@ -20,10 +20,12 @@ from fleet.actions import DEFAULT_BORROW_PERCENT
 from fleet.models import Cluster, Flavor
 from onboarding.actions import Enrolment, Start, onboard
 from provisioning.clusters.observe import look_at
+from workloads.template_desk.actions import keep as keep_template
 
 TENANT = "11111111-1111-4111-8111-111111111111"
 ADA, MALLORY, PRIYA = (f"00000000-0000-4000-8000-{number:012d}" for number in (1, 8, 4))
 VISION, SPEECH = (f"00000000-0000-4000-9000-{number:012d}" for number in (1, 3))
+SPOT = "kubernetes.azure.com/scalesetpriority"
 GPU_TAINT = [{"key": "sku", "value": "gpu", "effect": "NoSchedule"}]
 CLUSTERS = (
     ("training-eastus", "Training, East US", "training"),
@@ -36,6 +38,31 @@ FLAVORS = (
     ("dev-eastus", "t4-16gb", "T4", 16, 4, "0.5260", "nvidia-t4"),
     ("dev-eastus", "a10-24gb", "A10", 24, 4, "1.6000", "nvidia-a10"),
 )
+
+# A template of the platform team's own, beside those that come with the product.
+RECIPE = """
+slug: fine-tune-detector
+title: Fine-tune the detector
+help: The recipe behind the street scenes, on the GPUs of one node. Say how fast it learns, and how long.
+shape: single-node
+images: [registry.example.com/vision/detector:2026.11, registry.example.com/vision/detector:2026.8]
+parameters:
+  program: {default: [train.py, --config, configs/street.yaml], fixed: true}
+  gpus: {default: 2, minimum: 1, maximum: 8}
+  minutes: {default: 480, maximum: 2880, help: It needs six hours on two A100.}
+  checkpoint: {default: /data/checkpoints}
+  checkpoint_minutes: {default: 30}
+  learning_rate:
+    type: choice
+    title: Learning rate
+    choices: ["0.01", "0.001", "0.0001"]
+    default: "0.001"
+    variable: LEARNING_RATE
+  epochs: {type: count, title: Epochs, minimum: 1, maximum: 90, default: 12, variable: EPOCHS}
+variables: {TORCH_HOME: /data/torch}
+claims: [{name: datasets, path: /data}]
+gpu_memory: 40
+"""
 
 
 class Command(BaseCommand):
@@ -59,7 +86,7 @@ class Command(BaseCommand):
 
 
 def _clusters() -> None:
-    """Two clusters with their kinds of GPU, one of which has no node until somebody needs it."""
+    """Two clusters with their kinds of GPU, of which two have no node until somebody needs them."""
     for name, title, purpose in CLUSTERS:
         Cluster.objects.get_or_create(
             name=name,
@@ -95,6 +122,24 @@ def _clusters() -> None:
             "node_labels": {"accelerator": "nvidia-h100-nvl"},
             "node_taints": GPU_TAINT,
             "max_nodes": 4,
+            "growing_minutes": 1,
+        },
+    )
+
+    # What the same node costs on spot, with an eviction rate of 5 % an hour.
+    Flavor.objects.get_or_create(
+        cluster=Cluster.objects.get(name="training-eastus"),
+        name="a100-80gb-spot",
+        defaults={
+            "product": "A100",
+            "memory_gb": 80,
+            "gpus_per_node": 8,
+            "price_per_gpu_hour": Decimal("1.4700"),
+            "capacity_type": Flavor.Capacity.SPOT,
+            "interruption_hours": 20,
+            "node_labels": {"accelerator": "nvidia-a100-spot", SPOT: "spot"},
+            "node_taints": [*GPU_TAINT, {"key": SPOT, "value": "spot", "effect": "NoSchedule"}],
+            "max_nodes": 2,
             "growing_minutes": 1,
         },
     )
@@ -183,6 +228,7 @@ def _teams() -> None:
         reason="Retrain the detector on the new street scenes before the review on Friday.",
     )
     submit(wanted, by=ada, now=now)
+    keep_template(RECIPE, by=priya, now=now, why="What Vision fine-tunes with, ready to start.")
     _rest_of_the_catalogue(vision.team, ada, now=now)
 
 

@@ -1,0 +1,495 @@
+"""The commands of `qm`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+from click.shell_completion import get_completion_class
+
+from qm import __version__, choosing, completing, configuration, following, words
+from qm.calls import Portal, key_of, option_named
+from qm.configuration import Access
+from qm.endings import MEANINGS, Code, Ended
+
+F = TypeVar("F", bound=Callable[..., Any])
+SHELLS = ("bash", "zsh", "fish")
+STATES = ("submitted", "waiting", "starting", "running", "finished", "failed", "stopped", "refused", "gone")
+USUAL_ROWS, USUAL_LINES = 25, 1_000
+# So many runs are looked through for one by the beginning of its name, the newest first.
+LOOKED_THROUGH = 1_000
+# As Kubernetes names objects; the portal would refuse to look for anything else.
+WHOLE_NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
+
+
+class Commands(click.Group):
+    """The group; an interruption has the exit code that shells give it."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that was named."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise Ended("", Code.INTERRUPTED) from None
+
+
+def as_json(command: F) -> F:
+    """`--json`."""
+    return click.option("--json", "is_json", is_flag=True, help="The portal's JSON instead of words.")(
+        command
+    )
+
+
+def one_run(command: F) -> F:
+    """The argument RUN."""
+    return click.argument("run", shell_complete=completing.runs)(command)
+
+
+def waiting(command: F) -> F:
+    """`--wait`, `--follow` and `--json`, of what starts a run."""
+    command = as_json(command)
+    command = click.option("-f", "--follow", is_flag=True, help="Print its log until it is over.")(command)
+    return click.option("--wait", is_flag=True, help="Return when it is over.")(command)
+
+
+def portal() -> Portal:
+    """The portal that one is signed in to."""
+    return Portal(configuration.access())
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="\b\nExit codes:\n" + "\n".join(f"  {code:<4d} {said}" for code, said in MEANINGS.items()),
+)
+@click.version_option(__version__, prog_name="qm")
+def qm() -> None:
+    """Training runs on the GPUs that your team holds."""
+
+
+@qm.command()
+@click.option(
+    "--url",
+    metavar="URL",
+    required=True,
+    envvar="QM_URL",
+    help="The portal's address, as in https://gpus.example.com.",
+)
+@click.option("--token-stdin", is_flag=True, help="Read the token from standard input instead of asking.")
+def login(url: str, token_stdin: bool) -> None:
+    """Sign in. It takes a personal token, which you make in the portal under Tokens."""
+    url = configuration.checked(url)
+    secret = sys.stdin.readline() if token_stdin else click.prompt("Token", hide_input=True, err=True)
+    found = Access(url, configuration.cleaned(secret))
+    me = Portal(found).get("me/")
+    configuration.store(found)
+    teams = ", ".join(one["name"] for one in me["teams"]) or "none yet"
+    words.note(f"Signed in to {url} as {me['name']}. Teams: {teams}.")
+
+
+@qm.command()
+def logout() -> None:
+    """Forget the token. It stays good until it expires: end it in the portal under Tokens."""
+    words.note("The token is forgotten." if configuration.forget() else "There was no token.")
+
+
+@qm.command()
+@as_json
+def places(is_json: bool) -> None:
+    """Where you may start runs. Each place has the GPUs held there, and its templates."""
+    found = portal().get("places/")
+    if is_json:
+        return words.printed(found)
+    for one in found["results"]:
+        missing = [each for each in one["templates"] if each["missing"]]
+        click.echo(words.place_name(one))
+        rows = [
+            ("team", f"{one['team']['name']} ({one['team']['slug']}), project {one['project']}"),
+            ("GPUs", "; ".join(map(words.pool, one["flavors"])) or "none held"),
+            ("templates", ", ".join(each["slug"] for each in one["templates"] if not each["missing"])),
+            ("priorities", ", ".join(one["priorities"])),
+            ("volumes", ", ".join(one["volumes"])),
+            ("runs", "not by the portal: this cluster follows Git" if one["follows_git"] else ""),
+            *((f"not {each['slug']}", each["missing"]) for each in missing),
+        ]
+        click.echo(words.facts(rows) + "\n")
+    if not found["results"]:
+        words.note(
+            "Nowhere yet: your team needs a namespace on a cluster, and you ask for one in the portal."
+        )
+    return None
+
+
+@qm.command()
+@click.argument("slug", required=False, default="", shell_complete=completing.templates)
+@as_json
+def templates(slug: str, is_json: bool) -> None:
+    """The templates. With SLUG, what one of them asks for."""
+    found = portal().get("templates/")
+    if not slug:
+        lines = [(one["slug"], one["title"], one["help"]) for one in found["results"]]
+        return (
+            words.printed(found)
+            if is_json
+            else click.echo(words.table(("template", "title", "what for"), lines))
+        )
+    one = next((one for one in found["results"] if one["slug"] == slug), None)
+    if one is None:
+        known = ", ".join(one["slug"] for one in found["results"])
+        raise Ended(f"There is no template {slug}. There are: {known}.", Code.NOT_FOUND)
+    if is_json:
+        return words.printed(one)
+    files = "" if one["accepts_files"] else " Its program and data come with the image."
+    rows = [
+        (
+            option_named(each["name"]),
+            "needed" if each["is_needed"] and each["default"] is None else each["default"],
+            words.limits(each),
+            each["help"],
+        )
+        for each in one["parameters"]
+    ]
+    click.echo(f"{one['title']} ({one['kind']}): {one['help']}{files}\n")
+    return click.echo(words.table(("option", "unless given", "takes", "what it is"), rows))
+
+
+@qm.command()
+@click.option(
+    "--template",
+    metavar="SLUG",
+    default="",
+    shell_complete=completing.templates,
+    help="Chosen by --nodes otherwise.",
+)
+@click.option("--image", metavar="IMAGE", required=True, help="What the pods run, with its tag.")
+@click.option("--gpus", type=click.IntRange(min=0), metavar="N", help="GPUs on each node.")
+@click.option("--nodes", type=click.IntRange(min=1), metavar="N", help="Nodes, which start together.")
+@click.option(
+    "--flavor",
+    metavar="NAME",
+    default="",
+    shell_complete=completing.flavors,
+    help="The kind of GPU, as in a100.",
+)
+@click.option(
+    "--place",
+    metavar="CLUSTER/NAMESPACE",
+    default="",
+    shell_complete=completing.places,
+    help="Where, of several places.",
+)
+@click.option(
+    "--team", metavar="SLUG", default="", shell_complete=completing.teams, help="The team whose place it is."
+)
+@click.option(
+    "--name", "title", metavar="NAME", default="", help="What the run is called; after its program otherwise."
+)
+@click.option(
+    "--time", "limit", metavar="TIME", default="", help="It is stopped after so long: 4h, 90m, 1h30m, 2d."
+)
+@click.option("--script", type=click.Path(), default="", help="A file of this machine, which goes along.")
+@click.option("--git", metavar="URL", default="", help="A public Git address whose files the program finds.")
+@click.option(
+    "--ref", metavar="REVISION", default="main", show_default=True, help="The branch, tag or commit of --git."
+)
+@click.option(
+    "--claim",
+    "claims",
+    multiple=True,
+    metavar="NAME:PATH",
+    help="A volume, with :ro behind it for reading alone; repeatable.",
+)
+@click.option(
+    "--env", "variables", multiple=True, metavar="NAME=VALUE", help="A variable, no secret; repeatable."
+)
+@click.option(
+    "--set",
+    "parameters",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Any parameter of the template; repeatable.",
+)
+@click.option("--priority", metavar="NAME", default="", help="One of the place's priorities.")
+@click.option(
+    "--checkpoint", metavar="PATH", default="", help="Where the program keeps checkpoints, on a volume."
+)
+@click.option("--dry-run", is_flag=True, help="Price, and what stands in its way; nothing is submitted.")
+@click.option("--manifest", is_flag=True, help="What would be created on the cluster, as a JSON list.")
+@click.option("--key", default="", metavar="KEY", help="What is sent twice with one key is one run.")
+@waiting
+@click.argument("program", nargs=-1)
+def train(program: tuple[str, ...], wait: bool, follow: bool, is_json: bool, **given: Any) -> None:
+    """Submit a run. PROGRAM and its arguments stand behind --, and follow the script where there is one."""
+    _refuse_both(follow, is_json)
+    api, key = portal(), key_of(given["key"])
+    body = choosing.submission(
+        given, program, places=api.get("places/")["results"], templates=api.get("templates/")["results"]
+    )
+    if given["dry_run"] or given["manifest"]:
+        return _preview(api, body, key, is_json=is_json, manifest=given["manifest"])
+    return _started(api, _submitted(api, "runs/", body, key), wait=wait, follow=follow, is_json=is_json)
+
+
+@qm.command("list")
+@click.option("--team", metavar="SLUG", shell_complete=completing.teams, help="Of this team alone.")
+@click.option("--state", type=click.Choice(STATES), help="In this state alone.")
+@click.option("--mine", is_flag=True, help="One's own alone.")
+@click.option("--all", "with_over", is_flag=True, help="Those that are over, too.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), metavar="N", default=USUAL_ROWS, show_default=True, help="So many."
+)
+@as_json
+def list_runs(
+    team: str | None, state: str | None, mine: bool, with_over: bool, limit: int, is_json: bool
+) -> None:
+    """The newest runs of your teams."""
+    live = None if with_over or state else "true"
+    found = portal().listed(
+        "runs/", most=limit, team=team, state=state, mine="true" if mine else None, live=live
+    )
+    if is_json:
+        return words.printed(found)
+    rows = [
+        (
+            one["id"],
+            one["name"],
+            one["state"],
+            words.gpus(one),
+            one["cluster"],
+            one["team"]["slug"],
+            one["requester"]["name"],
+            words.moment(one["created_at"]),
+            f"{one['cost']} USD",
+        )
+        for one in found["results"]
+    ]
+    if not rows:
+        return words.note(
+            "There are none." if with_over or state else "None runs or waits: --all shows earlier ones."
+        )
+    head = ("id", "name", "state", "GPUs", "cluster", "team", "by", "submitted", "cost")
+    click.echo(words.table(head, rows))
+    return words.note("There are more: --limit shows them.") if found["next"] else None
+
+
+@qm.command()
+@one_run
+@as_json
+def show(run: str, is_json: bool) -> None:
+    """Everything about one run. RUN is its number, its name, or how its name begins, here as everywhere."""
+    found = _found(portal(), run)
+    if is_json:
+        return words.printed(found)
+    rows = [
+        ("run", f"{found['name']} ({found['id']})"),
+        ("title", found["title"]),
+        ("state", found["state"]),
+        ("template", found["template"]),
+        ("place", f"{words.place_name(found)} (team {found['team']['slug']})"),
+        ("GPUs", words.gpus(found)),
+        ("by", found["requester"]["name"]),
+        ("goes on from" if found.get("is_resumed") else "same as", found.get("again_of")),
+        ("checkpoints", found.get("checkpoints")),
+        ("submitted", words.moment(found["created_at"])),
+        ("started", words.moment(found["started_at"])),
+        ("stop asked", words.moment(found["stop_asked_at"])),
+        ("ended", words.moment(found["ended_at"])),
+        ("ran", words.duration(found["ran_seconds"]) if found["started_at"] else ""),
+        ("time limit", words.duration(found["limit_seconds"])),
+        ("cost", f"{found['cost']} USD, {float(found['usd_per_hour']):.2f} USD an hour"),
+        ("cluster silent since", words.moment(found["silent_since"])),
+    ]
+    click.echo(f"{words.facts(rows)}\n\n{words.why(found)}")
+    if found["pods"]:
+        pods = [
+            (one["number"], one["name"], one["word"], one["node"], one["restarts"], one["ended_as"])
+            for one in found["pods"]
+        ]
+        click.echo("\n" + words.table(("worker", "pod", "state", "node", "restarts", "ended as"), pods))
+    return None
+
+
+@qm.command()
+@one_run
+@as_json
+def why(run: str, is_json: bool) -> None:
+    """Why a run is where it is. Since when, its place in the line, when it starts, and what you can do."""
+    found = _found(portal(), run)
+    return words.printed(found["why"]) if is_json else click.echo(words.why(found))
+
+
+@qm.command()
+@one_run
+@click.option("--wait", is_flag=True, help="Return when it is over.")
+@as_json
+def stop(run: str, wait: bool, is_json: bool) -> None:
+    """End a run. It has its grace for a last checkpoint, then its GPUs are free."""
+    api = portal()
+    found = api.post(f"runs/{_found(api, run)['id']}/stop/")
+    if wait:
+        found = following.wait(api, found)
+    if is_json:
+        return words.printed(found)
+    return words.note(
+        f"{found['name']}: " + (f"{found['state']}." if found["is_over"] else "it is being stopped.")
+    )
+
+
+@qm.command()
+@one_run
+@click.option(
+    "--from-checkpoint",
+    "resumes",
+    is_flag=True,
+    help="Its program goes on from the last checkpoint of RUN, which it finds in QM_RESUME_FROM.",
+)
+@click.option("--key", default="", metavar="KEY", help="What is sent twice with one key is one run.")
+@waiting
+def again(run: str, resumes: bool, key: str, wait: bool, follow: bool, is_json: bool) -> None:
+    """Submit a run once more. It gets a new name, and begins anew unless told otherwise."""
+    _refuse_both(follow, is_json)
+    api = portal()
+    verb = "resume" if resumes else "again"
+    made = _submitted(api, f"runs/{_found(api, run)['id']}/{verb}/", None, key_of(key))
+    _started(api, made, wait=wait, follow=follow, is_json=is_json)
+
+
+@qm.command()
+@one_run
+@click.option(
+    "-f", "--follow", is_flag=True, help="Go on until the run is over; wait while it has not started."
+)
+@click.option("--pod", metavar="NAME", default="", help="This pod's; the first worker's otherwise.")
+@click.option("--worker", type=click.IntRange(min=0), metavar="N", help="The pod with this number.")
+@click.option("--all-workers", is_flag=True, help="Every pod's last lines, one pod after another.")
+@click.option(
+    "--tail",
+    type=click.IntRange(min=1, max=5_000),
+    metavar="N",
+    help=f"So many lines; {USUAL_LINES:,} otherwise.",
+)
+@as_json
+def logs(
+    run: str, follow: bool, pod: str, worker: int | None, all_workers: bool, tail: int | None, is_json: bool
+) -> None:
+    """What a run's program writes."""
+    _refuse_both(follow, is_json or all_workers)
+    api, wanted = portal(), following.Wanted(pod, worker)
+    found = _found(api, run)
+    if follow:
+        return following.ended(following.follow(api, found, wanted, tail=tail))
+    names = [one["name"] for one in found["pods"]] if all_workers else [wanted.newest(found)]
+    read = [api.get(f"runs/{found['id']}/logs/", pod=name or None, tail=tail) for name in names]
+    if is_json:
+        return words.printed(read if all_workers else read[0])
+    for one in read:
+        if all_workers:
+            words.note(f"==> {one['pod']} <==")
+        for line in one["lines"]:
+            click.echo(line["text"])
+    return None
+
+
+@qm.command()
+@one_run
+@as_json
+def wait(run: str, is_json: bool) -> None:
+    """Return when a run is over. The exit code says whether it finished."""
+    api = portal()
+    over = following.wait(api, _found(api, run))
+    if is_json:
+        words.printed(over)
+    following.ended(over)
+
+
+@qm.command()
+@click.argument("shell", type=click.Choice(SHELLS))
+def completion(shell: str) -> None:
+    """What a shell needs to complete names. As in: eval "$(qm completion bash)"."""
+    kind = get_completion_class(shell)
+    assert kind is not None  # noqa: S101 - click knows each of them
+    click.echo(kind(qm, {}, "qm", "_QM_COMPLETE").source())
+
+
+def _found(api: Portal, word: str) -> dict[str, Any]:
+    """The run of a number, a name, or the beginning of one name; raises Ended for none or several."""
+    if word.isdigit():
+        return dict(api.get(f"runs/{word}/"))
+    matching = _of_name(api, word) or [
+        one for one in api.listed("runs/", most=LOOKED_THROUGH)["results"] if one["name"].startswith(word)
+    ]
+    if not matching:
+        raise Ended(f"There is no run whose name begins with {word}: qm list --all", Code.NOT_FOUND)
+    if len(matching) > 1:
+        names = "\n".join(f"  {one['id']}  {one['name']}  {one['state']}" for one in matching[:20])
+        raise Ended(f"{len(matching)} runs begin with {word}. Give the number of one:\n{names}", Code.USAGE)
+    return dict(api.get(f"runs/{matching[0]['id']}/"))
+
+
+def _of_name(api: Portal, word: str) -> list[dict[str, Any]]:
+    """The runs with exactly this name, however old they are: one for each namespace that has one."""
+    if not WHOLE_NAME.fullmatch(word):
+        return []
+    rows = api.listed("runs/", most=None, name=word)["results"]
+    return [one for one in rows if one["name"] == word]
+
+
+def _preview(api: Portal, body: dict[str, Any], key: str, *, is_json: bool, manifest: bool) -> None:
+    plan = api.post("runs/preview/", body, key=key)
+    if is_json or (manifest and plan["is_possible"]):
+        words.printed(plan if is_json else plan["manifests"])
+    elif plan["is_possible"]:
+        borrowed = f", {plan['borrows']} of them borrowed" if plan["borrows"] else ""
+        at_limit = f", {plan['usd_at_limit']} USD until its time limit" if plan["usd_at_limit"] else ""
+        rows = [
+            ("run", plan["name"]),
+            ("template", body["template"]),
+            ("pods", plan["pods"]),
+            ("GPUs", f"{plan['gpus']} × {body['flavor']}{borrowed}" if plan["gpus"] else "none"),
+            ("time limit", words.duration(plan["limit_seconds"])),
+            ("price", f"{float(plan['usd_per_hour']):.2f} USD an hour{at_limit}"),
+        ]
+        if spot := plan.get("spot"):
+            rows.append(("on spot" if spot["is_chosen"] else "on spot instead", spot["words"]))
+        click.echo(words.facts(rows))
+        words.note(f"Nothing is submitted. To submit it under this name: --key {key} instead of --dry-run.")
+    if not plan["is_possible"]:
+        sentences = [f"{option_named(one['field'])}: {one['text']}" for one in plan["problems"]]
+        raise Ended("\n".join(sentences), Code.REFUSED)
+
+
+def _submitted(api: Portal, path: str, body: object, key: str) -> dict[str, Any]:
+    """A new run; whoever does not hear of it is told how to ask again without starting a second one."""
+    advice = f"It may have been submitted. To send it again without a second run, add: --key {key}"
+    try:
+        return dict(api.post(path, body, key=key))
+    except KeyboardInterrupt:
+        raise Ended(f"\n{advice}", Code.INTERRUPTED) from None
+    except Ended as ended:
+        if not ended.again:
+            raise
+        raise Ended(f"{ended.message}\n{advice}", Code(ended.exit_code)) from None
+
+
+def _started(api: Portal, run: dict[str, Any], *, wait: bool, follow: bool, is_json: bool) -> None:
+    """Tell of a run that was submitted, and stay with it as long as was asked for."""
+    words.note(f"Submitted: {run['name']} ({run['id']}).")
+    over: Any = None
+    if follow:
+        over = following.follow(api, run, following.Wanted(), tail=None)
+    elif wait:
+        over = following.wait(api, run)
+    if is_json:
+        words.printed(over or run)
+    elif over is None:
+        click.echo(run["name"])
+    if over is not None:
+        following.ended(over)
+
+
+def _refuse_both(follow: bool, other: bool) -> None:
+    if follow and other:
+        raise click.UsageError("--follow goes with neither --json nor --all-workers.")

@@ -1,0 +1,189 @@
+"""Waiting for a run, and following its log from its first line to its last, through every break."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import sleep
+from typing import Any
+
+import click
+
+from qm import words
+from qm.calls import PATIENT_ATTEMPTS, Portal
+from qm.endings import Code, Ended
+
+LOOK_EVERY = 2.0
+LONGEST_PAUSE = 30.0
+# A pod of which nothing has started yet has no log: its connection would only stand open.
+UNSTARTED = ("Waiting", "Starting")
+Run = Mapping[str, Any]
+
+
+class Progress:
+    """One line on stderr that tells where a run is, written when it changes; in a terminal over itself."""
+
+    def __init__(self) -> None:
+        self._said = ""
+        self._over = sys.stderr.isatty()
+
+    def tell(self, run: Run) -> None:
+        """Say where it is, unless that was said."""
+        text = words.progress(run)
+        if text == self._said:
+            return
+        self._said = text
+        if self._over:
+            click.echo(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}", err=True, nl=False)
+        else:
+            words.note(text)
+
+    def clear(self) -> None:
+        """Take the line away, before others are written."""
+        if self._said and self._over:
+            click.echo("\r\x1b[K", err=True, nl=False)
+        self._said = ""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which of a run's pods is meant; its first one unless a name or a number is given."""
+
+    pod: str = ""
+    worker: int | None = None
+
+    def among(self, run: Run) -> list[Mapping[str, Any]]:
+        """The pods that are meant, those of earlier attempts first."""
+        pods = run["pods"]
+        if self.pod:
+            pods = [one for one in pods if one["name"] == self.pod]
+        elif pods:
+            # The only pod of a run bears no number.
+            number = (pods[0]["number"] or 0) if self.worker is None else self.worker
+            pods = [one for one in pods if (one["number"] or 0) == number]
+        # One that has not started follows those that have.
+        return sorted(pods, key=lambda one: (one["started_at"] is None, one["started_at"] or ""))
+
+    def newest(self, run: Run) -> str:
+        """The pod to read now, empty where the portal is to choose; raises Ended for one that is not there."""
+        found = [one for one in self.among(run) if _has_log(one)] or self.among(run)
+        if not found and (self.pod or self.worker is not None):
+            names = ", ".join(f"{one['name']} ({one['number']})" for one in run["pods"]) or "none"
+            raise Ended(f"{run['name']} has no such pod. It has: {names}.", Code.NOT_FOUND)
+        return str(found[-1]["name"]) if found else ""
+
+
+@contextmanager
+def left_running(run: Run) -> Iterator[None]:
+    """Whoever interrupts is told that the run goes on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        goes_on = f"goes on. To end it: qm stop {run['id']}"
+        said = "is being stopped all the same." if run["stop_asked_at"] else goes_on
+        raise Ended(f"\n{run['name']} {said}", Code.INTERRUPTED) from None
+
+
+def wait(portal: Portal, run: Run) -> Run:
+    """Return the run when it is over."""
+    progress = Progress()
+    with left_running(run):
+        while not run["is_over"]:
+            progress.tell(run)
+            sleep(LOOK_EVERY)
+            run = portal.get(f"runs/{run['id']}/", patient=True)
+    progress.clear()
+    return run
+
+
+def follow(portal: Portal, run: Run, wanted: Wanted, *, tail: int | None) -> Run:
+    """Print a run's log until the run is over; of one that was preempted or restarted, the next pod's, too."""
+    progress = Progress()
+    read: set[tuple[str, str | None]] = set()
+    with left_running(run):
+        while True:
+            if wanted.pod and not read:
+                wanted.newest(run)
+            # A pod that was made anew may bear the name of the one before it.
+            found = [
+                (one["name"], one["started_at"])
+                for one in wanted.among(run)
+                if run["is_over"] or _has_log(one)
+            ]
+            if found and found[-1] not in read:
+                progress.clear()
+                if _print(portal, run, found[-1][0], tail=tail):
+                    # What failed before it is of no interest any more.
+                    read, tail = read | {*found}, None
+            elif run["is_over"]:
+                progress.clear()
+                if not read:
+                    words.note("There is no log.")
+                return run
+            else:
+                progress.tell(run)
+                sleep(LOOK_EVERY)
+            run = portal.get(f"runs/{run['id']}/", patient=True)
+
+
+def ended(run: Run) -> None:
+    """Say how a run ended; raises Ended with the code for one that did not finish."""
+    said = f"{run['name']}: {run['state']} after {words.duration(run['ran_seconds'])}, {run['cost']} USD."
+    text = "\n".join(filter(None, (said, words.plain(run["message"]))))
+    if run["state"] != "finished":
+        raise Ended(text, Code.RUN_FAILED)
+    words.note(text)
+
+
+def _has_log(pod: Mapping[str, Any]) -> bool:
+    return pod["started_at"] is not None or pod["word"] not in UNSTARTED
+
+
+def _print(portal: Portal, run: Run, pod: str, *, tail: int | None) -> bool:
+    """Print a pod's log to its end; False when it has none yet."""
+    last, is_over = "", run["is_over"]
+    try:
+        # What is over is read and not followed: a pod that never started would be waited for.
+        if tail is not None or is_over:
+            for line in portal.get(f"runs/{run['id']}/logs/", pod=pod, tail=tail)["lines"]:
+                click.echo(line["text"])
+                last = line["place"]
+        if not is_over:
+            _stream(portal, run, pod, last)
+    except Ended as refused:
+        if refused.problem == "log_not_started" and not is_over:
+            sleep(LOOK_EVERY)
+            return False
+        if refused.problem not in ("log_not_started", "log_gone"):
+            raise
+        words.note(refused.message)
+    return True
+
+
+def _stream(portal: Portal, run: Run, pod: str, last: str) -> None:
+    """Print from behind a line to the end; each new connection begins behind the last whole line of the one before."""
+    failures = 0
+    while True:
+        pause = 1.0
+        try:
+            for event in portal.follow(run["id"], pod, after=last):
+                failures = 0
+                if event.kind == "message":
+                    click.echo(event.data)
+                    last = event.id
+                elif event.kind == "retry":
+                    pause = float(event.data) / 1000
+                elif event.kind == "missed":
+                    words.note(f"({event.data} lines are left out: they came too fast.)")
+                elif event.data:
+                    words.note(event.data)
+                if event.kind == "end":
+                    return
+        except Ended as refused:
+            failures += 1
+            if not refused.again or failures > PATIENT_ATTEMPTS:
+                raise
+        sleep(max(pause, min(2.0**failures, LONGEST_PAUSE)) if failures else pause)

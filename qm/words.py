@@ -1,0 +1,124 @@
+"""How things are written for people: tables, local times, durations, and states in colour."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import click
+
+COLOURS: Mapping[str, str] = {
+    "running": "green",
+    "finished": "green",
+    "waiting": "yellow",
+    "starting": "yellow",
+}
+BAD = ("failed", "refused", "gone")
+UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
+
+
+def printed(answer: object) -> None:
+    """The portal's JSON on stdout, for machines."""
+    click.echo(json.dumps(answer, indent=2, ensure_ascii=False))
+
+
+def note(text: str) -> None:
+    """A message for people, on stderr."""
+    click.echo(text, err=True)
+
+
+def plain(value: object) -> str:
+    """A value in a cell: what is not printed would steer the terminal, so it is left out."""
+    return "".join(sign for sign in str("" if value is None else value) if sign.isprintable())
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Rows under their heads, aligned; cells that name a state are coloured."""
+    lines = [[*map(plain, row)] for row in rows]
+    widths = [max(map(len, column)) for column in zip(head, *lines)]
+    words = [[cell.ljust(width) for cell, width in zip(line, widths)] for line in [[*head], *lines]]
+    return "\n".join("  ".join(map(coloured, line)).rstrip() for line in words)
+
+
+def facts(pairs: Iterable[tuple[str, object]]) -> str:
+    """Names and values below each other; those without a value are left out."""
+    shown = [(name, plain(value)) for name, value in pairs if value not in (None, "")]
+    width = max((len(name) for name, _ in shown), default=0)
+    return "\n".join(f"{name.ljust(width)}  {coloured(value)}" for name, value in shown)
+
+
+def coloured(cell: str) -> str:
+    """A state in its colour; click takes it away again where no terminal shows it."""
+    word = cell.strip().lower()
+    colour = "red" if word in BAD else COLOURS.get(word)
+    return cell if colour is None or os.environ.get("NO_COLOR") else click.style(cell, fg=colour)
+
+
+def moment(text: str | None) -> str:
+    """A time of the API in local time, with its zone."""
+    if not text:
+        return ""
+    at = datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone()
+    return f"{at:%Y-%m-%d %H:%M %Z}"
+
+
+def duration(seconds: int | None) -> str:
+    """A length of time in its two largest units."""
+    if seconds is None:
+        return ""
+    parts = []
+    for unit, size in UNITS:
+        count, seconds = divmod(seconds, size)
+        if count:
+            parts.append(f"{count} {unit}")
+    return " ".join(parts[:2]) or "0 s"
+
+
+def gpus(run: Mapping[str, Any]) -> str:
+    """The GPUs of a run, or a dash."""
+    return f"{run['gpus']} × {run['flavor']}" if run["gpus"] else "–"
+
+
+def place_name(place: Mapping[str, Any]) -> str:
+    """A place as --place takes it."""
+    return f"{place['cluster']}/{place['namespace']}"
+
+
+def pool(found: Mapping[str, Any]) -> str:
+    """GPUs of one flavor in a place, with what may be borrowed and their price."""
+    borrowed = f" + {found['borrow']} borrowed" if found["borrow"] else ""
+    spot = ", spot" if found["is_spot"] else ""
+    price = f"{float(found['usd_per_gpu_hour']):.2f} USD an hour{spot}"
+    amount = f"{found['gpus']}{borrowed} × {found['flavor']}"
+    return f"{amount} ({found['product']}, {found['per_node']} on a node, {price})"
+
+
+def why(run: Mapping[str, Any]) -> str:
+    """The sentences about a run's state: what, since, line, when, do."""
+    found = run["why"]
+    if found is None:
+        over = (
+            f"{run['state'].capitalize()} at {moment(run['ended_at'])}."
+            if run["is_over"]
+            else "It is being sent."
+        )
+        return "\n".join(filter(None, (over, plain(run["message"]))))
+    what = f"{found['what']} (since {moment(found['since'])})"
+    return "\n".join(plain(one) for one in (what, found["line"], found["when"], found["do"]) if one)
+
+
+def progress(run: Mapping[str, Any]) -> str:
+    """Where a run is, in one line."""
+    found = run["why"] or {}
+    parts = (f"{run['name']}: {run['state']}.", *(found.get(each, "") for each in ("what", "line", "when")))
+    return plain(" ".join(filter(None, parts)))
+
+
+def limits(parameter: Mapping[str, Any]) -> str:
+    """What a template's parameter takes."""
+    if parameter["type"] == "count":
+        return f"{parameter['minimum']} to {parameter['maximum']}"
+    return ", ".join(parameter["choices"]) or str(parameter["type"])

@@ -1,0 +1,80 @@
+// Show a log as it is written: <section data-log="address"> with [data-log-lines], [data-log-state], [data-log-search],
+// [data-log-follow]. The stream goes on behind its last line by itself (Last-Event-ID); what is out of sight rests.
+const MOST = 5000;
+const section = document.querySelector("[data-log]");
+
+function view(section) {
+  const lines = section.querySelector("[data-log-lines]");
+  const state = section.querySelector("[data-log-state]");
+  const search = section.querySelector("[data-log-search]");
+  const follow = section.querySelector("[data-log-follow]");
+  let source = null;
+  let last = "";
+  let over = false;
+  let pending = [];
+
+  const say = (text) => { if (state.textContent !== text) state.textContent = text; };
+  const hides = (text) => search.value && !text.toLowerCase().includes(search.value.toLowerCase());
+
+  function put() {
+    const many = document.createDocumentFragment();
+    for (const text of pending) {
+      const line = document.createElement("span");
+      line.textContent = `${text}\n`;
+      line.hidden = Boolean(hides(text));
+      many.append(line);
+    }
+    pending = [];
+    lines.append(many);
+    while (lines.childElementCount > MOST) lines.firstElementChild.remove();
+    if (follow.checked) lines.scrollTop = lines.scrollHeight;
+  }
+
+  function add(text) {
+    if (!pending.length) requestAnimationFrame(put);
+    pending.push(text);
+  }
+
+  function listen() {
+    if (source || over || document.hidden) return;
+    const after = last ? `&after=${encodeURIComponent(last)}` : "";
+    source = new EventSource(section.dataset.log + after);
+    source.addEventListener("open", () => say("Live"));
+    source.addEventListener("message", ({ data, lastEventId }) => { last = lastEventId; add(data); });
+    source.addEventListener("missed", ({ data }) => add(`… ${data} lines came too fast and are left out …`));
+    source.addEventListener("waiting", ({ data }) => say(data));
+    source.addEventListener("refused", ({ data }) => say(data));
+    source.addEventListener("end", ({ data }) => {
+      over = true;
+      rest();
+      say(data || "The program has ended.");
+    });
+    source.addEventListener("error", () => {
+      if (source?.readyState !== EventSource.CLOSED) return;
+      rest();
+      say("The log does not answer. Load the page again.");
+      document.dispatchEvent(new Event("session:doubt"));
+    });
+  }
+
+  function rest() {
+    source?.close();
+    source = null;
+  }
+
+  search.addEventListener("input", () => {
+    for (const line of lines.children) line.hidden = Boolean(hides(line.textContent));
+    if (follow.checked) lines.scrollTop = lines.scrollHeight;
+  });
+  follow.addEventListener("change", () => { if (follow.checked) lines.scrollTop = lines.scrollHeight; });
+  // Whoever scrolls up reads: the log stays where they are until they come back to its end.
+  lines.addEventListener("scroll", () => {
+    follow.checked = lines.scrollHeight - lines.scrollTop - lines.clientHeight < 24;
+  });
+  document.addEventListener("visibilitychange", () => (document.hidden ? rest() : listen()));
+  addEventListener("pagehide", rest);
+  addEventListener("pageshow", listen);
+  listen();
+}
+
+if (section) view(section);

@@ -1,0 +1,67 @@
+"""The form of a run, the run and the list in a real browser: everybody can use them, on a desk and on a phone."""
+
+from dataclasses import dataclass
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import expect
+
+from accounts.models import User
+from tests import factories
+from tests.browser.conftest import LOOKS, Open, overflow, violations
+
+LONG = "Fine-tune-the-multimodal-satellite-model-on-all-of-the-data"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Somebody of a team that holds GPUs, and pages about its runs."""
+
+    ada: User
+    form: str
+    pages: list[str]
+
+
+@pytest.fixture
+def place(transactional_db: None) -> Place:
+    team = factories.team("Vision")
+    ada = factories.person("Ada Okafor", teams=[team])
+    cluster = factories.cluster("training", title="Training East US")
+    a100 = factories.flavor(cluster, "a100")
+    tenancy = factories.make_true(factories.tenancy(team, cluster))
+    factories.allocation(ada, tenancy, a100, gpus=2)
+    factories.make_true(tenancy)
+    now = timezone.now()
+    waits = factories.run(tenancy, ada, title=LONG, flavor=a100)
+    failed = factories.run(
+        tenancy,
+        ada,
+        state="failed",
+        created_at=now,
+        ended_at=now,
+        sent_at=now,
+        started_at=now,
+        message="Out of memory. " * 9,
+    )
+    form = "/teams/vision/runs/new?template=single-node"
+    pages = ["/teams/vision/runs", "/teams/vision/runs/new", form, f"/runs/{waits.pk}", f"/runs/{failed.pk}"]
+    return Place(ada, form, pages)
+
+
+@pytest.mark.parametrize(("size", "theme"), LOOKS)
+def test_everybody_can_use_the_pages(open_page: Open, place: Place, size: str, theme: str) -> None:
+    page = open_page(place.ada, "/", size=size, theme=theme)
+    for path in place.pages:
+        page.goto(path)
+        assert (path, violations(page)) == (path, [])
+        assert (path, overflow(page) <= 0) == (path, True)
+
+
+def test_the_answer_comes_while_typing(open_page: Open, place: Place) -> None:
+    page = open_page(place.ada, place.form)
+    page.get_by_label("Name", exact=True).fill("Fine-tune BERT")
+    page.get_by_label("Image").fill("registry.example.com/vision/train:1")
+    page.get_by_label("Program").fill("python train.py")
+    page.get_by_label("GPUs", exact=False).first.fill("2")
+    expect(page.locator("#answer")).to_contain_text("An hour")
+    assert violations(page) == []

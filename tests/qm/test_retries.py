@@ -1,0 +1,452 @@
+"""Against a server that misbehaves: nothing is done twice, no line of a log is lost or doubled, and no token strays."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+from qm import following
+from qm.calls import Portal
+from qm.configuration import Access
+from tests.qm.conftest import Terminal
+from tests.qm.misbehaving import CUT, HELD, Answer, Call, Misbehaving, problem
+
+TEAM = {"slug": "vision", "name": "Vision"}
+POOL = {
+    "flavor": "a100",
+    "product": "A100",
+    "gpus": 2,
+    "borrow": 0,
+    "per_node": 8,
+    "usd_per_gpu_hour": "3.2000",
+    "is_spot": False,
+}
+PLACE = {
+    "tenancy": 5,
+    "team": TEAM,
+    "project": "main",
+    "cluster": "training",
+    "namespace": "vision",
+    "follows_git": False,
+    "flavors": [POOL],
+    "priorities": ["exploratory"],
+    "volumes": ["datasets"],
+    "templates": [{"slug": "single-node", "missing": ""}, {"slug": "gang", "missing": ""}],
+}
+NAMES = ("image", "program", "gpus", "minutes")
+SINGLE: dict[str, Any] = {
+    "slug": "single-node",
+    "title": "Single node",
+    "help": "One node.",
+    "kind": "Job.batch/v1",
+    "accepts_files": True,
+    "parameters": [{"name": each, "type": "count", "default": None} for each in NAMES],
+}
+GANG = {**SINGLE, "slug": "gang", "parameters": [*SINGLE["parameters"], {"name": "nodes", "type": "count"}]}
+WHY = {
+    "what": "It waits.",
+    "line": "Number 2 of 2.",
+    "when": "",
+    "do": "Wait.",
+    "since": "2026-11-23T10:00:00Z",
+}
+POD = {
+    "name": "bert-0",
+    "number": 0,
+    "word": "Running",
+    "node": "a100-0",
+    "restarts": 0,
+    "started_at": "2026-11-23T10:00:00Z",
+    "ended_as": "",
+}
+RUN: dict[str, Any] = {
+    "id": 7,
+    "name": "bert-1a2b3c4d",
+    "state": "running",
+    "is_over": False,
+    "message": "",
+    "stop_asked_at": None,
+    "ran_seconds": 3_725,
+    "cost": "6.63",
+    "why": None,
+    "pods": [POD],
+}
+OVER = {**RUN, "state": "finished", "is_over": True}
+TRAIN = ("train", "--image", "train:1", "--gpus", "1")
+LOG = "GET runs/7/logs/"
+
+
+def at(number: int) -> str:
+    return f"2026-11-23T10:00:{number:02d}.000000001Z.0"
+
+
+def written(*lines: str, first: int = 1) -> str:
+    """Lines as the portal streams them."""
+    return "".join(f"id: {at(n)}\ndata: {line}\n\n" for n, line in enumerate(lines, start=first))
+
+
+END = "event: end\ndata: \n\n"
+
+
+@pytest.fixture
+def portal(server: Misbehaving) -> Misbehaving:
+    """A portal with one place, and one run that runs."""
+    server.says("GET places/", {"results": [PLACE]})
+    server.says("GET templates/", {"results": [SINGLE, GANG]})
+    server.says("GET runs/", {"next": None, "previous": None, "results": [RUN]})
+    return server
+
+
+def test_a_submission_is_repeated_under_one_key_until_it_is_answered(
+    portal: Misbehaving, terminal: Terminal, pauses: list[float]
+) -> None:
+    portal.says(
+        "POST runs/",
+        problem(503, "database_away", "Not possible just now."),
+        CUT,
+        problem(409, "in_flight", "A call with this key is still at work."),
+        problem(429, "throttled", "Too many calls.", Retry_After="17"),
+        Answer(201, RUN),
+    )
+
+    done = terminal(*TRAIN, "--", "train.py")
+
+    assert (done.exit_code, done.stdout) == (0, "bert-1a2b3c4d\n"), done.stderr
+    sent = portal.sent("POST runs/")
+    assert len(sent) == 5
+    assert len({(one.headers["Idempotency-Key"], json.dumps(one.body)) for one in sent}) == 1
+    assert pauses[0] <= pauses[1] * 2 <= pauses[2] * 4
+    assert pauses[3] == 17
+
+
+def test_an_answer_that_comes_too_late_is_asked_for_again_under_its_key(
+    server: Misbehaving, pauses: list[float]
+) -> None:
+    server.says("POST runs/", HELD, Answer(201, RUN))
+
+    made = Portal(Access(server.url, "qm_secret"), seconds=0.05).post("runs/", {}, key="one")
+
+    assert made == RUN
+    assert [one.headers["Idempotency-Key"] for one in server.sent("POST runs/")] == ["one", "one"]
+
+
+def test_two_submissions_have_two_keys(portal: Misbehaving, terminal: Terminal) -> None:
+    portal.says("POST runs/", Answer(201, RUN))
+    portal.says("POST runs/7/again/", Answer(201, RUN))
+    for command in (TRAIN, TRAIN, ("again", "7")):
+        portal.says("GET runs/7/", RUN)
+        assert terminal(*command).exit_code == 0
+    sent = [one for one in portal.calls if one.method == "POST"]
+    assert len({one.headers["Idempotency-Key"] for one in sent}) == 3
+
+
+def test_whoever_hears_nothing_is_told_how_to_ask_again_without_a_second_run(
+    portal: Misbehaving, terminal: Terminal, pauses: list[float]
+) -> None:
+    portal.says("POST runs/", CUT)
+
+    done = terminal(*TRAIN)
+
+    assert (done.exit_code, done.stdout) == (5, "")
+    key = portal.sent("POST runs/")[0].headers["Idempotency-Key"]
+    assert done.stderr.splitlines() == [
+        f"The portal at {portal.url} does not answer.",
+        f"It may have been submitted. To send it again without a second run, add: --key {key}",
+    ]
+    assert len(pauses) == 4
+    portal.answers["POST runs/"] = [Answer(201, RUN)]
+    assert terminal(*TRAIN, "--key", key).exit_code == 0
+    assert portal.sent("POST runs/")[-1].headers["Idempotency-Key"] == key
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "said"),
+    [
+        pytest.param(
+            problem(422, "not_taken", "Look.", ("/values/gpus", "Too many."), ("/title", "Too long.")),
+            3,
+            ["--gpus: Too many.", "--name: Too long."],
+            id="values",
+        ),
+        pytest.param(problem(403, "no_right", "You may not."), 3, ["You may not."], id="rights"),
+        pytest.param(problem(409, "is_leaving", "It leaves."), 3, ["It leaves."], id="conflict"),
+        pytest.param(
+            problem(401, "not_authenticated", "No such token."),
+            4,
+            ["No such token.", "Make a token in the portal under Tokens, and run: qm login"],
+            id="token",
+        ),
+        pytest.param(
+            problem(500, "unexpected", "It broke."),
+            5,
+            ["It broke.", "The number of the call is r-1."],
+            id="broken",
+        ),
+        pytest.param(Answer(404, b"<html>"), 6, ["The portal answered 404."], id="a proxy's page"),
+        pytest.param(Answer(200, b"<html>"), 5, None, id="no portal"),
+    ],
+)
+def test_a_refusal_is_told_in_sentences_once_and_has_its_exit_code(
+    portal: Misbehaving, terminal: Terminal, answer: Answer, code: int, said: list[str] | None
+) -> None:
+    portal.says("POST runs/", answer)
+
+    done = terminal(*TRAIN)
+
+    assert (done.exit_code, done.stdout, len(portal.sent("POST runs/"))) == (code, "", 1)
+    assert said is None or done.stderr.splitlines() == said
+
+
+def test_several_nodes_choose_the_first_template_of_the_place_that_takes_them(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
+    portal.says("POST runs/", Answer(201, RUN))
+    assert terminal(*TRAIN, "--nodes", "4", "--time", "1d2h").exit_code == 0
+    [sent] = portal.sent("POST runs/")
+    assert (sent.body["template"], sent.body["flavor"], sent.body["tenancy"]) == ("gang", "a100", 5)
+    assert sent.body["values"] == {"image": "train:1", "gpus": 1, "nodes": 4, "minutes": 1_560}
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--time", "soon"), "--time takes a time"),
+        (("--claim", "datasets"), "--claim takes NAME:/path"),
+        (("--env", "EPOCHS"), "--env takes NAME=VALUE"),
+        (("--set", "gpus=many"), "--gpus: 'many' is no whole number."),
+        (("--script", "not-there.py"), "--script not-there.py cannot be read"),
+        (("--key", "a – b"), "A key is made of"),
+        (("--follow", "--json"), "--follow goes with neither"),
+    ],
+)
+def test_what_makes_no_sense_is_not_sent(
+    portal: Misbehaving, terminal: Terminal, more: tuple[str, ...], said: str
+) -> None:
+    done = terminal(*TRAIN, *more)
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert not portal.sent("POST runs/")
+
+
+def test_a_full_name_is_asked_for_and_only_a_beginning_is_looked_for(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
+    portal.says("GET runs/7/", RUN)
+    assert terminal.json("show", RUN["name"])["id"] == 7
+    assert [call.address for call in portal.sent("GET runs/")] == [
+        f"/api/v1/runs/?name={RUN['name']}&limit=100"
+    ]
+
+    portal.calls.clear()
+    portal.answers["GET runs/"].insert(0, Answer(body={"next": None, "previous": None, "results": []}))
+    assert terminal.json("show", "bert")["id"] == 7
+    assert [call.address for call in portal.sent("GET runs/")] == [
+        "/api/v1/runs/?name=bert&limit=100",
+        "/api/v1/runs/?limit=100",
+    ]
+
+
+@pytest.mark.parametrize("word", ["", "Fine-tune BERT", "x" * 64, "bert?team=nlp"])
+def test_what_can_be_no_name_is_not_asked_for_as_one(
+    portal: Misbehaving, terminal: Terminal, word: str
+) -> None:
+    terminal("show", word)
+    assert all("name=" not in call.address for call in portal.calls)
+
+
+def test_a_place_that_follows_git_is_no_choice(server: Misbehaving, terminal: Terminal) -> None:
+    other = {**PLACE, "tenancy": 6, "namespace": "vision-2"}
+    server.says(
+        "GET places/", {"results": [{**PLACE, "follows_git": True}, other]}, {"results": [PLACE, other]}
+    )
+    server.says("GET templates/", {"results": [SINGLE]})
+    server.says("POST runs/", Answer(201, RUN))
+
+    assert terminal(*TRAIN).exit_code == 0
+    assert server.sent("POST runs/")[0].body["tenancy"] == 6
+    several = terminal(*TRAIN)
+    assert several.exit_code == 2
+    assert several.stderr == (
+        "Choose a place with --place: training/vision (team vision), training/vision-2 (team vision).\n"
+    )
+
+
+def test_a_log_that_breaks_off_loses_and_doubles_no_line(
+    portal: Misbehaving, terminal: Terminal, pauses: list[float]
+) -> None:
+    lines = [f"step {n} – é\x0b\x85\u2028" for n in range(1, 9)]
+
+    def on(call: Call) -> Answer:
+        """What comes behind the line that the client has, two lines and a half at a time."""
+        last = call.headers.get("Last-Event-ID", "")
+        done = next((n for n in range(1, 9) if at(n) == last), 0)
+        rest = lines[done : done + 3]
+        text = written(*rest, first=done + 1)
+        is_last = done + 3 > len(lines)
+        return Answer(stream=text + END if is_last else text[:-12], breaks=not is_last)
+
+    portal.says("GET runs/7/", RUN, OVER)
+    portal.says(LOG, on, problem(503, "database_away", "Not possible just now."), CUT, on)
+
+    done = terminal("logs", "7", "-f")
+
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.split("\n") == [*lines, ""]
+    assert [one.headers.get("Last-Event-ID") for one in portal.sent(LOG)][:4] == [None, at(2), at(2), at(2)]
+    assert done.stderr == "bert-1a2b3c4d: finished after 1 h 2 min, 6.63 USD.\n"
+
+
+def test_a_stream_that_ends_in_its_time_is_asked_for_again_after_the_pause_it_asked_for(
+    portal: Misbehaving, terminal: Terminal, pauses: list[float]
+) -> None:
+    portal.says("GET runs/7/", RUN, OVER)
+    portal.says(
+        LOG,
+        Answer(stream="retry: 15000\n\nevent: refused\ndata: You follow 10 logs already.\n\n"),
+        Answer(stream="retry: 1000\n\n: still here\n\nevent: missed\ndata: 12\n\n" + written("a")),
+        Answer(stream=written("b", first=2) + "event: end\ndata: The pod is gone.\n\n"),
+    )
+
+    done = terminal("logs", "7", "-f")
+
+    assert (done.exit_code, done.stdout) == (0, "a\nb\n")
+    assert pauses == [15, 1]
+    assert done.stderr.splitlines()[:3] == [
+        "You follow 10 logs already.",
+        "(12 lines are left out: they came too fast.)",
+        "The pod is gone.",
+    ]
+
+
+def test_one_line_tells_where_a_run_is_while_it_waits_and_the_next_pod_is_read_after_a_restart(
+    portal: Misbehaving, terminal: Terminal, pauses: list[float]
+) -> None:
+    waits = {**RUN, "state": "waiting", "why": WHY, "pods": []}
+    moved = {**waits, "why": {**WHY, "line": "Number 1 of 2."}}
+    unstarted = {**POD, "word": "Starting", "started_at": None}
+    failed = {**POD, "word": "Failed"}
+    second = {**POD, "name": "bert-0-second", "started_at": "2026-11-23T11:00:00Z"}
+    restarted = {**RUN, "pods": [failed, {**second, "word": "Starting", "started_at": None}]}
+    portal.says(
+        "GET runs/7/",
+        waits,
+        waits,
+        moved,
+        {**moved, "pods": [unstarted]},
+        RUN,
+        restarted,
+        {**RUN, "pods": [failed, second]},
+        {**OVER, "state": "failed", "message": "Exit code 1.", "pods": [failed, second]},
+    )
+    portal.says(
+        LOG,
+        problem(409, "log_not_started", "The pod has not started yet."),
+        Answer(stream=written("first") + END),
+        Answer(stream=written("second") + END),
+    )
+    portal.answers["GET runs/7/"].insert(5, Answer(body=RUN))
+
+    done = terminal("logs", "7", "-f")
+
+    assert (done.exit_code, done.stdout) == (1, "first\nsecond\n")
+    assert done.stderr.splitlines() == [
+        "bert-1a2b3c4d: waiting. It waits. Number 2 of 2.",
+        "bert-1a2b3c4d: waiting. It waits. Number 1 of 2.",
+        "bert-1a2b3c4d: running.",
+        "bert-1a2b3c4d: failed after 1 h 2 min, 6.63 USD.",
+        "Exit code 1.",
+    ]
+    assert "pod=bert-0-second" in portal.sent(LOG)[-1].address
+
+
+def test_what_is_over_is_read_and_not_waited_for(portal: Misbehaving, terminal: Terminal) -> None:
+    portal.says("GET runs/7/", OVER)
+    portal.says(LOG, {"pod": "bert-0", "lines": [{"place": at(1), "text": "all of it"}]})
+    done = terminal("logs", "7", "-f")
+    assert (done.exit_code, done.stdout) == (0, "all of it\n")
+    assert "follow" not in portal.sent(LOG)[0].address
+
+    portal.answers[LOG] = [problem(409, "log_not_started", "The pod has not started yet.")]
+    unstarted = {**POD, "word": "Waiting", "started_at": None}
+    portal.answers["GET runs/7/"] = [Answer(body={**OVER, "state": "stopped", "pods": [unstarted]})]
+    done = terminal("logs", "7", "-f")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.startswith("The pod has not started yet.\n")
+
+    portal.answers["GET runs/7/"] = [Answer(body={**OVER, "pods": []})]
+    assert terminal("logs", "7", "-f").stderr.startswith("There is no log.\n")
+
+
+def test_the_last_lines_are_followed_from_there(portal: Misbehaving, terminal: Terminal) -> None:
+    portal.says("GET runs/7/", RUN, OVER)
+    lines = [{"place": at(n), "text": f"line {n}"} for n in (4, 5)]
+    portal.says(LOG, {"pod": "bert-0", "lines": lines}, Answer(stream=written("line 6", first=6) + END))
+
+    done = terminal("logs", "7", "-f", "--tail", "2")
+
+    assert done.stdout == "line 4\nline 5\nline 6\n"
+    assert portal.sent(LOG)[1].headers["Last-Event-ID"] == at(5)
+
+
+@pytest.mark.parametrize("command", [("logs", "7", "-f"), ("wait", "7"), (*TRAIN, "--follow")])
+def test_an_interruption_leaves_the_run_running_and_says_so(
+    portal: Misbehaving, terminal: Terminal, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    def interrupt(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(following, "sleep", interrupt)
+    portal.says("GET runs/7/", {**RUN, "pods": []})
+    portal.says("POST runs/", Answer(201, {**RUN, "pods": []}))
+
+    done = terminal(*command)
+
+    assert done.exit_code == 130
+    assert done.stderr.endswith("\nbert-1a2b3c4d goes on. To end it: qm stop 7\n")
+    assert not portal.sent("POST runs/7/stop/")
+
+
+def test_a_portal_that_is_away_for_minutes_ends_no_wait(
+    portal: Misbehaving, terminal: Terminal, pauses: list[float]
+) -> None:
+    portal.says("GET runs/7/", RUN, *[CUT] * 12, OVER)
+    assert terminal("wait", "7").exit_code == 0
+    assert sum(pauses) > 120
+
+
+def test_a_list_goes_on_at_the_portal_that_one_is_signed_in_to(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
+    link = "https://elsewhere.example.com/api/v1/runs/?limit=100&cursor=abc%3D"
+    portal.answers["GET runs/"] = [
+        Answer(body={"next": link, "previous": None, "results": [RUN]}),
+        Answer(body={"next": None, "previous": link, "results": [{**RUN, "id": 8, "name": "bart-5e6f"}]}),
+    ]
+    portal.says("GET runs/8/", {**RUN, "id": 8, "name": "bart-5e6f"})
+
+    assert terminal.json("show", "bart")["id"] == 8
+    assert portal.sent("GET runs/")[1].address.endswith("&limit=100&cursor=abc%3D")
+
+
+def test_the_token_follows_no_redirection(portal: Misbehaving, terminal: Terminal) -> None:
+    portal.answers["GET runs/"] = [Answer(302, "", {"Location": f"{portal.url}/stolen"})]
+    done = terminal("list")
+    assert (done.exit_code, len(portal.calls)) == (5, 1)
+    assert "has moved to" in done.stderr
+
+
+def test_the_token_is_shown_nowhere(portal: Misbehaving, terminal: Terminal, pauses: list[float]) -> None:
+    portal.says("GET runs/7/", RUN, problem(503, "away", "Away."), CUT, problem(500, "broken", "Broken."))
+    portal.says(LOG, problem(500, "broken", "Broken."))
+    type_all: list[Callable[[], Result]] = [
+        lambda: terminal("why", "7"),
+        lambda: terminal("wait", "7"),
+        lambda: terminal("logs", "7", "-f"),
+        lambda: terminal("login", "--url", portal.url, "--token-stdin", given="qm_secret\n"),
+    ]
+    for typed in type_all:
+        done = typed()
+        assert portal.calls[-1].headers["Authorization"] == "Bearer qm_secret"
+        assert "secret" not in done.output

@@ -1,0 +1,271 @@
+"""Against a portal that is served: choosing, submitting, following, finding and ending runs, and how commands end."""
+
+import json
+
+from django.utils import timezone
+
+from accounts.roles import Role
+from tests import factories
+from tests.qm.conftest import Signed
+from tests.services.process import wait_until
+from workloads.models import Run
+from workloads.template_desk import actions
+
+IMAGE = ("--image", "registry.example.com/vision/train:1")
+TRAIN = ("train", *IMAGE, "--gpus", "2", "--set", "cpus=4", "--set", "memory=16", "--time", "1h")
+SHORT = (*TRAIN, "--name", "Fine-tune BERT", "--set", "launcher=none", "--", "sleep", "1")
+
+
+def cells(text: str) -> list[str]:
+    """Lines whose columns are one space apart."""
+    return [" ".join(line.split()) for line in text.splitlines()]
+
+
+def test_places_tell_what_is_held_and_what_templates_lack(signed: Signed) -> None:
+    said = cells(signed.terminal("places").stdout)
+    namespace = signed.watched.namespace
+
+    assert said[0] == f"training/{namespace}"
+    assert "team Vision (vision), project main" in said
+    assert any(line.startswith("GPUs 2 × a100 (A100, 8 on a node, ") for line in said)
+    assert any(line.startswith("not mpi The cluster does not know MPIJob") for line in said)
+    [found] = signed.terminal.json("places")["results"]
+    assert (found["namespace"], found["flavors"][0]["gpus"]) == (namespace, 2)
+
+
+def test_a_template_tells_its_options_with_help_and_limits(signed: Signed) -> None:
+    assert "single-node" in signed.terminal("templates").stdout
+    said = cells(signed.terminal("templates", "pytorch").stdout)
+    assert "--nodes 2 2 to 256 How many nodes take part; all start together." in said
+    assert "--image needed image What the pods run, with its tag." in said
+    assert signed.terminal.json("templates", "pytorch")["slug"] == "pytorch"
+    refused = signed.terminal("templates", "magic")
+    assert (refused.exit_code, refused.stdout) == (6, "")
+    assert "There are: single-node, pytorch" in refused.stderr
+
+
+def test_with_one_place_and_one_kind_of_gpu_nothing_has_to_be_chosen(signed: Signed) -> None:
+    signed.terminal.home.mkdir()
+    script = signed.terminal.home / "train.py"
+    script.write_text("print('hello')\n")
+    more = ("--claim", "datasets:/data:ro", "--env", "EPOCHS=3", "--script", str(script))
+
+    done = signed.terminal(*TRAIN, *more, "--", "--epochs", "3")
+
+    assert done.exit_code == 0, done.stderr
+    run = Run.objects.get()
+    assert done.stdout == f"{run.name}\n"
+    assert done.stderr == f"Submitted: {run.name} ({run.pk}).\n"
+    assert run.tenancy_id == signed.watched.tenancy.pk
+    assert run.submission == {
+        "template": "single-node",
+        "title": "train",
+        "flavor": "a100",
+        "priority": "",
+        "values": {
+            "image": IMAGE[1],
+            "gpus": 2,
+            "minutes": 60,
+            "cpus": 4,
+            "memory": 16,
+            "program": ["train.py", "--epochs", "3"],
+        },
+        "script": {"file": "train.py", "text": "print('hello')\n"},
+        "repository": None,
+        "claims": [{"name": "datasets", "path": "/data", "read_only": True}],
+        "variables": {"EPOCHS": "3"},
+    }
+
+
+def test_a_dry_run_tells_the_price_and_the_name_that_its_key_gives(signed: Signed) -> None:
+    dry = signed.terminal(*TRAIN, "--dry-run", "--key", "mine", "--", "train.py")
+    shown = signed.terminal(*TRAIN, "--manifest", "--key", "mine", "--", "train.py")
+
+    assert dry.exit_code == 0, dry.stderr
+    assert "GPUs        2 × a100\n" in dry.stdout
+    assert "USD an hour" in dry.stdout
+    assert "--key mine instead of --dry-run" in dry.stderr
+    assert not Run.objects.exists()
+    submitted = signed.terminal(*TRAIN, "--key", "mine", "--", "train.py")
+    run = Run.objects.get()
+    assert submitted.stdout == f"{run.name}\n"
+    assert f"run         {run.name}\n" in dry.stdout
+    assert json.loads(shown.stdout) == run.manifests
+    assert signed.terminal(*TRAIN, "--key", "mine", "--", "train.py").stdout == submitted.stdout
+    assert Run.objects.count() == 1
+
+
+def test_what_stands_in_the_way_is_said_by_option_and_ends_with_3(signed: Signed) -> None:
+    for more in (("--dry-run",), ()):
+        refused = signed.terminal(*TRAIN, "--gpus", "8", *more, "--", "train.py")
+        assert (refused.exit_code, refused.stdout) == (3, "")
+        assert refused.stderr.startswith("--gpus: It takes 8 × A100")
+        assert "ask for 6 more" in refused.stderr
+    unknown = signed.terminal(*TRAIN, "--set", "turbo=1", "--", "train.py")
+    assert (unknown.exit_code, unknown.stderr) == (3, "--set turbo: There is no such parameter.\n")
+    wrong = signed.terminal(*TRAIN, "--name", "x" * 61, "--", "train.py")
+    assert wrong.exit_code == 3
+    assert wrong.stderr.startswith("--name: ")
+    several = signed.terminal(*TRAIN, "--nodes", "2", "--", "train.py")
+    assert several.exit_code == 3
+    assert "pytorch: The cluster does not know JobSet" in several.stderr
+    assert not Run.objects.exists()
+
+
+def test_a_run_that_finishes_is_followed_to_its_end(busy: Signed) -> None:
+    done = busy.terminal(*SHORT[:-3], "--follow", "--", "sleep", "1")
+
+    assert done.exit_code == 0, done.stderr
+    name = Run.objects.get().name
+    assert done.stdout.startswith("rank 0 on a100-")
+    lines = done.stderr.splitlines()
+    assert lines[0].startswith(f"Submitted: {name}")
+    assert lines[1] == f"{name}: submitted."
+    assert lines[-1].startswith(f"{name}: finished after ")
+    assert busy.terminal("wait", name).exit_code == 0
+    assert busy.terminal("logs", name).exit_code in (0, 3)
+
+
+def test_one_that_waits_says_why_and_one_that_was_stopped_ends_with_1(busy: Signed) -> None:
+    first = busy.terminal(*TRAIN, "--name", "first", "--", "train.py").stdout.strip()
+    busy.until("running")
+    second = busy.terminal(*TRAIN, "--name", "second", "--", "train.py").stdout.strip()
+
+    assert [one["name"] for one in busy.terminal.json("list")["results"]] == [second, first]
+
+    def is_explained() -> bool:
+        busy.step()
+        return busy.terminal("why", "second").stdout.startswith("It waits for 2 × A100 more.")
+
+    wait_until(is_explained, what="the second to be in the line")
+    said = busy.terminal("why", "second").stdout
+    assert "number 1 of 1 in the line" in said
+    found = busy.terminal.json("show", second)
+    assert found["why"]["what"] in said
+    assert found["why"]["do"] in said
+    stopped = busy.terminal("stop", "second", "--wait")
+    assert (stopped.exit_code, stopped.stderr.splitlines()[-1]) == (0, f"{second}: stopped.")
+    assert busy.terminal("wait", second).exit_code == 1
+    refused = busy.terminal("stop", second)
+    assert (refused.exit_code, refused.stderr) == (3, "The run is over: stopped.\n")
+    again = busy.terminal("again", second).stdout.strip()
+    assert again.startswith("second-")
+    assert again != second
+    assert Run.objects.get(name=again).again_of == Run.objects.get(name=second)
+    nothing = busy.terminal("again", second, "--from-checkpoint")
+    assert (nothing.exit_code, "was told no place for checkpoints" in nothing.stderr) == (3, True)
+    assert "worker" in busy.terminal("show", first).stdout
+
+
+def test_one_that_is_over_goes_on_from_its_checkpoints(signed: Signed) -> None:
+    kept = ("--claim", "datasets:/data", "--checkpoint", "/data/checkpoints")
+    first = signed.terminal(*TRAIN, *kept, "--", "train.py").stdout.strip()
+    early = signed.terminal("again", first, "--from-checkpoint")
+    assert (early.exit_code, "Stop it first" in early.stderr) == (3, True)
+    now = timezone.now()
+    Run.objects.update(state="failed", started_at=now, ended_at=now)
+
+    on = signed.terminal("again", first, "--from-checkpoint", "--key", "mine")
+
+    assert on.exit_code == 0, on.stderr
+    said = cells(signed.terminal("show", on.stdout.strip()).stdout)
+    assert f"goes on from {Run.objects.get(name=first).pk}" in said
+    assert f"checkpoints /data/checkpoints/{first}" in said
+    assert signed.terminal("again", first, "--from-checkpoint", "--key", "mine").stdout == on.stdout
+    assert Run.objects.count() == 2
+
+
+def test_the_last_lines_of_a_log_are_told_as_the_api_tells_them(busy: Signed) -> None:
+    name = busy.terminal(*TRAIN, "--", "train.py").stdout.strip()
+    early = busy.terminal("logs", name)
+    assert (early.exit_code, early.stderr) == (3, "The run has no pod yet.\n")
+    busy.until("running")
+
+    said = busy.terminal("logs", name, "--tail", "1")
+    found = busy.terminal.json("logs", name, "--worker", "0")
+
+    assert said.exit_code == 0, said.stderr
+    assert len(said.stdout.splitlines()) == 1
+    assert found["lines"][0]["text"].startswith("rank 0 on a100-")
+    assert busy.terminal("logs", name, "--all-workers").stdout.startswith("rank 0 on")
+    assert busy.terminal("logs", name, "--worker", "9").exit_code == 6
+    assert busy.terminal("logs", name, "--pod", "other", "-f").exit_code == 6
+
+
+def test_a_run_is_found_by_its_number_its_name_and_the_beginning_of_it(signed: Signed) -> None:
+    names = [
+        signed.terminal(*TRAIN, "--name", title, "--", "train.py").stdout.strip()
+        for title in ("alpha", "alpha two", "beta")
+    ]
+    numbers = [Run.objects.get(name=name).pk for name in names]
+
+    assert [signed.terminal.json("show", str(pk))["name"] for pk in numbers] == names
+    assert [signed.terminal.json("show", name)["name"] for name in names] == names
+    assert signed.terminal.json("show", "be")["name"] == names[2]
+    several = signed.terminal("show", "alpha")
+    assert several.exit_code == 2
+    assert f"  {numbers[0]}  {names[0]}  submitted" in several.stderr
+    for unknown in ("gamma", "999999"):
+        assert signed.terminal("show", unknown).exit_code == 6
+
+
+def test_lists_are_the_apis_json_from_as_many_pages_as_it_takes(signed: Signed) -> None:
+    for number in range(3):
+        signed.terminal(*TRAIN, "--name", f"run {number}", "--", "train.py")
+    assert len(signed.terminal.json("list")["results"]) == 3
+    assert len(signed.terminal.json("list", "--limit", "2")["results"]) == 2
+    assert signed.terminal.json("list", "--state", "running")["results"] == []
+    assert len(signed.terminal.json("list", "--mine", "--all", "--team", "vision")["results"]) == 3
+    said = signed.terminal("list", "--limit", "2")
+    assert said.stdout.splitlines()[0].split() == [
+        "id", "name", "state", "GPUs", "cluster", "team", "by", "submitted", "cost",
+    ]  # fmt: skip
+    assert said.stdout.splitlines()[1].endswith(" UTC  0.00 USD")
+    assert "\x1b" not in said.stdout
+    assert said.stderr == "There are more: --limit shows them.\n"
+
+
+def test_several_places_and_kinds_are_named_with_the_option_that_chooses(signed: Signed) -> None:
+    watched = signed.watched
+    h100 = factories.flavor(watched.cluster, "h100")
+    factories.allocation(watched.ada, watched.tenancy, h100, gpus=1)
+    which = signed.terminal(*TRAIN, "--", "train.py")
+    assert (which.exit_code, which.stderr) == (2, "Choose a kind of GPU with --flavor: a100, h100.\n")
+    assert signed.terminal(*TRAIN, "--flavor", "a100", "--", "train.py").exit_code == 0
+    wrong = signed.terminal(*TRAIN, "--place", "training/other", "--", "train.py")
+    assert wrong.exit_code == 6
+    assert f"training/{watched.namespace} (team vision)" in wrong.stderr
+
+
+def test_a_template_of_the_platform_team_chooses_the_kind_by_memory_and_is_never_chosen_unnamed(
+    signed: Signed,
+) -> None:
+    watched, lead = signed.watched, factories.person("", Role.PLATFORM_LEAD)
+    small = factories.flavor(watched.cluster, "small", memory_gb=10)
+    factories.allocation(watched.ada, watched.tenancy, small, gpus=2)
+    recipe = "{slug: recipe, title: Recipe, help: Ours., shape: single-node, gpu_memory: 40}"
+    actions.keep(recipe, by=lead, now=timezone.now())
+    assert "recipe" in signed.terminal("templates").stdout
+    assert signed.terminal(*TRAIN, "--template", "recipe", "--", "train.py").exit_code == 0
+    assert signed.terminal(*TRAIN, "--flavor", "a100", "--", "train.py").exit_code == 0
+    made = Run.objects.order_by("id").values_list("template", "template_version", "flavor__name")
+    assert [*made] == [("recipe", 1, "a100"), ("single-node", 0, "a100")]
+    actions.take_back("recipe", by=lead, now=timezone.now())
+    gone = signed.terminal(*TRAIN, "--template", "recipe", "--", "train.py")
+    assert gone.exit_code == 6
+    assert "There is no template recipe." in gone.stderr
+
+
+def test_somebody_elses_run_is_not_there_and_a_wrong_token_is_said(signed: Signed) -> None:
+    signed.terminal(*TRAIN, "--", "train.py")
+    run = Run.objects.get()
+    stranger = signed.of(factories.person("Grace Hopper"))
+
+    for command in ("show", "why", "stop", "logs", "wait", "again"):
+        assert stranger(command, str(run.pk)).exit_code == 6
+    assert stranger("again", str(run.pk), "--from-checkpoint").exit_code == 6
+    assert stranger(*TRAIN, "--", "train.py").exit_code == 3
+    refused = signed.terminal("list", QM_TOKEN="qm_wrong")
+    assert refused.exit_code == 4
+    assert "qm login" in refused.stderr
+    assert "qm_wrong" not in refused.output

@@ -1,0 +1,221 @@
+"""What a team can ever borrow: the preview, the form and the answer beside it say what Kueue then does."""
+
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from accounts.models import User
+from allocations.sync import keep_in_step
+from fleet.models import Cluster, Flavor
+from policy.document import Thresholds
+from provisioning import reconcile
+from provisioning.clusters.installation import mark
+from provisioning.desired.first_job import Kind
+from provisioning.desired.queues import cluster_queue
+from provisioning.models import Tenancy
+from sandbox.kubernetes.capacity import Pool as Capacity
+from tests import factories
+from tests.services.process import wait_until
+from tests.workloads.conftest import Watched
+from tests.workloads.test_runs import ASKED
+from workloads.models import ClusterObject
+from workloads.runs import actions
+from workloads.runs.form import pool_words
+from workloads.runs.lending import Lender, lent_to
+from workloads.runs.outlook import Outlook
+from workloads.runs.page import start_of
+from workloads.runs.places import place_of, places_of
+from workloads.runs.planning import Plan, Pool
+
+A100, GPU = "a100", "nvidia.com/gpu"
+WORKLOAD = ("kueue.x-k8s.io/v1beta2", "Workload")
+BILLION = 10**9
+
+
+@pytest.fixture
+def cluster(db: None) -> Cluster:
+    """One with A100, on which each team may borrow up to as much again as it holds."""
+    generous = Thresholds(
+        automatic_gpus=8, automatic_usd=Decimal(9999), window_gpus_team=8, window_gpus_person=8
+    )
+    factories.policy(generous, now=timezone.now() - timedelta(hours=1))
+    made = factories.cluster(borrow_percent=100)
+    factories.flavor(made, A100)
+    return made
+
+
+@pytest.fixture
+def ada(cluster: Cluster) -> User:
+    """Who looks at it."""
+    return factories.person("Ada Okafor")
+
+
+def holding(cluster: Cluster, gpus: int, by: User | None = None) -> Tenancy:
+    """A team that holds so many A100 on the cluster."""
+    by = by or factories.person()
+    team = factories.team(by=by)
+    factories.join(team, by)
+    tenancy = factories.tenancy(team, cluster)
+    if gpus:
+        factories.allocation(by, tenancy, Flavor.objects.get(cluster=cluster, name=A100), gpus=gpus)
+    return Tenancy.objects.select_related("team", "project", "cluster__ability").get(pk=tenancy.pk)
+
+
+def borrow(tenancy: Tenancy) -> int:
+    """How many A100 a run there may borrow."""
+    return place_of(tenancy, by=tenancy.team.created_by).pools[A100].borrow
+
+
+def queue_on(cluster: Cluster, name: str, cohort: str, **quota: str) -> None:
+    """A queue that somebody else keeps on the cluster, as it was last seen."""
+    resources = [{"name": GPU, **quota}]
+    group = {"coveredResources": [GPU], "flavors": [{"name": A100, "resources": resources}]}
+    body: dict[str, Any] = {
+        "kind": "ClusterQueue",
+        "metadata": {"name": name},
+        "spec": {"cohortName": cohort, "resourceGroups": [group]},
+    }
+    ClusterObject.objects.create(cluster=cluster, kind="ClusterQueue", name=name, body=body)
+
+
+def test_the_other_queues_of_the_cohort_lend() -> None:
+    lenders = [
+        Lender(name="own", cohort="c", lends={(A100, GPU): 8}),
+        Lender(name="one", cohort="c", lends={(A100, GPU): 2, ("h100", GPU): 1}),
+        Lender(name="two", cohort="c", lends={(A100, GPU): 3}),
+        Lender(name="else", cohort="d", lends={(A100, GPU): 5}),
+    ]
+    assert lent_to("own", "c", lenders) == {(A100, GPU): 5, ("h100", GPU): 1}
+
+
+@pytest.mark.parametrize("others", [(), (0,), (1,), (1, 1), (8,), (3, 2, 1)])
+def test_it_is_what_kueue_counts_as_its_maximum_capacity(
+    cluster: Cluster, ada: User, others: tuple[int, ...]
+) -> None:
+    own = holding(cluster, 2, ada)
+    rows = [own, *(holding(cluster, gpus) for gpus in others)]
+    most = Capacity([cluster_queue(one.desired) for one in rows], [], []).most(own.namespace, (A100, GPU))
+    assert 2 + borrow(own) == most // BILLION
+
+
+def test_who_leaves_lends_until_it_has_left_and_other_clusters_never_do(cluster: Cluster, ada: User) -> None:
+    own, leaver = holding(cluster, 2, ada), holding(cluster, 1)
+    elsewhere = factories.cluster(borrow_percent=100)
+    factories.flavor(elsewhere, A100)
+    holding(elsewhere, 8)
+    now = timezone.now()
+    factories.leave(leaver, to="leaving", at=now)
+    assert borrow(own) == 1
+    factories.leave(leaver, to="retained", at=now, kept=timedelta(days=1))
+    assert borrow(own) == 0
+
+
+def test_a_queue_of_somebody_else_in_the_cohort_lends_what_it_does_not_keep(
+    cluster: Cluster, ada: User
+) -> None:
+    own = holding(cluster, 4, ada)
+    queue_on(cluster, "theirs", cluster.cohort, nominalQuota="8", lendingLimit="3")
+    queue_on(cluster, "not-in-it", "another", nominalQuota="8")
+    # The portal's own, as they were seen before it wanted something else.
+    queue_on(cluster, own.namespace, cluster.cohort, nominalQuota="4")
+    assert borrow(own) == 3
+    queue_on(cluster, "generous", cluster.cohort, nominalQuota="8")
+    assert borrow(own) == 4
+
+
+def test_places_take_no_more_queries_the_more_they_are(cluster: Cluster, ada: User) -> None:
+    rows = [holding(cluster, gpus) for gpus in (2, 3, 1)]
+    # A process reads once whose portal it is.
+    assert mark()
+    with CaptureQueriesContext(
+        connection,
+    ) as few:
+        places_of(rows[:1], by=ada)
+    with CaptureQueriesContext(connection) as many:
+        found = places_of(rows, by=ada)
+    assert [one.pools[A100].borrow for one in found] == [2, 3, 1]
+    assert len(many) == len(few) == 4
+
+
+def test_the_preview_says_what_kueue_does(watched: Watched) -> None:
+    Cluster.objects.filter(pk=watched.cluster.pk).update(borrow_percent=100)
+    deliver()
+
+    [problem] = preview(watched, 3).problems
+    assert problem.text == "It takes 3 × A100. Your team holds 2: ask for 1 more."
+    assert (problem.code, problem.lacks) == ("more_than_held", 1)
+    watched.job("three", gpus=3)
+    wait_until(lambda: "(3) > maximum capacity (2)" in said(watched), what="Kueue to say that it never fits")
+
+    holding(watched.cluster, 1)
+    deliver()
+    possible = preview(watched, 3)
+    assert (possible.problems, possible.borrows) == ([], 1)
+    [problem] = preview(watched, 4).problems
+    assert problem.text == "It takes 4 × A100. Your team holds 2 and may borrow 1: ask for 1 more."
+    assert problem.lacks == 1
+    wait_until(lambda: said(watched).startswith("Quota reserved"), what="Kueue to let it in")
+
+
+def deliver() -> None:
+    """What is wanted of each team reaches the cluster."""
+    keep_in_step(now=timezone.now)
+    for pk in Tenancy.objects.values_list("pk", flat=True):
+        reconcile.reconcile(pk, now=timezone.now)
+
+
+def preview(watched: Watched, gpus: int) -> Plan:
+    """The plan of a run of so many GPUs."""
+    asked = replace(ASKED, values={**ASKED.values, "gpus": gpus})
+    return actions.preview(watched.tenancy.pk, asked, by=watched.ada, key="one")
+
+
+def said(watched: Watched) -> str:
+    """What Kueue says of the quota of the only job there."""
+    for name in watched.kubernetes.names(WORKLOAD):
+        found = watched.kubernetes.get(WORKLOAD, name, watched.namespace) or {}
+        for one in found.get("status", {}).get("conditions", []):
+            if one["type"] == "QuotaReserved":
+                return str(one["message"])
+    return ""
+
+
+def pool(borrow: int) -> Pool:
+    """2 A100 held, and so many to borrow."""
+    kind = Kind(A100, GPU, {}, [])
+    return Pool(kind=kind, product="A100", gpus=2, borrow=borrow, per_node=8, usd_per_hour=Decimal(1))
+
+
+def test_the_form_offers_to_borrow_what_there_is() -> None:
+    assert pool_words(pool(1)) == "A100: 2 held, 1 more to borrow"
+    assert pool_words(pool(0)) == "A100: 2 held"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "used", "waiting", "to_borrow", "sentence", "borrowed"),
+    [
+        (2, 0, 0, 0, "It can start at once", 0),
+        (2, 1, 0, 0, "It waits in line first", 0),
+        (2, 1, 0, 1, "It starts if GPUs can be borrowed", 1),
+        (3, 0, 0, 1, "It starts if GPUs can be borrowed", 1),
+        # Its own GPUs are taken: the one to borrow is not enough.
+        (3, 2, 0, 1, "It waits in line first", 1),
+        # What runs has borrowed all that there is.
+        (1, 4, 0, 2, "It waits in line first", 0),
+        (1, 3, 0, 2, "It starts if GPUs can be borrowed", 1),
+        (3, 0, 1, 1, "It waits in line first", 1),
+    ],
+)
+def test_the_answer_promises_to_borrow_only_what_is_there(
+    wanted: int, used: int, waiting: int, to_borrow: int, sentence: str, borrowed: int
+) -> None:
+    found = start_of(wanted, pool(to_borrow), Outlook(used=used, waiting=waiting, estimate=None))
+    assert found["sentence"] == sentence
+    assert ("would be borrowed" in found["detail"]) == bool(borrowed)
+    assert not borrowed or f"{borrowed} × A100 would be borrowed" in found["detail"]

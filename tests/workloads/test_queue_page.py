@@ -1,0 +1,151 @@
+"""A cluster's queues, told from the copy: one's own teams by name, the others in sums."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from accounts.models import User
+from accounts.roles import Role
+from provisioning import reconcile
+from provisioning.models import Tenancy
+from tests import factories
+from tests.calling import Caller
+from tests.services.process import wait_until
+from tests.workloads.conftest import Watched, is_read, watching
+from workloads.models import ClusterObject, Feed
+from workloads.queue_board import ClusterQueues, queues_of_cluster
+
+
+@dataclass
+class Shared:
+    """Vision and Speech have 2 GPUs each, and Vision borrows one of Speech's while a job of it waits."""
+
+    watched: Watched
+    bob: User
+    speech: Tenancy
+
+    def queues(self, by: User) -> ClusterQueues:
+        """What the cluster's queues are to somebody now."""
+        return queues_of_cluster(self.watched.cluster, by=by, now=timezone.now())
+
+    def page(self, by: User) -> str:
+        """The page as somebody sees it."""
+        browser = Client()
+        browser.force_login(by)
+        answer = browser.get("/clusters/training/queue")
+        assert answer.status_code == 200
+        return answer.content.decode()
+
+
+@pytest.fixture
+def shared(watched: Watched) -> Shared:
+    bob = factories.person("Bob Ray")
+    team = factories.team("Speech", by=bob)
+    factories.join(team, bob)
+    speech = factories.tenancy(team, watched.cluster)
+    factories.allocation(bob, speech, watched.cluster.flavors.get(), gpus=2)
+    reconcile.reconcile(speech.pk, now=timezone.now)
+    scene = Shared(watched, bob, speech)
+    lend(scene)
+
+    stranger = factories.person("Nobody Here")
+
+    def is_so(running: int, waiting: int) -> bool:
+        others = scene.queues(stranger).others
+        return (others.running, others.waiting) == (running, waiting)
+
+    watched.job("own-two", gpus=2)
+    with watching():
+        wait_until(is_read, what="everything to be listed")
+        wait_until(lambda: is_so(1, 0), what="the first job to run")
+        # Kubernetes tells times in whole seconds, and what runs for less time is what is stopped.
+        began = timezone.now().replace(microsecond=0)
+        wait_until(lambda: timezone.now() - began > timedelta(seconds=1), what="the next second")
+        watched.job("borrows-one", gpus=1)
+        watched.job("speech-secret", gpus=1, namespace=speech.namespace)
+        wait_until(lambda: is_so(3, 0), what="three jobs to run")
+        watched.job("waits", gpus=1)
+        wait_until(lambda: is_so(3, 1), what="the last job to wait")
+    return scene
+
+
+def lend(scene: Shared) -> None:
+    """Both queues may borrow up to 2 GPUs, as a platform lead would have it."""
+    for name in (scene.watched.namespace, scene.speech.namespace):
+        ref = ("kueue.x-k8s.io/v1beta2", "ClusterQueue")
+        queue = scene.watched.kubernetes.get(ref, name)
+        assert queue is not None
+        groups = queue["spec"]["resourceGroups"]
+        for flavor in groups[0]["flavors"]:
+            for one in flavor["resources"]:
+                one["borrowingLimit"] = one["nominalQuota"]
+        body = {"spec": {"resourceGroups": groups}}
+        scene.watched.kubernetes.patch(ref, name, None, body)
+
+
+def test_a_team_sees_its_own_jobs_by_name_and_the_others_as_sums(shared: Shared) -> None:
+    ada, stranger = shared.watched.ada, factories.person("Cy Other")
+    found = shared.queues(ada)
+    [mine] = found.teams
+    assert {one.key.name: one.may_be_stopped for one in mine.line.running} == {
+        "own-two": False,
+        "borrows-one": True,
+    }
+    assert [(one.position, one.key.name) for one in mine.line.waiting] == [(1, "waits")]
+    assert (mine.line.guaranteed, mine.line.held, mine.line.borrowed) == (2, 3, 1)
+    assert mine.line.oldest is not None
+    assert (found.others.running, found.others.held, found.others.waiting) == (1, 1, 0)
+    [room] = found.rooms
+    assert room.flavor == "a100"
+    assert room.free >= room.largest
+    shown = shared.page(ada)
+    for text in ("own-two", "Waits, number 1", "1 borrowed", "Other teams: 1 GPU running, no job waits."):
+        assert text in shown
+    assert "speech-secret" not in shown
+    assert "speech-secret" in shared.page(shared.bob)
+    nothing = shared.page(stranger)
+    assert "No queue of yours" in nothing
+    assert "Other teams: 4 GPUs running (1 borrowed), 1 job waits for 1 GPU" in nothing
+    assert not [name for name in ("own-two", "waits</bdi>", "speech", "Vision") if name in nothing]
+
+
+def test_the_api_says_the_same_and_auditors_see_all(shared: Shared) -> None:
+    told = Caller(shared.watched.ada).get("queues/training/").json()
+    [mine] = told["teams"]
+    assert mine["team"] == shared.watched.team.slug
+    assert mine["shares"] == [{"flavor": "a100", "guaranteed": 2, "held": 3, "borrowed": 1}]
+    assert [(one["position"], one["name"]) for one in mine["waiting"]] == [(1, "waits")]
+    assert told["seen"]["silent_since"] is None
+    assert "speech-secret" not in str(told)
+    auditor = factories.person("", Role.AUDITOR)
+    all_of_it = Caller(auditor).get("queues/training/").json()
+    assert {one["team"] for one in all_of_it["teams"]} == {"vision", "speech"}
+    assert all_of_it["others"]["queues"] == 0
+    assert Caller(auditor).get("queues/nowhere/").status_code == 404
+
+
+def test_it_takes_as_many_queries_however_many_jobs_there_are(
+    shared: Shared, django_assert_max_num_queries: object
+) -> None:
+    ada = User.objects.get(pk=shared.watched.ada.pk)
+    rows = list(ClusterObject.objects.filter(kind="Workload"))
+    ClusterObject.objects.bulk_create(
+        ClusterObject(
+            cluster=row.cluster, kind=row.kind, namespace=row.namespace, name=f"{n}-{row.name}", body=row.body
+        )
+        for row in rows
+        for n in range(50)
+    )
+    with django_assert_max_num_queries(6):  # type: ignore[operator]
+        assert shared.queues(ada).others.running > 50
+
+
+def test_a_silent_cluster_says_since_when_and_one_that_was_not_read_says_so(shared: Shared) -> None:
+    since = timezone.now() - timedelta(minutes=5)
+    Feed.objects.filter(kind="Pod").update(silent_since=since, message="503: away")
+    assert "has said nothing since" in shared.page(shared.watched.ada)
+    Feed.objects.update(listed_at=None, silent_since=None)
+    assert "has not read this cluster yet" in shared.page(shared.watched.ada)

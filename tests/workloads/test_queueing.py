@@ -1,0 +1,133 @@
+"""What of a queue is borrowed and stopped first, who waits at which place, and what fits: tables."""
+
+from typing import Any
+
+import pytest
+
+from workloads.observed import Node, Queue, Quota
+from workloads.queueing import Room, Share, by_queue, line_of_queue, rooms_of
+
+GPU = "nvidia.com/gpu"
+
+
+def workload(
+    name: str, gpus: int, at: str = "", *, priority: int = 0, flavor: str = "a100", made: str = "08:00"
+) -> dict[str, Any]:
+    """A Workload that runs since `at`, or waits."""
+    pods = {"containers": [{"name": "it", "resources": {"requests": {GPU: str(gpus)}}}]}
+    status: dict[str, Any] = {}
+    if at:
+        status = {
+            "conditions": [
+                {"type": "QuotaReserved", "status": "True", "lastTransitionTime": f"2026-11-23T{at}:00Z"}
+            ],
+            "admission": {
+                "clusterQueue": "vision",
+                "podSetAssignments": [{"flavors": {GPU: flavor}, "resourceUsage": {GPU: str(gpus)}}],
+            },
+        }
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": "vision",
+            "uid": name,
+            "creationTimestamp": f"2026-11-23T{made}:00Z",
+        },
+        "spec": {
+            "queueName": "default",
+            "priority": priority,
+            "podSets": [{"name": "main", "count": 1, "template": {"spec": pods}}],
+        },
+        "status": status,
+    }
+
+
+def queue(**guaranteed: int) -> Queue:
+    return Queue(name="vision", quotas=tuple(Quota(name, GPU, gpus) for name, gpus in guaranteed.items()))
+
+
+OLD, NEW = workload("old", 2, "09:00"), workload("new", 2, "10:00")
+HIGH = workload("high", 2, "11:00", priority=100)
+BIG = workload("big", 4, "12:00")
+
+
+@pytest.mark.parametrize(
+    ("guaranteed", "work", "borrowed", "stopped"),
+    [
+        (4, [OLD, NEW], 0, set()),
+        (2, [OLD, NEW], 2, {"new"}),
+        (3, [OLD, NEW], 1, {"new"}),
+        (0, [OLD, NEW], 4, {"old", "new"}),
+        (4, [OLD, NEW, HIGH], 2, {"new"}),
+        (2, [OLD, NEW, HIGH], 4, {"old", "new"}),
+        # What a later and larger one makes needless runs on.
+        (4, [OLD, NEW, BIG], 4, {"big"}),
+        (0, [], 0, set()),
+    ],
+)
+def test_what_is_borrowed_and_what_of_it_is_stopped_first(
+    guaranteed: int, work: list[dict[str, Any]], borrowed: int, stopped: set[str]
+) -> None:
+    found = line_of_queue(queue(a100=guaranteed), work)
+    assert found.borrowed == borrowed
+    assert found.guaranteed == guaranteed
+    assert {one.key.name for one in found.running if one.may_be_stopped} == stopped
+    assert found.held == sum(one.held for one in found.running)
+
+
+def test_flavors_are_counted_apart_and_one_is_no_guarantee_for_another() -> None:
+    found = line_of_queue(queue(a100=4, h100=0, t4=0), [OLD, workload("h", 2, "09:00", flavor="h100")])
+    assert found.shares == [
+        Share(flavor="a100", guaranteed=4, held=2),
+        Share(flavor="h100", guaranteed=0, held=2),
+    ]
+    assert [one.key.name for one in found.running if one.may_be_stopped] == ["h"]
+
+
+def test_a_queue_that_is_not_known_guarantees_nothing() -> None:
+    assert line_of_queue(None, [OLD]).borrowed == 2
+
+
+def test_the_line_is_by_priority_and_then_by_age() -> None:
+    found = line_of_queue(
+        queue(a100=2),
+        [
+            workload("second", 1, made="08:30"),
+            workload("first", 1, made="08:10"),
+            OLD,
+            workload("urgent", 8, made="09:00", priority=100),
+        ],
+    )
+    assert [(one.position, one.key.name, one.gpus) for one in found.waiting] == [
+        (1, "urgent", 8),
+        (2, "first", 1),
+        (3, "second", 1),
+    ]
+    assert found.oldest is not None
+    assert found.oldest.isoformat() == "2026-11-23T08:10:00+00:00"
+    assert line_of_queue(queue(), []).oldest is None
+
+
+def node(name: str, used: int, *, flavor: str = "a100", ready: bool = True, cordoned: bool = False) -> Node:
+    return Node(name=name, flavor=flavor, gpus=8, used=used, is_ready=ready, is_cordoned=cordoned)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "free", "largest"),
+    [
+        ([], 0, 0),
+        ([node("a", 0)], 8, 8),
+        ([node("a", 6), node("b", 5), node("c", 7)], 6, 3),
+        ([node("a", 6), node("b", 0, cordoned=True), node("c", 0, ready=False)], 2, 2),
+        ([node("a", 12), node("b", 0, flavor="h100")], 0, 0),
+    ],
+)
+def test_the_largest_pod_that_fits_is_that_of_one_node(nodes: list[Node], free: int, largest: int) -> None:
+    assert rooms_of(nodes, ["a100"]) == [Room(flavor="a100", free=free, largest=largest)]
+
+
+def test_who_waits_is_in_the_queue_that_the_teams_queue_leads_to() -> None:
+    leads = {"metadata": {"namespace": "vision", "name": "default"}, "spec": {"clusterQueue": "vision"}}
+    waits = workload("waits", 1)
+    assert by_queue([OLD, waits], [leads]) == {"vision": [OLD, waits]}
+    assert by_queue([waits], []) == {}

@@ -1,0 +1,174 @@
+"""Runs that go on from an earlier one's checkpoints: in its folder and nobody else's, when nothing writes there."""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from accounts.roles import Role
+from audit.models import Event
+from tests import factories
+from tests.calling import Caller
+from tests.concurrency.together import together
+from tests.pages import Element
+from tests.workloads.conftest import Watched
+from tests.workloads.test_runs import ASKED, submit
+from tests.workloads.test_runs_page import buttons, client, page
+from web.refusals import Conflict, NoRight
+from workloads.models import Run
+from workloads.runs import actions
+from workloads.templates.pods import checkpoints_in
+
+KEPT = replace(
+    ASKED,
+    values={**ASKED.values, "checkpoint": "/data/checkpoints/"},
+    claims=[{"name": "datasets", "path": "/data"}],
+)
+
+
+def ended(run: Run, state: str = "failed") -> Run:
+    """The run once it has run and is over."""
+    now = timezone.now()
+    stop = {"stop_asked_at": now, "stop_asked_by": run.requester_id} if state == "stopped" else {}
+    Run.objects.filter(pk=run.pk).update(state=state, sent_at=now, started_at=now, ended_at=now, **stop)
+    run.refresh_from_db()
+    return run
+
+
+def resume(watched: Watched, run: Run, *, key: str = "on") -> Run:
+    return actions.resume(run.pk, by=watched.ada, key=key, now=timezone.now())
+
+
+def told(run: Run) -> dict[str, str]:
+    """What the run's program finds in its environment."""
+    [container] = run.main["spec"]["template"]["spec"]["containers"]
+    return {one["name"]: one["value"] for one in container["env"]}
+
+
+def mounts(run: Run) -> tuple[Any, Any]:
+    pod = run.main["spec"]["template"]["spec"]
+    return pod["volumes"][1:], pod["containers"][0]["volumeMounts"]
+
+
+@pytest.mark.parametrize("state", ["failed", "finished", "stopped", "gone"])
+def test_it_goes_on_in_the_folder_of_the_run_before(watched: Watched, state: str) -> None:
+    run = ended(submit(watched, KEPT), state)
+    assert told(run)["QM_CHECKPOINTS"] == run.checkpoints == f"/data/checkpoints/{run.name}"
+    assert "QM_RESUME_FROM" not in told(run)
+    on = resume(watched, run)
+    assert (on.again_of_id, on.is_resumed) == (run.pk, True)
+    assert on.name != run.name
+    assert told(on)["QM_RESUME_FROM"] == told(on)["QM_CHECKPOINTS"] == on.checkpoints == run.checkpoints
+    assert mounts(on)[1] == mounts(run)[1]
+    assert [one["persistentVolumeClaim"] for one in mounts(on)[0] if "persistentVolumeClaim" in one] == [
+        {"claimName": "datasets"}
+    ]
+    event = Event.objects.get(kind="run.submitted", subject_id=on.pk)
+    assert (event.details["resumes"], event.actor_name) == (run.pk, "Ada Okafor")
+    # And from there to the next.
+    third = resume(watched, ended(on), key="further")
+    assert (third.again_of_id, told(third)["QM_RESUME_FROM"]) == (on.pk, run.checkpoints)
+
+
+def test_a_rerun_writes_over_nobodys_checkpoints(watched: Watched) -> None:
+    run = ended(submit(watched, KEPT))
+    on = ended(resume(watched, run))
+    for earlier in (run, on):
+        again = actions.submit_again(earlier, by=watched.ada, key=f"again {earlier.pk}", now=timezone.now())
+        assert again.checkpoints == f"/data/checkpoints/{again.name}"
+        assert not again.is_resumed
+        assert "QM_RESUME_FROM" not in told(again)
+        assert "resumes" not in Event.objects.get(kind="run.submitted", subject_id=again.pk).details
+
+
+def test_the_same_key_is_the_same_run_and_another_waits_for_its_end(watched: Watched) -> None:
+    run = ended(submit(watched, KEPT))
+    first = resume(watched, run)
+    assert resume(watched, run).pk == first.pk
+    for earlier in (run, first):
+        with pytest.raises(Conflict) as refusal:
+            resume(watched, earlier, key="other")
+        assert refusal.value.code == "run_goes_on"
+    ended(first)
+    assert resume(watched, run, key="other").checkpoints == run.checkpoints
+
+
+def test_of_two_at_the_same_moment_one_goes_on(watched: Watched) -> None:
+    run = ended(submit(watched, KEPT))
+
+    refused: list[str] = []
+
+    def attempt(key: str) -> None:
+        try:
+            resume(watched, run, key=key)
+        except Conflict as refusal:
+            refused.append(refusal.code)
+
+    together(partial(attempt, "first"), partial(attempt, "second"))
+    assert Run.objects.filter(again_of=run).count() == 1
+    assert refused == ["run_goes_on"]
+
+
+def test_without_checkpoints_it_is_refused_with_what_to_do(watched: Watched) -> None:
+    live = submit(watched, KEPT)
+    with pytest.raises(Conflict, match=r"has not ended and may still write checkpoints. Stop it first"):
+        resume(watched, live)
+    now = timezone.now()
+    Run.objects.filter(pk=live.pk).update(state="refused", ended_at=now)
+    with pytest.raises(Conflict, match=r"never began, so it has written no checkpoint. Rerun it"):
+        resume(watched, live)
+    bare = ended(submit(watched, key="two"))
+    with pytest.raises(Conflict, match="was told no place for checkpoints") as refusal:
+        resume(watched, bare)
+    assert refusal.value.code == "no_checkpoints"
+    with pytest.raises(NoRight):
+        actions.resume(bare.pk, by=factories.person("Grace Hopper"), key="on", now=now)
+
+
+def test_a_folder_is_read_from_what_was_sent_as_it_was_given() -> None:
+    given = [{"env": [{"name": "QM_CHECKPOINTS", "value": "/data/$$(HOME)"}, {"name": "A", "value": "1"}]}]
+    assert checkpoints_in(given) == "/data/$(HOME)"
+    assert checkpoints_in([{"env": [{"name": "A", "value": "QM_CHECKPOINTS"}]}]) == ""
+
+
+def test_by_the_api_it_is_made_once_for_each_key(watched: Watched) -> None:
+    run, caller = ended(submit(watched, KEPT)), Caller(watched.ada)
+    where = f"runs/{run.pk}/resume/"
+    made = caller.post(where, key="on")
+    assert made.status_code == 201, made.content
+    assert caller.post(where, key="on").json() == made.json()
+    found = made.json()
+    assert (found["again_of"], found["is_resumed"], found["checkpoints"]) == (run.pk, True, run.checkpoints)
+    assert caller.get(f"runs/{run.pk}/").json()["is_resumed"] is False
+    refused = caller.post(where, key="other")
+    assert (refused.status_code, refused.json()["code"]) == (409, "run_goes_on")
+    assert caller.post(where, key=None).json()["code"] == "idempotency_key_missing"
+    assert Caller(factories.person("Mallory Finch")).post(where).status_code == 404
+    assert Caller(factories.person("Nora Lind", Role.AUDITOR)).post(where).status_code == 403
+
+
+def links(shown: Any) -> dict[str, str]:
+    found: list[Element] = [one for one in page(shown).walk() if one.tag == "a"]
+    return {one.words: one.attrs["href"] for one in found if "href" in one.attrs}
+
+
+def test_its_page_offers_it_and_the_new_one_leads_back(watched: Watched) -> None:
+    ada, word = client(watched.ada), "Rerun from checkpoint"
+    run = submit(watched, KEPT)
+    assert word not in buttons(ada.get(f"/runs/{run.pk}"))
+    assert word not in buttons(ada.get(f"/runs/{ended(submit(watched, key='bare')).pk}"))
+    ended(run)
+    assert word in buttons(ada.get(f"/runs/{run.pk}"))
+    auditor = client(factories.person("Nora Lind", Role.AUDITOR))
+    assert word not in buttons(auditor.get(f"/runs/{run.pk}"))
+    assert auditor.post(f"/runs/{run.pk}/resume").status_code == 403
+    answers = [ada.post(f"/runs/{run.pk}/resume", {"token": "mine"}) for _ in range(2)]
+    [on] = Run.objects.filter(again_of=run)
+    assert {one["Location"] for one in answers} == {f"/runs/{on.pk}"}
+    shown = ada.get(f"/runs/{on.pk}")
+    assert "Goes on from" in page(shown).words
+    assert links(shown)[f"run {run.pk}"] == f"/runs/{run.pk}"
+    refused = ada.post(f"/runs/{run.pk}/resume", {"token": "other"}, follow=True)
+    assert f"Run {on.pk} goes on from these checkpoints already" in page(refused).words

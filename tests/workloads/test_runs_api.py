@@ -1,0 +1,283 @@
+"""Runs over the API: created once, refused with a field, followed, listed at one cost, and nobody else's to see."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.db import connection, connections
+from django.test import AsyncClient
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from accounts.models import ApiToken
+from accounts.roles import Role
+from provisioning.models import Tenancy
+from tests import factories
+from tests.calling import Caller, address
+from tests.services.process import wait_until
+from tests.workloads.conftest import Watched, is_read, watching
+from tests.workloads.test_runs import ASKED, REFUSED, look_after, submit, until
+from workloads.models import Run
+from workloads.runs import logs, sending
+from workloads.runs.planning import Submission
+from workloads.runs.shown import pods_of
+
+MOST_QUERIES = 6
+
+
+def body(watched: Watched, asked: Submission = ASKED) -> dict[str, Any]:
+    """A submission as a call sends it."""
+    said = asked.as_json()
+    return {**{key: said[key] for key in said if said[key] not in (None, "")}, "tenancy": watched.tenancy.pk}
+
+
+@pytest.fixture
+def running(watched: Watched) -> Run:
+    """A run whose pods write their logs."""
+    run = submit(watched)
+    with watching():
+        wait_until(is_read, what="everything to be listed")
+        look_after(run)
+        until(run, "running")
+        # Job and pod come by watches of their own: the run may be known to be running before its pod is.
+        wait_until(lambda: any(one.started_at for one in pods_of(run)), what="its pod to have started")
+    return run
+
+
+def test_the_same_key_makes_one_run_that_is_told_again(watched: Watched) -> None:
+    caller = Caller(watched.ada)
+    first = caller.post("runs/", body(watched), key="mine")
+    again = caller.post("runs/", body(watched), key="mine")
+    assert (first.status_code, again.status_code) == (201, 201), first.content
+    assert "Idempotency-Replayed" not in first.headers
+    assert again.headers["Idempotency-Replayed"] == "true"
+    assert again.headers["Location"] == first.headers["Location"] == f"/api/v1/runs/{first.json()['id']}/"
+    assert first.json() == again.json()
+    assert Run.objects.count() == 1
+    assert first.json()["requester"]["name"] == "Ada Okafor"
+    missing = caller.post("runs/", body(watched), key=None)
+    assert (missing.status_code, missing.json()["code"]) == (400, "idempotency_key_missing")
+    other = caller.post("runs/", {**body(watched), "title": "Another"}, key="mine")
+    assert (other.status_code, other.json()["code"]) == (422, "idempotency_mismatch")
+
+
+def test_the_preview_is_what_is_created_with_the_same_key(watched: Watched) -> None:
+    caller = Caller(watched.ada)
+    shown = caller.post("runs/preview/", body(watched), key="mine").json()
+    assert not Run.objects.exists()
+    assert shown["is_possible"]
+    made = caller.post("runs/", body(watched), key="mine").json()
+    for name in ("name", "manifests", "gpus", "usd_per_hour", "usd_at_limit", "limit_seconds"):
+        assert shown[name] == made[name]
+    assert made["state"] == "submitted"
+    reading = Caller(watched.ada, ApiToken.Scope.READ)
+    assert reading.post("runs/preview/", body(watched), key="mine").status_code == 403
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_run_is_a_problem_with_its_field(watched: Watched, name: str) -> None:
+    change, field, _ = REFUSED[name]
+    sent = body(watched, change(ASKED))
+    caller = Caller(watched.ada)
+    refused = caller.post("runs/", sent)
+    assert refused.status_code in (400, 413, 422), refused.content
+    assert refused.headers["Content-Type"] == "application/problem+json"
+    found = refused.json()
+    if refused.status_code != 413:
+        assert field in str(found["errors"][0]["pointer"])
+    # What is no value at all is refused before anything is planned, in its own words.
+    shown = caller.post("runs/preview/", sent)
+    if shown.status_code == 200:
+        assert not shown.json()["is_possible"]
+        assert found["detail"] == shown.json()["problems"][0]["text"]
+        assert {one["field"] for one in shown.json()["problems"]} == {field}
+    assert not Run.objects.exists()
+
+
+def test_a_place_that_is_left_or_not_set_up_is_a_conflict(watched: Watched) -> None:
+    Tenancy.objects.filter(pk=watched.tenancy.pk).update(observed_generation=0)
+    for path in ("runs/", "runs/preview/"):
+        refused = Caller(watched.ada).post(path, body(watched))
+        assert (refused.status_code, refused.json()["code"]) == (409, "not_set_up")
+
+
+def test_the_last_lines_of_a_log_and_those_behind_a_place(watched: Watched, running: Run) -> None:
+    caller = Caller(watched.ada)
+    where = f"runs/{running.pk}/logs/"
+    found = caller.get(where).json()
+    assert found["pod"].startswith(running.name)
+    [first, *others] = found["lines"]
+    assert first["text"].startswith("rank 0 on a100-")
+    after = caller.get(f"{where}?after={first['place']}&pod={found['pod']}").json()["lines"]
+    assert after[: len(others)] == others
+    assert len(caller.get(f"{where}?tail=1").json()["lines"]) == 1
+    for wrong in ("after=x", "tail=0", "tail=5001", "follow=1", "since=1"):
+        assert caller.get(f"{where}?{wrong}").status_code == 400
+    gone = caller.get(f"{where}?pod=other")
+    assert (gone.status_code, gone.json()["code"]) == (409, "log_gone")
+    watched.kubernetes.fail("/log$", status=503)
+    away = caller.get(where)
+    assert (away.status_code, away.json()["code"]) == (503, "cluster_away")
+
+
+def test_a_run_without_a_pod_has_no_log_yet(watched: Watched) -> None:
+    run = submit(watched)
+    early = Caller(watched.ada).get(f"runs/{run.pk}/logs/")
+    assert (early.status_code, early.json()["code"]) == (409, "log_not_started")
+
+
+def test_a_log_is_followed_as_server_sent_events(
+    watched: Watched, running: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logs, "LINGER", 0.02)
+    headers = Caller(watched.ada).headers
+    where = address(f"runs/{running.pk}/logs/?follow=true")
+
+    def has_connection() -> bool:
+        return connection.connection is not None
+
+    async def follow(**more: str) -> str:
+        answer: Any = await AsyncClient().get(where, headers={**headers, **more})
+        assert (answer.status_code, answer["Content-Type"]) == (200, "text/event-stream")
+        assert answer["X-Accel-Buffering"] == "no"
+        heard = ""
+        async for one in answer.streaming_content:
+            heard += one.decode()
+            # Whoever follows holds none of the process's connections to the database.
+            assert not await sync_to_async(has_connection)()
+            if "event: end" in heard:
+                break
+        return heard
+
+    async def story() -> None:
+        try:
+            async with asyncio.timeout(60):
+                heard = await follow()
+                first = heard.split("\n\n")[1].split("\n")
+                assert first[1].startswith("data: rank 0 on a100-")
+                last = first[0].removeprefix("id: ")
+                assert "rank 0" not in await follow(**{"Last-Event-ID": last})
+        finally:
+            await sync_to_async(connections.close_all)()
+
+    caller = Caller(watched.ada)
+    wait_until(lambda: len(lines(caller, running)) > 1, what="two lines")
+    end_pods(watched, running)
+    asyncio.run(story())
+    assert Caller(watched.ada).get(f"runs/{running.pk}/logs/?follow=true").status_code == 204
+
+
+def lines(caller: Caller, run: Run) -> list[Any]:
+    return list(caller.get(f"runs/{run.pk}/logs/").json()["lines"])
+
+
+def end_pods(watched: Watched, run: Run) -> None:
+    """Let the run's program end."""
+    [name] = [one for one in watched.kubernetes.names(("v1", "Pod")) if one.startswith(run.name)]
+    pod = watched.kubernetes.get(("v1", "Pod"), name, watched.namespace)
+    assert pod is not None
+    [one] = pod["status"]["containerStatuses"]
+    started = one["state"]["running"]["startedAt"]
+    at = f"{timezone.now():%Y-%m-%dT%H:%M:%SZ}"
+    ended = {"exitCode": 0, "startedAt": started, "finishedAt": at, "containerID": one["containerID"]}
+    status = {
+        "phase": "Succeeded",
+        "containerStatuses": [{**one, "ready": False, "state": {"terminated": ended}}],
+    }
+    where = f"/api/v1/namespaces/{watched.namespace}/pods/{name}/status"
+    watched.kubernetes.write("PATCH", where, {"status": status})
+
+
+def test_lists_are_filtered_and_cost_the_same_with_five_runs_and_two_hundred(watched: Watched) -> None:
+    grace = factories.person("Grace Hopper", teams=[watched.team])
+    other = factories.team("Speech")
+    elsewhere = factories.tenancy(other, watched.cluster)
+    now = timezone.now()
+    for number in range(3):
+        factories.run(watched.tenancy, watched.ada, title=f"run {number}")
+    factories.run(watched.tenancy, grace, title="hers")
+    over = factories.run(watched.tenancy, grace, state="finished", ended_at=now)
+    foreign = factories.run(elsewhere, other.created_by)
+    caller = Caller(watched.ada)
+
+    def found(query: str) -> set[int]:
+        answer = caller.get(f"runs/?limit=100&{query}")
+        assert answer.status_code == 200, answer.content
+        return {one["id"] for one in answer.json()["results"]}
+
+    ours = set(Run.objects.filter(team=watched.team).values_list("pk", flat=True))
+    assert found("") == ours
+    assert foreign.pk not in ours
+    assert found("mine=true") == set(Run.objects.filter(requester=watched.ada).values_list("pk", flat=True))
+    assert found("state=finished") == found("live=false") == {over.pk}
+    assert found("live=true") == ours - {over.pk}
+    assert found(f"name={over.name}") == {over.pk}
+    assert found("template=single-node") == found("team=vision") == ours
+    assert found("team=speech") == set()
+    for wrong in ("state=x", "live=1", "mine=false", "color=red"):
+        assert caller.get(f"runs/?{wrong}").status_code == 400
+
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as seen:
+            found("")
+        return len(seen)
+
+    few = queries()
+    for _ in range(195):
+        factories.run(watched.tenancy, watched.ada)
+    assert few == queries() <= MOST_QUERIES
+    assert len(found("")) == 100
+
+
+def test_strangers_see_nothing_and_auditors_everything_but_logs(watched: Watched, running: Run) -> None:
+    where = f"runs/{running.pk}/"
+    stranger = Caller(factories.person("Mallory Finch"))
+    auditor = Caller(factories.person("Nora Lind", Role.AUDITOR))
+    for path in (where, f"{where}logs/"):
+        assert stranger.get(path).status_code == 404
+    for path in (f"{where}stop/", f"{where}again/"):
+        assert stranger.post(path).status_code == 404
+        assert auditor.post(path).status_code == 403
+    assert stranger.post("runs/", body(watched)).status_code == 404
+    assert stranger.get("runs/").json()["results"] == []
+    assert auditor.get(where).status_code == 200
+    refused = auditor.get(f"{where}logs/")
+    assert (refused.status_code, refused.json()["code"]) == (403, "not_of_the_team")
+    assert Caller().get(where).status_code == 401
+
+
+def test_it_is_stopped_once_and_one_that_is_over_is_a_conflict(watched: Watched) -> None:
+    run, caller = submit(watched), Caller(watched.ada)
+    first, again = caller.post(f"runs/{run.pk}/stop/"), caller.post(f"runs/{run.pk}/stop/")
+    assert (first.status_code, again.status_code) == (200, 200), first.content
+    assert first.json()["stop_asked_at"] == again.json()["stop_asked_at"] is not None
+    sending.look_after(run.pk, now=timezone.now)
+    late = caller.post(f"runs/{run.pk}/stop/")
+    assert (late.status_code, late.json()["code"]) == (409, "run_is_over")
+    assert late.json()["detail"] == "The run is over: stopped."
+
+
+def test_it_is_submitted_again_once_for_each_key(watched: Watched) -> None:
+    run, caller = submit(watched), Caller(watched.ada)
+    first = caller.post(f"runs/{run.pk}/again/", key="again")
+    assert first.status_code == 201, first.content
+    assert caller.post(f"runs/{run.pk}/again/", key="again").json() == first.json()
+    told = first.json()
+    assert (told["again_of"], told["submission"]) == (
+        run.pk,
+        caller.get(f"runs/{run.pk}/").json()["submission"],
+    )
+    assert told["name"] != run.name
+    assert Run.objects.count() == 2
+
+
+def test_places_and_templates_are_what_a_submission_takes(watched: Watched) -> None:
+    caller = Caller(watched.ada)
+    [place] = caller.get("places/").json()["results"]
+    slugs = [one["slug"] for one in caller.get("templates/").json()["results"]]
+    assert [one["slug"] for one in place["templates"]] == slugs
+    sent = body(watched, replace(ASKED, flavor=place["flavors"][0]["flavor"]))
+    assert caller.post("runs/", {**sent, "tenancy": place["tenancy"]}).status_code == 201
+    assert Caller(factories.person("Mallory Finch")).get("places/").json()["results"] == []

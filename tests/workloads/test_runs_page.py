@@ -1,0 +1,270 @@
+"""The pages of runs: the form and its answer, a run by its state and by who looks, and a team's list."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+import yaml
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from accounts.models import User
+from accounts.roles import Role
+from tests import factories
+from tests.pages import Element, parsed
+from tests.services.process import wait_until
+from tests.workloads.conftest import Watched, is_read, watching
+from tests.workloads.test_runs import look_after, submit, until
+from workloads.models import Run
+from workloads.runs.views import MOST_ROWS
+
+TYPED = {
+    "title": "Fine-tune BERT",
+    "flavor": "a100",
+    "image": "registry.example.com/vision/train:1",
+    "program": "train.py --name 'two words'",
+    "gpus": "2",
+    "cpus": "4",
+    "memory": "16",
+    "minutes": "60",
+    "script_text": "print('hello')\n",
+    "script_file": "train.py",
+    "variables": "EPOCHS=3",
+    "priority": "scheduled-training",
+}
+# Of these every page asks: who looks, their teams, and how much waits for them.
+FRAME = ("django_session", "accounts_user", "accounts_team", "approvals_step")
+MOST_QUERIES = 6
+
+
+def client(user: User) -> Client:
+    found = Client()
+    found.force_login(user)
+    return found
+
+
+def address(watched: Watched, **query: str) -> str:
+    return f"/teams/{watched.team.slug}/runs/new?{urlencode({'template': 'single-node', **query})}"
+
+
+def page(response: Any) -> Element:
+    return parsed(response.content.decode())
+
+
+def form(response: Any) -> dict[str, str]:
+    """What a browser would send of the form as it stands."""
+    found: dict[str, str] = {}
+    [whole] = [one for one in page(response).walk() if one.attrs.get("id") == "submit-run"]
+    for one in whole.walk():
+        name = one.attrs.get("name", "")
+        if one.tag == "textarea":
+            found[name] = "".join(one.texts).removeprefix("\n")
+        elif one.tag == "input" and (one.attrs.get("type") != "checkbox" or "checked" in one.attrs):
+            found[name] = one.attrs.get("value", "")
+        elif one.tag == "select":
+            options = [each for each in one.walk() if each.tag == "option"]
+            chosen = next((each for each in options if "selected" in each.attrs), options[0])
+            found[name] = chosen.attrs["value"]
+    found.pop("csrfmiddlewaretoken", None)
+    return found
+
+
+def filled(response: Any, **changed: str) -> dict[str, str]:
+    """The form filled in; fields that it does not have are left out."""
+    start = form(response)
+    return {**start, **{name: TYPED[name] for name in TYPED if name in start}, **changed}
+
+
+def buttons(response: Any) -> set[str]:
+    return {one.words for one in page(response).walk() if "button" in one.classes}
+
+
+def test_the_templates_lead_to_a_form_that_says_what_is_held(watched: Watched) -> None:
+    ada = client(watched.ada)
+    shown = ada.get(f"/teams/{watched.team.slug}/runs/new")
+    links = [
+        one.attrs["href"] for one in page(shown).walk() if "template=single-node" in one.attrs.get("href", "")
+    ]
+    opened = ada.get(f"/teams/{watched.team.slug}/runs/new{links[0]}")
+    assert opened.status_code == 200
+    assert "A100: 2 held" in opened.content.decode()
+    assert form(opened)["flavor"] == "a100"
+    assert form(opened)["token"]
+    # Nobody has written anything yet.
+    assert "is needed" not in opened.content.decode()
+
+
+def test_without_javascript_it_is_checked_then_submitted_once(watched: Watched) -> None:
+    ada, where = client(watched.ada), address(watched)
+    typed = filled(ada.get(where))
+    checked = ada.post(where, {**typed, "check": "1"})
+    assert checked.status_code == 200
+    assert "It can start at once" in checked.content.decode()
+    assert form(checked) == typed
+    assert not Run.objects.exists()
+    first, again = ada.post(where, typed), ada.post(where, typed)
+    run = Run.objects.get()
+    assert first.status_code == again.status_code == 302
+    assert first["Location"] == again["Location"] == f"/runs/{run.pk}"
+    assert run.submission["values"]["program"] == ["train.py", "--name", "two words"]
+    assert run.submission["script"] == {"file": "train.py", "text": TYPED["script_text"]}
+
+
+def test_the_manifest_that_is_downloaded_is_what_is_created(watched: Watched) -> None:
+    ada, where = client(watched.ada), address(watched)
+    typed = filled(ada.get(where))
+    file = ada.post(where, {**typed, "manifest": "1"})
+    assert (file.status_code, file["Content-Type"]) == (200, "application/yaml")
+    assert not Run.objects.exists()
+    ada.post(where, typed)
+    run = Run.objects.get()
+    assert file["Content-Disposition"] == f'attachment; filename="{run.name}.yaml"'
+    assert [*yaml.safe_load_all(file.content)] == run.manifests
+
+
+WRONG: Mapping[str, tuple[dict[str, str], str, str]] = {
+    "no image": ({"image": ""}, "image", "is needed"),
+    "too many GPUs": ({"gpus": "8"}, "gpus", "ask for 6 more"),
+    "no number": ({"minutes": "soon"}, "minutes", ""),
+    "a quotation without an end": ({"program": "train.py 'x"}, "program", "has no partner"),
+    "a volume without a path": ({"claims": "datasets"}, "claims", "name:/path"),
+    "a variable without a value": ({"variables": "EPOCHS"}, "variables", "NAME=value"),
+    "a variable of the linker": ({"variables": "LD_PRELOAD=x"}, "variables", "LD_PRELOAD"),
+    "a script with a path": ({"script_file": "../x"}, "script_text", "plain name"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_refused_stands_at_its_field_and_what_was_typed_stays(watched: Watched, name: str) -> None:
+    changed, field, said = WRONG[name]
+    ada, where = client(watched.ada), address(watched)
+    typed = filled(ada.get(where), **changed)
+    refused = ada.post(where, typed)
+    assert refused.status_code == 422
+    assert field in refused.context["form"].errors
+    assert said in str(refused.context["form"].errors[field])
+    assert form(refused) == typed
+    preview = ada.post(where.replace("/new?", "/new/preview?"), typed)
+    assert preview.status_code == 200
+    assert not Run.objects.exists()
+
+
+def test_the_answer_comes_while_typing_and_says_what_is_missing(watched: Watched) -> None:
+    ada, where = client(watched.ada), address(watched)
+    preview = where.replace("/new?", "/new/preview?")
+    typed = filled(ada.get(where))
+    shown = ada.post(preview, typed).content.decode()
+    assert "It can start at once" in shown
+    assert "<html" not in shown
+    assert "disabled" not in shown
+    too_many = ada.post(preview, {**typed, "gpus": "8"})
+    assert "Ask for 6 more" in too_many.content.decode()
+    assert "disabled" in too_many.content.decode()
+    assert client(factories.person("Mallory")).post(preview, typed).status_code == 404
+    assert not Run.objects.exists()
+
+
+def test_a_run_says_where_it_is_and_who_may_do_what(watched: Watched) -> None:
+    run = submit(watched)
+    priya = factories.person("Priya Raman", Role.PLATFORM_LEAD)
+    nora = factories.person("Nora Lind", Role.AUDITOR)
+    seen: dict[str, str] = {}
+    with watching():
+        wait_until(is_read, what="everything to be listed")
+        seen["submitted"] = client(watched.ada).get(f"/runs/{run.pk}").content.decode()
+        look_after(run)
+        until(run, "running")
+    seen["running"] = client(watched.ada).get(f"/runs/{run.pk}").content.decode()
+    assert "It is being sent to the cluster." in seen["submitted"]
+    assert "Running" in seen["running"]
+    words = {
+        "member": buttons(client(watched.ada).get(f"/runs/{run.pk}")),
+        "lead": buttons(client(priya).get(f"/runs/{run.pk}")),
+        "auditor": buttons(client(nora).get(f"/runs/{run.pk}")),
+    }
+    assert "Stop the run" in words["member"] & words["lead"]
+    assert "Stop the run" not in words["auditor"]
+    for who, posts in (("lead", priya), ("auditor", nora)):
+        assert client(posts).post(f"/runs/{run.pk}/again").status_code == 403, who
+    assert client(nora).get(f"/runs/{run.pk}/log").status_code == 403
+    assert client(nora).post(f"/runs/{run.pk}/stop").status_code == 403
+    assert client(factories.person("Mallory")).get(f"/runs/{run.pk}").status_code == 404
+    log = client(priya).get(f"/runs/{run.pk}/log")
+    assert log.content.decode().startswith("rank 0 on a100-")
+    stopped = client(priya).post(f"/runs/{run.pk}/stop", follow=True)
+    assert "Being stopped" in stopped.content.decode()
+    assert "Stop the run" not in buttons(stopped)
+
+
+ENDS = {
+    "finished": "It ran to its end.",
+    "failed": "It ended with an error. Out of memory.",
+    "refused": "The cluster did not take it, and nothing ran. Out of memory.",
+    "gone": "Somebody deleted it on the cluster.",
+}
+
+
+@pytest.mark.parametrize("state", ENDS)
+def test_one_that_is_over_says_how_and_renews_itself_no_more(watched: Watched, state: str) -> None:
+    now = timezone.now()
+    message = "Out of memory." if state in ("failed", "refused") else ""
+    run = factories.run(watched.tenancy, watched.ada, state=state, ended_at=now, message=message)
+    shown = client(watched.ada).get(f"/runs/{run.pk}")
+    assert ENDS[state] in page(shown).words
+    assert "every 2s" not in shown.content.decode()
+    assert "Stop the run" not in buttons(shown)
+    assert ('id="logs"' in shown.content.decode()) == (state != "refused")
+
+
+def test_it_is_submitted_again_once_and_can_be_changed_first(watched: Watched) -> None:
+    run, ada = submit(watched), client(watched.ada)
+    for _ in range(2):
+        ada.post(f"/runs/{run.pk}/again", {"token": "mine"})
+    assert Run.objects.filter(again_of=run).count() == 1
+    start = form(ada.get(f"/teams/{watched.team.slug}/runs/new?again={run.pk}"))
+    assert (start["title"], start["gpus"], start["script_text"]) == (
+        "Fine-tune BERT",
+        "2",
+        TYPED["script_text"],
+    )
+
+
+def test_what_is_refused_has_no_manifest_to_download(watched: Watched) -> None:
+    for wrong in ({"gpus": "many"}, {"gpus": "400"}):
+        answer = client(watched.ada).post(address(watched), {**TYPED, **wrong, "manifest": "1"})
+        assert (answer.status_code, answer["Content-Type"]) == (422, "text/html; charset=utf-8")
+        assert "Content-Disposition" not in answer
+
+
+def test_the_list_is_paged_and_the_work_leads_to_runs(watched: Watched) -> None:
+    ada, where = client(watched.ada), f"/teams/{watched.team.slug}/runs"
+    assert "No run yet" in ada.get(where).content.decode()
+    for number in range(MOST_ROWS + 3):
+        factories.run(watched.tenancy, watched.ada, title=f"run {number}")
+    first = ada.get(where)
+    second = ada.get(where + first.context["next"])
+    assert (len(first.context["rows"]), len(second.context["rows"])) == (MOST_ROWS, 3)
+    assert second.context["next"] is None
+    for odd in ("?before=x", "?before=²", f"?before={'9' * 40}"):
+        assert len(ada.get(where + odd).context["rows"]) == MOST_ROWS
+    assert where in ada.get(f"/teams/{watched.team.slug}/work").content.decode()
+    assert client(factories.person("Mallory")).get(where).status_code == 404
+
+
+def test_looking_again_costs_few_queries_however_much_runs(watched: Watched) -> None:
+    run = submit(watched)
+    with watching():
+        wait_until(is_read, what="everything to be listed")
+        look_after(run)
+        until(run, "running")
+    ada = client(watched.ada)
+    ada.get(f"/runs/{run.pk}")
+    with CaptureQueriesContext(connection) as seen:
+        ada.get(f"/runs/{run.pk}", headers={"HX-Request": "true"})
+    said = [one["sql"] for one in seen.captured_queries]
+    own = [sql for sql in said if not any(f'FROM "{table}"' in sql for table in FRAME)]
+    assert len(own) <= MOST_QUERIES, own
+    assert len(said) - len(own) <= len(FRAME), said

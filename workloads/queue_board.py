@@ -1,0 +1,93 @@
+"""A cluster's queues from the portal's own copy: no page view and no call asks a cluster."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from accounts.models import Team, User
+from accounts.roles import Permission
+from fleet.models import Cluster
+from provisioning.models import Tenancy
+from workloads.board import Seen, seen_of
+from workloads.models import ClusterObject
+from workloads.queueing import QueueLine, Room, by_queue, line_of_queue, rooms_of
+from workloads.reading.pods import nodes_of
+from workloads.reading.queues import queue_of
+from workloads.reading.values import Object, part, text
+
+KINDS = ("Workload", "ClusterQueue", "LocalQueue", "Pod", "Node")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeamLine:
+    """The queue of one of a team's namespaces."""
+
+    team: Team
+    namespace: str
+    line: QueueLine
+
+
+@dataclass(frozen=True, kw_only=True)
+class Others:
+    """Queues of teams that the reader may not see, as sums that name nobody."""
+
+    queues: int
+    running: int
+    held: int
+    borrowed: int
+    waiting: int
+    wanted: int
+    oldest: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterQueues:
+    """Everything that runs and waits on a cluster, as far as the reader may know it."""
+
+    seen: Seen
+    rooms: Sequence[Room]
+    teams: Sequence[TeamLine]
+    others: Others
+
+
+def queues_of_cluster(cluster: Cluster, *, by: User, now: datetime) -> ClusterQueues:
+    """A cluster's queues, each team's own by name and the others as sums; four queries, however many jobs there are."""
+    flavors = list(cluster.flavors.all())
+    tenancies = list(Tenancy.objects.present().filter(cluster=cluster).select_related("team"))
+    found: dict[str, list[Object]] = defaultdict(list)
+    rows = ClusterObject.objects.filter(cluster=cluster, kind__in=KINDS).values_list("kind", "body")
+    for kind, body in rows.iterator():
+        found[kind].append(body)
+    queues = {text(part(one, "metadata"), "name"): queue_of(one) for one in found["ClusterQueue"]}
+    workloads = by_queue(found["Workload"], found["LocalQueue"])
+    lines = {name: line_of_queue(queues.get(name), workloads.get(name, ())) for name in {*queues, *workloads}}
+    sees_all = by.may(Permission.SEE_ALL_TEAMS)
+    # A tenancy's ClusterQueue has the name of its namespace and takes jobs of no other (provisioning.desired.queues).
+    own = {one.namespace: one for one in tenancies if sees_all or one.team_id in by.team_ids}
+    nodes = nodes_of(found["Node"], found["Pod"], {one.name: one.node_labels for one in flavors})
+    return ClusterQueues(
+        seen=seen_of(cluster, now),
+        rooms=rooms_of(nodes, [one.name for one in flavors]),
+        teams=sorted(
+            (
+                TeamLine(team=own[name].team, namespace=name, line=line)
+                for name, line in lines.items()
+                if name in own
+            ),
+            key=lambda one: (one.team.name, one.namespace),
+        ),
+        others=_sums([line for name, line in lines.items() if name not in own]),
+    )
+
+
+def _sums(lines: Sequence[QueueLine]) -> Others:
+    return Others(
+        queues=len(lines),
+        running=sum(len(one.running) for one in lines),
+        held=sum(one.held for one in lines),
+        borrowed=sum(one.borrowed for one in lines),
+        waiting=sum(len(one.waiting) for one in lines),
+        wanted=sum(waits.gpus for one in lines for waits in one.waiting),
+        oldest=min((one.oldest for one in lines if one.oldest), default=None),
+    )

@@ -1,0 +1,75 @@
+"""The page of a cluster's queues."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from accounts.current_user import visitor
+from fleet.models import Cluster
+from ui.amounts import gpus, jobs, moment, span
+from workloads.queue_board import Others, TeamLine, queues_of_cluster
+from workloads.queueing import Holder
+
+# The oldest of a line and the first to stop are what people look for; the API gives all.
+MOST_JOBS = 50
+
+
+@require_safe
+def queue(request: HttpRequest, name: str) -> HttpResponse:
+    """Who runs and who waits on a cluster, with the names of the person's own teams; renews itself."""
+    user, now = visitor(request), timezone.now()
+    cluster = get_object_or_404(Cluster, name=name)
+    found = queues_of_cluster(cluster, by=user, now=now)
+    titles = {one.name: one.product for one in cluster.flavors.all()}
+    since = found.seen.silent_since
+    context = {
+        "cluster": cluster,
+        "rooms": [{"title": titles[one.flavor], "room": one} for one in found.rooms],
+        "teams": [_block(one, titles, now) for one in found.teams],
+        "others": _others(found.others, now),
+        "silent": f"{cluster.title} has said nothing since {moment(since, now)}: what you see is from then."
+        if since
+        else "",
+        "is_unread": not found.seen.is_known and since is None,
+    }
+    return render(request, "workloads/queue.html", context)
+
+
+def _block(one: TeamLine, titles: dict[str, str], now: Any) -> dict[str, Any]:
+    line = one.line
+    stops = sum(each.may_be_stopped for each in line.running)
+    return {
+        "team": one.team,
+        "namespace": one.namespace,
+        "line": line,
+        "holds": [
+            f"{titles.get(share.flavor, share.flavor)}: {gpus(share.held)} running, {share.guaranteed} guaranteed"
+            + (f", {share.borrowed} borrowed" if share.borrowed else "")
+            for share in line.shares
+        ],
+        "oldest": f"The oldest has waited {span(now - line.oldest)}." if line.oldest else "",
+        "stops": f"{jobs(stops)} would stop if other teams called back what is borrowed." if stops else "",
+        "running": [{"job": each, "gpus": _gpus(each, titles)} for each in line.running[:MOST_JOBS]],
+        "waiting": [{"job": each, "gpus": gpus(each.gpus)} for each in line.waiting[:MOST_JOBS]],
+        "more": max(len(line.running) - MOST_JOBS, 0) + max(len(line.waiting) - MOST_JOBS, 0),
+    }
+
+
+def _gpus(one: Holder, titles: dict[str, str]) -> str:
+    return ", ".join(gpus(count, titles.get(flavor, flavor)) for flavor, count in sorted(one.gpus.items()))
+
+
+def _others(found: Others, now: Any) -> str:
+    if not found.queues:
+        return ""
+    waits = "no job waits" if not found.waiting else f"{jobs(found.waiting)} {_wait(found.waiting)}"
+    wanted = f" for {gpus(found.wanted)}, the oldest for {span(now - found.oldest)}" if found.oldest else ""
+    borrowed = f" ({found.borrowed} borrowed)" if found.borrowed else ""
+    return f"Other teams: {gpus(found.held)} running{borrowed}, {waits}{wanted}."
+
+
+def _wait(count: int) -> str:
+    return "waits" if count == 1 else "wait"

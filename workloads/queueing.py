@@ -1,0 +1,168 @@
+"""A cluster's queues: who runs and who waits, what is guaranteed and what is borrowed, and what fits now. Pure."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from allocations.use.running import Running, running, to_stop
+from workloads.listing import line_in, queued_at
+from workloads.observed import JobKey, Node, Queue
+from workloads.reading.queues import team_queue_of
+from workloads.reading.values import Object, moment, part, text
+from workloads.reading.work import key_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """What a queue has of one flavor: `guaranteed` is its own, `held` is what its jobs have now."""
+
+    flavor: str
+    guaranteed: int
+    held: int
+
+    @property
+    def borrowed(self) -> int:
+        """GPUs that others may call back."""
+        return max(self.held - self.guaranteed, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Holder:
+    """A job that holds GPUs; `may_be_stopped` once others call back everything that its queue borrowed."""
+
+    key: JobKey
+    gpus: Mapping[str, int]
+    priority: int
+    since: datetime | None
+    may_be_stopped: bool
+
+    @property
+    def held(self) -> int:
+        """Its GPUs of all flavors."""
+        return sum(self.gpus.values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waiter:
+    """A job in the line of its queue; 1 is the head."""
+
+    key: JobKey
+    position: int
+    gpus: int
+    priority: int
+    since: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueLine:
+    """One ClusterQueue with all that runs and waits in it."""
+
+    shares: Sequence[Share]
+    running: Sequence[Holder]
+    waiting: Sequence[Waiter]
+
+    @property
+    def held(self) -> int:
+        """GPUs that its jobs have."""
+        return sum(one.held for one in self.running)
+
+    @property
+    def guaranteed(self) -> int:
+        """GPUs that are its own."""
+        return sum(one.guaranteed for one in self.shares)
+
+    @property
+    def borrowed(self) -> int:
+        """GPUs that its jobs have beyond what is guaranteed."""
+        return sum(one.borrowed for one in self.shares)
+
+    @property
+    def oldest(self) -> datetime | None:
+        """Since when the one that waits longest has been waiting."""
+        return min((one.since for one in self.waiting if one.since), default=None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Room:
+    """What is free of a flavor: in all, and on the one node that has most."""
+
+    flavor: str
+    free: int
+    largest: int
+
+
+def line_of_queue(queue: Queue | None, workloads: Sequence[Object]) -> QueueLine:
+    """A queue as its own object and all Workloads of it say.
+
+    What may be stopped is what Kueue takes back first: lowest priority and newest, until nothing is borrowed.
+    """
+    by_uid = {text(part(one, "metadata"), "uid"): one for one in workloads}
+    work = running(workloads)
+    shares = _shares(queue, work)
+    stopped = {one.uid for share in shares for one in to_stop(work, share.flavor, share.borrowed)}
+    holders = [_holder(one, by_uid[one.uid], may_be_stopped=one.uid in stopped) for one in work]
+    return QueueLine(
+        shares=shares,
+        running=sorted(holders, key=lambda one: (one.may_be_stopped, -one.priority, one.key.name)),
+        waiting=[
+            Waiter(
+                key=found.key,
+                position=place,
+                gpus=found.gpus,
+                priority=found.priority,
+                since=moment(queued_at(one)),
+            )
+            for place, (one, found) in enumerate(line_in(workloads), start=1)
+        ],
+    )
+
+
+def rooms_of(nodes: Iterable[Node], flavors: Iterable[str]) -> list[Room]:
+    """What is free of each flavor on nodes that take pods now."""
+    free = defaultdict[str, list[int]](list)
+    for one in nodes:
+        free[one.flavor].append(one.free)
+    return [Room(flavor=name, free=sum(free[name]), largest=max(free[name], default=0)) for name in flavors]
+
+
+def by_queue(workloads: Iterable[Object], team_queues: Iterable[Object]) -> dict[str, list[Object]]:
+    """Workloads by their ClusterQueue: as admitted, or by the name of their team's queue; others are left out."""
+    leads_to = {_place(one): team_queue_of(one).cluster_queue for one in team_queues}
+    found = defaultdict[str, list[Object]](list)
+    for one in workloads:
+        at = (text(part(one, "metadata"), "namespace"), text(part(one, "spec"), "queueName"))
+        admitted = text(part(one, "status", "admission"), "clusterQueue")
+        if name := admitted or leads_to.get(at, ""):
+            found[name].append(one)
+    return dict(found)
+
+
+def _place(found: Object) -> tuple[str, str]:
+    meta = part(found, "metadata")
+    return text(meta, "namespace"), text(meta, "name")
+
+
+def _shares(queue: Queue | None, work: Iterable[Running]) -> list[Share]:
+    """What it has of each flavor, where it has any or its jobs do."""
+    guaranteed, held = defaultdict[str, int](int), defaultdict[str, int](int)
+    for quota in queue.quotas if queue is not None else ():
+        guaranteed[quota.flavor] += quota.nominal
+    for one in work:
+        for flavor, gpus in one.gpus.items():
+            held[flavor] += gpus
+    return [
+        Share(flavor=name, guaranteed=guaranteed[name], held=held[name])
+        for name in sorted({*guaranteed, *held})
+        if guaranteed[name] or held[name]
+    ]
+
+
+def _holder(one: Running, found: Object, *, may_be_stopped: bool) -> Holder:
+    return Holder(
+        key=key_of(part(found, "metadata")),
+        gpus=one.gpus,
+        priority=one.priority,
+        since=moment(one.since),
+        may_be_stopped=may_be_stopped,
+    )

@@ -1,0 +1,188 @@
+"""What people do with runs: submit, stop, submit again, go on from checkpoints."""
+
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q
+
+from accounts.models import User
+from accounts.roles import Permission
+from audit.events import Kind
+from audit.log import record
+from fleet.models import Flavor
+from provisioning.models import Tenancy
+from web.refusals import BadInput, Conflict, NoRight
+from workloads.runs.enqueue import ring_on_commit
+from workloads.runs.models import Run
+from workloads.runs.places import place_of
+from workloads.runs.planning import Plan, Submission, plan
+from workloads.runs.states import State
+
+# The namespace's quota has room for 200 Jobs; sweeps and what people make themselves need some of it.
+MAX_LIVE_RUNS = 150
+
+
+def preview(tenancy_id: int, asked: Submission, *, by: User, key: str) -> Plan:
+    """What `submit` would send with the same key, and what it would refuse. Raises NoRight, Conflict as `submit`."""
+    tenancy = _tenancy(tenancy_id, by=by)
+    return plan(asked, place_of(tenancy, by=by), key=f"{by.pk}:{key}")
+
+
+@transaction.atomic
+def submit(
+    tenancy_id: int, asked: Submission, *, by: User, key: str, now: datetime, again_of: Run | None = None
+) -> Run:
+    """Keep a run that a worker sends at once. The same submission with the same key is the same run.
+
+    Raises NoRight for who is not of the team, Conflict where the team leaves the cluster or has too many runs, BadInput
+    naming the field for whatever cannot run as it is.
+    """
+    tenancy = _tenancy(tenancy_id, by=by)
+    found = plan(asked, place_of(tenancy, by=by), key=f"{by.pk}:{key}")
+    for problem in found.problems:
+        raise BadInput(problem.text, code=problem.code, field=problem.field)
+    earlier = Run.objects.filter(tenancy=tenancy, name=found.name).first()
+    if earlier is not None:
+        if earlier.submission != asked.as_json():
+            raise Conflict("This key came with other values before. Use a new key.", code="another_run")
+        return earlier
+    if asked.resume_from:
+        _refuse_second_writer(tenancy, asked.resume_from)
+    if Run.objects.live().filter(tenancy=tenancy).count() >= MAX_LIVE_RUNS:
+        raise Conflict(
+            f"{MAX_LIVE_RUNS} runs of your team wait or run here. Stop some, or submit a sweep as one run.",
+            code="too_many_runs",
+        )
+    run = Run.objects.create(
+        team=tenancy.team,
+        tenancy=tenancy,
+        flavor=Flavor.objects.filter(cluster=tenancy.cluster_id, name=asked.flavor).first(),
+        requester=by,
+        template=asked.template,
+        template_version=found.template_version,
+        title=asked.title.strip(),
+        name=found.name,
+        submission=asked.as_json(),
+        manifests=[*found.manifests],
+        gpus=found.gpus,
+        usd_per_hour=found.usd_per_hour,
+        limit_seconds=found.seconds,
+        created_at=now,
+        next_try_at=now,
+        again_of=again_of,
+    )
+    resumes: dict[str, Any] = {"resumes": run.again_of_id} if run.is_resumed else {}
+    record(
+        Kind.RUN_SUBMITTED,
+        actor=by.as_actor(),
+        subject=("run", run.pk),
+        team_id=run.team_id,
+        name=run.name,
+        template=run.template,
+        cluster=tenancy.cluster.name,
+        namespace=tenancy.namespace,
+        gpus=run.gpus,
+        **resumes,
+    )
+    ring_on_commit(run.pk)
+    return run
+
+
+def submit_again(run: Run, *, by: User, key: str, now: datetime) -> Run:
+    """Submit what a run was submitted with, under a new name; raises as `submit`.
+
+    It begins anew, in a folder of its own, also where that run went on from another one's checkpoints.
+    """
+    return submit(run.tenancy_id, _asked(run, resume_from=""), by=by, key=key, now=now, again_of=run)
+
+
+@transaction.atomic
+def resume(run_id: int, *, by: User, key: str, now: datetime) -> Run:
+    """Submit a run once more, with its checkpoints, for the program to go on from the last one.
+
+    Raises as `submit`, and Conflict where there is nothing to go on from or something is still written there.
+    """
+    run = Run.objects.get(pk=run_id)
+    _tenancy(run.tenancy_id, by=by)
+    kept = run.checkpoints
+    if not kept:
+        raise Conflict(
+            "The run was told no place for checkpoints, so there is none to go on from. Change it and name one.",
+            code="no_checkpoints",
+        )
+    # Two that go on from the same checkpoints at once would both find that nobody writes there.
+    in_folder = Q(pk=run.pk) | Q(submission__resume_from=kept)
+    list(Run.objects.locked().filter(in_folder, tenancy=run.tenancy_id).order_by("pk"))
+    run.refresh_from_db()
+    if not run.is_over:
+        raise Conflict(
+            "The run has not ended and may still write checkpoints. Stop it first.", code="run_goes_on"
+        )
+    if run.started_at is None:
+        raise Conflict(
+            "The run never began, so it has written no checkpoint. Rerun it.", code="no_checkpoints"
+        )
+    return submit(run.tenancy_id, _asked(run, resume_from=kept), by=by, key=key, now=now, again_of=run)
+
+
+@transaction.atomic
+def stop(run_id: int, *, by: User, now: datetime) -> Run:
+    """Ask for a run's end: it has its grace to write a last checkpoint, and its GPUs are free afterwards.
+
+    Asked twice it is the same. Raises NoRight, Conflict for a run that is over.
+    """
+    run = Run.objects.locked().get(pk=run_id)
+    if not may_stop(run.team_id, by):
+        raise NoRight("People of the team and platform leads stop runs.", code="not_of_the_team")
+    if run.is_over:
+        raise Conflict(f"The run is over: {State(run.state).words.lower()}.", code="run_is_over")
+    if run.stop_asked_at is not None:
+        return run
+    run.stop_asked_at, run.stop_asked_by, run.next_try_at = now, by, now
+    run.attempts, run.message = 0, ""
+    run.save(update_fields=["stop_asked_at", "stop_asked_by", "next_try_at", "attempts", "message"])
+    record(Kind.RUN_STOPPED, actor=by.as_actor(), subject=("run", run.pk), team_id=run.team_id, name=run.name)
+    ring_on_commit(run.pk)
+    return run
+
+
+def may_stop(team_id: int, by: User) -> bool:
+    """Whether this person may end a team's work and read its logs: those of the team, and platform leads."""
+    return team_id in by.team_ids or by.may(Permission.GIVE_BACK_FOR_TEAMS)
+
+
+def _tenancy(tenancy_id: int, *, by: User) -> Tenancy:
+    rows = Tenancy.objects.select_related("team", "project", "cluster__ability")
+    tenancy = rows.get(pk=tenancy_id)
+    if tenancy.team_id not in by.team_ids:
+        raise NoRight("People of the team start its runs.", code="not_of_the_team")
+    if not tenancy.is_here:
+        raise Conflict("The team leaves this cluster: nothing new starts there.", code="is_leaving")
+    if not tenancy.cluster.is_written_to:
+        raise Conflict(
+            f"{tenancy.cluster.title} follows Git, and the portal starts nothing there. Use kubectl.",
+            code="follows_git",
+        )
+    if not tenancy.observed_generation:
+        raise Conflict("Your namespace is not there yet. Wait until it is set up.", code="not_set_up")
+    return tenancy
+
+
+def _refuse_second_writer(tenancy: Tenancy, folder: str) -> None:
+    other = Run.objects.live().filter(tenancy=tenancy, submission__resume_from=folder).first()
+    if other is not None:
+        raise Conflict(
+            f"Run {other.pk} goes on from these checkpoints already, and writes its own beside them. Stop it first.",
+            code="run_goes_on",
+        )
+
+
+def _asked(run: Run, *, resume_from: str) -> Submission:
+    """What a run was submitted with, to go on from these checkpoints, or from none."""
+    changed = {"values": _given(run.submission["values"]), "resume_from": resume_from}
+    return Submission(**{**run.submission, **changed})
+
+
+def _given(values: dict[str, object]) -> dict[str, object]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}

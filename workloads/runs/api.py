@@ -1,0 +1,204 @@
+"""Runs over the API: where they may go, submitting, following, stopping, and their logs."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpResponseBase
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import mixins, serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request as Call
+from rest_framework.response import Response
+
+from accounts.endpoints import Endpoint
+from accounts.replay import Answer, answer_once
+from provisioning.models import Tenancy
+from web.refusals import NoRight
+from workloads.runs import actions
+from workloads.runs.logs import read_log
+from workloads.runs.models import Run
+from workloads.runs.places import claims_of, open_to, places_of
+from workloads.runs.planning import Place, Submission
+from workloads.runs.serializers import (
+    LogQuery,
+    LogSerializer,
+    PlanSerializer,
+    RunPlacesSerializer,
+    RunQuery,
+    RunSerializer,
+    RunShortSerializer,
+    SubmissionSerializer,
+)
+from workloads.runs.shown import seen_run, source_of
+from workloads.runs.streams import stream_of
+from workloads.templates.library import lacking
+
+
+class RunEndpoint(mixins.ListModelMixin, Endpoint):
+    """Training runs and other work that was started in the portal."""
+
+    queryset = Run.objects.none()
+    serializer_class = RunSerializer
+    lookup_value_converter = "int"
+    ordering = "-id"
+    asks = {"list": RunQuery, "logs": LogQuery}
+    keyed = frozenset({"create", "again", "resume"})
+    asking = frozenset({"preview"})
+
+    def get_queryset(self) -> QuerySet[Run]:
+        """Those of one's own teams; all of them for leads and auditors."""
+        rows = Run.objects.visible_to(self.request.user)
+        return rows.listed() if self.action == "list" else rows.described()
+
+    def get_serializer_class(self) -> type[serializers.BaseSerializer[Any]]:
+        """Short in a list."""
+        return RunShortSerializer if self.action == "list" else RunSerializer
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        """With the time that costs are told for."""
+        return {**super().get_serializer_context(), "now": timezone.now()}
+
+    def filter_queryset(self, queryset: Any) -> Any:
+        """What was asked for in the address."""
+        asked = getattr(self, "asked", {})
+        names = {"team": "team__slug", "state": "state", "template": "template", "name": "name"}
+        queryset = queryset.filter(**{names[key]: asked[key] for key in names if key in asked})
+        if "live" in asked:
+            queryset = queryset.filter(ended_at__isnull=asked["live"] == "true")
+        return queryset.filter(requester=self.caller) if "mine" in asked else queryset
+
+    @extend_schema(responses=RunSerializer)
+    def retrieve(self, call: Call, pk: int) -> Response:
+        """One run: why it waits or how it ended, its pods, its cost, and the objects that were created for it."""
+        return Response(self._full(self.get_object()))
+
+    @extend_schema(request=SubmissionSerializer, responses={201: RunSerializer})
+    def create(self, call: Call) -> Response:
+        """Submit a run; a worker creates it on the cluster within seconds."""
+        tenancy, asked = self._asked()
+        return answer_once(call, lambda: self._made(self._submit(tenancy, asked)))
+
+    @extend_schema(request=SubmissionSerializer, responses=PlanSerializer)
+    @action(detail=False, methods=["post"])
+    def preview(self, call: Call) -> Response:
+        """What would be created, what it would cost, and what stands in its way; nothing is stored.
+
+        With the Idempotency-Key that the submission will have, names and manifests are those that it will have.
+        """
+        tenancy, asked = self._asked()
+        plan = actions.preview(tenancy, asked, by=self.caller, key=self._key())
+        return Response(self.shown(plan, PlanSerializer))
+
+    @extend_schema(request=None, responses=RunSerializer)
+    @action(detail=True, methods=["post"])
+    def stop(self, call: Call, pk: int) -> Response:
+        """End a run: it has its grace for a last checkpoint, then its pods go and its GPUs are free."""
+        run = self.get_object()
+        actions.stop(run.pk, by=self.caller, now=timezone.now())
+        return Response(self._full(self.get_object()))
+
+    @extend_schema(request=None, responses={201: RunSerializer})
+    @action(detail=True, methods=["post"])
+    def again(self, call: Call, pk: int) -> Response:
+        """Submit the same once more, under a new name."""
+        run, now = self.get_object(), timezone.now()
+        return answer_once(
+            call,
+            lambda: self._made(actions.submit_again(run, by=self.caller, key=self._key(), now=now)),
+        )
+
+    @extend_schema(request=None, responses={201: RunSerializer})
+    @action(detail=True, methods=["post"])
+    def resume(self, call: Call, pk: int) -> Response:
+        """Submit the same once more, to go on from the last checkpoint that it wrote.
+
+        Its program finds the folder of these checkpoints in QM_RESUME_FROM, and keeps its own there.
+        """
+        run, now = self.get_object(), timezone.now()
+        return answer_once(
+            call,
+            lambda: self._made(actions.resume(run.pk, by=self.caller, key=self._key(), now=now)),
+        )
+
+    @extend_schema(
+        responses={
+            200: LogSerializer,
+            (200, "text/event-stream"): OpenApiResponse(
+                OpenApiTypes.STR, description="`id` is a line's place; `event: end` comes last."
+            ),
+        }
+    )
+    @action(detail=True, methods=["get"])
+    def logs(self, call: Call, pk: int) -> Response | HttpResponseBase:
+        """The last lines of a pod's log, or with `follow=true` a stream that goes on until the program ends.
+
+        A stream ends after ten minutes: ask again with its last id in Last-Event-ID, and no line is missed.
+        """
+        run = self.get_object()
+        if not actions.may_stop(run.team_id, self.caller):
+            raise NoRight("People of the team and platform leads read its logs.", code="not_of_the_team")
+        source = source_of(run, self.asked.get("pod", ""))
+        after = self.asked.get("after", "")
+        if "follow" in self.asked:
+            return stream_of(call._request, source, user_id=self.caller.pk, after=after)
+        lines = read_log(source, tail=self.asked["tail"], after=after)
+        return Response(self.shown({"pod": source.pod, "lines": lines}, LogSerializer))
+
+    def _asked(self) -> tuple[int, Submission]:
+        said = self.body(SubmissionSerializer)
+        tenancy: int = said.pop("tenancy")
+        # One that the caller does not see looks like one that is not there.
+        get_object_or_404(Tenancy.objects.visible_to(self.caller), pk=tenancy)
+        values = {
+            name: tuple(one) if isinstance(one, list) else one for name, one in said.pop("values", {}).items()
+        }
+        return tenancy, Submission(**said, values=values)
+
+    def _submit(self, tenancy: int, asked: Submission) -> Run:
+        return actions.submit(tenancy, asked, by=self.caller, key=self._key(), now=timezone.now())
+
+    def _key(self) -> str:
+        return str(self.request.headers.get("Idempotency-Key", ""))
+
+    def _made(self, run: Run) -> Answer:
+        found = Run.objects.described().get(pk=run.pk)
+        return Answer(self._full(found), 201, f"/api/v1/runs/{run.pk}/")
+
+    def _full(self, run: Run) -> dict[str, Any]:
+        run.seen = seen_run(run, by=self.caller, now=timezone.now())  # type: ignore[attr-defined]
+        return self.shown(run, RunSerializer)
+
+
+class PlaceEndpoint(Endpoint):
+    """Where the caller may start runs."""
+
+    serializer_class = RunPlacesSerializer
+
+    @extend_schema(operation_id="places", responses=RunPlacesSerializer)
+    def list(self, call: Call) -> Response:
+        """The namespaces of one's own teams, with the GPUs held there and the templates that their cluster can run."""
+        tenancies = open_to(self.caller)
+        places = places_of(tenancies, by=self.caller)
+        found = [place_line(*each) for each in zip(tenancies, places, strict=True)]
+        return Response(self.shown({"results": found}, RunPlacesSerializer))
+
+
+def place_line(tenancy: Tenancy, place: Place) -> dict[str, Any]:
+    """A place as the API shows it."""
+    return {
+        "tenancy": tenancy.pk,
+        "team": tenancy.team,
+        "project": tenancy.project.slug,
+        "cluster": tenancy.cluster.name,
+        "namespace": tenancy.namespace,
+        "follows_git": not tenancy.cluster.is_written_to,
+        "flavors": [{"flavor": name, **vars(pool)} for name, pool in place.pools.items()],
+        "priorities": place.priorities,
+        "volumes": [*claims_of(tenancy)],
+        "templates": [
+            {"slug": one.slug, "missing": lacking(one, place.abilities)} for one in place.templates.values()
+        ],
+    }

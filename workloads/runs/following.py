@@ -1,0 +1,161 @@
+"""What becomes of runs, read from the watched copy; that one is gone is believed only when its cluster says so, too."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Min
+
+from audit.actors import PORTAL
+from audit.events import Kind
+from audit.log import record
+from connectors.errors import ConnectorError
+from connectors.kubernetes import ref_of
+from provisioning.delivery import client_for
+from workloads import listing
+from workloads.listing import Around, Work, work_of
+from workloads.models import ClusterObject, Feed
+from workloads.pieces import Piece, pieces_of
+from workloads.reading.pods import OVER
+from workloads.reading.values import Object, moment, part, text
+from workloads.reading.work import workload_of
+from workloads.runs.models import Run
+from workloads.runs.sending import Clock, end
+from workloads.runs.states import State
+from workloads.watching.kept import KINDS
+
+# A copy that is older than this after the sending may not have the run yet.
+SETTLED = timedelta(seconds=3)
+STATES: Mapping[listing.State, State] = {
+    listing.State.WAITING: State.WAITING,
+    listing.State.STARTING: State.STARTING,
+    listing.State.RUNNING: State.RUNNING,
+    # Made inactive on the cluster: it waits until somebody makes it active again.
+    listing.State.STOPPED: State.WAITING,
+    listing.State.FINISHED: State.FINISHED,
+    listing.State.FAILED: State.FAILED,
+}
+
+
+def follow(*, now: Clock) -> list[int]:
+    """Write down what became of every run that is on a cluster; the numbers of those that no copy has any more."""
+    rows = Run.objects.live().filter(sent_at__isnull=False).select_related("tenancy__cluster", "team")
+    runs = defaultdict[int, list[Run]](list)
+    for run in rows.order_by("pk"):
+        runs[run.tenancy.cluster_id].append(run)
+    missing: list[int] = []
+    for cluster_id, found in runs.items():
+        missing += _follow(cluster_id, found, now())
+    return missing
+
+
+def _follow(cluster_id: int, runs: Sequence[Run], now: datetime) -> list[int]:
+    pieces = _pieces(cluster_id, {run.tenancy.namespace for run in runs})
+    heard = _heard(cluster_id)
+    missing = []
+    for run in runs:
+        piece = pieces.get((run.tenancy.namespace, run.name))
+        if piece is not None:
+            _know(run, piece, work_of(piece, _alone(run), {}, now=now), now=now)
+        elif heard is not None and run.sent_at is not None and heard > run.sent_at + SETTLED:
+            missing.append(run.pk)
+    return missing
+
+
+def check(run_id: int, *, now: Clock) -> bool:
+    """Ask the cluster itself for a run that no copy has; True when it is gone, and its end is written down."""
+    run = Run.objects.live().select_related("tenancy__cluster").filter(pk=run_id).first()
+    if run is None or run.sent_at is None:
+        return False
+    try:
+        there = client_for(run.cluster).get(ref_of(run.main), run.name, run.tenancy.namespace)
+    except ConnectorError:
+        return False
+    if there is not None:
+        return False
+    is_stopped = run.stop_asked_at is not None
+    return end(run.pk, State.STOPPED if is_stopped else State.GONE, now=now())
+
+
+def _know(run: Run, piece: Piece, seen: Work, *, now: datetime) -> None:
+    """Carry over what was seen of one run; nothing is written where nothing changed."""
+    state = STATES[seen.state]
+    if state is State.FAILED and _is_behind(piece, seen, now):
+        return
+    if state is State.RUNNING or state.is_over:
+        _start(run, piece, seen, is_over=state.is_over, now=now)
+    if state.is_over:
+        words = " ".join(filter(None, (seen.why.what, seen.why.detail)))
+        end(run.pk, state, now=now, at=seen.why.since, message="" if state is State.FINISHED else words)
+    elif state != run.state:
+        _move(run, state, now=now)
+
+
+def _is_behind(piece: Piece, seen: Work, now: datetime) -> bool:
+    """Whether the copies of a failed run's pods, which come by another watch, may not tell yet what it failed of."""
+    if now - seen.why.since > SETTLED:
+        return False
+    return any(text(part(one, "status"), "phase") not in OVER for one in piece.pods)
+
+
+def _start(run: Run, piece: Piece, seen: Work, *, is_over: bool, now: datetime) -> None:
+    """Write down since when it runs; of one that was over before anybody looked, since when it had its GPUs."""
+    if run.running_since is not None:
+        return
+    began = _admitted(piece) if is_over or seen.why.code != "running" else seen.why.since
+    at = min(max(began or now, run.created_at), now)
+    with transaction.atomic():
+        rows = Run.objects.live().filter(pk=run.pk, running_since=None)
+        if not rows.update(running_since=at, started_at=run.started_at or at):
+            return
+        if run.started_at is None:
+            record(
+                Kind.RUN_STARTED, actor=PORTAL, subject=("run", run.pk), team_id=run.team_id, name=run.name
+            )
+    run.running_since, run.started_at = at, run.started_at or at
+
+
+def _move(run: Run, state: State, *, now: datetime) -> None:
+    fields: dict[str, object] = {"state": state}
+    if state is not State.RUNNING and run.running_since is not None:
+        fields |= {"running_since": None, "ran_seconds": round(run.ran(now).total_seconds())}
+    Run.objects.live().filter(pk=run.pk, state=run.state).update(**fields)
+
+
+def _admitted(piece: Piece) -> datetime | None:
+    if piece.workload is not None:
+        condition = workload_of(piece.workload).conditions.get("Admitted")
+        return condition.since if condition is not None else None
+    return moment(part(piece.job, "status").get("startTime")) if piece.job is not None else None
+
+
+def _pieces(cluster_id: int, namespaces: set[str]) -> dict[tuple[str, str], Piece]:
+    """The pieces of work of these namespaces, by namespace and name."""
+    by_namespace = defaultdict[str, dict[str, list[Object]]](lambda: defaultdict(list))
+    rows = ClusterObject.objects.filter(
+        cluster=cluster_id, namespace__in=namespaces, kind__in=("Workload", "Job", "Pod")
+    )
+    for kind, body in rows.values_list("kind", "body").iterator():
+        by_namespace[text(part(body, "metadata"), "namespace")][kind].append(body)
+    return {
+        (one.key.namespace, one.key.name): one
+        for found in by_namespace.values()
+        for one in pieces_of(found["Workload"], found["Job"], found["Pod"])
+    }
+
+
+def _heard(cluster_id: int) -> datetime | None:
+    """When the oldest of a cluster's copies was known to be true; None before all were read, or in a silence."""
+    feeds = Feed.objects.filter(cluster=cluster_id, listed_at__isnull=False, silent_since=None)
+    if feeds.count() < len(KINDS):
+        return None
+    oldest: datetime | None = feeds.aggregate(at=Min("heard_at"))["at"]
+    return oldest
+
+
+def _alone(run: Run) -> Around:
+    """Around a run whose state alone is asked for: its queue and nodes only say why."""
+    return Around(
+        cluster=run.tenancy.cluster.name, queues={}, team_queues={}, nodes=(), known=lambda queue: {}
+    )

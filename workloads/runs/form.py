@@ -1,0 +1,284 @@
+"""The form of a run, made from its template's parameters, so that form, API and client never disagree about one."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django import forms
+
+from web.fields import StrictForm, WholeNumberField
+from workloads.runs.planning import MAX_TITLE, Place, Problem, Submission, fitting
+from workloads.templates.library import Template
+from workloads.templates.parameters import MAX_SCRIPT_BYTES, MAX_TEXT, Parameter, Type
+
+# Parameters that most runs leave as they are stand in a fold.
+IN_THE_FOLD = frozenset({"grace", "restarts", "launcher"})
+# These stand beside the volumes.
+ABOUT_CHECKPOINTS = frozenset({"checkpoint", "checkpoint_minutes"})
+EXAMPLES: Mapping[str, str] = {
+    "image": "For example: docker.io/pytorch/pytorch:2.9.1-cuda12.8-cudnn9-runtime.",
+    "program": "For example: train.py --epochs 3. With torchrun, write what follows it.",
+    "checkpoint": "For example: /data/checkpoints. Each run makes a folder of its own there, named in QM_CHECKPOINTS.",
+}
+UNITS = {
+    "gpus": "GPUs",
+    "cpus": "CPUs",
+    "memory": "GiB",
+    "nodes": "nodes",
+    "minutes": "minutes",
+    "grace": "seconds",
+    "checkpoint_minutes": "minutes",
+}
+# Where a refusal of the plan stands in the form.
+SHOWN_AT = {"script": "script_text", "repository": "git_url", "template": ""}
+
+
+class RunForm(StrictForm):
+    """What to run. `token` makes a second sending harmless, and gives the run its name before it is sent."""
+
+    also = StrictForm.also | {"check", "manifest"}
+
+    title = forms.CharField(
+        label="Name", max_length=MAX_TITLE, help_text="What it is called here and, shortened, on the cluster."
+    )
+    flavor = forms.ChoiceField(label="Kind of GPU", required=False)
+    script_text = forms.CharField(
+        label="Paste a script",
+        required=False,
+        strip=False,
+        max_length=MAX_SCRIPT_BYTES,
+        widget=forms.Textarea(attrs={"rows": 8, "class": "input--code", "spellcheck": "false"}),
+        help_text="It is put beside the image; at most 256 KiB. Leave it empty when the program is in the image.",
+    )
+    script_file = forms.CharField(label="Its file name", required=False, max_length=100)
+    git_url = forms.CharField(
+        label="Or fetch it from Git",
+        required=False,
+        max_length=MAX_TEXT,
+        help_text="An address that begins with https:// and needs no password. It is fetched to /opt/source.",
+    )
+    git_revision = forms.CharField(label="Branch, tag or commit", required=False, max_length=200)
+    claims = forms.CharField(
+        label="Volumes",
+        required=False,
+        max_length=2_000,
+        widget=forms.Textarea(attrs={"rows": 2, "class": "input--code", "spellcheck": "false"}),
+    )
+    variables = forms.CharField(
+        label="Environment variables",
+        required=False,
+        max_length=20_000,
+        widget=forms.Textarea(attrs={"rows": 3, "class": "input--code", "spellcheck": "false"}),
+        help_text="One in a line, such as EPOCHS=3. No passwords: everybody of the team can read them.",
+    )
+    priority = forms.ChoiceField(label="Priority", required=False)
+    token = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)
+
+    def __init__(self, data: Any, *, template: Template, place: Place, volumes: Sequence[str]) -> None:
+        super().__init__(data, label_suffix="")
+        self.template, self.place = template, place
+        for one in template.parameters:
+            self.fields[one.name] = _field(one)
+        flavor, priority = self.fields["flavor"], self.fields["priority"]
+        assert isinstance(flavor, forms.ChoiceField)  # noqa: S101 - told to the type checker
+        assert isinstance(priority, forms.ChoiceField)  # noqa: S101
+        flavor.choices = [*((name, pool_words(pool)) for name, pool in place.pools.items()), ("", "No GPU")]
+        priority.choices = [(name, name.replace("-", " ").capitalize()) for name in place.priorities]
+        known = " and ".join(volumes)
+        self.fields["claims"].help_text = (
+            f"One in a line: its name, a colon and where it is mounted, such as {known}:/data. Behind it, :ro for "
+            "one that is only read."
+        )
+        if not template.accepts_files:
+            for name in ("script_text", "script_file", "git_url", "git_revision", "claims"):
+                del self.fields[name]
+
+    @property
+    def numbers(self) -> list[str]:
+        """The parameters that everybody looks at, after the image and the program."""
+        names = [one.name for one in self.template.parameters]
+        elsewhere = IN_THE_FOLD | ABOUT_CHECKPOINTS | {"image", "program"}
+        return [name for name in names if name not in elsewhere]
+
+    @property
+    def folded(self) -> list[str]:
+        """The parameters that most leave as they are."""
+        names = [one.name for one in self.template.parameters]
+        return [name for name in names if name in IN_THE_FOLD]
+
+    @property
+    def brings(self) -> list[str]:
+        """What the template brings along, in sentences; nothing for one as it came with the product."""
+        found: list[str] = []
+        if self.template.repository is not None:
+            url, revision = self.template.repository
+            found.append(f"Without a program of yours it runs that of {url} at {revision}.")
+        if self.template.claims:
+            mounted = " and ".join(f"{one.name} at {one.path}" for one in self.template.claims)
+            found.append(f"It mounts {mounted}.")
+        if self.template.variables:
+            found.append(f"It sets {', '.join(self.template.variables)}.")
+        return found
+
+    @property
+    def brings_files(self) -> bool:
+        """Whether a script or a source was given or refused."""
+        return self._says("script_text", "git_url", "script_file")
+
+    @property
+    def brings_data(self) -> bool:
+        """Whether a volume or a place for checkpoints was given or refused."""
+        return self._says("claims", "checkpoint", "checkpoint_minutes")
+
+    def _says(self, *names: str) -> bool:
+        usual = {"script_file": "train.py", "checkpoint_minutes": "0"}
+        return any(
+            name in self.errors or self.data.get(name, "") not in ("", usual.get(name)) for name in names
+        )
+
+    @property
+    def submission(self) -> Submission:
+        """What a clean form asks for."""
+        said = self.cleaned_data
+        values = {
+            one.name: said[one.name]
+            for one in self.template.parameters
+            if said[one.name] not in (None, "", ())
+        }
+        script, source = said.get("script_text", ""), said.get("git_url", "")
+        return Submission(
+            template=self.template.slug,
+            title=said["title"],
+            flavor=said["flavor"],
+            priority=said["priority"],
+            values=values,
+            script={"file": said["script_file"] or "train.py", "text": script.replace("\r\n", "\n")}
+            if script.strip()
+            else None,
+            repository={"url": source, "revision": said["git_revision"] or "main"} if source else None,
+            claims=said.get("claims") or (),
+            variables=said["variables"] or {},
+        )
+
+    def add_problems(self, problems: Sequence[Problem]) -> None:
+        """Put what the plan refuses at its fields."""
+        for one in problems:
+            name = SHOWN_AT.get(one.field, one.field)
+            self.add_error(name if name in self.fields else None, one.text)
+
+    def clean_claims(self) -> list[dict[str, object]]:
+        """The volumes; raises ValidationError for a line that names none."""
+        found: list[dict[str, object]] = []
+        for line in _lines(self.cleaned_data["claims"]):
+            name, _, rest = line.partition(":")
+            path, _, mode = rest.partition(":")
+            if not path or mode not in ("", "ro", "rw"):
+                raise forms.ValidationError(f"“{line[:60]}” is not of the form name:/path.", code="claims")
+            found.append({"name": name, "path": path, "read_only": mode == "ro"})
+        return found
+
+    def clean_variables(self) -> dict[str, str]:
+        """The variables; raises ValidationError for a line without a sign of equality."""
+        found: dict[str, str] = {}
+        for line in _lines(self.cleaned_data["variables"]):
+            name, sign, value = line.partition("=")
+            if not sign:
+                raise forms.ValidationError(f"“{line[:60]}” is not of the form NAME=value.", code="variables")
+            found[name.strip()] = value
+        return found
+
+
+class WordsField(forms.CharField):
+    """A command line, taken apart as a shell would; nothing in it is carried out by one."""
+
+    def clean(self, value: Any) -> tuple[str, ...]:
+        """Its words; raises ValidationError for a quotation without an end."""
+        text = super().clean(value)
+        try:
+            return tuple(shlex.split(text))
+        except ValueError as error:
+            raise forms.ValidationError("A quotation mark has no partner.", code="words") from error
+
+
+def starts(template: Template, place: Place, given: Mapping[str, str]) -> dict[str, str]:
+    """What a form begins with: what the link says, else the template's defaults and the first kind of GPU held."""
+    found = {one.name: shown(one.default) for one in template.parameters if one.default is not None}
+    found["flavor"] = fitting(place.pools, template) or next(iter(place.pools), "")
+    found["script_file"] = "train.py"
+    usual = template.priority if template.priority in place.priorities else place.where.priority
+    found["priority"] = usual if usual in place.priorities else place.priorities[-1]
+    if not place.pools and "gpus" in found:
+        found["gpus"] = "0"
+    return found | {
+        name: value for name, value in given.items() if name in found or name in RunForm.base_fields
+    }
+
+
+def starts_again(submission: Mapping[str, Any]) -> dict[str, str]:
+    """The form filled in with what another run was submitted with."""
+    script, source = submission["script"] or {}, submission["repository"] or {}
+    claims = [
+        f"{one['name']}:{one['path']}{':ro' if one.get('read_only') else ''}" for one in submission["claims"]
+    ]
+    return {
+        **{name: shown(value) for name, value in submission["values"].items()},
+        "title": submission["title"],
+        "flavor": submission["flavor"],
+        "priority": submission["priority"],
+        "script_text": script.get("text", ""),
+        "script_file": script.get("file", "train.py"),
+        "git_url": source.get("url", ""),
+        "git_revision": source.get("revision", ""),
+        "claims": "\n".join(claims),
+        "variables": "\n".join(f"{name}={value}" for name, value in submission["variables"].items()),
+    }
+
+
+def shown(value: object) -> str:
+    """A value as its input shows it."""
+    if isinstance(value, bool):
+        return "on" if value else ""
+    return shlex.join(value) if isinstance(value, list | tuple) else str(value)
+
+
+def pool_words(pool: Any) -> str:
+    """A kind of GPU as the form offers it: what the team holds, and what it may borrow."""
+    borrow = f", {pool.borrow} more to borrow" if pool.borrow else ""
+    spot = " (spot)" if pool.is_spot else ""
+    return f"{pool.product}{spot}: {pool.gpus} held{borrow}"
+
+
+def _field(one: Parameter) -> forms.Field:
+    common: dict[str, Any] = {
+        "label": one.title,
+        "help_text": _help_of(one),
+        "required": one.is_needed and one.type is not Type.FLAG,
+        "disabled": one.is_fixed,
+        "initial": shown(one.default) if one.is_fixed else None,
+        "error_messages": {"required": f"{one.title} is needed."},
+    }
+    if one.type is Type.COUNT:
+        return WholeNumberField(
+            most=one.maximum, least=one.minimum, of=UNITS.get(one.name, one.name), **common
+        )
+    if one.type is Type.CHOICE:
+        return forms.ChoiceField(choices=[(each, each) for each in one.choices], **common)
+    if one.type is Type.FLAG:
+        return forms.BooleanField(**common)
+    kind = WordsField if one.type is Type.WORDS else forms.CharField
+    most = MAX_TEXT * 10 if one.type is Type.WORDS else MAX_TEXT
+    return kind(
+        max_length=most,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "class": "input--code"}),
+        **common,
+    )
+
+
+def _help_of(one: Parameter) -> str:
+    if one.is_fixed:
+        return f"{one.help} The template sets it.".strip()
+    return one.help if one.type is Type.CHOICE else EXAMPLES.get(one.name, one.help)
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]

@@ -1,0 +1,187 @@
+"""Runs as the portal keeps them: what was submitted, by whom, and what became of it."""
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+
+from accounts.models import Team
+from accounts.teams import TeamScopedQuerySet
+from fleet.models import Cluster, Flavor
+from provisioning.models import Tenancy
+from workloads.runs.states import OVER, State
+from workloads.templates.pods import checkpoints_in
+
+
+class RunQuerySet(TeamScopedQuerySet["Run"]):
+    """Ways to look at runs."""
+
+    def live(self) -> "RunQuerySet":
+        """Those that have not ended."""
+        return self.filter(ended_at=None)
+
+    def due(self, now: datetime) -> "RunQuerySet":
+        """Those that a worker has to do something for: to send, to stop or to clear away, and nobody is at it."""
+        free = Q(lease_until=None) | Q(lease_until__lte=now)
+        to_do = Q(sent_at=None, ended_at=None) | Q(stop_asked_at__isnull=False, ended_at=None)
+        return self.filter(free & to_do, next_try_at__lte=now)
+
+    def described(self) -> "RunQuerySet":
+        """With everything that a line about them needs."""
+        return self.select_related(
+            "team", "tenancy__cluster", "tenancy__team", "flavor__cluster", "requester", "stop_asked_by"
+        )
+
+    def listed(self) -> "RunQuerySet":
+        """Described, without what only a run's own page shows: a pasted script stands in both of these."""
+        return self.described().defer("submission", "manifests")
+
+
+class Run(models.Model):
+    """One submission of a template. `manifests` are what is created, in this order, under names that are its own.
+
+    `state` is what was last seen of it; nothing but its end is decided by it. A worker holds the lease while it talks
+    to the cluster about the run, so that it is never sent and stopped at the same time.
+    """
+
+    team = models.ForeignKey(Team, models.PROTECT, related_name="runs")
+    tenancy = models.ForeignKey(Tenancy, models.PROTECT, related_name="runs")
+    flavor = models.ForeignKey(Flavor, models.PROTECT, null=True, related_name="+")
+    requester = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="runs")
+    template = models.CharField(max_length=40)
+    # Which version of the platform team's own template it was; 0 for one as it came with the product.
+    template_version = models.PositiveIntegerField(default=0, db_default=0)
+    title = models.CharField(max_length=60)
+    name = models.CharField(max_length=63)
+    # What was asked, as a form or a call says it: submitting it again is the same run under another name.
+    submission = models.JSONField()
+    manifests = models.JSONField()
+    gpus = models.PositiveIntegerField()
+    usd_per_hour = models.DecimalField(max_digits=18, decimal_places=8)
+    limit_seconds = models.PositiveIntegerField(null=True)
+    state = models.CharField(
+        max_length=10, choices=[(each.value, each.words) for each in State], default=State.SUBMITTED
+    )
+    # The sentence of the cluster that a page shows: why it was refused, how it failed, why it is not sent yet.
+    message = models.CharField(max_length=600, blank=True, default="", db_default="")
+    created_at = models.DateTimeField()
+    sent_at = models.DateTimeField(null=True)
+    started_at = models.DateTimeField(null=True)
+    # Since when it runs now, and how many seconds it ran before it went back to the line.
+    running_since = models.DateTimeField(null=True)
+    ran_seconds = models.PositiveIntegerField(default=0)
+    ended_at = models.DateTimeField(null=True)
+    stop_asked_at = models.DateTimeField(null=True)
+    stop_asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
+    again_of = models.ForeignKey("self", models.PROTECT, null=True, related_name="repetitions")
+    attempts = models.PositiveSmallIntegerField(default=0)
+    next_try_at = models.DateTimeField()
+    lease_until = models.DateTimeField(null=True)
+
+    objects = RunQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [
+            models.Index(fields=["team", "-id"], name="run_of_team"),
+            # Of a state that is rare, a page of the list would else be looked for among all runs.
+            models.Index(fields=["state", "-id"], name="run_of_state"),
+            models.Index(fields=["name"], name="run_of_name"),
+            models.Index(fields=["next_try_at"], condition=Q(ended_at=None), name="run_looked_at_next"),
+        ]
+        constraints = [
+            models.UniqueConstraint(fields=["tenancy", "name"], name="a_run_has_a_name_of_its_own"),
+            models.CheckConstraint(
+                condition=Q(state__in=[each.value for each in State]), name="a_run_is_in_a_known_state"
+            ),
+            models.CheckConstraint(
+                condition=Q(ended_at=None, state__in=[each.value for each in State if each not in OVER])
+                | Q(ended_at__isnull=False, state__in=sorted(OVER)),
+                name="a_run_is_over_once_it_ended",
+            ),
+            models.CheckConstraint(
+                condition=Q(stop_asked_at=None, stop_asked_by=None)
+                | Q(stop_asked_at__isnull=False, stop_asked_by__isnull=False),
+                name="a_run_is_stopped_by_somebody",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state=State.STOPPED) | Q(stop_asked_at__isnull=False),
+                name="a_stopped_run_was_asked_to_stop",
+            ),
+            models.CheckConstraint(condition=Q(usd_per_hour__gte=0), name="a_run_never_earns_money"),
+            models.CheckConstraint(
+                condition=Q(running_since=None) | Q(started_at__isnull=False, ended_at=None),
+                name="a_run_that_runs_has_started",
+            ),
+            models.CheckConstraint(
+                condition=Q(started_at=None) | Q(started_at__gte=F("created_at")),
+                name="a_run_starts_after_it_was_submitted",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def cluster(self) -> Cluster:
+        """Where it runs."""
+        return self.tenancy.cluster
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended."""
+        return self.ended_at is not None
+
+    @property
+    def is_being_stopped(self) -> bool:
+        """Whether somebody asked for its end, and the cluster has not come to it yet."""
+        return self.stop_asked_at is not None and not self.is_over
+
+    @property
+    def word(self) -> str:
+        """Its state as people read it."""
+        return "Being stopped" if self.is_being_stopped else State(self.state).words
+
+    @property
+    def main(self) -> dict[str, Any]:
+        """The object that is the run; the others only go along with it."""
+        return next(one for one in self.manifests if one["kind"] not in ("ConfigMap", "Service"))
+
+    @property
+    def checkpoints(self) -> str:
+        """The folder that its program was told to keep checkpoints in; empty where it was told none."""
+        return checkpoints_in(self.manifests)
+
+    @property
+    def is_resumed(self) -> bool:
+        """Whether it goes on from the last checkpoint of the run that it repeats."""
+        return bool(self.submission.get("resume_from"))
+
+    def ran(self, now: datetime) -> timedelta:
+        """How long it ran in all; time in the line is not counted."""
+        current = now - self.running_since if self.running_since is not None else timedelta(0)
+        return max(current, timedelta(0)) + timedelta(seconds=self.ran_seconds)
+
+    def cost(self, now: datetime) -> Decimal:
+        """USD that its GPUs cost while it ran, at the price of its submission."""
+        return self.usd_per_hour * Decimal(self.ran(now).total_seconds()) / 3_600
+
+    @property
+    def usd_at_limit(self) -> Decimal | None:
+        """USD when it runs until its time limit; None without one."""
+        return None if self.limit_seconds is None else self.usd_per_hour * self.limit_seconds / 3_600
+
+
+class ClusterAbility(models.Model):
+    """What a cluster was last seen to serve: kinds of jobs, and those that Kueue looks after (null: not known)."""
+
+    cluster = models.OneToOneField(Cluster, models.CASCADE, primary_key=True, related_name="ability")
+    kinds = models.JSONField(default=list)
+    integrations = models.JSONField(null=True)
+    seen_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"abilities of {self.cluster_id}"

@@ -1,0 +1,57 @@
+"""What people are told about runs."""
+
+from datetime import datetime, timedelta
+
+from django.urls import reverse
+
+from notices.actions import tell
+from notices.kinds import NoticeKind
+from notices.message import Message
+from ui.amounts import gpus, span, usd
+from workloads.runs.models import Run
+from workloads.runs.states import State
+
+# Whoever looks at it sees the end of a shorter one.
+WORTH_TELLING = timedelta(minutes=5)
+SENTENCES = {
+    State.FINISHED: "It ran to its end.",
+    State.FAILED: "It ended with an error. The page of the run shows its last lines.",
+    State.REFUSED: "The cluster did not take it, and nothing ran.",
+    State.GONE: "Somebody deleted it on the cluster.",
+}
+
+
+def tell_ended(run: Run, *, now: datetime) -> None:
+    """Tell who submitted a run how it ended: of a long one, and of one that never began. Who stopped it knows."""
+    state = State(run.state)
+    ended = run.ended_at or now
+    if state not in SENTENCES:
+        return
+    if state is not State.REFUSED and ended - run.created_at < WORTH_TELLING:
+        return
+    tell(
+        NoticeKind.RUN_ENDED,
+        to=[run.requester],
+        subject=("run", run.pk),
+        link=reverse("run", args=[run.pk]),
+        message=ended_message(run, now=now),
+        now=now,
+    )
+
+
+def ended_message(run: Run, *, now: datetime) -> Message:
+    """How a run ended, how long it took and what it cost."""
+    state = State(run.state)
+    facts = [("Team", run.team.name), ("Cluster", run.cluster.title)]
+    if run.flavor is not None:
+        facts.append(("GPUs", gpus(run.gpus, run.flavor.product)))
+    if run.started_at is not None and run.ended_at is not None:
+        facts += [("Ran for", span(run.ended_at - run.started_at)), ("Cost", usd(run.cost(now)))]
+    if run.message:
+        facts.append(("Reason", run.message[:200]))
+    return Message(
+        title=f"{run.title}: {state.words.lower()}",
+        sentence=SENTENCES[state],
+        facts=tuple(facts),
+        action="Open the run",
+    )

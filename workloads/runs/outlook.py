@@ -1,0 +1,39 @@
+"""What a run would find if it were submitted now: how many of the team's GPUs are free, and how long others waited."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from provisioning.models import Tenancy
+from workloads.estimating import Estimate, history_of
+from workloads.listing import line_in
+from workloads.models import ClusterObject
+from workloads.reading.facts import waits_of
+from workloads.reading.queues import quota_holders_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outlook:
+    """GPUs of a flavor that Workloads hold in a namespace, how many wait there, and an estimate of the wait."""
+
+    used: int
+    waiting: int
+    estimate: Estimate | None
+
+
+def outlook_of(tenancy: Tenancy, flavor: str, gpus: int) -> Outlook:
+    """Look at the portal's copy of the namespace's Workloads, in one query; no cluster is asked.
+
+    A namespace's queue is its own, so these are all that stand in it.
+    """
+    copies = ClusterObject.objects.filter(
+        cluster=tenancy.cluster_id, namespace=tenancy.namespace, kind="Workload"
+    )
+    found = list(copies.values_list("body", flat=True))
+    history = history_of(
+        waits_of(found), source=f"the jobs of {tenancy.namespace} that the cluster still shows"
+    )
+    return Outlook(
+        used=sum(one.gpus for one in quota_holders_of(found) if one.flavor == flavor),
+        waiting=len(line_in(found)),
+        estimate=history.estimate(gpus, waited=timedelta(0)),
+    )

@@ -1,0 +1,307 @@
+"""What the pages about runs show: the answer beside the form, a run's figures and story, and its list."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.urls import reverse
+
+from fleet.models import Flavor
+from provisioning.desired.first_job import as_yaml
+from provisioning.models import Tenancy
+from ui.amounts import gpus, span, usd
+from workloads.answers import Explanation
+from workloads.answers import Outlook as Waiting
+from workloads.runs.models import Run
+from workloads.runs.outlook import Outlook, outlook_of
+from workloads.runs.planning import Plan, Pool
+from workloads.runs.shown import RunSeen
+from workloads.runs.spot import spot_of
+from workloads.runs.states import State
+from workloads.runs.steps import ask_for, link_of
+from workloads.template_desk.offered import template_words
+
+Part = dict[str, Any]
+TONES = {
+    State.SUBMITTED: "moving",
+    State.WAITING: "waiting",
+    State.STARTING: "moving",
+    State.RUNNING: "good",
+    State.FINISHED: "past",
+    State.FAILED: "bad",
+    State.STOPPED: "past",
+    State.REFUSED: "bad",
+    State.GONE: "past",
+}
+ENDS = {
+    State.FINISHED: "It ran to its end.",
+    State.FAILED: "It ended with an error.",
+    State.STOPPED: "It was stopped.",
+    State.REFUSED: "The cluster did not take it, and nothing ran.",
+    State.GONE: "Somebody deleted it on the cluster.",
+}
+KINDS = {Waiting.WAIT: "wait", Waiting.CHANGE: "change", Waiting.ESCALATE: "escalate", Waiting.NEVER: "never"}
+
+
+def yaml_of(manifests: Sequence[Any]) -> str:
+    """The objects as people save and send them with kubectl."""
+    return "---\n".join(as_yaml(one) for one in manifests)
+
+
+def answer_of(plan: Plan, tenancy: Tenancy, flavor: str, *, now: datetime) -> Part:
+    """The answer beside the form: whether it can be sent, what it costs, and whether it would wait."""
+    figures = [
+        {"label": "An hour", "value": usd(plan.usd_per_hour), "note": _gpus_words(plan)},
+        {
+            "label": "Until its time limit",
+            "value": "–" if plan.usd_at_limit is None else usd(plan.usd_at_limit),
+            "note": "It runs until you stop it." if plan.seconds is None else "It costs only while it runs.",
+        },
+    ]
+    verdict = _refusal(plan, tenancy, flavor, now) if plan.problems else _outlook(plan, tenancy, flavor)
+    return {
+        "verdict": verdict,
+        "figures": figures if not plan.problems or plan.gpus else [],
+        "spot": spot_of(plan),
+        "ask_for_spot": _spot_link(plan, tenancy, now),
+        "yaml": yaml_of(plan.manifests),
+        "name": plan.name,
+        "is_possible": not plan.problems,
+    }
+
+
+def run_tone(run: Run) -> str:
+    """The hue of a run's state."""
+    return "ending" if run.is_being_stopped else TONES[State(run.state)]
+
+
+def sentence_of(seen: RunSeen) -> str:
+    """What is with a run, in one sentence or two."""
+    run = seen.run
+    if run.is_over:
+        return " ".join(filter(None, (ENDS[State(run.state)], run.message)))
+    if run.is_being_stopped:
+        return "It has its grace to write a last checkpoint; its GPUs are free as soon as its pods are gone."
+    if run.sent_at is None:
+        return (
+            f"It is not on the cluster yet: {run.message}"
+            if run.message
+            else "It is being sent to the cluster."
+        )
+    if seen.why is None:
+        return "The portal is about to see it on the cluster."
+    return seen.why.what
+
+
+def waiting_of(why: Explanation | None, run: Run, now: datetime) -> Part | None:
+    """The lines about a wait, with the button of its next step where there is one."""
+    if why is None or run.is_over or why.code == "running":
+        return None
+    return {
+        "kind": KINDS[why.outlook],
+        "what": why.what,
+        "since": why.since,
+        "place": why.line,
+        "expected": why.when,
+        "advice": why.do,
+        "action": link_of(
+            why,
+            run.tenancy,
+            run=run.pk,
+            tenancies=[run.tenancy],
+            flavors=[run.flavor] if run.flavor else [],
+            now=now,
+        ),
+    }
+
+
+def figures_of(run: Run, now: datetime) -> list[Part]:
+    """A run in numbers."""
+    product = run.flavor.product if run.flavor else "GPU"
+    limit = run.usd_at_limit
+    rate = f"{usd(run.usd_per_hour)} an hour"
+    return [
+        {"label": "GPUs", "value": str(run.gpus), "unit": product if run.gpus else ""},
+        {
+            "label": "Ran for",
+            "value": span(run.ran(now)) if run.started_at else "–",
+            "note": f"of at most {span_of(run.limit_seconds)}"
+            if run.limit_seconds
+            else "It has no time limit.",
+        },
+        {
+            "label": "Cost",
+            "value": usd(run.cost(now)),
+            "note": rate if limit is None else f"{rate}, {usd(limit)} at its time limit",
+        },
+    ]
+
+
+def story_of(run: Run) -> list[Part]:
+    """What happened to a run, and what comes."""
+    found: list[Part] = [
+        _entry("past", "Submitted", run.created_at, who=run.requester.name),
+    ]
+    if run.sent_at is not None:
+        found.append(_entry("past", "Created on the cluster", run.sent_at))
+    if run.started_at is not None:
+        found.append(_entry("past", "Started to run", run.started_at))
+    if run.stop_asked_at is not None and run.stop_asked_by is not None:
+        found.append(_entry("past", "Asked to stop", run.stop_asked_at, who=run.stop_asked_by.name))
+    if run.is_over:
+        return [*found, _entry("past", State(run.state).words, run.ended_at, tone=run_tone(run))]
+    found.append(_entry("now", run.word, None, tone=run_tone(run)))
+    if run.limit_seconds and run.running_since is not None:
+        found.append(
+            _entry("future", f"Stopped at its time limit, {span_of(run.limit_seconds)} after it began", None)
+        )
+    return found
+
+
+def facts_of(run: Run) -> list[Part]:
+    """What a run was submitted with."""
+    asked, tenancy = run.submission, run.tenancy
+    rows: list[Part] = [
+        {
+            "label": "Template",
+            "text": template_words(run.template, run.template_version),
+        },
+        {"label": "Team", "text": run.team.name, "href": reverse("team", args=[run.team.slug])},
+        {"label": "Cluster", "text": run.cluster.title},
+        {"label": "Namespace", "copyable": tenancy.namespace},
+        {"label": "On the cluster", "copyable": run.name},
+        {"label": "Image", "text": str(asked["values"].get("image", "–"))},
+    ]
+    if nodes := asked["values"].get("nodes"):
+        rows.append({"label": "Nodes", "text": str(nodes)})
+    if asked["repository"]:
+        rows.append(
+            {"label": "Source", "text": f"{asked['repository']['url']} at {asked['repository']['revision']}"}
+        )
+    if asked["claims"]:
+        rows.append(
+            {
+                "label": "Volumes",
+                "text": ", ".join(f"{one['name']} at {one['path']}" for one in asked["claims"]),
+            }
+        )
+    if run.checkpoints:
+        rows.append({"label": "Checkpoints", "copyable": run.checkpoints})
+    if run.again_of_id is not None:
+        rows.append(
+            {
+                "label": "Goes on from" if run.is_resumed else "The same as",
+                "text": f"run {run.again_of_id}",
+                "href": reverse("run", args=[run.again_of_id]),
+            }
+        )
+    return rows
+
+
+def span_of(seconds: int | None) -> str:
+    """A length in words."""
+    return span(timedelta(seconds=seconds or 0))
+
+
+def row_of(run: Run, now: datetime) -> Part:
+    """A run as a line of the list."""
+    return {
+        "cells": [
+            {
+                "text": run.title,
+                "href": reverse("run", args=[run.pk]),
+                "sub": f"{run.requester.name} · {run.template}",
+            },
+            {"tone": run_tone(run), "word": run.word},
+            gpus(run.gpus, run.flavor.product) if run.flavor else "none",
+            run.created_at,
+            span(run.ran(now)) if run.started_at else "–",
+            {"money": run.cost(now)},
+        ]
+    }
+
+
+def _entry(phase: str, title: str, at: datetime | None, *, who: str = "", tone: str = "past") -> Part:
+    return {"phase": phase, "title": title, "at": at, "who": who, "tone": tone}
+
+
+def _gpus_words(plan: Plan) -> str:
+    if plan.pool is None or not plan.gpus:
+        return "no GPU"
+    pods = f" in {plan.pods} pods" if plan.pods > 1 else ""
+    return f"{gpus(plan.gpus, plan.pool.product)}{pods}"
+
+
+def _refusal(plan: Plan, tenancy: Tenancy, flavor: str, now: datetime) -> Part:
+    first, *others = plan.problems
+    lacks = next((one.lacks for one in plan.problems if one.lacks), 0)
+    hint = None
+    if lacks and plan.pool is not None:
+        row = Flavor.objects.select_related("cluster").get(cluster=tenancy.cluster_id, name=flavor)
+        hint = {
+            "text": "The form for them is filled in, and says at once whether they are yours.",
+            "label": f"Ask for {lacks} more",
+            "href": ask_for(row, lacks, tenancy, now),
+        }
+    return {
+        "tone": "bad",
+        "sentence": first.text,
+        "detail": "",
+        "rules": [{"mark": "no", "text": one.text, "number": "", "deciding": True} for one in others],
+        "hint": hint,
+    }
+
+
+def _spot_link(plan: Plan, tenancy: Tenancy, now: datetime) -> Part | None:
+    """The form for the same GPUs on spot, filled in; None for who has them, or where there are none."""
+    pool = plan.pool
+    if pool is None or pool.is_spot or not pool.other or plan.problems:
+        return None
+    if any(one.name == pool.other and one.gpus for one in tenancy.desired.flavors):
+        return None
+    row = Flavor.objects.select_related("cluster").get(cluster=tenancy.cluster_id, name=pool.other)
+    return {"label": f"Ask for {plan.gpus} on spot", "href": ask_for(row, plan.gpus, tenancy, now)}
+
+
+def _outlook(plan: Plan, tenancy: Tenancy, flavor: str) -> Part:
+    if plan.pool is None or not plan.gpus:
+        return {"tone": "good", "sentence": "It can start at once", "detail": "It takes no GPU.", "rules": []}
+    return start_of(plan.gpus, plan.pool, outlook_of(tenancy, flavor, plan.gpus))
+
+
+def start_of(wanted: int, pool: Pool, outlook: Outlook) -> Part:
+    """Whether so many GPUs, which are possible here, start at once, if some can be borrowed, or after others."""
+    free = pool.gpus - outlook.used
+    held = f"{max(free, 0)} of your {pool.gpus} × {pool.product} are free now"
+    if wanted <= free and not outlook.waiting:
+        return {"tone": "good", "sentence": "It can start at once", "detail": f"{held}.", "rules": []}
+    # What runs may have borrowed already, and nobody lends the same twice.
+    may_borrow = wanted - free <= pool.borrow and not outlook.waiting
+    borrowed = wanted - max(free, 0) if may_borrow else wanted - pool.gpus
+    said = [_borrow_words(pool, borrowed)] if borrowed > 0 else []
+    if outlook.waiting:
+        said.append(
+            f"{_jobs(outlook.waiting)} of your team wait{'s' if outlook.waiting == 1 else ''} already."
+        )
+    if outlook.estimate is not None:
+        low, high = span(outlook.estimate.low), span(outlook.estimate.high)
+        said.append(f"Jobs of this size waited {low} to {high} here ({outlook.estimate.samples} of them).")
+    else:
+        said.append("Too few jobs of this size have waited here to say how long.")
+    return {
+        "tone": "waiting",
+        "sentence": "It starts if GPUs can be borrowed" if may_borrow else "It waits in line first",
+        "detail": f"{held}. {' '.join(said)}",
+        "rules": [],
+    }
+
+
+def _borrow_words(pool: Pool, borrowed: int) -> str:
+    return (
+        f"{borrowed} × {pool.product} would be borrowed from teams that leave theirs idle; they can take them back, "
+        "and the run goes back to the line then."
+    )
+
+
+def _jobs(count: int) -> str:
+    return "1 job" if count == 1 else f"{count} jobs"

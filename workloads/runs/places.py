@@ -1,0 +1,161 @@
+"""Where a person's runs may go: their teams' namespaces, with what each holds there and what its cluster can run."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from django.conf import settings
+from django.db.models import Exists, OuterRef
+
+from accounts.models import User
+from fleet.models import Flavor
+from provisioning.desired.first_job import Kind
+from provisioning.desired.limits import room
+from provisioning.desired.spec import GPU
+from provisioning.models import Tenancy
+from provisioning.stages import Stage
+from workloads.models import ClusterObject
+from workloads.reading.queues import queue_of
+from workloads.runs.lending import Lender, lent_to
+from workloads.runs.models import ClusterAbility
+from workloads.runs.planning import Place, Pool
+from workloads.template_desk.offered import offered
+from workloads.templates.library import TEMPLATES, Abilities, Template
+from workloads.templates.run import Where
+
+# What every cluster with Kueue runs, said of one that nobody has asked yet.
+ALWAYS = frozenset(one.kind for one in TEMPLATES if one.kind.startswith("Job.batch/"))
+WITH_ACCESS = frozenset({Stage.HERE, Stage.LEAVING})
+
+
+def open_to(user: User) -> list[Tenancy]:
+    """The namespaces that this person may start runs in, with their clusters: those of own teams that stand."""
+    rows = Tenancy.objects.here().of_member(user).filter(observed_generation__gte=1)
+    return list(
+        rows.filter(cluster__enabled=True)
+        .select_related("team", "project", "cluster__ability")
+        .order_by("team__name", "cluster__title", "namespace")
+    )
+
+
+def place_of(tenancy: Tenancy, *, by: User) -> Place:
+    """What planning has to know of a namespace. `tenancy` comes with team, project and cluster__ability."""
+    return places_of([tenancy], by=by)[0]
+
+
+def places_of(tenancies: Sequence[Tenancy], *, by: User) -> list[Place]:
+    """The same of several, in their order; four queries however many they are."""
+    clusters = {one.cluster_id for one in tenancies}
+    flavors = {(one.cluster_id, one.name): one for one in Flavor.objects.filter(cluster__in=clusters)}
+    lenders, templates = _lenders(clusters), offered()
+    return [
+        _place(
+            one,
+            {name: flavor for (cluster, name), flavor in flavors.items() if cluster == one.cluster_id},
+            lenders[one.cluster_id],
+            by,
+            templates,
+        )
+        for one in tenancies
+    ]
+
+
+def _place(
+    tenancy: Tenancy,
+    flavors: Mapping[str, Flavor],
+    lenders: Sequence[Lender],
+    by: User,
+    templates: Mapping[str, Template],
+) -> Place:
+    spec = tenancy.desired
+    cpus, memory = room(spec)
+    lent = lent_to(tenancy.namespace, spec.cohort, lenders)
+    return Place(
+        cluster=tenancy.cluster.title,
+        where=Where(
+            namespace=tenancy.namespace,
+            team=tenancy.team.slug,
+            project=tenancy.project.slug,
+            cost_centre=tenancy.team.cost_centre,
+            environment=tenancy.environment,
+            started_by=by.email or by.name,
+            variables=tenancy.cluster.run_variables,
+        ),
+        pools={
+            quota.name: _pool(
+                flavors[quota.name],
+                flavors.values(),
+                quota.gpus,
+                min(quota.borrow, lent.get((quota.name, quota.resource), 0)),
+            )
+            for quota in spec.flavors
+            if quota.gpus and quota.name in flavors
+        },
+        priorities=tenancy.open_priorities,
+        abilities=abilities_of(tenancy),
+        cpus=cpus,
+        memory=memory,
+        images=settings.ENV.run_images,
+        templates=templates,
+    )
+
+
+def _lenders(clusters: Collection[int]) -> Mapping[int, list[Lender]]:
+    """The queues of clusters: the portal's as it wants them, everybody else's as they were last seen there.
+
+    The portal gives a Cohort no quota of its own and reads none.
+    """
+    found: dict[int, list[Lender]] = defaultdict(list)
+    # Of a team without access, the queue stands with a quota of nothing.
+    rows = Tenancy.objects.filter(cluster__in=clusters, stage__in=WITH_ACCESS)
+    for cluster, name, cohort, flavors in rows.values_list(
+        "cluster_id", "namespace", "spec__cohort", "spec__flavors"
+    ):
+        lends = {(one["name"], one.get("resource", GPU)): one["gpus"] for one in flavors or ()}
+        found[cluster].append(Lender(name=name, cohort=cohort or "", lends=lends))
+    own = Tenancy.objects.present().filter(cluster=OuterRef("cluster"), namespace=OuterRef("name"))
+    copies = ClusterObject.objects.filter(~Exists(own), cluster__in=clusters, kind="ClusterQueue")
+    for cluster, name, body in copies.values_list("cluster_id", "name", "body"):
+        queue = queue_of(body)
+        lends = {(one.flavor, one.resource): one.lends for one in queue.quotas}
+        found[cluster].append(Lender(name=name, cohort=queue.cohort, lends=lends))
+    return found
+
+
+def abilities_of(tenancy: Tenancy) -> Abilities:
+    """What the cluster was last seen to run; plain Jobs alone where nobody has looked yet."""
+    seen: ClusterAbility | None = getattr(tenancy.cluster, "ability", None)
+    if seen is None:
+        return Abilities(ALWAYS, is_known=False)
+    return Abilities(frozenset(seen.kinds), seen.integrations)
+
+
+def claims_of(tenancy: Tenancy) -> Mapping[str, str]:
+    """The volumes that the portal keeps in a namespace, by name: what each is for."""
+    return {"datasets": "the team's shared disk"}
+
+
+def _pool(flavor: Flavor, there: Iterable[Flavor], gpus: int, borrow: int) -> Pool:
+    is_spot = flavor.is_spot
+    wanted = Flavor.Capacity.ON_DEMAND if is_spot else Flavor.Capacity.SPOT
+    same = [
+        one
+        for one in there
+        if (one.product, one.memory_gb, one.resource) == (flavor.product, flavor.memory_gb, flavor.resource)
+    ]
+    # The cheapest: that is what a team would ask for.
+    others = [one for one in same if one.capacity_type == wanted and one.is_offered]
+    other = min(others, key=lambda one: one.price_per_gpu_hour, default=None)
+    spot = flavor if is_spot else other
+    return Pool(
+        kind=Kind(flavor.name, flavor.resource, flavor.node_labels, flavor.node_taints or []),
+        product=flavor.product,
+        gpus=gpus,
+        borrow=borrow,
+        per_node=flavor.gpus_per_node,
+        usd_per_hour=flavor.price_per_gpu_hour,
+        memory=flavor.memory_gb,
+        is_spot=is_spot,
+        other=other.name if other else "",
+        other_usd=other.price_per_gpu_hour if other else None,
+        interruption_hours=spot.interruption_hours if spot else 0,
+    )

@@ -1,0 +1,385 @@
+"""What a submission comes to: the objects that are created, their GPUs and price, and why it cannot be. Pure."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any
+
+from provisioning.desired.first_job import Kind
+from workloads.templates.library import BY_SLUG, ON_DEMAND, SPOT, Abilities, Template, lacking
+from workloads.templates.parameters import CLAIM, TESTS, Parameter, Type, Value, check
+from workloads.templates.pods import Manifest
+from workloads.templates.run import HOUR, Claim, Repository, Run, Script, Where, name_of, run_of
+
+MAX_TITLE, MAX_CLAIMS, MAX_VARIABLES, MAX_VALUE = 60, 8, 50, 1_000
+SCRIPT_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
+GIT_IMAGE = "docker.io/alpine/git:2.49.1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Submission:
+    """What somebody asks for, as a form or a call says it; `flavor` is empty for a run without GPUs."""
+
+    template: str
+    title: str
+    flavor: str = ""
+    priority: str = ""
+    values: Mapping[str, object] = field(default_factory=dict)
+    script: Mapping[str, str] | None = None
+    repository: Mapping[str, str] | None = None
+    claims: Sequence[Mapping[str, object]] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+    # The folder of an earlier run's checkpoints; nobody types it, going on from that run fills it in.
+    resume_from: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """The same for a row, from which it can be submitted again."""
+        return {
+            "template": self.template,
+            "title": self.title,
+            "flavor": self.flavor,
+            "priority": self.priority,
+            "values": {
+                name: list(value) if isinstance(value, tuple) else value
+                for name, value in self.values.items()
+            },
+            "script": dict(self.script) if self.script else None,
+            "repository": dict(self.repository) if self.repository else None,
+            "claims": [dict(one) for one in self.claims],
+            "variables": dict(self.variables),
+            **({"resume_from": self.resume_from} if self.resume_from else {}),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pool:
+    """GPUs of one flavor as a team has them: guaranteed, borrowed at most, and those of one node."""
+
+    kind: Kind
+    product: str
+    gpus: int
+    borrow: int
+    per_node: int
+    usd_per_hour: Decimal
+    # GB of one GPU, or of one slice of it; 0 where nobody knows.
+    memory: int = 0
+    is_spot: bool = False
+    # The flavor of the same product bought the other way, on demand for spot, where the cluster has it, and its USD of
+    # a GPU-hour; and hours until a spot node is taken back, on average, 0 where nobody said so.
+    other: str = ""
+    other_usd: Decimal | None = None
+    interruption_hours: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where a run would go: a team's namespace, what it may have there, and what its cluster can run.
+
+    `cpus` and `memory` (GiB) are what the namespace's pods may have in all, None where nobody knows; `images` are the
+    beginnings of allowed images, none for any. `templates` are those that the platform team offers.
+    """
+
+    cluster: str
+    where: Where
+    pools: Mapping[str, Pool]
+    priorities: Sequence[str]
+    abilities: Abilities
+    cpus: int | None = None
+    memory: int | None = None
+    images: Sequence[str] = ()
+    templates: Mapping[str, Template] = field(default_factory=lambda: BY_SLUG)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """Why a submission cannot be sent as it is; `field` is the input at fault. `lacks` are GPUs to ask for."""
+
+    field: str
+    text: str
+    code: str = "not_possible"
+    lacks: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What would be created, and what that costs; `problems` is empty when it can be sent."""
+
+    name: str
+    manifests: Sequence[Manifest]
+    problems: Sequence[Problem]
+    gpus: int = 0
+    pods: int = 0
+    usd_per_hour: Decimal = Decimal(0)
+    seconds: int | None = None
+    pool: Pool | None = None
+    is_gang: bool = False
+    checkpoint_minutes: int = 0
+    template_version: int = 0
+
+    @property
+    def usd_at_limit(self) -> Decimal | None:
+        """USD until the time limit; None for what runs until it is stopped."""
+        return None if self.seconds is None else self.usd_per_hour * self.seconds / HOUR
+
+    @property
+    def borrows(self) -> int:
+        """GPUs beyond the guaranteed ones, which it gets only while others leave theirs idle."""
+        return max(0, self.gpus - self.pool.gpus) if self.pool is not None else 0
+
+
+def plan(asked: Submission, place: Place, *, key: str) -> Plan:
+    """The run that a submission comes to. The same key gives the same name: what is sent twice is one run."""
+    name = name_of(asked.title, key)
+    template = place.templates.get(asked.template)
+    if template is None:
+        known = ", ".join(place.templates)
+        return _refused(
+            name, Problem(field="template", text=f"There is no such template. Known are: {known}.")
+        )
+    if missing := lacking(template, place.abilities):
+        return _refused(name, Problem(field="template", text=missing, code="not_on_this_cluster"))
+    found = [*_of_the_frame(asked, place)]
+    asked = _filled_in(asked, template, place)
+    pool = place.pools.get(asked.flavor)
+    if asked.flavor and pool is None:
+        held = ", ".join(place.pools) or "none"
+        found.append(
+            Problem(
+                field="flavor",
+                text=f"Your team holds no {asked.flavor} on {place.cluster}. It holds: {held}.",
+                code="not_held",
+            )
+        )
+    if pool is not None and (refused := _refused_pool(pool, template)):
+        found.append(Problem(field="flavor", text=refused, code="not_of_the_template"))
+    free = {one.name for one in template.parameters if not one.is_fixed}
+    given: dict[str, object] = {k: v for k, v in asked.values.items() if v not in (None, "")}
+    if not asked.flavor and "gpus" in free:
+        given.setdefault("gpus", 0)
+    checked = check(template.parameters, given)
+    found += [Problem(field=each, text=text) for each, text in checked.problems.items()]
+    if refused := refused_image(checked.values.get("image"), place.images):
+        found.append(Problem(field="image", text=refused, code="image_not_allowed"))
+    if found:
+        return _refused(name, *found)
+    run = _run(asked, template, place, checked.values, name=name, kind=pool.kind if pool else None)
+    if refused := template.refused(run):
+        return _refused(name, Problem(field=_field_of(run, refused), text=refused))
+    return _sized(run, template, place, pool)
+
+
+def _sized(run: Run, template: Template, place: Place, pool: Pool | None) -> Plan:
+    """The plan of a run whose parameters are right, with what is too large about it."""
+    pods = pods_of(run)
+    gpus = run.gpus * pods
+    has_limit = any(one.name == "minutes" for one in template.parameters)
+    return Plan(
+        name=run.name,
+        manifests=template.render(run),
+        problems=[*_too_large(run, place, pool, pods)],
+        gpus=gpus,
+        pods=pods,
+        usd_per_hour=pool.usd_per_hour * gpus if pool else Decimal(0),
+        seconds=run.seconds if has_limit else None,
+        pool=pool,
+        is_gang=run.nodes > 1,
+        checkpoint_minutes=run.count("checkpoint_minutes", 0),
+        template_version=template.version,
+    )
+
+
+def pods_of(run: Run) -> int:
+    """Pods that run at the same time and take what a node of the run takes."""
+    for counted, all_of_them in (("trials", "at_once"), ("shards", "at_once")):
+        if counted in run.values:
+            return min(run.count(counted), run.count(all_of_them))
+    return run.nodes * run.count("replicas")
+
+
+def _filled_in(asked: Submission, template: Template, place: Place) -> Submission:
+    """What was asked with what the template brings along, where the run says nothing else."""
+    mounted = {str(one.get("path", "")).rstrip("/") for one in asked.claims}
+    usual = [
+        {"name": one.name, "path": one.path, "read_only": one.is_read_only}
+        for one in template.claims
+        if one.path.rstrip("/") not in mounted
+    ]
+    source = asked.repository
+    if asked.script is None and source is None and template.repository is not None:
+        url, revision = template.repository
+        source = {"url": url, "revision": revision}
+    return replace(
+        asked,
+        priority=asked.priority or (template.priority if template.priority in place.priorities else ""),
+        claims=(*usual, *asked.claims),
+        repository=source,
+    )
+
+
+def _refused_pool(pool: Pool, template: Template) -> str:
+    """Why a template does not run on GPUs of a kind; empty when it does."""
+    if template.capacity == SPOT and not pool.is_spot:
+        return f"{template.title} runs on spot GPUs only, and {pool.kind.name} is on demand."
+    if template.capacity == ON_DEMAND and pool.is_spot:
+        return f"{template.title} never runs on spot GPUs, which are taken back."
+    if pool.memory and pool.memory < template.gpu_memory:
+        needed = f"{template.title} needs {template.gpu_memory} GB of memory on a GPU"
+        return f"{needed}, and {pool.product} has {pool.memory}."
+    return ""
+
+
+def fitting(pools: Mapping[str, Pool], template: Template) -> str:
+    """The kind of GPU that a form begins with: the smallest held one that the template runs on; empty where none is."""
+    fit = [(pool.memory, name) for name, pool in pools.items() if not _refused_pool(pool, template)]
+    if not template.gpu_memory:
+        return next((name for _, name in fit), "")
+    return min(fit, default=(0, ""))[1]
+
+
+def _run(
+    asked: Submission,
+    template: Template,
+    place: Place,
+    values: Mapping[str, Value],
+    *,
+    name: str,
+    kind: Kind | None,
+) -> Run:
+    where = replace(place.where, kind=kind, priority=asked.priority or place.priorities[-1])
+    if not asked.priority and place.where.priority in place.priorities:
+        where = replace(where, priority=place.where.priority)
+    run = run_of(asked.template, values, name=name, where=where)
+    script, source = asked.script, asked.repository
+    return replace(
+        run,
+        script=Script(script["file"], script["text"]) if script else None,
+        repository=Repository(source["url"], source["revision"], GIT_IMAGE) if source else None,
+        claims=tuple(
+            Claim(str(one["name"]), str(one["path"]), bool(one.get("read_only"))) for one in asked.claims
+        ),
+        variables={**template.variables, **_variables_in(template, values), **asked.variables},
+        resume_from=asked.resume_from,
+    )
+
+
+def _variables_in(template: Template, values: Mapping[str, Value]) -> dict[str, str]:
+    """What the program finds in its environment of the parameters that a template adds to its shape."""
+    own = {one.name: one.variable for one in template.parameters if one.variable}
+    return {own[name]: _as_text(value) for name, value in values.items() if name in own}
+
+
+def _as_text(value: Value) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return " ".join(value) if isinstance(value, tuple) else str(value)
+
+
+def _of_the_frame(asked: Submission, place: Place) -> list[Problem]:
+    """What is wrong with what every template has: title, priority, script, volumes, variables, image."""
+    found: list[Problem] = []
+    title = asked.title.strip()
+    if not title or len(title) > MAX_TITLE or not title.isprintable():
+        found.append(
+            Problem(field="title", text=f"Give the run a name of at most {MAX_TITLE} characters in one line.")
+        )
+    if asked.priority and asked.priority not in place.priorities:
+        known = ", ".join(place.priorities)
+        found.append(
+            Problem(
+                field="priority",
+                text=f"Your team may use these priorities here: {known}.",
+                code="not_allowed",
+            )
+        )
+    found += _of_files(asked)
+    return found
+
+
+def refused_image(image: object, allowed: Sequence[str]) -> str:
+    """Why an image may not be used, given the beginnings of those that may; empty when it may, and without any."""
+    if not allowed or not isinstance(image, str) or image.startswith(tuple(allowed)):
+        return ""
+    return f"Images come from: {', '.join(allowed)}."
+
+
+def _of_files(asked: Submission) -> list[Problem]:
+    found: list[Problem] = []
+    if asked.script is not None and not SCRIPT_FILE.fullmatch(asked.script.get("file", "")):
+        found.append(
+            Problem(
+                field="script",
+                text="The file of a script has a plain name of at most 100 characters, as in train.py.",
+            )
+        )
+    if len(asked.claims) > MAX_CLAIMS:
+        found.append(Problem(field="claims", text=f"A run mounts at most {MAX_CLAIMS} volumes."))
+    path = Parameter(name="path", type=Type.PATH, title="Where a volume is mounted", help="")
+    paths = [str(one.get("path", "")) for one in asked.claims]
+    for one, where in zip(asked.claims, paths, strict=True):
+        if not CLAIM.fullmatch(str(one.get("name", ""))):
+            found.append(Problem(field="claims", text="A volume is called as its claim in your namespace."))
+        elif refused := TESTS[Type.PATH](path, where):
+            found.append(Problem(field="claims", text=refused))
+    if len({each.rstrip("/") for each in paths}) < len(paths):
+        found.append(Problem(field="claims", text="Two volumes cannot be mounted at the same path."))
+    if len(asked.variables) > MAX_VARIABLES or any(len(str(v)) > MAX_VALUE for v in asked.variables.values()):
+        text = f"A run has at most {MAX_VARIABLES} variables of at most {MAX_VALUE} characters."
+        found.append(Problem(field="variables", text=text))
+    return found
+
+
+def _too_large(run: Run, place: Place, pool: Pool | None, pods: int) -> list[Problem]:
+    """What the team's GPUs, a node or the namespace's quota have no room for."""
+    gpus = run.gpus * pods
+    if pool is None:
+        if gpus:
+            return [Problem(field="flavor", text="Choose the kind of GPU that the run takes.")]
+        return _beyond_quota(run, place, pods)
+    found: list[Problem] = []
+    if run.gpus > pool.per_node:
+        found.append(
+            Problem(
+                field="gpus",
+                text=f"A node has {pool.per_node} × {pool.product}. For more, choose a template of several nodes.",
+                code="larger_than_a_node",
+            )
+        )
+    room = pool.gpus + pool.borrow
+    if gpus > room:
+        borrowing = f" and may borrow {pool.borrow}" if pool.borrow else ""
+        found.append(
+            Problem(
+                field="gpus",
+                text=f"It takes {gpus} × {pool.product}. Your team holds {pool.gpus}{borrowing}: "
+                f"ask for {gpus - room} more.",
+                code="more_than_held",
+                lacks=gpus - room,
+            )
+        )
+    return found or _beyond_quota(run, place, pods)
+
+
+def _beyond_quota(run: Run, place: Place, pods: int) -> list[Problem]:
+    """CPUs and memory that the namespace has no room for, however empty it is."""
+    found: list[Problem] = []
+    for name, each, most, words in (
+        ("cpus", run.cpus, place.cpus, "CPUs"),
+        ("memory", run.memory, place.memory, "GiB of memory"),
+    ):
+        if most is not None and each * pods > most:
+            text = f"All its pods together take {each * pods} {words}, and your namespace has {most}."
+            found.append(Problem(field=name, text=text, code="more_than_the_quota"))
+    return found
+
+
+def _field_of(run: Run, refused: str) -> str:
+    if "Checkpoints" in refused:
+        return "checkpoint"
+    if run.script is not None and "script" in refused.lower():
+        return "script"
+    return "repository" if run.repository is not None and "variable" not in refused else "variables"
+
+
+def _refused(name: str, *problems: Problem) -> Plan:
+    return Plan(name=name, manifests=(), problems=problems)

@@ -1,0 +1,298 @@
+"""How the API shows runs, the places for them and the templates, and what it takes for a run."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from accounts.api import PersonSerializer, TeamNameSerializer
+from web.strict import Boolean, Choice, Integer, PageQuery, QueryNumber, StrictSerializer, Text
+from workloads.api import WhySerializer
+from workloads.runs.logs import MAX_KEPT, PLACE, TAIL
+from workloads.runs.models import Run
+from workloads.runs.planning import MAX_CLAIMS, MAX_TITLE, MAX_VALUE
+from workloads.runs.spot import spot_of
+from workloads.runs.states import State
+from workloads.templates.parameters import MAX_SCRIPT_BYTES
+
+STATES = [(state.value, state.words) for state in State]
+
+
+class ScriptSerializer(StrictSerializer):
+    """A pasted script; it goes along as a ConfigMap."""
+
+    file = Text(max_length=100, help_text="A plain name, such as `train.py`.")
+    text = Text(max_length=MAX_SCRIPT_BYTES, trim_whitespace=False)
+
+
+class RepositorySerializer(StrictSerializer):
+    """A source that is fetched before the program begins."""
+
+    url = Text(max_length=400, help_text="Begins with https:// and holds no password.")
+    revision = Text(max_length=200, help_text="A branch, a tag or a commit.")
+
+
+class RunClaimSerializer(StrictSerializer):
+    """A volume of the namespace, mounted at a path."""
+
+    name = Text(max_length=253, help_text="The name of its PersistentVolumeClaim.")
+    path = Text(max_length=400)
+    read_only = Boolean(required=False)  # type: ignore[assignment]
+
+
+class SubmissionSerializer(StrictSerializer):
+    """What to run and where. `values` are the parameters of the template; see `/api/v1/templates/`."""
+
+    tenancy = Integer(min_value=1, help_text="One of `/api/v1/places/`.")
+    template = Text(max_length=40)
+    title = Text(max_length=MAX_TITLE)
+    flavor = Text(max_length=40, required=False, allow_blank=True, help_text="Empty for a run without GPUs.")
+    priority = Text(max_length=63, required=False, allow_blank=True)
+    values = serializers.DictField(
+        child=serializers.JSONField(error_messages={"invalid": "Give a value that JSON knows."}),
+        required=False,
+    )
+    script = ScriptSerializer(required=False, allow_null=True)
+    repository = RepositorySerializer(required=False, allow_null=True)
+    claims = serializers.ListField(child=RunClaimSerializer(), required=False, max_length=MAX_CLAIMS)
+    variables = serializers.DictField(
+        child=Text(max_length=MAX_VALUE, allow_blank=True, trim_whitespace=False), required=False
+    )
+
+
+class RunQuery(PageQuery):
+    """Which runs to list."""
+
+    team = Text(required=False, max_length=40)
+    state = Choice(choices=[state.value for state in State], required=False)
+    live = Choice(
+        choices=["true", "false"], required=False, help_text="Only those that have not ended, or have."
+    )
+    mine = Choice(choices=["true"], required=False, help_text="Only one's own.")
+    template = Text(required=False, max_length=40)
+    name = Text(required=False, max_length=63, help_text="What its objects on the cluster are called.")
+
+
+class LogQuery(StrictSerializer):
+    """Which part of which log."""
+
+    pod = Text(
+        required=False, max_length=253, help_text="A pod of the run; its first one unless told otherwise."
+    )
+    tail = QueryNumber(required=False, min_value=1, max_value=MAX_KEPT, default=TAIL)
+    after = serializers.RegexField(
+        PLACE,
+        required=False,
+        help_text="The `place` of the last line that you have.",
+        error_messages={"invalid": "Give the place of a line as an answer told it."},
+    )
+    follow = Choice(
+        choices=["true"], required=False, help_text="Stream lines as server-sent events, as they are written."
+    )
+
+
+class ObstacleSerializer(serializers.Serializer[Any]):
+    """Why a submission cannot be sent as it is."""
+
+    field = serializers.CharField(help_text="The input at fault.")
+    text = serializers.CharField()
+    code = serializers.CharField()
+    lacks = serializers.IntegerField(help_text="GPUs to ask for first; 0 where that does not help.")
+
+
+class SpotSerializer(serializers.Serializer[Any]):
+    """A run on spot beside the same run on demand, until its time limit; money is USD.
+
+    The numbers are null where nobody has said how often nodes are taken back, or where the run has no time limit.
+    """
+
+    is_chosen = serializers.BooleanField(help_text="Whether the run asks for spot GPUs.")
+    words = serializers.CharField()
+    on_demand_usd = serializers.DecimalField(
+        source="found.on_demand", max_digits=18, decimal_places=2, default=None, allow_null=True
+    )
+    spot_usd = serializers.DecimalField(
+        source="found.spot",
+        max_digits=18,
+        decimal_places=2,
+        default=None,
+        allow_null=True,
+        help_text="With what is done twice; null also for a run that would never finish.",
+    )
+    spot_hours = serializers.DecimalField(
+        source="found.hours", max_digits=18, decimal_places=2, default=None, allow_null=True
+    )
+    interruptions = serializers.DecimalField(
+        source="found.interruptions", max_digits=18, decimal_places=2, default=None, allow_null=True
+    )
+    lost_usd = serializers.DecimalField(
+        source="found.lost",
+        max_digits=18,
+        decimal_places=2,
+        default=None,
+        allow_null=True,
+        help_text="What one interruption loses.",
+    )
+    break_even_minutes = serializers.IntegerField(
+        source="found.break_even",
+        default=None,
+        allow_null=True,
+        help_text="With checkpoints at most so far apart, spot is not dearer.",
+    )
+
+
+class PlanSerializer(serializers.Serializer[Any]):
+    """What would be created; money is USD."""
+
+    name = serializers.CharField()
+    is_possible = serializers.SerializerMethodField()
+    problems = ObstacleSerializer(many=True)
+    gpus = serializers.IntegerField()
+    pods = serializers.IntegerField()
+    borrows = serializers.IntegerField(help_text="GPUs beyond the guaranteed ones.")
+    usd_per_hour = serializers.DecimalField(max_digits=18, decimal_places=4)
+    usd_at_limit = serializers.DecimalField(max_digits=18, decimal_places=2, allow_null=True)
+    limit_seconds = serializers.IntegerField(source="seconds", allow_null=True)
+    spot = serializers.SerializerMethodField()
+    manifests = serializers.ListField(child=serializers.DictField())
+
+    @extend_schema_field(SpotSerializer(allow_null=True))
+    def get_spot(self, plan: Any) -> Any:
+        """What it costs bought the other way; null where the cluster has its GPUs one way alone."""
+        found = spot_of(plan)
+        return None if found is None else SpotSerializer(found).data
+
+    @extend_schema_field(serializers.BooleanField())
+    def get_is_possible(self, plan: Any) -> bool:
+        """Whether nothing stands in its way."""
+        return not plan.problems
+
+
+class RunShortSerializer(serializers.Serializer[Run]):
+    """A run in a list; times are UTC, money is USD."""
+
+    id = serializers.IntegerField()
+    title = serializers.CharField()
+    name = serializers.CharField(help_text="What its objects on the cluster are called.")
+    template = serializers.CharField()
+    template_version = serializers.IntegerField(help_text="0 for a template as it came with the product.")
+    team = TeamNameSerializer()
+    cluster = serializers.CharField(source="cluster.name")
+    namespace = serializers.CharField(source="tenancy.namespace")
+    tenancy = serializers.IntegerField(source="tenancy_id")
+    requester = PersonSerializer()
+    state = serializers.ChoiceField(choices=STATES)
+    is_over = serializers.BooleanField()
+    message = serializers.CharField(help_text="What the cluster said; may be empty.")
+    flavor = serializers.CharField(source="flavor.name", default=None, allow_null=True)
+    gpus = serializers.IntegerField()
+    created_at = serializers.DateTimeField()
+    sent_at = serializers.DateTimeField(allow_null=True)
+    started_at = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)
+    stop_asked_at = serializers.DateTimeField(allow_null=True)
+    ran_seconds = serializers.SerializerMethodField()
+    cost = serializers.SerializerMethodField()
+    usd_per_hour = serializers.DecimalField(max_digits=18, decimal_places=4)
+    usd_at_limit = serializers.DecimalField(max_digits=18, decimal_places=2, allow_null=True)
+    limit_seconds = serializers.IntegerField(allow_null=True)
+    again_of = serializers.IntegerField(source="again_of_id", allow_null=True)
+
+    @extend_schema_field(serializers.IntegerField())
+    def get_ran_seconds(self, run: Run) -> int:
+        """How long it ran in all."""
+        return round(run.ran(self.context["now"]).total_seconds())
+
+    @extend_schema_field(serializers.CharField())
+    def get_cost(self, run: Run) -> str:
+        """USD so far."""
+        return f"{run.cost(self.context['now']):.2f}"
+
+
+class RunPodSerializer(serializers.Serializer[Any]):
+    """A pod of a run."""
+
+    name = serializers.CharField()
+    number = serializers.IntegerField(allow_null=True)
+    word = serializers.CharField(help_text="Its state in a word.")
+    node = serializers.CharField()
+    gpus = serializers.IntegerField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    restarts = serializers.IntegerField()
+    ended_as = serializers.CharField(help_text="Such as `OOMKilled`; empty when it goes on or ended well.")
+
+
+class RunSerializer(RunShortSerializer):
+    """A run with everything about it."""
+
+    is_resumed = serializers.BooleanField(
+        help_text="Whether it goes on from the last checkpoint of `again_of`."
+    )
+    submission = serializers.DictField()
+    checkpoints = serializers.CharField(help_text="The folder of its checkpoints; empty without one.")
+    manifests = serializers.ListField(child=serializers.DictField())
+    why = WhySerializer(allow_null=True, source="seen.why")
+    pods = RunPodSerializer(many=True, source="seen.pods")
+    silent_since = serializers.DateTimeField(
+        allow_null=True,
+        source="seen.seen.silent_since",
+        default=None,
+        help_text="The cluster is silent since then.",
+    )
+
+
+class LogLineSerializer(serializers.Serializer[Any]):
+    """One line; `place` orders the lines of a pod."""
+
+    place = serializers.CharField()
+    text = serializers.CharField()
+
+
+class LogSerializer(serializers.Serializer[Any]):
+    """Lines of a pod's log, oldest first."""
+
+    pod = serializers.CharField()
+    lines = LogLineSerializer(many=True)
+
+
+class HeldGpusSerializer(serializers.Serializer[Any]):
+    """GPUs of one flavor that a team has in a place; USD per GPU-hour."""
+
+    flavor = serializers.CharField()
+    product = serializers.CharField()
+    gpus = serializers.IntegerField()
+    borrow = serializers.IntegerField(help_text="So many more while other teams leave theirs idle.")
+    per_node = serializers.IntegerField()
+    memory = serializers.IntegerField(help_text="GB of one GPU.")
+    usd_per_gpu_hour = serializers.DecimalField(source="usd_per_hour", max_digits=18, decimal_places=4)
+    is_spot = serializers.BooleanField()
+
+
+class OfferedSerializer(serializers.Serializer[Any]):
+    """A template as a cluster offers it."""
+
+    slug = serializers.CharField()
+    missing = serializers.CharField(help_text="What the cluster lacks for it; empty when it can be used.")
+
+
+class RunPlaceSerializer(serializers.Serializer[Any]):
+    """A namespace in which the caller may start runs."""
+
+    tenancy = serializers.IntegerField()
+    team = TeamNameSerializer()
+    project = serializers.CharField()
+    cluster = serializers.CharField()
+    namespace = serializers.CharField()
+    follows_git = serializers.BooleanField(
+        help_text="The portal starts nothing on a cluster that follows Git."
+    )
+    flavors = HeldGpusSerializer(many=True)
+    priorities = serializers.ListField(child=serializers.CharField())
+    volumes = serializers.ListField(child=serializers.CharField())
+    templates = OfferedSerializer(many=True)
+
+
+class RunPlacesSerializer(serializers.Serializer[Any]):
+    """Everywhere that the caller may start runs."""
+
+    results = RunPlaceSerializer(many=True)

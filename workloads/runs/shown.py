@@ -1,0 +1,117 @@
+"""A run as people look at it: why it is where it is, and its pods, from the portal's own copy."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from accounts.models import User
+from provisioning.delivery import client_for
+from web.refusals import Conflict
+from workloads.answers import Explanation
+from workloads.board import Seen, work_of_team
+from workloads.models import ClusterObject
+from workloads.reading.pods import pod_of
+from workloads.reading.values import Object, items, moment, part, text, whole
+from workloads.runs.logs import GONE, Source
+from workloads.runs.models import Run
+from workloads.templates.pods import RUN_LABEL
+
+# Where a pod of an indexed job (alone, or a JobSet's only one) and of a LeaderWorkerSet says which one it is.
+NUMBERS = (
+    "batch.kubernetes.io/job-completion-index",
+    "training.kubeflow.org/replica-index",
+    "leaderworkerset.sigs.k8s.io/worker-index",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PodSeen:
+    """A pod of a run as it was last seen; `number` is None where it has none."""
+
+    name: str
+    number: int | None
+    word: str
+    node: str
+    gpus: int
+    started_at: datetime | None
+    restarts: int
+    ended_as: str
+
+    @property
+    def label(self) -> str:
+        """What people call it: its number where it is one of several of a kind."""
+        return self.name if self.number is None else f"worker {self.number}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSeen:
+    """A run with its reason and pods; `why` is None before it was sent and after its end."""
+
+    run: Run
+    why: Explanation | None
+    pods: Sequence[PodSeen]
+    seen: Seen | None
+
+
+def seen_run(run: Run, *, by: User, now: datetime) -> RunSeen:
+    """What the copy says about one run; five queries however large the cluster is."""
+    why, seen = None, None
+    if run.sent_at is not None and not run.is_over:
+        board = work_of_team(run.team, by=by, now=now, only=(run.tenancy, run.name))
+        why = next((one.why for one in board.work if one.key.name == run.name), None)
+        seen = next(iter(board.clusters), None)
+    return RunSeen(run=run, why=why, pods=pods_of(run) if run.sent_at is not None else (), seen=seen)
+
+
+def pods_of(run: Run) -> list[PodSeen]:
+    """The run's pods that the cluster still has, by their number."""
+    rows = ClusterObject.objects.filter(
+        cluster=run.tenancy.cluster_id, namespace=run.tenancy.namespace, kind="Pod"
+    )
+    found = [
+        _pod(body)
+        for body in rows.values_list("body", flat=True)
+        if part(body, "metadata", "labels").get(RUN_LABEL) == run.name
+    ]
+    return sorted(found, key=lambda one: (one.number is None, one.number, one.name))
+
+
+def source_of(run: Run, pod: str) -> Source:
+    """The log of a pod of the run, or of its first one; raises Conflict while it has none, or none any more."""
+    pods = pods_of(run)
+    chosen = next((one for one in pods if not pod or one.name == pod), None)
+    if chosen is None:
+        if pod or run.is_over:
+            raise Conflict(GONE, code="log_gone")
+        raise Conflict("The run has no pod yet.", code="log_not_started")
+    cluster = run.cluster
+    return Source(cluster.name, run.tenancy.namespace, chosen.name, lambda: client_for(cluster))
+
+
+def _pod(body: Object) -> PodSeen:
+    pod, meta, status = pod_of(body), part(body, "metadata"), part(body, "status")
+    marks = {**part(meta, "annotations"), **part(meta, "labels")}
+    number = next((marks[name] for name in NUMBERS if str(marks.get(name, "")).isdigit()), None)
+    containers = items(status, "containerStatuses")
+    states = [part(one, "state", kind) for one in containers for kind in ("running", "terminated")]
+    started = [at for one in states if (at := moment(one.get("startedAt")))]
+    return PodSeen(
+        name=pod.name,
+        number=int(str(number)) if number is not None else None,
+        word=_word(pod.phase, is_ready=bool(started), is_stopping=pod.is_stopping, is_placed=bool(pod.node)),
+        node=text(part(body, "spec"), "nodeName"),
+        gpus=pod.gpus,
+        started_at=min(started, default=None),
+        restarts=sum(whole(one.get("restartCount")) for one in containers),
+        ended_as=pod.ended_as,
+    )
+
+
+def _word(phase: str, *, is_ready: bool, is_stopping: bool, is_placed: bool) -> str:
+    if phase in ("Succeeded", "Failed"):
+        return {"Succeeded": "Finished", "Failed": "Failed"}[phase]
+    if is_stopping:
+        return "Being stopped"
+    if is_ready:
+        return "Running"
+    return "Starting" if is_placed else "Waiting"

@@ -1,0 +1,50 @@
+"""Where a run is, and which moves there are. Pure."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+
+class State(StrEnum):
+    """Where a run is between its submission and its end."""
+
+    SUBMITTED = "submitted"
+    WAITING = "waiting"
+    STARTING = "starting"
+    RUNNING = "running"
+    FINISHED = "finished"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    REFUSED = "refused"
+    GONE = "gone"
+
+    @property
+    def words(self) -> str:
+        """The state as people read it."""
+        return WORDS[self]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing follows."""
+        return not LEGAL[self]
+
+
+WORDS: Mapping[State, str] = {
+    State.SUBMITTED: "Being sent",
+    State.WAITING: "Waiting",
+    State.STARTING: "Starting",
+    State.RUNNING: "Running",
+    State.FINISHED: "Finished",
+    State.FAILED: "Failed",
+    State.STOPPED: "Stopped",
+    State.REFUSED: "Refused by the cluster",
+    State.GONE: "Deleted on the cluster",
+}
+_ENDS = frozenset({State.FINISHED, State.FAILED, State.STOPPED, State.GONE})
+_ON_CLUSTER = frozenset({State.WAITING, State.STARTING, State.RUNNING})
+# Preemption and lost nodes send a run back to the line, so it moves to and fro until it ends.
+LEGAL: Mapping[State, frozenset[State]] = {
+    State.SUBMITTED: _ON_CLUSTER | _ENDS | {State.REFUSED},
+    **{state: (_ON_CLUSTER | _ENDS) - {state} for state in sorted(_ON_CLUSTER)},
+    **dict.fromkeys([*sorted(_ENDS), State.REFUSED], frozenset()),
+}
+OVER = frozenset(state for state, following in LEGAL.items() if not following)

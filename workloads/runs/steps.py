@@ -1,0 +1,79 @@
+"""The next step of an explanation as a link of a page."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django.urls import reverse
+
+from approvals.requests.asking import quick_until
+from approvals.requests.presenting import ask_link
+from fleet.models import Flavor
+from provisioning.models import Tenancy
+from workloads.answers import Action, Explanation, Step
+
+# What a step may say of a run, under the names of the form's inputs.
+FILLED_IN = ("flavor", "gpus", "nodes")
+
+
+def link_of(
+    why: Explanation,
+    tenancy: Tenancy,
+    *,
+    run: int | None,
+    tenancies: Iterable[Tenancy],
+    flavors: Iterable[Flavor],
+    now: datetime,
+) -> dict[str, Any] | None:
+    """The link of the next step for work in a tenancy; None where no page takes it.
+
+    `run` is the number of the run that it is. `tenancies` come with team and cluster, `flavors` with their cluster.
+    """
+    step = why.step
+    if step is None:
+        return None
+    href = ""
+    if step.action in (Action.REQUEST_GPUS, Action.RENEW):
+        name = step.data.get("flavor")
+        flavor = next(
+            (one for one in flavors if (one.cluster_id, one.name) == (tenancy.cluster_id, name)), None
+        )
+        href = ask_for(flavor, int(step.data["gpus"]), tenancy, now) if flavor is not None else ""
+    elif run is not None:
+        href = _of_run(step, run, tenancy, tenancies)
+    return {"label": step.label, "href": href} if href else None
+
+
+def _of_run(step: Step, run: int, tenancy: Tenancy, tenancies: Iterable[Tenancy]) -> str:
+    """Where a step leads that needs the form or the log of a run."""
+    if step.action is Action.SHOW_LOGS:
+        return f"{reverse('run', args=[run])}#logs"
+    if step.action in (Action.CHANGE_RUN, Action.RUN_AGAIN):
+        return again_link(tenancy.team.slug, run, step)
+    if step.action is Action.USE_FLAVOR:
+        target = (step.data.get("cluster"), step.data.get("namespace"))
+        place = next((one for one in tenancies if (one.cluster.name, one.namespace) == target), None)
+        return again_link(tenancy.team.slug, run, step, place=place) if place is not None else ""
+    return ""
+
+
+def ask_for(flavor: Flavor, count: int, tenancy: Tenancy, now: datetime) -> str:
+    """The form for so many GPUs more for a week, filled in."""
+    return ask_link(
+        team=tenancy.team.slug,
+        flavor=flavor,
+        count=count,
+        until=quick_until("7", now),
+        namespace=tenancy.namespace,
+    )
+
+
+def again_link(team: str, run: int, step: Step | None = None, *, place: Tenancy | None = None) -> str:
+    """The form filled in with what a run was submitted with, and with what a step changes about it."""
+    changed = {name: str(step.data[name]) for name in FILLED_IN if step is not None and name in step.data}
+    if step is not None and step.action is Action.USE_FLAVOR:
+        # All of its GPUs together: what one pod asks for stays.
+        changed.pop("gpus", None)
+    query = {"again": str(run), **({"place": str(place.pk)} if place else {}), **changed}
+    return f"{reverse('run-new', args=[team])}?{urlencode(query)}"

@@ -1,0 +1,394 @@
+"""The pages of runs: starting one, following it to its end, its log, and what a team ran before."""
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from accounts.current_user import STATUS, add_refusal, visitor, with_refusal
+from accounts.idempotency import new_key, once
+from accounts.models import Team, User
+from provisioning.models import Tenancy
+from web.refusals import Conflict, NoRight, Refused
+from workloads.runs import actions, page
+from workloads.runs.form import SHOWN_AT, RunForm, starts, starts_again
+from workloads.runs.logs import MAX_KEPT, PLACE, read_log
+from workloads.runs.models import Run
+from workloads.runs.places import claims_of, open_to, place_of
+from workloads.runs.planning import Place
+from workloads.runs.shown import PodSeen, seen_run, source_of
+from workloads.runs.steps import FILLED_IN, again_link
+from workloads.runs.streams import stream_of
+from workloads.templates.library import Template, lacking
+
+ROUTE, ROUTE_AGAIN, ROUTE_RESUME = "page:run-new", "page:run-again", "page:run-resume"
+MOST_ROWS = 50
+# How soon a browser asks again for the log of a pod that has not started, in milliseconds.
+SOON = 2_000
+COLUMNS = [
+    "Run",
+    "State",
+    {"label": "GPUs", "kind": "number"},
+    "Submitted",
+    "Ran for",
+    {"label": "Cost", "kind": "number"},
+]
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def run_new(request: HttpRequest, slug: str) -> HttpResponse:
+    """Start a run: the templates, then the form of one with its answer; POST submits it."""
+    user = visitor(request)
+    if request.method == "POST":
+        team = _own_team(user, slug)
+    else:
+        team = get_object_or_404(Team.objects.visible_to(user), slug=slug)
+    chosen = _Chosen(request, team, user)
+    if chosen.tenancy is None or chosen.template is None or chosen.missing:
+        return render(request, "workloads/run_templates.html", chosen.context)
+    if request.method != "POST":
+        return _page(request, chosen, chosen.form(chosen.starts()))
+    form = chosen.form(request.POST)
+    if "check" in request.POST:
+        return _page(request, chosen, form)
+    status = 422
+    if "manifest" in request.POST:
+        return _download(request, chosen, form)
+    if form.is_valid():
+        try:
+            return HttpResponseRedirect(_submit(chosen, form, user))
+        except Refused as refusal:
+            refusal.field = SHOWN_AT.get(refusal.field, refusal.field)
+            status = add_refusal(form, refusal)
+    return with_refusal(_page(request, chosen, form, status=status), form)
+
+
+@never_cache
+@require_POST
+def run_preview(request: HttpRequest, slug: str) -> HttpResponse:
+    """The answer to the form as it stands; writes nothing."""
+    user = visitor(request)
+    chosen = _Chosen(request, _own_team(user, slug), user)
+    if chosen.tenancy is None or chosen.template is None or chosen.missing:
+        raise Http404
+    form = chosen.form(request.POST)
+    context = {"form": form, "answer": _answer(chosen, form, user), "is_preview": True}
+    return render(request, "workloads/run_preview.html", context)
+
+
+@require_safe
+def run(request: HttpRequest, pk: int) -> HttpResponse:
+    """A run: its state and the reason for it, its story, pods, log and cost; renews itself until it is over."""
+    user, now = visitor(request), timezone.now()
+    found = get_object_or_404(Run.objects.visible_to(user).described(), pk=pk)
+    seen = seen_run(found, by=user, now=now)
+    may_stop = actions.may_stop(found.team_id, user)
+    pod = next((one for one in seen.pods if one.name == request.GET.get("pod")), None)
+    chosen = pod or next(iter(seen.pods), None)
+    context = {
+        "run": found,
+        "seen": seen,
+        "tone": page.run_tone(found),
+        "sentence": page.sentence_of(seen),
+        "waiting": page.waiting_of(seen.why, found, now),
+        "figures": page.figures_of(found, now),
+        "story": page.story_of(found),
+        "facts": page.facts_of(found),
+        "yaml": page.yaml_of(found.manifests),
+        "is_member": found.team_id in user.team_ids,
+        "may_stop": may_stop and not found.is_over and found.stop_asked_at is None,
+        "may_read": may_stop,
+        "again": again_link(found.team.slug, found.pk),
+        "may_resume": found.is_over and found.started_at is not None and bool(found.checkpoints),
+        "token": new_key(),
+        "chosen": chosen,
+        "log": _log_of(found, pod),
+    }
+    return render(request, "workloads/run.html", context)
+
+
+@require_safe
+def runs(request: HttpRequest, slug: str) -> HttpResponse:
+    """What a team started in the portal, the newest first, also what the clusters have forgotten."""
+    user, now = visitor(request), timezone.now()
+    team = get_object_or_404(Team.objects.visible_to(user), slug=slug)
+    rows = Run.objects.filter(team=team).listed()
+    before = request.GET.get("before", "")
+    if before.isascii() and before.isdigit() and len(before) < 18:
+        rows = rows.filter(pk__lt=int(before))
+    found = list(rows[: MOST_ROWS + 1])
+    shown = found[:MOST_ROWS]
+    context = {
+        "team": team,
+        "rows": [page.row_of(one, now) for one in shown],
+        "columns": COLUMNS,
+        "next": f"?before={shown[-1].pk}" if len(found) > MOST_ROWS else None,
+        "first": "?" if before else None,
+        "is_member": team.pk in user.team_ids,
+    }
+    return render(request, "workloads/runs.html", context)
+
+
+@require_POST
+def run_stop(request: HttpRequest, pk: int) -> HttpResponse:
+    """Ask for a run's end."""
+    user = visitor(request)
+    found = get_object_or_404(Run.objects.visible_to(user), pk=pk)
+    try:
+        actions.stop(found.pk, by=user, now=timezone.now())
+    except NoRight as refusal:
+        raise PermissionDenied(refusal.message) from refusal
+    except Refused as refusal:
+        messages.error(request, refusal.message)
+    return HttpResponseRedirect(reverse("run", args=[pk]))
+
+
+@require_POST
+def run_again(request: HttpRequest, pk: int) -> HttpResponse:
+    """Submit the same once more, once for each form."""
+    return _once_more(
+        request,
+        pk,
+        ROUTE_AGAIN,
+        lambda run, by, key: actions.submit_again(run, by=by, key=key, now=timezone.now()),
+    )
+
+
+@require_POST
+def run_resume(request: HttpRequest, pk: int) -> HttpResponse:
+    """Submit it once more to go on from its last checkpoint, once for each form."""
+    return _once_more(
+        request,
+        pk,
+        ROUTE_RESUME,
+        lambda run, by, key: actions.resume(run.pk, by=by, key=key, now=timezone.now()),
+    )
+
+
+def _once_more(
+    request: HttpRequest, pk: int, route: str, submit: Callable[[Run, User, str], Run]
+) -> HttpResponse:
+    user = visitor(request)
+    found = get_object_or_404(Run.objects.visible_to(user).described(), pk=pk)
+    key = request.POST.get("token", "")[:64] or new_key()
+
+    def action() -> str:
+        return reverse("run", args=[submit(found, user, f"form:{key}").pk])
+
+    try:
+        return HttpResponseRedirect(once(user, route=route, key=key, body={"run": str(pk)}, action=action))
+    except NoRight as refusal:
+        raise PermissionDenied(refusal.message) from refusal
+    except Refused as refusal:
+        messages.error(request, refusal.message)
+        return HttpResponseRedirect(reverse("run", args=[pk]))
+
+
+@never_cache
+@require_safe
+def run_log(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """The log of one of a run's pods: as a file, or with `follow` as the stream that the run's page shows."""
+    user = visitor(request)
+    found = get_object_or_404(Run.objects.visible_to(user).described(), pk=pk)
+    if not actions.may_stop(found.team_id, user):
+        raise PermissionDenied("People of the team and platform leads read its logs.")
+    follow, after = "follow" in request.GET, request.GET.get("after", "")
+    try:
+        source = source_of(found, request.GET.get("pod", ""))
+        if follow:
+            return stream_of(request, source, user_id=user.pk, after=after if PLACE.fullmatch(after) else "")
+        lines = read_log(source, tail=MAX_KEPT)
+    except Refused as refusal:
+        if follow:
+            return _no_log(refusal)
+        return HttpResponse(f"{refusal.message}\n", status=STATUS[refusal.sort], content_type="text/plain")
+    text = "".join(f"{one.text}\n" for one in lines)
+    name = f"{source.pod}.log"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return HttpResponse(text, content_type="text/plain; charset=utf-8", headers=headers)
+
+
+def _log_of(found: Run, pod: PodSeen | None) -> dict[str, str]:
+    """Where the log of a pod comes from; of none, that of the run's first one."""
+    address, named = reverse("run-log", args=[found.pk]), {"pod": pod.name} if pod else {}
+    return {
+        "title": f"Log of {pod.label}" if pod else "Log",
+        "stream": f"{address}?{urlencode({'follow': 1, **named})}",
+        "file": f"{address}?{urlencode(named)}" if named else address,
+    }
+
+
+def _no_log(refusal: Refused) -> HttpResponse:
+    """A stream that says why there is no log: it ends for good, or the browser asks again in a moment."""
+    is_final = isinstance(refusal, Conflict) and refusal.code == "log_gone"
+    kind = "end" if is_final else "waiting"
+    body = f"retry: {SOON}\n\nevent: {kind}\ndata: {refusal.message}\n\n"
+    return HttpResponse(
+        body, content_type="text/event-stream", headers={"Cache-Control": "private, no-store"}
+    )
+
+
+class _Chosen:
+    """What the address chooses: the team's namespace, the template, and the run whose values fill the form in."""
+
+    def __init__(self, request: HttpRequest, team: Team, user: User) -> None:
+        self.team, self.user = team, user
+        asked = request.GET
+        self.tenancies = [one for one in open_to(user) if one.team_id == team.pk]
+        self.again = self._again(asked.get("again", ""))
+        wanted = asked.get("place", "") or (str(self.again.tenancy_id) if self.again else "")
+        by_pk = {str(one.pk): one for one in self.tenancies}
+        self.tenancy: Tenancy | None = by_pk.get(wanted) or next(iter(self.tenancies), None)
+        slug = asked.get("template", "") or (self.again.template if self.again else "")
+        self.given = {key: str(value) for key, value in asked.items()}
+        self.place: Place | None = place_of(self.tenancy, by=user) if self.tenancy else None
+        self.template: Template | None = self.place.templates.get(slug) if self.place else None
+
+    def _again(self, pk: str) -> Run | None:
+        if not (pk.isascii() and pk.isdigit() and len(pk) < 18):
+            return None
+        return Run.objects.filter(team=self.team, pk=int(pk)).first()
+
+    @property
+    def missing(self) -> str:
+        """What the cluster lacks for the template."""
+        return lacking(self.template, self.place.abilities) if self.template and self.place else ""
+
+    @property
+    def volumes(self) -> list[str]:
+        """The names of the volumes that the portal keeps there."""
+        return [*claims_of(self.tenancy)] if self.tenancy else []
+
+    def form(self, data: Any) -> RunForm:
+        """The form of the chosen template."""
+        assert self.template is not None  # noqa: S101 - asked for only then
+        assert self.place is not None  # noqa: S101
+        return RunForm(data, template=self.template, place=self.place, volumes=self.volumes)
+
+    def starts(self) -> dict[str, str]:
+        """What the form begins with."""
+        assert self.template is not None  # noqa: S101 - asked for only then
+        assert self.place is not None  # noqa: S101
+        given = self.given
+        if self.again:
+            changed = {name: given[name] for name in FILLED_IN if name in given}
+            given = starts_again(self.again.submission) | changed
+        return starts(self.template, self.place, given)
+
+    @property
+    def context(self) -> dict[str, Any]:
+        """What both pages show around the form."""
+        place = self.place
+        return {
+            "team": self.team,
+            "is_member": self.team.pk in self.user.team_ids,
+            "tenancy": self.tenancy,
+            "template": self.template,
+            "places": [
+                {
+                    "label": f"{one.namespace} on {one.cluster.title}",
+                    "href": "?"
+                    + urlencode(
+                        {"place": one.pk} | ({"template": self.template.slug} if self.template else {})
+                    ),
+                    "current": one is self.tenancy,
+                }
+                for one in self.tenancies
+            ],
+            "cards": [
+                {
+                    "template": one,
+                    "missing": lacking(one, place.abilities),
+                    "href": "?"
+                    + urlencode({"place": self.tenancy.pk if self.tenancy else "", "template": one.slug}),
+                }
+                for one in sorted(
+                    place.templates.values(), key=lambda one: bool(lacking(one, place.abilities))
+                )
+            ]
+            if place
+            else [],
+            "missing": self.missing,
+            "first": {
+                "label": "Ask for GPUs",
+                "href": f"{reverse('request-new')}?{urlencode({'team': self.team.slug})}",
+            },
+        }
+
+
+def _own_team(user: User, slug: str) -> Team:
+    team = get_object_or_404(Team.objects.visible_to(user), slug=slug)
+    if team.pk not in user.team_ids:
+        raise PermissionDenied("People of the team start its runs.")
+    return team
+
+
+def _answer(chosen: _Chosen, form: RunForm, user: User) -> dict[str, Any] | None:
+    """The answer to a form that is clean enough for one; what the plan refuses is put at its fields."""
+    if not form.is_valid() or chosen.tenancy is None:
+        return None
+    asked, now = form.submission, timezone.now()
+    try:
+        plan = actions.preview(chosen.tenancy.pk, asked, by=user, key=_key(form))
+    except Refused as refusal:
+        add_refusal(form, refusal)
+        return None
+    form.add_problems(plan.problems)
+    return page.answer_of(plan, chosen.tenancy, asked.flavor, now=now)
+
+
+def _page(request: HttpRequest, chosen: _Chosen, form: RunForm, *, status: int = 200) -> HttpResponse:
+    user = visitor(request)
+    if not form.data.get("token"):
+        form.data = {**{name: form.data[name] for name in form.data}, "token": new_key()}
+    answer = _answer(chosen, form, user)
+    if request.method != "POST":
+        # Nobody has written anything yet: what is still empty is no mistake.
+        for name in [name for name in form.errors if not form.data.get(name)]:
+            form.errors.pop(name)
+    context = chosen.context | {
+        "form": form,
+        "answer": answer,
+        "preview_url": _preview_url(request, chosen.team),
+    }
+    return render(request, "workloads/run_new.html", context, status=status)
+
+
+def _preview_url(request: HttpRequest, team: Team) -> str:
+    return f"{reverse('run-preview', args=[team.slug])}?{request.GET.urlencode()}"
+
+
+def _submit(chosen: _Chosen, form: RunForm, user: User) -> str:
+    """Submit, once per form; returns where the run is. Raises Refused."""
+    tenancy = chosen.tenancy
+    assert tenancy is not None  # noqa: S101 - there is a form only then
+    asked, key = form.submission, _key(form)
+
+    def action() -> str:
+        made = actions.submit(tenancy.pk, asked, by=user, key=key, now=timezone.now())
+        return reverse("run", args=[made.pk])
+
+    body = {name: str(value) for name, value in asked.as_json().items()} | {"tenancy": str(tenancy.pk)}
+    return once(user, route=ROUTE, key=key, body=body, action=action)
+
+
+def _download(request: HttpRequest, chosen: _Chosen, form: RunForm) -> HttpResponse:
+    """The objects as a file, exactly those that submitting this form creates; the form where there are none."""
+    answer = _answer(chosen, form, visitor(request))
+    if answer is None or not answer["is_possible"]:
+        return with_refusal(_page(request, chosen, form, status=422), form)
+    headers = {"Content-Disposition": f'attachment; filename="{answer["name"]}.yaml"'}
+    return HttpResponse(answer["yaml"], content_type="application/yaml", headers=headers)
+
+
+def _key(form: RunForm) -> str:
+    return f"form:{form.data.get('token') or new_key()}"[:80]

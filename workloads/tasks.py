@@ -1,0 +1,42 @@
+"""What happens to runs by the clock and by the doorbell. Every task may run twice, late or never."""
+
+from celery import shared_task
+
+from audit import clock
+from workloads.runs import abilities, following, sending
+from workloads.runs.models import Run
+
+MAX_AT_ONCE = 200
+
+
+@shared_task(name="workloads.tasks.look_after_runs")
+def look_after_runs() -> None:
+    """Ring for every run that has to be sent or stopped; a cluster that is away delays no other."""
+    due = Run.objects.due(clock.now()).order_by("next_try_at").values_list("pk", flat=True)
+    for run_id in due[:MAX_AT_ONCE]:
+        look_after_run.apply_async(args=[run_id], expires=30)
+
+
+@shared_task(name="workloads.tasks.look_after_run")
+def look_after_run(run_id: int) -> None:
+    """Do what is due for one run; nothing when another worker is at it."""
+    sending.look_after(run_id, now=clock.now)
+
+
+@shared_task(name="workloads.tasks.follow_runs")
+def follow_runs() -> None:
+    """Write down what became of every run that is on a cluster."""
+    for run_id in following.follow(now=clock.now):
+        check_run.apply_async(args=[run_id], expires=30)
+
+
+@shared_task(name="workloads.tasks.check_run")
+def check_run(run_id: int) -> None:
+    """Ask the cluster for a run that the copy has no more."""
+    following.check(run_id, now=clock.now)
+
+
+@shared_task(name="workloads.tasks.learn_abilities")
+def learn_abilities() -> None:
+    """Ask every cluster which kinds of jobs it runs."""
+    abilities.learn(now=clock.now())
