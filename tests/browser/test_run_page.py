@@ -15,6 +15,7 @@ from tests.serving import serving
 from tests.workloads.conftest import (
     Watched,
     is_read,
+    is_seen,
     kubernetes,
     kubernetes_server,
     watched,
@@ -54,8 +55,7 @@ def until(run: Run, state: str) -> None:
 
     def reached() -> bool:
         worker_pass()
-        run.refresh_from_db()
-        return run.state == state
+        return is_seen(run, state)
 
     wait_until(reached, what=f"{run.name} to be {state}")
 

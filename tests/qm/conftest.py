@@ -22,6 +22,7 @@ from tests.serving import serving
 from tests.workloads.conftest import (
     Watched,
     is_read,
+    is_seen,
     kubernetes,
     kubernetes_server,
     watched,
@@ -81,7 +82,7 @@ class Signed:
 
         def reached() -> bool:
             self.step()
-            return set(Run.objects.values_list("state", flat=True)) == {state}
+            return all(is_seen(run, state) for run in Run.objects.all())
 
         wait_until(reached, what=f"the runs to be {state}")
 

@@ -22,6 +22,7 @@ from tests.provisioning.kubernetes import Kubernetes, served
 from tests.services.process import wait_until
 from workloads.models import ClusterObject, Feed, Run
 from workloads.runs import following, sending
+from workloads.runs.shown import pods_of
 from workloads.watching import watcher
 from workloads.watching.kept import KINDS
 
@@ -131,6 +132,12 @@ def watching(now: Callable[[], Any] = timezone.now) -> Iterator[threading.Event]
             lambda: not any(each.name.startswith("feed ") for each in threading.enumerate()),
             what="the threads of the watcher to end",
         )
+
+
+def is_seen(run: Run, state: str) -> bool:
+    """Whether a run is known to be in a state, and where it runs its pods are, too: they come by a watch of their own."""
+    run.refresh_from_db()
+    return run.state == state and (state != "running" or any(one.started_at for one in pods_of(run)))
 
 
 def worker_pass() -> None:

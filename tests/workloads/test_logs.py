@@ -268,6 +268,19 @@ def test_a_server_that_ends_a_log_early_is_asked_for_the_rest(make: Make) -> Non
     run(story)
 
 
+def test_what_was_written_between_the_last_read_and_the_end_of_the_pod_comes_too(make: Make) -> None:
+    pod = make(3)
+    pod.runs(since=timedelta(seconds=1))
+    pod.ends()
+    # Read before anything was written; the pod is over when its reader looks.
+    pod.kubernetes.fail("/log$", times=1, status=200, body="\n")
+
+    async def story() -> None:
+        assert texts(await until(followed(pod), "event: end")) == numbered(3)
+
+    run(story)
+
+
 @pytest.mark.parametrize("node", ["", "cpu-0"])
 def test_a_pod_that_has_not_started_is_waited_for(make: Make, node: str) -> None:
     pod = make(3, node=node)

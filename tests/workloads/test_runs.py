@@ -15,7 +15,7 @@ from connectors.kubernetes import path
 from provisioning.models import Tenancy
 from tests import factories
 from tests.services.process import wait_until
-from tests.workloads.conftest import JOB, POD, Watched, is_read, watching
+from tests.workloads.conftest import JOB, POD, Watched, is_read, is_seen, watching
 from web.refusals import Conflict, NoRight, Refused
 from workloads.models import ClusterAbility, Run
 from workloads.runs import actions, following, sending
@@ -59,7 +59,7 @@ def until(run: Run, state: str) -> None:
     def reached() -> bool:
         Run.objects.filter(pk=run.pk).update(next_try_at=timezone.now())
         look_after(run)
-        return follow(run).state == state
+        return is_seen(follow(run), state)
 
     wait_until(reached, what=f"the run to be {state}")
 

@@ -22,7 +22,6 @@ from tests.workloads.test_runs import ASKED, REFUSED, look_after, submit, until
 from workloads.models import Run
 from workloads.runs import logs, sending
 from workloads.runs.planning import Submission
-from workloads.runs.shown import pods_of
 
 MOST_QUERIES = 6
 
@@ -41,8 +40,6 @@ def running(watched: Watched) -> Run:
         wait_until(is_read, what="everything to be listed")
         look_after(run)
         until(run, "running")
-        # Job and pod come by watches of their own: the run may be known to be running before its pod is.
-        wait_until(lambda: any(one.started_at for one in pods_of(run)), what="its pod to have started")
     return run
 
 

@@ -148,6 +148,8 @@ class Reader:
         # Those that have read everything: waking the others would only cost time.
         self._waiting: set[Follower] = set()
         self._over, self._joined = threading.Event(), threading.Event()
+        # Whether the pod was over when the last read of its log began.
+        self._was_over = False
         self.ended: Ended | None = None
 
     def start(self) -> None:
@@ -241,12 +243,19 @@ class Reader:
             self._over.wait(PAUSE)
 
     def _end_with_its_pod(self) -> None:
-        """End what was read to its end; a pod on no node has an empty log, and a server that restarts ends it early."""
+        """End what was read to its end; a pod on no node has an empty log, and a server that restarts ends it early.
+
+        Only a read that began after the pod was over has seen its last line.
+        """
         pod = self._pod_now()
-        if pod is None or _is_over(pod):
-            self._end("" if pod else GONE)
-        else:
+        if pod is None:
+            self._end(GONE)
+        elif not _is_over(pod):
             self._over.wait(PAUSE)
+        elif self._was_over:
+            self._end("")
+        else:
+            self._was_over = True
 
     def _pod_now(self) -> Manifest | None:
         """The pod as it is on the cluster; None when it is gone. Raises TemporaryError as any call does."""
