@@ -22,6 +22,8 @@ PHONE: ViewportSize = {"width": 390, "height": 844}
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 ARGUMENTS = ["--no-sandbox", "--disable-background-networking", "--disable-component-update"]
 SIZES = {"desk": DESK, "phone": PHONE}
+# How long what must come is waited for, in milliseconds: however busy the machine is, only a failure waits so long.
+PATIENCE = 30_000
 # Each size and each theme once: together they would show nothing more.
 LOOKS = [("desk", "light"), ("phone", "dark")]
 
@@ -34,6 +36,7 @@ def browser() -> Iterator[Browser]:
     with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
         # Django would take every query for one made from async code.
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+        expect.set_options(timeout=PATIENCE)
         chromium = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=ARGUMENTS)
         yield chromium
         chromium.close()
@@ -61,7 +64,7 @@ def open_page(browser: Browser, live_server: LiveServer) -> Iterator[Open]:
         contexts.append(context)
         context.add_cookies([{"name": "qm_session", "value": session_of(user), "url": live_server.url}])
         page = context.new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(PATIENCE)
         page.goto(path)
         return page
 

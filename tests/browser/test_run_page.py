@@ -9,7 +9,7 @@ from django.utils import timezone
 from playwright.sync_api import Browser, Page, expect
 
 from sandbox.serving import Served, listen, port_of
-from tests.browser.conftest import DESK, session_of
+from tests.browser.conftest import DESK, PATIENCE, session_of
 from tests.services.process import wait_until
 from tests.serving import serving
 from tests.workloads.conftest import (
@@ -45,7 +45,7 @@ def seen(browser: Browser, portal: str, by: Watched, path: str) -> Page:
     context = browser.new_context(viewport=DESK, reduced_motion="reduce", base_url=portal)
     context.add_cookies([{"name": "qm_session", "value": session_of(by.ada), "url": portal}])
     page = context.new_page()
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(PATIENCE)
     page.goto(path)
     return page
 
@@ -80,7 +80,7 @@ def test_a_run_that_waits_starts_before_ones_eyes_and_its_log_scrolls(
         until(second, "running")
         expect(page.locator("#heading")).to_contain_text("Running")
         lines = page.locator("[data-log-lines]")
-        expect(lines).to_contain_text("step 3 of 60", timeout=30_000)
+        expect(lines).to_contain_text("step 3 of 60")
         assert page.evaluate("document.querySelector('[data-log-lines]').scrollTop") > 0
         page.get_by_placeholder("Show lines with").fill("step 2 of")
         expect(lines.locator("span:not([hidden])")).to_have_count(1)

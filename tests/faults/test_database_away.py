@@ -94,7 +94,7 @@ def test_a_database_that_fell_over_is_used_at_once_when_it_is_back(server: Postg
         assert is_told(caller.get("me/"), "busy")
     finally:
         server.start()
-    wait_until(lambda: caller.get("me/").status_code == 200, what="a read", seconds=5)
+    wait_until(lambda: caller.get("me/").status_code == 200, what="a read")
     assert ask(caller).status_code == 201
     assert broken_books() == []
 
@@ -136,7 +136,7 @@ def test_without_a_connection_left_everybody_is_told_so(server: Postgres, caller
         assert "Not possible just now" in page.content.decode()
         assert caller.client.get("/healthz").status_code == 200
         assert caller.client.get("/readyz").status_code == 503
-    wait_until(lambda: caller.get("me/").status_code == 200, what="a read", seconds=5)
+    wait_until(lambda: caller.get("me/").status_code == 200, what="a read")
     before = Request.objects.count()
     assert ask(caller, "once").status_code == 201
     assert Request.objects.count() == before + 1

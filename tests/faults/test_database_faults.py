@@ -162,7 +162,7 @@ def test_without_a_connection_left_everybody_is_told_and_all_goes_on_once_there_
         assert answers[2].is_told
         assert "Not possible just now" in answers[2].body
         assert max(answer.ended - answer.began for answer in answers) < 15
-    wait_until(lambda: person.api("me/").status == 200, what="a read", seconds=5)
+    wait_until(lambda: person.api("me/").status == 200, what="a read")
     assert person.ask("late").status == 201
     assert asked_by(person) == 1
     comes_true(person)
