@@ -39,7 +39,7 @@ soak: ## a long random walk of operations and faults, checked after each iterati
 faults: ## every fault test and the API's made-up calls, those that take minutes too
 	@scripts/venv.sh dev
 	@scripts/services.sh
-	@exec .venv/bin/python -m pytest -m "long or not long" tests/faults tests/concurrency tests/portal/test_schemathesis.py $(PYTEST_ARGS)
+	@HYPOTHESIS_PROFILE=exploring exec .venv/bin/python -m pytest -m "long or not long" tests/faults tests/concurrency tests/portal/test_schemathesis.py $(PYTEST_ARGS)
 
 check: ## style, types, architecture, templates, migrations, API description, security
 	@scripts/venv.sh dev

@@ -1,6 +1,7 @@
 """What every test can count on: a database and a Redis of its process's own, and nothing left in them."""
 
 import gc
+import os
 from collections.abc import Generator, Iterator
 from functools import cache
 from typing import Any
@@ -22,9 +23,11 @@ from tests.services.postgres import Postgres
 from tests.services.redis import Redis
 from web import counters
 
-# How long an example takes says something of the machine, and nothing of the code.
-hypothesis_settings.register_profile("quartermaster", deadline=None)
-hypothesis_settings.load_profile("quartermaster")
+# How long an example takes says something of the machine, and nothing of the code. The same code is tried with the same
+# examples each time, so that a change is what makes a test fail; `make faults` goes looking for new ones.
+hypothesis_settings.register_profile("same", deadline=None, derandomize=True)
+hypothesis_settings.register_profile("exploring", deadline=None, print_blob=True)
+hypothesis_settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
 def pytest_collection_finish() -> None:
