@@ -14,13 +14,13 @@ from accounts.models import Team
 from allocations.budgets.actions import tell_close
 from allocations.changes import (
     end,
+    end_part,
     locked_with_all,
     record_change,
     refresh,
-    rest_of,
     settle,
 )
-from allocations.models import Allocation, Budget
+from allocations.models import Allocation, Budget, Hold
 from allocations.schedule import NO_TERMS, Provisioner, Terms, next_reminder
 from audit.actors import Actor
 from audit.events import Kind
@@ -62,7 +62,7 @@ def issue(
     tenancy: Tenancy,
     flavor: Flavor,
     gpus: int,
-    reference: str,
+    hold: Hold,
     until: datetime,
     actor: Actor,
     now: datetime,
@@ -74,7 +74,7 @@ def issue(
     """Give a team GPUs until a moment, and desire them on its tenancy in the same transaction.
 
     They cost from now on; what a person has to make first, and what the cluster cannot be told now, costs from when it
-    is there. The money must have been set aside under the same reference. What is `handed_over` comes from `hand_over`
+    is there. The money must have been set aside under the same hold. What is `handed_over` comes from `hand_over`
     in the same transaction, not from the pool. Raises Conflict when the others are not there.
     """
     needed = gpus - handed_over.gpus
@@ -95,7 +95,7 @@ def issue(
         team_id=locked.team_id,
         tenancy=locked,
         flavor=flavor,
-        reference=reference,
+        hold=hold,
         offering=offering,
         provisioner=provisioner,
         gpus=gpus,
@@ -113,8 +113,8 @@ def issue(
     failpoints.reach("allocation.issue")
     refresh(locked, actor=actor, now=now)
     record_change(Kind.ALLOCATION_ISSUED, allocation, actor, until=until.isoformat())
-    # Only what this reference has set aside: those budgets are locked already.
-    tell_close(Budget.objects.filter(holds__reference=reference).distinct(), now=now)
+    # Only the budgets of this hold: those are locked already.
+    tell_close(Budget.objects.filter(entries__hold=hold).distinct(), now=now)
     return allocation
 
 
@@ -125,20 +125,20 @@ def issue_service(
     team: Team,
     tenancy: Tenancy | None,
     provisioner: Provisioner,
-    reference: str,
+    hold: Hold,
     until: datetime,
     now: datetime,
 ) -> Allocation:
     """Grant a team what takes no GPUs of a pool; what a person makes costs from when it is there.
 
-    The money must have been set aside under the same reference. The events of its request tell of it: the caller has
+    The money must have been set aside under the same hold. The events of its request tell of it: the caller has
     written that it was approved, and writes that it ended.
     """
     allocation = Allocation.objects.create(
         team=team,
         tenancy=tenancy,
         flavor=None,
-        reference=reference,
+        hold=hold,
         offering=granted.offering,
         title=granted.title,
         place=granted.place,
@@ -152,59 +152,55 @@ def issue_service(
         kept_until=until,
         remind_at=next_reminder(now, until, after=now),
     )
-    tell_close(Budget.objects.filter(holds__reference=reference).distinct(), now=now)
+    tell_close(Budget.objects.filter(entries__hold=hold).distinct(), now=now)
     return allocation
 
 
 @transaction.atomic
-def begin_charging(reference: str, *, now: datetime) -> bool:
-    """Let what is held under a reference cost from now on, because it is there; what was set aside for before is free.
+def begin_charging(allocation_id: int, *, now: datetime) -> bool:
+    """Let an allocation cost from now on, because it is there; what was set aside for the time before is free.
 
-    False, and nothing changed, when nothing is held under it or it costs already.
+    False, and nothing changed, when it has ended or costs already.
     """
-    found = Allocation.objects.live().filter(reference=reference, charged_from=None).first()
-    if found is None:
-        return False
-    allocation = locked_with_all(found.pk)
+    allocation = locked_with_all(allocation_id)
     if allocation.ended_at is not None or allocation.charged_from is not None or allocation.until <= now:
         return False
     # Whoever waited for a lock may have an earlier moment than the grant.
     allocation.charged_from = max(now, allocation.starts_at)
     allocation.save(update_fields=["charged_from"])
-    settle(reference, now=now, why="costs from when it is there")
+    settle(allocation.hold, now=now, why="costs from when it is there")
     return True
 
 
-def not_charged_though_there() -> list[str]:
-    """The references of what waited for a cluster, which has it by now."""
+def not_charged_though_there() -> list[int]:
+    """The allocations that waited for a cluster, which has them by now."""
     rows = Allocation.objects.live().filter(charged_from=None, provisioner=Provisioner.KUBERNETES)
     there = rows.filter(
         tenancy__is_true=True,
         tenancy__observed_generation=F("tenancy__generation"),
         flavor__cluster__reachable=True,
     )
-    return list(there.order_by("pk").values_list("reference", flat=True)[:MAX_CHARGED_AT_ONCE])
+    return list(there.order_by("pk").values_list("pk", flat=True)[:MAX_CHARGED_AT_ONCE])
 
 
-def hand_over(
-    reference: str, *, flavor: Flavor, gpus: int, to: str, actor: Actor, now: datetime
-) -> HandedOver:
-    """End what is held of a flavor under a reference so that as much of it, at most `gpus`, goes on under another one.
+def hand_over(hold: Hold, *, flavor: Flavor, gpus: int, to: Hold, actor: Actor, now: datetime) -> HandedOver:
+    """End what is held of a flavor under a hold so that as much of it, at most `gpus`, goes on under another one.
 
     Returns how many go on; none, and nothing changed, when nothing of it is held any more. What does not go on stays
     held until its own end. The caller has locked budgets and flavor, and issues in the same transaction: neither the
     pool nor the desired state changes in between.
     """
-    live = Allocation.objects.live().filter(reference=reference, flavor=flavor, kept_until__gt=now)
-    allocation = live.first()
+    allocation = Allocation.objects.held(now).filter(hold=hold, flavor=flavor).first()
     if allocation is None:
         return NOTHING_HANDED_OVER
     assert allocation.tenancy is not None  # noqa: S101 - GPUs of a flavor have one, as a constraint says
     Tenancy.objects.locked().get(pk=allocation.tenancy.pk)
+    allocation.hold = hold
     going = min(gpus, allocation.gpus)
-    end(allocation, Allocation.End.RENEWED, by=actor.name, now=now)
     if going < allocation.gpus:
-        rest_of(allocation, gpus=allocation.gpus - going, now=now)
-    settle(reference, now=now, why="renewed")
-    record_change(Kind.ALLOCATION_RENEWED, allocation, actor, renewed=going, under=to)
+        end_part(allocation, going, Allocation.End.RENEWED, by=actor.name, now=now)
+    else:
+        end(allocation, Allocation.End.RENEWED, by=actor.name, now=now)
+    settle(hold, now=now, why="renewed")
+    record_change(Kind.ALLOCATION_RENEWED, allocation, actor, renewed=going, under=to.reference)
     return HandedOver(going, allocation.charged_from)

@@ -53,7 +53,14 @@ class AllocationSerializer(serializers.Serializer[Allocation]):
     flavor = serializers.CharField(source="flavor.name", default=None, allow_null=True)
     product = serializers.CharField(source="flavor.product", default=None, allow_null=True)
     tenancy = serializers.IntegerField(source="tenancy_id", allow_null=True)
-    reference = serializers.CharField(help_text="What it was granted for: `request-17`.")
+    reference = serializers.CharField(
+        source="hold.reference", help_text="What it was granted for: `request-17`."
+    )
+    part_of = serializers.IntegerField(
+        source="part_of_id",
+        allow_null=True,
+        help_text="What this was a part of until it went back or was renewed.",
+    )
     provisioner = serializers.ChoiceField(
         choices=[(each.value, each.words) for each in Provisioner], help_text="What makes it."
     )
@@ -126,9 +133,7 @@ class AllocationEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpo
 
     def get_queryset(self) -> QuerySet[Allocation]:
         """Those of one's own teams; all of them for leads and auditors."""
-        return Allocation.objects.visible_to(self.request.user).select_related(
-            "team", "flavor__cluster", "tenancy__cluster"
-        )
+        return Allocation.objects.visible_to(self.request.user).described()
 
     def filter_queryset(self, queryset: Any) -> Any:
         """Those of one team, held or ended, if that was asked for."""

@@ -12,7 +12,7 @@ from django.db.models import Sum
 from allocations.budgets import balances as budgets
 from allocations.budgets import money
 from allocations.desired_state import desired
-from allocations.models import Allocation, Leftover
+from allocations.models import Allocation, Hold, Leftover
 from allocations.places import kinds_of, place_of
 from audit.actors import Actor
 from audit.events import Kind
@@ -49,7 +49,7 @@ def locked_with_all(allocation_id: int) -> Allocation:
     if found.tenancy_id is not None:
         Tenancy.objects.locked().get(pk=found.tenancy_id)
     return Allocation.objects.select_related(
-        "tenancy__cluster", "tenancy__team", "tenancy__project", "flavor__cluster"
+        "tenancy__cluster", "tenancy__team", "tenancy__project", "flavor__cluster", "hold__request"
     ).get(pk=allocation_id)
 
 
@@ -59,27 +59,19 @@ def end(allocation: Allocation, reason: str, *, by: str, now: datetime) -> None:
     allocation.save(update_fields=["ended_at", "end_reason", "ended_by"])
 
 
-def rest_of(allocation: Allocation, *, gpus: int, now: datetime) -> Allocation:
-    """What stays of GPUs of which a part goes; what nobody has made yet goes on costing nothing."""
-    return Allocation.objects.create(
-        team_id=allocation.team_id,
-        tenancy=allocation.tenancy,
-        flavor=allocation.flavor,
-        reference=allocation.reference,
-        offering=allocation.offering,
-        provisioner=allocation.provisioner,
-        gpus=gpus,
-        price_per_gpu_hour=allocation.price_per_gpu_hour,
-        usd_per_hour=gpus * allocation.price_per_gpu_hour,
-        starts_at=now,
-        charged_from=None if allocation.charged_from is None else now,
-        until=allocation.until,
-        kept_until=allocation.kept_until,
-        grace_hours=allocation.grace_hours,
-        when_over=allocation.when_over,
-        drain_hours=allocation.drain_hours,
-        remind_at=allocation.remind_at,
-    )
+def end_part(allocation: Allocation, gpus: int, reason: str, *, by: str, now: datetime) -> Allocation:
+    """End some of the GPUs of an allocation, which goes on with the others; returns the part as it has ended."""
+    part = Allocation.objects.get(pk=allocation.pk)
+    part.pk, part.part_of = None, allocation
+    part.tenancy, part.flavor, part.hold = allocation.tenancy, allocation.flavor, allocation.hold
+    part.gpus, part.remind_at = gpus, None
+    part.usd_per_hour = gpus * allocation.price_per_gpu_hour
+    part.ended_at, part.end_reason, part.ended_by = now, reason, by
+    part.save(force_insert=True)
+    allocation.gpus -= gpus
+    allocation.usd_per_hour = allocation.gpus * allocation.price_per_gpu_hour
+    allocation.save(update_fields=["gpus", "usd_per_hour"])
+    return part
 
 
 def leave_room(allocation: Allocation, *, gpus: int, now: datetime) -> None:
@@ -91,7 +83,6 @@ def leave_room(allocation: Allocation, *, gpus: int, now: datetime) -> None:
         allocation=allocation,
         tenancy=tenancy,
         flavor=flavor,
-        reference=allocation.reference,
         gpus=gpus,
         since=now,
         stop_at=allocation.terms.stop_at(now),
@@ -99,14 +90,14 @@ def leave_room(allocation: Allocation, *, gpus: int, now: datetime) -> None:
     )
 
 
-def settle(reference: str, *, now: datetime, why: str) -> money.Amount:
-    """Let go of what the holdings of a reference, past and present, will not need."""
+def settle(hold: Hold, *, now: datetime, why: str) -> money.Amount:
+    """Free what the allocations of a hold, past and present, will not cost."""
     needed: dict[date, money.Amount] = {}
-    for row in Allocation.objects.filter(reference=reference):
+    for row in Allocation.objects.filter(hold=hold):
         parts = row.by_month(start=row.charge_start(row.starts_at), end=row.charged_until)
         for month, part in parts.items():
             needed[month] = needed.get(month, money.NOTHING).plus(part)
-    return budgets.settle(reference=reference, parts=needed, now=now, why=why)
+    return budgets.settle(hold, parts=needed, now=now, why=why)
 
 
 def record_change(kind: Kind, allocation: Allocation, actor: Actor, **details: Any) -> None:
@@ -117,6 +108,6 @@ def record_change(kind: Kind, allocation: Allocation, actor: Actor, **details: A
         team_id=allocation.team_id,
         gpus=allocation.gpus,
         flavor="" if allocation.flavor is None else allocation.flavor.name,
-        reference=allocation.reference,
+        reference=allocation.hold.reference,
         **details,
     )

@@ -14,7 +14,7 @@ from allocations.use.models import Brake, Leftover, StoppedWork
 from fleet.models import Flavor
 from provisioning.models import Tenancy
 
-__all__ = ["Allocation", "Brake", "Budget", "Hold", "Leftover", "StoppedWork", "UseDay"]
+__all__ = ["Allocation", "Brake", "Budget", "Hold", "LedgerEntry", "Leftover", "StoppedWork", "UseDay"]
 
 
 class AllocationQuerySet(TeamScopedQuerySet["Allocation"]):
@@ -24,9 +24,13 @@ class AllocationQuerySet(TeamScopedQuerySet["Allocation"]):
         """Held: not ended yet."""
         return self.filter(ended_at=None)
 
-    def held_under(self, reference: str, now: datetime) -> "AllocationQuerySet":
-        """What is held under a reference, its grace included; one row at most."""
-        return self.live().filter(reference=reference, kept_until__gt=now)
+    def held(self, now: datetime) -> "AllocationQuerySet":
+        """Not ended, and neither its date nor its grace has passed."""
+        return self.live().filter(kept_until__gt=now)
+
+    def described(self) -> "AllocationQuerySet":
+        """With everything that a line about them needs."""
+        return self.select_related("team", "flavor__cluster", "tenancy__cluster", "hold__request")
 
     def of_gpus(self) -> "AllocationQuerySet":
         """GPUs of a cluster's pool; what else was granted takes none of them."""
@@ -53,25 +57,47 @@ class AllocationQuerySet(TeamScopedQuerySet["Allocation"]):
         )
 
 
+class Hold(models.Model):
+    """Money that is set aside under one request: its ledger's entries, and what was granted for it, belong to it."""
+
+    team = models.ForeignKey(Team, models.PROTECT, related_name="+")
+
+    def __str__(self) -> str:
+        return self.reference
+
+    @property
+    def request_id(self) -> int | None:
+        """The number of the request that it is for; None before there is one."""
+        request = getattr(self, "request", None)
+        return None if request is None else request.pk
+
+    @property
+    def reference(self) -> str:
+        """What it is for, as the API and the audit log name it: "request-17"."""
+        return f"hold-{self.pk}" if self.request_id is None else f"request-{self.request_id}"
+
+
 class Allocation(models.Model):
     """What was granted to a team, from one moment until another: GPUs of a flavor, or any other offering without them.
 
     `gpus` are the GPUs whose hours count against the budget, `usd_per_hour` is what all of it costs an hour. It costs
     from `charged_from`, which is null while its provisioner has not made it yet, and is paid until `until` and kept
-    until `kept_until`; the terms of its end are those of the day it was granted. A part of the GPUs given back ends
-    this row and starts one for the rest, so what was held when can always be added up.
+    until `kept_until`; the terms of its end are those of the day it was granted. Of GPUs that are given back in part,
+    or go on under a renewal in part, the part becomes an ended row of its own from the same start: what was held when
+    can always be added up, and what stays keeps its number.
     """
 
     class End(models.TextChoices):
         EXPIRED = "expired", "reached its end date"
         RETURNED = "returned", "was given back"
-        REPLACED = "replaced", "was given back in part"
         RENEWED = "renewed", "goes on under a renewal"
 
     team = models.ForeignKey(Team, models.PROTECT, related_name="allocations")
     tenancy = models.ForeignKey(Tenancy, models.PROTECT, null=True, related_name="allocations")
     flavor = models.ForeignKey(Flavor, models.PROTECT, null=True, related_name="allocations")
-    reference = models.CharField(max_length=40)
+    hold = models.ForeignKey(Hold, models.PROTECT, related_name="allocations")
+    # What this was a part of until it was given back or went on under a renewal.
+    part_of = models.ForeignKey("self", models.PROTECT, null=True, related_name="parts")
     offering = models.CharField(max_length=20, default="gpus", db_default="gpus")
     # What it is in a few words where no flavor says so, and where it is where no cluster says so.
     title = models.CharField(max_length=200, blank=True, default="", db_default="")
@@ -123,12 +149,15 @@ class Allocation(models.Model):
         ]
         constraints = [
             models.UniqueConstraint(
-                fields=["reference"], condition=Q(ended_at=None), name="a_request_is_granted_once"
+                fields=["hold"], condition=Q(ended_at=None), name="a_request_is_granted_once"
             ),
             models.CheckConstraint(
                 condition=Q(flavor=None, price_per_gpu_hour=0) & ~Q(title="")
                 | Q(flavor__isnull=False, tenancy__isnull=False, gpus__gte=1),
                 name="an_allocation_is_of_gpus_or_says_what_it_is",
+            ),
+            models.CheckConstraint(
+                condition=Q(part_of=None) | Q(ended_at__isnull=False), name="a_part_has_ended"
             ),
             models.CheckConstraint(
                 condition=Q(charged_from=None) | Q(charged_from__gte=F("starts_at")),
@@ -318,11 +347,11 @@ class Budget(models.Model):
         )
 
 
-class Hold(models.Model):
-    """The ledger: what one request has set aside in one month. Rows are added, never changed; a release is negative."""
+class LedgerEntry(models.Model):
+    """What one request has set aside in one month. Rows are added, never changed; what is freed is negative."""
 
-    budget = models.ForeignKey(Budget, models.PROTECT, related_name="holds")
-    reference = models.CharField(max_length=40, db_index=True)
+    budget = models.ForeignKey(Budget, models.PROTECT, related_name="entries")
+    hold = models.ForeignKey(Hold, models.PROTECT, related_name="entries")
     usd = models.DecimalField(max_digits=12, decimal_places=2)
     gpu_hours = models.DecimalField(max_digits=12, decimal_places=2, default=Decimal(0))
     at = models.DateTimeField()
@@ -332,7 +361,7 @@ class Hold(models.Model):
         ordering = ["id"]
 
     def __str__(self) -> str:
-        return f"{self.reference} {self.usd}"
+        return f"{self.hold_id} {self.usd}"
 
 
 class UseDay(models.Model):

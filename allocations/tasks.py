@@ -22,8 +22,8 @@ def expire() -> None:
 @shared_task(name="allocations.tasks.charge_what_is_there")
 def charge_what_is_there() -> None:
     """Let what waited for a cluster cost from now on, where the cluster has it, each in a transaction of its own."""
-    for reference in actions.not_charged_though_there():
-        actions.begin_charging(reference, now=clock.now())
+    for allocation_id in actions.not_charged_though_there():
+        actions.begin_charging(allocation_id, now=clock.now())
 
 
 @shared_task(name="allocations.tasks.remind")

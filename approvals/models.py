@@ -6,14 +6,13 @@ from typing import Any
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Exists, F, OuterRef, Q, Subquery, Value
-from django.db.models.functions import Cast, Concat
+from django.db.models import Exists, F, OuterRef, Q, Subquery
 
 from accounts.models import Team, User
 from accounts.roles import Permission
 from accounts.stand_ins.actions import givers_for
 from accounts.teams import TeamScopedQuerySet
-from allocations.models import Allocation
+from allocations.models import Allocation, Hold
 from allocations.schedule import Provisioner
 from approvals.conversation.models import Comment
 from approvals.decisions.seats import seats_of
@@ -57,8 +56,7 @@ class RequestQuerySet(TeamScopedQuerySet["Request"]):
 
         `is_awaited` says that a person has still to make it, also for a renewal of what was asked for before.
         """
-        reference = Concat(Value("request-"), Cast(OuterRef("pk"), models.CharField()))
-        held = Allocation.objects.live().filter(reference=reference)
+        held = Allocation.objects.live().filter(hold=OuterRef("hold"))
         tasks = Task.objects.filter(request=OuterRef("pk"))
         return self.annotate(
             held_gpus=Subquery(held.values("gpus")[:1]),
@@ -123,6 +121,9 @@ class Request(models.Model):
     reason = models.TextField(blank=True, max_length=2000)
     # Whose route it goes: the policy that judged it, or one that came into force while it waited.
     routed_by = models.ForeignKey(PolicyVersion, models.PROTECT, null=True, related_name="+")
+    # What is set aside for it, and what was granted.
+    hold = models.OneToOneField(Hold, models.PROTECT, related_name="request")
+    allocation = models.OneToOneField(Allocation, models.PROTECT, null=True, related_name="+")
     # What is held under this one is to go on under the new one.
     renews = models.ForeignKey("self", models.PROTECT, null=True, related_name="renewals")
 
@@ -178,6 +179,9 @@ class Request(models.Model):
                 name="an_approval_says_how_many",
             ),
             models.CheckConstraint(
+                condition=Q(allocation=None) | Q(state="approved"), name="only_what_is_approved_is_allocated"
+            ),
+            models.CheckConstraint(
                 condition=Q(approved_count=None) | Q(approved_count__lte=F("count"), approved_count__gte=1),
                 name="nobody_is_given_more_than_was_asked",
             ),
@@ -188,7 +192,7 @@ class Request(models.Model):
 
     @property
     def reference(self) -> str:
-        """What its money and its allocation are kept under."""
+        """What the log and the API call it."""
         return f"request-{self.pk}"
 
     @property

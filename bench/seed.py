@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import islice
+from typing import TypeVar
 from uuid import UUID
 
 from django.db.models import Model
 
 from accounts.models import Membership, Project, RoleHeld, Team, User
 from accounts.roles import Role
-from allocations.models import Allocation
+from allocations.models import Allocation, Hold
 from approvals.decisions.routing import start
 from approvals.models import Decision, Request, Revision, Step
 from approvals.states import State
@@ -20,6 +21,7 @@ from fleet.models import Cluster, Flavor
 from policy.document import LEADERSHIP, LEADS
 from provisioning.models import Tenancy
 
+Row = TypeVar("Row", bound=Model)
 PEOPLE, TEAMS, CLUSTERS = 2_000, 1_000, 4
 BATCH = 2_000
 TENANT = UUID("11111111-1111-4111-8111-111111111111")
@@ -73,13 +75,18 @@ def requests(among: Crowd, *, count: int, waiting: int, now: datetime) -> None:
         _request(among, number, dice, at=now - (count - number) * apart, is_open=number >= count - waiting)
         for number in range(count)
     ]
+    for row, hold in zip(rows, _stored([Hold(team_id=row.team_id) for row in rows]), strict=True):
+        row.hold = hold
     _store(Request, rows)
     _store(Revision, [_revision(row) for row in rows])
     _store(Step, [step for row in rows for step in _steps(row)])
     decided = [row for row in rows if row.decided_at]
     steps = {step.request_id: step for step in Step.objects.filter(position=0, done_at__isnull=False)}
     _store(Decision, [_decision(row, steps[row.pk], among.lead) for row in decided])
-    _store(Allocation, [_allocation(row) for row in decided if row.approved_count])
+    granted = [row for row in decided if row.approved_count]
+    for row, allocation in zip(granted, _stored([_allocation(row) for row in granted]), strict=True):
+        row.allocation = allocation
+    Request.objects.bulk_update(granted, ["allocation"], batch_size=BATCH)
 
 
 def _request(among: Crowd, number: int, dice: random.Random, *, at: datetime, is_open: bool) -> Request:
@@ -168,7 +175,7 @@ def _allocation(row: Request) -> Allocation:
         team_id=row.team_id,
         tenancy=row.tenancy,
         flavor=row.flavor,
-        reference=row.reference,
+        hold=row.hold,
         gpus=row.approved_count,
         price_per_gpu_hour=PRICE,
         usd_per_hour=row.approved_count * PRICE,
@@ -180,6 +187,12 @@ def _allocation(row: Request) -> Allocation:
         end_reason=Allocation.End.EXPIRED,
         ended_by="portal",
     )
+
+
+def _stored(rows: Sequence[Row]) -> Sequence[Row]:
+    """The rows with their keys, which others refer to."""
+    _store(type(rows[0]), rows)
+    return rows
 
 
 def _store(model: type[Model], rows: Sequence[Model]) -> None:

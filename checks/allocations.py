@@ -8,7 +8,7 @@ from django.db.models import Count, F, Q, Sum
 from django.urls import reverse
 
 from allocations.budgets.totals import in_cents
-from allocations.models import Allocation, Brake, Budget, Hold
+from allocations.models import Allocation, Brake, Budget, LedgerEntry
 from approvals.models import Request
 from approvals.states import State
 from checks.findings import Finding
@@ -22,10 +22,10 @@ REFRESH = "Set its budget or give something back to have it added up again; tell
 def granted_once(now: datetime) -> Iterator[Finding]:
     """I1: one live allocation for a request; a flavor counts what is held of it, and promises what can be had."""
     live = Allocation.objects.live()
-    for row in live.order_by().values("reference").annotate(number=Count("pk")).filter(number__gt=1):
-        yield Finding(
-            "I1", row["reference"], f"It is granted {row['number']} times.", "Give all but one back."
-        )
+    granted = live.order_by().values("hold__request").annotate(number=Count("pk"))
+    for row in granted.filter(number__gt=1):
+        words = f"It is granted {row['number']} times."
+        yield Finding("I1", f"request-{row['hold__request']}", words, "Give all but one back.")
     counted = Flavor.objects.annotate(
         held=Sum("allocations__gpus", filter=Q(allocations__ended_at=None), default=0)
     )
@@ -89,8 +89,8 @@ def books_agree(now: datetime) -> Iterator[Finding]:
             "Raise the limit, or give something back.",
         )
     summed = Budget.objects.annotate(
-        usd=in_cents(Sum("holds__usd", default=Decimal(0))),
-        hours=in_cents(Sum("holds__gpu_hours", default=Decimal(0))),
+        usd=in_cents(Sum("entries__usd", default=Decimal(0))),
+        hours=in_cents(Sum("entries__gpu_hours", default=Decimal(0))),
     ).exclude(held_usd=F("usd"), held_gpu_hours=F("hours"))
     for row in summed.values("team__slug", "month", "held_usd", "held_gpu_hours", "usd", "hours"):
         yield Finding(
@@ -105,14 +105,14 @@ def books_agree(now: datetime) -> Iterator[Finding]:
 
 def _held_for_nothing() -> Iterator[Finding]:
     sums = (
-        Hold.objects.order_by()
-        .values("reference")
+        LedgerEntry.objects.order_by()
+        .values("hold")
         .annotate(usd=in_cents(Sum("usd")), hours=in_cents(Sum("gpu_hours")))
     )
-    left = {row["reference"]: row["usd"] for row in sums.exclude(usd=0, hours=0)}
+    left = {row["hold"]: row["usd"] for row in sums.exclude(usd=0, hours=0)}
     over = Request.objects.filter(state__in=[State.REJECTED, State.WITHDRAWN, State.LAPSED])
-    for pk in over.order_by().values_list("pk", flat=True).iterator():
-        if (usd := left.get(f"request-{pk}")) is not None:
+    for pk, hold in over.order_by().values_list("pk", "hold").iterator():
+        if (usd := left.get(hold)) is not None:
             yield Finding(
                 "I4", f"request-{pk}", f"It is over, and ${usd:,.2f} are still set aside for it.", REFRESH
             )
@@ -124,7 +124,7 @@ def _name(budget: Budget) -> str:
 
 def has_ended(now: datetime) -> Iterator[Finding]:
     """I11: nothing is held more than a minute past its end; what a brake holds back is one finding, for a person."""
-    late = Allocation.objects.over(now - LATE).select_related("tenancy")
+    late = Allocation.objects.over(now - LATE).select_related("tenancy", "hold__request")
     brake, confirmed = Brake.objects.open().first(), Brake.objects.confirmed_until()
     held_back = [a for a in late if brake and (confirmed is None or a.kept_until > confirmed)]
     if brake and held_back:
@@ -132,7 +132,7 @@ def has_ended(now: datetime) -> Iterator[Finding]:
             "I11",
             f"brake {brake.pk}",
             f"Held back past their end since {brake.clock:%a %d %b, %H:%M} UTC, because so many at once may be a clock "
-            f"that is wrong: {len(held_back)}, the first of them {held_back[0].reference}.",
+            f"that is wrong: {len(held_back)}, the first of them {held_back[0].hold}.",
             f"Say on {reverse('ends-held-back')} whether it is right.",
         )
     for allocation in late:
@@ -141,7 +141,7 @@ def has_ended(now: datetime) -> Iterator[Finding]:
         seconds = (now - allocation.until).total_seconds()
         yield Finding(
             "I11",
-            allocation.reference,
+            allocation.hold.reference,
             f"It should have ended {seconds:,.0f} seconds ago and is still held{_in(allocation)}.",
             "See whether a worker with its clock runs (celery worker -B), and what it logs of ends.",
         )

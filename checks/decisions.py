@@ -32,14 +32,13 @@ def has_a_record(now: datetime) -> Iterator[Finding]:
     for request in approved.prefetch_related("decisions", "steps", "evaluations__policy").iterator(BATCH):
         for words in _missing(request):
             yield Finding("I3", request.reference, words, LOOK)
-    known = {request.pk: request for request in approved.only("pk", "team_id", "flavor_id", "approved_count")}
-    for held in Allocation.objects.live().order_by("pk"):
-        number = held.reference.removeprefix("request-")
-        asked = known.get(int(number)) if number.isdigit() else None
+    known = {row.hold_id: row for row in approved.only("pk", "hold_id", "team_id", "flavor_id")}
+    for held in Allocation.objects.live().described().order_by("pk"):
+        asked = known.get(held.hold_id)
         if asked is None or (asked.team_id, asked.flavor_id) != (held.team_id, held.flavor_id):
             yield Finding(
                 "I3",
-                held.reference,
+                held.hold.reference,
                 f"{held.what} is held and nobody approved it.",
                 "Give it back.",
             )
@@ -104,10 +103,9 @@ def _stuck(now: datetime) -> Iterator[Finding]:
             f"It should have lapsed at {request.lapses:%Y-%m-%d %H:%M} and still waits.",
             "See whether a worker with its clock runs, and what it logs of approvals.tasks.lapse.",
         )
-    ever = set(Allocation.objects.order_by().values_list("reference", flat=True).distinct())
-    for pk in Request.objects.filter(state=State.APPROVED, flavor__isnull=False).values_list("pk", flat=True):
-        if f"request-{pk}" not in ever:
-            yield Finding("I6", f"request-{pk}", "It is approved, and no GPUs were ever held for it.", LOOK)
+    approved = Request.objects.filter(state=State.APPROVED, flavor__isnull=False)
+    for pk in approved.filter(hold__allocations=None).values_list("pk", flat=True):
+        yield Finding("I6", f"request-{pk}", "It is approved, and no GPUs were ever held for it.", LOOK)
     unseen = Tenancy.objects.filter(last_looked_at=None, changed_at__lte=now - UNSEEN, generation__gte=1)
     for tenancy in unseen:
         yield Finding(

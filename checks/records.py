@@ -7,6 +7,7 @@ from datetime import datetime
 
 from django.db import connection
 from django.db.models import Count
+from django.db.models.functions import Coalesce
 
 from accounts.models import Idempotency
 from allocations.models import Allocation
@@ -20,7 +21,6 @@ LOCATION = re.compile(r"/requests/(\d+)/")
 ENDED = {
     Allocation.End.EXPIRED.value: Kind.ALLOCATION_EXPIRED,
     Allocation.End.RETURNED.value: Kind.ALLOCATION_RETURNED,
-    Allocation.End.REPLACED.value: Kind.ALLOCATION_RETURNED,
 }
 RESTORE = "Keep the database as it is, and compare it with a backup: docs/how-to/verify-the-audit-log.md."
 BACKUP = "Compare with a backup, and tell the developers."
@@ -65,11 +65,15 @@ def _untold() -> Iterator[Finding]:
         if asked[str(pk)] != 1:
             yield Finding("I5", f"request-{pk}", f"{asked[str(pk)]} events say that it was asked.", BACKUP)
     told = {kind: _told(kind) for kind in set(ENDED.values())}
-    rows = Allocation.objects.of_gpus().filter(end_reason__in=ENDED).order_by("pk")
-    for pk, reference, reason in rows.values_list("pk", "reference", "end_reason").iterator():
+    # Of what ended in parts, each part has an event that names the whole.
+    whole = Coalesce("part_of", "pk")
+    rows = Allocation.objects.of_gpus().filter(end_reason__in=ENDED).order_by().annotate(whole=whole)
+    counted = rows.values_list("whole", "hold__request", "end_reason").annotate(ends=Count("pk"))
+    for pk, request, reason, ends in counted.order_by("whole").iterator():
         number = told[ENDED[reason]][str(pk)]
-        if number != 1:
-            yield Finding("I5", reference, f"{number} events say that allocation {pk} has ended.", BACKUP)
+        if number != ends:
+            words = f"{number} events say that allocation {pk} has ended, which it did {ends} times."
+            yield Finding("I5", f"request-{request}", words, BACKUP)
 
 
 def _told(kind: Kind) -> Counter[str]:

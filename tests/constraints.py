@@ -46,7 +46,7 @@ from accounts.models import (
 )
 from allocations.budgets import balances
 from allocations.budgets.money import Amount
-from allocations.models import Allocation, Budget, Hold, UseDay
+from allocations.models import Allocation, Budget, LedgerEntry, UseDay
 from approvals.models import Comment, Decision, Request
 from audit.models import Anchor, Event, Head, RefusalCount
 from checks.allocations import books_agree
@@ -112,7 +112,7 @@ def world() -> World:
     )
     Onboarding.objects.create(team=other_team, tenancy=place, request=again, by=made.ada, submitted_at=NOW)
     Comment.objects.create(request=approved, by=made.ada, text="It went well.", at=NOW)
-    held = [Allocation.objects.get(reference=request.reference) for request in (approved, again)]
+    held = [Allocation.objects.get(hold=request.hold_id) for request in (approved, again)]
     return World(made, approved, made.ask(8), other_team, place, held[0], held[1])
 
 
@@ -280,7 +280,8 @@ NAMED: Mapping[str, Attack] = {
         priority_limit="system-node-critical"
     ),
     "a_share_is_1_to_100": lambda w: only(w.other_place).update(weight=0),
-    "a_request_is_granted_once": lambda w: only(w.other_allocation).update(reference=w.allocation.reference),
+    "a_request_is_granted_once": lambda w: only(w.other_allocation).update(hold=w.allocation.hold_id),
+    "a_part_has_ended": lambda w: only(w.allocation).update(part_of=w.other_allocation),
     "an_allocation_is_of_gpus_or_says_what_it_is": lambda w: only(w.allocation).update(gpus=0),
     "an_allocation_ends_after_it_starts": lambda w: only(w.allocation).update(
         until=F("starts_at"), remind_at=None
@@ -353,8 +354,8 @@ ALSO: Mapping[str, Attack] = {
     "an end taken back": lambda w: change_the_end(w, ended_at=None, end_reason=""),
     "an end moved": lambda w: change_the_end(w, ended_at=NOW + 2 * DAY),
     "an end for another reason": lambda w: change_the_end(w, end_reason="renewed"),
-    "an entry of the ledger changed": lambda w: Hold.objects.update(usd=0),
-    "an entry of the ledger deleted": lambda w: Hold.objects.all()._raw_delete("default"),
+    "an entry of the ledger changed": lambda w: LedgerEntry.objects.update(usd=0),
+    "an entry of the ledger deleted": lambda w: LedgerEntry.objects.all()._raw_delete("default"),
     "a decision changed": lambda w: Decision.objects.update(content_version=9),
     "a reason without an end": lambda w: only(w.allocation).update(end_reason="expired"),
     "an event changed": lambda w: Event.objects.filter(seq=1).update(actor_name="somebody else"),
@@ -412,11 +413,12 @@ def held_in_turn(world: World) -> list[str]:
         wrong += [str(one) for one in balances.replay(team) if one.month == month and not one.agrees]
         told.append(", ".join(wrong) or str(Budget.objects.get(team=team, month=month).held_usd))
 
-    for name, usd in (("seven", "0.70"), ("one", "0.10")):
-        balances.hold(team, reference=name, parts={month: Amount(Decimal(usd))}, now=NOW)
+    holds = [factories.hold(team), factories.hold(team)]
+    for hold, usd in zip(holds, ("0.70", "0.10"), strict=True):
+        balances.reserve(hold, parts={month: Amount(Decimal(usd))}, now=NOW)
         tell()
-    for name in ("seven", "one"):
-        balances.settle(reference=name, parts={}, now=NOW, why="over")
+    for hold in holds:
+        balances.settle(hold, parts={}, now=NOW, why="over")
         tell()
     return told
 

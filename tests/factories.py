@@ -12,7 +12,7 @@ from django.utils import timezone
 from accounts.models import CostCentre, GroupHeld, Membership, Project, RoleHeld, SeatFill, Team, User
 from accounts.roles import Role
 from allocations.changes import refresh
-from allocations.models import Allocation
+from allocations.models import Allocation, Hold
 from approvals.models import Request
 from approvals.requests.actions import submit
 from approvals.requests.wanted import Wanted
@@ -221,10 +221,17 @@ def request(
     return submit(wanted, by=by, now=now)
 
 
+def hold(team: Team, number: int | None = None) -> Hold:
+    """What money is set aside under; the same one for the same number."""
+    if number is None:
+        return Hold.objects.create(team=team)
+    return Hold.objects.get_or_create(pk=number, defaults={"team": team})[0]
+
+
 def allocation(by: User, at: Tenancy, of: Flavor, *, gpus: int = 1, days: float = 3) -> Allocation:
     """What an ask that the policy approves at once gives."""
     asked = request(by, at, of, gpus=gpus, days=days)
-    return Allocation.objects.get(reference=asked.reference, ended_at=None)
+    return Allocation.objects.get(hold=asked.hold_id, ended_at=None)
 
 
 def policy(of: Policy | Thresholds, *, now: datetime) -> PolicyVersion:

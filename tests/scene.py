@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from accounts.models import Team, User
 from accounts.roles import Role
-from allocations.models import Budget, Hold
+from allocations.models import Budget, LedgerEntry
 from approvals.models import Request
 from approvals.requests.actions import submit
 from approvals.requests.wanted import Wanted
@@ -80,7 +80,7 @@ def scene() -> Scene:
 def ledger(team: Team) -> dict[str, Decimal]:
     """What the ledger's rows add up to, by month."""
     totals: dict[str, Decimal] = {}
-    for row in Hold.objects.filter(budget__team=team).select_related("budget"):
+    for row in LedgerEntry.objects.filter(budget__team=team).select_related("budget"):
         month = f"{row.budget.month:%Y-%m}"
         totals[month] = totals.get(month, Decimal(0)) + row.usd
     return totals

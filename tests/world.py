@@ -106,7 +106,7 @@ def side(team: Team, cluster: Cluster, flavor: Flavor, *, lead: User) -> Side:
         scope="read",
         expires_at=granted.until,
     )
-    allocation = Allocation.objects.get(reference=granted.reference, ended_at=None)
+    allocation = Allocation.objects.get(hold=granted.hold_id, ended_at=None)
     return Side(
         team,
         asker,

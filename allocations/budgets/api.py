@@ -7,7 +7,12 @@ from django.db.models import QuerySet
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
+from drf_spectacular.utils import (
+    OpenApiParameter,
+    extend_schema,
+    extend_schema_field,
+    extend_schema_serializer,
+)
 from rest_framework import mixins, serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -18,8 +23,8 @@ from accounts.roles import Permission
 from allocations.budgets import actions as budget_actions
 from allocations.budgets.balances import fresh
 from allocations.budgets.money import month_of
-from allocations.budgets.months import MONTH, REQUEST, month_named, months_from, pace_of, pace_sentences
-from allocations.models import Budget, Hold
+from allocations.budgets.months import MONTH, month_named, months_from, pace_of, pace_sentences
+from allocations.models import Budget, LedgerEntry
 from web.refusals import BadInput
 from web.strict import Integer, Money, PageQuery, StrictSerializer
 
@@ -94,21 +99,19 @@ class LimitSerializer(StrictSerializer):
         return attrs
 
 
-class HoldSerializer(serializers.Serializer[Hold]):
+@extend_schema_serializer(component_name="Hold")
+class LedgerEntrySerializer(serializers.Serializer[LedgerEntry]):
     """A line of the ledger; what is let go is negative."""
 
     id = serializers.IntegerField()
     at = serializers.DateTimeField()
-    reference = serializers.CharField(help_text="What it is for: `request-17`.")
-    request = serializers.SerializerMethodField(help_text="The request's id, where it is for one.")
+    reference = serializers.CharField(source="hold.reference", help_text="What it is for: `request-17`.")
+    request = serializers.IntegerField(
+        source="hold.request_id", allow_null=True, help_text="The request's id, where it is for one."
+    )
     why = serializers.CharField()
     usd = _amount()
     gpu_hours = _amount()
-
-    def get_request(self, row: Hold) -> int | None:
-        """From the reference."""
-        asked = REQUEST.fullmatch(row.reference)
-        return int(asked[1]) if asked else None
 
 
 class OfOneTeam(Endpoint):
@@ -166,17 +169,19 @@ class BudgetEndpoint(OfOneTeam):
 class LedgerEndpoint(mixins.ListModelMixin, OfOneTeam):
     """What was set aside and let go."""
 
-    queryset = Hold.objects.none()
-    serializer_class = HoldSerializer
+    queryset = LedgerEntry.objects.none()
+    serializer_class = LedgerEntrySerializer
     ordering = "-id"
     asks = {"list": PageQuery}
 
-    def get_queryset(self) -> QuerySet[Hold]:
+    def get_queryset(self) -> QuerySet[LedgerEntry]:
         """The lines of one team's month."""
         if getattr(self, "swagger_fake_view", False):
-            return Hold.objects.none()
+            return LedgerEntry.objects.none()
         team, month = self.team(self.kwargs["slug"]), self.month(self.kwargs["month"])
-        return Hold.objects.filter(budget__team=team, budget__month=month)
+        return LedgerEntry.objects.select_related("hold__request").filter(
+            budget__team=team, budget__month=month
+        )
 
     @extend_schema(operation_id="teams_budgets_ledger_list", parameters=[THE_MONTH])
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:

@@ -12,7 +12,7 @@ from django.db.models.functions import Round
 from accounts.models import Team
 from allocations.budgets.money import NOTHING, Amount, Left
 from allocations.budgets.totals import in_cents, total
-from allocations.models import Budget, Hold
+from allocations.models import Budget, Hold, LedgerEntry
 from ui.amounts import hours
 from web.refusals import Conflict
 
@@ -79,12 +79,12 @@ def begin(team: Team, month: date, *, like: Budget) -> Budget:
     )
 
 
-def left_by_month(team: Team, months: Iterable[date], own: str = "") -> dict[date, Left]:
+def left_by_month(team: Team, months: Iterable[date], own: int = 0) -> dict[date, Left]:
     """What is left of each month, read in one query and without writing anything.
 
-    What the reference `own` has set aside counts as left.
+    What the hold `own` has set aside counts as left.
     """
-    held = Hold.objects.filter(budget=OuterRef("pk"), reference=own)
+    held = LedgerEntry.objects.filter(budget=OuterRef("pk"), hold=own)
     rows = list(
         Budget.objects.filter(team=team)
         .annotate(
@@ -119,12 +119,12 @@ def _left(budget: Budget, own: Amount) -> Left:
     )
 
 
-def hold(team: Team, *, reference: str, parts: Mapping[date, Amount], now: datetime) -> None:
-    """Set amounts aside by month for a reference; raises Conflict and the caller's transaction must roll back.
+def reserve(hold: Hold, *, parts: Mapping[date, Amount], now: datetime) -> None:
+    """Set amounts of its team aside by month; raises Conflict and the caller's transaction must roll back.
 
     The codes are `budget_too_small` and `gpu_hours_too_few`.
     """
-    budgets = budgets_of(team, sorted(parts), lock=True)
+    budgets = budgets_of(hold.team, sorted(parts), lock=True)
     for month, part in sorted(parts.items()):
         if part == NOTHING:
             continue
@@ -136,9 +136,9 @@ def hold(team: Team, *, reference: str, parts: Mapping[date, Amount], now: datet
         ).update(held_usd=then_usd, held_gpu_hours=then_hours)
         if not moved:
             raise _too_little(budgets[month], part)
-        Hold.objects.create(
+        LedgerEntry.objects.create(
             budget=budgets[month],
-            reference=reference,
+            hold=hold,
             usd=part.usd,
             gpu_hours=part.gpu_hours,
             at=now,
@@ -165,9 +165,9 @@ def _too_little(budget: Budget, part: Amount) -> Conflict:
     )
 
 
-def settle(*, reference: str, parts: Mapping[date, Amount], now: datetime, why: str) -> Amount:
-    """Make what a reference holds equal to `parts`, which is never more in any month; returns what was let go."""
-    rows = Hold.objects.filter(reference=reference)
+def settle(hold: Hold, *, parts: Mapping[date, Amount], now: datetime, why: str) -> Amount:
+    """Make what is set aside equal to `parts`, which is never more in any month; returns what was freed."""
+    rows = LedgerEntry.objects.filter(hold=hold)
     # Locked before they are added up: what two settle at the same time is let go once.
     list(
         Budget.objects.select_for_update(no_key=True)
@@ -185,9 +185,9 @@ def settle(*, reference: str, parts: Mapping[date, Amount], now: datetime, why: 
             continue
         then_usd, then_hours = _after(NOTHING.minus(surplus))
         Budget.objects.filter(pk=row["budget_id"]).update(held_usd=then_usd, held_gpu_hours=then_hours)
-        Hold.objects.create(
+        LedgerEntry.objects.create(
             budget_id=row["budget_id"],
-            reference=reference,
+            hold=hold,
             usd=-surplus.usd,
             gpu_hours=-surplus.gpu_hours,
             at=now,
@@ -200,8 +200,8 @@ def settle(*, reference: str, parts: Mapping[date, Amount], now: datetime, why: 
 def replay(team: Team) -> list[Replayed]:
     """Add the team's whole ledger up again and set it beside what the budgets say, oldest month first."""
     rows = Budget.objects.filter(team=team).annotate(
-        ledger_usd=in_cents(Sum("holds__usd", default=Decimal(0))),
-        ledger_hours=in_cents(Sum("holds__gpu_hours", default=Decimal(0))),
+        ledger_usd=in_cents(Sum("entries__usd", default=Decimal(0))),
+        ledger_hours=in_cents(Sum("entries__gpu_hours", default=Decimal(0))),
     )
     return [
         Replayed(

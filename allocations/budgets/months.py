@@ -12,14 +12,13 @@ from accounts.models import Team
 from allocations.budgets import balances as budgets
 from allocations.budgets.money import month_of
 from allocations.budgets.pacing import Holding, Pace, pace, pace_words
-from allocations.models import Allocation, Budget, Hold
+from allocations.models import Allocation, Budget, Hold, LedgerEntry
 from ui.amounts import usd
 
 Part = dict[str, Any]
 MONTHS_AHEAD = 3
 LINES = 50
 MONTH = re.compile(r"(20[0-9]{2})-(0[1-9]|1[0-2])", re.ASCII)
-REQUEST = re.compile(r"request-(\d{1,18})", re.ASCII)
 LINE = re.compile(r"\d{1,18}", re.ASCII)
 
 
@@ -136,7 +135,8 @@ COLUMNS: Sequence[str | Part] = (
 def ledger_of(budget: Budget, query: Mapping[str, str]) -> Ledger:
     """One page of a month's ledger; `before` or `after` in the query name the line where it begins."""
     before, after = (query.get(name, "") for name in ("before", "after"))
-    lines = Hold.objects.filter(budget=budget.pk) if budget.pk else Hold.objects.none()
+    lines = LedgerEntry.objects.select_related("hold__request")
+    lines = lines.filter(budget=budget.pk) if budget.pk else lines.none()
     if LINE.fullmatch(after):
         found = list(lines.filter(pk__gt=int(after)).order_by("pk")[: LINES + 1])
         more, found = len(found) > LINES, found[:LINES][::-1]
@@ -153,12 +153,12 @@ def ledger_of(budget: Budget, query: Mapping[str, str]) -> Ledger:
     )
 
 
-def _line(row: Hold) -> Part:
+def _line(row: LedgerEntry) -> Part:
     """A line as cells: what is let go stands there with a minus."""
     return {
         "cells": [
             row.at,
-            _named(row.reference),
+            _named(row.hold),
             row.why.capitalize(),
             _signed(row.usd),
             _signed(row.gpu_hours),
@@ -166,13 +166,11 @@ def _line(row: Hold) -> Part:
     }
 
 
-def _named(reference: str) -> str | Part:
-    asked = REQUEST.fullmatch(reference)
-    return (
-        {"text": f"Request {asked[1]}", "href": reverse("request", args=[int(asked[1])])}
-        if asked
-        else reference
-    )
+def _named(hold: Hold) -> str | Part:
+    number = hold.request_id
+    if number is None:
+        return hold.reference
+    return {"text": f"Request {number}", "href": reverse("request", args=[number])}
 
 
 def _signed(amount: Any) -> Part:

@@ -6,7 +6,7 @@ from django.db import transaction
 
 from accounts.models import User
 from accounts.roles import Permission
-from allocations.changes import end, leave_room, locked_with_all, record_change, refresh_of, rest_of, settle
+from allocations.changes import end, end_part, leave_room, locked_with_all, record_change, refresh_of, settle
 from allocations.models import Allocation
 from audit.actors import PORTAL, Actor
 from audit.events import Kind
@@ -34,7 +34,7 @@ def _not_held(allocation: Allocation, amount: int, held: int) -> str:
 
 @transaction.atomic
 def give_back(allocation_id: int, *, gpus: int | None, by: User, now: datetime) -> Allocation | None:
-    """Give back some or all of the GPUs early; returns the allocation of the rest, None when nothing is left.
+    """Give back some or all of the GPUs early; returns the allocation with the others, None when nothing is left.
 
     Raises Conflict when it has ended, holds fewer or is no GPUs, NoRight for who is neither of the team nor a platform
     lead.
@@ -52,12 +52,15 @@ def give_back(allocation_id: int, *, gpus: int | None, by: User, now: datetime) 
     held = allocation.gpus if allocation.ended_at is None and allocation.kept_until > now else 0
     if not 1 <= amount <= held:
         raise Conflict(_not_held(allocation, amount, held), code="not_held", field="gpus")
-    whole = amount == allocation.gpus
-    end(allocation, Allocation.End.RETURNED if whole else Allocation.End.REPLACED, by=by.name, now=now)
-    rest = None if whole else rest_of(allocation, gpus=allocation.gpus - amount, now=now)
+    over, rest = allocation, None
+    if amount == allocation.gpus:
+        end(allocation, Allocation.End.RETURNED, by=by.name, now=now)
+    else:
+        over = end_part(allocation, amount, Allocation.End.RETURNED, by=by.name, now=now)
+        rest = allocation
     allocation.flavor.put_back(amount)
-    leave_room(allocation, gpus=amount, now=now)
-    freed = settle(allocation.reference, now=now, why="given back")
+    leave_room(over, gpus=amount, now=now)
+    freed = settle(allocation.hold, now=now, why="given back")
     refresh_of(allocation, actor=by.as_actor(), now=now)
     record_change(
         Kind.ALLOCATION_RETURNED, allocation, by.as_actor(), returned=amount, freed_usd=str(freed.usd)
@@ -66,16 +69,16 @@ def give_back(allocation_id: int, *, gpus: int | None, by: User, now: datetime) 
 
 
 @transaction.atomic
-def let_go(reference: str, *, actor: Actor, now: datetime, why: str) -> bool:
+def let_go(hold_id: int, *, actor: Actor, now: datetime, why: str) -> bool:
     """End what takes no GPUs of a pool before its date; what it will not cost is free again. False for nothing held."""
-    found = Allocation.objects.live().filter(reference=reference, flavor=None).first()
+    found = Allocation.objects.live().filter(hold=hold_id, flavor=None).first()
     if found is None:
         return False
     allocation = locked_with_all(found.pk)
     if allocation.ended_at is not None:
         return False
     end(allocation, Allocation.End.RETURNED, by=actor.name, now=min(now, allocation.kept_until))
-    settle(reference, now=now, why=why)
+    settle(allocation.hold, now=now, why=why)
     return True
 
 
@@ -93,7 +96,7 @@ def take_back(allocation_id: int, *, actor: Actor, now: datetime) -> bool:
         return False
     end(allocation, Allocation.End.RETURNED, by=actor.name, now=now)
     flavor.put_back(allocation.gpus)
-    freed = settle(allocation.reference, now=now, why="the team leaves")
+    freed = settle(allocation.hold, now=now, why="the team leaves")
     refresh_of(allocation, actor=actor, now=now)
     record_change(
         Kind.ALLOCATION_RETURNED,
@@ -114,7 +117,7 @@ def expire(allocation_id: int, *, now: datetime) -> bool:
         return False
     end(allocation, Allocation.End.EXPIRED, by=PORTAL.name, now=now)
     if allocation.charged_from is None:
-        settle(allocation.reference, now=now, why="over before it was there")
+        settle(allocation.hold, now=now, why="over before it was there")
     if allocation.flavor is not None:
         allocation.flavor.put_back(allocation.gpus)
         leave_room(allocation, gpus=allocation.gpus, now=now)

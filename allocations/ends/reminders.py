@@ -27,9 +27,7 @@ def due(now: datetime) -> list[int]:
 @transaction.atomic
 def remind(allocation_id: int, *, now: datetime) -> bool:
     """Send the newest reminder that is due, whatever was missed before it; False when there is none to send."""
-    row = Allocation.objects.select_related("team", "flavor__cluster", "tenancy__cluster").get(
-        pk=allocation_id
-    )
+    row = Allocation.objects.described().get(pk=allocation_id)
     if row.remind_at is None or row.remind_at > now:
         return False
     following = next_reminder(row.starts_at, row.until, after=now)
@@ -50,7 +48,7 @@ def remind(allocation_id: int, *, now: datetime) -> bool:
         gpus=row.gpus,
         what=row.what,
         flavor=row.flavor.name if row.flavor is not None else "",
-        reference=row.reference,
+        reference=row.hold.reference,
         until=row.until.isoformat(),
     )
     return True

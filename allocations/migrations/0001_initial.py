@@ -31,7 +31,6 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("reference", models.CharField(max_length=40)),
                 ("offering", models.CharField(db_default="gpus", default="gpus", max_length=20)),
                 ("title", models.CharField(blank=True, db_default="", default="", max_length=200)),
                 ("place", models.CharField(blank=True, db_default="", default="", max_length=60)),
@@ -78,7 +77,6 @@ class Migration(migrations.Migration):
                         choices=[
                             ("expired", "reached its end date"),
                             ("returned", "was given back"),
-                            ("replaced", "was given back in part"),
                             ("renewed", "goes on under a renewal"),
                         ],
                         max_length=12,
@@ -92,6 +90,15 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="allocations",
                         to="fleet.flavor",
+                    ),
+                ),
+                (
+                    "part_of",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="parts",
+                        to="allocations.allocation",
                     ),
                 ),
                 (
@@ -129,7 +136,6 @@ class Migration(migrations.Migration):
                         to="allocations.allocation",
                     ),
                 ),
-                ("reference", models.CharField(db_index=True, max_length=40)),
                 ("gpus", models.PositiveIntegerField()),
                 ("since", models.DateTimeField()),
                 ("stop_at", models.DateTimeField(null=True)),
@@ -155,45 +161,6 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["since", "allocation_id"],
-            },
-        ),
-        migrations.CreateModel(
-            name="Brake",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("clock", models.DateTimeField()),
-                ("due", models.PositiveIntegerField()),
-                ("live", models.PositiveIntegerField()),
-                (
-                    "answer",
-                    models.CharField(
-                        blank=True,
-                        choices=[
-                            ("confirmed", "let them end"),
-                            ("dismissed", "the clock was wrong"),
-                            ("passed", "not needed any more"),
-                        ],
-                        max_length=10,
-                    ),
-                ),
-                ("answered_at", models.DateTimeField(null=True)),
-                (
-                    "answered_by",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-            ],
-            options={
-                "ordering": ["-id"],
             },
         ),
         migrations.CreateModel(
@@ -237,7 +204,30 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("reference", models.CharField(db_index=True, max_length=40)),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="accounts.team"
+                    ),
+                ),
+            ],
+        ),
+        migrations.AddField(
+            model_name="allocation",
+            name="hold",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT, related_name="allocations", to="allocations.hold"
+            ),
+        ),
+        migrations.CreateModel(
+            name="LedgerEntry",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
                 ("usd", models.DecimalField(decimal_places=2, max_digits=12)),
                 ("gpu_hours", models.DecimalField(decimal_places=2, default=Decimal("0"), max_digits=12)),
                 ("at", models.DateTimeField()),
@@ -246,8 +236,16 @@ class Migration(migrations.Migration):
                     "budget",
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.PROTECT,
-                        related_name="holds",
+                        related_name="entries",
                         to="allocations.budget",
+                    ),
+                ),
+                (
+                    "hold",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="entries",
+                        to="allocations.hold",
                     ),
                 ),
             ],
@@ -324,6 +322,110 @@ class Migration(migrations.Migration):
                 "ordering": ["asked_at", "id"],
             },
         ),
+        migrations.CreateModel(
+            name="Brake",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("clock", models.DateTimeField()),
+                ("due", models.PositiveIntegerField()),
+                ("live", models.PositiveIntegerField()),
+                (
+                    "answer",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("confirmed", "let them end"),
+                            ("dismissed", "the clock was wrong"),
+                            ("passed", "not needed any more"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                ("answered_at", models.DateTimeField(null=True)),
+                (
+                    "answered_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["-id"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("answer", "")),
+                        fields=("answer",),
+                        name="one_brake_is_on_at_a_time",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("answer", ""), ("answered_at", None), ("answered_by", None)),
+                            models.Q(
+                                ("answer", "passed"), ("answered_at__isnull", False), ("answered_by", None)
+                            ),
+                            models.Q(
+                                ("answer__in", ["confirmed", "dismissed"]),
+                                ("answered_at__isnull", False),
+                                ("answered_by__isnull", False),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="a_brake_is_answered_by_a_person",
+                    ),
+                ],
+            },
+        ),
+        migrations.AddConstraint(
+            model_name="budget",
+            constraint=models.UniqueConstraint(
+                fields=("team", "month"), name="a_team_has_one_budget_a_month"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="budget",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("held_usd__lte", models.F("limit_usd"))),
+                name="a_budget_is_never_overspent",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="budget",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("held_usd__gte", 0)), name="a_budget_holds_no_less_than_nothing"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="budget",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("gpu_hours_limit", None),
+                    ("held_gpu_hours__lte", models.F("gpu_hours_limit")),
+                    _connector="OR",
+                ),
+                name="gpu_hours_are_never_overspent",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="budget",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("held_gpu_hours__gte", 0)), name="no_gpu_hours_below_nothing"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="budget",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("soft_percent__gte", 1), ("soft_percent__lte", 100)),
+                name="a_soft_stage_is_1_to_100_percent",
+            ),
+        ),
         migrations.AddIndex(
             model_name="allocation",
             index=models.Index(
@@ -355,9 +457,7 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="allocation",
             constraint=models.UniqueConstraint(
-                condition=models.Q(("ended_at", None)),
-                fields=("reference",),
-                name="a_request_is_granted_once",
+                condition=models.Q(("ended_at", None)), fields=("hold",), name="a_request_is_granted_once"
             ),
         ),
         migrations.AddConstraint(
@@ -371,6 +471,13 @@ class Migration(migrations.Migration):
                     _connector="OR",
                 ),
                 name="an_allocation_is_of_gpus_or_says_what_it_is",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="allocation",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("part_of", None), ("ended_at__isnull", False), _connector="OR"),
+                name="a_part_has_ended",
             ),
         ),
         migrations.AddConstraint(
@@ -437,71 +544,6 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.AddConstraint(
-            model_name="brake",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("answer", "")), fields=("answer",), name="one_brake_is_on_at_a_time"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="brake",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("answer", ""), ("answered_at", None), ("answered_by", None)),
-                    models.Q(("answer", "passed"), ("answered_at__isnull", False), ("answered_by", None)),
-                    models.Q(
-                        ("answer__in", ["confirmed", "dismissed"]),
-                        ("answered_at__isnull", False),
-                        ("answered_by__isnull", False),
-                    ),
-                    _connector="OR",
-                ),
-                name="a_brake_is_answered_by_a_person",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="budget",
-            constraint=models.UniqueConstraint(
-                fields=("team", "month"), name="a_team_has_one_budget_a_month"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="budget",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("held_usd__lte", models.F("limit_usd"))),
-                name="a_budget_is_never_overspent",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="budget",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("held_usd__gte", 0)), name="a_budget_holds_no_less_than_nothing"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="budget",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("gpu_hours_limit", None),
-                    ("held_gpu_hours__lte", models.F("gpu_hours_limit")),
-                    _connector="OR",
-                ),
-                name="gpu_hours_are_never_overspent",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="budget",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("held_gpu_hours__gte", 0)), name="no_gpu_hours_below_nothing"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="budget",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("soft_percent__gte", 1), ("soft_percent__lte", 100)),
-                name="a_soft_stage_is_1_to_100_percent",
-            ),
-        ),
-        migrations.AddConstraint(
             model_name="useday",
             constraint=models.UniqueConstraint(
                 fields=("tenancy", "flavor", "day"), name="a_day_of_use_is_counted_once"
@@ -565,6 +607,6 @@ class Migration(migrations.Migration):
                 name="nothing_is_stopped_before_the_end",
             ),
         ),
-        append_only("allocations_hold", words="entries of the ledger"),
+        append_only("allocations_ledgerentry", words="entries of the ledger"),
         once_only("allocations_allocation", ["ended_at", "end_reason"], words="an end is final"),
     ]

@@ -34,7 +34,6 @@ class Leftover(models.Model):
     )
     tenancy = models.ForeignKey(Tenancy, models.PROTECT, related_name="leftovers")
     flavor = models.ForeignKey(Flavor, models.PROTECT, related_name="+")
-    reference = models.CharField(max_length=40, db_index=True)
     gpus = models.PositiveIntegerField()
     since = models.DateTimeField()
     stop_at = models.DateTimeField(null=True)
@@ -62,7 +61,7 @@ class Leftover(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.reference}: {self.gpus} since {self.since:%Y-%m-%d %H:%M}"
+        return f"{self.allocation_id}: {self.gpus} since {self.since:%Y-%m-%d %H:%M}"
 
 
 class StoppedWork(models.Model):

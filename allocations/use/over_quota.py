@@ -202,7 +202,7 @@ def stop(client: Client, tenancy: Tenancy, *, now: Callable[[], datetime]) -> in
     Kueue's way: an inactive Workload gives its GPUs back and its job is suspended, nothing is deleted.
     """
     rows = StoppedWork.objects.filter(tenancy=tenancy, done_at=None).select_related(
-        "leftover__flavor__cluster"
+        "leftover__flavor__cluster", "leftover__allocation__hold__request"
     )
     stopped: list[StoppedWork] = []
     try:
@@ -275,7 +275,7 @@ def _note_stopped(tenancy: Tenancy, stopped: Sequence[StoppedWork], *, now: date
             job=row.job,
             gpus=row.gpus,
             flavor=row.leftover.flavor.name,
-            reference=row.leftover.reference,
+            reference=row.leftover.allocation.hold.reference,
         )
 
 

@@ -11,9 +11,9 @@ from ui.amounts import gpus, jobs
 Part = dict[str, Any]
 
 
-def leftovers_of(references: Sequence[str]) -> list[Leftover]:
+def leftovers_of(hold_id: int) -> list[Leftover]:
     """What was left when these holdings ended, dealt with or not, with what was stopped; in two queries."""
-    rows = Leftover.objects.filter(reference__in=references).select_related("flavor__cluster")
+    rows = Leftover.objects.filter(allocation__hold=hold_id).select_related("flavor__cluster")
     return list(rows.prefetch_related("stopped"))
 
 
@@ -22,9 +22,9 @@ def open_of_team(team_id: int) -> list[Leftover]:
     return list(Leftover.objects.open().filter(tenancy__team=team_id).select_related("flavor__cluster"))
 
 
-def still_running(references: Sequence[str]) -> list[Part]:
+def still_running(hold_id: int) -> list[Part]:
     """Each job that runs beyond what is held, once, with when it is stopped."""
-    rows = Leftover.objects.open().filter(reference__in=references).select_related("flavor")
+    rows = Leftover.objects.open().filter(allocation__hold=hold_id).select_related("flavor")
     found: dict[str, Part] = {}
     for row in rows:
         for one in row.running:

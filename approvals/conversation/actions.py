@@ -1,7 +1,6 @@
 """What is said and changed while a request waits: edits, which void what was decided so far, and comments."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import datetime
 
 from django.db import transaction
@@ -34,16 +33,16 @@ def edit(request_id: int, wanted: Wanted, *, by: User, expected_version: int, no
     """
     request = (
         Request.objects.locked()
-        .select_related("team", "requester", "flavor__cluster", "tenancy")
+        .select_related("team", "requester", "flavor__cluster", "tenancy", "renews", "hold")
         .get(pk=request_id)
     )
     _check_turn(request, by=by, expected_version=expected_version)
     _check_same(request, wanted)
     check(wanted, by=by, now=now)
-    wanted = locked(replace(wanted, renews=request.renews_id), person=by, now=now)
+    wanted = locked(wanted.going_on_from(request.renews), person=by, now=now)
     now = clock.after_waiting(now)
     renewing.check(wanted, now=now, own=request.pk)
-    judged = judge(wanted, person=by, now=now, own=request.reference)
+    judged = judge(wanted, person=by, now=now, own=request.hold_id)
     check_answer(judged.answer, reason=wanted.reason, field=wanted.spec.counted)
     fields = content(wanted, judged, now=now)
     after = Said(spec=fields["spec"], until=wanted.until, reason=fields["reason"], usd=fields["usd"])
@@ -51,7 +50,7 @@ def edit(request_id: int, wanted: Wanted, *, by: User, expected_version: int, no
     if not found:
         raise BadInput("Nothing is different from what you asked for already.", code="nothing_changed")
     others = telling.taking_part(request, but=by)
-    budgets.settle(reference=request.reference, parts={}, now=now, why="changed by who asked")
+    budgets.settle(request.hold, parts={}, now=now, why="changed by who asked")
     move(
         request,
         now=now,

@@ -114,9 +114,7 @@ def _starts(asked: Request) -> dict[str, str]:
 
 def _page(request: HttpRequest, asked: Request, form: EditForm, *, status: int = 200) -> HttpResponse:
     offering: Offering = form.offering
-    context = asking.answer_context(
-        form, person=visitor(request), now=timezone.now(), own=asked.reference
-    ) | {
+    context = asking.answer_context(form, person=visitor(request), now=timezone.now(), own=asked.hold_id) | {
         "form": form,
         "asked": asked,
         "offering": offering,

@@ -194,7 +194,9 @@ def _locked(request_id: int, *, by: User, expected_version: int, now: datetime) 
     """The request, its open step and whose seat the person decides in; their rights are those of this moment."""
     request = (
         Request.objects.locked()
-        .select_related("team", "requester", "flavor__cluster", "tenancy__team", "tenancy__cluster", "renews")
+        .select_related(
+            "team", "requester", "flavor__cluster", "tenancy__team", "tenancy__cluster", "renews", "hold"
+        )
         .get(pk=request_id)
     )
     if request.requester_id == by.pk:
@@ -240,7 +242,7 @@ def _judge_again(request: Request, *, count: int, now: datetime) -> Judged:
     except Refused as refusal:
         raise Conflict(f"It cannot be granted any more: {refusal.message}", code=refusal.code) from refusal
     wanted = locked(asked, now=now)
-    judged = judge(wanted, person=request.requester, now=now, own=request.reference, in_line=False)
+    judged = judge(wanted, person=request.requester, now=now, own=request.hold_id, in_line=False)
     for rule in judged.answer.rules:
         if stops(rule):
             raise Conflict(f"Not possible now: {rule.text}, {rule.limit}.", code=f"not_enough_{rule.code}")

@@ -13,7 +13,7 @@ from allocations.budgets import balances as budgets
 from allocations.budgets import money
 from allocations.budgets.money import Amount
 from allocations.budgets.totals import in_cents
-from allocations.models import Allocation, Hold
+from allocations.models import Allocation, LedgerEntry
 from approvals.decisions import actions as decisions
 from approvals.decisions import route_words
 from approvals.decisions.routing import open_step
@@ -150,11 +150,11 @@ def effect_of(requests: Sequence[Request], *, now: datetime) -> Effect:
 
 def _renewed(requests: Sequence[Request], *, now: datetime) -> dict[int, Allocation]:
     """What is held under the requests that these renew, by request."""
-    references = {f"request-{each.renews_id}": each.renews_id for each in requests if each.renews_id}
-    if not references:
+    numbers = [each.renews_id for each in requests if each.renews_id]
+    if not numbers:
         return {}
-    rows = Allocation.objects.live().filter(reference__in=references, kept_until__gt=now)
-    return {references[row.reference]: row for row in rows}
+    rows = Allocation.objects.held(now).filter(hold__request__in=numbers).select_related("hold__request")
+    return {number: row for row in rows if (number := row.hold.request_id) is not None}
 
 
 def _hourly(request: Request) -> Decimal:
@@ -166,8 +166,8 @@ def _hourly(request: Request) -> Decimal:
 
 def _held(requests: Sequence[Request]) -> dict[tuple[int, date], Amount]:
     """What these requests have set aside already, by team and month."""
-    holds = Hold.objects.filter(reference__in=[request.reference for request in requests]).order_by()
-    rows = holds.values_list("budget__team_id", "budget__month").annotate(
+    entries = LedgerEntry.objects.filter(hold__in=[request.hold_id for request in requests]).order_by()
+    rows = entries.values_list("budget__team_id", "budget__month").annotate(
         usd=in_cents(Sum("usd")), gpu_hours=in_cents(Sum("gpu_hours"))
     )
     return {(team, month): Amount(usd, gpu_hours) for team, month, usd, gpu_hours in rows}

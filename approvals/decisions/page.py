@@ -301,7 +301,7 @@ def _holdings(request: Request) -> Part:
     """What the team holds, held and asked for before, in one query."""
     held, live = Allocation.objects.filter(team=OuterRef("pk")), Q(ended_at=None)
     here = live & Q(tenancy=request.tenancy_id, flavor=request.flavor_id)
-    returned = Q(end_reason__in=[Allocation.End.RETURNED, Allocation.End.REPLACED])
+    returned = Q(end_reason=Allocation.End.RETURNED)
     earlier = Request.objects.filter(team=OuterRef("pk")).exclude(pk=request.pk)
     row = (
         Team.objects.order_by()
@@ -330,7 +330,7 @@ def _judge(request: Request, count: int, *, now: datetime) -> Judged:
         wanted_of(request, count),
         person=request.requester,
         now=now,
-        own=request.reference,
+        own=request.hold_id,
         in_line=False,
     )
 

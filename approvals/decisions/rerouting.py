@@ -81,7 +81,14 @@ def reroute(request_id: int, *, now: datetime) -> bool:
     request = (
         Request.objects.locked()
         .select_related(
-            "team", "requester", "flavor__cluster", "tenancy__team", "tenancy__cluster", "routed_by"
+            "team",
+            "requester",
+            "flavor__cluster",
+            "tenancy__team",
+            "tenancy__cluster",
+            "routed_by",
+            "renews",
+            "hold",
         )
         .get(pk=request_id)
     )
@@ -94,7 +101,7 @@ def reroute(request_id: int, *, now: datetime) -> bool:
         wanted = locked(asked, person=request.requester, now=now)
         now = clock.after_waiting(now)
         renewing.check(wanted, now=now, own=request.pk)
-        judged = judge(wanted, person=request.requester, now=now, own=request.reference)
+        judged = judge(wanted, person=request.requester, now=now, own=request.hold_id)
     except Refused:
         return False
     if request.routed_by_id == judged.version.pk or judged.answer.outcome is Outcome.AUTOMATIC:

@@ -12,9 +12,10 @@ from accounts.teams import Project
 from allocations import actions as allocations
 from allocations import changes
 from allocations.actions import NOTHING_HANDED_OVER, Granted, HandedOver
+from allocations.models import Allocation
 from allocations.schedule import Provisioner
 from approvals.fulfilment import reminders as chasing
-from approvals.fulfilment.ending import references_of, release
+from approvals.fulfilment.ending import holds_of, release
 from approvals.fulfilment.notices import tell_assignee, tell_requester
 from approvals.models import Request, Task
 from audit.actors import Actor
@@ -47,11 +48,11 @@ def carry_out(
         _make_namespace(request, spec, actor=actor, now=now)
     provisioner = Provisioner.MANUAL if request.of.by_person else Provisioner.KUBERNETES
     if request.flavor is not None and request.tenancy is not None:
-        allocations.issue(
+        allocation = allocations.issue(
             tenancy=request.tenancy,
             flavor=request.flavor,
             gpus=gpus,
-            reference=request.reference,
+            hold=request.hold,
             until=request.until,
             actor=actor,
             now=now,
@@ -60,16 +61,18 @@ def carry_out(
             provisioner=provisioner,
             handed_over=handed_over,
         )
-        return
-    allocations.issue_service(
-        Granted(request.offering, request.given_name, request.place, usd_per_hour, gpus),
-        team=request.team,
-        tenancy=request.tenancy,
-        provisioner=provisioner,
-        reference=request.reference,
-        until=request.until,
-        now=now,
-    )
+    else:
+        allocation = allocations.issue_service(
+            Granted(request.offering, request.given_name, request.place, usd_per_hour, gpus),
+            team=request.team,
+            tenancy=request.tenancy,
+            provisioner=provisioner,
+            hold=request.hold,
+            until=request.until,
+            now=now,
+        )
+    request.allocation = allocation
+    request.save(update_fields=["allocation"])
 
 
 def _make_namespace(request: Request, spec: NamespaceSpec, *, actor: Actor, now: datetime) -> None:
@@ -147,8 +150,8 @@ def _set_up(request: Request, *, failed: bool, by: User, now: datetime) -> None:
     if failed:
         release(request, by=by, now=now)
         return
-    for reference in references_of(request):
-        allocations.begin_charging(reference, now=now)
+    for row in Allocation.objects.live().filter(hold__in=holds_of(request)):
+        allocations.begin_charging(row.pk, now=now)
 
 
 def _locked(task_id: int, *, by: User) -> Task:

@@ -6,8 +6,7 @@ Locks are taken in the order of every action: request, budgets, flavor, tenancy,
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import CharField, Exists, OuterRef, Q, QuerySet, Value
-from django.db.models.functions import Cast, Concat
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from accounts.models import User
 from allocations.ends import actions as ends
@@ -28,11 +27,11 @@ MOST_AT_ONCE = 200
 
 def due(now: datetime) -> QuerySet[Request]:
     """Approved requests of which nothing is held since `now`, which nobody was asked to take down."""
-    reference = Concat(Value("request-"), Cast(OuterRef("pk"), CharField()))
-    held = Allocation.objects.filter(Q(ended_at=None) | Q(ended_at__gt=now), reference=reference)
+    of_request = Allocation.objects.filter(hold=OuterRef("hold"))
+    held = of_request.filter(Q(ended_at=None) | Q(ended_at__gt=now))
     tasks = Task.objects.filter(request=OuterRef("pk"))
     # What goes on under a renewal is taken down when that ends.
-    went_on = Allocation.objects.filter(reference=reference, end_reason=Allocation.End.RENEWED)
+    went_on = of_request.filter(end_reason=Allocation.End.RENEWED)
     settled = tasks.filter(Q(kind=Task.Kind.TAKE_DOWN) | Q(state__in=[Task.State.FAILED, Task.State.DROPPED]))
     is_over = ~Exists(held) & ~Exists(went_on)
     rows = Request.objects.filter(is_over, ~Exists(settled), state=State.APPROVED, offering__in=TAKEN_DOWN)
@@ -93,25 +92,24 @@ ALIVE = (Task.State.OPEN, Task.State.TAKEN, Task.State.DONE)
 
 def release(request: Request, *, by: User, now: datetime) -> None:
     """Let go of all that a locked request, or what renews it, holds that could not be made; it has cost nothing."""
-    for reference in references_of(request):
-        held = Allocation.objects.held_under(reference, now).first()
-        if held is not None and held.flavor_id is not None:
+    for held in Allocation.objects.held(now).filter(hold__in=holds_of(request)):
+        if held.flavor_id is not None:
             ends.give_back(held.pk, gpus=None, by=by, now=now)
-        elif held is not None:
-            ends.let_go(reference, actor=by.as_actor(), now=now, why="could not be carried out")
+        else:
+            ends.let_go(held.hold_id, actor=by.as_actor(), now=now, why="could not be carried out")
 
 
-def references_of(request: Request) -> list[str]:
-    """What a request holds is held under: its own reference, and those of the renewals under which it goes on."""
-    found, at = [request.reference], renewal_of(request)
+def holds_of(request: Request) -> list[int]:
+    """What a request holds is held under: its own hold, and those of the renewals under which it goes on."""
+    found, at = [request.hold_id], renewal_of(request)
     while at is not None:
-        found.append(at.reference)
+        found.append(at.hold_id)
         at = renewal_of(at)
     return found
 
 
 def _let_go(request: Request, *, actor: Actor, now: datetime) -> None:
-    ends.let_go(request.reference, actor=actor, now=now, why="let go early")
+    ends.let_go(request.hold_id, actor=actor, now=now, why="let go early")
     _close(request, actor=actor, now=now)
 
 

@@ -20,7 +20,7 @@ def wanted_of(request: Request, count: int | None = None) -> Wanted:
     said = request.asked.fewer(count or request.count)
     offering = request.of
     spec = offering.spec.model_construct(**said)
-    return priced(
+    wanted = priced(
         team=request.team,
         offering=offering,
         spec=spec,
@@ -29,5 +29,5 @@ def wanted_of(request: Request, count: int | None = None) -> Wanted:
         tenancy=request.tenancy,
         flavor=request.flavor,
         cluster=request.flavor.cluster if request.flavor else None,
-        renews=request.renews_id,
     )
+    return wanted.going_on_from(request.renews)

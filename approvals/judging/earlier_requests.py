@@ -6,8 +6,7 @@ from decimal import Decimal
 from itertools import groupby
 from operator import attrgetter
 
-from django.db.models import CharField, Exists, OuterRef, Prefetch, Q, QuerySet, Subquery, Value
-from django.db.models.functions import Cast, Concat
+from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet, Subquery
 
 from accounts.models import User
 from allocations.models import Allocation
@@ -26,17 +25,16 @@ KIND = attrgetter(
 
 
 def gather(
-    wanted: Wanted, *, person: User, since: datetime, now: datetime, own: str = ""
+    wanted: Wanted, *, person: User, since: datetime, now: datetime, own: int = 0
 ) -> tuple[Earlier, ...]:
     """What the team and the person wait for, hold, or were granted since a moment, oldest first, runs added up.
 
-    `own` is the reference of the request being judged. What a renewal goes on with counts in the renewal alone.
+    `own` is the hold of the request being judged. What a renewal goes on with counts in the renewal alone.
     """
     rows = _rows(wanted, person, since=since, now=now)
     if own:
-        number = int(own.removeprefix("request-"))
-        # What was asked after it waits behind it, and makes it no larger.
-        rows = rows.exclude(pk=number).exclude(state=State.WAITING, pk__gt=number)
+        # What was asked after it waits behind it, and makes it no larger: holds are numbered in the order of asks.
+        rows = rows.exclude(hold=own).exclude(state=State.WAITING, hold__gt=own)
     if wanted.renews is not None:
         rows = rows.exclude(pk=wanted.renews)
     # Of what was granted at one moment, what was asked first stands first.
@@ -46,8 +44,7 @@ def gather(
 
 
 def _rows(wanted: Wanted, person: User, *, since: datetime, now: datetime) -> QuerySet[Request]:
-    reference = Concat(Value("request-"), Cast(OuterRef("pk"), CharField()))
-    held = Allocation.objects.live().of_gpus().filter(reference=reference)
+    held = Allocation.objects.live().of_gpus().filter(hold=OuterRef("hold"))
     ended = Q(kind=Task.Kind.TAKE_DOWN) | Q(state__in=[Task.State.FAILED, Task.State.DROPPED])
     granted = Q(state=State.APPROVED) & (Q(decided_at__gte=since) | Q(until__gt=now))
     theirs = Q(team_id=wanted.team.pk or 0) | Q(requester=person)

@@ -54,10 +54,10 @@ def _read(document: str) -> Policy:
     return policy_from(json.loads(document))
 
 
-def gather(wanted: Wanted, *, person: User, policy: Policy, now: datetime, own: str = "") -> Standing:
+def gather(wanted: Wanted, *, person: User, policy: Policy, now: datetime, own: int = 0) -> Standing:
     """What the team holds and may spend, what is free and what was asked lately; writes nothing.
 
-    `own` is the reference of the request being judged: what it has set aside already counts as left.
+    `own` is the hold of the request being judged: what it has set aside already counts as left.
     """
     since = now - timedelta(days=_limits(wanted, policy).window_days)
     months = sorted(

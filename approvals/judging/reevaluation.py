@@ -52,7 +52,9 @@ def judge_again(request_id: int, *, now: datetime) -> bool:
     """
     request = (
         Request.objects.locked()
-        .select_related("team", "requester", "flavor__cluster", "tenancy__team", "tenancy__cluster", "renews")
+        .select_related(
+            "team", "requester", "flavor__cluster", "tenancy__team", "tenancy__cluster", "renews", "hold"
+        )
         .get(pk=request_id)
     )
     if request.state != State.WAITING or request.turn != Request.Turn.APPROVER or request.until <= now:
@@ -66,7 +68,7 @@ def judge_again(request_id: int, *, now: datetime) -> bool:
         wanted = locked(asked, person=request.requester, now=now)
         now = clock.after_waiting(now)
         renewing.check(wanted, now=now, own=request.pk)
-        judged = judge(wanted, person=request.requester, now=now, own=request.reference)
+        judged = judge(wanted, person=request.requester, now=now, own=request.hold_id)
     except Refused:
         return False
     if judged.answer.outcome is not Outcome.AUTOMATIC:

@@ -78,17 +78,17 @@ def _months(start: datetime, end: datetime) -> list[date]:
 
 
 def behind_others(
-    standing: Standing, wanted: Wanted, *, person: User, policy: Policy, now: datetime, own: str = ""
+    standing: Standing, wanted: Wanted, *, person: User, policy: Policy, now: datetime, own: int = 0
 ) -> Standing:
     """What is left for an ask beside the older ones for the same GPUs that the policy would approve by now.
 
-    `own` is the reference of an ask that waits itself: only those that were made before it are older.
+    `own` is the hold of an ask that waits itself: only those that were made before it are older.
     """
     if wanted.flavor is None or wanted.renews is not None:
         return standing
     rows = waiting().filter(flavor=wanted.flavor, renews=None)
     if own:
-        mine = Request.objects.get(pk=int(own.removeprefix("request-")))
+        mine = Request.objects.get(hold=own)
         rows = rows.filter(Q(created_at__lt=mine.created_at) | Q(created_at=mine.created_at, pk__lt=mine.pk))
     ahead: list[Request] = []
     for row in list(hopeful(rows[:MAX_READ], policy, now=now))[:MAX_AHEAD]:
@@ -102,7 +102,7 @@ def behind_others(
 def _is_automatic(row: Request, ahead: list[Request], *, policy: Policy, now: datetime) -> bool:
     try:
         wanted = wanted_of(row)
-        standing = gather(wanted, person=row.requester, policy=policy, now=now, own=row.reference)
+        standing = gather(wanted, person=row.requester, policy=policy, now=now, own=row.hold_id)
     except Refused:
         return False
     beside = _beside(standing, ahead, team=row.team_id, person=row.requester_id)

@@ -31,6 +31,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("accounts", "0001_initial"),
+        ("allocations", "0001_initial"),
         ("fleet", "0001_initial"),
         ("policy", "0001_initial"),
         ("provisioning", "0001_initial"),
@@ -114,12 +115,29 @@ class Migration(migrations.Migration):
                 ("answer_by", models.DateTimeField(null=True)),
                 ("offered_again_at", models.DateTimeField(null=True)),
                 (
+                    "allocation",
+                    models.OneToOneField(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="allocations.allocation",
+                    ),
+                ),
+                (
                     "flavor",
                     models.ForeignKey(
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
                         to="fleet.flavor",
+                    ),
+                ),
+                (
+                    "hold",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="request",
+                        to="allocations.hold",
                     ),
                 ),
                 (
@@ -646,6 +664,13 @@ class Migration(migrations.Migration):
                     _connector="OR",
                 ),
                 name="an_approval_says_how_many",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="request",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("allocation", None), ("state", "approved"), _connector="OR"),
+                name="only_what_is_approved_is_allocated",
             ),
         ),
         migrations.AddConstraint(

@@ -24,16 +24,13 @@ QUICK_DAYS = (1, 3, 7, 14, 30)
 
 def held_under(request: Request, *, now: datetime) -> Allocation | None:
     """What is held under a request and may be renewed; None when nothing is any more."""
-    return renewable.held(request.reference, now=now)
+    return renewable.held(request.hold_id, now=now)
 
 
 def request_of(allocation: Allocation) -> Request | None:
     """The request that an allocation was granted for, or None."""
-    name, _, number = allocation.reference.partition("-")
-    if name != "request" or not number.isdigit():
-        return None
     rows = Request.objects.select_related("team", "flavor__cluster", "tenancy__team", "tenancy__cluster")
-    return rows.filter(pk=int(number)).first()
+    return rows.filter(hold=allocation.hold_id).first()
 
 
 def usual_until(allocation: Allocation, *, days: int = USUAL_DAYS) -> datetime:
@@ -64,6 +61,7 @@ def wanted(request: Request, *, until: datetime, reason: str, now: datetime) -> 
         flavor=request.flavor,
         cluster=request.flavor.cluster if request.flavor else None,
         renews=request.pk,
+        renewed_hold=request.hold_id,
     )
 
 
@@ -79,7 +77,7 @@ def check(wanted: Wanted, *, now: datetime, own: int = 0) -> None:
     """
     if wanted.renews is None:
         return
-    held = renewable.held(wanted.renewed_reference, now=now)
+    held = renewable.held(wanted.renewed_hold, now=now)
     if held is None:
         raise Conflict("These GPUs are not held any more. Ask for them again.", code="not_held")
     _check_later(held, wanted.until)
@@ -92,7 +90,7 @@ def check(wanted: Wanted, *, now: datetime, own: int = 0) -> None:
 
 def standing_of(wanted: Wanted, *, now: datetime) -> tuple[int, Mapping[date, money.Amount]]:
     """GPUs that a renewal already has, and what they would let go of by month if they ended now; nothing for others."""
-    held = renewable.held(wanted.renewed_reference, now=now) if wanted.renews is not None else None
+    held = renewable.held(wanted.renewed_hold, now=now) if wanted.renews is not None else None
     if held is None or wanted.flavor is None or held.flavor_id != wanted.flavor.pk:
         return 0, {}
     return held.gpus, renewable.freed(held, now=now)
@@ -114,7 +112,7 @@ def hand_over(request: Request, *, gpus: int, actor: Actor, now: datetime) -> al
     if request.renews is None or request.flavor is None:
         return allocations.NOTHING_HANDED_OVER
     return allocations.hand_over(
-        request.renews.reference, flavor=request.flavor, gpus=gpus, to=request.reference, actor=actor, now=now
+        request.renews.hold, flavor=request.flavor, gpus=gpus, to=request.hold, actor=actor, now=now
     )
 
 

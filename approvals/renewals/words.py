@@ -16,7 +16,7 @@ def changes(wanted: Wanted, judged: Judged, *, now: datetime) -> list[Part]:
     """Before → after of a renewal: the quota, which stays for what is held already, and the end."""
     held, own = judged.standing.held_gpus, min(judged.standing.own_gpus, wanted.gpus)
     product = wanted.flavor.product if wanted.flavor is not None else "GPU"
-    now_held = renewable.held(wanted.renewed_reference, now=now)
+    now_held = renewable.held(wanted.renewed_hold, now=now)
     before = moment(now_held.until, now) if now_held is not None else ""
     return [
         {"label": f"Quota, {product}", "before": gpus(held), "after": gpus(held + wanted.gpus - own)},
@@ -28,7 +28,7 @@ def extra_words(wanted: Wanted, judged: Judged, *, now: datetime) -> str:
     """What a renewal costs more than what is set aside already; empty for what renews nothing."""
     if wanted.renews is None:
         return ""
-    held = renewable.held(wanted.renewed_reference, now=now)
+    held = renewable.held(wanted.renewed_hold, now=now)
     if held is None:
         return ""
     there = sum((part.usd for part in renewable.freed(held, now=now).values()), Decimal(0))
@@ -38,5 +38,5 @@ def extra_words(wanted: Wanted, judged: Judged, *, now: datetime) -> str:
 
 def goes_on(wanted: Wanted, *, now: datetime) -> Decimal:
     """USD a day that a renewal goes on to cost instead of adding to; 0 for what renews nothing."""
-    held = renewable.held(wanted.renewed_reference, now=now) if wanted.renews is not None else None
+    held = renewable.held(wanted.renewed_hold, now=now) if wanted.renews is not None else None
     return held.usd_per_day if held is not None else Decimal(0)

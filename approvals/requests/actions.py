@@ -17,6 +17,7 @@ from accounts.models import User
 from accounts.roles import Permission
 from allocations.budgets import balances as budgets
 from allocations.budgets import money
+from allocations.models import Hold
 from approvals import notices as telling
 from approvals.decisions import escalation as clockwork
 from approvals.decisions.routing import go_on, open_route
@@ -92,12 +93,12 @@ def judge(
     *,
     person: User,
     now: datetime,
-    own: str = "",
+    own: int = 0,
     in_line: bool = True,
 ) -> Judged:
     """What the policy says to a person's ask now; writes nothing. Preview and stored verdict both come from here.
 
-    `own` is the reference of the request being judged again. What is automatic stays so only beside the older asks that
+    `own` is the hold of the request being judged again. What is automatic stays so only beside the older asks that
     would be automatic, too, unless `in_line` is False: people decide in whatever order they like. Raises BadInput for
     an ask that makes no sense whatever the policy says.
     """
@@ -187,6 +188,7 @@ def submit(wanted: Wanted, *, by: User, now: datetime) -> Request:
         tenancy=wanted.tenancy,
         requester=by,
         created_at=now,
+        hold=Hold.objects.create(team=wanted.team),
         renews_id=wanted.renews,
         **content(wanted, judged, now=now),
     )
@@ -251,11 +253,11 @@ def _set_aside(request: Request, judged: Judged, *, now: datetime) -> None:
     """Set aside what a waiting request would cost; a renewal's part until the present end is set aside already."""
     parts = parts_of(request, judged, now=renewing.hold_from(request, now=now))
     if request.renews is None:
-        budgets.hold(request.team, reference=request.reference, parts=parts, now=now)
+        budgets.reserve(request.hold, parts=parts, now=now)
         return
     # Where the price has changed, what is let go at the grant may be what makes it fit: then nothing is set aside yet.
     with suppress(Conflict), transaction.atomic():
-        budgets.hold(request.team, reference=request.reference, parts=parts, now=now)
+        budgets.reserve(request.hold, parts=parts, now=now)
 
 
 @transaction.atomic
@@ -326,7 +328,7 @@ def close(request: Request, state: State, *, now: datetime) -> None:
             f"The request is already {State(request.state).words.lower()}.", code="already_decided"
         )
     move(request, now=now, state=state, decided_at=now)
-    budgets.settle(reference=request.reference, parts={}, now=now, why=state.words.lower())
+    budgets.settle(request.hold, parts={}, now=now, why=state.words.lower())
 
 
 def move(request: Request, *, now: datetime, **fields: object) -> None:
@@ -363,12 +365,12 @@ def save_evaluation(request: Request, judged: Judged, *, now: datetime) -> Evalu
 
 def grant(request: Request, judged: Judged, *, count: int, actor: Actor, now: datetime) -> None:
     """Set the money aside and begin what was asked for, as the last step of a locked request; raises Conflict."""
-    budgets.settle(reference=request.reference, parts={}, now=now, why="judged again")
+    budgets.settle(request.hold, parts={}, now=now, why="judged again")
     gpus = count * judged.ask.gpus_each
     # Issued at the price that was judged: the one under the lock.
     request.flavor = judged.wanted.flavor
     handed_over = renewing.hand_over(request, gpus=gpus, actor=actor, now=now)
-    budgets.hold(request.team, reference=request.reference, parts=parts_of(request, judged, now=now), now=now)
+    budgets.reserve(request.hold, parts=parts_of(request, judged, now=now), now=now)
     move(request, now=now, state=State.APPROVED, approved_count=count, decided_at=now)
     carry_out(
         request,

@@ -153,10 +153,10 @@ def values_from(query: Mapping[str, str], points: list[Part]) -> dict[str, str]:
     return usual | given
 
 
-def answer_context(form: Answerable, *, person: User, now: datetime, own: str = "") -> Part:
+def answer_context(form: Answerable, *, person: User, now: datetime, own: int = 0) -> Part:
     """The right-hand side: the answer when the form makes sense, else what it still lacks.
 
-    `own` is the reference of the request that is being changed.
+    `own` is the hold of the request that is being changed.
     """
     if not form.is_answerable:
         return {"answer": None, "lacks": list(_lacks(form))}

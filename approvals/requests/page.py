@@ -76,7 +76,7 @@ def context(request: Request, *, viewer: User, now: datetime) -> Part:
     evaluation = anew[-1].evaluation if anew else first
     decisions = list(request.decisions.all())
     steps = request.current_steps
-    allocations = list(Allocation.objects.filter(reference=request.reference).order_by("starts_at", "id"))
+    allocations = list(Allocation.objects.filter(hold=request.hold_id).order_by("starts_at", "id"))
     held = next((a for a in allocations if a.ended_at is None), None)
     return {
         "asked": request,

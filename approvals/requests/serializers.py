@@ -250,21 +250,20 @@ class RequestSerializer(RequestShortSerializer):
     @extend_schema_field(AllocationSerializer(allow_null=True))
     def get_allocation(self, request: Request) -> Any:
         """What is held now."""
-        rows = Allocation.objects.live().select_related("team", "flavor__cluster", "tenancy__cluster")
-        held = rows.filter(reference=request.reference).first()
+        held = Allocation.objects.live().described().filter(hold=request.hold_id).first()
         return AllocationSerializer(held).data if held else None
 
     @extend_schema_field(StillRunningSerializer(many=True))
     def get_still_running(self, request: Request) -> Any:
         """Work that runs on GPUs that were held under it and are no longer."""
-        return StillRunningSerializer(still_running([request.reference]), many=True).data
+        return StillRunningSerializer(still_running(request.hold_id), many=True).data
 
     @extend_schema_field(NextSerializer(many=True))
     def get_next(self, request: Request) -> Any:
         """What it is doing and what happens next, as its page says."""
         now = timezone.now()
         state = state_of(request, now=now)
-        held = Allocation.objects.held_under(request.reference, now).first()
+        held = Allocation.objects.held(now).filter(hold=request.hold_id).first()
         ends = held.next_steps(now) if held is not None else None
         parts = coming(request, state, request.current_steps, ends)
         dated = [(part, part["at"] if isinstance(part["at"], datetime) else None) for part in parts]

@@ -37,7 +37,7 @@ def entries(
     `reroutings` is what policies changed about who decides.
     """
     held = next((a for a in allocations if a.ended_at is None), None)
-    left = leftovers_of([request.reference]) if any(a.ended_at for a in allocations) else []
+    left = leftovers_of(request.hold_id) if any(a.ended_at for a in allocations) else []
     past = [
         *(list(edits) or [_asked(request, evaluation)]),
         *map(_decided, decisions),

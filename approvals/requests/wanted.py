@@ -41,6 +41,7 @@ class Wanted:
     flavor: Flavor | None = None
     cluster: Cluster | None = None
     renews: int | None = None  # the request whose GPUs go on under this one
+    renewed_hold: int = 0  # what those are held under now; 0 for what renews nothing
     namespace: str = (
         ""  # the team's namespace that was named, which is needed where it has several on a cluster
     )
@@ -85,11 +86,6 @@ class Wanted:
         return self.size.count * self.size.gpus_each
 
     @property
-    def renewed_reference(self) -> str:
-        """What the GPUs that are to go on are held under now; empty for what renews nothing."""
-        return "" if self.renews is None else f"request-{self.renews}"
-
-    @property
     def purpose(self) -> str:
         """What it is for, as requests are listed by."""
         said = getattr(self.spec, "purpose", "")
@@ -100,6 +96,10 @@ class Wanted:
     def name(self) -> str:
         """In a few words: "2 × A100"."""
         return title(self.offering, self.spec, product=self.flavor.product if self.flavor else "")
+
+    def going_on_from(self, request: "Request | None") -> "Wanted":
+        """The same as a renewal of a request; as it is, where there is none."""
+        return self if request is None else replace(self, renews=request.pk, renewed_hold=request.hold_id)
 
     def ask(self) -> Ask:
         """As the policy sees it."""

@@ -73,7 +73,7 @@ def find(slug: str, user: User) -> Team | None:
 def board(team: Team, *, by: User, now: datetime) -> Part:
     """The page's context; `team` comes from `find`."""
     month = Allocation.objects.of_month(now).filter(team=team)
-    rows = list(month.select_related("flavor__cluster", "tenancy__cluster"))
+    rows = list(month.described())
     held = [row for row in rows if row.ended_at is None]
     left = leftover_words.open_of_team(team.pk)
     tenancies = list(Tenancy.objects.present().filter(team=team).select_related("cluster", "project"))
@@ -154,14 +154,13 @@ def holding(row: Allocation, *, now: datetime) -> Holding:
         tone=state.tone,
         word="In place" if in_place else state.words,
         has_gpus=flavor is not None,
-        href=_request_page(row.reference),
+        href=_request_page(row.hold.request_id),
     )
 
 
-def _request_page(reference: str) -> str:
+def _request_page(number: int | None) -> str:
     """The page of the request that something was granted for."""
-    number = reference.removeprefix("request-")
-    return reverse("request", args=[int(number)]) if number.isdigit() else ""
+    return "" if number is None else reverse("request", args=[number])
 
 
 def place(row: Tenancy, *, by: User) -> Part:

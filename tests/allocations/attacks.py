@@ -26,7 +26,7 @@ def add(*rows: models.Model) -> None:
 
 def left(w: Any, **fields: Any) -> Leftover:
     """What is left of one row."""
-    usual = {"reference": "request-1", "gpus": 1, "since": NOW, "look_at": NOW}
+    usual = {"gpus": 1, "since": NOW, "look_at": NOW}
     return Leftover(
         allocation=w.allocation, tenancy=w.scene.tenancy, flavor=w.scene.flavor, **(usual | fields)
     )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from allocations import tasks
 from allocations.budgets.actions import set_budget
 from allocations.ends.actions import expire, give_back
-from allocations.models import Allocation, Budget, Hold
+from allocations.models import Allocation, Budget, LedgerEntry
 from approvals.models import Request
 from audit.models import Event
 from provisioning.models import Tenancy
@@ -25,7 +25,7 @@ NOVEMBER, DECEMBER = date(2026, 11, 1), date(2026, 12, 1)
 
 
 def held(scene: Scene, gpus: int = 2, *, days: float = 3) -> Allocation:
-    return Allocation.objects.get(reference=scene.ask(gpus, days=days).reference, ended_at=None)
+    return Allocation.objects.get(hold=scene.ask(gpus, days=days).hold_id, ended_at=None)
 
 
 def desired_gpus(scene: Scene) -> int:
@@ -53,14 +53,13 @@ def test_giving_a_part_back_keeps_the_rest_until_its_date(scene: Scene) -> None:
     allocation, at = held(scene), NOW + DAY
     rest = give_back(allocation.pk, gpus=1, by=scene.ada, now=at)
     assert rest is not None
+    assert rest.pk == allocation.pk
     allocation.refresh_from_db()
-    assert (allocation.end_reason, allocation.ended_at) == ("replaced", at)
-    assert (rest.gpus, rest.starts_at, rest.until, rest.reference) == (
-        1,
-        at,
-        NOW + 3 * DAY,
-        allocation.reference,
-    )
+    assert (allocation.gpus, allocation.starts_at, allocation.until) == (1, NOW, NOW + 3 * DAY)
+    assert (allocation.ended_at, allocation.usd_per_hour) == (None, Decimal(1))
+    part = allocation.parts.get()
+    assert (part.gpus, part.starts_at, part.ended_at, part.end_reason) == (1, NOW, at, "returned")
+    assert part.hold == allocation.hold
     assert (scene.allocated(), desired_gpus(scene)) == (1, 1)
     assert books(scene.team) == ledger(scene.team) == {"2026-11": Decimal(96)}
 
@@ -133,8 +132,8 @@ def test_the_task_ends_what_is_due_and_leaves_the_rest(scene: Scene) -> None:
     due = factories.request(scene.ada, scene.tenancy, scene.flavor, days=2, now=past)
     ahead = factories.request(scene.ada, scene.tenancy, scene.flavor, days=10, now=past)
     tasks.expire()
-    assert list(Allocation.objects.live().values_list("reference", flat=True)) == [ahead.reference]
-    assert Allocation.objects.get(reference=due.reference).end_reason == "expired"
+    assert list(Allocation.objects.live().values_list("hold", flat=True)) == [ahead.hold_id]
+    assert Allocation.objects.get(hold=due.hold_id).end_reason == "expired"
 
 
 def test_a_platform_lead_sets_a_months_limit(scene: Scene) -> None:
@@ -188,14 +187,14 @@ def test_whatever_happens_the_ledger_the_books_and_the_gpus_agree(steps: list[tu
         spent += sum((row.usd for row in Request.objects.waiting() if held_for(row)), Decimal(0))
         # Each part that was given back may round by a cent.
         assert abs(story.held_usd() - spent) <= Decimal("0.01") * Allocation.objects.count()
-        assert all(row.usd for row in Hold.objects.all())
+        assert all(row.usd for row in LedgerEntry.objects.all())
         transaction.set_rollback(True)
     assert connection.in_atomic_block
 
 
 def held_for(request: Request) -> bool:
     """Whether money is set aside for a request."""
-    return Hold.objects.filter(reference=request.reference).exists()
+    return LedgerEntry.objects.filter(hold=request.hold).exists()
 
 
 def one_step(story: Scene, what: str, now: datetime, days: int) -> None:

@@ -30,7 +30,13 @@ def test_a_part_is_given_back_and_the_rest_stays(here: World) -> None:
     answer = asker.post(f"allocations/{here.own.allocation.pk}/give-back/", {"gpus": 1})
     assert answer.status_code == 200, answer.content
     assert answer.json()["rest"]["gpus"] == 1
-    assert asker.get(f"allocations/{here.own.allocation.pk}/").json()["end_reason"] == "replaced"
+    assert answer.json()["rest"]["id"] == here.own.allocation.pk
+    [part] = [
+        row
+        for row in asker.get("allocations/?held=false").json()["results"]
+        if row["end_reason"] == "returned"
+    ]
+    assert (part["gpus"], part["part_of"]) == (1, here.own.allocation.pk)
 
 
 def test_more_than_is_held_is_not_given_back(here: World) -> None:

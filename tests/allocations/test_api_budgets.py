@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from allocations.models import Budget, Hold
+from allocations.models import Budget, LedgerEntry
+from tests import factories
 from tests.calling import Caller
 from tests.world import World, world
 
@@ -120,9 +121,10 @@ def test_the_ledger_is_read_page_by_page_newest_first(here: World, path: str) ->
     row = Budget.objects.filter(team=here.own.team, held_usd__gt=0).order_by("month").first()
     assert row is not None
     path = f"teams/vision/budgets/{row.month:%Y-%m}/ledger/"
-    known = Hold.objects.filter(budget=row).count()
-    Hold.objects.bulk_create(
-        Hold(budget=row, reference="volume-3", usd=-n, gpu_hours=n, at=timezone.now(), why="given back")
+    known = LedgerEntry.objects.filter(budget=row).count()
+    hold = factories.hold(here.own.team)
+    LedgerEntry.objects.bulk_create(
+        LedgerEntry(budget=row, hold=hold, usd=-n, gpu_hours=n, at=timezone.now(), why="given back")
         for n in range(12)
     )
     seen, link = [], f"{path}?limit=5"
@@ -134,7 +136,7 @@ def test_the_ledger_is_read_page_by_page_newest_first(here: World, path: str) ->
     assert len(seen) == known + 12
     newest = seen[0]
     assert (newest["reference"], newest["request"], newest["usd"], newest["gpu_hours"], newest["why"]) == (
-        "volume-3",
+        f"hold-{hold.pk}",
         None,
         "-11.00",
         "11.00",
@@ -149,9 +151,10 @@ def test_a_ledger_costs_the_same_however_long_it_is(
 ) -> None:
     row = Budget.objects.filter(team=here.own.team, held_usd__gt=0).first()
     assert row is not None
+    hold = here.own.granted.hold
     for more in (1, 60):
-        Hold.objects.bulk_create(
-            Hold(budget=row, reference="request-1", usd=0, at=timezone.now(), why="x") for _ in range(more)
+        LedgerEntry.objects.bulk_create(
+            LedgerEntry(budget=row, hold=hold, usd=0, at=timezone.now(), why="x") for _ in range(more)
         )
         with django_assert_max_num_queries(6):
             lead.get(f"teams/vision/budgets/{row.month:%Y-%m}/ledger/?limit=100")

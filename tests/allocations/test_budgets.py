@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from allocations.budgets import balances as budgets
 from allocations.budgets.money import NOTHING, Amount, Left
-from allocations.models import Budget, Hold
+from allocations.models import Budget, Hold, LedgerEntry
+from tests import factories
 from tests.scene import NOW, Scene, books, ledger
 from web.refusals import Conflict
 
@@ -30,10 +31,15 @@ def limits(row: Budget) -> tuple[Decimal, Decimal | None, int]:
     return row.limit_usd, row.gpu_hours_limit, row.soft_percent
 
 
-def hold(scene: Scene, reference: str, **parts: str) -> None:
+def named(scene: Scene, name: str) -> Hold:
+    """The same hold for the same name."""
+    return factories.hold(scene.team, ord(name))
+
+
+def hold(scene: Scene, name: str, **parts: str) -> None:
     months = {"november": NOVEMBER, "december": DECEMBER, "january": JANUARY}
     amounts = {months[name]: amount(text) for name, text in parts.items()}
-    budgets.hold(scene.team, reference=reference, parts=amounts, now=NOW)
+    budgets.reserve(named(scene, name), parts=amounts, now=NOW)
 
 
 def test_holding_exactly_the_limit_is_possible_and_a_cent_more_is_not(scene: Scene) -> None:
@@ -48,7 +54,7 @@ def test_holding_exactly_the_limit_is_possible_and_a_cent_more_is_not(scene: Sce
 def test_letting_go_makes_what_is_held_equal_to_what_is_needed(scene: Scene) -> None:
     hold(scene, "a", november="100", december="50")
     hold(scene, "b", november="30")
-    freed = budgets.settle(reference="a", parts={NOVEMBER: amount("40")}, now=NOW, why="given back")
+    freed = budgets.settle(named(scene, "a"), parts={NOVEMBER: amount("40")}, now=NOW, why="given back")
     assert freed == amount("110")
     assert books(scene.team) == ledger(scene.team) == {"2026-11": Decimal(70), "2026-12": Decimal(0)}
 
@@ -56,10 +62,12 @@ def test_letting_go_makes_what_is_held_equal_to_what_is_needed(scene: Scene) -> 
 def test_letting_go_twice_lets_go_once_and_never_takes_more(scene: Scene) -> None:
     hold(scene, "a", november="100")
     for freed in (60, 0):
-        assert budgets.settle(reference="a", parts={NOVEMBER: amount("40")}, now=NOW, why="x").usd == freed
-    assert budgets.settle(reference="a", parts={NOVEMBER: amount("500")}, now=NOW, why="x") == NOTHING
-    assert budgets.settle(reference="unknown", parts={}, now=NOW, why="x") == NOTHING
-    assert [row.usd for row in Hold.objects.all()] == [100, -60]
+        assert (
+            budgets.settle(named(scene, "a"), parts={NOVEMBER: amount("40")}, now=NOW, why="x").usd == freed
+        )
+    assert budgets.settle(named(scene, "a"), parts={NOVEMBER: amount("500")}, now=NOW, why="x") == NOTHING
+    assert budgets.settle(named(scene, "b"), parts={}, now=NOW, why="x") == NOTHING
+    assert [row.usd for row in LedgerEntry.objects.all()] == [100, -60]
 
 
 def test_a_new_month_begins_with_the_newest_limit(scene: Scene) -> None:
@@ -96,7 +104,7 @@ def test_what_a_request_has_set_aside_itself_counts_as_left_to_it(scene: Scene) 
     limit_hours(scene, 100, soft_percent=70)
     hold(scene, "a", november="100+24")
     hold(scene, "b", november="50+6")
-    assert budgets.left_by_month(scene.team, [NOVEMBER, DECEMBER], own="a") == {
+    assert budgets.left_by_month(scene.team, [NOVEMBER, DECEMBER], own=named(scene, "a").pk) == {
         NOVEMBER: Left(Decimal(11_950), Decimal(12_000), Decimal(94), Decimal(100), 70),
         DECEMBER: Left(Decimal(12_000), Decimal(12_000), Decimal(100), Decimal(100), 70),
     }
@@ -132,7 +140,7 @@ def test_where_both_run_out_the_money_is_named(scene: Scene) -> None:
 def test_hours_and_money_are_let_go_each_by_itself(scene: Scene) -> None:
     hold(scene, "a", november="100+24", december="10+2")
     needed = {NOVEMBER: amount("100+20"), DECEMBER: amount("4+5")}
-    assert budgets.settle(reference="a", parts=needed, now=NOW, why="given back") == amount("6+4")
+    assert budgets.settle(named(scene, "a"), parts=needed, now=NOW, why="given back") == amount("6+4")
     rows = [Amount(row.held_usd, row.held_gpu_hours) for row in Budget.objects.order_by("month")]
     assert rows == [amount("100+20"), amount("4+2")]
     assert all(month.agrees for month in budgets.replay(scene.team))
@@ -140,16 +148,16 @@ def test_hours_and_money_are_let_go_each_by_itself(scene: Scene) -> None:
 
 def test_setting_nothing_aside_leaves_no_line_in_the_ledger(scene: Scene) -> None:
     hold(scene, "a", november="0")
-    assert not Hold.objects.exists()
+    assert not LedgerEntry.objects.exists()
 
 
-REFERENCES = st.sampled_from(["a", "b", "c"])
+NAMES = st.sampled_from(["a", "b", "c"])
 MONTHS = st.dictionaries(
     st.sampled_from([NOVEMBER, DECEMBER, JANUARY]),
     st.builds(Amount, st.decimals(0, 400, places=2), st.decimals(0, 60, places=2)),
     max_size=3,
 )
-STEPS = st.lists(st.tuples(st.booleans(), REFERENCES, MONTHS), max_size=12)
+STEPS = st.lists(st.tuples(st.booleans(), NAMES, MONTHS), max_size=12)
 
 
 @given(steps=STEPS)
@@ -159,12 +167,12 @@ def test_whatever_happens_the_ledger_adds_up_to_the_budgets_and_no_limit_is_pass
 ) -> None:
     point = transaction.savepoint()
     limit_hours(scene, 100, limit_usd=700)
-    for sets_aside, reference, parts in steps:
+    for sets_aside, name, parts in steps:
         with suppress(Conflict), transaction.atomic():
             if sets_aside:
-                budgets.hold(scene.team, reference=reference, parts=parts, now=NOW)
+                budgets.reserve(named(scene, name), parts=parts, now=NOW)
             else:
-                budgets.settle(reference=reference, parts=parts, now=NOW, why="given back")
+                budgets.settle(named(scene, name), parts=parts, now=NOW, why="given back")
     assert all(month.agrees for month in budgets.replay(scene.team))
     assert all(row.left_usd >= 0 and (row.left_gpu_hours or 0) >= 0 for row in Budget.objects.all())
     transaction.savepoint_rollback(point)

@@ -45,7 +45,7 @@ def generous(place: Place) -> None:
 
 def hold(place: Place, at: Tenancy, gpus: int, when_over: str) -> Allocation:
     asked = factories.request(place.ada, at, place.a100, gpus=gpus, now=place.time)
-    rows = Allocation.objects.filter(reference=asked.reference, ended_at=None)
+    rows = Allocation.objects.filter(hold=asked.hold_id, ended_at=None)
     rows.update(grace_hours=0, when_over=when_over, drain_hours=24 if when_over == "drain" else 0)
     reconcile.reconcile(at.pk, now=place.now)
     return rows.get()

@@ -18,7 +18,7 @@ MINUTE = timedelta(minutes=1)
 @pytest.fixture
 def held(scene: Scene) -> Allocation:
     """Two GPUs for three days from NOW on."""
-    return Allocation.objects.get(reference=scene.ask(2, days=3).reference)
+    return Allocation.objects.get(hold=scene.ask(2, days=3).hold_id)
 
 
 def look(scene: Scene, used: int | None, at: datetime) -> None:

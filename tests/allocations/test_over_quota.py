@@ -41,7 +41,7 @@ def generous(place: Place) -> None:
 
 def hold(place: Place, gpus: int, *, terms: tuple[int, str, int] = (0, "drain", 24)) -> Allocation:
     asked = factories.request(place.ada, place.tenancy, place.a100, gpus=gpus, now=place.time)
-    rows = Allocation.objects.filter(reference=asked.reference, ended_at=None)
+    rows = Allocation.objects.filter(hold=asked.hold_id, ended_at=None)
     grace, when_over, drain = terms
     rows.update(grace_hours=grace, when_over=when_over, drain_hours=drain)
     place.reconcile()
@@ -201,7 +201,7 @@ def test_what_the_cluster_refuses_to_stop_is_said_once_and_tried_again(place: Pl
 def test_on_a_cluster_by_git_nothing_is_stopped_and_nothing_else_is_promised(place: Place) -> None:
     Cluster.objects.update(delivery=Cluster.Delivery.GIT, git_url="https://git.example/clusters.git")
     asked = factories.request(place.ada, place.tenancy, place.a100, gpus=2, now=place.time)
-    held = Allocation.objects.get(reference=asked.reference)
+    held = Allocation.objects.get(hold=asked.hold_id)
     assert held.terms.stop_at(held.until) is None
     assert "stopped" not in " ".join(step.words for step in held.next_steps(place.time))
 

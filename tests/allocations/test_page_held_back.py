@@ -21,8 +21,8 @@ def brake(scene: Scene) -> Brake:
     row, now = factories.allocation(scene.ada, scene.tenancy, scene.flavor, days=1), timezone.now()
     Allocation.objects.update(starts_at=now - timedelta(days=2), remind_at=None, until=now, kept_until=now)
     row.refresh_from_db()
-    for number in range(10):
-        row.pk, row.reference = None, f"bulk-{number}"
+    for _ in range(10):
+        row.pk, row.hold = None, factories.hold(scene.team)
         row.save(force_insert=True)
     type(scene.flavor).objects.filter(pk=scene.flavor.pk).update(allocated=11)
     ending.sweep(now)

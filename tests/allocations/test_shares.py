@@ -106,7 +106,15 @@ def test_nobody_elses_queue_names_a_teams_own_nodes(
     speech = factories.tenancy(factories.team("Speech", by=ada), cluster)
     assert flavors(speech) == ["a100"]
     with pytest.raises(Conflict) as refused:
-        issue(tenancy=speech, flavor=own, gpus=1, reference="x", until=NOW, actor=ada.as_actor(), now=NOW)
+        issue(
+            tenancy=speech,
+            flavor=own,
+            gpus=1,
+            hold=factories.hold(speech.team),
+            until=NOW,
+            actor=ada.as_actor(),
+            now=NOW,
+        )
     assert refused.value.code == "not_for_this_team"
 
 

@@ -14,6 +14,7 @@ from allocations.schedule import Terms, WhenOver
 from audit.models import Event
 from notices.models import Notice
 from provisioning.models import Tenancy
+from tests import factories
 from tests.scene import DAY, HOUR, NOW, Scene, books, ledger
 from web.refusals import Conflict, NoRight
 
@@ -21,7 +22,7 @@ MINUTE = timedelta(minutes=1)
 
 
 def held(scene: Scene, gpus: int = 1, *, days: float = 3, terms: Terms | None = None) -> Allocation:
-    row = Allocation.objects.get(reference=scene.ask(gpus, days=days).reference, ended_at=None)
+    row = Allocation.objects.get(hold=scene.ask(gpus, days=days).hold_id, ended_at=None)
     if terms is not None:
         row.grace_hours, row.when_over, row.drain_hours = (
             terms.grace_hours,
@@ -125,9 +126,9 @@ def test_the_namespace_keeps_room_until_somebody_has_looked(scene: Scene) -> Non
 def many(scene: Scene, count: int, *, days: float = 1) -> list[Allocation]:
     first = held(scene, days=days)
     rows = [first]
-    for number in range(1, count):
+    for _ in range(1, count):
         copy = Allocation.objects.get(pk=first.pk)
-        copy.pk, copy.reference = None, f"bulk-{number}"
+        copy.pk, copy.hold = None, factories.hold(scene.team)
         copy.save(force_insert=True)
         rows.append(copy)
     type(scene.flavor).objects.filter(pk=scene.flavor.pk).update(allocated=count)

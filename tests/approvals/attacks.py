@@ -12,6 +12,7 @@ from accounts.models import User
 from approvals.models import Decision, Evaluation, Request, Rerouting, Revision, Step, Task
 from catalogue.models import OfferingSetting
 from policy.models import PolicyDraft, PolicyVersion
+from tests import factories
 from tests.scene import DAY, NOW
 
 Attack = Callable[[Any], Any]
@@ -189,8 +190,9 @@ NAMED: Mapping[str, Attack] = {
     "grace_is_a_week_at_most": lambda w: add(setting(grace_hours=169)),
     "a_drain_is_30_days_at_most": lambda w: add(setting(drain_hours=721)),
     "one_renewal_waits_at_a_time": lambda w: Request.objects.bulk_create(
-        copy_of(w.waiting, renews=w.approved) for _ in range(2)
+        copy_of(w.waiting, renews=w.approved, hold=factories.hold(w.scene.team)) for _ in range(2)
     ),
+    "only_what_is_approved_is_allocated": lambda w: only(w.waiting).update(allocation=w.allocation),
     "a_renewal_is_of_gpus_of_an_earlier_request": lambda w: only(w.waiting).update(renews=w.waiting),
     "an_offering_is_known": lambda w: add(setting(key="lunch")),
     "an_offering_has_a_known_gate": lambda w: add(setting(gate="none")),
@@ -205,6 +207,10 @@ UNIQUE: Mapping[str, Attack] = {
         *(draft(w, became=PolicyVersion.objects.get(number=1), closed_at=NOW) for _ in range(2))
     ),
     "approvals.Rerouting.evaluation": one_answer_twice,
+    "approvals.Request.hold": lambda w: only(w.waiting).update(hold=w.approved.hold_id),
+    "approvals.Request.allocation": lambda w: only(w.other_allocation.hold.request).update(
+        allocation=w.allocation
+    ),
     "catalogue.OfferingSetting.key": lambda w: add(setting(), setting()),
 }
 ALSO: Mapping[str, Attack] = {

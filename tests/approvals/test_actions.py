@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from allocations.models import Allocation, Budget, Hold
+from allocations.models import Allocation, Budget, LedgerEntry
 from approvals.decisions.actions import approve, ask_back
 from approvals.judging.inputs import answer_of
 from approvals.models import Decision, Evaluation, Request, Revision, Step
@@ -30,7 +30,7 @@ USD = Decimal
 
 def rows() -> dict[str, int]:
     """How many rows asking could have left."""
-    models = (Request, Revision, Evaluation, Step, Decision, Allocation, Budget, Hold, Event)
+    models = (Request, Revision, Evaluation, Step, Decision, Allocation, Budget, LedgerEntry, Event)
     return {model.__name__: model.objects.count() for model in models}
 
 
@@ -56,7 +56,7 @@ def test_a_small_ask_is_approved_issued_and_desired_at_once(scene: Scene) -> Non
     )
     assert (decision.by, decision.verdict, decision.count, decision.usd) == (None, "approve", 2, USD(144))
     assert decision.reason == "Policy 1: every rule holds."
-    assert (allocation.reference, allocation.gpus, allocation.starts_at) == (request.reference, 2, NOW)
+    assert (allocation.hold, allocation.gpus, allocation.starts_at) == (request.hold, 2, NOW)
     assert (allocation.until, allocation.price_per_gpu_hour) == (NOW + 3 * DAY, USD(1))
     assert scene.allocated() == 2
     assert tenancy.generation == generation + 1
@@ -207,7 +207,7 @@ def test_who_asked_withdraws_and_the_money_is_let_go(scene: Scene) -> None:
     withdrawn = withdraw(request.pk, by=scene.ada, now=NOW)
     assert (withdrawn.state, withdrawn.version, withdrawn.decided_at) == ("withdrawn", 2, NOW)
     assert books(scene.team) == ledger(scene.team) == {"2026-11": 0}
-    assert [row.usd for row in Hold.objects.all()] == [360, -360]
+    assert [row.usd for row in LedgerEntry.objects.all()] == [360, -360]
     assert Event.objects.latest("seq").kind == "request.withdrawn"
 
 

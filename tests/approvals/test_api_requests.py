@@ -8,7 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.models import Idempotency
-from allocations.models import Hold
+from allocations.models import LedgerEntry
 from approvals.models import Request
 from approvals.requests.forms import Offers
 from audit.models import Event
@@ -98,11 +98,11 @@ BAD = {
 @pytest.mark.parametrize("field", BAD)
 def test_what_does_not_fit_is_refused_at_its_field(here: World, ada: Caller, field: str) -> None:
     for value in BAD[field]:
-        before = Request.objects.count(), Hold.objects.count(), Event.objects.count()
+        before = Request.objects.count(), LedgerEntry.objects.count(), Event.objects.count()
         answer = ada.post("requests/", ask(here, **{field: value}))
         assert answer.status_code == 422, (value, answer.content)
         assert [error["pointer"] for error in answer.json()["errors"]] == [f"/{field}"], value
-        assert (Request.objects.count(), Hold.objects.count()) == before[:2]
+        assert (Request.objects.count(), LedgerEntry.objects.count()) == before[:2]
         assert Event.objects.count() == before[2]
 
 

@@ -52,7 +52,7 @@ def test_it_adds_up_gpus_and_money(scene: Scene) -> None:
 def test_of_a_renewal_only_what_is_new_counts(scene: Scene) -> None:
     now = timezone.now()
     first = factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=2, days=2, now=now)
-    held = Allocation.objects.get(reference=first.reference)
+    held = Allocation.objects.get(hold=first.hold_id)
     longer = renewing.wanted(
         with_all(Request.objects.filter(pk=first.pk)).get(),
         until=held.until + 60 * DAY,

@@ -13,7 +13,7 @@ from allocations.budgets.money import month_of
 from allocations.budgets.months import budget_of, pace_of
 from allocations.ends import sweep as ends
 from allocations.ends.actions import give_back
-from allocations.models import Allocation, Hold
+from allocations.models import Allocation, LedgerEntry
 from allocations.schedule import Provisioner, State
 from allocations.use import measuring as use
 from approvals.decisions import actions as decisions
@@ -36,7 +36,7 @@ NOTE = "It is there."
 
 def held_for(asked: Request) -> Allocation:
     """What is held under a request."""
-    return Allocation.objects.live().get(reference=asked.reference)
+    return Allocation.objects.live().get(hold=asked.hold_id)
 
 
 @pytest.mark.parametrize("key", ["notebook", "endpoint", "volume", "openai", "reservation", "cluster"])
@@ -62,7 +62,7 @@ def test_what_nobody_made_until_its_end_has_cost_nothing(scene: Scene) -> None:
     ends.sweep(asked.until)
     assert scene.held_usd() == 0
     assert scene.allocated() == 0
-    assert Allocation.objects.get(reference=asked.reference).usd_in_all == 0
+    assert Allocation.objects.get(hold=asked.hold_id).usd_in_all == 0
 
 
 def test_gpus_that_nobody_can_use_yet_are_not_idle(scene: Scene) -> None:
@@ -111,14 +111,12 @@ def test_what_a_cluster_cannot_be_told_costs_from_when_it_has_it(scene: Scene) -
     assert allocations.not_charged_though_there() == []
     Cluster.objects.update(reachable=True)
     factories.make_true(Tenancy.objects.get(pk=scene.tenancy.pk))
-    assert allocations.not_charged_though_there() == [asked.reference]
-    assert allocations.begin_charging(asked.reference, now=later(hours=6))
+    assert allocations.not_charged_though_there() == [asked.allocation_id]
+    assert allocations.begin_charging(held_for(asked).pk, now=later(hours=6))
     assert held_for(asked).charged_from == later(hours=6)
     assert allocations.not_charged_though_there() == []
-    assert (
-        Hold.objects.filter(reference=asked.reference, why="costs from when it is there", usd=-6).count() == 1
-    )
-    assert not allocations.begin_charging(asked.reference, now=later(hours=7))
+    assert LedgerEntry.objects.filter(hold=asked.hold, why="costs from when it is there", usd=-6).count() == 1
+    assert not allocations.begin_charging(held_for(asked).pk, now=later(hours=7))
 
 
 def test_a_part_that_stays_of_what_nobody_made_costs_nothing(scene: Scene) -> None:
@@ -196,7 +194,7 @@ def test_what_ended_early_says_what_it_cost(scene: Scene) -> None:
     asked = granted(scene, "volume", gib=1000, until=NOW + 10 * DAY)
     carrying_out.finish(task_of(asked).pk, by=scene.priya, note=NOTE, now=later(days=2))
     ending.let_go(asked.pk, by=scene.ada, now=later(days=4))
-    cost = Allocation.objects.get(reference=asked.reference).usd_in_all
+    cost = Allocation.objects.get(hold=asked.hold_id).usd_in_all
     assert cost == scene.held_usd() > 0
 
 

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from allocations.budgets import balances as budgets
 from allocations.ends.actions import give_back
-from allocations.models import Allocation, Budget, Hold
+from allocations.models import Allocation, Budget, LedgerEntry
 from approvals import tasks
 from approvals.decisions.actions import approve, ask_back
 from approvals.judging import reevaluation as judging_again
@@ -83,7 +83,7 @@ def test_a_policy_for_later_frees_what_waits_on_its_day(scene: Scene) -> None:
 
 
 def test_gpus_that_come_back_go_to_the_oldest_that_the_policy_approves(scene: Scene) -> None:
-    held = Allocation.objects.get(reference=scene.ask(2, days=9).reference)
+    held = Allocation.objects.get(hold=scene.ask(2, days=9).hold_id)
     Flavor.objects.filter(pk=scene.flavor.pk).update(allocated=24)
     first, second = in_another_team(scene, 2), in_another_team(scene, 2, now=NOW + MINUTE)
     assert judging_again.sweep(NOW + HOUR) == []
@@ -100,7 +100,9 @@ def test_money_that_is_raised_frees_what_waited_for_it(scene: Scene) -> None:
     assert judging_again.sweep(NOW + MINUTE) == []
     Budget.objects.update(limit_usd=1_000)
     assert judging_again.sweep(NOW + HOUR) == [asked.pk]
-    assert sum(hold.usd for hold in Hold.objects.all()) == 71  # from now on, an hour less than was asked for
+    assert (
+        sum(hold.usd for hold in LedgerEntry.objects.all()) == 71
+    )  # from now on, an hour less than was asked for
     assert budgets.left_by_month(scene.team, [NOW.date().replace(day=1)])
 
 

@@ -75,7 +75,7 @@ def test_where_too_few_are_free_it_says_from_when_it_fits(page: Client, scene: S
     waits = ask(scene, 20)
     held = factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=2, now=timezone.now())
     Flavor.objects.filter(pk=scene.flavor.pk).update(gpus_total=20)
-    end = Allocation.objects.get(reference=held.reference).kept_until
+    end = Allocation.objects.get(hold=held.hold_id).kept_until
     assert f"It fits from {moment(end, timezone.now())} on, when others end." in shown(page, waits)
     Flavor.objects.filter(pk=scene.flavor.pk).update(gpus_total=3)
     assert "No end within 60 days makes it fit." in shown(page, waits)

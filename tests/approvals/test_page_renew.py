@@ -71,7 +71,7 @@ def test_one_click_keeps_them_and_a_second_sending_changes_nothing(page: Client,
     answers = [page.post(address(held), body) for _ in range(2)]
     made = Request.objects.exclude(renews=None).get()
     assert [answer["Location"] for answer in answers] == [f"/requests/{made.pk}/"] * 2
-    assert (live().reference, live().gpus) == (made.reference, 2)
+    assert (live().hold, live().gpus) == (made.hold, 2)
     assert "go on without a gap" in page.get(f"/requests/{made.renews_id}/").content.decode()
     assert f"request {made.pk}" in page.get(address(held)).content.decode()
 

@@ -90,8 +90,8 @@ def test_it_says_when_it_ends_soon_and_that_it_ended(page: Client, scene: Scene)
     factories.make_true(scene.tenancy)
     assert "Ending soon" in shown(page, asked)
     past = timezone.now() - timedelta(seconds=1)
-    Allocation.objects.filter(reference=asked.reference).update(until=past, kept_until=past, remind_at=None)
-    expire(Allocation.objects.get(reference=asked.reference).pk, now=timezone.now())
+    Allocation.objects.filter(hold=asked.hold_id).update(until=past, kept_until=past, remind_at=None)
+    expire(Allocation.objects.get(hold=asked.hold_id).pk, now=timezone.now())
     said = shown(page, asked)
     assert "went back. Ask again" in said
     assert "The end date came." in said
@@ -99,7 +99,7 @@ def test_it_says_when_it_ends_soon_and_that_it_ended(page: Client, scene: Scene)
 
 def test_what_was_given_back_stands_in_the_story(page: Client, scene: Scene) -> None:
     asked = ask(scene, 2)
-    held = Allocation.objects.get(reference=asked.reference)
+    held = Allocation.objects.get(hold=asked.hold_id)
     give_back(held.pk, gpus=1, by=scene.ada, now=timezone.now())
     assert "Gave back 1 × A100" in shown(page, asked)
 
@@ -123,7 +123,7 @@ def test_it_was_set_up_when_it_first_was_and_stays_so(page: Client, scene: Scene
     asked = ask(scene, 2)
     assert set_up_at(page, asked) == []
     first = converged(scene)
-    held = Allocation.objects.get(reference=asked.reference)
+    held = Allocation.objects.get(hold=asked.hold_id)
     give_back(held.pk, gpus=1, by=scene.ada, now=timezone.now())
     converged(scene)
     assert set_up_at(page, asked) == [first]
@@ -131,7 +131,7 @@ def test_it_was_set_up_when_it_first_was_and_stays_so(page: Client, scene: Scene
 
 def test_what_was_never_set_up_is_not_set_up_by_its_end(page: Client, scene: Scene) -> None:
     asked = ask(scene, 2)
-    held = Allocation.objects.get(reference=asked.reference)
+    held = Allocation.objects.get(hold=asked.hold_id)
     give_back(held.pk, gpus=None, by=scene.ada, now=timezone.now())
     converged(scene)
     assert set_up_at(page, asked) == []

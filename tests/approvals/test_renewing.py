@@ -57,14 +57,14 @@ def renew(
 
 
 def live(request: Request) -> Allocation | None:
-    return Allocation.objects.live().filter(reference=request.reference).first()
+    return Allocation.objects.live().filter(hold=request.hold_id).first()
 
 
 def test_an_automatic_renewal_goes_on_without_a_gap(scene: Scene) -> None:
     first = scene.ask(4)
     desired = Tenancy.objects.get(pk=scene.tenancy.pk)
     second = renew(scene, first)
-    old, new = Allocation.objects.get(reference=first.reference), live(second)
+    old, new = Allocation.objects.get(hold=first.hold_id), live(second)
     assert new is not None
     assert (second.state, second.renews_id, new.gpus) == (State.APPROVED, first.pk, 4)
     assert (old.end_reason, old.ended_at) == ("renewed", new.starts_at)
@@ -269,7 +269,12 @@ def test_what_is_held_of_another_kind_never_goes_over(scene: Scene) -> None:
     with transaction.atomic():
         assert (
             allocations.hand_over(
-                first.reference, flavor=h100, gpus=2, to="request-0", actor=scene.ada.as_actor(), now=LATER
+                first.hold,
+                flavor=h100,
+                gpus=2,
+                to=factories.hold(scene.team),
+                actor=scene.ada.as_actor(),
+                now=LATER,
             ).gpus
             == 0
         )

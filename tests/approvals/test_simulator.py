@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from allocations.budgets import money
 from allocations.budgets.money import Left
+from allocations.models import Hold
 from approvals.judging.inputs import answer_of, derive, inputs_of, policy_in_force
 from approvals.models import Evaluation, Request
 from approvals.policy_desk import simulator
@@ -91,6 +92,7 @@ def _undone(scene: Scene, gpus: int, *, days: float, kept: bool = False) -> str:
     if kept:
         # Taken back, so that it stands in nobody's line and counts in no window.
         made.state, made.approved_count, made.decided_at = State.WITHDRAWN, None, NOW
+        made.hold, made.allocation = Hold.objects.create(team=scene.team), None
         Request.objects.bulk_create([made])
         Evaluation.objects.bulk_create([stored])
     return stored.outcome
@@ -250,7 +252,8 @@ def test_a_thousand_asks_take_a_moment(scene: Scene) -> None:
     like = {
         field.attname: getattr(asked, field.attname) for field in asked._meta.fields if field.name != "id"
     }
-    requests = Request.objects.bulk_create(Request(**like) for _ in range(MANY))
+    holds = Hold.objects.bulk_create(Hold(team=scene.team) for _ in range(MANY))
+    requests = Request.objects.bulk_create(Request(**like | {"hold_id": hold.pk}) for hold in holds)
     first = _fields(Evaluation.objects.get(request=asked))
     Evaluation.objects.bulk_create(Evaluation(**first | {"request_id": each.pk}) for each in requests)
     began = perf_counter()

@@ -35,7 +35,7 @@ def test_every_offering_is_granted_and_the_work_of_people_becomes_a_task(scene: 
     asked = granted(scene, key)
     assert asked.state == State.APPROVED
     assert Task.objects.filter(request=asked).exists() == (key in BY_PERSON)
-    held = Allocation.objects.live().get(reference=asked.reference)
+    held = Allocation.objects.live().get(hold=asked.hold_id)
     assert (held.offering, held.flavor_id, held.until) == (key, asked.flavor_id, asked.until)
     assert (held.charged_from is None) == (key in BY_PERSON)
     assert all(month.agrees for month in budgets.replay(scene.team))
@@ -164,7 +164,7 @@ def test_a_notebook_is_taken_down_when_its_gpus_have_gone_back(scene: Scene) -> 
     asked = granted(scene, "notebook")
     carrying_out.finish(task_of(asked).pk, by=scene.priya, note=NOTE, now=NOW)
     assert not ending.end(asked.pk, now=later(hours=1))
-    held = Allocation.objects.live().get(reference=asked.reference)
+    held = Allocation.objects.live().get(hold=asked.hold_id)
     give_back(held.pk, gpus=None, by=scene.ada, now=later(hours=1))
     assert list(ending.due(later(hours=1))) == [asked]
     assert ending.end(asked.pk, now=later(hours=1))

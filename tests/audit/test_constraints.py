@@ -94,7 +94,7 @@ def test_records_of_decisions_and_money_are_never_changed() -> None:
         "policy_policyversion",
         "approvals_revision",
         "approvals_comment",
-        "allocations_hold",
+        "allocations_ledgerentry",
     ):
         with connection.cursor() as cursor:
             cursor.execute(f"SELECT count(*) FROM {table}")

@@ -32,7 +32,7 @@ def _flavors() -> list[str]:
 def _budgets() -> list[str]:
     found = []
     for budget in Budget.objects.all():
-        ledger = budget.holds.aggregate(
+        ledger = budget.entries.aggregate(
             usd=Sum("usd", default=Decimal(0)), hours=Sum("gpu_hours", default=Decimal(0))
         )
         if (budget.held_usd, budget.held_gpu_hours) != (ledger["usd"], ledger["hours"]):
@@ -45,10 +45,10 @@ def _budgets() -> list[str]:
 
 
 def _requests() -> list[str]:
-    live = Counter(Allocation.objects.live().values_list("reference", flat=True))
-    found = [f"{reference} is granted {count} times" for reference, count in live.items() if count > 1]
-    granted = {request.reference for request in Request.objects.filter(state=State.APPROVED)}
-    found += [f"{reference} is held and was not approved" for reference in live.keys() - granted]
+    live = Counter(Allocation.objects.live().values_list("hold", flat=True))
+    found = [f"hold {hold} is granted {count} times" for hold, count in live.items() if count > 1]
+    granted = {request.hold_id for request in Request.objects.filter(state=State.APPROVED)}
+    found += [f"hold {hold} has something and was not approved" for hold in live.keys() - granted]
     for request in Request.objects.exclude(state=State.WAITING):
         votes = request.decisions.exclude(verdict__in=("ask", "answer")).count()
         if request.state in (State.APPROVED, State.REJECTED) and not votes:

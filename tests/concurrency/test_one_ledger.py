@@ -39,7 +39,7 @@ def test_a_month_is_spent_to_the_last_whole_part_in_either_unit(transactional_db
 
     def take(number: int) -> bool:
         with suppress(Conflict):
-            alone(lambda: budgets.hold(team, reference=f"r{number}", parts={NOVEMBER: part}, now=NOW))
+            alone(lambda: budgets.reserve(factories.hold(team), parts={NOVEMBER: part}, now=NOW))
             return True
         return False
 
@@ -54,12 +54,11 @@ def test_what_many_let_go_at_once_is_let_go_once(transactional_db: None) -> None
     team = factories.team()
     whole = Amount(Decimal(50), Decimal(20))
     with transaction.atomic():
-        budgets.hold(team, reference="r", parts={NOVEMBER: whole, DECEMBER: whole}, now=NOW)
+        hold = factories.hold(team)
+        budgets.reserve(hold, parts={NOVEMBER: whole, DECEMBER: whole}, now=NOW)
 
     def let_go() -> Amount:
-        return alone(
-            lambda: budgets.settle(reference="r", parts={DECEMBER: HOURS}, now=NOW, why="given back")
-        )
+        return alone(lambda: budgets.settle(hold, parts={DECEMBER: HOURS}, now=NOW, why="given back"))
 
     freed = [amount for amount in at_once([let_go] * AT_ONCE) if amount != NOTHING]
     assert freed == [Amount(Decimal(99), Decimal(30))]
@@ -68,9 +67,10 @@ def test_what_many_let_go_at_once_is_let_go_once(transactional_db: None) -> None
 
 def test_a_month_that_many_begin_at_once_is_begun_once(transactional_db: None) -> None:
     team = factories.team()
+    hold = factories.hold(team)
 
     def take() -> None:
-        alone(lambda: budgets.hold(team, reference="r", parts={NOVEMBER: HOURS, DECEMBER: HOURS}, now=NOW))
+        alone(lambda: budgets.reserve(hold, parts={NOVEMBER: HOURS, DECEMBER: HOURS}, now=NOW))
 
     at_once([take] * AT_ONCE)
     assert [row.held_gpu_hours for row in Budget.objects.order_by("month")] == [160, 160]

@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from allocations.models import Allocation, Hold
+from allocations.models import Allocation, LedgerEntry
 from approvals.models import Request
 from audit.models import Event
 from checks.invariants import check
@@ -64,7 +64,7 @@ def ask(caller: Caller, key: str) -> Any:
 
 def counts() -> dict[str, int]:
     """How much there is of what an ask leaves."""
-    tables = (Request, Allocation, Hold, Event)
+    tables = (Request, Allocation, LedgerEntry, Event)
     return {table.__name__: table._default_manager.count() for table in tables}
 
 

@@ -140,7 +140,7 @@ class OldRelease:
             team=tenancy.team,
             tenancy=tenancy,
             flavor=flavor,
-            reference=f"R-{word}",
+            hold=self.model("allocations", "Hold").create(team=tenancy.team),
             gpus=1,
             price_per_gpu_hour=Decimal(3),
             usd_per_hour=Decimal(3),

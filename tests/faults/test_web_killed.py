@@ -10,7 +10,7 @@ import requests
 from django.utils import timezone
 
 from accounts.models import User
-from allocations.models import Allocation, Hold
+from allocations.models import Allocation, LedgerEntry
 from approvals.models import Request
 from audit.models import Event
 from provisioning.models import Tenancy
@@ -57,7 +57,9 @@ def ask(by: Caller, tenancy: Tenancy) -> requests.Response:
 
 def counts() -> dict[str, int]:
     """How much there is of what an ask leaves."""
-    return {table.__name__: table._default_manager.count() for table in (Request, Allocation, Hold, Event)}
+    return {
+        table.__name__: table._default_manager.count() for table in (Request, Allocation, LedgerEntry, Event)
+    }
 
 
 @pytest.mark.parametrize("point", ["request.submit", "allocation.issue"])

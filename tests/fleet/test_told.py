@@ -32,7 +32,7 @@ def test_what_is_told_is_asked_for_held_and_wanted_in_the_repository(west: Clust
     flavor = add_flavor(west, name="l4", values={**L4, "gpus_total": 4}, by=priya)
     tenancy = factories.tenancy(on=west)
     asked = factories.request(factories.person(teams=[tenancy.team]), tenancy, flavor, gpus=2)
-    assert Allocation.objects.get(reference=asked.reference).gpus == 2
+    assert Allocation.objects.get(hold=asked.hold_id).gpus == 2
     assert Flavor.objects.get(pk=flavor.pk).free == 2
     assert [(one.name, one.gpus) for one in Tenancy.objects.get(pk=tenancy.pk).desired.flavors] == [("l4", 2)]
 

@@ -10,7 +10,7 @@ TRIGGERED = (
     "approvals_decision",
     "approvals_evaluation",
     "policy_policyversion",
-    "allocations_hold",
+    "allocations_ledgerentry",
 )
 
 

@@ -42,7 +42,7 @@ def test_nothing_new_is_issued_where_a_team_leaves(vision: Parting) -> None:
             tenancy=vision.tenancy,
             flavor=vision.place.a100,
             gpus=1,
-            reference="request-0",
+            hold=factories.hold(vision.tenancy.team),
             until=vision.place.time + DAY,
             actor=PORTAL,
             now=vision.place.time,

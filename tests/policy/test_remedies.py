@@ -190,7 +190,7 @@ def test_the_second_ask_of_a_newcomer_is_automatic_though_nothing_runs_yet(scene
 
 def test_giving_back_what_is_said_makes_the_next_ask_automatic(scene: Scene) -> None:
     in_force(scene, automatic_gpus=4, window_gpus_team=20, window_gpus_person=20)
-    held = Allocation.objects.get(reference=scene.ask(4, days=5).reference)
+    held = Allocation.objects.get(hold=scene.ask(4, days=5).hold_id)
     later = START + DAY
     sampled(scene, used=1, held=4)
     wanted = replace(scene.wanted(1, days=4))
@@ -201,7 +201,7 @@ def test_giving_back_what_is_said_makes_the_next_ask_automatic(scene: Scene) -> 
 
 
 def test_a_renewal_goes_on_with_what_was_measured(scene: Scene) -> None:
-    first = Allocation.objects.get(reference=scene.ask(2, days=3).reference)
+    first = Allocation.objects.get(hold=scene.ask(2, days=3).hold_id)
     give_back(first.pk, gpus=1, by=scene.ada, now=START + HOUR)
     sampled(scene, used=0, held=1)
     judged = judge(scene.wanted(1, days=4), person=scene.ada, now=START + DAY)

@@ -225,5 +225,5 @@ def test_the_window_that_counts_is_the_policys(scene: Scene) -> None:
 def test_what_was_asked_after_a_waiting_request_does_not_make_it_larger(scene: Scene) -> None:
     first = scene.ask(7)
     scene.ask(7)
-    again = judge(scene.wanted(7), person=scene.ada, now=NOW + HOUR, own=first.reference)
+    again = judge(scene.wanted(7), person=scene.ada, now=NOW + HOUR, own=first.hold_id)
     assert [step.by for step in again.answer.route] == ["platform_leads"]

@@ -9,7 +9,7 @@ from django.db import connection
 from django.utils import timezone
 
 from accounts.models import Idempotency
-from allocations.models import Allocation, Hold
+from allocations.models import Allocation, LedgerEntry
 from approvals.models import Request
 from tests.calling import Caller
 from tests.world import World, world
@@ -93,7 +93,7 @@ def test_a_refused_call_leaves_its_key_free(here: World, body: dict[str, Any]) -
 @pytest.mark.django_db(transaction=True)
 def test_the_same_call_many_times_at_once_leaves_one_row(here: World, body: dict[str, Any]) -> None:
     ada = Caller(here.people["member"])
-    before = Request.objects.count(), Allocation.objects.count(), Hold.objects.count()
+    before = Request.objects.count(), Allocation.objects.count(), LedgerEntry.objects.count()
 
     def send(_: int) -> tuple[int, int]:
         try:
@@ -108,7 +108,7 @@ def test_the_same_call_many_times_at_once_leaves_one_row(here: World, body: dict
     assert next(iter(answers))[0] == 201
     assert Request.objects.count() == before[0] + 1
     assert Allocation.objects.count() == before[1] + 1
-    assert Hold.objects.count() == before[2] + 1
+    assert LedgerEntry.objects.count() == before[2] + 1
 
 
 @pytest.mark.django_db(transaction=True)

@@ -81,7 +81,7 @@ ATTACKS = (
     "ALTER TABLE audit_event DROP CONSTRAINT an_event_has_a_kind",
     "CREATE RULE gone AS ON INSERT TO audit_event DO INSTEAD NOTHING",
     "DELETE FROM approvals_decision",
-    "UPDATE allocations_hold SET usd = 0",
+    "UPDATE allocations_ledgerentry SET usd = 0",
     "DELETE FROM django_migrations",
     "CREATE TABLE public.audit_copy (seq bigint)",
     f"SET ROLE {OWNER}",
@@ -96,7 +96,7 @@ def test_the_portals_login_cannot_get_past_what_guards_the_log(server: Postgres,
         connection.execute(attack.encode())
 
 
-@pytest.mark.parametrize("table", ["audit_event", "allocations_hold", "approvals_decision"])
+@pytest.mark.parametrize("table", ["audit_event", "allocations_ledgerentry", "approvals_decision"])
 def test_it_is_refused_by_its_rights_even_where_the_trigger_is_off(server: Postgres, table: str) -> None:
     with signed_in(server, OWNER) as owner, signed_in(server) as app:
         owner.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER".encode())

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection, transaction
 
 from accounts.models import Idempotency
-from allocations.models import Allocation, Brake, Budget, Hold
+from allocations.models import Allocation, Brake, Budget, LedgerEntry
 from approvals.decisions import actions as decisions
 from approvals.models import Request, Step
 from approvals.requests import actions
@@ -78,7 +78,7 @@ def granted_twice() -> None:
 def paid_and_forgotten() -> None:
     late, asked = NOW + HOUR, by_people()
     Request.objects.filter(pk=asked.pk).update(offering="volume", flavor=None, tenancy=None, until=late)
-    Allocation.objects.filter(reference=asked.reference).update(ended_at=late, end_reason="returned")
+    Allocation.objects.filter(hold=asked.hold_id).update(ended_at=late, end_reason="returned")
 
 
 def overspent() -> None:
@@ -89,8 +89,8 @@ def overspent() -> None:
 def held_for_nothing() -> None:
     [withdrawn] = Request.objects.filter(state=State.WITHDRAWN)
     budget = Budget.objects.order_by("month")[0]
-    Hold.objects.create(
-        budget=budget, reference=withdrawn.reference, usd=5, gpu_hours=5, at=NOW, why="set aside"
+    LedgerEntry.objects.create(
+        budget=budget, hold=withdrawn.hold, usd=5, gpu_hours=5, at=NOW, why="set aside"
     )
     Budget.objects.filter(pk=budget.pk).update(
         held_usd=budget.held_usd + 5, held_gpu_hours=budget.held_gpu_hours + 5
@@ -158,7 +158,7 @@ PLANTED: dict[str, tuple[str, str, Callable[[], object]]] = {
     "GPUs are held that nobody approved": (
         "I3",
         "nobody approved it",
-        lambda: Allocation.objects.filter(gpus=2).update(reference="request-99999"),
+        lambda: Allocation.objects.filter(gpus=2).update(hold=factories.hold(factories.team())),
     ),
     "a budget holds more than its limit": ("I4", "of $1.00 are set aside", overspent),
     "a budget differs from its ledger": (

@@ -116,7 +116,7 @@ def run(walk: Walk) -> str:
     kubernetes = walk.town.place.kubernetes
     if kubernetes.get(("kueue.x-k8s.io/v1beta2", "LocalQueue"), "default", name) is None:
         raise Nothing
-    said = {"namespace": name, "flavor": held.flavor.name, "gpus": gpus, "name": f"job-{held.reference}"}
+    said = {"namespace": name, "flavor": held.flavor.name, "gpus": gpus, "name": f"job-{held.hold.reference}"}
     kubernetes.write("POST", "/sandbox/workloads", said)
     return f"run: {gpus} GPUs in {name}"
 

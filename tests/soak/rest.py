@@ -118,7 +118,7 @@ def _late_or_early(town: Town) -> Iterator[str]:
     """I11: nothing ends before its date, and nothing runs on after the date on which it is stopped."""
     for row in Allocation.objects.filter(end_reason="expired"):
         if row.ended_at and row.ended_at < row.kept_until:
-            yield f"I11 {row.reference} ended before its end"
+            yield f"I11 {row.hold} ended before its end"
     late = Leftover.objects.open().filter(stop_at__lte=town.time - LATE)
     for left in late.exclude(tenancy__stage="gone"):
-        yield f"I11 work of {left.reference} was to be stopped at {left.stop_at} and is not dealt with"
+        yield f"I11 work of {left.allocation.hold} was to be stopped at {left.stop_at} and is not dealt with"

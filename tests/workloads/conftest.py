@@ -135,7 +135,7 @@ def watching(now: Callable[[], Any] = timezone.now) -> Iterator[threading.Event]
 
 
 def is_seen(run: Run, state: str) -> bool:
-    """Whether a run is known to be in a state, and where it runs its pods are, too: they come by a watch of their own."""
+    """Whether a run is known to be in a state; a running one with its pods, which come by a watch of their own."""
     run.refresh_from_db()
     return run.state == state and (state != "running" or any(one.started_at for one in pods_of(run)))
 
