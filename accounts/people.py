@@ -1,6 +1,7 @@
 """Finding people: by what their roles give, by group, by object id, and who decides."""
 
 from collections.abc import Collection, Iterable
+from datetime import datetime
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
@@ -52,3 +53,9 @@ def decides(user: User, *, groups: Collection[str] = ()) -> bool:
     if any(user.may(permission) for permission in DECIDING):
         return True
     return user.is_active and (not set(groups).isdisjoint(user.groups) or reports_of(user).exists())
+
+
+def at_work(users: Iterable[User], *, now: datetime) -> list[User]:
+    """Those who are not out of office, as far as is known; all of them where nobody else is there."""
+    everybody = list(users)
+    return [user for user in everybody if not user.is_out(now)] or everybody

@@ -3,184 +3,200 @@
 Each moves the tenancy's desired state with it. Locks are taken in the order that `allocations.changes` has.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Any
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q
 
-from accounts.models import Team
+from accounts.models import Team, User
+from allocations import provisioners
 from allocations.budgets.actions import tell_close
 from allocations.changes import (
     end,
     end_part,
     locked_with_all,
     record_change,
-    refresh,
     settle,
 )
+from allocations.ends.actions import give_up
 from allocations.models import Allocation, Budget, Hold
-from allocations.schedule import NO_TERMS, Provisioner, Terms, next_reminder
-from audit.actors import Actor
+from allocations.schedule import NO_TERMS, Phase, Provisioner, Terms, next_reminder
+from audit.actors import PORTAL, Actor
 from audit.events import Kind
 from fleet.models import Flavor
+from manual.briefs import Instructions
+from manual.models import Task
 from provisioning import failpoints
 from provisioning.desired.isolation import flavors_for
 from provisioning.models import Tenancy
 from web.refusals import Conflict
 
-MAX_CHARGED_AT_ONCE = 200
+MAX_OBSERVED_AT_ONCE = 200
 
 
-class Granted(NamedTuple):
-    """What was granted besides GPUs of a pool: the offering, what it is, where, and what it costs an hour in USD.
+@dataclass(frozen=True, kw_only=True)
+class Granted:
+    """What was granted: which offering to whom, where, until when, at which price, and who makes it.
 
-    `gpus` are those whose hours count against the budget.
+    `gpus` are those whose hours count against the budget, of `flavor` or of none; `usd_per_hour` is what all of it
+    costs. People carry their part of it out within `task_hours`.
     """
 
+    team: Team
+    requester: User
+    hold: Hold
     offering: str
+    spec: Mapping[str, Any]
+    count: int
     title: str
-    place: str
-    usd_per_hour: Decimal
+    instructions: Instructions
+    provisioner: Provisioner
+    until: datetime
     gpus: int = 0
+    usd_per_hour: Decimal = Decimal(0)
+    place: str = ""
+    tenancy: Tenancy | None = None
+    flavor: Flavor | None = None
+    terms: Terms = NO_TERMS
+    task_hours: int = 24
 
 
-class HandedOver(NamedTuple):
-    """How many GPUs go on under a renewal, and from when they cost; None while nobody has made what they are for."""
+@dataclass(frozen=True)
+class HandedOver:
+    """How many GPUs go on under a renewal; from when they cost, and whose task it is to make what they are for.
 
-    gpus: int
-    charged_from: datetime | None
+    `charged_from` is None while nobody has made it.
+    """
+
+    gpus: int = 0
+    charged_from: datetime | None = None
+    task: Task | None = None
 
 
-NOTHING_HANDED_OVER = HandedOver(0, None)
+NOTHING_HANDED_OVER = HandedOver()
 
 
 @transaction.atomic
-def issue(
-    *,
-    tenancy: Tenancy,
-    flavor: Flavor,
-    gpus: int,
-    hold: Hold,
-    until: datetime,
-    actor: Actor,
-    now: datetime,
-    terms: Terms = NO_TERMS,
-    offering: str = "gpus",
-    provisioner: Provisioner = Provisioner.KUBERNETES,
-    handed_over: HandedOver = NOTHING_HANDED_OVER,
+def grant(
+    granted: Granted, *, actor: Actor, now: datetime, handed_over: HandedOver = NOTHING_HANDED_OVER
 ) -> Allocation:
-    """Give a team GPUs until a moment, and desire them on its tenancy in the same transaction.
+    """Give a team what was granted until a moment, and have its provisioner begin in the same transaction.
 
-    They cost from now on; what a person has to make first, and what the cluster cannot be told now, costs from when it
-    is there. The money must have been set aside under the same hold. What is `handed_over` comes from `hand_over`
-    in the same transaction, not from the pool. Raises Conflict when the others are not there.
+    It costs from now on; what a person has to make first, and what the cluster cannot be told now, costs from when it
+    is there. The money must have been set aside under its hold. What is `handed_over` comes from `hand_over` in the
+    same transaction, not from the pool. Raises Conflict when GPUs are not there or not for this team.
     """
-    needed = gpus - handed_over.gpus
+    flavor, terms = granted.flavor, granted.terms
+    tenancy = (
+        _taken(granted, needed=granted.gpus - handed_over.gpus) if flavor is not None else granted.tenancy
+    )
+    cluster = flavor.cluster if flavor is not None else tenancy.cluster if tenancy is not None else None
+    if cluster is not None and not cluster.is_written_to:
+        terms = terms.where_nothing_is_stopped()
+    is_there = granted.provisioner is Provisioner.KUBERNETES and (
+        cluster is None or cluster.reachable is not False
+    )
+    if handed_over.gpus:
+        is_there = handed_over.charged_from is not None
+    allocation = Allocation.objects.create(
+        team=granted.team,
+        requester=granted.requester,
+        tenancy=tenancy,
+        flavor=flavor,
+        hold=granted.hold,
+        offering=granted.offering,
+        spec=granted.spec,
+        count=granted.count,
+        title=granted.title,
+        place=granted.place,
+        provisioner=granted.provisioner,
+        instructions=granted.instructions.to_json(),
+        task=handed_over.task,
+        task_hours=granted.task_hours,
+        gpus=granted.gpus,
+        price_per_gpu_hour=0 if flavor is None else flavor.price_per_gpu_hour,
+        usd_per_hour=granted.usd_per_hour if flavor is None else granted.gpus * flavor.price_per_gpu_hour,
+        starts_at=now,
+        charged_from=now if is_there else None,
+        until=granted.until,
+        kept_until=terms.kept_until(granted.until),
+        grace_hours=terms.grace_hours,
+        when_over=terms.when_over,
+        drain_hours=terms.drain_hours,
+        remind_at=next_reminder(now, granted.until, after=now),
+    )
+    failpoints.reach("allocation.issue")
+    provisioners.begin(allocation, is_new=not handed_over.gpus, actor=actor, now=now)
+    record_change(Kind.ALLOCATION_ISSUED, allocation, actor, until=granted.until.isoformat())
+    # Only the budgets of this hold: those are locked already.
+    tell_close(Budget.objects.filter(entries__hold=granted.hold).distinct(), now=now)
+    return allocation
+
+
+def _taken(granted: Granted, *, needed: int) -> Tenancy:
+    """The locked tenancy for which so many GPUs were taken from the pool; raises Conflict."""
+    flavor, tenancy = granted.flavor, granted.tenancy
+    assert flavor is not None  # noqa: S101 - the caller has GPUs, which have both
+    assert tenancy is not None  # noqa: S101
     if needed and not flavor.take(needed):
         fewer = f"Fewer than {needed} × {flavor.product} are free on {flavor.cluster.name}."
         raise Conflict(fewer, code="not_enough_free")
-    locked = Tenancy.objects.locked().get(pk=tenancy.pk)
+    locked = Tenancy.objects.locked().select_related("cluster").get(pk=tenancy.pk)
     if not flavors_for(locked).filter(pk=flavor.pk).exists():
         raise Conflict("These GPUs are not for this team.", code="not_for_this_team", field="flavor")
     if not locked.is_here:
         raise Conflict("The team leaves this cluster: nothing new is granted there.", code="is_leaving")
-    if not flavor.cluster.is_written_to:
-        terms = terms.where_nothing_is_stopped()
-    is_there = provisioner is Provisioner.KUBERNETES and flavor.cluster.reachable is not False
-    if handed_over.gpus:
-        is_there = handed_over.charged_from is not None
-    allocation = Allocation.objects.create(
-        team_id=locked.team_id,
-        tenancy=locked,
-        flavor=flavor,
-        hold=hold,
-        offering=offering,
-        provisioner=provisioner,
-        gpus=gpus,
-        price_per_gpu_hour=flavor.price_per_gpu_hour,
-        usd_per_hour=gpus * flavor.price_per_gpu_hour,
-        starts_at=now,
-        charged_from=now if is_there else None,
-        until=until,
-        kept_until=terms.kept_until(until),
-        grace_hours=terms.grace_hours,
-        when_over=terms.when_over,
-        drain_hours=terms.drain_hours,
-        remind_at=next_reminder(now, until, after=now),
-    )
-    failpoints.reach("allocation.issue")
-    refresh(locked, actor=actor, now=now)
-    record_change(Kind.ALLOCATION_ISSUED, allocation, actor, until=until.isoformat())
-    # Only the budgets of this hold: those are locked already.
-    tell_close(Budget.objects.filter(entries__hold=hold).distinct(), now=now)
-    return allocation
+    return locked
 
 
-@transaction.atomic
-def issue_service(
-    granted: Granted,
-    *,
-    team: Team,
-    tenancy: Tenancy | None,
-    provisioner: Provisioner,
-    hold: Hold,
-    until: datetime,
-    now: datetime,
-) -> Allocation:
-    """Grant a team what takes no GPUs of a pool; what a person makes costs from when it is there.
+def begin_charging(allocation: Allocation, *, now: datetime) -> bool:
+    """Let a locked allocation cost from now on, because it is there; what was set aside for before is free.
 
-    The money must have been set aside under the same hold. The events of its request tell of it: the caller has
-    written that it was approved, and writes that it ended.
+    False, and nothing changed, when its time is over.
     """
-    allocation = Allocation.objects.create(
-        team=team,
-        tenancy=tenancy,
-        flavor=None,
-        hold=hold,
-        offering=granted.offering,
-        title=granted.title,
-        place=granted.place,
-        provisioner=provisioner,
-        gpus=granted.gpus,
-        price_per_gpu_hour=0,
-        usd_per_hour=granted.usd_per_hour,
-        starts_at=now,
-        charged_from=now if provisioner is Provisioner.KUBERNETES else None,
-        until=until,
-        kept_until=until,
-        remind_at=next_reminder(now, until, after=now),
-    )
-    tell_close(Budget.objects.filter(entries__hold=hold).distinct(), now=now)
-    return allocation
-
-
-@transaction.atomic
-def begin_charging(allocation_id: int, *, now: datetime) -> bool:
-    """Let an allocation cost from now on, because it is there; what was set aside for the time before is free.
-
-    False, and nothing changed, when it has ended or costs already.
-    """
-    allocation = locked_with_all(allocation_id)
-    if allocation.ended_at is not None or allocation.charged_from is not None or allocation.until <= now:
+    if allocation.until <= now:
         return False
     # Whoever waited for a lock may have an earlier moment than the grant.
     allocation.charged_from = max(now, allocation.starts_at)
     allocation.save(update_fields=["charged_from"])
     settle(allocation.hold, now=now, why="costs from when it is there")
+    record_change(Kind.ALLOCATION_READY, allocation, PORTAL)
     return True
 
 
-def not_charged_though_there() -> list[int]:
-    """The allocations that waited for a cluster, which has them by now."""
-    rows = Allocation.objects.live().filter(charged_from=None, provisioner=Provisioner.KUBERNETES)
-    there = rows.filter(
+@transaction.atomic
+def observe(allocation_id: int, *, now: datetime) -> bool:
+    """Let an allocation cost once its provisioner has made it, or end it where that could not; False for neither.
+
+    What could not be made has cost nothing, and its GPUs are free again.
+    """
+    allocation = locked_with_all(allocation_id)
+    if allocation.ended_at is not None or allocation.charged_from is not None:
+        return False
+    phase = provisioners.status(allocation).phase
+    if phase is Phase.READY:
+        return begin_charging(allocation, now=now)
+    if phase is Phase.FAILED:
+        give_up(allocation, now=now)
+    return phase is Phase.FAILED
+
+
+def not_charged_yet(now: datetime) -> list[int]:
+    """The allocations that somebody or something may have made by now, the oldest first."""
+    rows = Allocation.objects.held(now).filter(charged_from=None, until__gt=now)
+    made_by_people = Q(task__state__in=[Task.State.DONE, Task.State.FAILED])
+    on_cluster = Q(
+        provisioner=Provisioner.KUBERNETES,
         tenancy__is_true=True,
         tenancy__observed_generation=F("tenancy__generation"),
-        flavor__cluster__reachable=True,
+        tenancy__cluster__reachable=True,
     )
-    return list(there.order_by("pk").values_list("pk", flat=True)[:MAX_CHARGED_AT_ONCE])
+    found = rows.filter(made_by_people | on_cluster).order_by("pk")
+    return list(found.values_list("pk", flat=True)[:MAX_OBSERVED_AT_ONCE])
 
 
 def hand_over(hold: Hold, *, flavor: Flavor, gpus: int, to: Hold, actor: Actor, now: datetime) -> HandedOver:
@@ -202,5 +218,12 @@ def hand_over(hold: Hold, *, flavor: Flavor, gpus: int, to: Hold, actor: Actor, 
     else:
         end(allocation, Allocation.End.RENEWED, by=actor.name, now=now)
     settle(hold, now=now, why="renewed")
-    record_change(Kind.ALLOCATION_RENEWED, allocation, actor, renewed=going, under=to.reference)
-    return HandedOver(going, allocation.charged_from)
+    record_change(
+        Kind.ALLOCATION_RENEWED,
+        allocation,
+        actor,
+        what=f"{going} × {flavor.product}",
+        renewed=going,
+        under=to.reference,
+    )
+    return HandedOver(going, allocation.charged_from, allocation.task)

@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from accounts.api import TeamNameSerializer
 from accounts.endpoints import Endpoint
 from accounts.replay import Answer, answer_once
+from allocations import provisioners
 from allocations.ends import actions as ends
 from allocations.models import Allocation
 from allocations.schedule import Provisioner, State, WhenOver
@@ -85,7 +86,7 @@ class AllocationSerializer(serializers.Serializer[Allocation]):
     @extend_schema_field(serializers.ChoiceField(choices=[(each.value, each.words) for each in State]))
     def get_state(self, row: Allocation) -> str:
         """Where it stands between its grant and its end."""
-        return row.state(timezone.now()).value
+        return provisioners.state_of(row, now=timezone.now()).value
 
     @extend_schema_field(serializers.CharField(allow_null=True))
     def get_cluster(self, row: Allocation) -> str | None:

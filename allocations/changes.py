@@ -48,9 +48,8 @@ def locked_with_all(allocation_id: int) -> Allocation:
         Flavor.objects.select_for_update(no_key=True).get(pk=found.flavor_id)
     if found.tenancy_id is not None:
         Tenancy.objects.locked().get(pk=found.tenancy_id)
-    return Allocation.objects.select_related(
-        "tenancy__cluster", "tenancy__team", "tenancy__project", "flavor__cluster", "hold__request"
-    ).get(pk=allocation_id)
+    rows = Allocation.objects.described().select_related("tenancy__team", "tenancy__project", "requester")
+    return rows.get(pk=allocation_id)
 
 
 def end(allocation: Allocation, reason: str, *, by: str, now: datetime) -> None:
@@ -106,6 +105,7 @@ def record_change(kind: Kind, allocation: Allocation, actor: Actor, **details: A
         actor=actor,
         subject=("allocation", allocation.pk),
         team_id=allocation.team_id,
+        what=details.pop("what", allocation.what),
         gpus=allocation.gpus,
         flavor="" if allocation.flavor is None else allocation.flavor.name,
         reference=allocation.hold.reference,

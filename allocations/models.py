@@ -3,15 +3,17 @@
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
+from django.conf import settings
 from django.db import models
 from django.db.models import F, Q, Sum
 
 from accounts.models import Team
 from accounts.teams import TeamScopedQuerySet
 from allocations.budgets import money
-from allocations.schedule import Provisioner, State, Step, Terms, WhenOver, next_steps, state_of
+from allocations.schedule import Provisioner, Step, Terms, WhenOver, next_steps
 from allocations.use.models import Brake, Leftover, StoppedWork
 from fleet.models import Flavor
+from manual.models import Task
 from provisioning.models import Tenancy
 
 __all__ = ["Allocation", "Brake", "Budget", "Hold", "LedgerEntry", "Leftover", "StoppedWork", "UseDay"]
@@ -30,7 +32,7 @@ class AllocationQuerySet(TeamScopedQuerySet["Allocation"]):
 
     def described(self) -> "AllocationQuerySet":
         """With everything that a line about them needs."""
-        return self.select_related("team", "flavor__cluster", "tenancy__cluster", "hold__request")
+        return self.select_related("team", "flavor__cluster", "tenancy__cluster", "hold__request", "task")
 
     def of_gpus(self) -> "AllocationQuerySet":
         """GPUs of a cluster's pool; what else was granted takes none of them."""
@@ -91,6 +93,7 @@ class Allocation(models.Model):
         EXPIRED = "expired", "reached its end date"
         RETURNED = "returned", "was given back"
         RENEWED = "renewed", "goes on under a renewal"
+        FAILED = "failed", "could not be made"
 
     team = models.ForeignKey(Team, models.PROTECT, related_name="allocations")
     tenancy = models.ForeignKey(Tenancy, models.PROTECT, null=True, related_name="allocations")
@@ -98,8 +101,15 @@ class Allocation(models.Model):
     hold = models.ForeignKey(Hold, models.PROTECT, related_name="allocations")
     # What this was a part of until it was given back or went on under a renewal.
     part_of = models.ForeignKey("self", models.PROTECT, null=True, related_name="parts")
+    requester = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
     offering = models.CharField(max_length=20, default="gpus", db_default="gpus")
-    # What it is in a few words where no flavor says so, and where it is where no cluster says so.
+    spec = models.JSONField(default=dict)
+    count = models.PositiveIntegerField(default=1)
+    # What is carried out for it by people, the last of it, and what they are told (manual.briefs.Instructions).
+    task = models.ForeignKey(Task, models.PROTECT, null=True, related_name="allocations")
+    instructions = models.JSONField(default=dict)
+    task_hours = models.PositiveSmallIntegerField(default=24)
+    # What it is in a few words, and where it is where no cluster says so.
     title = models.CharField(max_length=200, blank=True, default="", db_default="")
     place = models.CharField(max_length=60, blank=True, default="", db_default="")
     provisioner = models.CharField(
@@ -208,16 +218,6 @@ class Allocation(models.Model):
         if self.flavor is not None:
             return self.flavor.cluster.title
         return self.place if self.tenancy is None else self.tenancy.cluster.title
-
-    def state(self, now: datetime) -> State:
-        """Where it stands between its grant and its end."""
-        return state_of(
-            starts=self.starts_at,
-            charged_from=self.charged_from,
-            until=self.until,
-            ended=self.ended_at is not None or self.kept_until <= now,
-            now=now,
-        )
 
     @property
     def charged_until(self) -> datetime:

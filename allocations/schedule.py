@@ -49,6 +49,7 @@ class State(StrEnum):
     ENDING_SOON = "ending_soon"
     IN_GRACE = "in_grace"
     ENDED = "ended"
+    FAILED = "failed"
 
     @property
     def words(self) -> str:
@@ -59,12 +60,34 @@ class State(StrEnum):
             "ending_soon": "Ending soon",
             "in_grace": "In its grace",
             "ended": "Ended",
+            "failed": "Failed",
         }[self.value]
 
     @property
     def tone(self) -> str:
         """The badge's tone."""
-        return {"setting_up": "moving", "held": "good", "ended": "past"}.get(self.value, "ending")
+        tones = {"setting_up": "moving", "held": "good", "ended": "past", "failed": "bad"}
+        return tones.get(self.value, "ending")
+
+
+class Phase(StrEnum):
+    """How far its provisioner has come with an allocation.
+
+    What is stuck is tried again and will hardly come to be before somebody does something; what has failed never will.
+    """
+
+    PENDING = "pending"
+    READY = "ready"
+    STUCK = "stuck"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Status:
+    """What its provisioner says of an allocation; `message` is why it is not ready, in a sentence for people."""
+
+    phase: Phase
+    message: str = ""
 
 
 SOON = timedelta(days=3)
@@ -75,14 +98,12 @@ def ends_soon(*, since: datetime, until: datetime, now: datetime) -> bool:
     return until - now <= min(SOON, (until - since) / 4)
 
 
-def state_of(
-    *, starts: datetime, charged_from: datetime | None, until: datetime, ended: bool, now: datetime
-) -> State:
-    """The state of an allocation; what nobody has made yet is being set up and never ends soon."""
+def state_of(status: Status, *, starts: datetime, until: datetime, ended: bool, now: datetime) -> State:
+    """The state of an allocation; what is not there yet is being set up and never ends soon."""
     if ended:
-        return State.ENDED
-    if charged_from is None:
-        return State.SETTING_UP
+        return State.FAILED if status.phase is Phase.FAILED else State.ENDED
+    if status.phase is not Phase.READY:
+        return State.SETTING_UP if status.phase is Phase.PENDING else State.FAILED
     if until <= now:
         return State.IN_GRACE
     return State.ENDING_SOON if ends_soon(since=starts, until=until, now=now) else State.HELD

@@ -19,11 +19,11 @@ def expire() -> None:
     ending.sweep(clock.now())
 
 
-@shared_task(name="allocations.tasks.charge_what_is_there")
-def charge_what_is_there() -> None:
-    """Let what waited for a cluster cost from now on, where the cluster has it, each in a transaction of its own."""
-    for allocation_id in actions.not_charged_though_there():
-        actions.begin_charging(allocation_id, now=clock.now())
+@shared_task(name="allocations.tasks.observe")
+def observe() -> None:
+    """Let what has been made by now cost, and end what could not be made, each in a transaction of its own."""
+    for allocation_id in actions.not_charged_yet(clock.now()):
+        actions.observe(allocation_id, now=clock.now())
 
 
 @shared_task(name="allocations.tasks.remind")

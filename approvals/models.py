@@ -6,20 +6,18 @@ from typing import Any
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Exists, F, OuterRef, Q, Subquery
+from django.db.models import Exists, F, OuterRef, Q
 
 from accounts.models import Team, User
 from accounts.roles import Permission
 from accounts.stand_ins.actions import givers_for
 from accounts.teams import TeamScopedQuerySet
 from allocations.models import Allocation, Hold
-from allocations.schedule import Provisioner
 from approvals.conversation.models import Comment
 from approvals.decisions.seats import seats_of
-from approvals.fulfilment.models import Task
 from approvals.states import STORED, State
-from catalogue.offerings import CHOICES, OFFERINGS, Offering, title
-from catalogue.spec import Spec
+from catalogue.offering import Offering, Spec
+from catalogue.offerings import CHOICES, OFFERINGS
 from fleet.models import Flavor
 from policy.evaluation import Outcome
 from policy.models import PolicyVersion
@@ -33,7 +31,6 @@ __all__ = [
     "Rerouting",
     "Revision",
     "Step",
-    "Task",
 ]
 
 
@@ -51,21 +48,13 @@ class RequestQuerySet(TeamScopedQuerySet["Request"]):
         over = Q(turn="requester") & unanswered | Q(turn="approver", lapses_at__lte=now)
         return self.waiting().filter(over).order_by("lapses_at")
 
-    def with_holding(self) -> "RequestQuerySet":
-        """With `held_gpus` and `held_until` of what is held now, None when nothing is, and how its tasks stand.
+    def with_allocation(self) -> "RequestQuerySet":
+        """With what was granted, its task and its tenancy, by which the state that people see is told."""
+        return self.select_related("allocation__tenancy", "allocation__task")
 
-        `is_awaited` says that a person has still to make it, also for a renewal of what was asked for before.
-        """
-        held = Allocation.objects.live().filter(hold=OuterRef("hold"))
-        tasks = Task.objects.filter(request=OuterRef("pk"))
-        return self.annotate(
-            held_gpus=Subquery(held.values("gpus")[:1]),
-            held_until=Subquery(held.values("until")[:1]),
-            held_kept_until=Subquery(held.values("kept_until")[:1]),
-            is_awaited=Exists(held.filter(provisioner=Provisioner.MANUAL, charged_from=None)),
-            task_state=Subquery(tasks.filter(kind=Task.Kind.SET_UP).values("state")[:1]),
-            over_at=Subquery(tasks.filter(kind=Task.Kind.TAKE_DOWN).values("created_at")[:1]),
-        )
+    def held(self) -> "RequestQuerySet":
+        """Granted, and not ended."""
+        return self.filter(state=State.APPROVED, allocation__ended_at=None)
 
     def open_to(self, user: Any, now: datetime) -> "RequestQuerySet":
         """Those a person sees: of their teams, and those whose route leads by them or on which they have decided."""
@@ -213,7 +202,7 @@ class Request(models.Model):
     def name(self, count: int | None = None, *, of: int = 0) -> str:
         """What is asked for, or as many of it as `count` says: "2 × A100", and `of` how many."""
         product = self.flavor.product if self.flavor is not None else ""
-        return title(self.of, self.asked, product=product, count=count or self.count, of=of)
+        return self.of.title(self.asked, product=product, count=count or self.count, of=of)
 
     @property
     def current_steps(self) -> list["Step"]:
@@ -225,6 +214,18 @@ class Request(models.Model):
     def given_name(self) -> str:
         """What was granted, or is asked for while nothing is granted."""
         return self.name(self.approved_count)
+
+    @property
+    def granted_spec(self) -> dict[str, Any]:
+        """What was granted, or is asked for while nothing is granted, as JSON."""
+        return self.asked.fewer(self.approved_count or self.count)
+
+    @property
+    def spec_lines(self) -> list[tuple[str, Any]]:
+        """The fields of that with their values, without where it is."""
+        return [
+            (name, value) for name, value in self.granted_spec.items() if name not in ("cluster", "region")
+        ]
 
     @property
     def place(self) -> str:

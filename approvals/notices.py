@@ -48,7 +48,7 @@ def waits(
     """
     if to is None:
         everybody = deciders.candidates(step, request, now=now)
-        to = deciders.at_work(everybody, now=now) or everybody
+        to = people.at_work(everybody, now=now)
     answer, hint = _answer(request)
     title = f"{request.team.name} asks for {request.name()}"
     sentence = f"{lead} {asks(request, now=now)} {_who_decides(request, answer)}".strip()

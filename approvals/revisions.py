@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from catalogue.offerings import Offering
+from catalogue.offering import Offering
 from ui.amounts import moment, usd
 
 NOTHING = "–"

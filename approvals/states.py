@@ -1,11 +1,9 @@
 """The states of a request and the one table of legal moves between them. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
 from enum import StrEnum
 
-from allocations.schedule import ends_soon
+from allocations.schedule import State as Allocated
 
 
 class State(StrEnum):
@@ -65,31 +63,12 @@ def may_move(before: State, after: State) -> bool:
     return after in LEGAL[before]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Holding:
-    """What is held under a request now; `is_set_up` says whether the cluster has had it yet.
-
-    `never_came` says that whoever was to carry it out could not, so there was nothing that could end. In its grace,
-    until `kept_until`, it is still held.
-    """
-
-    since: datetime
-    until: datetime
-    is_set_up: bool
-    failed: bool
-    never_came: bool = False
-    kept_until: datetime | None = None
-
-
-def shown(stored: State, holding: Holding | None, *, now: datetime) -> State:
-    """The state that people see: what is stored, and for an approved request what has become of it."""
-    if stored is not State.APPROVED:
-        return stored
-    if holding is not None and holding.never_came:
-        return State.FAILED
-    if holding is None or (holding.kept_until or holding.until) <= now:
-        return State.ENDED
-    if not holding.is_set_up:
-        return State.FAILED if holding.failed else State.SETTING_UP
-    ends = ends_soon(since=holding.since, until=holding.until, now=now)
-    return State.ENDING_SOON if ends else State.ACTIVE
+# What people see of an approved request is the state of its allocation.
+OF_ALLOCATION: Mapping[Allocated, State] = {
+    Allocated.SETTING_UP: State.SETTING_UP,
+    Allocated.HELD: State.ACTIVE,
+    Allocated.ENDING_SOON: State.ENDING_SOON,
+    Allocated.IN_GRACE: State.ENDING_SOON,
+    Allocated.ENDED: State.ENDED,
+    Allocated.FAILED: State.FAILED,
+}

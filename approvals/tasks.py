@@ -5,8 +5,7 @@ from celery import shared_task
 from approvals.decisions import escalation as clockwork
 from approvals.decisions import rerouting
 from approvals.decisions import seats_from_directory as filling
-from approvals.fulfilment import ending, free_again
-from approvals.fulfilment import reminders as chasing
+from approvals.fulfilment import free_again
 from approvals.judging import reevaluation as judging_again
 from approvals.models import Request
 from approvals.requests import actions
@@ -23,12 +22,10 @@ def lapse() -> None:
 
 @shared_task(name="approvals.tasks.look_at_routes")
 def look_at_routes() -> None:
-    """Remind, find stand-ins and pass on where it is due, each request and each task in a transaction of its own."""
+    """Remind, find stand-ins and pass on where it is due, each request in a transaction of its own."""
     now = clock.now()
     for request_id in clockwork.due(now):
         clockwork.look(request_id, now=now)
-    for task_id in chasing.due(now):
-        chasing.look(task_id, now=now)
 
 
 @shared_task(name="approvals.tasks.fill_seats")
@@ -52,11 +49,3 @@ def judge_again() -> None:
 def offer_again() -> None:
     """Offer what was rejected for want of capacity, where there is enough by now."""
     free_again.sweep(clock.now())
-
-
-@shared_task(name="approvals.tasks.end_offerings")
-def end_offerings() -> None:
-    """Ask for everything to be taken down whose time is over, each in a transaction of its own."""
-    now = clock.now()
-    for request_id in ending.due(now).values_list("pk", flat=True)[: ending.MOST_AT_ONCE]:
-        ending.end(request_id, now=now)

@@ -13,7 +13,8 @@ from allocations.schedule import LONGEST_DRAIN, LONGEST_GRACE, WhenOver
 from audit.events import Kind
 from audit.log import record
 from catalogue.models import OfferingSetting, prices_of
-from catalogue.offerings import OFFERINGS, Gate
+from catalogue.offering import Gate
+from catalogue.offerings import OFFERINGS
 from web.refusals import BadInput, NoRight
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")

@@ -17,7 +17,8 @@ from allocations.schedule import WhenOver
 from catalogue import actions as offering_actions
 from catalogue.choices import choices_of
 from catalogue.models import OfferingSetting, prices_of, setting_of
-from catalogue.offerings import OFFERINGS, Gate
+from catalogue.offering import Gate
+from catalogue.offerings import OFFERINGS
 from web.strict import Boolean, Choice, Integer, Money, StrictSerializer, Text
 
 GATES = [(gate.value, gate.words) for gate in Gate]

@@ -7,9 +7,10 @@ from typing import Any
 
 from accounts.models import Team
 from accounts.teams import Project
+from catalogue.azure import REGIONS, VM_GPUS
 from catalogue.models import OfferingSetting, prices_of
-from catalogue.offerings import REGIONS, VM_GPUS, Offering
-from catalogue.spec import NamespaceSpec
+from catalogue.namespace import ENVIRONMENTS, NamespaceSpec
+from catalogue.offering import Offering
 from fleet.models import Cluster
 from provisioning.desired.isolation import flavors_of_team
 from provisioning.models import Tenancy
@@ -20,9 +21,7 @@ WORDS = {
     "pytorch": "PyTorch",
     "tensorflow": "TensorFlow",
     "scipy": "SciPy",
-    "dev": "Development",
-    "test": "Test",
-    "production": "Production",
+    **ENVIRONMENTS,
     "ReadWriteOnce": "One node at a time",
     "ReadWriteMany": "Many nodes at once",
     "training": "Training",

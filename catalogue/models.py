@@ -6,7 +6,8 @@ from django.db import models
 from django.db.models import Q
 
 from allocations.schedule import LONGEST_DRAIN, LONGEST_GRACE, Terms, WhenOver
-from catalogue.offerings import CHOICES, OFFERINGS, Gate, Offering
+from catalogue.offering import Gate, Offering
+from catalogue.offerings import CHOICES, OFFERINGS
 
 
 class OfferingSetting(models.Model):

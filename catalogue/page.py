@@ -9,7 +9,8 @@ from accounts.roles import Permission
 from catalogue.actions import settings_in_order
 from catalogue.choices import WORDS
 from catalogue.models import OfferingSetting, prices_of
-from catalogue.offerings import OFFERINGS, Gate, Offering
+from catalogue.offering import Gate, Offering
+from catalogue.offerings import OFFERINGS
 from fleet.models import Flavor
 
 Part = dict[str, Any]

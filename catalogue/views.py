@@ -18,7 +18,8 @@ from allocations.schedule import LONGEST_DRAIN, LONGEST_GRACE, WhenOver
 from catalogue import actions as offering_actions
 from catalogue import page as catalogue_page
 from catalogue.models import OfferingSetting, prices_of, setting_of
-from catalogue.offerings import OFFERINGS, Gate, Offering
+from catalogue.offering import Gate, Offering
+from catalogue.offerings import OFFERINGS
 from web.fields import AmountField, StrictForm, WholeNumberField
 from web.refusals import Refused
 

@@ -11,10 +11,11 @@ from django.core.handlers.base import BaseHandler
 from django.db.models import Count
 from django.http import HttpRequest
 
-from approvals.fulfilment import ending
+from allocations.models import Allocation
 from audit.events import Kind
 from audit.models import Event
 from checks.findings import Finding
+from manual.models import Task
 from notices.kinds import Way
 from notices.models import Delivery
 from provisioning.lease import SECONDS
@@ -76,13 +77,11 @@ def _told(*kinds: Kind) -> Counter[str]:
 
 def ends_are_seen_to(now: datetime) -> Iterator[Finding]:
     """I14: whatever costs money outside is asked to be taken down once its time is over."""
-    for request in ending.due(now - SLACK).select_related("flavor"):
-        yield Finding(
-            "I14",
-            request.reference,
-            f"{request.of.name} is over, and nobody was asked to take it down.",
-            CLOCK,
-        )
+    ended = Allocation.objects.filter(ended_at__lte=now - SLACK, task__kind=Task.Kind.SET_UP)
+    over = ended.exclude(end_reason__in=[Allocation.End.RENEWED, Allocation.End.FAILED]).filter(part_of=None)
+    for row in over.exclude(task__state=Task.State.DROPPED).select_related("hold__request", "flavor"):
+        words = f"{row.title or row.what} is over, and nobody was asked to take it down."
+        yield Finding("I14", row.hold.reference, words, CLOCK)
 
 
 def reads_are_answered(now: datetime) -> Iterator[Finding]:

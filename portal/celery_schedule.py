@@ -11,8 +11,8 @@ SCHEDULE = {
         "schedule": 30.0,
         "options": {"expires": 60},
     },
-    "charge what is there": {
-        "task": "allocations.tasks.charge_what_is_there",
+    "observe allocations": {
+        "task": "allocations.tasks.observe",
         "schedule": 5.0,
         "options": {"expires": 10},
     },
@@ -40,7 +40,7 @@ SCHEDULE = {
         "schedule": 60.0,
         "options": {"expires": 60},
     },
-    "end offerings": {"task": "approvals.tasks.end_offerings", "schedule": 5.0, "options": {"expires": 10}},
+    "remind of tasks": {"task": "manual.tasks.remind", "schedule": 60.0, "options": {"expires": 60}},
     "let teams leave": {
         "task": "offboarding.tasks.let_teams_leave",
         "schedule": 5.0,

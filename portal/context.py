@@ -13,7 +13,8 @@ from accounts.models import User
 from accounts.roles import Permission
 from approvals.decisions import deciders
 from approvals.decisions.empty_seats import vacant
-from approvals.models import Request, Task
+from approvals.models import Request
+from manual.models import Task
 from provisioning.models import Drift
 
 THEMES = ("system", "light", "dark")

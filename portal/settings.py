@@ -38,6 +38,7 @@ INSTALLED_APPS = [
     "fleet",
     "provisioning",
     "allocations",
+    "manual",
     "policy",
     "catalogue",
     "approvals",

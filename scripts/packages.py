@@ -13,6 +13,7 @@ LAYERS = [
     "catalogue",
     "policy",
     "allocations",
+    "manual",
     "provisioning",
     "fleet",
     "notices",

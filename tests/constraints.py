@@ -71,6 +71,7 @@ PACKAGES = (
     "notices",
     "fleet",
     "provisioning",
+    "manual",
     "allocations",
     "policy",
     "catalogue",

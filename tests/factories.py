@@ -11,12 +11,16 @@ from django.utils import timezone
 
 from accounts.models import CostCentre, GroupHeld, Membership, Project, RoleHeld, SeatFill, Team, User
 from accounts.roles import Role
+from allocations.actions import Granted
 from allocations.changes import refresh
 from allocations.models import Allocation, Hold
+from allocations.schedule import Provisioner
 from approvals.models import Request
 from approvals.requests.actions import submit
 from approvals.requests.wanted import Wanted
 from fleet.models import Cluster, Flavor
+from manual.briefs import Instructions
+from manual.models import Task
 from policy.document import ENGINEERING_LEADERSHIP, PLATFORM_LEADS, Policy, Thresholds, seat_words, to_json
 from policy.models import PolicyVersion
 from provisioning.actions import create_tenancy
@@ -232,6 +236,38 @@ def allocation(by: User, at: Tenancy, of: Flavor, *, gpus: int = 1, days: float 
     """What an ask that the policy approves at once gives."""
     asked = request(by, at, of, gpus=gpus, days=days)
     return Allocation.objects.get(hold=asked.hold_id, ended_at=None)
+
+
+def granted(by: User, at: Tenancy, of: Flavor, *, gpus: int = 1, until: datetime) -> Granted:
+    """GPUs as an approval would grant them."""
+    return Granted(
+        team=at.team,
+        requester=by,
+        hold=hold(at.team),
+        offering="gpus",
+        spec={"flavor": of.key, "gpus": gpus},
+        count=gpus,
+        title=f"{gpus} × {of.product}",
+        instructions=Instructions(title="GPUs", set_up="Nothing.", thing="the GPUs"),
+        provisioner=Provisioner.KUBERNETES,
+        until=until,
+        gpus=gpus,
+        tenancy=at,
+        flavor=of,
+    )
+
+
+def task(request: Request) -> Task:
+    """Something to carry out for a request, which nobody has taken."""
+    return Task.objects.create(
+        team=request.team,
+        wanted_by=request.requester,
+        title=request.name(),
+        instruction="Make it.",
+        request_number=request.pk,
+        until=request.until,
+        created_at=timezone.now(),
+    )
 
 
 def policy(of: Policy | Thresholds, *, now: datetime) -> PolicyVersion:

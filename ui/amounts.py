@@ -76,3 +76,8 @@ def limits_words(limit_usd: Decimal, gpu_hours_limit: Decimal | None, soft_perce
     """A month's limits: "$12,000.00 and 500 GPU-hours, people decide beyond 80 %"."""
     more = "" if gpu_hours_limit is None else f" and {hours(gpu_hours_limit)}"
     return f"${limit_usd:,.2f}{more}, people decide beyond {soft_percent} %"
+
+
+def capitalized(text: str) -> str:
+    """The same with a capital at its beginning, and nowhere else: "A notebook with 1 × T4"."""
+    return f"{text[:1].upper()}{text[1:]}"

@@ -6,6 +6,7 @@ from django.db import transaction
 
 from accounts.models import User
 from accounts.roles import Permission
+from allocations import provisioners
 from allocations.changes import end, end_part, leave_room, locked_with_all, record_change, refresh_of, settle
 from allocations.models import Allocation
 from audit.actors import PORTAL, Actor
@@ -52,7 +53,7 @@ def give_back(allocation_id: int, *, gpus: int | None, by: User, now: datetime) 
     held = allocation.gpus if allocation.ended_at is None and allocation.kept_until > now else 0
     if not 1 <= amount <= held:
         raise Conflict(_not_held(allocation, amount, held), code="not_held", field="gpus")
-    over, rest = allocation, None
+    actor, over, rest = by.as_actor(), allocation, None
     if amount == allocation.gpus:
         end(allocation, Allocation.End.RETURNED, by=by.name, now=now)
     else:
@@ -61,25 +62,39 @@ def give_back(allocation_id: int, *, gpus: int | None, by: User, now: datetime) 
     allocation.flavor.put_back(amount)
     leave_room(over, gpus=amount, now=now)
     freed = settle(allocation.hold, now=now, why="given back")
-    refresh_of(allocation, actor=by.as_actor(), now=now)
+    (provisioners.end if rest is None else provisioners.change)(allocation, actor=actor, now=now)
     record_change(
-        Kind.ALLOCATION_RETURNED, allocation, by.as_actor(), returned=amount, freed_usd=str(freed.usd)
+        Kind.ALLOCATION_RETURNED,
+        allocation,
+        actor,
+        what=over.what,
+        returned=amount,
+        freed_usd=str(freed.usd),
     )
     return rest
 
 
 @transaction.atomic
-def let_go(hold_id: int, *, actor: Actor, now: datetime, why: str) -> bool:
+def release(allocation_id: int, *, actor: Actor, now: datetime, why: str) -> bool:
     """End what takes no GPUs of a pool before its date; what it will not cost is free again. False for nothing held."""
-    found = Allocation.objects.live().filter(hold=hold_id, flavor=None).first()
-    if found is None:
+    allocation = locked_with_all(allocation_id)
+    if allocation.flavor_id is not None or allocation.ended_at is not None or allocation.kept_until <= now:
         return False
-    allocation = locked_with_all(found.pk)
-    if allocation.ended_at is not None:
-        return False
-    end(allocation, Allocation.End.RETURNED, by=actor.name, now=min(now, allocation.kept_until))
-    settle(allocation.hold, now=now, why=why)
+    end(allocation, Allocation.End.RETURNED, by=actor.name, now=now)
+    freed = settle(allocation.hold, now=now, why=why)
+    provisioners.end(allocation, actor=actor, now=now)
+    record_change(Kind.ALLOCATION_RETURNED, allocation, actor, freed_usd=str(freed.usd), reason=why)
     return True
+
+
+def give_up(allocation: Allocation, *, now: datetime) -> None:
+    """End a locked allocation that could not be made: it has cost nothing, and its GPUs are free again."""
+    end(allocation, Allocation.End.FAILED, by=PORTAL.name, now=now)
+    if allocation.flavor is not None:
+        allocation.flavor.put_back(allocation.gpus)
+    settle(allocation.hold, now=now, why="could not be made")
+    refresh_of(allocation, actor=PORTAL, now=now)
+    record_change(Kind.ALLOCATION_FAILED, allocation, PORTAL)
 
 
 @transaction.atomic
@@ -97,7 +112,7 @@ def take_back(allocation_id: int, *, actor: Actor, now: datetime) -> bool:
     end(allocation, Allocation.End.RETURNED, by=actor.name, now=now)
     flavor.put_back(allocation.gpus)
     freed = settle(allocation.hold, now=now, why="the team leaves")
-    refresh_of(allocation, actor=actor, now=now)
+    provisioners.end(allocation, actor=actor, now=now)
     record_change(
         Kind.ALLOCATION_RETURNED,
         allocation,
@@ -121,6 +136,6 @@ def expire(allocation_id: int, *, now: datetime) -> bool:
     if allocation.flavor is not None:
         allocation.flavor.put_back(allocation.gpus)
         leave_room(allocation, gpus=allocation.gpus, now=now)
-        refresh_of(allocation, actor=PORTAL, now=now)
-        record_change(Kind.ALLOCATION_EXPIRED, allocation, PORTAL)
+    provisioners.end(allocation, actor=PORTAL, now=now)
+    record_change(Kind.ALLOCATION_EXPIRED, allocation, PORTAL)
     return True

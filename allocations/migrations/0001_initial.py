@@ -17,6 +17,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ("accounts", "0001_initial"),
         ("fleet", "0001_initial"),
+        ("manual", "0001_initial"),
         ("provisioning", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
@@ -32,6 +33,10 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("offering", models.CharField(db_default="gpus", default="gpus", max_length=20)),
+                ("spec", models.JSONField(default=dict)),
+                ("count", models.PositiveIntegerField(default=1)),
+                ("instructions", models.JSONField(default=dict)),
+                ("task_hours", models.PositiveSmallIntegerField(default=24)),
                 ("title", models.CharField(blank=True, db_default="", default="", max_length=200)),
                 ("place", models.CharField(blank=True, db_default="", default="", max_length=60)),
                 (
@@ -78,6 +83,7 @@ class Migration(migrations.Migration):
                             ("expired", "reached its end date"),
                             ("returned", "was given back"),
                             ("renewed", "goes on under a renewal"),
+                            ("failed", "could not be made"),
                         ],
                         max_length=12,
                     ),
@@ -99,6 +105,23 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="parts",
                         to="allocations.allocation",
+                    ),
+                ),
+                (
+                    "requester",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "task",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="allocations",
+                        to="manual.task",
                     ),
                 ),
                 (

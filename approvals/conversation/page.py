@@ -10,7 +10,7 @@ from approvals.conversation.actions import said_in
 from approvals.models import Comment, Decision, Evaluation, Request, Revision
 from approvals.requests.presenting import person
 from approvals.revisions import Change, changes, in_words
-from catalogue.offerings import in_sentence, title
+from catalogue.offering import in_sentence
 from fleet.models import Flavor
 from ui.amounts import ago
 
@@ -100,7 +100,7 @@ def between(request: Request, before: Revision, after: Revision) -> list[Change]
 def name_in(request: Request, revision: Revision) -> str:
     """What a version asked for, in a few words; its kind of GPU by today's name of it."""
     spec = request.of.spec.model_validate(revision.spec)
-    return title(request.of, spec, product=_product_in(request, str(revision.spec.get("flavor", ""))))
+    return request.of.title(spec, product=_product_in(request, str(revision.spec.get("flavor", ""))))
 
 
 def _product_in(request: Request, key: str) -> str:

@@ -20,7 +20,7 @@ from approvals.requests.forms import TextForm
 from approvals.requests.offering_form import OfferingForm
 from approvals.states import State
 from catalogue.models import OfferingSetting, setting_of
-from catalogue.offerings import Offering
+from catalogue.offering import Offering
 from web.fields import INPUT
 from web.refusals import BadInput, Refused
 

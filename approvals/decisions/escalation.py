@@ -210,7 +210,7 @@ def _pass_on(request: Request, step: Step, *, why: str, now: datetime, tell: boo
         telling.waits(
             request,
             step,
-            to=deciders.at_work(level, now=now) or level,
+            to=people.at_work(level, now=now),
             lead=lead,
             kind=NoticeKind.REQUEST_ESCALATED,
             now=now,

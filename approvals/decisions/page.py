@@ -27,7 +27,7 @@ from approvals.requests.actions import Judged, judge
 from approvals.requests.presenting import person, verdict
 from approvals.states import State
 from catalogue.choices import WORDS
-from catalogue.offerings import in_sentence
+from catalogue.offering import in_sentence
 from policy.evaluation import Ask
 from policy.remedies import nearest_words
 from ui.amounts import ago, gpus, hours, moment, usd

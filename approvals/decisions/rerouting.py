@@ -10,6 +10,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from accounts import people
 from accounts.models import User
 from approvals import notices as telling
 from approvals.decisions import deciders
@@ -234,7 +235,7 @@ def _go_on(
         step.save()
         passed = clockwork.pass_over(request, step, now=now, tell=False)
         everybody = deciders.candidates(step, request, now=now)
-        at_work = deciders.at_work(everybody, now=now) or everybody
+        at_work = people.at_work(everybody, now=now)
         lead = f"{upper(str(judged.version))} is in force now, and has you decide."
         new = [user for user in at_work if user.pk not in asked_before]
         telling.waits(request, step, to=new, lead=lead, now=now)

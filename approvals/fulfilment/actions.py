@@ -1,31 +1,24 @@
-"""What follows an approval: GPUs issued, a namespace made, or a task that a person carries out."""
+"""What follows an approval: what was granted is handed to its provisioner, and what people carry out is finished."""
 
 from datetime import datetime
 from decimal import Decimal
 
 from django.db import transaction
-from django.db.models import F
 
 from accounts.models import User
-from accounts.roles import Permission
-from accounts.teams import Project
 from allocations import actions as allocations
-from allocations import changes
 from allocations.actions import NOTHING_HANDED_OVER, Granted, HandedOver
+from allocations.changes import locked_with_all
+from allocations.ends import actions as ends
 from allocations.models import Allocation
-from allocations.schedule import Provisioner
-from approvals.fulfilment import reminders as chasing
-from approvals.fulfilment.ending import holds_of, release
-from approvals.fulfilment.notices import tell_assignee, tell_requester
-from approvals.models import Request, Task
+from approvals.models import Request
 from audit.actors import Actor
-from audit.events import Kind
-from audit.log import record
 from catalogue.models import setting_of
-from catalogue.spec import NamespaceSpec
-from provisioning.actions import create_tenancy
-from provisioning.models import Tenancy
-from web.refusals import BadInput, Conflict, NoRight, Stale
+from catalogue.offering import in_sentence
+from manual import actions as tasks
+from manual.briefs import Instructions
+from manual.models import Task
+from web.refusals import Conflict, NoRight
 
 
 def carry_out(
@@ -33,86 +26,57 @@ def carry_out(
     *,
     gpus: int,
     usd_per_hour: Decimal,
+    task_hours: int,
     actor: Actor,
     now: datetime,
     handed_over: HandedOver = NOTHING_HANDED_OVER,
 ) -> None:
     """Begin what an approved, locked request asked for, as the last step of the approval; raises Conflict.
 
-    `usd_per_hour` is what all that was approved costs. Of what goes on, `handed_over`, nothing has to be set up.
+    `usd_per_hour` is what all that was approved costs; people carry their part of it out within `task_hours`. Of what
+    goes on, `handed_over`, nothing has to be set up.
     """
-    if request.of.by_person and not handed_over.gpus:
-        chasing.ask(request=request, now=now)
-    spec = request.asked
-    if isinstance(spec, NamespaceSpec):
-        _make_namespace(request, spec, actor=actor, now=now)
-    provisioner = Provisioner.MANUAL if request.of.by_person else Provisioner.KUBERNETES
-    if request.flavor is not None and request.tenancy is not None:
-        allocation = allocations.issue(
-            tenancy=request.tenancy,
-            flavor=request.flavor,
-            gpus=gpus,
-            hold=request.hold,
-            until=request.until,
-            actor=actor,
-            now=now,
-            terms=setting_of(request.of).terms,
-            offering=request.offering,
-            provisioner=provisioner,
-            handed_over=handed_over,
-        )
-    else:
-        allocation = allocations.issue_service(
-            Granted(request.offering, request.given_name, request.place, usd_per_hour, gpus),
-            team=request.team,
-            tenancy=request.tenancy,
-            provisioner=provisioner,
-            hold=request.hold,
-            until=request.until,
-            now=now,
-        )
-    request.allocation = allocation
-    request.save(update_fields=["allocation"])
-
-
-def _make_namespace(request: Request, spec: NamespaceSpec, *, actor: Actor, now: datetime) -> None:
-    from fleet.models import Cluster
-
-    cluster = Cluster.objects.select_for_update(no_key=True).get(name=spec.cluster)
-    if not cluster.enabled:
-        raise Conflict(
-            "This cluster takes no teams now. Choose another.", code="cluster_off", field="cluster"
-        )
-    project, _ = Project.objects.get_or_create(team=request.team, slug=spec.project)
-    made = create_tenancy(
-        team=request.team, cluster=cluster, project=project, environment=spec.environment, now=now
+    granted = Granted(
+        team=request.team,
+        requester=request.requester,
+        hold=request.hold,
+        offering=request.offering,
+        spec=request.granted_spec,
+        count=request.approved_count or request.count,
+        title=request.given_name,
+        place=request.place,
+        instructions=instructions_of(request),
+        provisioner=request.of.provisioner,
+        tenancy=request.tenancy,
+        flavor=request.flavor,
+        gpus=gpus,
+        usd_per_hour=usd_per_hour,
+        until=request.until,
+        terms=setting_of(request.of).terms,
+        task_hours=task_hours,
     )
-    locked = Tenancy.objects.locked().get(pk=made.pk)
-    changes.refresh(locked, actor=actor, now=now)
-    Request.objects.filter(pk=request.pk).update(tenancy=locked)
-    request.tenancy = locked
+    request.allocation = allocations.grant(granted, actor=actor, now=now, handed_over=handed_over)
+    # A request for a namespace leads to the tenancy that was made for it.
+    request.tenancy = request.allocation.tenancy
+    request.save(update_fields=["allocation", "tenancy"])
 
 
-@transaction.atomic
-def take(
-    task_id: int, *, to: User | None, by: User, expected_version: int | None = None, now: datetime
-) -> Task:
-    """Give a task to somebody (None: to nobody again); raises NoRight, Stale, BadInput, Conflict once it is over.
-
-    Platform leads take and give tasks, to people who may carry them out.
-    """
-    task = _locked(task_id, by=by)
-    _check_seen(task, expected_version)
-    if to is not None and not to.may(Permission.DECIDE_AS_PLATFORM):
-        raise BadInput(
-            "Platform leads carry tasks out: choose one of them.", code="not_a_platform_lead", field="to"
-        )
-    task.assignee = to
-    task.state = Task.State.TAKEN if to else Task.State.OPEN
-    task.taken_at = now if to else None
-    if to is not None and to != by:
-        tell_assignee(task, by=by, now=now)
-    return _save(task, Kind.TASK_ASSIGNED, by, now=now, to=to.name if to else "")
+def instructions_of(request: Request) -> Instructions:
+    """What people are told who make what was approved, and take it down again."""
+    at = f" in {request.place}" if request.place else ""
+    spec, count = request.asked, request.approved_count or request.count
+    place = [("Place", request.place)] if request.place else []
+    return Instructions(
+        title=in_sentence(request.given_name),
+        set_up=spec.set_up(count, at=at),
+        thing=spec.thing(),
+        at=at,
+        facts=(
+            ("Offering", request.of.name),
+            *place,
+            *((request.of.label(name), str(value)) for name, value in request.spec_lines),
+        ),
+    )
 
 
 @transaction.atomic
@@ -125,62 +89,56 @@ def finish(
     expected_version: int | None = None,
     now: datetime,
 ) -> Task:
-    """Mark a task done, or impossible; both with a word about it. It becomes the person's who says so.
+    """Mark a task done, or impossible, with what follows for what it was for.
 
     What is set up costs from now on. What cannot be lets go of its GPUs and its money: nothing is paid for what nobody
-    gets. A team that cannot be
-    set apart stays where it is, until a platform lead chooses another level.
-
-    Raises NoRight, Stale, BadInput without a note, Conflict once it is over.
+    gets. A team that cannot be set apart stays where it is, until a platform lead chooses another level. Raises what
+    `manual.actions.finish` raises.
     """
-    task = _locked(task_id, by=by)
-    _check_seen(task, expected_version)
-    if not note.strip():
-        raise BadInput("Say in a sentence what was done, or why it cannot be.", code="required", field="note")
-    task.state = Task.State.FAILED if failed else Task.State.DONE
-    task.assignee, task.note, task.done_at = by, note.strip(), now
-    if task.kind == Task.Kind.SET_UP:
-        _set_up(task.asked, failed=failed, by=by, now=now)
-    tell_requester(task, by=by, now=now)
-    return _save(task, Kind.TASK_FAILED if failed else Kind.TASK_DONE, by, now=now, note=task.note)
-
-
-def _set_up(request: Request, *, failed: bool, by: User, now: datetime) -> None:
-    """What was set up costs from now on; what could not be is let go."""
-    if failed:
-        release(request, by=by, now=now)
-        return
-    for row in Allocation.objects.live().filter(hold__in=holds_of(request)):
-        allocations.begin_charging(row.pk, now=now)
-
-
-def _locked(task_id: int, *, by: User) -> Task:
-    if not by.may(Permission.DECIDE_AS_PLATFORM):
-        raise NoRight("Platform leads carry tasks out.", code="not_a_platform_lead")
-    # The request first, in the order of every action: what ends it at the same moment waits, or is waited for.
-    rows = Request.objects.locked()
-    request = rows.select_related("team", "requester", "flavor__cluster").filter(tasks=task_id).first()
-    tasks = Task.objects.select_for_update(of=("self",), no_key=True)
-    task = tasks.select_related("assignee", "tenancy__team", "tenancy__cluster", "wanted_by").get(pk=task_id)
-    task.request = request
-    if task.is_over:
-        raise Conflict(f"The task is over: {task.get_state_display().lower()}.", code="task_over")
+    # In the order of every action: what ends one at the same moment waits, or is waited for. There are two where a part
+    # goes on under a renewal.
+    waiting = Allocation.objects.live().filter(task=task_id, charged_from=None).order_by("pk")
+    found = [locked_with_all(pk).pk for pk in waiting.values_list("pk", flat=True)]
+    task = tasks.finish(task_id, by=by, note=note, failed=failed, expected_version=expected_version, now=now)
+    for pk in found:
+        allocations.observe(pk, now=now)
     return task
 
 
-def _check_seen(task: Task, expected_version: int | None) -> None:
-    if expected_version is not None and task.version != expected_version:
-        raise Stale("The task has changed since you looked at it. Look again.", code="stale")
+@transaction.atomic
+def release(request_id: int, *, by: User, now: datetime) -> Request:
+    """End what takes no GPUs before its date, at the wish of its team; what it will not cost is free again.
+
+    Raises NoRight for others than the team and platform leads, Conflict for what cannot be undone or is not held.
+    """
+    request = Request.objects.select_related("allocation").get(pk=request_id)
+    if not ends.may_give_back(by, request.team_id):
+        raise NoRight("Members of the team and platform leads let it go.", code="not_of_the_team")
+    if request.flavor_id is not None:
+        raise Conflict("Its GPUs are given back, all or some; that ends it.", code="gpus_are_given_back")
+    if request.of.reversible_minutes is None:
+        raise Conflict("It is paid until its end, whether it is used or not.", code="not_reversible")
+    if not _release(request, actor=by.as_actor(), now=now, why="let go early"):
+        raise Conflict("It is not held any more.", code="not_held")
+    return request
 
 
-def _save(task: Task, kind: Kind, by: User, *, now: datetime, **details: str) -> Task:
-    task.version += 1
-    task.save()
-    if task.request_id is None:
-        subject = ("tenancy", task.place.pk)
-    else:
-        # Whoever has the request's page open sees it, and its ETag is another one.
-        Request.objects.filter(pk=task.request_id).update(version=F("version") + 1, updated_at=now)
-        subject = ("request", task.request_id)
-    record(kind, actor=by.as_actor(), subject=subject, team_id=task.team.pk, **details)
-    return task
+@transaction.atomic
+def end_early(request_id: int, *, actor: Actor, now: datetime) -> bool:
+    """End what takes no GPUs before its date, because its team leaves; False for what cannot be undone or is over."""
+    request = Request.objects.select_related("allocation").get(pk=request_id)
+    return may_release(request, now=now) and _release(request, actor=actor, now=now, why="the team leaves")
+
+
+def may_release(request: Request, *, now: datetime) -> bool:
+    """Whether there is something without GPUs that can end before its date, of a request with its allocation."""
+    allocation = request.allocation
+    if allocation is None or request.flavor_id is not None or request.of.reversible_minutes is None:
+        return False
+    return allocation.ended_at is None and allocation.until > now
+
+
+def _release(request: Request, *, actor: Actor, now: datetime, why: str) -> bool:
+    return request.allocation_id is not None and ends.release(
+        request.allocation_id, actor=actor, now=now, why=why
+    )

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
@@ -14,10 +14,10 @@ from rest_framework.response import Response
 from accounts import people
 from accounts.endpoints import Endpoint
 from accounts.replay import Answer, answer_once
-from approvals.fulfilment import actions as carrying_out
+from approvals.fulfilment import actions as fulfilment
 from approvals.fulfilment.serializers import TaskSerializer
-from approvals.models import Request, Task
-from provisioning.models import Tenancy
+from manual import actions as task_actions
+from manual.models import Task
 from web.refusals import BadInput
 from web.strict import Choice, Integer, PageQuery, QueryNumber, StrictSerializer, Text
 
@@ -68,10 +68,8 @@ class TaskEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint):
     keyed = frozenset({"take", "give", "done", "cannot"})
 
     def get_queryset(self) -> QuerySet[Task]:
-        """Of the requests and the tenancies that the caller may see."""
-        requests = Request.objects.visible_to(self.request.user).order_by().values("pk")
-        places = Tenancy.objects.visible_to(self.request.user).order_by().values("pk")
-        return Task.objects.described().filter(Q(request__in=requests) | Q(tenancy__in=places))
+        """Those of the teams that the caller may see."""
+        return Task.objects.visible_to(self.request.user).described()
 
     def filter_queryset(self, queryset: Any) -> Any:
         """What was asked for in the address."""
@@ -81,7 +79,7 @@ class TaskEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint):
         elif "state" in asked:
             queryset = queryset.filter(state=asked["state"])
         if "request" in asked:
-            queryset = queryset.filter(request=asked["request"])
+            queryset = queryset.filter(request_number=asked["request"])
         return queryset
 
     @extend_schema(request=VersionSerializer, responses=TaskSerializer)
@@ -90,7 +88,7 @@ class TaskEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint):
         """Take it oneself."""
         seen = self.body(VersionSerializer).get("version")
         return self._change(
-            lambda found: carrying_out.take(
+            lambda found: task_actions.take(
                 found, to=self.caller, by=self.caller, expected_version=seen, now=timezone.now()
             )
         )
@@ -104,7 +102,7 @@ class TaskEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint):
         if said["to"] and to is None:
             raise BadInput("Nobody here has this address.", code="no_such_person", field="to")
         return self._change(
-            lambda found: carrying_out.take(
+            lambda found: task_actions.take(
                 found, to=to, by=self.caller, expected_version=said.get("version"), now=timezone.now()
             )
         )
@@ -124,7 +122,7 @@ class TaskEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint):
     def _finish(self, *, failed: bool) -> Response:
         said = self.body(CannotSerializer if failed else DoneSerializer)
         return self._change(
-            lambda found: carrying_out.finish(
+            lambda found: fulfilment.finish(
                 found,
                 by=self.caller,
                 note=said["note"],

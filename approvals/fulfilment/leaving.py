@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 
 from accounts.models import Team
 from approvals import notices as telling
-from approvals.fulfilment.ending import end_early, may_let_go
+from approvals.fulfilment.actions import end_early, may_release
 from approvals.models import Request
 from approvals.requests.actions import close
 from approvals.states import State
@@ -28,8 +28,8 @@ def waiting(team: Team, tenancies: Collection[int], *, whole: bool) -> QuerySet[
 
 def going(rows: QuerySet[Request], *, now: datetime) -> tuple[list[Request], list[Request]]:
     """Of what is held without GPUs: what ends when work stops, and what is paid to its end and stays until then."""
-    found = list(rows.prefetch_related("tasks"))
-    ends = [row for row in found if may_let_go(row, now=now)]
+    found = list(rows.select_related("allocation"))
+    ends = [row for row in found if may_release(row, now=now)]
     stays = [row for row in found if row.of.reversible_minutes is None and row.until > now]
     return ends, stays
 

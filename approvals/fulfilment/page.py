@@ -10,9 +10,8 @@ from django.urls import reverse
 from accounts import people
 from accounts.models import User
 from accounts.roles import Permission
-from approvals.fulfilment.words import sentence, what_to_do
-from approvals.models import Request, Task
-from catalogue.offerings import in_sentence
+from approvals.models import Request
+from manual.models import Task
 from provisioning.models import Isolation, Tenancy
 from ui.amounts import ago, moment
 
@@ -46,32 +45,28 @@ def row(task: Task, *, now: datetime) -> Part:
     since = task.done_at if task.is_over and task.done_at else task.created_at
     return {
         "cells": [
-            {"text": title(task), "sub": sentence(task), "href": reverse("task", args=[task.pk])},
-            {"text": task.team.name, "sub": task.asker.name},
+            {"text": task.words, "sub": task.instruction, "href": reverse("task", args=[task.pk])},
+            {"text": task.team.name, "sub": task.wanted_by.name},
             {"tone": TONES[task.state], "word": task.get_state_display(), "sub": who},
-            moment(task.request.until, now) if task.request else "–",
+            moment(task.until, now) if task.until else "–",
             ago(since, now),
         ]
     }
-
-
-def title(task: Task) -> str:
-    """ "Set up a notebook with 1 × T4"."""
-    if task.request is None:
-        return f"{task.get_kind_display()} for {task.team.name}"
-    return f"{task.get_kind_display()} {in_sentence(task.request.given_name)}"
 
 
 def context(task: Task, *, viewer: User) -> Part:
     """Everything that the page of a task needs."""
     return {
         "task": task,
-        "title": title(task),
+        "title": task.words,
         "tone": TONES[task.state],
-        "sentence": sentence(task),
+        "sentence": task.instruction,
         "facts": [
-            *({"label": label, "text": text} for label, text in what_to_do(task)[1:]),
-            {"label": "Asked by", "person": {"name": task.asker.name, "initials": task.asker.initials}},
+            *({"label": label, "text": text} for label, text in task.lines[1:]),
+            {
+                "label": "Asked by",
+                "person": {"name": task.wanted_by.name, "initials": task.wanted_by.initials},
+            },
             _of(task),
             {"label": "Asked for since", "at": task.created_at},
             *([{"label": "To be carried out by", "at": task.due_at}] if task.due_at else []),
@@ -84,17 +79,14 @@ def context(task: Task, *, viewer: User) -> Part:
 
 def _of(task: Task) -> Part:
     """Where it comes from, as a link."""
-    if task.request is None:
+    number = task.request_number
+    if number is None:
         return {
             "label": "Level",
             "text": "Own subscription",
             "href": reverse("tenancy-shares", args=[task.place.pk]),
         }
-    return {
-        "label": "Request",
-        "text": str(task.request_id),
-        "href": reverse("request", args=[task.request_id]),
-    }
+    return {"label": "Request", "text": str(number), "href": reverse("request", args=[number])}
 
 
 def forms_of(task: Task, *, viewer: User) -> Part:
@@ -110,30 +102,37 @@ def forms_of(task: Task, *, viewer: User) -> Part:
     }
 
 
-def of_request(request: Request, *, viewer: User) -> list[Part]:
-    """The tasks of a request as its page shows them, with what a platform lead can do; `request` from `find()`."""
-    found = []
-    for task in request.tasks.all():
-        task.request = request
-        found.append(
-            {
-                "task": task,
-                "title": title(task),
-                "tone": TONES[task.state],
-                "sentence": sentence(task),
-                "may": viewer.may(Permission.DECIDE_AS_PLATFORM) and not task.is_over,
-                "may_take": viewer.may(Permission.DECIDE_AS_PLATFORM)
-                and not task.is_over
-                and task.assignee_id != viewer.pk,
-            }
-        )
-    return found
+def of_request(tasks: Iterable[Task], *, viewer: User) -> list[Part]:
+    """The tasks of a request as its page shows them, with what a platform lead can do."""
+    may = viewer.may(Permission.DECIDE_AS_PLATFORM)
+    return [
+        {
+            "task": task,
+            "title": task.words,
+            "tone": TONES[task.state],
+            "sentence": task.instruction,
+            "may": may and not task.is_over,
+            "may_take": may and not task.is_over and task.assignee_id != viewer.pk,
+        }
+        for task in tasks
+    ]
+
+
+def lost(request: Request, tasks: Iterable[Task]) -> str:
+    """What is gone when a request is let go of, for the question before it."""
+    if any(task.kind == Task.Kind.SET_UP and not task.is_over for task in tasks):
+        return "Nobody sets it up any more; it has cost nothing."
+    spec = request.asked
+    who = (
+        f"A platform lead asks {request.requester.name}, then takes {spec.thing()} down{spec.gone_with_it()}."
+    )
+    return f"{who} What it will not cost is free again."
 
 
 def of_tenancies(tenancies: Iterable[Tenancy], *, viewer: User) -> dict[int, Part]:
     """How the newest task to set a team apart stands, by tenancy; one query, and none where nobody is to be."""
     apart = [row.pk for row in tenancies if row.isolation == Isolation.SUBSCRIPTION]
-    rows = Task.objects.filter(tenancy__in=apart).select_related("assignee").order_by("pk") if apart else []
+    rows: Iterable[Task] = Task.objects.filter(tenancy__in=apart).select_related("assignee").order_by("pk")
     href = viewer.may(Permission.DECIDE_AS_PLATFORM)
     return {
         row.tenancy_id or 0: {
@@ -142,7 +141,7 @@ def of_tenancies(tenancies: Iterable[Tenancy], *, viewer: User) -> dict[int, Par
             "text": _apart_text(row),
             "href": reverse("task", args=[row.pk]) if href else "",
         }
-        for row in rows
+        for row in (rows if apart else ())
     }
 
 
@@ -158,7 +157,7 @@ def to_do(user: User) -> list[Part]:
     rows = rows_of("open", user).filter(Q(assignee=None) | Q(assignee=user))
     return [
         {
-            "title": title(task),
+            "title": task.words,
             "href": reverse("task", args=[task.pk]),
             "since": task.created_at,
             "team": task.team.name,

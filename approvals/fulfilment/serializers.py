@@ -3,28 +3,26 @@
 from rest_framework import serializers
 
 from accounts.api import PersonSerializer
-from approvals.fulfilment.page import title
-from approvals.fulfilment.words import sentence
-from approvals.models import Task
+from manual.models import Task
 
 
 class TaskSerializer(serializers.Serializer[Task]):
     """Something a person carries out: for an approved request, or for a tenancy that is to be set apart."""
 
     id = serializers.IntegerField()
-    request = serializers.IntegerField(source="request_id", allow_null=True)
+    request = serializers.IntegerField(source="request_number", allow_null=True)
     tenancy = serializers.IntegerField(source="tenancy_id", allow_null=True)
     team = serializers.CharField(source="team.slug")
-    requester = PersonSerializer(source="asker")
-    offering = serializers.CharField(source="request.offering", allow_null=True, default=None)
+    requester = PersonSerializer(source="wanted_by")
+    offering = serializers.SerializerMethodField()
     kind = serializers.ChoiceField(choices=Task.Kind.choices)
-    title = serializers.SerializerMethodField()
-    to_do = serializers.SerializerMethodField()
+    title = serializers.CharField(source="words", help_text="What it is in a few words.")
+    to_do = serializers.CharField(source="instruction", help_text="What to do, in a sentence.")
     state = serializers.ChoiceField(choices=Task.State.choices)
     assignee = PersonSerializer(allow_null=True)
     note = serializers.CharField(help_text="What was done, or why it could not be.")
     version = serializers.IntegerField()
-    until = serializers.DateTimeField(source="request.until", allow_null=True, default=None)
+    until = serializers.DateTimeField(allow_null=True)
     created_at = serializers.DateTimeField()
     due_at = serializers.DateTimeField(
         allow_null=True, help_text="Until when it should be carried out; then it is asked after."
@@ -37,10 +35,6 @@ class TaskSerializer(serializers.Serializer[Task]):
     taken_at = serializers.DateTimeField(allow_null=True)
     done_at = serializers.DateTimeField(allow_null=True)
 
-    def get_title(self, task: Task) -> str:
-        """What it is in a few words."""
-        return title(task)
-
-    def get_to_do(self, task: Task) -> str:
-        """What to do, in a sentence."""
-        return sentence(task)
+    def get_offering(self, task: Task) -> str | None:
+        """The key of the catalogue; null for a subscription."""
+        return task.offering or None

@@ -15,10 +15,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts.current_user import add_refusal, visitor, with_refusal
 from accounts.models import User
 from accounts.roles import Permission
-from approvals.fulfilment import actions as carrying_out
-from approvals.fulfilment import ending
+from approvals.fulfilment import actions as fulfilment
 from approvals.fulfilment import page as task_page
-from approvals.models import Request, Task
+from approvals.models import Request
+from manual import actions as task_actions
+from manual.models import Task
 from web.fields import StrictForm
 from web.refusals import Refused
 
@@ -72,7 +73,7 @@ def task(request: HttpRequest, pk: int) -> HttpResponse:
     if form.is_valid():
         try:
             act(found, form.cleaned_data, by=user)
-            messages.success(request, f"{DOES[form.cleaned_data['do']]}: {task_page.title(found)}.")
+            messages.success(request, f"{DOES[form.cleaned_data['do']]}: {found.words}.")
             return HttpResponseRedirect(_after(found))
         except Refused as refusal:
             status = add_refusal(form, refusal)
@@ -87,7 +88,7 @@ def let_go(request: HttpRequest, pk: int) -> HttpResponse:
     asked = get_object_or_404(Request.objects.visible_to(user), pk=pk)
     response = HttpResponseRedirect(reverse("request", args=[pk]))
     try:
-        ending.let_go(asked.pk, by=user, now=timezone.now())
+        fulfilment.release(asked.pk, by=user, now=timezone.now())
         messages.success(request, "Let go of. What it will not cost is free again.")
     except Refused as refusal:
         messages.error(request, refusal.message)
@@ -100,11 +101,11 @@ def act(found: Task, said: dict[str, Any], *, by: User) -> Task:
     now, version = timezone.now(), said["version"]
     if said["do"] in ("done", "cannot"):
         failed = said["do"] == "cannot"
-        return carrying_out.finish(
+        return fulfilment.finish(
             found.pk, by=by, note=said["note"], failed=failed, expected_version=version, now=now
         )
     to = {"take": by, "free": None, "give": said["to"]}[said["do"]]
-    return carrying_out.take(found.pk, to=to, by=by, expected_version=version, now=now)
+    return task_actions.take(found.pk, to=to, by=by, expected_version=version, now=now)
 
 
 def _find(pk: int) -> Task:
@@ -113,9 +114,9 @@ def _find(pk: int) -> Task:
 
 def _after(found: Task) -> str:
     """The page of what it was done for."""
-    if found.request_id is None:
+    if found.request_number is None:
         return reverse("team", args=[found.team.slug])
-    return reverse("request", args=[found.request_id])
+    return reverse("request", args=[found.request_number])
 
 
 def _page(request: HttpRequest, found: Task, form: TaskForm, *, status: int = 200) -> HttpResponse:

@@ -6,11 +6,10 @@ from decimal import Decimal
 from itertools import groupby
 from operator import attrgetter
 
-from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet, Subquery
+from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
 
 from accounts.models import User
-from allocations.models import Allocation
-from approvals.models import Request, Step, Task
+from approvals.models import Request, Step
 from approvals.requests.wanted import Wanted, environment_of
 from approvals.states import State
 from policy.document import MANAGERS
@@ -44,18 +43,14 @@ def gather(
 
 
 def _rows(wanted: Wanted, person: User, *, since: datetime, now: datetime) -> QuerySet[Request]:
-    held = Allocation.objects.live().of_gpus().filter(hold=OuterRef("hold"))
-    ended = Q(kind=Task.Kind.TAKE_DOWN) | Q(state__in=[Task.State.FAILED, Task.State.DROPPED])
     granted = Q(state=State.APPROVED) & (Q(decided_at__gte=since) | Q(until__gt=now))
     theirs = Q(team_id=wanted.team.pk or 0) | Q(requester=person)
     return (
         Request.objects.filter(theirs, Q(state=State.WAITING) | granted)
         .annotate(
-            held_gpus=Subquery(held.values("gpus")[:1]),
-            is_over=Exists(Task.objects.filter(ended, request=OuterRef("pk"))),
             goes_on=Exists(Request.objects.filter(renews=OuterRef("pk"), state=State.APPROVED)),
         )
-        .select_related("team", "tenancy", "flavor")
+        .select_related("team", "tenancy", "flavor", "allocation")
         .prefetch_related(Prefetch("steps", Step.objects.order_by("position")))
         .order_by("-created_at", "-pk")
     )
@@ -82,7 +77,7 @@ def _earlier(row: Request, wanted: Wanted, person: User, *, since: datetime) -> 
 
 def _environment(row: Request) -> str:
     # A spec is read only where it has to be: a team may have asked often.
-    if row.tenancy is not None and row.offering != "endpoint":
+    if row.tenancy is not None and not row.of.judged_as:
         return row.tenancy.environment
     return environment_of(row.of, row.asked, row.tenancy)
 
@@ -92,13 +87,13 @@ def _units(row: Request, *, since: datetime) -> int:
     if row.state == State.WAITING:
         return row.count
     granted, is_recent = row.approved_count or 0, row.decided_at is not None and row.decided_at >= since
-    held: int | None = getattr(row, "held_gpus", None)
-    goes_on, is_over = getattr(row, "goes_on", False), getattr(row, "is_over", False)
+    held = row.allocation.gpus if row.allocation is not None and row.allocation.ended_at is None else 0
     if row.flavor_id is None:
+        is_over = row.allocation is None or row.allocation.ended_at is not None
         return granted if is_recent or not is_over else 0
-    if is_recent and not goes_on:
+    if is_recent and not getattr(row, "goes_on", False):
         return granted
-    return min(granted, -(-(held or 0) * row.count // row.gpus))
+    return min(granted, -(-held * row.count // row.gpus))
 
 
 def _seats(row: Request) -> tuple[str, ...]:

@@ -17,13 +17,6 @@ REQUESTS: dict[str, tuple[str, ...]] = {
     "withdrawn": (),
     "lapsed": (),
 }
-TASKS: dict[str, tuple[str, ...]] = {
-    "open": ("taken", "done", "failed", "dropped"),
-    "taken": ("open", "done", "failed", "dropped"),
-    "done": (),
-    "failed": (),
-    "dropped": (),
-}
 
 
 class Migration(migrations.Migration):
@@ -482,91 +475,6 @@ class Migration(migrations.Migration):
                 "ordering": ["at", "id"],
             },
         ),
-        migrations.CreateModel(
-            name="Task",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                (
-                    "kind",
-                    models.CharField(
-                        choices=[
-                            ("set_up", "Set up"),
-                            ("take_down", "Take down"),
-                            ("set_apart", "Make a subscription"),
-                        ],
-                        default="set_up",
-                        max_length=10,
-                    ),
-                ),
-                (
-                    "state",
-                    models.CharField(
-                        choices=[
-                            ("open", "To be taken"),
-                            ("taken", "Being carried out"),
-                            ("done", "Done"),
-                            ("failed", "Could not be carried out"),
-                            ("dropped", "Not needed any more"),
-                        ],
-                        default="open",
-                        max_length=8,
-                    ),
-                ),
-                ("note", models.TextField(blank=True, max_length=2000)),
-                ("version", models.PositiveIntegerField(default=1)),
-                ("created_at", models.DateTimeField()),
-                ("due_at", models.DateTimeField(null=True)),
-                ("escalate_at", models.DateTimeField(null=True)),
-                ("reminded_at", models.DateTimeField(null=True)),
-                ("escalated_at", models.DateTimeField(null=True)),
-                ("taken_at", models.DateTimeField(null=True)),
-                ("done_at", models.DateTimeField(null=True)),
-                (
-                    "assignee",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="tasks",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "request",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="tasks",
-                        to="approvals.request",
-                    ),
-                ),
-                (
-                    "tenancy",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="tasks",
-                        to="provisioning.tenancy",
-                    ),
-                ),
-                (
-                    "wanted_by",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-            ],
-            options={
-                "ordering": ["created_at", "id"],
-            },
-        ),
         migrations.AddIndex(
             model_name="request",
             index=models.Index(fields=["team", "-created_at", "-id"], name="request_of_team"),
@@ -811,71 +719,10 @@ class Migration(migrations.Migration):
                 name="an_approving_vote_says_how_many",
             ),
         ),
-        migrations.AddIndex(
-            model_name="task",
-            index=models.Index(
-                condition=models.Q(("state__in", ["open", "taken"])),
-                fields=["created_at"],
-                name="task_unfinished",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="task",
-            constraint=models.UniqueConstraint(
-                fields=("request", "kind"), name="a_request_has_one_task_of_a_kind"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="task",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("state__in", ["open", "taken"])),
-                fields=("tenancy",),
-                name="a_team_is_set_apart_once_at_a_time",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="task",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(
-                        ("kind__in", ["set_up", "take_down"]),
-                        ("request__isnull", False),
-                        ("tenancy", None),
-                        ("wanted_by", None),
-                    ),
-                    models.Q(
-                        ("kind", "set_apart"),
-                        ("request", None),
-                        ("tenancy__isnull", False),
-                        ("wanted_by__isnull", False),
-                    ),
-                    _connector="OR",
-                ),
-                name="a_task_is_of_a_known_kind",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="task",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("assignee", None), ("state", "open")),
-                    models.Q(("assignee__isnull", False), ("state", "taken")),
-                    models.Q(
-                        ("assignee__isnull", False),
-                        ("done_at__isnull", False),
-                        ("state__in", ["done", "failed"]),
-                    ),
-                    models.Q(("done_at__isnull", False), ("state", "dropped")),
-                    _connector="OR",
-                ),
-                name="a_task_is_somebodys_once_taken",
-            ),
-        ),
         append_only("approvals_decision", words="decisions"),
         append_only("approvals_evaluation", words="evaluations"),
         append_only("approvals_revision", words="versions"),
         append_only("approvals_comment", words="comments"),
         append_only("approvals_rerouting", words="changes of who decides"),
         only_moves("approvals_request", "state", REQUESTS, words="a decided request is never decided again"),
-        only_moves("approvals_task", "state", TASKS, words="a task that is over is never taken up again"),
     ]

@@ -34,7 +34,7 @@ from audit.actors import POLICY, PORTAL, Actor
 from audit.events import Kind
 from audit.log import record
 from fleet.models import Flavor
-from policy.document import Policy
+from policy.document import Policy, Thresholds
 from policy.evaluation import Ask, Outcome, Standing, evaluate, nearest_automatic
 from policy.evaluation import Evaluation as Answer
 from policy.models import PolicyVersion
@@ -81,11 +81,15 @@ class Judged:
         return next((remedy.at for remedy in self.remedies if remedy.code == "wait"), None)
 
     @property
+    def limits(self) -> Thresholds:
+        """The numbers of the policy that hold for this ask."""
+        ask = self.ask
+        return self.policy.thresholds_for(ask.offering, ask.environment, ask.flavor, ask.tier)
+
+    @property
     def use_percent(self) -> Decimal | None:
         """Percent of what the team holds of this kind that is in use; None while it is not measured."""
-        ask = self.ask
-        limits = self.policy.thresholds_for(ask.offering, ask.environment, ask.flavor, ask.tier)
-        return measured_use(self.standing, limits)
+        return measured_use(self.standing, self.limits)
 
 
 def judge(
@@ -376,6 +380,7 @@ def grant(request: Request, judged: Judged, *, count: int, actor: Actor, now: da
         request,
         gpus=gpus,
         usd_per_hour=judged.ask.usd_per_hour,
+        task_hours=judged.limits.carried_out_hours,
         actor=actor,
         now=now,
         handed_over=handed_over,

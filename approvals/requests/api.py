@@ -19,7 +19,7 @@ from accounts.models import Team
 from accounts.replay import Answer, answer_once
 from approvals.conversation import actions as conversation
 from approvals.decisions import actions as decisions
-from approvals.fulfilment import ending
+from approvals.fulfilment import actions as fulfilment
 from approvals.judging.inputs import policy_in_force
 from approvals.models import Comment, Evaluation, Request, Step
 from approvals.renewals import renewing
@@ -187,7 +187,7 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
     def let_go(self, call: Call, pk: int) -> Response:
         """End what takes no GPUs before its date; what it will not cost is free again."""
         self.body(NothingSerializer)
-        return self._change(lambda found: ending.let_go(found, by=self.caller, now=timezone.now()))
+        return self._change(lambda found: fulfilment.release(found, by=self.caller, now=timezone.now()))
 
     @extend_schema(request=RenewSerializer, responses={201: RequestSerializer})
     @action(detail=True, methods=["post"])
@@ -270,11 +270,10 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
         judged = Evaluation.objects.select_related("policy")
         rows = (
             listed(Request.objects.all())
-            .select_related("tenancy__project")
+            .select_related("tenancy__project", "hold")
             .prefetch_related(
                 Prefetch("steps", Step.objects.select_related("stand_in")),
                 Prefetch("evaluations", queryset=judged),
-                "tasks__assignee",
                 "reroutings__policy",
                 "decisions__by",
                 "decisions__seat_of",
@@ -338,7 +337,7 @@ def option(choice: choices.Choice) -> dict[str, Any]:
 
 def listed(rows: Any) -> QuerySet[Request]:
     """Requests with everything a line about them needs."""
-    found: QuerySet[Request] = rows.with_holding().select_related(
+    found: QuerySet[Request] = rows.with_allocation().select_related(
         "team", "requester", "flavor__cluster", "tenancy__team", "tenancy__cluster"
     )
     return found

@@ -31,7 +31,7 @@ from approvals.requests.presenting import (
 from approvals.requests.vacancies import of_plans
 from approvals.requests.wanted import Wanted
 from approvals.states import State
-from catalogue.offerings import in_sentence
+from catalogue.offering import in_sentence
 from fleet.models import Flavor
 from policy.evaluation import Outcome, duration
 from provisioning.models import Tenancy

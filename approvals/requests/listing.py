@@ -8,11 +8,10 @@ from typing import Any
 from django.db.models import Count, Prefetch, Q, Window
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils import timezone
 
 from accounts.current_user import visitor
 from accounts.models import Team, User
-from approvals.models import Request, RequestQuerySet, Step, Task
+from approvals.models import Request, RequestQuerySet, Step
 from approvals.requests import prices
 from approvals.requests.forms import QueueFilter, RequestFilter
 from approvals.requests.presenting import state_of, state_word
@@ -47,7 +46,7 @@ def with_all(rows: RequestQuerySet) -> RequestQuerySet:
     """With everything that a row says, in two queries whatever their number."""
     return (
         rows.select_related(*OF_ROW, "tenancy")
-        .with_holding()
+        .with_allocation()
         .prefetch_related(Prefetch("steps", Step.objects.select_related("stand_in")))
     )
 
@@ -56,7 +55,7 @@ def filtered(request: HttpRequest) -> tuple[RequestFilter, RequestQuerySet]:
     """The filter form and the requests it leaves, of those that the person may see."""
     user = visitor(request)
     form = RequestFilter(request.GET, teams=team_choices(user))
-    rows = Request.objects.visible_to(user).with_holding()
+    rows = Request.objects.visible_to(user)
     if not form.is_valid():
         return form, rows
     said = form.cleaned_data
@@ -64,7 +63,7 @@ def filtered(request: HttpRequest) -> tuple[RequestFilter, RequestQuerySet]:
         rows = rows.filter(requester=user)
     if said["team"]:
         rows = rows.filter(team__slug=said["team"])
-    return form, _in_state(rows, said["state"], now=timezone.now())
+    return form, _in_state(rows, said["state"])
 
 
 def queue(user: User, form: QueueFilter, *, now: datetime) -> list[Request]:
@@ -136,7 +135,7 @@ def row(request: Request, *, now: datetime) -> Part:
             },
             {"text": request.team.name, "sub": request.requester.name},
             {"tone": state.tone, "word": state_word(request, state), "sub": waits_for(request)},
-            moment(getattr(request, "held_until", None) or request.until, now),
+            moment(request.until, now),
             {"text": usd(request.usd), "sub": _price_of_now(request, now=now)},
             {"text": ago(request.created_at, now)},
         ]
@@ -186,12 +185,8 @@ def waits_for(request: Request) -> str:
     return next((step.words for step in request.current_steps if step.done_at is None), "")
 
 
-def _in_state(rows: RequestQuerySet, state: str, *, now: datetime) -> RequestQuerySet:
+def _in_state(rows: RequestQuerySet, state: str) -> RequestQuerySet:
     if state in ("held", "ended"):
-        # By way of pairs: the annotations are those of `with_holding()`, which the type checker does not know.
-        never = [Task.State.FAILED, Task.State.DROPPED]
-        gone = Q(("over_at__isnull", False)) | Q(("task_state__isnull", False), ("task_state__in", never))
-        lasting = Q(flavor=None, until__gt=now) & ~gone
-        held = Q(("held_gpus__isnull", False)) | lasting
-        return rows.filter(held if state == "held" else ~held, state=State.APPROVED)
+        granted = rows.filter(state=State.APPROVED)
+        return granted.held() if state == "held" else granted.exclude(allocation__ended_at=None)
     return rows.filter(state=state) if state else rows

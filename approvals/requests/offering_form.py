@@ -14,8 +14,8 @@ from approvals.requests.namespaces import NamespaceField, choices_on, offer
 from approvals.requests.wanted import Wanted, resolve
 from catalogue.choices import Choice, choices_of, depends_on_team, fields_of, is_suggested
 from catalogue.models import OfferingSetting
-from catalogue.offerings import Offering
-from catalogue.spec import NamespaceSpec
+from catalogue.namespace import NamespaceSpec
+from catalogue.offering import Offering
 from provisioning.models import Tenancy
 from web.fields import INPUT, MomentField, StrictForm, WholeNumberField
 

@@ -16,7 +16,8 @@ from approvals.requests.actions import submit
 from approvals.requests.offering_form import OfferingForm, starts
 from catalogue import page as catalogue_page
 from catalogue.models import OfferingSetting, setting_of
-from catalogue.offerings import OFFERINGS, Offering
+from catalogue.offering import Offering
+from catalogue.offerings import OFFERINGS
 from web.fields import INPUT
 from web.refusals import BadInput, Refused
 

@@ -16,7 +16,6 @@ from django.db.models import (
     Q,
     Subquery,
     Value,
-    prefetch_related_objects,
 )
 from django.urls import reverse
 
@@ -30,10 +29,10 @@ from approvals.decisions import route_words
 from approvals.decisions.actions import may_decide
 from approvals.decisions.seats import holders
 from approvals.decisions.triage import in_the_past
-from approvals.fulfilment import ending
 from approvals.fulfilment import page as task_page
-from approvals.fulfilment.words import label_of, lost, said
-from approvals.models import Comment, Decision, Evaluation, Request, Rerouting, Step, Task
+from approvals.fulfilment.actions import may_release
+from approvals.fulfilment.page import lost
+from approvals.models import Comment, Decision, Evaluation, Request, Rerouting, Step
 from approvals.renewals import renewing
 from approvals.requests import prices, timeline
 from approvals.requests.listing import with_all
@@ -52,7 +51,8 @@ from approvals.requests.presenting import (
 from approvals.requests.vacancies import sorted_out
 from approvals.requests.wanted import arrival_on
 from approvals.states import State
-from catalogue.offerings import in_sentence
+from catalogue.offering import in_sentence
+from manual.models import Task
 from policy.rules import Arrival
 from provisioning.models import Tenancy
 from ui.amounts import ahead, gpus, moment, usd
@@ -69,7 +69,7 @@ SOON = {
 def context(request: Request, *, viewer: User, now: datetime) -> Part:
     """Everything the page needs, of a request from `with_all()`."""
     state = state_of(request, now=now)
-    prefetch_related_objects([request], Prefetch("tasks", Task.objects.select_related("assignee")))
+    tasks = list(Task.objects.of_request(request.pk).described())
     first, reroutings = _answers(request)
     # What a policy answered that came into force while it waited.
     anew = [each for each in reroutings if each.content_version == request.content_version]
@@ -98,6 +98,7 @@ def context(request: Request, *, viewer: User, now: datetime) -> Part:
             steps=steps,
             allocations=allocations,
             now=now,
+            tasks=tasks,
             edits=talk.edits(request, first, talk.revisions_of(request)),
             reroutings=reroutings,
         ),
@@ -105,9 +106,9 @@ def context(request: Request, *, viewer: User, now: datetime) -> Part:
         "talk": talk.lines(request, decisions),
         "held": held,
         "renewed": request.renews_id,
-        "tasks": task_page.of_request(request, viewer=viewer),
+        "tasks": task_page.of_request(tasks, viewer=viewer),
         "may": _may(request, state, held, viewer, now=now),
-        "lost": lost(request),
+        "lost": lost(request, tasks),
         "again": again_link(request, now=now),
         "offered": request.offered_again_at is not None and request.team_id in viewer.team_ids,
         "curl": curl(request),
@@ -165,12 +166,12 @@ def sentence(
     if state is State.ENDED and renewal is not None:
         until = moment(renewal.until, now)
         return f"{request.given_name} go on without a gap, as request {renewal.pk}, until {until}."
-    name, until = request.given_name, moment(getattr(request, "held_until", None) or request.until, now)
+    name, until = request.given_name, moment(request.until, now)
     what = in_sentence(name)
     where = f" in {request.place}" if request.place else ""
     held = request.given_name
     if request.flavor is not None and request.offering in ("gpus", "training"):
-        held = gpus(getattr(request, "held_gpus", None) or 0, request.flavor.product)
+        held = gpus(request.allocation.gpus if request.allocation else 0, request.flavor.product)
     are, back, them = (
         ("are", "they go back by themselves", "them")
         if request.offering in PLURAL
@@ -336,8 +337,8 @@ def _of_spec(request: Request) -> list[Part]:
     if request.offering in ("gpus", "training"):
         return []
     return [
-        {"label": label_of(request.of, name), "text": f"{value:,}" if isinstance(value, int) else str(value)}
-        for name, value in said(request)
+        {"label": request.of.label(name), "text": f"{value:,}" if isinstance(value, int) else str(value)}
+        for name, value in request.spec_lines
         if name != "flavor"
     ]
 
@@ -347,9 +348,8 @@ def _freed(request: Request) -> str:
 
 
 def _never_came(request: Request) -> bool:
-    """Whether whoever was to carry it out could not."""
-    task = timeline.task_of(request, Task.Kind.SET_UP)
-    return task is not None and task.state == Task.State.FAILED
+    """Whether whoever was to make it could not."""
+    return request.allocation is not None and request.allocation.end_reason == Allocation.End.FAILED
 
 
 def _of_place(tenancy: Tenancy | None, team: str) -> list[Part]:
@@ -389,7 +389,7 @@ def _may(request: Request, state: State, held: Allocation | None, viewer: User, 
         "answer": mine and waits and request.turn == Request.Turn.REQUESTER,
         "renew": has_gpus and (member or viewer.may(Permission.ONBOARD_ANY_GROUP)),
         "give_back": has_gpus and releases,
-        "let_go": releases and ending.may_let_go(request, now=now),
+        "let_go": releases and may_release(request, now=now),
         "again": member and not goes_on,
         "edit": mine and waits,
         "decide": waits and not mine and not may_decide(request, viewer, now=now),
@@ -399,20 +399,16 @@ def _may(request: Request, state: State, held: Allocation | None, viewer: User, 
 def _end(request: Request, state: State, allocations: Sequence[Allocation], now: datetime) -> Part:
     held = next((a for a in allocations if a.ended_at is None), None)
     is_over = held is None and (state is State.ENDED or _never_came(request))
-    end = held.until if held else _ended(request, allocations) if is_over else request.until
+    end = held.until if held else _ended(request) if is_over else request.until
     day, time = moment(end, now).rsplit(", ", 1)
     coming = f", in {ahead(end, now)}" if end > now else ""
     return _figure("Was until" if is_over else "Ends", day, "", f"{time}{coming}")
 
 
-def _ended(request: Request, allocations: Sequence[Allocation]) -> datetime:
+def _ended(request: Request) -> datetime:
     """When what is over came to its end: its date, or before that."""
-    over: datetime | None = getattr(request, "over_at", None)
-    task = timeline.task_of(request, Task.Kind.SET_UP)
-    if over is None and task is not None and task.state in (Task.State.FAILED, Task.State.DROPPED):
-        over = task.done_at
-    last = max((a.ended_at for a in allocations if a.ended_at), default=request.until)
-    return min(request.until, last, over or request.until)
+    ended = request.allocation.ended_at if request.allocation is not None else None
+    return min(request.until, ended or request.until)
 
 
 def _figure(label: str, value: str, unit: str, note: str) -> Part:

@@ -2,7 +2,7 @@
 
 from accounts.models import Team
 from approvals.requests.wanted import Wanted
-from catalogue.spec import NamespaceSpec
+from catalogue.namespace import NamespaceSpec
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
 from web.refusals import Conflict

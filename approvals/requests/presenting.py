@@ -11,21 +11,22 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from accounts.models import User
+from allocations import provisioners
 from allocations.budgets import money
 from allocations.budgets.totals import total
 from allocations.models import Allocation
 from approvals.decisions.routing import took
 from approvals.decisions.seats import pace_seat
-from approvals.models import Request, Step, Task
+from approvals.models import Request, Step
 from approvals.requests.prices import price_words
-from approvals.states import Holding, State, shown
-from catalogue.offerings import in_sentence
+from approvals.states import OF_ALLOCATION, State
+from catalogue.offering import in_sentence
 from fleet.models import Flavor
 from policy.document import MANAGERS, seat_words
 from policy.evaluation import Outcome
 from policy.remedies import Remedy
 from provisioning.models import Tenancy, TenancyQuerySet
-from ui.amounts import gpus, moment, share, span, usd
+from ui.amounts import capitalized, gpus, moment, share, span, usd
 from web.fields import INPUT
 
 Part = dict[str, Any]
@@ -35,37 +36,16 @@ TONES = {Outcome.AUTOMATIC: "good", Outcome.PEOPLE: "waiting", Outcome.IMPOSSIBL
 
 
 def state_of(request: Request, *, now: datetime) -> State:
-    """The state people see, of a request that came from `with_holding()` together with its tenancy."""
-    return shown(State(request.state), holding_of(request), now=now)
+    """The state people see, of a request that came from `with_allocation()`: once approved, its allocation's."""
+    stored = State(request.state)
+    if stored is not State.APPROVED or request.allocation is None:
+        return stored
+    return OF_ALLOCATION[provisioners.state_of(request.allocation, now=now)]
 
 
 def state_word(request: Request, state: State) -> str:
     """The state as pages say it: GPUs are held, what takes none of its own is in place."""
     return "In place" if state is State.ACTIVE and request.flavor_id is None else state.words
-
-
-def holding_of(request: Request) -> Holding | None:
-    """What is held under a request from `with_holding()`; None when nothing is."""
-    until: datetime | None = getattr(request, "held_until", None)
-    task: str | None = getattr(request, "task_state", None)
-    is_set_up, failed = task in (None, Task.State.DONE), task == Task.State.FAILED
-    is_set_up = is_set_up and not getattr(request, "is_awaited", False)
-    if failed:
-        until = request.until
-    if until is None or request.decided_at is None or task == Task.State.DROPPED:
-        return None
-    if (tenancy := request.tenancy) is not None and (request.flavor_id or request.offering == "namespace"):
-        was_true = tenancy.true_since is not None and tenancy.true_since >= request.decided_at
-        is_set_up = is_set_up and (was_true or tenancy.is_settled)
-        failed = failed or tenancy.has_failed
-    return Holding(
-        since=request.decided_at,
-        until=until,
-        is_set_up=is_set_up,
-        failed=failed,
-        never_came=task == Task.State.FAILED,
-        kept_until=getattr(request, "held_kept_until", None),
-    )
 
 
 def person(user: User, role: str = "") -> Part:
@@ -93,7 +73,7 @@ def verdict(answer: Mapping[str, Any], *, detail: str = "", hint: Part | None = 
     rules = [
         {
             "mark": _mark(rule),
-            "text": _sentence(rule["text"]),
+            "text": capitalized(rule["text"]),
             "number": rule["limit"],
             "deciding": not rule["holds"],
         }
@@ -236,7 +216,3 @@ def again_link(request: Request, *, now: datetime) -> str:
 def seats_words(seats: Iterable[str]) -> str:
     """ "platform leads, then engineering leadership"."""
     return ", then ".join(seat_words(seat) for seat in seats)
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -10,7 +10,6 @@ from rest_framework import serializers
 from accounts.api import PersonSerializer, TeamNameSerializer
 from accounts.models import User
 from allocations.api import AllocationSerializer, StillRunningSerializer
-from allocations.models import Allocation
 from allocations.use.words import still_running
 from approvals.decisions.actions import may_decide
 from approvals.fulfilment.serializers import TaskSerializer
@@ -20,6 +19,7 @@ from approvals.requests.presenting import state_of
 from approvals.requests.timeline import coming
 from approvals.states import STORED, State
 from catalogue.offerings import CHOICES
+from manual.models import Task
 from policy.evaluation import Outcome
 from policy.models import PolicyVersion
 from policy.serializers import PolicyWholeSerializer
@@ -237,7 +237,7 @@ class RequestSerializer(RequestShortSerializer):
     reroutings = ReroutingSerializer(
         many=True, help_text="What policies that came into force while it waited changed."
     )
-    tasks = TaskSerializer(many=True, help_text="What people carry out for it.")
+    tasks = serializers.SerializerMethodField()
     renews = serializers.IntegerField(
         source="renews_id", allow_null=True, help_text="The request whose GPUs go on under this one."
     )
@@ -250,8 +250,22 @@ class RequestSerializer(RequestShortSerializer):
     @extend_schema_field(AllocationSerializer(allow_null=True))
     def get_allocation(self, request: Request) -> Any:
         """What is held now."""
-        held = Allocation.objects.live().described().filter(hold=request.hold_id).first()
-        return AllocationSerializer(held).data if held else None
+        held = request.allocation
+        if held is None or held.ended_at is not None:
+            return None
+        # All of it is at hand with the request.
+        held.team, held.flavor, held.tenancy, held.hold = (
+            request.team,
+            request.flavor,
+            request.tenancy,
+            request.hold,
+        )
+        return AllocationSerializer(held).data
+
+    @extend_schema_field(TaskSerializer(many=True))
+    def get_tasks(self, request: Request) -> Any:
+        """What people carry out for it."""
+        return TaskSerializer(self._tasks(request), many=True).data
 
     @extend_schema_field(StillRunningSerializer(many=True))
     def get_still_running(self, request: Request) -> Any:
@@ -263,12 +277,22 @@ class RequestSerializer(RequestShortSerializer):
         """What it is doing and what happens next, as its page says."""
         now = timezone.now()
         state = state_of(request, now=now)
-        held = Allocation.objects.held(now).filter(hold=request.hold_id).first()
-        ends = held.next_steps(now) if held is not None else None
-        parts = coming(request, state, request.current_steps, ends)
+        held = request.allocation
+        ends = (
+            held.next_steps(now) if held is not None and held.kept_until > now and not held.ended_at else None
+        )
+        parts = coming(request, state, request.current_steps, ends, self._tasks(request))
         dated = [(part, part["at"] if isinstance(part["at"], datetime) else None) for part in parts]
         rows = [{"what": part["title"], "why": part.get("why", ""), "at": at} for part, at in dated]
         return NextSerializer(rows, many=True).data
+
+    def _tasks(self, request: Request) -> Any:
+        """Read once for an answer."""
+        known: Any = getattr(request, "found_tasks", None)
+        if known is None:
+            known = list(Task.objects.of_request(request.pk).described())
+            request.found_tasks = known  # type: ignore[attr-defined]
+        return known
 
     def get_why_not_decide(self, request: Request) -> str:
         """Why the caller may not decide it now; empty when they may."""

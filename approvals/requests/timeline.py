@@ -4,16 +4,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
+from allocations import provisioners
 from allocations.models import Allocation, Leftover
+from allocations.schedule import Provisioner
 from allocations.schedule import Step as Ahead
 from allocations.use.words import coming_stops, leftovers_of, now_running
 from approvals import notices as telling
 from approvals.decisions import route_words
-from approvals.models import Decision, Evaluation, Request, Rerouting, Step, Task
+from approvals.models import Decision, Evaluation, Request, Rerouting, Step
 from approvals.states import State
 from audit.events import Kind
 from audit.models import Event
-from catalogue.offerings import in_sentence
+from catalogue.offering import in_sentence
+from manual.models import Task
 from provisioning.models import Tenancy
 from ui.amounts import gpus
 
@@ -29,12 +32,13 @@ def entries(
     steps: Sequence[Step],
     allocations: Sequence[Allocation],
     now: datetime,
+    tasks: Sequence[Task] = (),
     edits: Iterable[Part] = (),
     reroutings: Iterable[Rerouting] = (),
 ) -> list[Part]:
-    """Past, now and future of a request that came from `with_holding()`; `edits` is how it became what it is.
+    """Past, now and future of a request that came from `with_allocation()`; `edits` is how it became what it is.
 
-    `reroutings` is what policies changed about who decides.
+    `tasks` are carried out for it, `reroutings` is what policies changed about who decides.
     """
     held = next((a for a in allocations if a.ended_at is None), None)
     left = leftovers_of(request.hold_id) if any(a.ended_at for a in allocations) else []
@@ -42,7 +46,7 @@ def entries(
         *(list(edits) or [_asked(request, evaluation)]),
         *map(_decided, decisions),
         *_held(request, allocations),
-        *_carried_out(request),
+        *_carried_out(request, tasks),
         *route_words.past(request.steps.all()),
         *map(_rerouted, reroutings),
         *_stopped(left),
@@ -54,7 +58,7 @@ def entries(
     return [
         *past,
         *now_running(left, now=now),
-        *coming(request, state, steps, ends),
+        *coming(request, state, steps, ends, tasks),
         *coming_stops(left, now=now),
     ]
 
@@ -89,8 +93,8 @@ def _rerouted(changed: Rerouting) -> Part:
 def _held(request: Request, allocations: Sequence[Allocation]) -> Iterator[Part]:
     """What was held: set up, given back in part or whole, ended."""
     tenancy, flavor = request.tenancy, request.flavor
-    made = any(a.flavor_id for a in allocations) or request.offering == "namespace"
-    if tenancy is None or not made:
+    on_cluster = flavor is not None or request.of.provisioner is Provisioner.KUBERNETES
+    if tenancy is None or not allocations or not on_cluster:
         return
     since = _set_up_at(request, tenancy, allocations)
     if since is not None:
@@ -99,16 +103,15 @@ def _held(request: Request, allocations: Sequence[Allocation]) -> Iterator[Part]
     for allocation in allocations:
         if allocation.ended_at is None or flavor is None:
             continue
-        rest = next((a.gpus for a in allocations if a.starts_at == allocation.ended_at), 0)
         if allocation.end_reason == Allocation.End.EXPIRED:
             yield _past("Ended", allocation.ended_at, why="The end date came.", tone="past")
         elif allocation.end_reason == Allocation.End.RENEWED:
-            what = gpus(allocation.gpus - rest, flavor.product)
+            what = gpus(allocation.gpus, flavor.product)
             yield _past(
                 f"{what} went on under a renewal", allocation.ended_at, who=allocation.ended_by, tone="good"
             )
         else:
-            back = gpus(allocation.gpus - rest, flavor.product)
+            back = gpus(allocation.gpus, flavor.product)
             yield _past(f"Gave back {back}", allocation.ended_at, who=allocation.ended_by, tone="ending")
 
 
@@ -122,17 +125,21 @@ def _set_up_at(request: Request, tenancy: Tenancy, allocations: Sequence[Allocat
     made_true = Event.objects.about("tenancy", tenancy.pk).filter(kind=Kind.TENANCY_CONVERGED)
     first = made_true.filter(at__gte=request.decided_at).order_by("seq").first()
     since = first.at if first is not None else tenancy.true_since
-    ends = [a.ended_at for a in allocations] or [getattr(request, "over_at", None)]
+    ends = [a.ended_at for a in allocations]
     known = [end for end in ends if end is not None]
     return None if len(known) == len(ends) and since > max(known) else since
 
 
 def coming(
-    request: Request, state: State, steps: Sequence[Step], ends: Iterable[Ahead] | None
+    request: Request,
+    state: State,
+    steps: Sequence[Step],
+    ends: Iterable[Ahead] | None,
+    tasks: Sequence[Task],
 ) -> Iterator[Part]:
     """What it is doing now and what happens next, with dates where they are known.
 
-    `ends` is what comes of what is held under it; None when nothing is.
+    `ends` is what comes of what is held under it; None when nothing is. `tasks` are carried out for it.
     """
     on = f" on {request.place}" if request.place else ""
     if state is State.WAITING:
@@ -147,9 +154,11 @@ def coming(
         yield _future(f"Lapses, if {until}", request.lapses)
         yield _future("Ends, when approved", request.until)
     elif state is State.SETTING_UP:
-        yield _now(f"Setting up{on}", why=_task_words(request) or "Usually a few seconds.", tone="moving")
-        yield from _ahead(task_of(request, Task.Kind.SET_UP))
-    elif state is State.ENDED and (task := task_of(request, Task.Kind.TAKE_DOWN)) and not task.is_over:
+        task = task_of(tasks, Task.Kind.SET_UP)
+        who = _who(task) if task is not None and not task.is_over else "Usually a few seconds."
+        yield _now(f"Setting up{on}", why=who, tone="moving")
+        yield from _ahead(task)
+    elif state is State.ENDED and (task := task_of(tasks, Task.Kind.TAKE_DOWN)) and not task.is_over:
         yield _now("Being taken down" if task.assignee else "To be taken down", why=_who(task), tone="ending")
         yield from _ahead(task)
     elif state is State.FAILED:
@@ -160,12 +169,6 @@ def coming(
         yield _now("Ending soon", tone="ending")
     if ends is not None:
         yield from (_future(step.words, step.at) for step in ends)
-
-
-def _task_words(request: Request) -> str:
-    """Who carries it out, where a person does."""
-    task = task_of(request, Task.Kind.SET_UP)
-    return _who(task) if task and not task.is_over else ""
 
 
 def _ahead(task: Task | None) -> Iterator[Part]:
@@ -185,14 +188,14 @@ def _who(task: Task) -> str:
     return f"{task.assignee.name} has had it since {task.taken_at:%d %b, %H:%M} UTC."
 
 
-def task_of(request: Request, kind: str) -> Task | None:
-    """The request's task of a kind, of those that are at hand; None when nobody was asked."""
-    return next((task for task in request.tasks.all() if task.kind == kind), None)
+def task_of(tasks: Iterable[Task], kind: str) -> Task | None:
+    """The task of a kind among these; None when nobody was asked."""
+    return next((task for task in tasks if task.kind == kind), None)
 
 
-def _carried_out(request: Request) -> Iterator[Part]:
+def _carried_out(request: Request, tasks: Iterable[Task]) -> Iterator[Part]:
     """What people did for it: asked to, done or not with their note, not needed any more."""
-    for task in request.tasks.all():
+    for task in tasks:
         is_down = task.kind == Task.Kind.TAKE_DOWN
         if is_down:
             early = task.created_at < request.until and request.flavor_id is None
@@ -221,10 +224,7 @@ def _asked_after(task: Task) -> Iterator[Part]:
 
 
 def _failure(request: Request) -> str:
-    task = task_of(request, Task.Kind.SET_UP)
-    if task is not None and task.state == Task.State.FAILED:
-        return str(task.note)
-    return str(request.tenancy.ready["message"]) if request.tenancy else ""
+    return provisioners.status(request.allocation).message if request.allocation is not None else ""
 
 
 def _stopped(left: Iterable[Leftover]) -> Iterator[Part]:

@@ -3,15 +3,19 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from accounts.models import Team
 from accounts.teams import Project
+from catalogue.azure import REGIONS
+from catalogue.gpus import GpuSpec
 from catalogue.models import OfferingSetting, prices_of, setting_of
-from catalogue.offerings import OFFERINGS, REGIONS, Gate, Offering, Size, size_of, title
-from catalogue.spec import GpuSpec, NamespaceSpec, Spec
+from catalogue.namespace import NamespaceSpec
+from catalogue.offering import Gate, Offering, Size, Spec
+from catalogue.offerings import OFFERINGS
 from fleet.models import Cluster, Flavor
 from policy.rules import Arrival, Ask
 from provisioning.actions import why_not_another
@@ -88,14 +92,13 @@ class Wanted:
     @property
     def purpose(self) -> str:
         """What it is for, as requests are listed by."""
-        said = getattr(self.spec, "purpose", "")
-        usual = {"notebook": "notebook", "endpoint": "inference", "training": "training"}
-        return usual.get(self.offering.key) or (said if self.offering.on_cluster else "") or "other"
+        said = getattr(self.spec, "purpose", "") if self.offering.on_cluster else ""
+        return self.offering.purpose or said or "other"
 
     @property
     def name(self) -> str:
         """In a few words: "2 × A100"."""
-        return title(self.offering, self.spec, product=self.flavor.product if self.flavor else "")
+        return self.offering.title(self.spec, product=self.flavor.product if self.flavor else "")
 
     def going_on_from(self, request: "Request | None") -> "Wanted":
         """The same as a renewal of a request; as it is, where there is none."""
@@ -128,14 +131,14 @@ class Wanted:
     def on(self, flavor: Flavor) -> "Wanted":
         """The same with the flavor, and so the price, as they are now, under a lock."""
         prices = prices_of(self.offering, self.setting)
-        size = size_of(self.offering, self.spec, price=flavor.price_per_gpu_hour, prices=prices)
+        size = self.spec.size(price=flavor.price_per_gpu_hour, prices=prices)
         return replace(self, flavor=flavor, cluster=flavor.cluster, size=size)
 
 
 def environment_of(offering: Offering, spec: Spec, tenancy: Tenancy | None) -> str:
     """In which environment an ask is judged; empty for what has none."""
-    if offering.key == "endpoint":
-        return "production"
+    if offering.judged_as:
+        return offering.judged_as
     return tenancy.environment if tenancy else str(getattr(spec, "environment", ""))
 
 
@@ -195,11 +198,8 @@ def priced(*, offering: Offering, spec: Spec, flavor: Flavor | None, **rest: Any
     """An ask with its price and its gate as they are now; raises BadInput for what has no price."""
     setting = setting_of(offering)
     try:
-        size = size_of(
-            offering,
-            spec,
-            price=flavor.price_per_gpu_hour if flavor else None,
-            prices=prices_of(offering, setting),
+        size = spec.size(
+            price=flavor.price_per_gpu_hour if flavor else Decimal(0), prices=prices_of(offering, setting)
         )
     except KeyError as missing:
         raise BadInput(

@@ -6,8 +6,10 @@ from django.db import transaction
 
 from accounts.models import User
 from allocations import share_actions
-from approvals.fulfilment import reminders as chasing
-from approvals.models import Task
+from approvals.judging.inputs import policy_in_force
+from manual import actions as tasks
+from manual.briefs import Brief
+from manual.models import Task
 from provisioning.models import Isolation, Tenancy
 
 
@@ -34,19 +36,35 @@ def set_shares(
     if tenancy.isolation == before.isolation:
         return tenancy
     if unfinished is not None:
-        _drop(unfinished, now=now)
+        tasks.drop(unfinished, now=now)
     if tenancy.isolation == Isolation.SUBSCRIPTION:
-        chasing.ask(kind=Task.Kind.SET_APART, tenancy=tenancy, wanted_by=by, now=now)
+        tasks.ask(
+            _brief(tenancy),
+            kind=Task.Kind.SET_APART,
+            team=tenancy.team,
+            tenancy=tenancy,
+            wanted_by=by,
+            hours=policy_in_force(now)[1].thresholds.carried_out_hours,
+            now=now,
+        )
     return tenancy
 
 
 @transaction.atomic
 def drop(tenancy_id: int, *, now: datetime) -> None:
     """Let nobody make a subscription for a team that leaves the place; harmless to repeat."""
-    for task in Task.objects.unfinished().select_for_update(no_key=True).filter(tenancy=tenancy_id):
-        _drop(task, now=now)
+    for task in Task.objects.unfinished().filter(tenancy=tenancy_id):
+        tasks.drop(task, now=now)
 
 
-def _drop(task: Task, *, now: datetime) -> None:
-    task.state, task.done_at, task.version = Task.State.DROPPED, now, task.version + 1
-    task.save(update_fields=["state", "done_at", "version"])
+def _brief(tenancy: Tenancy) -> Brief:
+    team, cluster = tenancy.team, tenancy.cluster
+    return Brief(
+        title=f"for {team.name}",
+        instruction=(
+            f"Make an Azure subscription for {team.name} alone, billed to {team.cost_centre}, with identities, network "
+            f"and quota of its own; then add its cluster under Clusters, for {team.name} alone. "
+            f"Until then the team works on in {cluster.title}."
+        ),
+        facts=(("Place", cluster.title),),
+    )

@@ -7,9 +7,9 @@ from django.urls import reverse
 
 from accounts.models import Team, User
 from accounts.roles import Permission
-from approvals.models import Task
 from audit.models import Event
 from fleet.models import Cluster, Flavor
+from manual.models import Task
 from notices.models import Channel
 from offboarding.models import Departure
 from policy.models import PolicyDraft

@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from accounts.models import Membership, Team, User
 from accounts.roles import Permission
+from allocations import provisioners
 from allocations.budgets.months import this_month
 from allocations.ends.actions import may_give_back
 from allocations.models import Allocation, Leftover
@@ -79,7 +80,7 @@ def board(team: Team, *, by: User, now: datetime) -> Part:
     tenancies = list(Tenancy.objects.present().filter(team=team).select_related("cluster", "project"))
     apart = of_tenancies(tenancies, viewer=by)
     asked = list(
-        Request.objects.with_holding()
+        Request.objects.with_allocation()
         .filter(team=team)
         .select_related("flavor__cluster", "tenancy", "requester")[:MOST_REQUESTS]
     )
@@ -120,7 +121,7 @@ def figures(held: Sequence[Allocation], month: Part, *, now: datetime) -> Part:
         "kinds": " + ".join(kinds),
         "ends": first.until if first else None,
         "ends_what": first.what if first else "",
-        "ends_tone": "ending" if first and first.state(now) is State.ENDING_SOON else "",
+        "ends_tone": "ending" if first and provisioners.state_of(first, now=now) is State.ENDING_SOON else "",
         "usd_per_day": sum((row.usd_per_day for row in held if row.charged_from is not None), Decimal(0)),
         "month": f"{now:%B}",
         "spent": month["budget"].held_usd,
@@ -140,7 +141,7 @@ def _kinds(held: Sequence[Allocation]) -> list[str]:
 
 def holding(row: Allocation, *, now: datetime) -> Holding:
     """An allocation with its flavor and cluster as a line."""
-    state, flavor = row.state(now), row.flavor
+    state, flavor = provisioners.state_of(row, now=now), row.flavor
     in_place = state is State.HELD and flavor is None
     return Holding(
         pk=row.pk,

@@ -1,6 +1,6 @@
 """A team's share of a cluster and its distance to others: set by leads, true in the queue in the same moment."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from accounts.models import Project, User
 from accounts.roles import Role
-from allocations.actions import issue
+from allocations.actions import grant
 from allocations.share_actions import set_shares
 from allocations.sync import keep_in_step
 from audit.models import Event
@@ -106,14 +106,8 @@ def test_nobody_elses_queue_names_a_teams_own_nodes(
     speech = factories.tenancy(factories.team("Speech", by=ada), cluster)
     assert flavors(speech) == ["a100"]
     with pytest.raises(Conflict) as refused:
-        issue(
-            tenancy=speech,
-            flavor=own,
-            gpus=1,
-            hold=factories.hold(speech.team),
-            until=NOW,
-            actor=ada.as_actor(),
-            now=NOW,
+        grant(
+            factories.granted(ada, speech, own, until=NOW + timedelta(days=1)), actor=ada.as_actor(), now=NOW
         )
     assert refused.value.code == "not_for_this_team"
 

@@ -9,8 +9,9 @@ from django.db import models
 from django.db.models import F
 
 from accounts.models import User
-from approvals.models import Decision, Evaluation, Request, Rerouting, Revision, Step, Task
+from approvals.models import Decision, Evaluation, Request, Rerouting, Revision, Step
 from catalogue.models import OfferingSetting
+from manual.models import Task
 from policy.models import PolicyDraft, PolicyVersion
 from tests import factories
 from tests.scene import DAY, NOW
@@ -48,12 +49,25 @@ def step(w: Any, **fields: Any) -> Step:
 
 def task(w: Any, **fields: Any) -> Task:
     """A task that nobody has taken."""
-    return Task(**({"request": w.approved, "created_at": NOW} | fields))
+    usual = {
+        "team": w.scene.team,
+        "wanted_by": w.scene.ada,
+        "title": "a volume",
+        "request_number": w.approved.pk,
+    }
+    return Task(**(usual | {"created_at": NOW} | fields))
 
 
 def apart(w: Any, **fields: Any) -> Task:
     """A subscription that Priya wants somebody to make."""
-    usual = {"kind": "set_apart", "tenancy": w.scene.tenancy, "wanted_by": w.scene.priya, "created_at": NOW}
+    usual = {
+        "kind": "set_apart",
+        "team": w.scene.team,
+        "tenancy": w.scene.tenancy,
+        "wanted_by": w.scene.priya,
+        "title": "for Vision",
+        "created_at": NOW,
+    }
     return Task(**(usual | fields))
 
 

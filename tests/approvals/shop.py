@@ -5,11 +5,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from approvals.decisions import actions as decisions
-from approvals.models import Request, Task
+from approvals.models import Request
 from approvals.requests.actions import submit
 from approvals.requests.wanted import Wanted, resolve
 from approvals.states import State
 from fleet.models import Cluster
+from manual.models import Task
 from tests import factories
 from tests.scene import DAY, NOW, REASON, Scene
 
@@ -49,7 +50,7 @@ def granted(
 
 def task_of(asked: Request, kind: str = Task.Kind.SET_UP) -> Task:
     """The request's task."""
-    return Task.objects.get(request=asked, kind=kind)
+    return Task.objects.get(request_number=asked.pk, kind=kind)
 
 
 def later(**length: float) -> datetime:

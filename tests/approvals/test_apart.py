@@ -3,11 +3,12 @@
 import pytest
 from django.test import Client
 
-from approvals.fulfilment import actions as carrying_out
+from approvals.fulfilment import actions as fulfilment
 from approvals.fulfilment import page as task_page
-from approvals.models import Task
 from approvals.shares import actions as apart
 from audit.models import Event
+from manual import actions as task_actions
+from manual.models import Task
 from notices.models import Notice
 from provisioning.models import Tenancy
 from tests.calling import Caller
@@ -33,13 +34,13 @@ def test_choosing_it_asks_a_person_and_saying_it_again_asks_nobody(scene: Scene)
     choose(scene, "subscription")
     choose(scene, "subscription", weight=3)
     made = task()
-    assert (Task.objects.count(), made.kind, made.team, made.asker) == (
+    assert (Task.objects.count(), made.kind, made.team, made.wanted_by) == (
         1,
         "set_apart",
         scene.team,
         scene.priya,
     )
-    assert task_page.title(made) == "Make a subscription for Vision"
+    assert made.words == "Make a subscription for Vision"
     assert [row["title"] for row in task_page.to_do(scene.marcus)] == ["Make a subscription for Vision"]
 
 
@@ -57,7 +58,7 @@ def test_choosing_another_level_drops_what_nobody_has_made(scene: Scene) -> None
     choose(scene, "namespace")
     assert Task.objects.get(pk=first.pk).state == "dropped"
     with pytest.raises(Conflict):
-        carrying_out.finish(first.pk, by=scene.priya, note=NOTE, now=NOW)
+        fulfilment.finish(first.pk, by=scene.priya, note=NOTE, now=NOW)
     choose(scene, "subscription")
     assert (task().pk, task().state) == (first.pk + 1, "open")
 
@@ -71,10 +72,10 @@ def test_who_leaves_the_place_needs_none(scene: Scene) -> None:
 
 def test_it_is_taken_done_recorded_and_told_to_who_chose_it(scene: Scene) -> None:
     choose(scene, "subscription")
-    carrying_out.take(task().pk, to=scene.marcus, by=scene.priya, now=NOW)
+    task_actions.take(task().pk, to=scene.marcus, by=scene.priya, now=NOW)
     given = Notice.objects.get(kind="task_assigned")
     assert given.message["title"] == "For you: make a subscription for Vision"
-    carrying_out.finish(task().pk, by=scene.marcus, note=NOTE, now=NOW)
+    fulfilment.finish(task().pk, by=scene.marcus, note=NOTE, now=NOW)
     told = Notice.objects.get(kind="task_done")
     assert (told.person, told.link) == (scene.priya, "/teams/vision/")
     assert told.message["title"] == "The subscription for Vision is there"
@@ -86,7 +87,7 @@ def test_what_cannot_be_made_says_so_and_lets_go_of_nothing(scene: Scene) -> Non
     scene.ask(2)
     held = scene.held_usd()
     choose(scene, "subscription")
-    carrying_out.finish(task().pk, by=scene.marcus, note="No billing account.", failed=True, now=NOW)
+    fulfilment.finish(task().pk, by=scene.marcus, note="No billing account.", failed=True, now=NOW)
     assert (task().state, scene.held_usd(), scene.allocated()) == ("failed", held, 2)
     told = Notice.objects.get(kind="task_done")
     assert told.message["sentence"] == "Marcus Weber: No billing account. Choose another level for the team."
@@ -102,7 +103,7 @@ def test_the_team_sees_how_it_stands_and_leads_open_the_task(scene: Scene, clien
     assert f'href="/tasks/{task().pk}/"' not in page
     client.force_login(scene.priya)
     assert f'href="/tasks/{task().pk}/"' in team_page(client)
-    carrying_out.finish(task().pk, by=scene.priya, note=NOTE, now=NOW)
+    fulfilment.finish(task().pk, by=scene.priya, note=NOTE, now=NOW)
     client.force_login(scene.ada)
     assert f"Priya Raman: {NOTE}" in team_page(client)
 

@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from allocations import actions as allocations
+from allocations import provisioners
 from allocations.budgets.money import month_of
 from allocations.budgets.months import budget_of, pace_of
 from allocations.ends import sweep as ends
@@ -17,14 +18,14 @@ from allocations.models import Allocation, LedgerEntry
 from allocations.schedule import Provisioner, State
 from allocations.use import measuring as use
 from approvals.decisions import actions as decisions
-from approvals.fulfilment import actions as carrying_out
-from approvals.fulfilment import ending
-from approvals.models import Request, Task
+from approvals.fulfilment import actions as fulfilment
+from approvals.models import Request
 from approvals.renewals import renewing
 from approvals.requests.actions import submit
 from approvals.requests.presenting import cost_per_day, state_of
 from approvals.states import State as Stage
 from fleet.models import Cluster
+from manual.models import Task
 from provisioning.models import Tenancy
 from tests import factories
 from tests.approvals.shop import granted, later, task_of
@@ -45,10 +46,10 @@ def test_what_a_person_makes_costs_from_when_it_is_there(scene: Scene, key: str)
     held = held_for(asked)
     whole = scene.held_usd()
     assert held.provisioner == Provisioner.MANUAL
-    assert held.state(later(days=1)) is State.SETTING_UP
+    assert provisioners.state_of(held, now=later(days=1)) is State.SETTING_UP
     assert held.usd_so_far(later(days=1)) == 0
     assert cost_per_day(scene.team.pk) == 0
-    carrying_out.finish(task_of(asked).pk, by=scene.priya, note=NOTE, now=later(days=1))
+    fulfilment.finish(task_of(asked).pk, by=scene.priya, note=NOTE, now=later(days=1))
     held.refresh_from_db()
     assert held.charged_from == later(days=1)
     assert held.usd_so_far(later(days=2)) == pytest.approx(held.usd_per_day, abs=Decimal("0.01"))
@@ -84,9 +85,9 @@ def test_a_renewal_of_what_nobody_made_yet_costs_nothing_either(scene: Scene) ->
             decisions.approve(row.pk, by=lead, expected_version=row.version, now=later(hours=1))
     held = held_for(second)
     assert (held.charged_from, held.provisioner) == (None, Provisioner.MANUAL)
-    row = Request.objects.with_holding().select_related("tenancy").get(pk=second.pk)
+    row = Request.objects.with_allocation().select_related("tenancy").get(pk=second.pk)
     assert state_of(row, now=later(hours=2)) is Stage.SETTING_UP
-    carrying_out.finish(task_of(first).pk, by=scene.priya, note=NOTE, now=later(hours=3))
+    fulfilment.finish(task_of(first).pk, by=scene.priya, note=NOTE, now=later(hours=3))
     assert held_for(second).charged_from == later(hours=3)
 
 
@@ -98,7 +99,7 @@ def test_a_renewal_of_what_cannot_be_made_is_let_go_with_it(scene: Scene) -> Non
         row = Request.objects.get(pk=second.pk)
         if row.state == Stage.WAITING:
             decisions.approve(row.pk, by=lead, expected_version=row.version, now=later(hours=1))
-    carrying_out.finish(task_of(first).pk, by=scene.priya, note="No image.", failed=True, now=later(hours=3))
+    fulfilment.finish(task_of(first).pk, by=scene.priya, note="No image.", failed=True, now=later(hours=3))
     assert not Allocation.objects.live().exists()
     assert scene.allocated() == 0
     assert scene.held_usd() == 0
@@ -108,15 +109,15 @@ def test_what_a_cluster_cannot_be_told_costs_from_when_it_has_it(scene: Scene) -
     Cluster.objects.update(reachable=False)
     asked = granted(scene, "gpus")
     assert held_for(asked).charged_from is None
-    assert allocations.not_charged_though_there() == []
+    assert allocations.not_charged_yet(later(hours=6)) == []
     Cluster.objects.update(reachable=True)
     factories.make_true(Tenancy.objects.get(pk=scene.tenancy.pk))
-    assert allocations.not_charged_though_there() == [asked.allocation_id]
-    assert allocations.begin_charging(held_for(asked).pk, now=later(hours=6))
+    assert allocations.not_charged_yet(later(hours=6)) == [asked.allocation_id]
+    assert allocations.observe(held_for(asked).pk, now=later(hours=6))
     assert held_for(asked).charged_from == later(hours=6)
-    assert allocations.not_charged_though_there() == []
+    assert allocations.not_charged_yet(later(hours=6)) == []
     assert LedgerEntry.objects.filter(hold=asked.hold, why="costs from when it is there", usd=-6).count() == 1
-    assert not allocations.begin_charging(held_for(asked).pk, now=later(hours=7))
+    assert not allocations.observe(held_for(asked).pk, now=later(hours=7))
 
 
 def test_a_part_that_stays_of_what_nobody_made_costs_nothing(scene: Scene) -> None:
@@ -129,7 +130,7 @@ def test_a_part_that_stays_of_what_nobody_made_costs_nothing(scene: Scene) -> No
 
 def test_where_the_month_leads_counts_everything_that_costs(scene: Scene) -> None:
     asked = granted(scene, "volume", gib=1000)
-    carrying_out.finish(task_of(asked).pk, by=scene.priya, note=NOTE, now=NOW)
+    fulfilment.finish(task_of(asked).pk, by=scene.priya, note=NOTE, now=NOW)
     seen = pace_of(budget_of(scene.team, month_of(NOW)), now=later(days=1))
     assert seen is not None
     assert seen.usd.spent == held_for(asked).usd_so_far(later(days=1)) > 0
@@ -139,9 +140,7 @@ def test_the_team_page_shows_everything_that_is_held(scene: Scene, client: Clien
     now = timezone.now()
     for key in ("gpus", "volume", "openai", "namespace"):
         granted(scene, key, now=now)
-    carrying_out.finish(
-        Task.objects.get(request__offering="openai").pk, by=scene.priya, note=NOTE, now=now + HOUR
-    )
+    fulfilment.finish(Task.objects.get(offering="openai").pk, by=scene.priya, note=NOTE, now=now + HOUR)
     client.force_login(scene.ada)
     page = client.get(reverse("team", args=[scene.team.slug]))
     words = {row.what: (row.word, row.is_charged) for row in page.context["holdings"]}
@@ -192,8 +191,8 @@ def test_nothing_that_waits_for_a_person_is_called_self_service(client: Client, 
 
 def test_what_ended_early_says_what_it_cost(scene: Scene) -> None:
     asked = granted(scene, "volume", gib=1000, until=NOW + 10 * DAY)
-    carrying_out.finish(task_of(asked).pk, by=scene.priya, note=NOTE, now=later(days=2))
-    ending.let_go(asked.pk, by=scene.ada, now=later(days=4))
+    fulfilment.finish(task_of(asked).pk, by=scene.priya, note=NOTE, now=later(days=2))
+    fulfilment.release(asked.pk, by=scene.ada, now=later(days=4))
     cost = Allocation.objects.get(hold=asked.hold_id).usd_in_all
     assert cost == scene.held_usd() > 0
 

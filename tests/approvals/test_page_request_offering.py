@@ -9,10 +9,11 @@ from django.test import Client
 from django.utils import timezone
 
 from approvals.decisions import actions as decisions
-from approvals.fulfilment import actions as carrying_out
-from approvals.models import Request, Task
+from approvals.fulfilment import actions as fulfilment
+from approvals.models import Request
 from audit.models import RefusalCount
 from catalogue import actions as offering_actions
+from manual.models import Task
 from tests import factories
 from tests.approvals.shop import SPECS
 from tests.scene import Scene
@@ -205,7 +206,7 @@ def test_what_takes_no_gpus_has_an_end_ahead_until_it_is_over(page: Client, scen
         assert asked.tenancy is not None
         factories.make_true(asked.tenancy, at=timezone.now() + timedelta(seconds=1))
     else:
-        carrying_out.finish(Task.objects.get().pk, by=scene.priya, note="There.", now=timezone.now())
+        fulfilment.finish(Task.objects.get().pk, by=scene.priya, note="There.", now=timezone.now())
     said = text(page.get(f"/requests/{asked.pk}/"))
     assert "In place" in said
     assert_it_is_not_over(said)
@@ -243,7 +244,7 @@ def test_a_request_shows_who_carries_it_out_and_can_be_let_go(page: Client, scen
     page.post("/requests/new/volume", values("volume"))
     asked, task = Request.objects.get(), Task.objects.get()
     assert "nobody has taken it yet" in text(page.get(f"/requests/{asked.pk}/"))
-    carrying_out.finish(task.pk, by=scene.priya, note="pvc/corpus is there.", now=timezone.now())
+    fulfilment.finish(task.pk, by=scene.priya, note="pvc/corpus is there.", now=timezone.now())
     shown = text(page.get(f"/requests/{asked.pk}/"))
     assert "pvc/corpus is there." in shown
     assert "Let it go" in shown
@@ -270,7 +271,7 @@ def test_letting_go_asks_first_and_says_what_is_lost(page: Client, scene: Scene,
     if key == "volume":
         said = text(page.get(f"/requests/{asked.pk}/"))
         assert "Nobody sets it up any more; it has cost nothing." in said
-        carrying_out.finish(Task.objects.get().pk, by=scene.priya, note="There.", now=timezone.now())
+        fulfilment.finish(Task.objects.get().pk, by=scene.priya, note="There.", now=timezone.now())
     said = text(page.get(f"/requests/{asked.pk}/"))
     question = said[said.index("<details") : said.index("/let-go")]
     assert "<summary" in question
@@ -303,8 +304,12 @@ def test_lists_of_held_and_ended_know_what_takes_no_gpus(page: Client, scene: Sc
     page.post("/requests/new/openai", values("openai", token="two"))
     asked = Request.objects.get(offering="openai")
     decisions.approve(asked.pk, by=scene.priya, expected_version=1, now=timezone.now())
-    carrying_out.finish(
-        Task.objects.get(request=asked).pk, by=scene.priya, note="None left.", failed=True, now=timezone.now()
+    fulfilment.finish(
+        Task.objects.get(request_number=asked.pk).pk,
+        by=scene.priya,
+        note="None left.",
+        failed=True,
+        now=timezone.now(),
     )
     held, ended = (text(page.get("/requests/", {"state": state})) for state in ("held", "ended"))
     assert ("volume corpus" in held, "gpt-4o-mini with" in held) == (True, False)

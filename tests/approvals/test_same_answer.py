@@ -17,7 +17,8 @@ from approvals.requests.actions import submit
 from approvals.requests.preview import preview_of
 from approvals.requests.wanted import Wanted, resolve
 from catalogue.models import OfferingSetting
-from catalogue.offerings import OFFERINGS, Gate
+from catalogue.offering import Gate
+from catalogue.offerings import OFFERINGS
 from fleet.models import Flavor
 from policy.document import Policy
 from policy.evaluation import Outcome, evaluate, nearest_automatic

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from approvals.models import Request, Task
+from approvals.models import Request
 from approvals.requests.actions import submit
 from approvals.requests.wanted import resolve
+from manual.models import Task
 from tests.attacks.browsing import as_, state_of_everything
 from tests.calling import Caller
 from tests.world import World
@@ -47,7 +48,7 @@ def task_of(here: World, *, theirs: bool = False) -> Task:
         by=side.asker,
         now=now,
     )
-    return Task.objects.get(request=asked)
+    return Task.objects.get(request_number=asked.pk)
 
 
 def calls(here: World) -> list[tuple[str, str, str, frozenset[str]]]:

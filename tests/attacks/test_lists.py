@@ -7,10 +7,11 @@ from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 
-from approvals.models import Comment, Request, Task
+from approvals.models import Comment, Request
 from approvals.requests.actions import submit
 from approvals.requests.wanted import resolve
 from catalogue import actions as offering_actions
+from manual.models import Task
 from tests.attacks.browsing import as_, state_of_everything, text_of
 from tests.calling import Caller
 from tests.world import World
@@ -76,7 +77,7 @@ def of_both(here: World) -> dict[str, Any]:
     )
     asked = submit(wanted, by=side.asker, now=now)
     Comment.objects.create(request=side.waiting, by=side.asker, text="Between us.", at=now)
-    return {"task": Task.objects.get(request=asked), "request": asked}
+    return {"task": Task.objects.get(request_number=asked.pk), "request": asked}
 
 
 def plain(answer: Any) -> dict[str, Any]:

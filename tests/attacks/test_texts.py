@@ -11,12 +11,13 @@ from django.utils import timezone
 
 from approvals.conversation.actions import comment
 from approvals.decisions import actions as decisions
-from approvals.fulfilment import actions as carrying_out
-from approvals.models import Request, Task
+from approvals.fulfilment import actions as fulfilment
+from approvals.models import Request
 from approvals.policy_desk import actions as policy_actions
 from approvals.requests.actions import submit
 from approvals.requests.wanted import resolve
 from audit.models import Event
+from manual.models import Task
 from notices import cards, rendering
 from notices.models import Notice
 from notices.rendering import Entry
@@ -129,9 +130,9 @@ def test_the_note_of_a_task_is_text(scene: Scene) -> None:
         by=scene.ada,
         now=now,
     )
-    task = Task.objects.get(request=asked)
+    task = Task.objects.get(request_number=asked.pk)
     is_text(text_of(as_(scene.priya).get(f"/tasks/{task.pk}/")) + "&lt;img src=x onerror=alert(1)&gt;")
-    carrying_out.finish(task.pk, by=scene.priya, note=NASTY, now=now)
+    fulfilment.finish(task.pk, by=scene.priya, note=NASTY, now=now)
     is_text(text_of(as_(scene.ada).get(f"/requests/{asked.pk}/")))
     is_text(text_of(as_(scene.priya).get(f"/tasks/{task.pk}/")))
     sent(Notice.objects.get(kind="task_done"))

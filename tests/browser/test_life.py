@@ -10,9 +10,9 @@ from playwright.sync_api import expect
 from accounts.models import User
 from accounts.roles import Role
 from allocations.models import Brake
-from approvals.models import Task
 from approvals.shares import actions as apart
 from fleet.models import Cluster
+from manual.models import Task
 from offboarding.models import Departure
 from provisioning.models import Drift, Tenancy
 from tests import factories

@@ -4,7 +4,9 @@ from decimal import Decimal
 
 import pytest
 
-from catalogue.offerings import OFFERINGS, VM_GPUS, VM_PRICES, Gate, in_sentence, size_of, title
+from catalogue.azure import VM_GPUS, VM_PRICES
+from catalogue.offering import DOWN, Gate, in_sentence
+from catalogue.offerings import OFFERINGS
 from tests.approvals.shop import BY_PERSON, SPECS
 
 PRICE = Decimal("3.67")
@@ -49,8 +51,8 @@ EXPECTED = {
 def test_every_offering_has_a_size_a_formula_and_a_title(key: str) -> None:
     offering = OFFERINGS[key]
     said = offering.spec.model_validate(SPECS[key])
-    size = size_of(offering, said, price=PRICE, prices=offering.prices)
-    shown = title(offering, said, product="A100")
+    size = said.size(price=PRICE, prices=offering.prices)
+    shown = offering.title(said, product="A100")
     assert (size.count, size.gpus_each, str(size.usd_per_hour_each), size.formula, shown) == EXPECTED[key]
 
 
@@ -65,8 +67,8 @@ def test_every_offering_says_what_follows_and_how_it_is_undone() -> None:
     for offering in OFFERINGS.values():
         assert offering.after
         assert offering.undone.startswith(("Can be undone within ", "Cannot be undone"))
-    assert not OFFERINGS["gpus"].is_taken_down
-    assert OFFERINGS["namespace"].is_taken_down
+    assert DOWN not in OFFERINGS["gpus"].after
+    assert DOWN in OFFERINGS["namespace"].after
 
 
 def test_fewer_units_are_the_same_spec_with_another_number() -> None:
@@ -79,7 +81,7 @@ def test_fewer_units_are_the_same_spec_with_another_number() -> None:
 def test_what_has_no_price_is_named() -> None:
     said = OFFERINGS["openai"].spec.model_validate({**SPECS["openai"], "model": "gpt-9"})
     with pytest.raises(KeyError, match="gpt-9"):
-        size_of(OFFERINGS["openai"], said, price=None, prices=OFFERINGS["openai"].prices)
+        said.size(price=PRICE, prices=OFFERINGS["openai"].prices)
 
 
 def test_every_vm_size_with_a_price_says_how_many_gpus_it_has() -> None:

@@ -7,7 +7,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from accounts.models import User
-from allocations.actions import issue
+from allocations.actions import grant
 from approvals.requests.places import has_left
 from audit.actors import PORTAL
 from notices.models import Notice
@@ -37,16 +37,10 @@ def told(user: User) -> list[str]:
 
 def test_nothing_new_is_issued_where_a_team_leaves(vision: Parting) -> None:
     vision.go(leaves_at=vision.place.time + DAY)
+    until = vision.place.time + DAY
+    granted = factories.granted(vision.ada, vision.tenancy, vision.place.a100, until=until)
     with pytest.raises(Conflict, match="nothing new is granted"):
-        issue(
-            tenancy=vision.tenancy,
-            flavor=vision.place.a100,
-            gpus=1,
-            hold=factories.hold(vision.tenancy.team),
-            until=vision.place.time + DAY,
-            actor=PORTAL,
-            now=vision.place.time,
-        )
+        grant(granted, actor=PORTAL, now=vision.place.time)
 
 
 def test_before_its_date_nothing_is_drained_and_nothing_deleted(vision: Parting) -> None:

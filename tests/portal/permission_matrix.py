@@ -14,7 +14,6 @@ from django.utils import timezone
 
 from accounts.models import ApiToken
 from allocations.models import Brake
-from approvals.models import Task
 from audit.events import Kind
 from audit.log import record
 from audit.models import Event
@@ -69,10 +68,7 @@ class Prober:
     def __init__(self, here: World) -> None:
         self.here = here
         # Something to carry out in each team.
-        self.tasks = {
-            side.team.pk: Task.objects.create(request=side.granted, created_at=timezone.now()).pk
-            for side in (here.own, here.other)
-        }
+        self.tasks = {side.team.pk: factories.task(side.granted).pk for side in (here.own, here.other)}
         # A leaving that somebody asked for, in each team.
         self.departures = {side.team.pk: departure(side).pk for side in (here.own, here.other)}
         # Something that somebody changed on the cluster, in each team.

@@ -7,8 +7,9 @@ from django.utils import timezone
 
 from accounts.models import ApiToken, Team, User
 from approvals.conversation.models import Comment
-from approvals.models import Request, Task
+from approvals.models import Request
 from fleet.models import Cluster
+from manual.models import Task
 from notices.models import Channel
 from offboarding.models import Departure
 from policy.models import PolicyDraft

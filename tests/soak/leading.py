@@ -12,12 +12,14 @@ from allocations.models import Brake
 from approvals.decisions import actions as decisions
 from approvals.decisions.routing import open_step
 from approvals.decisions.seats import sits
-from approvals.fulfilment import actions as carrying_out
-from approvals.models import Request, Task
+from approvals.fulfilment import actions as fulfilment
+from approvals.models import Request
 from approvals.policy_desk import actions as policy_actions
 from catalogue import actions as offering_actions
 from fleet.actions import change_cluster, change_flavor
 from fleet.models import Cluster
+from manual import actions as task_actions
+from manual.models import Task
 from policy.document import to_json
 from policy.models import PolicyDraft, PolicyVersion
 from provisioning.actions import look_again
@@ -53,9 +55,9 @@ def carry_out(walk: Walk) -> str:
     task, by = walk.one_of(Task.objects.unfinished()), walk.random.choice(walk.town.leads)
     kind = walk.random.choice(["take", "finish", "fail"])
     if kind == "take":
-        carrying_out.take(task.pk, to=by, by=by, now=walk.town.time)
+        task_actions.take(task.pk, to=by, by=by, now=walk.town.time)
     else:
-        carrying_out.finish(task.pk, by=by, note="So it is.", failed=kind == "fail", now=walk.town.time)
+        fulfilment.finish(task.pk, by=by, note="So it is.", failed=kind == "fail", now=walk.town.time)
     return f"{kind} a task: of {task.request_id}"
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from datetime import datetime, timedelta
 
+from allocations import actions as granting
 from allocations.budgets import actions as budget_actions
 from allocations.ends import reminders as reminding
 from allocations.ends import sweep as ends
@@ -11,10 +12,10 @@ from allocations.sync import keep_in_step
 from allocations.use import measuring as use
 from allocations.use import over_quota as unheld
 from approvals.decisions import escalation as clockwork
-from approvals.fulfilment import ending, free_again
-from approvals.fulfilment import reminders as chasing
+from approvals.fulfilment import free_again
 from approvals.models import Request
 from approvals.requests import actions as approvals
+from manual import reminders
 from offboarding import sweep as leaving_sweep
 from provisioning import throttle as pace
 from provisioning.clusters.observe import look_at
@@ -139,10 +140,10 @@ def by_the_clock(town: Town) -> None:
         approvals.lapse(pk, now=now)
     for pk in clockwork.due(now):
         clockwork.look(pk, now=now)
-    for pk in chasing.due(now):
-        chasing.look(pk, now=now)
-    for pk in list(ending.due(now).values_list("pk", flat=True)):
-        ending.end(pk, now=now)
+    for pk in reminders.due(now):
+        reminders.remind(pk, now=now)
+    for pk in granting.not_charged_yet(now):
+        granting.observe(pk, now=now)
     leaving_sweep.sweep(now=now)
     for pk in unheld.due(now):
         unheld.look(pk, now=town.now)

@@ -8,12 +8,14 @@ from allocations.budgets import balances as budgets
 from allocations.ends import sweep as ends
 from allocations.ends.actions import give_back
 from allocations.models import Allocation
-from approvals.fulfilment import actions as carrying_out
-from approvals.fulfilment import ending
-from approvals.models import Request, Task
+from approvals.fulfilment import actions as fulfilment
+from approvals.models import Request
 from approvals.requests.presenting import state_of
 from approvals.states import State
 from audit.models import Event
+from checks.work import ends_are_seen_to
+from manual import actions as task_actions
+from manual.models import Task
 from notices.models import Notice
 from provisioning.models import Tenancy
 from tests import factories
@@ -26,7 +28,7 @@ NOTE = "Stands in the team's namespace as pvc/corpus."
 
 def stage(asked: Request, *, at: float = 1) -> State:
     """The state that people see, so many minutes after the scene's moment."""
-    row = Request.objects.with_holding().select_related("tenancy").get(pk=asked.pk)
+    row = Request.objects.with_allocation().select_related("tenancy").get(pk=asked.pk)
     return state_of(row, now=later(minutes=at))
 
 
@@ -34,7 +36,7 @@ def stage(asked: Request, *, at: float = 1) -> State:
 def test_every_offering_is_granted_and_the_work_of_people_becomes_a_task(scene: Scene, key: str) -> None:
     asked = granted(scene, key)
     assert asked.state == State.APPROVED
-    assert Task.objects.filter(request=asked).exists() == (key in BY_PERSON)
+    assert Task.objects.filter(request_number=asked.pk).exists() == (key in BY_PERSON)
     held = Allocation.objects.live().get(hold=asked.hold_id)
     assert (held.offering, held.flavor_id, held.until) == (key, asked.flavor_id, asked.until)
     assert (held.charged_from is None) == (key in BY_PERSON)
@@ -52,9 +54,9 @@ def test_a_namespace_is_made_on_the_other_cluster(scene: Scene) -> None:
 def test_a_task_is_taken_carried_out_and_told(scene: Scene) -> None:
     asked = granted(scene, "volume")
     task = task_of(asked)
-    carrying_out.take(task.pk, to=scene.priya, by=scene.priya, now=later(hours=1))
+    task_actions.take(task.pk, to=scene.priya, by=scene.priya, now=later(hours=1))
     assert (task_of(asked).state, task_of(asked).assignee) == ("taken", scene.priya)
-    carrying_out.finish(task.pk, by=scene.priya, note=NOTE, now=later(hours=2))
+    fulfilment.finish(task.pk, by=scene.priya, note=NOTE, now=later(hours=2))
     assert task_of(asked).state == "done"
     assert stage(asked, at=180) is State.ACTIVE
     told = Notice.objects.get(kind="task_done")
@@ -68,16 +70,16 @@ def test_a_task_is_taken_carried_out_and_told(scene: Scene) -> None:
 
 def test_who_is_given_a_task_is_told_and_who_takes_one_is_not(scene: Scene) -> None:
     task = task_of(granted(scene, "volume"))
-    carrying_out.take(task.pk, to=scene.priya, by=scene.priya, now=NOW)
+    task_actions.take(task.pk, to=scene.priya, by=scene.priya, now=NOW)
     assert not Notice.objects.filter(kind="task_assigned").exists()
-    carrying_out.take(task.pk, to=scene.marcus, by=scene.priya, now=NOW)
+    task_actions.take(task.pk, to=scene.marcus, by=scene.priya, now=NOW)
     told = Notice.objects.get(kind="task_assigned")
     assert (told.person, told.link) == (scene.marcus, f"/tasks/{task.pk}/")
     assert [
         "To do",
         "Make a volume corpus of 100 GiB (ReadWriteMany) in the team’s namespace in training.",
     ] in (told.message["facts"])
-    freed = carrying_out.take(task.pk, to=None, by=scene.marcus, now=NOW)
+    freed = task_actions.take(task.pk, to=None, by=scene.marcus, now=NOW)
     assert (freed.state, freed.assignee) == ("open", None)
 
 
@@ -85,42 +87,40 @@ def test_only_platform_leads_carry_out_and_only_to_them_it_is_given(scene: Scene
     task = task_of(granted(scene, "volume"))
     for person in (scene.ada, scene.elena, scene.mallory):
         with pytest.raises(NoRight):
-            carrying_out.take(task.pk, to=person, by=person, now=NOW)
+            task_actions.take(task.pk, to=person, by=person, now=NOW)
         with pytest.raises(NoRight):
-            carrying_out.finish(task.pk, by=person, note=NOTE, now=NOW)
+            fulfilment.finish(task.pk, by=person, note=NOTE, now=NOW)
     with pytest.raises(BadInput) as refused:
-        carrying_out.take(task.pk, to=scene.ada, by=scene.priya, now=NOW)
+        task_actions.take(task.pk, to=scene.ada, by=scene.priya, now=NOW)
     assert refused.value.field == "to"
 
 
 def test_two_who_take_it_at_once_do_not_take_it_from_each_other(scene: Scene) -> None:
     task = task_of(granted(scene, "volume"))
-    carrying_out.take(task.pk, to=scene.priya, by=scene.priya, expected_version=1, now=NOW)
+    task_actions.take(task.pk, to=scene.priya, by=scene.priya, expected_version=1, now=NOW)
     with pytest.raises(Stale):
-        carrying_out.take(task.pk, to=scene.marcus, by=scene.marcus, expected_version=1, now=NOW)
+        task_actions.take(task.pk, to=scene.marcus, by=scene.marcus, expected_version=1, now=NOW)
     with pytest.raises(Stale):
-        carrying_out.finish(task.pk, by=scene.marcus, note=NOTE, expected_version=1, now=NOW)
+        fulfilment.finish(task.pk, by=scene.marcus, note=NOTE, expected_version=1, now=NOW)
 
 
 def test_a_task_ends_once_and_with_a_word(scene: Scene) -> None:
     task = task_of(granted(scene, "volume"))
     with pytest.raises(BadInput) as refused:
-        carrying_out.finish(task.pk, by=scene.priya, note="  ", now=NOW)
+        fulfilment.finish(task.pk, by=scene.priya, note="  ", now=NOW)
     assert refused.value.field == "note"
-    carrying_out.finish(task.pk, by=scene.priya, note=NOTE, now=NOW)
+    fulfilment.finish(task.pk, by=scene.priya, note=NOTE, now=NOW)
     with pytest.raises(Conflict):
-        carrying_out.finish(task.pk, by=scene.priya, note=NOTE, failed=True, now=NOW)
+        fulfilment.finish(task.pk, by=scene.priya, note=NOTE, failed=True, now=NOW)
     with pytest.raises(Conflict):
-        carrying_out.take(task.pk, to=scene.marcus, by=scene.marcus, now=NOW)
+        task_actions.take(task.pk, to=scene.marcus, by=scene.marcus, now=NOW)
 
 
 @pytest.mark.parametrize("key", ["volume", "openai", "reservation", "cluster"])
 def test_what_cannot_be_carried_out_costs_nothing(scene: Scene, key: str) -> None:
     asked = granted(scene, key)
     assert scene.held_usd() > 0
-    carrying_out.finish(
-        task_of(asked).pk, by=scene.priya, note="No capacity.", failed=True, now=later(hours=1)
-    )
+    fulfilment.finish(task_of(asked).pk, by=scene.priya, note="No capacity.", failed=True, now=later(hours=1))
     assert scene.held_usd() == 0
     assert books(scene.team) == ledger(scene.team)
     assert stage(asked) is State.FAILED
@@ -135,7 +135,7 @@ def test_what_cannot_be_carried_out_gives_its_gpus_back(scene: Scene, key: str) 
     asked = granted(scene, key)
     gpus = asked.gpus
     assert scene.allocated() == gpus
-    carrying_out.finish(task_of(asked).pk, by=scene.priya, note="No image.", failed=True, now=later(hours=1))
+    fulfilment.finish(task_of(asked).pk, by=scene.priya, note="No image.", failed=True, now=later(hours=1))
     assert scene.allocated() == 0
     assert scene.held_usd() == 0
     assert books(scene.team) == ledger(scene.team)
@@ -146,75 +146,72 @@ def test_what_cannot_be_carried_out_gives_its_gpus_back(scene: Scene, key: str) 
 def test_at_its_end_it_is_asked_to_be_taken_down(scene: Scene, key: str) -> None:
     asked = granted(scene, key)
     if key in BY_PERSON:
-        carrying_out.finish(task_of(asked).pk, by=scene.priya, note=NOTE, now=NOW)
+        fulfilment.finish(task_of(asked).pk, by=scene.priya, note=NOTE, now=NOW)
     cost = scene.held_usd()
-    assert not ending.end(asked.pk, now=asked.until - DAY)
-    ends.sweep(asked.until)
-    assert ending.end(asked.pk, now=asked.until)
-    assert not ending.end(asked.pk, now=asked.until)
+    assert [ends.sweep(at) for at in (asked.until - DAY, asked.until, asked.until)] == [0, 1, 0]
     down = task_of(asked, "take_down")
     assert (down.state, down.created_at) == ("open", asked.until)
     assert scene.held_usd() == cost
     assert stage(asked, at=60 * 24 * 4) is State.ENDED
-    carrying_out.finish(down.pk, by=scene.marcus, note="Gone.", failed=False, now=later(days=4))
-    assert not ending.due(later(days=9)).exists()
+    fulfilment.finish(down.pk, by=scene.marcus, note="Gone.", failed=False, now=later(days=4))
+    assert Task.objects.of_request(asked.pk).filter(kind="take_down").count() == 1
+    assert list(ends_are_seen_to(later(days=9))) == []
 
 
 def test_a_notebook_is_taken_down_when_its_gpus_have_gone_back(scene: Scene) -> None:
     asked = granted(scene, "notebook")
-    carrying_out.finish(task_of(asked).pk, by=scene.priya, note=NOTE, now=NOW)
-    assert not ending.end(asked.pk, now=later(hours=1))
+    fulfilment.finish(task_of(asked).pk, by=scene.priya, note=NOTE, now=NOW)
     held = Allocation.objects.live().get(hold=asked.hold_id)
     give_back(held.pk, gpus=None, by=scene.ada, now=later(hours=1))
-    assert list(ending.due(later(hours=1))) == [asked]
-    assert ending.end(asked.pk, now=later(hours=1))
     assert task_of(asked, "take_down").state == "open"
 
 
 def test_what_was_over_before_anybody_carried_it_out_has_cost_nothing(scene: Scene) -> None:
     asked = granted(scene, "volume")
     ends.sweep(asked.until)
-    assert ending.end(asked.pk, now=asked.until)
     assert task_of(asked).state == "dropped"
-    assert not Task.objects.filter(request=asked, kind="take_down").exists()
+    assert not Task.objects.filter(request_number=asked.pk, kind="take_down").exists()
     assert scene.held_usd() == 0
     assert stage(asked, at=60 * 24 * 4) is State.ENDED
     with pytest.raises(Conflict):
-        carrying_out.finish(task_of(asked).pk, by=scene.priya, note=NOTE, now=later(days=4))
+        fulfilment.finish(task_of(asked).pk, by=scene.priya, note=NOTE, now=later(days=4))
 
 
 def test_what_is_let_go_early_costs_until_then(scene: Scene) -> None:
     asked = granted(scene, "volume", gib=1000, until=NOW + 10 * DAY)
-    carrying_out.finish(task_of(asked).pk, by=scene.priya, note=NOTE, now=NOW)
+    fulfilment.finish(task_of(asked).pk, by=scene.priya, note=NOTE, now=NOW)
     whole = scene.held_usd()
-    ending.let_go(asked.pk, by=scene.ada, now=NOW + 5 * DAY)
+    fulfilment.release(asked.pk, by=scene.ada, now=NOW + 5 * DAY)
     assert scene.held_usd() == whole / 2
     assert books(scene.team) == ledger(scene.team)
     assert task_of(asked, "take_down").state == "open"
     assert stage(asked, at=60 * 24 * 5 + 1) is State.ENDED
     with pytest.raises(Conflict):
-        ending.let_go(asked.pk, by=scene.ada, now=NOW + 5 * DAY)
+        fulfilment.release(asked.pk, by=scene.ada, now=NOW + 5 * DAY)
 
 
 def test_who_may_let_go_and_of_what(scene: Scene) -> None:
     volume, cluster, gpus = (granted(scene, key) for key in ("volume", "cluster", "gpus"))
     with pytest.raises(NoRight):
-        ending.let_go(volume.pk, by=scene.mallory, now=later(hours=1))
+        fulfilment.release(volume.pk, by=scene.mallory, now=later(hours=1))
     for asked, code in ((cluster, "not_reversible"), (gpus, "gpus_are_given_back")):
         with pytest.raises(Conflict) as refused:
-            ending.let_go(asked.pk, by=scene.ada, now=later(hours=1))
+            fulfilment.release(asked.pk, by=scene.ada, now=later(hours=1))
         assert refused.value.code == code
 
 
-def test_the_sweep_ends_what_is_due(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    from approvals import tasks
-
-    asked = granted(scene, "volume")
-    monkeypatch.setattr("audit.clock.now", lambda: asked.until)
-    ends.sweep(asked.until)
-    tasks.end_offerings()
-    assert task_of(asked).state == "dropped"
-    assert Event.objects.filter(kind="request.ended", actor_name="Quartermaster").count() in (0, 1)
+def test_what_became_of_an_allocation_without_gpus_is_in_the_log(scene: Scene) -> None:
+    made, failed = granted(scene, "volume"), granted(scene, "openai")
+    fulfilment.finish(task_of(made).pk, by=scene.priya, note=NOTE, now=later(hours=1))
+    fulfilment.finish(task_of(failed).pk, by=scene.priya, note="No quota.", failed=True, now=later(hours=1))
+    ends.sweep(made.until)
+    for asked, kinds in (
+        (made, ["allocation.issued", "allocation.ready", "allocation.expired"]),
+        (failed, ["allocation.issued", "allocation.failed"]),
+    ):
+        found = Event.objects.about("allocation", asked.allocation_id or 0).order_by("seq")
+        assert list(found.values_list("kind", flat=True)) == kinds
+        assert {event.details["what"] for event in found} == {asked.given_name}
 
 
 @pytest.mark.parametrize(
@@ -235,12 +232,13 @@ def test_the_database_keeps_tasks_whole(scene: Scene, broken: dict[str, object])
 
 def test_a_request_has_one_task_of_a_kind(scene: Scene) -> None:
     task = task_of(granted(scene, "volume"))
+    task.pk = None
     with pytest.raises(IntegrityError), transaction.atomic():
-        Task.objects.create(request=task.request, created_at=NOW)
+        task.save(force_insert=True)
 
 
 def test_a_lead_who_lost_the_role_carries_nothing_out(scene: Scene) -> None:
     task = task_of(granted(scene, "volume"))
     former = factories.person("Former Lead", Role.TEAM_LEAD)
     with pytest.raises(NoRight):
-        carrying_out.take(task.pk, to=former, by=former, now=NOW)
+        task_actions.take(task.pk, to=former, by=former, now=NOW)

@@ -10,14 +10,14 @@ from django.test.utils import CaptureQueriesContext
 from accounts.models import User
 from accounts.roles import Role
 from allocations.ends import sweep as ends
-from approvals.fulfilment import actions as carrying_out
-from approvals.fulfilment import ending
-from approvals.fulfilment import reminders as chasing
-from approvals.models import Task
+from approvals.fulfilment import actions as fulfilment
 from approvals.requests.timeline import coming
 from approvals.shares import actions as apart
 from approvals.states import State
-from approvals.tasks import look_at_routes
+from manual import actions as task_actions
+from manual import reminders
+from manual.models import Task
+from manual.tasks import remind
 from notices.kinds import NoticeKind, Way
 from notices.models import Channel, Notice
 from notices.sealing import seal
@@ -37,7 +37,7 @@ def told(kind: NoticeKind) -> list[str]:
 def sweep(hours: float) -> int:
     """One round so many hours after the scene's moment; how many tasks were late anew."""
     now = later(hours=hours)
-    return sum(chasing.look(pk, now=now) for pk in chasing.due(now))
+    return sum(reminders.remind(pk, now=now) for pk in reminders.due(now))
 
 
 def test_leads_and_channels_are_told_what_is_to_be_carried_out(scene: Scene) -> None:
@@ -54,9 +54,8 @@ def test_leads_and_channels_are_told_what_is_to_be_carried_out(scene: Scene) -> 
 
 def test_what_is_taken_down_and_set_apart_is_told_as_well(scene: Scene) -> None:
     asked = granted(scene, "volume")
-    carrying_out.finish(task_of(asked).pk, by=scene.priya, note="There.", now=NOW)
+    fulfilment.finish(task_of(asked).pk, by=scene.priya, note="There.", now=NOW)
     ends.sweep(NOW + 3 * DAY)
-    ending.end(asked.pk, now=NOW + 3 * DAY)
     apart.set_shares(scene.tenancy.pk, by=scene.priya, isolation="subscription", now=NOW)
     titles = set(
         Notice.objects.filter(kind=NoticeKind.TASK_OPEN).order_by("pk").values_list("message__title")
@@ -75,7 +74,7 @@ def test_a_reminder_and_an_escalation_each_come_once_on_their_dates(scene: Scene
     task = task_of(granted(scene, "volume"))
     assert [sweep(23.9), sweep(24), sweep(24), sweep(47.9)] == [0, 1, 0, 0]
     assert told(NoticeKind.TASK_LATE) == ["Marcus Weber", "Priya Raman"]
-    carrying_out.take(task.pk, to=scene.priya, by=scene.priya, now=later(hours=40))
+    task_actions.take(task.pk, to=scene.priya, by=scene.priya, now=later(hours=40))
     assert [sweep(48), sweep(60)] == [1, 0]
     assert told(NoticeKind.TASK_LATE) == ["Elena Petrova", "Marcus Weber", "Priya Raman", "Priya Raman"]
     sentence = Notice.objects.filter(person=scene.elena, kind=NoticeKind.TASK_LATE).get().said.sentence
@@ -90,11 +89,11 @@ def test_a_sweep_that_comes_late_tells_each_once(scene: Scene) -> None:
 
 def test_what_is_over_is_not_asked_after(scene: Scene) -> None:
     task = task_of(granted(scene, "volume"))
-    due = chasing.due(later(hours=25))
-    carrying_out.finish(task.pk, by=scene.priya, note="There.", now=later(hours=20))
+    due = reminders.due(later(hours=25))
+    fulfilment.finish(task.pk, by=scene.priya, note="There.", now=later(hours=20))
     assert due == [task.pk]
-    assert not chasing.look(task.pk, now=later(hours=25))
-    assert chasing.due(later(hours=25)) == []
+    assert not reminders.remind(task.pk, now=later(hours=25))
+    assert reminders.due(later(hours=25)) == []
 
 
 def test_a_policy_gives_an_offering_a_time_of_its_own(scene: Scene) -> None:
@@ -107,7 +106,7 @@ def test_a_policy_gives_an_offering_a_time_of_its_own(scene: Scene) -> None:
 def test_the_dates_stand_on_the_request_the_task_and_in_the_api(scene: Scene, client: Client) -> None:
     asked = granted(scene, "volume")
     task = task_of(asked)
-    ahead = {part["title"]: part["at"] for part in coming(asked, State.SETTING_UP, [], None)}
+    ahead = {part["title"]: part["at"] for part in coming(asked, State.SETTING_UP, [], None, [task])}
     assert ahead["Should be carried out, else platform leads are reminded"] == task.due_at
     assert ahead["Engineering leadership is told, if it is not carried out"] == task.escalate_at
     client.force_login(scene.priya)
@@ -125,13 +124,13 @@ def test_asking_after_takes_as_many_queries_however_many_leads(scene: Scene, man
     for _ in range(many):
         factories.person("", Role.PLATFORM_LEAD)
     with CaptureQueriesContext(connection) as seen:
-        assert chasing.look(task.pk, now=NOW + 2 * DAY)
+        assert reminders.remind(task.pk, now=NOW + 2 * DAY)
     assert len(seen) <= 12, [query["sql"][:90] for query in seen]
 
 
 def test_the_beat_asks_after_what_is_late(scene: Scene) -> None:
     task = task_of(granted(scene, "volume"))
     Task.objects.filter(pk=task.pk).update(due_at=task.created_at - timedelta(days=999))
-    look_at_routes()
+    remind()
     task.refresh_from_db()
     assert task.reminded_at is not None

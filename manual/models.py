@@ -1,42 +1,37 @@
-"""What people carry out: a task for a request, or for a team's place."""
-
-from typing import TYPE_CHECKING
+"""What people carry out."""
 
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-if TYPE_CHECKING:
-    from accounts.models import Team, User
-    from approvals.models import Request
-    from provisioning.models import Tenancy
+from accounts.models import Team
+from accounts.teams import TeamScopedQuerySet
+from provisioning.models import Tenancy
+
+__all__ = ["Task"]
 
 
-class TaskQuerySet(models.QuerySet["Task"]):
+class TaskQuerySet(TeamScopedQuerySet["Task"]):
     """Ways to look at tasks."""
 
     def unfinished(self) -> "TaskQuerySet":
         """Still to be done by somebody, whoever has it."""
         return self.filter(state__in=[Task.State.OPEN, Task.State.TAKEN])
 
+    def of_request(self, number: int) -> "TaskQuerySet":
+        """Those for what a request brought, the oldest first."""
+        return self.filter(request_number=number).order_by("created_at", "pk")
+
     def described(self) -> "TaskQuerySet":
         """With everything that a line about them needs."""
-        return self.select_related(
-            "assignee",
-            "request__team",
-            "request__requester",
-            "request__flavor__cluster",
-            "tenancy__team",
-            "tenancy__cluster",
-            "wanted_by",
-        )
+        return self.select_related("assignee", "wanted_by", "team", "tenancy__cluster")
 
 
 class Task(models.Model):
     """What a person carries out: taken by somebody, then done, or found impossible.
 
-    For an approved request one sets up what was asked for, and another one takes it down when its time is over. For a
-    tenancy one makes the subscription that is to be the team's own. Once it is due whoever has it is reminded.
+    One sets up what was granted, another one takes it down when its time is over; for a tenancy one makes the
+    subscription that is to be the team's own. Once it is due whoever has it is reminded.
     """
 
     class Kind(models.TextChoices):
@@ -51,9 +46,19 @@ class Task(models.Model):
         FAILED = "failed", "Could not be carried out"
         DROPPED = "dropped", "Not needed any more"
 
-    request = models.ForeignKey("approvals.Request", models.PROTECT, null=True, related_name="tasks")
-    tenancy = models.ForeignKey("provisioning.Tenancy", models.PROTECT, null=True, related_name="tasks")
-    wanted_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
+    team = models.ForeignKey(Team, models.PROTECT, related_name="tasks")
+    # Who is told what became of it.
+    wanted_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    # Whose subscription is to be made.
+    tenancy = models.ForeignKey(Tenancy, models.PROTECT, null=True, related_name="tasks")
+    # What it is about, as it was when it was asked for (manual.briefs.Brief).
+    title = models.CharField(max_length=300)
+    instruction = models.TextField()
+    facts = models.JSONField(default=list)
+    offering = models.CharField(max_length=20, blank=True)
+    request_number = models.PositiveBigIntegerField(null=True)
+    until = models.DateTimeField(null=True)
+
     kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.SET_UP)
     state = models.CharField(max_length=8, choices=State.choices, default=State.OPEN)
     assignee = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="tasks")
@@ -77,17 +82,17 @@ class Task(models.Model):
             )
         ]
         constraints = [
-            models.UniqueConstraint(fields=["request", "kind"], name="a_request_has_one_task_of_a_kind"),
+            models.UniqueConstraint(
+                fields=["request_number", "kind"], name="a_request_has_one_task_of_a_kind"
+            ),
             models.UniqueConstraint(
                 fields=["tenancy"],
                 condition=Q(state__in=["open", "taken"]),
                 name="a_team_is_set_apart_once_at_a_time",
             ),
             models.CheckConstraint(
-                condition=Q(
-                    kind__in=["set_up", "take_down"], request__isnull=False, tenancy=None, wanted_by=None
-                )
-                | Q(kind="set_apart", request=None, tenancy__isnull=False, wanted_by__isnull=False),
+                condition=Q(kind__in=["set_up", "take_down"], tenancy=None)
+                | Q(kind="set_apart", tenancy__isnull=False, request_number=None),
                 name="a_task_is_of_a_known_kind",
             ),
             models.CheckConstraint(
@@ -100,33 +105,33 @@ class Task(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.kind} of {self.request_id or self.tenancy_id}"
+        return self.words
 
     @property
-    def asked(self) -> "Request":
-        """The request that it is carried out for; raises LookupError for a task that is for a tenancy."""
-        if self.request is None:
-            raise LookupError(f"{self} is for no request.")
-        return self.request
+    def words(self) -> str:
+        """ "Set up a notebook with 1 × T4"."""
+        return f"{self.get_kind_display()} {self.title}"
 
     @property
-    def place(self) -> "Tenancy":
-        """The tenancy that it is carried out for; raises LookupError for a task that is for a request."""
+    def place(self) -> Tenancy:
+        """The tenancy that it is carried out for; raises LookupError for a task that is for none."""
         if self.tenancy is None:
             raise LookupError(f"{self} is for no tenancy.")
         return self.tenancy
 
     @property
-    def team(self) -> "Team":
-        """Whose it is."""
-        return self.place.team if self.request is None else self.request.team
-
-    @property
-    def asker(self) -> "User":
-        """Who wants it, and is told what became of it."""
-        return self.asked.requester if self.wanted_by is None else self.wanted_by
+    def subject(self) -> tuple[str, int]:
+        """What the audit log and notices say that it is about."""
+        return ("tenancy", self.place.pk) if self.request_number is None else ("request", self.request_number)
 
     @property
     def is_over(self) -> bool:
         """Whether nothing is left to do."""
         return self.state in (self.State.DONE, self.State.FAILED, self.State.DROPPED)
+
+    @property
+    def lines(self) -> list[tuple[str, str]]:
+        """The task as lines: what, for whom, where, until when."""
+        until = [("Until", f"{self.until:%d %b %Y, %H:%M} UTC")] if self.until else []
+        facts = [(label, value) for label, value in self.facts]
+        return [("To do", self.instruction), ("Team", self.team.name), *facts, *until]

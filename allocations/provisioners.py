@@ -1,0 +1,180 @@
+"""Who makes an allocation true: for each provisioner what it does when one begins, changes or ends, and how it stands.
+
+Everything here runs in the transaction that changes the allocation, whose budgets, flavor and tenancy are locked. What
+takes time, or calls anything outside, is left to the provisioner's own workers.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from accounts.teams import Project
+from allocations.changes import refresh_of
+from allocations.models import Allocation
+from allocations.schedule import Phase, Provisioner, State, Status
+from allocations.schedule import state_of as state_by_schedule
+from audit.actors import Actor
+from fleet.models import Cluster
+from manual import actions as tasks
+from manual.briefs import Brief, Instructions
+from manual.models import Task
+from provisioning.actions import create_tenancy
+from provisioning.models import Tenancy
+from web.refusals import Conflict
+
+Change = Callable[..., None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Functions:
+    """What a provisioner does; `begin`, `change` and `end` take the allocation, `actor` and `now`."""
+
+    begin: Change
+    change: Change
+    end: Change
+    status: Callable[[Allocation], Status]
+
+
+def begin(allocation: Allocation, *, is_new: bool, actor: Actor, now: datetime) -> None:
+    """Have what was granted made; of what goes on under a renewal nothing has to be set up."""
+    do = PROVISIONERS[Provisioner(allocation.provisioner)]
+    (do.begin if is_new else do.change)(allocation, actor=actor, now=now)
+
+
+def change(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
+    """Have a change of its size or its end made true."""
+    PROVISIONERS[Provisioner(allocation.provisioner)].change(allocation, actor=actor, now=now)
+
+
+def end(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
+    """Have what was granted taken away, because it has ended and does not go on under a renewal."""
+    PROVISIONERS[Provisioner(allocation.provisioner)].end(allocation, actor=actor, now=now)
+
+
+def status(allocation: Allocation) -> Status:
+    """How far its provisioner has come; reads the tenancy and the task of the row, and asks for nothing else."""
+    if allocation.end_reason == Allocation.End.FAILED:
+        return Status(Phase.FAILED, allocation.task.note if allocation.task is not None else "")
+    return PROVISIONERS[Provisioner(allocation.provisioner)].status(allocation)
+
+
+def state_of(allocation: Allocation, *, now: datetime) -> State:
+    """Where an allocation stands between its grant and its end: the one state that page, API and mail tell."""
+    return state_by_schedule(
+        status(allocation),
+        starts=allocation.starts_at,
+        until=allocation.until,
+        ended=allocation.ended_at is not None or allocation.kept_until <= now,
+        now=now,
+    )
+
+
+def _begin_on_cluster(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
+    if allocation.offering == NAMESPACE:
+        allocation.tenancy = _namespace(allocation, now=now)
+        allocation.save(update_fields=["tenancy"])
+    refresh_of(allocation, actor=actor, now=now)
+
+
+def _end_on_cluster(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
+    refresh_of(allocation, actor=actor, now=now)
+    if allocation.offering == NAMESPACE:
+        # A namespace goes with everything in it: a person asks before it is let go.
+        _take_down(allocation, now=now)
+
+
+def _status_on_cluster(allocation: Allocation) -> Status:
+    tenancy = allocation.tenancy
+    if tenancy is None:
+        return Status(Phase.READY)
+    was_true = tenancy.true_since is not None and tenancy.true_since >= allocation.starts_at
+    if was_true or tenancy.is_settled:
+        return Status(Phase.READY)
+    return Status(Phase.STUCK if tenancy.has_failed else Phase.PENDING, tenancy.ready["message"])
+
+
+def _begin_by_hand(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
+    words = Instructions.from_json(allocation.instructions)
+    _ask(allocation, Task.Kind.SET_UP, words.set_up, now=now)
+    _change_by_hand(allocation, actor=actor, now=now)
+
+
+def _change_by_hand(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
+    # Its GPUs are kept for it in the team's quota, whoever makes what they are for.
+    refresh_of(allocation, actor=actor, now=now)
+    if allocation.task_id is not None:
+        Task.objects.unfinished().filter(pk=allocation.task_id).update(until=allocation.until)
+
+
+def _end_by_hand(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
+    refresh_of(allocation, actor=actor, now=now)
+    task = allocation.task
+    if task is not None and not task.is_over:
+        tasks.drop(task, now=now)
+    elif task is not None and task.state == Task.State.DONE:
+        _take_down(allocation, now=now)
+
+
+def _status_by_hand(allocation: Allocation) -> Status:
+    task = allocation.task
+    if allocation.charged_from is not None or task is None:
+        return Status(Phase.READY)
+    if task.state == Task.State.FAILED:
+        return Status(Phase.FAILED, task.note)
+    return Status(Phase.READY if task.state == Task.State.DONE else Phase.PENDING)
+
+
+NAMESPACE = "namespace"
+PROVISIONERS: Mapping[Provisioner, Functions] = {
+    Provisioner.KUBERNETES: Functions(
+        begin=_begin_on_cluster, change=refresh_of, end=_end_on_cluster, status=_status_on_cluster
+    ),
+    Provisioner.MANUAL: Functions(
+        begin=_begin_by_hand, change=_change_by_hand, end=_end_by_hand, status=_status_by_hand
+    ),
+}
+
+
+def _namespace(allocation: Allocation, *, now: datetime) -> Tenancy:
+    """The tenancy that was granted, locked; raises Conflict where the cluster takes no teams any more."""
+    spec = allocation.spec
+    cluster = Cluster.objects.select_for_update(no_key=True).get(name=spec["cluster"])
+    if not cluster.enabled:
+        raise Conflict(
+            "This cluster takes no teams now. Choose another.", code="cluster_off", field="cluster"
+        )
+    project, _ = Project.objects.get_or_create(team=allocation.team, slug=spec["project"])
+    made = create_tenancy(
+        team=allocation.team, cluster=cluster, project=project, environment=spec["environment"], now=now
+    )
+    return Tenancy.objects.locked().get(pk=made.pk)
+
+
+def _take_down(allocation: Allocation, *, now: datetime) -> None:
+    words = Instructions.from_json(allocation.instructions)
+    _ask(
+        allocation,
+        Task.Kind.TAKE_DOWN,
+        f"Its time is over: ask {allocation.requester.name}, then take {words.thing}{words.at} down.",
+        now=now,
+    )
+
+
+def _ask(allocation: Allocation, kind: Task.Kind, instruction: str, *, now: datetime) -> None:
+    words = Instructions.from_json(allocation.instructions)
+    allocation.task = tasks.ask(
+        Brief(
+            title=words.title,
+            instruction=instruction,
+            facts=words.facts,
+            offering=allocation.offering,
+            request=allocation.hold.request_id,
+            until=allocation.until,
+        ),
+        kind=kind,
+        team=allocation.team,
+        wanted_by=allocation.requester,
+        hours=allocation.task_hours,
+        now=now,
+    )
+    allocation.save(update_fields=["task"])

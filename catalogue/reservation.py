@@ -1,0 +1,70 @@
+"""Azure capacity that is kept, and paid. Pure."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import ClassVar
+
+from pydantic import Field
+
+from allocations.schedule import Provisioner
+from catalogue.azure import VM_GPUS, VM_PRICES
+from catalogue.offering import DOWN, PERSON, Gate, Offering, Region, Size, Spec, VmSize
+
+# On-demand capacity reservations take neither the ND series nor NCads H100 v5 (Azure's documentation, February 2026).
+# What else a subscription may reserve, platform leads offer by giving it a price on the catalogue page.
+PRICES = {
+    name: price
+    for name, price in VM_PRICES.items()
+    if not name.startswith("Standard_ND") and not name.endswith("_H100_v5")
+}
+
+
+class ReservationSpec(Spec):
+    """Azure capacity that is kept, and paid, whether it is used or not."""
+
+    counted: ClassVar[str] = "instances"
+    region: Region
+    vm_size: VmSize
+    instances: int = Field(title="Instances", ge=1, le=1_000)
+
+    def size(self, *, price: Decimal, prices: Mapping[str, Decimal]) -> Size:
+        """By instance and hour."""
+        return machines(self.count, self.vm_size, prices)
+
+    def title(self, number: str, *, product: str) -> str:
+        """ "2 × Standard_NC24ads_A100_v4 reserved"."""
+        return f"{number} × {self.vm_size} reserved"
+
+    def thing(self) -> str:
+        """There is one for a request."""
+        return "the capacity reservation"
+
+    def set_up(self, count: int, *, at: str) -> str:
+        """In the region that was asked for."""
+        return f"Reserve {count} × {self.vm_size}{at} in Azure until the end date."
+
+
+def machines(count: int, vm_size: str, prices: Mapping[str, Decimal]) -> Size:
+    """So many machines of a size, by the hour, used or not; raises KeyError for one without a price."""
+    each = prices[vm_size]
+    return Size(
+        count=count,
+        gpus_each=VM_GPUS.get(vm_size, 0),
+        usd_per_hour_each=each,
+        formula=f"{count} × {vm_size} × ${each:,.2f} an hour, used or not",
+    )
+
+
+RESERVATION = Offering(
+    key="reservation",
+    name="Capacity reservation",
+    line="Azure capacity that is kept for you, and paid.",
+    spec=ReservationSpec,
+    unit="instance",
+    gate=Gate.APPROVAL,
+    reversible_minutes=60,
+    provisioner=Provisioner.MANUAL,
+    after=(PERSON, "It costs the same whether it is used or not, until you let go of it.", DOWN),
+    priced="instance and hour",
+    prices=PRICES,
+)

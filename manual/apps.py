@@ -1,0 +1,7 @@
+"""The manual package as a Django app."""
+
+from django.apps import AppConfig
+
+
+class ManualConfig(AppConfig):
+    name = "manual"
