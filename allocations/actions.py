@@ -20,6 +20,7 @@ from allocations.changes import (
     end_part,
     locked_with_all,
     record_change,
+    refresh_of,
     settle,
 )
 from allocations.ends.actions import give_up
@@ -91,9 +92,9 @@ def grant(
     same transaction, not from the pool. Raises Conflict when GPUs are not there or not for this team.
     """
     flavor, terms = granted.flavor, granted.terms
-    tenancy = (
-        _taken(granted, needed=granted.gpus - handed_over.gpus) if flavor is not None else granted.tenancy
-    )
+    if flavor is not None:
+        _take(flavor, granted.gpus - handed_over.gpus)
+    tenancy = _place(granted)
     cluster = flavor.cluster if flavor is not None else tenancy.cluster if tenancy is not None else None
     if cluster is not None and not cluster.is_written_to:
         terms = terms.where_nothing_is_stopped()
@@ -137,16 +138,20 @@ def grant(
     return allocation
 
 
-def _taken(granted: Granted, *, needed: int) -> Tenancy:
-    """The locked tenancy for which so many GPUs were taken from the pool; raises Conflict."""
-    flavor, tenancy = granted.flavor, granted.tenancy
-    assert flavor is not None  # noqa: S101 - the caller has GPUs, which have both
-    assert tenancy is not None  # noqa: S101
-    if needed and not flavor.take(needed):
-        fewer = f"Fewer than {needed} × {flavor.product} are free on {flavor.cluster.name}."
+def _take(flavor: Flavor, gpus: int) -> None:
+    """Take GPUs from the pool; raises Conflict where there are fewer."""
+    if gpus and not flavor.take(gpus):
+        fewer = f"Fewer than {gpus} × {flavor.product} are free on {flavor.cluster.name}."
         raise Conflict(fewer, code="not_enough_free")
-    locked = Tenancy.objects.locked().select_related("cluster").get(pk=tenancy.pk)
-    if not flavors_for(locked).filter(pk=flavor.pk).exists():
+
+
+def _place(granted: Granted) -> Tenancy | None:
+    """The tenancy where it was granted, locked; None for what is in none. Raises Conflict."""
+    if granted.tenancy is None:
+        return None
+    rows = Tenancy.objects.locked().select_related("cluster", "team", "project")
+    locked = rows.get(pk=granted.tenancy.pk)
+    if granted.flavor is not None and not flavors_for(locked).filter(pk=granted.flavor.pk).exists():
         raise Conflict("These GPUs are not for this team.", code="not_for_this_team", field="flavor")
     if not locked.is_here:
         raise Conflict("The team leaves this cluster: nothing new is granted there.", code="is_leaving")
@@ -172,10 +177,14 @@ def begin_charging(allocation: Allocation, *, now: datetime) -> bool:
 def observe(allocation_id: int, *, now: datetime) -> bool:
     """Let an allocation cost once its provisioner has made it, or end it where that could not; False for neither.
 
-    What could not be made has cost nothing, and its GPUs are free again.
+    What could not be made has cost nothing, and its GPUs are free again. What has ended needs no room on its cluster
+    any more once it was taken down.
     """
     allocation = locked_with_all(allocation_id)
-    if allocation.ended_at is not None or allocation.charged_from is not None:
+    if allocation.ended_at is not None:
+        refresh_of(allocation, actor=PORTAL, now=now)
+        return False
+    if allocation.charged_from is not None:
         return False
     phase = provisioners.status(allocation).phase
     if phase is Phase.READY:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Any
 
-from django.db.models import Sum
+from django.db.models import Q, Sum
 
 from allocations.budgets import balances as budgets
 from allocations.budgets import money
@@ -18,8 +18,11 @@ from audit.actors import Actor
 from audit.events import Kind
 from audit.log import record
 from fleet.models import Flavor
+from manual.models import TO_BE_DONE, Task
 from provisioning.actions import publish
+from provisioning.desired.spec import Volume
 from provisioning.models import Tenancy
+from web.refusals import Conflict
 
 
 def refresh(tenancy: Tenancy, *, actor: Actor, now: datetime) -> int:
@@ -30,9 +33,30 @@ def refresh(tenancy: Tenancy, *, actor: Actor, now: datetime) -> int:
     left = Leftover.objects.open().filter(tenancy=tenancy).order_by().values("flavor__name")
     over = {row["flavor__name"]: row["gpus"] for row in left.annotate(gpus=Sum("gpus"))}
     kinds = kinds_of(tenancy, held={*held, *over})
-    return publish(
-        tenancy, spec=desired(place_of(tenancy), kinds=kinds, held=held, over=over), actor=actor, now=now
-    )
+    spec = desired(place_of(tenancy), kinds=kinds, held=held, over=over, **_volumes(tenancy))
+    return publish(tenancy, spec=spec, actor=actor, now=now)
+
+
+def _volumes(tenancy: Tenancy) -> dict[str, list[Volume]]:
+    """The volumes that the tenancy holds, and those that have ended and are not taken down yet."""
+    rows = Allocation.objects.filter(tenancy=tenancy, offering="volume")
+    standing = Q(ended_at=None) | Q(task__kind=Task.Kind.TAKE_DOWN, task__state__in=TO_BE_DONE)
+    found: dict[str, list[Volume]] = {"volumes": [], "ended_volumes": []}
+    for spec, ended_at in rows.filter(standing).values_list("spec", "ended_at"):
+        volume = Volume(name=spec["name"], gib=spec["gib"], access=spec["access"])
+        found["volumes" if ended_at is None else "ended_volumes"].append(volume)
+    return found
+
+
+def check_volume_name(tenancy: Tenancy, name: str, *, but: int = 0) -> None:
+    """Refuse a second volume of one name in a namespace; raises Conflict. `but` is the allocation that is named so."""
+    same = Allocation.objects.live().filter(tenancy=tenancy, offering="volume", spec__name=name)
+    if same.exclude(pk=but).exists():
+        raise Conflict(
+            f"There is a volume {name} in {tenancy.namespace} already. Choose another name.",
+            code="name_taken",
+            field="name",
+        )
 
 
 def refresh_of(allocation: Allocation, *, actor: Actor, now: datetime) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fleet.egress import EgressRule
 from fleet.services import SharedService
 from provisioning.desired.priorities import DEFAULT_PRIORITY
-from provisioning.desired.spec import GPU, FlavorQuota, TenancySpec
+from provisioning.desired.spec import GPU, FlavorQuota, TenancySpec, Volume
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,11 +43,17 @@ class Kind:
 
 
 def desired(
-    place: Place, *, kinds: Iterable[Kind], held: Mapping[str, int], over: Mapping[str, int] | None = None
+    place: Place,
+    *,
+    kinds: Iterable[Kind],
+    held: Mapping[str, int],
+    over: Mapping[str, int] | None = None,
+    volumes: Iterable[Volume] = (),
+    ended_volumes: Iterable[Volume] = (),
 ) -> TenancySpec:
     """The spec of a tenancy that holds these GPUs by flavor name; a flavor not held is there with none.
 
-    `over` is what may still run although it is not held any more.
+    `over` is what may still run although it is not held any more, `ended_volumes` what nobody has taken down yet.
     """
     flavors = tuple(
         FlavorQuota(
@@ -79,4 +85,10 @@ def desired(
         dashboards=place.dashboards,
         highest_priority=place.highest_priority,
         flavors=flavors,
+        volumes=_in_order(volumes),
+        ended_volumes=_in_order(ended_volumes),
     )
+
+
+def _in_order(volumes: Iterable[Volume]) -> tuple[Volume, ...]:
+    return tuple(sorted(volumes, key=lambda volume: volume.name))

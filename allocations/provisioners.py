@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from accounts.teams import Project
-from allocations.changes import refresh_of
+from allocations.changes import check_volume_name, refresh_of
 from allocations.models import Allocation
 from allocations.schedule import Phase, Provisioner, State, Status
 from allocations.schedule import state_of as state_by_schedule
@@ -73,14 +73,16 @@ def _begin_on_cluster(allocation: Allocation, *, actor: Actor, now: datetime) ->
     if allocation.offering == NAMESPACE:
         allocation.tenancy = _namespace(allocation, now=now)
         allocation.save(update_fields=["tenancy"])
+    if allocation.offering == VOLUME and allocation.tenancy is not None:
+        check_volume_name(allocation.tenancy, allocation.spec["name"], but=allocation.pk)
     refresh_of(allocation, actor=actor, now=now)
 
 
 def _end_on_cluster(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
-    refresh_of(allocation, actor=actor, now=now)
-    if allocation.offering == NAMESPACE:
-        # A namespace goes with everything in it: a person asks before it is let go.
+    if allocation.offering in WITH_DATA:
+        # What is in it is gone with it: a person asks before that, and nothing is deleted by itself.
         _take_down(allocation, now=now)
+    refresh_of(allocation, actor=actor, now=now)
 
 
 def _status_on_cluster(allocation: Allocation) -> Status:
@@ -124,7 +126,8 @@ def _status_by_hand(allocation: Allocation) -> Status:
     return Status(Phase.READY if task.state == Task.State.DONE else Phase.PENDING)
 
 
-NAMESPACE = "namespace"
+NAMESPACE, VOLUME = "namespace", "volume"
+WITH_DATA = frozenset({NAMESPACE, VOLUME})
 PROVISIONERS: Mapping[Provisioner, Functions] = {
     Provisioner.KUBERNETES: Functions(
         begin=_begin_on_cluster, change=refresh_of, end=_end_on_cluster, status=_status_on_cluster

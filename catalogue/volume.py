@@ -6,8 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from allocations.schedule import Provisioner
-from catalogue.offering import DOWN, HERE, NAME, PERSON, ClusterName, Gate, Offering, Size, Spec
+from catalogue.offering import DOWN, NAME, ClusterName, Gate, Offering, Size, Spec
 
 HOURS_A_MONTH = 730
 TINY = Decimal("0.00000001")
@@ -41,10 +40,6 @@ class VolumeSpec(Spec):
         """By its name."""
         return f"the volume {self.name}"
 
-    def set_up(self, count: int, *, at: str) -> str:
-        """With its size and how it is mounted."""
-        return f"Make a volume {self.name} of {count:,} GiB ({self.access}) {HERE}{at}."
-
     def gone_with_it(self) -> str:
         """Data."""
         return ", with everything on it"
@@ -58,8 +53,7 @@ VOLUME = Offering(
     unit="GiB",
     gate=Gate.SELF_SERVICE,
     reversible_minutes=10,
-    provisioner=Provisioner.MANUAL,
-    after=(PERSON, DOWN),
+    after=("The volume is made in the team’s namespace within seconds.", DOWN),
     priced="GiB and month",
     prices=PRICES,
 )

@@ -8,15 +8,13 @@ from accounts.models import Team
 from accounts.teams import TeamScopedQuerySet
 from provisioning.models import Tenancy
 
-__all__ = ["Task"]
-
 
 class TaskQuerySet(TeamScopedQuerySet["Task"]):
     """Ways to look at tasks."""
 
     def unfinished(self) -> "TaskQuerySet":
         """Still to be done by somebody, whoever has it."""
-        return self.filter(state__in=[Task.State.OPEN, Task.State.TAKEN])
+        return self.filter(state__in=TO_BE_DONE)
 
     def of_request(self, number: int) -> "TaskQuerySet":
         """Those for what a request brought, the oldest first."""
@@ -135,3 +133,6 @@ class Task(models.Model):
         until = [("Until", f"{self.until:%d %b %Y, %H:%M} UTC")] if self.until else []
         facts = [(label, value) for label, value in self.facts]
         return [("To do", self.instruction), ("Team", self.team.name), *facts, *until]
+
+
+TO_BE_DONE = (Task.State.OPEN, Task.State.TAKEN)

@@ -17,7 +17,8 @@ PLAIN: Mapping[tuple[str, str], str] = {
     ("NetworkPolicy", "allow-shared-services"): "services that all teams may call",
     ("NetworkPolicy", ""): "traffic inside the team, and names",
     ("ConfigMap", "quartermaster-dashboard"): "the team’s dashboard in Grafana",
-    ("PersistentVolumeClaim", ""): "shared disk for data sets",
+    ("PersistentVolumeClaim", "datasets"): "shared disk for data sets",
+    ("PersistentVolumeClaim", ""): "a volume of the team",
     ("ClusterQueue", ""): "the team’s GPUs and their line",
     ("LocalQueue", ""): "where jobs are handed in",
 }

@@ -97,8 +97,8 @@ def finish(
     """
     # In the order of every action: what ends one at the same moment waits, or is waited for. There are two where a part
     # goes on under a renewal.
-    waiting = Allocation.objects.live().filter(task=task_id, charged_from=None).order_by("pk")
-    found = [locked_with_all(pk).pk for pk in waiting.values_list("pk", flat=True)]
+    concerned = Allocation.objects.filter(task=task_id).order_by("pk").values_list("pk", flat=True)
+    found = [locked_with_all(pk).pk for pk in concerned]
     task = tasks.finish(task_id, by=by, note=note, failed=failed, expected_version=expected_version, now=now)
     for pk in found:
         allocations.observe(pk, now=now)

@@ -1,15 +1,17 @@
-"""Whether a team may ask for something at a place: not where it leaves, and nothing once it has left."""
+"""Whether a team may ask for something at a place: not where it leaves, nothing once it has left, no name twice."""
 
 from accounts.models import Team
+from allocations.changes import check_volume_name
 from approvals.requests.wanted import Wanted
 from catalogue.namespace import NamespaceSpec
+from catalogue.volume import VolumeSpec
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
 from web.refusals import Conflict
 
 
 def check(wanted: Wanted) -> None:
-    """Refuse what a team asks for a place that it leaves; raises Conflict."""
+    """Refuse what a team asks for a place that it leaves, and a volume of a name that it has; raises Conflict."""
     place = wanted.tenancy
     if place is not None and not place.is_here:
         raise Conflict(
@@ -17,6 +19,8 @@ def check(wanted: Wanted) -> None:
             code="is_leaving",
             field=wanted.spec.counted,
         )
+    if place is not None and isinstance(wanted.spec, VolumeSpec):
+        check_volume_name(place, wanted.spec.name)
     if place is None and not isinstance(wanted.spec, NamespaceSpec) and has_left(wanted.team):
         raise Conflict(
             f"{wanted.team.name} has left or is leaving. A namespace on a cluster brings it back.",

@@ -12,6 +12,7 @@ from django.urls import reverse
 from accounts.models import Membership, Team, User
 from accounts.roles import Permission
 from allocations import provisioners
+from allocations.budgets.money import per_day
 from allocations.budgets.months import this_month
 from allocations.ends.actions import may_give_back
 from allocations.models import Allocation, Leftover
@@ -114,6 +115,7 @@ def figures(held: Sequence[Allocation], month: Part, *, now: datetime) -> Part:
     """Held, ends next, cost a day, what this month has set aside of its budget, and where it leads."""
     first = min(held, key=lambda row: row.until, default=None)
     gpus = [row for row in held if row.flavor_id is not None]
+    charged = [row for row in held if row.charged_from is not None]
     others = len(held) - len(gpus)
     kinds = [*_kinds(gpus), *([f"{others} other{'' if others == 1 else 's'}"] if others else [])]
     return {
@@ -122,7 +124,8 @@ def figures(held: Sequence[Allocation], month: Part, *, now: datetime) -> Part:
         "ends": first.until if first else None,
         "ends_what": first.what if first else "",
         "ends_tone": "ending" if first and provisioners.state_of(first, now=now) is State.ENDING_SOON else "",
-        "usd_per_day": sum((row.usd_per_day for row in held if row.charged_from is not None), Decimal(0)),
+        # Added up before it is rounded, as it is wherever a team's cost a day is told.
+        "usd_per_day": per_day(gpus=1, price=sum((row.usd_per_hour for row in charged), Decimal(0))),
         "month": f"{now:%B}",
         "spent": month["budget"].held_usd,
         "limit": month["budget"].limit_usd,

@@ -1,13 +1,15 @@
-"""How much a tenancy's namespace may hold: its ceiling, the sizes of what names none, its shared disk. Pure."""
+"""How much a tenancy's namespace may hold: its ceiling, and the sizes of what names none. Pure."""
 
 from collections import Counter
-from typing import Any
 
-from provisioning.desired.objects import Manifest, guarded, placed
+from provisioning.desired.objects import Manifest, placed
 from provisioning.desired.priorities import closed
 from provisioning.desired.quantities import count, gibibytes
 from provisioning.desired.spec import TenancySpec
 from provisioning.drift.adopting import PRIORITY_QUOTA
+
+# What a team's claims may take beside the volumes that it was granted, and how large one of them may be.
+OWN_CLAIMS, OWN_GIB, LARGEST_OWN_GIB = 20, 2_048, 1_024
 
 
 def quota(spec: TenancySpec) -> Manifest:
@@ -18,7 +20,7 @@ def quota(spec: TenancySpec) -> Manifest:
     counts; `limits.` would be accepted and do nothing.
     """
     cpu, memory = room(spec)
-    gpus = ceilings(spec)
+    gpus, disks = ceilings(spec), (*spec.volumes, *spec.ended_volumes)
     hard = {
         "requests.cpu": count(cpu),
         "limits.cpu": count(cpu * 2),
@@ -26,8 +28,8 @@ def quota(spec: TenancySpec) -> Manifest:
         "limits.memory": gibibytes(memory * 2),
         **{f"requests.{resource}": count(number) for resource, number in gpus.items()},
         "pods": count(50 + 4 * sum(gpus.values())),
-        "persistentvolumeclaims": "20",
-        "requests.storage": "2Ti",
+        "persistentvolumeclaims": count(OWN_CLAIMS + len(disks)),
+        "requests.storage": gibibytes(OWN_GIB + sum(disk.gib for disk in disks)),
         "services.loadbalancers": "0",
         "services.nodeports": "0",
         "count/jobs.batch": "200",
@@ -70,16 +72,6 @@ def limit_range(spec: TenancySpec) -> Manifest:
         "default": {"cpu": "2", "memory": "4Gi"},
         "defaultRequest": {"cpu": "500m", "memory": "1Gi"},
     }
-    claim = {"type": "PersistentVolumeClaim", "max": {"storage": "1Ti"}}
+    largest = max([LARGEST_OWN_GIB, *(one.gib for one in spec.volumes)])
+    claim = {"type": "PersistentVolumeClaim", "max": {"storage": gibibytes(largest)}}
     return placed(spec, "v1", "LimitRange", "team-defaults", spec={"limits": [container, claim]})
-
-
-def datasets(spec: TenancySpec) -> Manifest:
-    """The team's shared disk; without a storage class the cluster's default makes it."""
-    claim: dict[str, Any] = {
-        "accessModes": ["ReadWriteMany"],
-        "resources": {"requests": {"storage": "100Gi"}},
-    }
-    if spec.storage_class:
-        claim["storageClassName"] = spec.storage_class
-    return guarded(placed(spec, "v1", "PersistentVolumeClaim", "datasets", spec=claim))

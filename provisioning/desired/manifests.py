@@ -5,7 +5,7 @@ Kubernetes 1.36 and Kueue v1beta2. What each object is stands in the module of i
 
 from collections.abc import Iterable
 
-from provisioning.desired import dashboard, limits, network, queues, rights
+from provisioning.desired import dashboard, limits, network, queues, rights, volumes
 from provisioning.desired.objects import DOMAIN, MANAGED_BY, TENANCY_LABEL, Manifest, labels
 from provisioning.desired.priorities import PRIORITIES
 from provisioning.desired.quantities import count, gibibytes
@@ -60,7 +60,7 @@ def tenancy_objects(spec: TenancySpec) -> list[Manifest]:
         rights.team_binding(spec),
         rights.run_binding(spec),
         *network.policies(spec),
-        limits.datasets(spec),
+        *volumes.claims(spec),
         queues.cluster_queue(spec),
         queues.local_queue(spec),
         *([dashboard.dashboard(spec)] if spec.dashboards else []),

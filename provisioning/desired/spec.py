@@ -21,6 +21,8 @@ LARGEST_GPUS = 100_000
 LARGEST_OF_A_GPU = 10_000
 MOST_FLAVORS = 63
 LARGEST_WEIGHT = 100
+MOST_VOLUMES, LARGEST_GIB = 100, 65_536
+ONCE, MANY = "ReadWriteOnce", "ReadWriteMany"
 GPU = WHOLE_GPU
 # Every cluster has the portal's own ResourceFlavor for work without GPUs, named like this.
 CPU_FLAVOR = "quartermaster-cpu"
@@ -29,6 +31,7 @@ STOPS = ("None", "Hold", "HoldAndDrain")
 
 INSTALLATION = re.compile(r"[a-z0-9]{1,16}")
 OBJECT_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+VOLUME_NAME = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?", re.ASCII)
 COST_CENTRE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
 
@@ -72,6 +75,21 @@ class FlavorQuota:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Volume:
+    """A volume that was granted, of so many GiB, for one node at a time or many."""
+
+    name: str
+    gib: int
+    access: str
+
+    def __post_init__(self) -> None:
+        _fits(VOLUME_NAME, self.name, "a volume's name")
+        _whole(self.gib)
+        if not 1 <= self.gib <= LARGEST_GIB or self.access not in (ONCE, MANY):
+            raise SpecRefused(f"{self.gib} GiB for {self.access!r} is not a volume.")
+
+
+@dataclass(frozen=True, kw_only=True)
 class TenancySpec:
     """Everything the manifests of one tenancy follow from; flavors are sorted by name."""
 
@@ -85,6 +103,9 @@ class TenancySpec:
     cohort: str
     storage_class: str
     flavors: tuple[FlavorQuota, ...]
+    # Granted, and those that have ended and nobody has taken down yet: sorted by name.
+    volumes: tuple[Volume, ...] = ()
+    ended_volumes: tuple[Volume, ...] = ()
     base_cpu: int = 16
     base_memory_gib: int = 64
     # Foreign changes that became what is wanted; the tenancy keeps them beside its spec.
@@ -117,6 +138,9 @@ class TenancySpec:
         names = [flavor.name for flavor in self.flavors]
         if names != sorted(set(names)) or len(names) > MOST_FLAVORS:
             raise SpecRefused(f"A queue has up to {MOST_FLAVORS} flavors, each once, in order.")
+        disks = [volume.name for volume in self.volumes]
+        if disks != sorted(set(disks)) or len(disks) > MOST_VOLUMES:
+            raise SpecRefused(f"A namespace has up to {MOST_VOLUMES} volumes, each once, in order.")
 
     def _check_names(self) -> None:
         _fits(SLUG_PATTERN, self.team, "a team's name")
@@ -164,6 +188,8 @@ class TenancySpec:
         """The spec as it is stored, without what was taken over and whose it is; the same spec gives the same JSON."""
         stored = asdict(self) | {
             "flavors": [asdict(flavor) for flavor in self.flavors],
+            "volumes": [asdict(volume) for volume in self.volumes],
+            "ended_volumes": [asdict(volume) for volume in self.ended_volumes],
             "services": [service.to_json() for service in self.services],
             "egress": [rule.to_json() for rule in self.egress],
         }
@@ -175,11 +201,23 @@ class TenancySpec:
         """The spec that `to_json` stored, by this version or an earlier one; raises SpecRefused."""
         flavors = tuple(FlavorQuota(**flavor) for flavor in stored["flavors"])
         rest = {
+            "volumes": volumes_from(stored.get("volumes") or []),
+            "ended_volumes": volumes_from(stored.get("ended_volumes") or []),
             "services": services_from(stored.get("services") or []),
             "egress": egress_from(stored.get("egress") or []),
             "adopted": adopting.from_json(stored.get("adopted") or {}),
         }
         return cls(**{**stored, "flavors": flavors, **rest})
+
+
+def volumes_from(stored: object) -> tuple[Volume, ...]:
+    """Volumes as a spec holds them; raises SpecRefused."""
+    if not isinstance(stored, list):
+        raise SpecRefused(f"{stored!r} are not volumes.")
+    try:
+        return tuple(Volume(**volume) for volume in stored)
+    except TypeError as error:
+        raise SpecRefused(f"{stored!r} are not volumes.") from error
 
 
 def services_from(stored: object) -> tuple[SharedService, ...]:

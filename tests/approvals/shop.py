@@ -25,7 +25,7 @@ SPECS: Mapping[str, Mapping[str, Any]] = {
     "reservation": {"region": "eastus", "vm_size": "Standard_NC4as_T4_v3", "instances": 1},
     "cluster": {"region": "eastus", "vm_size": "Standard_NC4as_T4_v3", "nodes": 2, "purpose": "development"},
 }
-BY_PERSON = ("notebook", "volume", "endpoint", "openai", "reservation", "cluster")
+BY_PERSON = ("notebook", "endpoint", "openai", "reservation", "cluster")
 
 
 def wanted(scene: Scene, key: str, *, until: datetime | None = None, **changes: Any) -> Wanted:

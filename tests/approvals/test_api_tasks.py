@@ -18,17 +18,18 @@ def lead(scene: Scene) -> Caller:
 
 
 def test_leads_see_all_members_their_own_and_strangers_none(scene: Scene, lead: Caller) -> None:
-    task = task_of(granted(scene, "volume"))
+    task = task_of(granted(scene, "openai"))
     for caller, seen in ((lead, 1), (Caller(scene.ada), 1), (Caller(scene.mallory), 0)):
         assert len(caller.get("tasks/").json()["results"]) == seen
     told = lead.get(f"tasks/{task.pk}/").json()
-    assert (told["title"], told["state"], told["assignee"]) == ("Set up 100 GiB volume corpus", "open", None)
-    assert told["to_do"].startswith("Make a volume corpus of 100 GiB")
+    assert told["title"] == "Set up gpt-4o-mini with 2k tokens a minute"
+    assert (told["state"], told["assignee"]) == ("open", None)
+    assert told["to_do"].startswith("Deploy gpt-4o-mini with 2k tokens a minute")
     assert Caller(scene.mallory).get(f"tasks/{task.pk}/").status_code == 404
 
 
 def test_it_is_taken_given_and_done(scene: Scene, lead: Caller) -> None:
-    task = task_of(granted(scene, "volume"))
+    task = task_of(granted(scene, "openai"))
     taken = lead.post(f"tasks/{task.pk}/take/", {"version": 1})
     assert (taken.status_code, taken.json()["assignee"]["name"]) == (200, "Priya Raman")
     given = lead.post(f"tasks/{task.pk}/give/", {"to": scene.marcus.username}).json()
@@ -63,21 +64,21 @@ def test_the_same_key_finishes_it_once_with_the_same_answer(scene: Scene, lead: 
 def test_what_does_not_fit_is_refused(
     scene: Scene, lead: Caller, path: str, body: dict[str, Any], code: int
 ) -> None:
-    task = task_of(granted(scene, "volume"))
+    task = task_of(granted(scene, "openai"))
     assert lead.post(f"tasks/{task.pk}/{path}/", body).status_code == code
     task.refresh_from_db()
     assert task.version == 1
 
 
 def test_members_do_not_carry_out_what_they_asked_for(scene: Scene) -> None:
-    task = task_of(granted(scene, "volume"))
+    task = task_of(granted(scene, "openai"))
     ada = Caller(scene.ada)
     assert ada.post(f"tasks/{task.pk}/take/").status_code == 403
     assert ada.post(f"tasks/{task.pk}/done/", {"note": "There."}).status_code == 403
 
 
 def test_a_list_is_narrowed_by_state_and_request(scene: Scene, lead: Caller) -> None:
-    volume, notebook = granted(scene, "volume"), granted(scene, "notebook")
+    volume, notebook = granted(scene, "openai"), granted(scene, "notebook")
     Task.objects.filter(request_number=volume.pk).update(state="dropped", done_at=volume.created_at)
     for query, found in (
         ("state=unfinished", [notebook.pk]),
@@ -93,19 +94,19 @@ def test_a_list_is_narrowed_by_state_and_request(scene: Scene, lead: Caller) -> 
 def test_a_list_takes_as_many_queries_for_five_as_for_one(
     scene: Scene, lead: Caller, django_assert_max_num_queries: Any
 ) -> None:
-    granted(scene, "volume")
+    granted(scene, "openai")
     lead.get("tasks/")  # says when the token was last used
     with django_assert_max_num_queries(6) as few:
         lead.get("tasks/")
-    for name in ("a", "b", "c", "d"):
-        granted(scene, "volume", name=name)
+    for name in ("westeurope", "uksouth", "westus3", "eastus2"):
+        granted(scene, "openai", region=name)
     with django_assert_max_num_queries(6) as many:
         assert len(lead.get("tasks/").json()["results"]) == 5
     assert len(few) == len(many)
 
 
 def test_what_takes_no_gpus_is_let_go_over_the_api(scene: Scene) -> None:
-    asked = granted(scene, "volume", now=timezone.now())
+    asked = granted(scene, "openai", now=timezone.now())
     ada = Caller(scene.ada)
     told = ada.post(f"requests/{asked.pk}/let-go/").json()
     assert told["stage"] == "ended"

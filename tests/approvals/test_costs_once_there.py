@@ -40,7 +40,7 @@ def held_for(asked: Request) -> Allocation:
     return Allocation.objects.live().get(hold=asked.hold_id)
 
 
-@pytest.mark.parametrize("key", ["notebook", "endpoint", "volume", "openai", "reservation", "cluster"])
+@pytest.mark.parametrize("key", ["notebook", "endpoint", "openai", "reservation", "cluster"])
 def test_what_a_person_makes_costs_from_when_it_is_there(scene: Scene, key: str) -> None:
     asked = granted(scene, key)
     held = held_for(asked)
@@ -130,7 +130,6 @@ def test_a_part_that_stays_of_what_nobody_made_costs_nothing(scene: Scene) -> No
 
 def test_where_the_month_leads_counts_everything_that_costs(scene: Scene) -> None:
     asked = granted(scene, "volume", gib=1000)
-    fulfilment.finish(task_of(asked).pk, by=scene.priya, note=NOTE, now=NOW)
     seen = pace_of(budget_of(scene.team, month_of(NOW)), now=later(days=1))
     assert seen is not None
     assert seen.usd.spent == held_for(asked).usd_so_far(later(days=1)) > 0
@@ -138,13 +137,14 @@ def test_where_the_month_leads_counts_everything_that_costs(scene: Scene) -> Non
 
 def test_the_team_page_shows_everything_that_is_held(scene: Scene, client: Client) -> None:
     now = timezone.now()
-    for key in ("gpus", "volume", "openai", "namespace"):
+    for key in ("gpus", "volume", "openai", "reservation", "namespace"):
         granted(scene, key, now=now)
     fulfilment.finish(Task.objects.get(offering="openai").pk, by=scene.priya, note=NOTE, now=now + HOUR)
     client.force_login(scene.ada)
     page = client.get(reverse("team", args=[scene.team.slug]))
     words = {row.what: (row.word, row.is_charged) for row in page.context["holdings"]}
-    assert words["100 GiB volume corpus"] == ("Setting up", False)
+    assert words["100 GiB volume corpus"] == ("Setting up", True)
+    assert words["1 × Standard_NC4as_T4_v3 reserved"] == ("Setting up", False)
     assert words["gpt-4o-mini with 2k tokens a minute"][1]
     assert words["Development namespace for main"][1]
     assert page.context["figures"]["usd_per_day"] == cost_per_day(scene.team.pk)
@@ -161,8 +161,8 @@ def test_the_api_lists_everything_that_is_held(scene: Scene) -> None:
     assert ada.get("allocations/?held=true&offering=gpus").json()["results"] == []
     assert (found[0]["state"], found[0]["charged_from"], found[0]["provisioner"]) == (
         "setting_up",
-        None,
-        "manual",
+        found[0]["starts_at"],
+        "kubernetes",
     )
     back = ada.post(f"allocations/{found[0]['id']}/give-back/", {})
     assert (back.status_code, back.json()["code"]) == (409, "no_gpus_to_give_back")
@@ -184,13 +184,13 @@ def test_nothing_that_waits_for_a_person_is_called_self_service(client: Client, 
     client.force_login(scene.ada)
     page = client.get(reverse("catalogue")).content.decode()
     cards = page.split("<section")
-    for name, is_self_service in (("Notebook", False), ("Dataset volume", False), ("Namespace", True)):
+    for name, is_self_service in (("Notebook", False), ("Dataset volume", True), ("Namespace", True)):
         card = next(part for part in cards if f">{name}<" in part)
         assert ("Self-service" in card) is is_self_service
 
 
 def test_what_ended_early_says_what_it_cost(scene: Scene) -> None:
-    asked = granted(scene, "volume", gib=1000, until=NOW + 10 * DAY)
+    asked = granted(scene, "reservation", until=NOW + 10 * DAY)
     fulfilment.finish(task_of(asked).pk, by=scene.priya, note=NOTE, now=later(days=2))
     fulfilment.release(asked.pk, by=scene.ada, now=later(days=4))
     cost = Allocation.objects.get(hold=asked.hold_id).usd_in_all

@@ -201,12 +201,9 @@ def test_what_takes_no_gpus_has_an_end_ahead_until_it_is_over(page: Client, scen
     said = text(page.get(f"/requests/{asked.pk}/"))
     assert "Setting up" in said
     assert_it_is_not_over(said)
-    if key == "namespace":
-        asked.refresh_from_db()
-        assert asked.tenancy is not None
-        factories.make_true(asked.tenancy, at=timezone.now() + timedelta(seconds=1))
-    else:
-        fulfilment.finish(Task.objects.get().pk, by=scene.priya, note="There.", now=timezone.now())
+    asked.refresh_from_db()
+    assert asked.tenancy is not None
+    factories.make_true(asked.tenancy, at=timezone.now() + timedelta(seconds=1))
     said = text(page.get(f"/requests/{asked.pk}/"))
     assert "In place" in said
     assert_it_is_not_over(said)
@@ -241,18 +238,21 @@ def test_who_decides_reads_what_it_was_asked_for(
 
 
 def test_a_request_shows_who_carries_it_out_and_can_be_let_go(page: Client, scene: Scene) -> None:
-    page.post("/requests/new/volume", values("volume"))
-    asked, task = Request.objects.get(), Task.objects.get()
-    assert "nobody has taken it yet" in text(page.get(f"/requests/{asked.pk}/"))
-    fulfilment.finish(task.pk, by=scene.priya, note="pvc/corpus is there.", now=timezone.now())
+    page.post("/requests/new/openai", values("openai"))
+    asked = Request.objects.get()
+    decisions.approve(asked.pk, by=scene.priya, expected_version=1, now=timezone.now())
+    waiting = text(page.get(f"/requests/{asked.pk}/"))
+    assert "nobody has taken it yet" in waiting
+    assert "Nobody sets it up any more; it has cost nothing." in waiting
+    fulfilment.finish(Task.objects.get().pk, by=scene.priya, note="It answers.", now=timezone.now())
     shown = text(page.get(f"/requests/{asked.pk}/"))
-    assert "pvc/corpus is there." in shown
+    assert "It answers." in shown
     assert "Let it go" in shown
     assert page.post(f"/requests/{asked.pk}/let-go").status_code == 302
     gone = text(page.get(f"/requests/{asked.pk}/"))
     assert "Let go early" in gone
     assert "To be taken down" in gone
-    assert "/requests/new/volume?team=vision" in gone
+    assert "/requests/new/openai?team=vision" in gone
 
 
 @pytest.mark.parametrize(
@@ -268,10 +268,6 @@ def test_letting_go_asks_first_and_says_what_is_lost(page: Client, scene: Scene,
         values(key, **({"cluster": "dev", "project": "main"} if key == "namespace" else {})),
     )
     asked = Request.objects.get()
-    if key == "volume":
-        said = text(page.get(f"/requests/{asked.pk}/"))
-        assert "Nobody sets it up any more; it has cost nothing." in said
-        fulfilment.finish(Task.objects.get().pk, by=scene.priya, note="There.", now=timezone.now())
     said = text(page.get(f"/requests/{asked.pk}/"))
     question = said[said.index("<details") : said.index("/let-go")]
     assert "<summary" in question
@@ -280,22 +276,22 @@ def test_letting_go_asks_first_and_says_what_is_lost(page: Client, scene: Scene,
 
 
 def test_tasks_are_taken_given_and_finished_in_the_browser(page: Client, scene: Scene) -> None:
-    page.post("/requests/new/volume", values("volume"))
+    page.post("/requests/new/notebook", values("notebook"))
     asked, task = Request.objects.get(), Task.objects.get()
     assert page.get("/tasks/").status_code == 403
     page.force_login(scene.priya)
-    assert "Set up 100 GiB volume corpus" in text(page.get("/tasks/"))
+    assert "Set up a notebook with 1 × A100" in text(page.get("/tasks/"))
     assert "To carry out" in text(page.get("/"))
     taken = page.post(f"/tasks/{task.pk}/", {"do": "take", "version": "1"})
     assert taken["Location"] == f"/requests/{asked.pk}/"
-    assert "Set up 100 GiB volume corpus" in text(page.get("/tasks/?show=mine"))
+    assert "Set up a notebook with 1 × A100" in text(page.get("/tasks/?show=mine"))
     stale = page.post(f"/tasks/{task.pk}/", {"do": "give", "to": str(scene.marcus.pk), "version": "1"})
     assert stale.status_code == 412
     assert page.post(f"/tasks/{task.pk}/", {"do": "done", "version": "2", "note": ""}).status_code == 422
     kept = page.post(f"/tasks/{task.pk}/", {"do": "cannot", "version": "1", "note": "Full."})
     assert (kept.status_code, ">Full.</textarea>" in text(kept)) == (412, True)
     page.post(f"/tasks/{task.pk}/", {"do": "done", "version": "2", "note": "There."})
-    assert "Set up 100 GiB volume corpus" in text(page.get("/tasks/?show=over"))
+    assert "Set up a notebook with 1 × A100" in text(page.get("/tasks/?show=over"))
     assert "Nothing is to be done" in text(page.get("/tasks/"))
 
 

@@ -66,6 +66,14 @@ def thing(name: str, labels: dict[str, str] | None = None, **rest: Any) -> dict[
             ),
             "this name is the portal's",
         ),
+        (
+            "persistentvolumeclaims",
+            thing(
+                "volume-corpus",
+                spec={"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}},
+            ),
+            "this name is the portal's",
+        ),
     ],
 )
 def test_a_member_makes_nothing_that_reaches_beyond_the_team(

@@ -9,7 +9,7 @@ from fleet.services import SharedService
 from provisioning.desired.manifests import tenancy_objects
 from provisioning.desired.naming import namespace_of
 from provisioning.desired.priorities import PRIORITIES
-from provisioning.desired.spec import FlavorQuota, TenancySpec
+from provisioning.desired.spec import FlavorQuota, TenancySpec, Volume
 
 SAMPLE = TenancySpec(
     tenancy=7,
@@ -66,6 +66,18 @@ def _flavors(draw: st.DrawFn) -> tuple[FlavorQuota, ...]:
     return tuple(made)
 
 
+@st.composite
+def _volumes(draw: st.DrawFn) -> tuple[Volume, ...]:
+    return tuple(
+        Volume(
+            name=name,
+            gib=draw(st.integers(1, 65_536)),
+            access=draw(st.sampled_from(["ReadWriteOnce", "ReadWriteMany"])),
+        )
+        for name in sorted(draw(st.sets(_SLUGS, max_size=3)))
+    )
+
+
 _SPACES = st.from_regex(r"[a-z]([a-z0-9-]{0,28}[a-z0-9])?", fullmatch=True).filter(
     lambda n: not n.startswith("qm-")
 )
@@ -100,6 +112,8 @@ def specs(draw: st.DrawFn) -> TenancySpec:
         cohort=draw(_SLUGS),
         storage_class=draw(st.just("") | _SLUGS),
         flavors=draw(_flavors()),
+        volumes=draw(_volumes()),
+        ended_volumes=draw(_volumes()),
         weight=draw(st.integers(1, 100)),
         jupyterhub_namespace=draw(st.just("") | _SPACES),
         services=draw(_services()),

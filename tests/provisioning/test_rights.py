@@ -13,6 +13,7 @@ from fleet.egress import EgressRule
 from fleet.services import SharedService
 from provisioning.desired.manifests import NAMED, TEAM_ROLE, Manifest, fleet_objects, tenancy_objects
 from provisioning.desired.rights import RUN_ROLE
+from provisioning.desired.spec import Volume
 from tests.provisioning.kubernetes import DEPLOY, Kubernetes
 from tests.provisioning.specs import SAMPLE, sample
 
@@ -50,6 +51,8 @@ def test_it_makes_and_changes_every_object_it_renders(portal: Cluster) -> None:
     account = portal.get(("v1", "ServiceAccount"), "default", WHOLE.namespace) or {}
     assert account["automountServiceAccountToken"] is False
     put(portal, tenancy_objects(sample(weight=3)))
+    put(portal, tenancy_objects(sample(volumes=(CORPUS,))))
+    put(portal, tenancy_objects(sample(volumes=(CORPUS,), cost_centre="CC-9")))
     assert all(portal.get(*place_of(manifest)) for manifest in [*FLEET, *TENANCY])
     for manifest in TENANCY:
         ref, _, namespace = place_of(manifest)
@@ -73,6 +76,25 @@ def test_it_deletes_what_is_not_wanted_any_more_and_never_a_disk(portal: Cluster
     assert refused.value.code == "forbidden"
 
 
+def test_it_changes_no_disk_of_the_teams_own(portal: Cluster, kubernetes: Kubernetes) -> None:
+    put(portal, TENANCY)
+    own: Manifest = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "mine", "namespace": WHOLE.namespace},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+    kubernetes.create(own)
+    marked = {
+        **own,
+        "metadata": {**own["metadata"], "labels": {"app.kubernetes.io/managed-by": "quartermaster"}},
+    }
+    for manifest in (own, marked):
+        with pytest.raises(PermanentError) as refused:
+            portal.apply(manifest)
+        assert "only objects with the label" in refused.value.message
+
+
 @pytest.mark.parametrize("role", ["cluster-admin", "admin", "edit", "view"])
 def test_it_binds_no_other_role(portal: Cluster, kubernetes: Kubernetes, role: str) -> None:
     put(portal, TENANCY[:1])
@@ -87,6 +109,7 @@ def test_it_binds_no_other_role(portal: Cluster, kubernetes: Kubernetes, role: s
     assert kubernetes.get((RBAC, "RoleBinding"), "team-users", WHOLE.namespace) is None
 
 
+CORPUS = Volume(name="corpus", gib=10, access="ReadWriteMany")
 OURS = {ref_of(manifest) for manifest in [*TENANCY, *FLEET]}
 # What runs longer than it is held may be stopped.
 STOPPED = {("patch", ("kueue.x-k8s.io/v1beta2", "Workload")), ("delete", ("batch/v1", "Job"))}

@@ -7,10 +7,12 @@ from django.conf import settings
 from django.db.models import Exists, OuterRef
 
 from accounts.models import User
+from allocations.models import Allocation
 from fleet.models import Flavor
 from provisioning.desired.first_job import Kind
 from provisioning.desired.limits import room
 from provisioning.desired.spec import GPU
+from provisioning.desired.volumes import claim_name
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
 from workloads.models import ClusterObject
@@ -130,8 +132,10 @@ def abilities_of(tenancy: Tenancy) -> Abilities:
 
 
 def claims_of(tenancy: Tenancy) -> Mapping[str, str]:
-    """The volumes that the portal keeps in a namespace, by name: what each is for."""
-    return {"datasets": "the team's shared disk"}
+    """The claims that the portal keeps in a namespace, by name: what each is."""
+    rows = Allocation.objects.live().filter(tenancy=tenancy, offering="volume").order_by("title")
+    volumes = {claim_name(spec["name"]): title for spec, title in rows.values_list("spec", "title")}
+    return {"datasets": "the team's shared disk", **volumes}
 
 
 def _pool(flavor: Flavor, there: Iterable[Flavor], gpus: int, borrow: int) -> Pool:

@@ -229,14 +229,18 @@ def _teams() -> None:
     )
     submit(wanted, by=ada, now=now)
     keep_template(RECIPE, by=priya, now=now, why="What Vision fine-tunes with, ready to start.")
-    _rest_of_the_catalogue(vision.team, ada, now=now)
+    speech = Team.objects.get(name="Speech")
+    _rest_of_the_catalogue(vision.team, ada, speech=speech, mallory=mallory, now=now)
 
 
-def _rest_of_the_catalogue(team: Team, by: User, *, now: datetime) -> None:
-    """Something to carry out, and something else than GPUs to decide."""
+def _rest_of_the_catalogue(team: Team, by: User, *, speech: Team, mallory: User, now: datetime) -> None:
+    """A volume, something to carry out, and something else than GPUs to decide."""
     reason = "The review on Friday needs the answers of the new model beside the old one’s."
-    for key, spec, days in (
-        ("volume", {"cluster": "training-eastus", "name": "street-scenes", "gib": 500}, 13),
-        ("openai", {"region": "eastus", "model": "gpt-4o-mini", "thousand_tokens_per_minute": 30}, 14),
+    model = {"region": "eastus", "model": "gpt-4o-mini", "thousand_tokens_per_minute": 30}
+    for whose, who, key, spec, days in (
+        (team, by, "volume", {"cluster": "training-eastus", "name": "corpus", "gib": 500}, 13),
+        (speech, mallory, "notebook", {"flavor": "dev-eastus/t4-16gb", "gpus": 1}, 2),
+        (team, by, "openai", model, 14),
     ):
-        submit(resolve(key, spec, team=team, until=now + timedelta(days=days), reason=reason), by=by, now=now)
+        wanted = resolve(key, spec, team=whose, until=now + timedelta(days=days), reason=reason)
+        submit(wanted, by=who, now=now)
