@@ -246,7 +246,6 @@ ALSO: Mapping[str, Attack] = {
     "a policy that nobody put in force": lambda w: add(version(w, activated_by=None)),
     "a task taken up again": task_taken_up_again,
     "a task for a request and a tenancy": lambda w: add(task(w, tenancy=w.scene.tenancy)),
-    "a task for nothing": lambda w: add(task(w, request=None)),
     "a subscription that nobody wants": lambda w: add(apart(w, wanted_by=None)),
     "an open task of somebody": lambda w: add(task(w, assignee=w.scene.priya)),
     "a task done by nobody": lambda w: add(task(w, state="done", done_at=NOW)),

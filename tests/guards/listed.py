@@ -6,7 +6,7 @@ from workloads.templates.library import BY_SLUG
 CLOCK, TALK = "tests.approvals.test_escalation:", "tests.approvals.test_conversation:"
 CONTRACT, DECIDING = "tests.portal.test_api_contract:", "tests.attacks.test_deciding:"
 DOCUMENT, LENDING = "tests.policy.test_document:", "tests.accounts.test_delegation:"
-POLICY, TASKS = "tests.approvals.test_policy_actions:", "tests.approvals.test_tasks_of_people:"
+POLICY, TASKS = "tests.approvals.test_policy_actions:", "tests.manual.test_tasks:"
 FRESH, LISTS = "tests.accounts.test_freshness:", "tests.attacks.test_lists:"
 ENDING, RENEWING = "tests.allocations.test_sweep:", "tests.approvals.test_renewing:"
 D, NUMBERS = "tests.approvals.test_decisions:", "tests.attacks.test_numbers:"
@@ -111,13 +111,13 @@ WHO = [
         DECIDING + "test_a_stand_in_and_the_giver_are_one_voice",
     ),
     Guard(
-        "approvals.fulfilment.actions:_locked",
+        "manual.actions:_locked",
         "if not by.may(Permission.DECIDE_AS_PLATFORM):",
         "if False:",
         TASKS + "test_only_platform_leads_carry_out_and_only_to_them_it_is_given",
     ),
     Guard(
-        "approvals.fulfilment.actions:take",
+        "manual.actions:take",
         "not to.may(Permission.DECIDE_AS_PLATFORM)",
         "False",
         TASKS + "test_only_platform_leads_carry_out_and_only_to_them_it_is_given",
@@ -210,19 +210,19 @@ INPUT = [
         TALK + "test_only_who_asked_changes_it_and_only_what_they_saw",
     ),
     Guard(
-        "approvals.fulfilment.actions:_check_seen",
+        "manual.actions:_locked",
         "task.version != expected_version",
         "False",
         TASKS + "test_two_who_take_it_at_once_do_not_take_it_from_each_other",
     ),
     Guard(
-        "approvals.fulfilment.actions:finish",
+        "manual.actions:finish",
         "if not note.strip():",
         "if False:",
         TASKS + "test_a_task_ends_once_and_with_a_word",
     ),
     Guard(
-        "approvals.fulfilment.actions:_locked",
+        "manual.actions:_locked",
         "if task.is_over:",
         "if False:",
         TASKS + "test_a_task_ends_once_and_with_a_word",
@@ -317,7 +317,7 @@ REST = [
         NUMBERS + "test_no_more_gpus_are_taken_than_there_are",
     ),
     Guard(
-        "allocations.budgets.balances:hold",
+        "allocations.budgets.balances:reserve",
         "Q(gpu_hours_limit=None) | Q(gpu_hours_limit__gte=then_hours),",
         "",
         "tests.allocations.test_budgets:test_gpu_hours_have_a_limit_of_their_own",
@@ -521,7 +521,7 @@ LEAVING = [
         {"labels": {"app.kubernetes.io/managed-by": "quartermaster"}},
     ),
     Guard(
-        "allocations.actions:issue",
+        "allocations.actions:grant",
         "if not locked.is_here:",
         "if False:",
         LEAVE + "test_nothing_new_is_issued_where_a_team_leaves",

@@ -99,7 +99,7 @@ GUARDS = [
         {"who": "ada"},
     ),
     Guard(
-        "allocations.budgets.balances:hold",
+        "allocations.budgets.balances:reserve",
         "limit_usd__gte=then_usd,",
         "",
         "tests.allocations.test_budgets:test_holding_exactly_the_limit_is_possible_and_a_cent_more_is_not",

@@ -58,6 +58,7 @@ def fill(here: World, rows: int) -> None:
             created_at=now,
             updated_at=now,
             lapses_at=old.lapses_at,
+            hold=factories.hold(old.team),
         )
         for _ in range(rows)
     )

@@ -199,7 +199,8 @@ PLANTED: dict[str, tuple[str, str, Callable[[], object]]] = {
         "I6",
         "It is rejected; its events say approved",
         lambda: plain(
-            f"UPDATE approvals_request SET state = 'rejected', approved_count = NULL WHERE id = {by_people().pk}"
+            "UPDATE approvals_request SET state = 'rejected', approved_count = NULL, allocation_id = NULL"
+            f" WHERE id = {by_people().pk}"
         ),
     ),
     "a request that should have lapsed": (
