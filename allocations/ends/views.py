@@ -55,9 +55,7 @@ def held_back(request: HttpRequest) -> HttpResponse:
 def _context(refusal: str) -> dict[str, Any]:
     brake = Brake.objects.open().first()
     due = Allocation.objects.over(brake.clock) if brake else Allocation.objects.none()
-    rows = due.select_related("team", "flavor__cluster", "tenancy__cluster").order_by("kept_until")[
-        :MOST_SHOWN
-    ]
+    rows = due.described().order_by("kept_until")[:MOST_SHOWN]
     return {
         "brake": brake,
         "when_it_holds_back": WHEN_IT_HOLDS_BACK,

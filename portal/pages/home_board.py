@@ -56,7 +56,7 @@ def board(user: User, *, decides: bool, now: datetime) -> Part:
     held = list(
         Allocation.objects.of_member(user)
         .filter(ended_at=None)
-        .select_related("flavor__cluster", "tenancy__cluster", "team")
+        .described()
         .order_by("until")[:MOST_HELD]
     )
     return {

@@ -521,7 +521,7 @@ LEAVING = [
         {"labels": {"app.kubernetes.io/managed-by": "quartermaster"}},
     ),
     Guard(
-        "allocations.actions:grant",
+        "allocations.actions:_place",
         "if not locked.is_here:",
         "if False:",
         LEAVE + "test_nothing_new_is_issued_where_a_team_leaves",
