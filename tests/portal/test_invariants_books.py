@@ -76,9 +76,10 @@ def granted_twice() -> None:
 
 
 def paid_and_forgotten() -> None:
-    late, asked = NOW + HOUR, by_people()
-    Request.objects.filter(pk=asked.pk).update(offering="volume", flavor=None, tenancy=None, until=late)
-    Allocation.objects.filter(hold=asked.hold_id).update(ended_at=late, end_reason="returned")
+    asked = by_people()
+    Allocation.objects.filter(hold=asked.hold_id).update(
+        task=factories.task(asked), ended_at=NOW + HOUR, end_reason="returned"
+    )
 
 
 def overspent() -> None:
