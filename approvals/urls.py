@@ -8,23 +8,16 @@ from approvals.decisions import views as approval_views
 from approvals.fulfilment import views as task_views
 from approvals.policy_desk import views as policy_views
 from approvals.renewals import views as renew_views
-from approvals.requests import form_views as request_form
-from approvals.requests import offering_views as offering_pages
-from approvals.requests import views
+from approvals.requests import form_views, views
 from approvals.shares import views as share_views
 from approvals.stand_ins import views as stand_in_views
 from catalogue import views as catalogue_views
 
 urlpatterns = [
     path("requests/", views.requests, name="requests"),
-    path("requests/new", request_form.request_new, name="request-new"),
-    path("requests/preview", request_form.request_preview, name="request-preview"),
-    path("requests/new/<slug:key>", offering_pages.request_offering, name="request-offering"),
-    path(
-        "requests/preview/<slug:key>",
-        offering_pages.request_offering_preview,
-        name="request-offering-preview",
-    ),
+    path("requests/new", form_views.request_new, {"key": "gpus"}, name="request-new"),
+    path("requests/new/<slug:key>", form_views.request_new, name="request-new"),
+    path("requests/preview/<slug:key>", form_views.request_preview, name="request-preview"),
     path("requests/<int:pk>/", views.request, name="request"),
     path("requests/<int:pk>/let-go", task_views.let_go, name="request-let-go"),
     path("requests/<int:pk>/edit", talk_views.edit, name="request-edit"),

@@ -11,10 +11,11 @@ from catalogue.azure import REGIONS, VM_GPUS
 from catalogue.models import OfferingSetting, prices_of
 from catalogue.namespace import ENVIRONMENTS, NamespaceSpec
 from catalogue.offering import Offering
-from fleet.models import Cluster
+from fleet.models import Cluster, Flavor
 from provisioning.desired.isolation import flavors_of_team
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
+from ui.amounts import cents
 
 # What a fixed word of a spec is called; the rest is written as it is.
 WORDS = {
@@ -27,18 +28,23 @@ WORDS = {
     "training": "Training",
     "inference": "Inference",
     "development": "Development",
-    "notebook": "Notebooks",
+    "notebook": "Notebook",
     "other": "Something else",
 }
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One line of a drop-down; `reason` says why it cannot be chosen now, "" when it can."""
+    """One line of a drop-down; `reason` says why it cannot be chosen now, "" when it can.
+
+    Where lines are shown in groups, `short` is the label within its `group`.
+    """
 
     value: str
     label: str
     reason: str = ""
+    group: str = ""
+    short: str = ""
 
 
 def choices_of(offering: Offering, setting: OfferingSetting, *, team: Team | None) -> dict[str, list[Choice]]:
@@ -94,15 +100,18 @@ def _lines(listed: str, offering: Offering, prices: Mapping[str, Decimal], team:
 def flavors_of(team: Team) -> list[Choice]:
     """The kinds of GPU on the team's clusters."""
     rows = flavors_of_team(team).select_related("cluster").filter(cluster__in=_here(team))
-    return [
-        Choice(
-            row.key,
-            f"{row.words} · {row.cluster.name} · ${row.price_per_gpu_hour:.2f} per GPU-hour · "
-            f"{row.free_words}",
-            "" if row.is_offered and row.cluster.enabled else "This kind of GPU is not offered now.",
-        )
-        for row in rows.order_by("cluster__name", "price_per_gpu_hour", "name")
-    ]
+    return [_flavor_line(row) for row in rows.order_by("cluster__name", "price_per_gpu_hour", "name")]
+
+
+def _flavor_line(row: Flavor) -> Choice:
+    figures = f"{cents(row.price_per_gpu_hour)} per GPU-hour · {row.free_words}"
+    return Choice(
+        row.key,
+        f"{row.words} · {row.cluster.name} · {figures}",
+        "" if row.is_offered and row.cluster.enabled else "This kind of GPU is not offered now.",
+        group=row.cluster.name,
+        short=f"{row.words} · {figures}",
+    )
 
 
 def clusters_of(team: Team, offering: Offering) -> list[Choice]:
@@ -130,9 +139,9 @@ def _here(team: Team) -> Any:
 
 def _worded(word: str, prices: Mapping[str, Decimal], offering: Offering) -> str:
     said = WORDS.get(word, word)
-    return f"{said} · ${prices[word]:,.2f} per {offering.priced}" if word in prices else said
+    return f"{said} · {cents(prices[word])} per {offering.priced}" if word in prices else said
 
 
 def _priced(name: str, price: Decimal, offering: Offering) -> str:
     gpus = f" · {VM_GPUS[name]} GPU{'s' if VM_GPUS[name] > 1 else ''}" if name in VM_GPUS else ""
-    return f"{name}{gpus} · ${price:,.2f} per {offering.priced}"
+    return f"{name}{gpus} · {cents(price)} per {offering.priced}"

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from allocations.schedule import Provisioner, Terms, WhenOver
 from catalogue.offering import BACK, HERE, KEPT, PERSON, Flavor, Gate, Offering, Size, Spec
-from ui.amounts import gpus
+from ui.amounts import cents, gpus
 
 # Others depend on what runs, so it never ends by itself.
 ENDPOINT_ENDS = Terms(grace_hours=4, when_over=WhenOver.DRAIN, drain_hours=24)
@@ -29,7 +29,7 @@ class EndpointSpec(Spec):
             count=self.count,
             gpus_each=self.gpus_per_replica,
             usd_per_hour_each=self.gpus_per_replica * price,
-            formula=f"{self.count} × {gpus(self.gpus_per_replica)} × ${price:,.2f} per GPU-hour",
+            formula=f"{self.count} × {gpus(self.gpus_per_replica)} × {cents(price)} per GPU-hour",
         )
 
     def title(self, number: str, *, product: str) -> str:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from allocations.schedule import Provisioner, Terms, WhenOver
 from catalogue.offering import BACK, HERE, KEPT, PERSON, Flavor, Gate, Offering, Size, Spec
-from ui.amounts import gpus
+from ui.amounts import cents, gpus
 
 # What a person sits at has had its reminders.
 AT_ONCE = Terms(when_over=WhenOver.STOP)
@@ -28,7 +28,7 @@ class NotebookSpec(Spec):
             count=self.count,
             gpus_each=1,
             usd_per_hour_each=price,
-            formula=f"{self.count} × ${price:,.2f} per GPU-hour",
+            formula=f"{self.count} × {cents(price)} per GPU-hour",
         )
 
     def title(self, number: str, *, product: str) -> str:

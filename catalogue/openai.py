@@ -8,6 +8,7 @@ from pydantic import Field
 
 from allocations.schedule import Provisioner
 from catalogue.offering import DOWN, PERSON, Gate, Offering, Region, Size, Spec
+from ui.amounts import cents
 
 # USD per million tokens, an upper estimate: all of the ceiling, all of it answers.
 PRICES = {
@@ -33,7 +34,7 @@ class OpenAiSpec(Spec):
         return Size(
             count=self.count,
             usd_per_hour_each=million * 60 / 1000,
-            formula=f"at most {self.count:,}k tokens a minute × ${million:,.2f} per million tokens, all used",
+            formula=f"at most {self.count:,}k tokens a minute × {cents(million)} per million tokens, all used",
         )
 
     def title(self, number: str, *, product: str) -> str:

@@ -12,6 +12,7 @@ from catalogue.models import OfferingSetting, prices_of
 from catalogue.offering import Gate, Offering
 from catalogue.offerings import OFFERINGS
 from fleet.models import Flavor
+from ui.amounts import cents
 
 Part = dict[str, Any]
 MOST_PRICES_SHOWN = 3
@@ -42,7 +43,7 @@ def card(row: OfferingSetting, flavors: list[Flavor]) -> Part:
         "prices": price_lines(offering, row, flavors),
         "undone": offering.undone,
         "ask": f"Ask for {kind_of(offering)}",
-        "href": reverse("request-new") if row.key == "gpus" else reverse("request-offering", args=[row.key]),
+        "href": reverse("request-new", args=[row.key]),
     }
 
 
@@ -64,7 +65,7 @@ def price_lines(offering: Offering, row: OfferingSetting, flavors: list[Flavor])
             if not offering.prices and not offering.on_cluster
             else ["No price yet"]
         )
-    lines = [f"{name}: ${price:,.2f} per {per}" for name, price in found[:MOST_PRICES_SHOWN]]
+    lines = [f"{name}: {cents(price)} per {per}" for name, price in found[:MOST_PRICES_SHOWN]]
     more = len(found) - MOST_PRICES_SHOWN
     return [*lines, f"and {more} more"] if more > 0 else lines
 

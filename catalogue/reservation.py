@@ -9,6 +9,7 @@ from pydantic import Field
 from allocations.schedule import Provisioner
 from catalogue.azure import VM_GPUS, VM_PRICES
 from catalogue.offering import DOWN, PERSON, Gate, Offering, Region, Size, Spec, VmSize
+from ui.amounts import cents
 
 # On-demand capacity reservations take neither the ND series nor NCads H100 v5 (Azure's documentation, February 2026).
 # What else a subscription may reserve, platform leads offer by giving it a price on the catalogue page.
@@ -51,7 +52,7 @@ def machines(count: int, vm_size: str, prices: Mapping[str, Decimal]) -> Size:
         count=count,
         gpus_each=VM_GPUS.get(vm_size, 0),
         usd_per_hour_each=each,
-        formula=f"{count} × {vm_size} × ${each:,.2f} an hour, used or not",
+        formula=f"{count} × {vm_size} × {cents(each)} an hour, used or not",
     )
 
 

@@ -14,6 +14,7 @@ from approvals.states import State
 from checks.findings import Finding
 from fleet.models import Flavor
 from provisioning.models import Tenancy
+from ui.amounts import cents
 
 LATE = timedelta(seconds=60)
 REFRESH = "Set its budget or give something back to have it added up again; tell the developers."
@@ -85,7 +86,7 @@ def books_agree(now: datetime) -> Iterator[Finding]:
         yield Finding(
             "I4",
             _name(budget),
-            f"${budget.held_usd:,.2f} of ${budget.limit_usd:,.2f} are set aside.",
+            f"{cents(budget.held_usd)} of {cents(budget.limit_usd)} are set aside.",
             "Raise the limit, or give something back.",
         )
     summed = Budget.objects.annotate(
@@ -96,8 +97,8 @@ def books_agree(now: datetime) -> Iterator[Finding]:
         yield Finding(
             "I4",
             f"budget of {row['team__slug']}, {row['month']:%Y-%m}",
-            f"The budget says ${row['held_usd']:,.2f} and {row['held_gpu_hours']} GPU-hours, its ledger "
-            f"${row['usd']:,.2f} and {row['hours']}.",
+            f"The budget says {cents(row['held_usd'])} and {row['held_gpu_hours']} GPU-hours, its ledger "
+            f"{cents(row['usd'])} and {row['hours']}.",
             "Run manage.py check_budgets, and set the budget to what the ledger says.",
         )
     yield from _held_for_nothing()
@@ -114,7 +115,7 @@ def _held_for_nothing() -> Iterator[Finding]:
     for pk, hold in over.order_by().values_list("pk", "hold").iterator():
         if (usd := left.get(hold)) is not None:
             yield Finding(
-                "I4", f"request-{pk}", f"It is over, and ${usd:,.2f} are still set aside for it.", REFRESH
+                "I4", f"request-{pk}", f"It is over, and {cents(usd)} are still set aside for it.", REFRESH
             )
 
 

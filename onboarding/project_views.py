@@ -17,7 +17,7 @@ def projects(request: HttpRequest, slug: str) -> HttpResponse:
     """Each project with its namespaces and what they hold, and the way to ask for another one."""
     user = visitor(request)
     team = get_object_or_404(Team.objects.visible_to(user), slug=slug)
-    ask = f"{reverse('request-offering', args=['namespace'])}?{urlencode({'team': team.slug})}"
+    ask = f"{reverse('request-new', args=['namespace'])}?{urlencode({'team': team.slug})}"
     context = {
         "team": team,
         "projects": [

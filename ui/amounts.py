@@ -14,6 +14,11 @@ def usd(amount: Decimal) -> str:
     return f"{'−' if amount < 0 and rounded else ''}${rounded:,}"
 
 
+def cents(amount: Decimal) -> str:
+    """USD to the cent, as prices and limits are told: "$3.67", "$1,200.00"."""
+    return f"${amount:,.2f}"
+
+
 def moment(at: datetime, now: datetime) -> str:
     """ "Fri 28 Nov, 18:00 UTC", with the year when it is not this year's."""
     at = at.astimezone(UTC)
@@ -75,7 +80,7 @@ def hours(amount: Decimal) -> str:
 def limits_words(limit_usd: Decimal, gpu_hours_limit: Decimal | None, soft_percent: int) -> str:
     """A month's limits: "$12,000.00 and 500 GPU-hours, people decide beyond 80 %"."""
     more = "" if gpu_hours_limit is None else f" and {hours(gpu_hours_limit)}"
-    return f"${limit_usd:,.2f}{more}, people decide beyond {soft_percent} %"
+    return f"{cents(limit_usd)}{more}, people decide beyond {soft_percent} %"
 
 
 def capitalized(text: str) -> str:

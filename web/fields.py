@@ -13,6 +13,8 @@ DIGITS = re.compile(r"[0-9]{1,6}", re.ASCII)
 AMOUNT = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,9})?", re.ASCII)
 MINUTE = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?", re.ASCII)
 INPUT = "%Y-%m-%dT%H:%M"
+# What people write to each other, in characters.
+LONGEST_TEXT = 2000
 
 
 class WholeNumberField(forms.Field):

@@ -9,7 +9,8 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
 
-LONGEST_TEXT = 2000
+from web.fields import LONGEST_TEXT
+
 MOST_GPUS = 100_000
 LARGEST_PAGE = 100
 USUAL_PAGE = 25

@@ -18,7 +18,7 @@ from audit.events import Kind
 from audit.log import record
 from notices.actions import tell
 from notices.kinds import NoticeKind
-from ui.amounts import hours
+from ui.amounts import cents, hours
 from web.refusals import BadInput, Conflict, NoRight
 
 
@@ -96,7 +96,7 @@ def _tell_close(budget: Budget, *, now: datetime) -> None:
 def _above_what_is_held(budget: Budget) -> None:
     if budget.limit_usd < budget.held_usd:
         raise Conflict(
-            f"${budget.held_usd:,.2f} of this month is set aside already; the limit cannot be lower.",
+            f"{cents(budget.held_usd)} of this month is set aside already; the limit cannot be lower.",
             code="below_what_is_held",
             field="limit_usd",
         )

@@ -13,7 +13,7 @@ from accounts.models import Team
 from allocations.budgets.money import NOTHING, Amount, Left
 from allocations.budgets.totals import in_cents, total
 from allocations.models import Budget, Hold, LedgerEntry
-from ui.amounts import hours
+from ui.amounts import cents, hours
 from web.refusals import Conflict
 
 
@@ -154,8 +154,8 @@ def _after(change: Amount) -> tuple[Round, Round]:
 def _too_little(budget: Budget, part: Amount) -> Conflict:
     if part.usd > budget.left_usd:
         return Conflict(
-            f"{budget.month:%B %Y} has ${budget.left_usd:,.2f} left of ${budget.limit_usd:,.2f}; "
-            f"this needs ${part.usd:,.2f}.",
+            f"{budget.month:%B %Y} has {cents(budget.left_usd)} left of {cents(budget.limit_usd)}; "
+            f"this needs {cents(part.usd)}.",
             code="budget_too_small",
         )
     left, limit = budget.left_gpu_hours or Decimal(0), budget.gpu_hours_limit or Decimal(0)

@@ -14,10 +14,10 @@ from accounts.current_user import add_refusal, visitor, with_refusal
 from accounts.models import Team
 from approvals.conversation import actions as conversation
 from approvals.models import Request
-from approvals.requests import asking
+from approvals.requests import answer_panel
 from approvals.requests import page as request_page
-from approvals.requests.forms import TextForm
-from approvals.requests.offering_form import OfferingForm
+from approvals.requests.form import RequestForm
+from approvals.requests.text_form import TextForm
 from approvals.states import State
 from catalogue.models import OfferingSetting, setting_of
 from catalogue.offering import Offering
@@ -31,7 +31,7 @@ class CommentForm(TextForm):
     also = TextForm.also | {"back"}
 
 
-class EditForm(OfferingForm):
+class EditForm(RequestForm):
     """What is asked for instead, of the version that the form began with."""
 
     version = forms.IntegerField(min_value=1, max_value=2_000_000_000, widget=forms.HiddenInput)
@@ -90,7 +90,7 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
 def _change(asked: Request, form: EditForm, request: HttpRequest) -> None:
     """Change it as a clean form says; raises Refused."""
     said, wanted = form.cleaned_data, form.wanted
-    if said["answered"] and said["answered"] != asking.about(wanted):
+    if said["answered"] and said["answered"] != answer_panel.about(wanted):
         raise BadInput(
             "You changed it after this answer. Here is the new one: look, then change it.",
             code="answer_is_old",
@@ -114,12 +114,13 @@ def _starts(asked: Request) -> dict[str, str]:
 
 def _page(request: HttpRequest, asked: Request, form: EditForm, *, status: int = 200) -> HttpResponse:
     offering: Offering = form.offering
-    context = asking.answer_context(form, person=visitor(request), now=timezone.now(), own=asked.hold_id) | {
+    context = answer_panel.answer_context(
+        form, person=visitor(request), now=timezone.now(), own=asked.hold_id
+    ) | {
         "form": form,
         "asked": asked,
         "offering": offering,
         "name": asked.name(),
-        "rows": [[form[name] for name in line] for line in form.rows],
         "voted": any(d.content_version == asked.content_version and d.step_id for d in asked.decisions.all()),
     }
     if context["answer"] and context["answer"]["verdict"]["hint"]:

@@ -18,10 +18,10 @@ from accounts.models import User
 from accounts.roles import Permission
 from approvals.decisions import bulk
 from approvals.decisions.bulk import Effect, Purse
+from approvals.decisions.forms import ManyForm
 from approvals.decisions.statistics import FEWEST, Pace, Statistics, statistics
 from approvals.models import Request
 from approvals.requests import listing
-from approvals.requests.forms import ManyForm
 from ui.amounts import hours, span, usd
 from web.fields import StrictForm
 from web.refusals import Refused

@@ -15,12 +15,13 @@ from accounts.roles import Permission
 from approvals.decisions import actions as decisions
 from approvals.decisions import page as deciding
 from approvals.decisions.empty_seats import empty_seats
+from approvals.decisions.forms import DecisionForm
 from approvals.judging.asked import asked_for
 from approvals.models import Request
 from approvals.policy_desk.limits_page import context as policy_context
 from approvals.requests import listing
 from approvals.requests import page as request_page
-from approvals.requests.forms import DecisionForm, QueueFilter
+from approvals.requests.filters import QueueFilter
 from web.refusals import Refused, Sort
 
 DONE = {"approve": "Approved", "less": "Approved for less", "ask": "Asked", "reject": "Rejected"}

@@ -19,12 +19,11 @@ from accounts.idempotency import new_key, once
 from allocations.models import Allocation
 from approvals.models import Request
 from approvals.renewals import renewing
-from approvals.requests import asking
+from approvals.requests import answer_panel
 from approvals.requests.actions import submit
-from approvals.requests.forms import LONGEST_TEXT
 from approvals.requests.wanted import Wanted
 from approvals.states import State
-from web.fields import INPUT, MomentField, StrictForm
+from web.fields import INPUT, LONGEST_TEXT, MomentField, StrictForm
 from web.refusals import BadInput, Refused
 
 Part = dict[str, Any]
@@ -132,7 +131,7 @@ def _later(until: datetime, days: int) -> datetime:
 def _send(request: HttpRequest, held: Allocation, form: RenewForm) -> str:
     """Ask, once per form; returns where the request is. Raises Refused."""
     user, said, wanted = visitor(request), form.cleaned_data, form.wanted
-    if said["answered"] and said["answered"] != asking.about(wanted):
+    if said["answered"] and said["answered"] != answer_panel.about(wanted):
         raise BadInput(
             "You changed it after this answer. Here is the new one: look, then ask.", code="answer_is_old"
         )
@@ -151,7 +150,7 @@ def _send(request: HttpRequest, held: Allocation, form: RenewForm) -> str:
 
 def _page(request: HttpRequest, held: Allocation, form: RenewForm, *, status: int = 200) -> HttpResponse:
     now = timezone.now()
-    context = asking.answer_context(form, person=visitor(request), now=now)
+    context = answer_panel.answer_context(form, person=visitor(request), now=now)
     if context["answer"] and (hint := context["answer"]["verdict"]["hint"]):
         # Its link begins another request.
         context["answer"]["verdict"]["hint"] = {"text": hint["text"]}
@@ -161,6 +160,7 @@ def _page(request: HttpRequest, held: Allocation, form: RenewForm, *, status: in
         "asked": form.request,
         "may_renew": held.team_id in visitor(request).team_ids,
         "name": form.request.name(),
+        "ask_label": "Keep them longer",
         "token": new_key(),
         "steps": [
             {"phase": "future", "title": step.words, "at": step.at}

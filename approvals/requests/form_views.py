@@ -1,8 +1,8 @@
-"""The page for asking, its answer while typing, and sending it."""
+"""The page for asking for an offering, the answer while filling it in, and sending it."""
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
@@ -11,32 +11,46 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from accounts.current_user import add_refusal, visitor, with_refusal
 from accounts.idempotency import new_key, once
-from approvals.requests import asking
+from approvals.requests import answer_panel
 from approvals.requests.actions import submit
-from approvals.requests.forms import AskForm, Offers
-from approvals.requests.no_gpus_yet import lacks
+from approvals.requests.form import RequestForm, starts
+from approvals.requests.not_yet import lacks
+from approvals.requests.offers import Offers
+from approvals.requests.quick_ends import QUICK_ENDS, quick_end
+from approvals.requests.starting_points import starting_points, usual_of
+from catalogue import page as catalogue_page
+from catalogue.models import OfferingSetting, setting_of
+from catalogue.offering import Offering
+from catalogue.offerings import OFFERINGS
 from web.fields import INPUT
 from web.refusals import BadInput, Refused
 
+Part = dict[str, Any]
 ROUTE = "page:request-new"
 
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-def request_new(request: HttpRequest) -> HttpResponse:
-    """Ask: GET shows form and answer, POST asks; with `check` or `quick` it only answers, for whoever has no script."""
-    user, now = visitor(request), timezone.now()
-    offers = Offers.of(user)
-    asked = request.POST if request.method == "POST" else request.GET
-    lacking = lacks(user, offers, slug=asked.get("team", ""))
+def request_new(request: HttpRequest, key: str) -> HttpResponse:
+    """Ask for an offering: GET shows form and answer, POST asks; with `check` or `quick` it only answers."""
+    user, now, offering = visitor(request), timezone.now(), _offering(key)
+    setting = setting_of(offering)
+    if not setting.enabled:
+        return render(request, "approvals/offering_off.html", {"offering": offering}, status=409)
+    sent = request.POST if request.method == "POST" else request.GET
+    team = str(sent.get("team", ""))
+    offers = Offers.of(user) if offering.on_cluster else None
+    lacking = lacks(user, offers, slug=team)
     if lacking is not None:
+        context = _words(offering) | {"lacking": lacking}
         status = 422 if request.method == "POST" else 200
-        return render(request, "approvals/request_new.html", {"lacking": lacking}, status=status)
-    points = asking.starting_points(user, offers, now, team=asked.get("team", ""))
+        return render(request, "approvals/request_new.html", context, status=status)
+    points = starting_points(user, offers, now, team=team) if offers and offering.key == "gpus" else []
     if request.method != "POST":
-        return _page(request, AskForm(asking.values_from(request.GET, points), offers=offers), points)
-    form = AskForm(_data(request), offers=offers)
-    if "check" in request.POST or "quick" in request.POST:
+        return _page(request, _begun(request, offering, setting, points), points)
+    only_answers = "check" in request.POST or "quick" in request.POST
+    form = _form(request, offering, setting, _data(request), follows_team=only_answers)
+    if only_answers:
         return _page(request, form, points)
     status = 422
     if form.is_valid():
@@ -49,22 +63,56 @@ def request_new(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 @require_POST
-def request_preview(request: HttpRequest) -> HttpResponse:
+def request_preview(request: HttpRequest, key: str) -> HttpResponse:
     """The answer to the form as it stands; writes nothing."""
-    form = AskForm(_data(request), offers=Offers.of(visitor(request)))
-    context = asking.answer_context(form, person=visitor(request), now=timezone.now())
-    context |= {"form": form, "is_preview": True, "quick": "quick" in request.POST}
+    offering = _offering(key)
+    form = _form(request, offering, setting_of(offering), _data(request), follows_team=True)
+    context = _context(request, form) | {
+        "is_preview": True,
+        "quick": "quick" in request.POST,
+        "changed_fields": [form[name] for name in form.dependent],
+    }
     return render(request, "approvals/preview.html", context)
 
 
-def _send(form: AskForm, request: HttpRequest) -> str:
+def _offering(key: str) -> Offering:
+    if key not in OFFERINGS:
+        raise Http404
+    return OFFERINGS[key]
+
+
+def _form(
+    request: HttpRequest,
+    offering: Offering,
+    setting: OfferingSetting,
+    data: Any,
+    *,
+    follows_team: bool = False,
+) -> RequestForm:
+    teams = visitor(request).teams
+    return RequestForm(data, offering=offering, setting=setting, teams=teams, follows_team=follows_team)
+
+
+def _begun(
+    request: HttpRequest, offering: Offering, setting: OfferingSetting, points: list[Part]
+) -> RequestForm:
+    """The form that nobody has sent yet, filled in from the link."""
+    teams, link = visitor(request).teams, request.GET.dict()
+    data, lists = starts(link, offering, setting, teams, usual=usual_of(points), now=timezone.now())
+    form = RequestForm(data, offering=offering, setting=setting, teams=teams, lists=lists)
+    form.forget_what_is_still_to_be_written()
+    return form
+
+
+def _send(form: RequestForm, request: HttpRequest) -> str:
     """Ask, once per form; returns where the request is. Raises Refused."""
     user, said, wanted = visitor(request), form.cleaned_data, form.wanted
-    if said["answered"] and said["answered"] != asking.about(wanted):
+    if said["answered"] and said["answered"] != answer_panel.about(wanted):
         raise BadInput(
             "You changed it after this answer. Here is the new one: look, then ask.", code="answer_is_old"
         )
-    body = {name: str(said[name]) for name in asking.FIELDS}
+    body = {name: str(value) for name, value in said.items() if name not in ("token", "answered")}
+    body["offering"] = form.offering.key
 
     def action() -> str:
         return reverse("request", args=[submit(wanted, by=user, now=timezone.now()).pk])
@@ -76,16 +124,23 @@ def _data(request: HttpRequest) -> QueryDict:
     """What was sent, with the end that a quick choice stands for."""
     data = request.POST.copy()
     if "quick" in data:
-        data["until"] = asking.quick_until(str(data["quick"]), timezone.now()).strftime(INPUT)
+        data["until"] = quick_end(str(data["quick"]), timezone.now()).strftime(INPUT)
     return data
 
 
-def _page(
-    request: HttpRequest, form: AskForm, points: list[dict[str, Any]], *, status: int = 200
-) -> HttpResponse:
-    context = asking.answer_context(form, person=visitor(request), now=timezone.now())
-    chosen = {name: form.data.get(name, "") for name in ("team", "flavor", "gpus", "until")}
+def _page(request: HttpRequest, form: RequestForm, points: list[Part], *, status: int = 200) -> HttpResponse:
+    chosen = {name: str(form.data.get(name, "")) for name in ("team", "flavor", "gpus", "until")}
     for point in points:
         point["current"] = chosen.items() <= point["values"].items()
-    context |= {"form": form, "points": points, "quick_choices": asking.QUICK, "token": new_key()}
+    context = _context(request, form) | {"points": points, "quick_ends": QUICK_ENDS, "token": new_key()}
     return render(request, "approvals/request_new.html", context, status=status)
+
+
+def _context(request: HttpRequest, form: RequestForm) -> Part:
+    answer = answer_panel.answer_context(form, person=visitor(request), now=timezone.now())
+    answer["lacks"] = [*(f"{label}: still to be filled in" for label in form.unwritten), *answer["lacks"]]
+    return answer | _words(form.offering) | {"form": form, "dependent": form.dependent}
+
+
+def _words(offering: Offering) -> Part:
+    return {"offering": offering, "ask_label": f"Ask for {catalogue_page.kind_of(offering)}"}

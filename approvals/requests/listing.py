@@ -13,7 +13,7 @@ from accounts.current_user import visitor
 from accounts.models import Team, User
 from approvals.models import Request, RequestQuerySet, Step
 from approvals.requests import prices
-from approvals.requests.forms import QueueFilter, RequestFilter
+from approvals.requests.filters import QueueFilter, RequestFilter
 from approvals.requests.presenting import state_of, state_word
 from approvals.states import State
 from ui.amounts import ago, moment, usd

@@ -35,9 +35,9 @@ from approvals.fulfilment.page import lost
 from approvals.models import Comment, Decision, Evaluation, Request, Rerouting, Step
 from approvals.renewals import renewing
 from approvals.requests import prices, timeline
+from approvals.requests.links import again_link
 from approvals.requests.listing import with_all
 from approvals.requests.presenting import (
-    again_link,
     asks,
     hint_of,
     lapse_words,

@@ -7,8 +7,6 @@ from statistics import median
 from typing import Any
 
 from django.db.models import OuterRef, Q, Sum
-from django.urls import reverse
-from django.utils.http import urlencode
 
 from accounts.models import User
 from allocations import provisioners
@@ -27,7 +25,6 @@ from policy.evaluation import Outcome
 from policy.remedies import Remedy
 from provisioning.models import Tenancy, TenancyQuerySet
 from ui.amounts import capitalized, gpus, moment, share, span, usd
-from web.fields import INPUT
 
 Part = dict[str, Any]
 FEWEST_SAMPLES = 5
@@ -163,54 +160,6 @@ def cost_per_day_at(tenancy: Tenancy) -> Decimal:
     """The same of a tenancy from `with_cost()`, without asking again."""
     hourly: Decimal | None = getattr(tenancy, "usd_per_hour", None)
     return money.per_day(gpus=1, price=hourly or Decimal(0))
-
-
-def ask_link(
-    *, team: str, flavor: Flavor, count: int, until: datetime, purpose: str = "", namespace: str = ""
-) -> str:
-    """The form filled in with this."""
-    values = {
-        "team": team,
-        "flavor": flavor.key,
-        "namespace": namespace,
-        "gpus": str(count),
-        "until": until.strftime(INPUT),
-        "purpose": purpose,
-    }
-    return f"{reverse('request-new')}?{urlencode({key: value for key, value in values.items() if value})}"
-
-
-def offering_link(
-    key: str, *, team: str, spec: Mapping[str, Any], until: datetime, namespace: str = ""
-) -> str:
-    """The form of any offering filled in with this."""
-    values = {
-        "team": team,
-        **({"namespace": namespace} if namespace else {}),
-        **{name: str(value) for name, value in spec.items()},
-        "until": until.strftime(INPUT),
-    }
-    return f"{reverse('request-offering', args=[key])}?{urlencode(values)}"
-
-
-def again_link(request: Request, *, now: datetime) -> str:
-    """The form of its offering, filled in with the same for as long from now on."""
-    until = (now + (request.until - request.created_at)).replace(second=0, microsecond=0)
-    # What was made for a request for a namespace is where it led to, not where it is asked for.
-    place = None if request.offering == "namespace" else request.tenancy
-    namespace = place.namespace if place else ""
-    if request.flavor is None or request.offering != "gpus":
-        return offering_link(
-            request.offering, team=request.team.slug, spec=request.spec, until=until, namespace=namespace
-        )
-    return ask_link(
-        team=request.team.slug,
-        flavor=request.flavor,
-        count=request.count,
-        until=until,
-        purpose=request.purpose,
-        namespace=namespace,
-    )
 
 
 def seats_words(seats: Iterable[str]) -> str:

@@ -12,8 +12,8 @@ from accounts.current_user import add_refusal, visitor, with_refusal
 from approvals.models import Request
 from approvals.requests import actions, listing
 from approvals.requests import page as request_page
-from approvals.requests.forms import TextForm
 from approvals.requests.paging import page_of
+from approvals.requests.text_form import TextForm
 from web.refusals import Refused
 
 

@@ -150,11 +150,19 @@ def arrival_on(cluster: Cluster | None) -> Arrival:
 
 
 def resolve(
-    key: str, said: Mapping[str, Any], *, team: Team, until: datetime, reason: str = "", namespace: str = ""
+    key: str,
+    said: Mapping[str, Any],
+    *,
+    team: Team,
+    until: datetime,
+    reason: str = "",
+    namespace: str = "",
+    setting: OfferingSetting | None = None,
 ) -> Wanted:
     """Look up what a spec names; raises BadInput at the field that is wrong, Conflict for what is not offered now.
 
     `namespace` says which of the team's namespaces on the cluster it is for; it may be empty where there is one.
+    `setting` is how it is offered, where that is known already.
     """
     offering = OFFERINGS.get(key)
     if offering is None:
@@ -181,6 +189,7 @@ def resolve(
         flavor=flavor,
         cluster=cluster,
         namespace=namespace,
+        setting=setting,
     )
 
 
@@ -194,9 +203,16 @@ def kept_namespace(request: "Request", said: Mapping[str, Any]) -> str:
     return place.namespace if cluster == place.cluster.name else ""
 
 
-def priced(*, offering: Offering, spec: Spec, flavor: Flavor | None, **rest: Any) -> Wanted:
+def priced(
+    *,
+    offering: Offering,
+    spec: Spec,
+    flavor: Flavor | None,
+    setting: OfferingSetting | None = None,
+    **rest: Any,
+) -> Wanted:
     """An ask with its price and its gate as they are now; raises BadInput for what has no price."""
-    setting = setting_of(offering)
+    setting = setting or setting_of(offering)
     try:
         size = spec.size(
             price=flavor.price_per_gpu_hour if flavor else Decimal(0), prices=prices_of(offering, setting)

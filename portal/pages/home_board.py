@@ -14,7 +14,7 @@ from approvals.decisions.empty_seats import EmptySeat, empty_seats, vacant
 from approvals.decisions.routing import open_step
 from approvals.fulfilment.page import to_do
 from approvals.models import Request
-from approvals.requests.presenting import again_link
+from approvals.requests.links import again_link
 from approvals.requests.prices import price_words
 from approvals.stand_ins.actions import period
 from approvals.states import State
@@ -54,10 +54,7 @@ def board(user: User, *, decides: bool, now: datetime) -> Part:
         .prefetch_related("steps")[:20]
     )
     held = list(
-        Allocation.objects.of_member(user)
-        .filter(ended_at=None)
-        .described()
-        .order_by("until")[:MOST_HELD]
+        Allocation.objects.of_member(user).filter(ended_at=None).described().order_by("until")[:MOST_HELD]
     )
     return {
         "decide": to_decide(user, now=now) if decides else [],

@@ -80,10 +80,19 @@ def test_every_offering_is_asked_for_on_the_page_and_reads_well_from_then_on(
         assert not re.search(odd, said), (address, key)
 
 
-def test_gpus_have_a_form_of_their_own_and_nothing_else_is_there(page: Client) -> None:
-    assert page.get("/requests/new/gpus")["Location"] == "/requests/new"
+def test_a_new_form_says_what_the_answer_waits_for_and_calls_nothing_wrong(page: Client) -> None:
+    shown = text(page.get("/requests/new/volume"))
+    assert "Name: still to be filled in" in shown
+    assert "aria-invalid" not in shown
+    filled = text(page.get("/requests/new/volume?name=street-scenes"))
+    assert "still to be filled in" not in filled
+
+
+def test_gpus_have_the_same_form_and_what_is_unknown_has_none(page: Client) -> None:
+    shown = text(page.get("/requests/new/gpus"))
+    assert "After approval" in shown
+    assert 'href="/catalogue/"' in shown
     assert page.get("/requests/new/nothing").status_code == 404
-    assert 'href="/catalogue/"' in text(page.get("/requests/new"))
 
 
 def test_lists_hold_only_what_the_team_can_have(page: Client, scene: Scene) -> None:
@@ -114,7 +123,11 @@ def test_a_link_fills_the_form_and_what_is_sent_stays_when_it_is_refused(page: C
         ("volume", {"cluster": "dev"}, "Choose one of the list."),
         ("training", {"gpus": "7"}, "At least 8."),
         ("notebook", {"gpus": "9"}, "from 1 to 8"),
-        ("notebook", {"flavor": "training/none"}, "Choose one of the list."),
+        (
+            "notebook",
+            {"flavor": "training/none"},
+            "Choose a kind of GPU that is offered where the team is.",
+        ),
         ("openai", {"region": "moon"}, "Choose one of the list."),
         ("cluster", {"vm_size": "Standard_Free"}, "Choose one of the list."),
         ("endpoint", {"reason": "because"}, "Say in a sentence what it is for."),

@@ -171,7 +171,7 @@ def test_the_answer_is_about_the_namespace_that_the_form_shows(
 ) -> None:
     client.force_login(scene.ada)
     shown = client.post(
-        reverse("request-preview"), form(scene, namespace="qm-of-another-team")
+        reverse("request-preview", args=["gpus"]), form(scene, namespace="qm-of-another-team")
     ).content.decode()
     answered = re.search(r'name="answered" value="(\w+)"', shown)
     assert answered is not None

@@ -71,7 +71,7 @@ def test_who_holds_no_more_is_led_to_the_form_for_more_and_strangers_are_not(
     until_explained(waiting, "Ask for 2 more")
     for address in (f"/runs/{waiting.pk}", f"/teams/{watched.team.slug}/work"):
         href = links(watched.ada, address)["Ask for 2 more"]
-        assert href.startswith("/requests/new?")
+        assert href.startswith("/requests/new/gpus?")
         assert "flavor=training%2Fa100" in href
         assert "gpus=2" in href
     lead = factories.person("Priya Raman", Role.PLATFORM_LEAD)

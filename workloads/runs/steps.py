@@ -7,8 +7,8 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from approvals.requests.asking import quick_until
-from approvals.requests.presenting import ask_link
+from approvals.requests.links import ask_link
+from approvals.requests.quick_ends import quick_end
 from fleet.models import Flavor
 from provisioning.models import Tenancy
 from workloads.answers import Action, Explanation, Step
@@ -61,10 +61,10 @@ def _of_run(step: Step, run: int, tenancy: Tenancy, tenancies: Iterable[Tenancy]
 def ask_for(flavor: Flavor, count: int, tenancy: Tenancy, now: datetime) -> str:
     """The form for so many GPUs more for a week, filled in."""
     return ask_link(
+        "gpus",
         team=tenancy.team.slug,
-        flavor=flavor,
-        count=count,
-        until=quick_until("7", now),
+        spec={"flavor": flavor.key, "gpus": count},
+        until=quick_end("7", now),
         namespace=tenancy.namespace,
     )
 

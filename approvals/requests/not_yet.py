@@ -1,4 +1,4 @@
-"""Teams that cannot ask for GPUs yet: what is missing, and the ask that works."""
+"""People and teams that cannot ask for something yet: what is missing, and the ask that works."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from accounts.models import Team, User
-from approvals.requests.forms import Offers
+from approvals.requests.offers import Offers
 from catalogue.choices import clusters_of
 from catalogue.models import setting_of
 from catalogue.offerings import OFFERINGS
@@ -29,23 +29,22 @@ def on_no_cluster(team: Team) -> Part:
         "text": f"{text} Ask for a namespace first; then ask for GPUs.",
         "action": {
             "label": "Ask for a namespace",
-            "href": f"{reverse('request-offering', args=[NAMESPACE.key])}?{query}",
+            "href": f"{reverse('request-new', args=[NAMESPACE.key])}?{query}",
         },
     }
 
 
-def lacks(user: User, offers: Offers, *, slug: str) -> Part | None:
-    """What keeps the team of this short name, or the person's only ones, from asking for GPUs; None when they can."""
+def lacks(user: User, offers: Offers | None, *, slug: str) -> Part | None:
+    """What keeps the team of this short name, or the person's only ones, from asking; None when they can.
+
+    `offers` are those of what takes GPUs of a cluster; None for what any team may ask for.
+    """
+    if not user.teams:
+        return _in_no_team(offers)
     named = [team for team in user.teams if team.slug == slug]
-    if not named and offers.flavors:
+    if offers is None or (not named and offers.flavors):
         return None
-    team = next(iter(named or user.teams), None)
-    if team is None:
-        return {
-            "title": "You are in no team yet",
-            "text": "GPUs are asked for by a team that is on a cluster. Its members come from its Entra group.",
-            "example": "For example: the group vision-team on training-eastus.",
-        }
+    team = next(iter(named or user.teams))
     if any(offers.tenancy(team.slug, flavor) for flavor in offers.flavors):
         return None
     if not any(place.team_id == team.pk for place in offers.tenancies):
@@ -54,4 +53,19 @@ def lacks(user: User, offers: Offers, *, slug: str) -> Part | None:
         "title": f"No GPUs are offered where {team.name} is",
         "text": "A platform lead says which kinds of GPU are offered on a cluster.",
         "action": {"label": "Look at the clusters", "href": reverse("clusters")},
+    }
+
+
+def _in_no_team(offers: Offers | None) -> Part:
+    title = "You are in no team yet"
+    if offers is None:
+        return {
+            "title": title,
+            "text": "Everything is asked for by a team. Its members come from its Entra group.",
+            "example": "For example: the group vision-team became Vision.",
+        }
+    return {
+        "title": title,
+        "text": "GPUs are asked for by a team that is on a cluster. Its members come from its Entra group.",
+        "example": "For example: the group vision-team on training-eastus.",
     }

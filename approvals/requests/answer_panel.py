@@ -1,0 +1,133 @@
+"""The answer beside a form: verdict, price, what would change, or what is still missing."""
+
+import hashlib
+from collections.abc import Iterator
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Protocol
+
+from accounts.models import User
+from approvals.judging.inputs import answer_of
+from approvals.renewals import words as renewal
+from approvals.requests.actions import Judged, judge
+from approvals.requests.links import ask_link
+from approvals.requests.presenting import (
+    changes,
+    cost_per_day,
+    cost_per_day_at,
+    hint_of,
+    usual_wait,
+    usual_words,
+    verdict,
+)
+from approvals.requests.vacancies import of_plans
+from approvals.requests.wanted import Wanted
+from catalogue.offering import in_sentence
+from policy.evaluation import Outcome, duration
+from ui.amounts import usd
+from web.fields import INPUT
+from web.refusals import Refused
+
+Part = dict[str, Any]
+
+
+class Answerable(Protocol):
+    """A form that may be clean enough to be judged; `wanted` raises Refused for what cannot be."""
+
+    @property
+    def is_answerable(self) -> bool: ...
+    @property
+    def wanted(self) -> Wanted: ...
+    @property
+    def errors(self) -> Any: ...
+
+    fields: dict[str, Any]
+
+
+def answer_context(form: Answerable, *, person: User, now: datetime, own: int = 0) -> Part:
+    """The right-hand side: the answer when the form makes sense, else what it still lacks.
+
+    `own` is the hold of the request that is being changed.
+    """
+    if not form.is_answerable:
+        return {"answer": None, "lacks": list(_lacks(form))}
+    try:
+        wanted = form.wanted
+        judged = judge(wanted, person=person, now=now, own=own)
+    except Refused as refusal:
+        return {"answer": None, "lacks": [refusal.message]}
+    said = answer(wanted, judged, now=now)
+    said["vacancy"] = of_plans(judged.answer.route, person).words if said["people"] else ""
+    return {"answer": said, "lacks": []}
+
+
+def answer(wanted: Wanted, judged: Judged, *, now: datetime) -> Part:
+    """Verdict, price and what would change, of one ask."""
+    stored = answer_of(judged.answer)
+    people = judged.answer.outcome is Outcome.PEOPLE
+    days = f"{duration(wanted.until - now)}"
+    return {
+        "verdict": verdict(
+            stored,
+            detail=usual_words(usual_wait(stored["route"])) if people else "",
+            hint=_hint(wanted, judged),
+        ),
+        "total": usd(judged.answer.usd),
+        "per_day": usd(judged.answer.usd_per_day),
+        "formula": f"{wanted.size.formula} × {days}"
+        if wanted.size.usd_per_hour_each
+        else "It costs nothing by itself.",
+        "changes": renewal.changes(wanted, judged, now=now)
+        if wanted.renews is not None
+        else changes(
+            flavor=wanted.flavor,
+            more=wanted.gpus,
+            usd_per_hour=judged.ask.usd_per_hour,
+            held=judged.standing.held_gpus,
+            per_day=_per_day(wanted),
+        ),
+        "extra": renewal.extra_words(wanted, judged, now=now),
+        "is_changing": wanted.gpus > 0 or wanted.size.usd_per_hour_each > 0,
+        "people": people,
+        "seats": ", then ".join(step.words for step in judged.answer.route) if people else "",
+        "possible": judged.answer.outcome is not Outcome.IMPOSSIBLE,
+        "button": f"Keep {in_sentence(wanted.name)} longer"
+        if wanted.renews is not None
+        else f"Ask for {in_sentence(wanted.name)}",
+        "after": wanted.offering.after,
+        "about": about(wanted),
+    }
+
+
+def _per_day(wanted: Wanted) -> Decimal:
+    if wanted.tenancy is not None and hasattr(wanted.tenancy, "usd_per_hour"):
+        return cost_per_day_at(wanted.tenancy)
+    return cost_per_day(wanted.team.pk)
+
+
+def about(wanted: Wanted) -> str:
+    """What an answer was about; a form sent with another one is shown the new answer first."""
+    said = sorted(wanted.spec.model_dump(mode="json").items())
+    parts = (wanted.team.slug, wanted.offering.key, wanted.namespace, said, wanted.until.strftime(INPUT))
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
+
+
+def _hint(wanted: Wanted, judged: Judged) -> Part | None:
+    nearest, hint = judged.nearest, hint_of(judged.remedies)
+    if hint is None or nearest is None:
+        return hint
+    link = ask_link(
+        wanted.offering.key,
+        team=wanted.team.slug,
+        spec=wanted.spec.fewer(nearest.count),
+        until=nearest.until,
+        namespace=wanted.namespace,
+    )
+    return {**hint, "label": "Use that", "href": link}
+
+
+def _lacks(form: Answerable) -> Iterator[str]:
+    for name, errors in form.errors.items():
+        label = form.fields[name].label if name in form.fields else ""
+        said = " ".join(map(str, errors))
+        yield f"{label or name.capitalize()}: {said}" if name in form.fields else said

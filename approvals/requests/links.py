@@ -1,0 +1,33 @@
+"""Links to the form of an offering, filled in."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from approvals.models import Request
+from web.fields import INPUT
+
+
+def ask_link(
+    offering: str, *, team: str, spec: Mapping[str, Any], until: datetime, namespace: str = ""
+) -> str:
+    """The form of an offering (its key) for a team (its slug), filled in with this; empty values are left out."""
+    values = {"team": team, "namespace": namespace, **spec, "until": until.strftime(INPUT)}
+    query = urlencode({name: str(value) for name, value in values.items() if value != ""})
+    return f"{reverse('request-new', args=[offering])}?{query}"
+
+
+def again_link(request: Request, *, now: datetime) -> str:
+    """The form of its offering, filled in with the same for as long from now on."""
+    # What was made for a request for a namespace is where it led to, not where it is asked for.
+    place = None if request.offering == "namespace" else request.tenancy
+    return ask_link(
+        request.offering,
+        team=request.team.slug,
+        spec=request.spec,
+        until=(now + (request.until - request.created_at)).replace(second=0, microsecond=0),
+        namespace=place.namespace if place else "",
+    )
