@@ -23,9 +23,10 @@ WEBHOOK_DOWN = (
 
 @pytest.fixture
 def faults(sandbox: Serving, raw: Raw) -> Iterator[Raw]:
-    """The switch for faults, off again at the end."""
+    """The switch for faults, off again at the end, when a server that was started anew has filled its caches, too."""
     yield raw
     assert raw.send("DELETE", "/sandbox/faults")[0] == 200
+    sandbox.cluster.initializing.clear()
 
 
 def set_fault(raw: Raw, **fault: Any) -> None:
