@@ -13,6 +13,7 @@ from approvals.requests.wanted import Wanted
 from fleet.models import Flavor
 from provisioning.models import Tenancy
 from tests import factories
+from tests.remembered import remembered
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
@@ -58,6 +59,7 @@ class Scene:
         return Flavor.objects.get(pk=self.flavor.pk).allocated
 
 
+@remembered
 def scene() -> Scene:
     """24 GPUs at $1.00, nothing held yet."""
     ada = factories.person("Ada Okafor")

@@ -17,6 +17,7 @@ from onboarding.models import Onboarding
 from policy.models import PolicyDraft, PolicyVersion
 from provisioning.models import Tenancy
 from tests import factories
+from tests.remembered import remembered
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class World:
     people: dict[str, User] = field(default_factory=dict)
 
 
+@remembered
 def world() -> World:
     """A new world."""
     cluster = factories.cluster("training-eastus")
