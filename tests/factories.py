@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
+from django.db.models import Model
 from django.utils import timezone
 
 from accounts.models import CostCentre, GroupHeld, Membership, Project, RoleHeld, SeatFill, Team, User
@@ -30,6 +31,7 @@ from workloads.models import Run
 from workloads.runs.planning import Submission
 
 TENANT = UUID("11111111-1111-4111-8111-111111111111")
+M = TypeVar("M", bound=Model)
 _numbers = count(1)
 
 
@@ -230,6 +232,22 @@ def hold(team: Team, number: int | None = None) -> Hold:
     if number is None:
         return Hold.objects.create(team=team)
     return Hold.objects.get_or_create(pk=number, defaults={"team": team})[0]
+
+
+def more_like(of: Request, number: int, *, apart: timedelta = timedelta(0)) -> list[Request]:
+    """So many more requests like one that waits, with how it was judged and who decides: past every action, at once."""
+    moments = [of.created_at + apart * (n + 1) for n in range(number)]
+    made = Request.objects.bulk_create(_copy(of, created_at=moment) for moment in moments)
+    for related in (of.revisions, of.evaluations, of.steps):
+        rows = list(related.all())
+        related.model.objects.bulk_create(_copy(row, request_id=each.pk) for each in made for row in rows)
+    return made
+
+
+def _copy(row: M, **fields: Any) -> M:
+    """A row like another, not saved yet."""
+    names = [each.attname for each in row._meta.concrete_fields if not each.primary_key]
+    return type(row)(**{name: getattr(row, name) for name in names} | fields)
 
 
 def allocation(by: User, at: Tenancy, of: Flavor, *, gpus: int = 1, days: float = 3) -> Allocation:

@@ -23,10 +23,9 @@ def rows(response: Any) -> list[str]:
 
 def ask(scene: Scene, number: int = 1) -> list[Request]:
     """So many small asks of Ada, a minute apart, oldest first."""
-    now = timezone.now()
-    moments = [now - timedelta(minutes=number - n) for n in range(number)]
-    place = (scene.ada, scene.tenancy, scene.flavor)
-    return [factories.request(*place, gpus=3, days=1, now=moment) for moment in moments]
+    began = timezone.now() - timedelta(minutes=number)
+    first = factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=3, days=1, now=began)
+    return [first, *factories.more_like(first, number - 1, apart=timedelta(minutes=1))]
 
 
 def queries(client: Client, url: str) -> int:

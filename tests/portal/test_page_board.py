@@ -244,14 +244,15 @@ def test_fifty_rows_cost_no_more_queries_than_five(
 
 
 def fill(place: Tenancy, a100: Flavor, priya: User, number: int) -> None:
-    """More of everything: teams, members, flavors, tenancies, requests that wait and that hold."""
+    """More of everything: teams, members, flavors, tenancies, requests that wait and, fewer of them, that hold."""
     for _ in range(number):
         team = factories.team()
         asker = factories.person(teams=[place.team, team])
         factories.tenancy(team, place.cluster)
         factories.flavor(place.cluster)
-        factories.request(asker, place, a100, gpus=4)
-        factories.request(priya, place, a100, gpus=3)
+    for by, gpus in ((asker, 4), (priya, 3)):
+        factories.more_like(factories.request(by, place, a100, gpus=gpus), number - 1)
+    for _ in range(number // 5):
         factories.request(asker, place, a100, gpus=1)
     factories.make_true(place)
 
