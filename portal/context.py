@@ -1,12 +1,14 @@
 """What the frame around every page shows: who, where one may go, and how much waits."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.db.models import Count, QuerySet, Subquery, Value
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.functional import SimpleLazyObject
 
 from accounts.directory.freshness import notice_since
 from accounts.models import User
@@ -43,7 +45,10 @@ HELP = Place("Help", "help", "circle-help", "g e")
 
 
 def frame(request: HttpRequest) -> dict[str, Any]:
-    """Context of every page; who is not signed in gets the theme and the request's id only."""
+    """Context of every page; who is not signed in gets the theme and the request's id only.
+
+    What is read from the database is read when a template shows it: a part of a page has no frame around it.
+    """
     theme = request.COOKIES.get("qm_theme", "system")
     context: dict[str, Any] = {
         "theme": theme if theme in THEMES else "system",
@@ -51,23 +56,35 @@ def frame(request: HttpRequest) -> dict[str, Any]:
     }
     user = getattr(request, "user", None)
     if isinstance(user, User):
-        deciding = decides(request, user)
         context |= {
             # What an error page stands in, so that rail and search are there.
             "frame_template": "base.html",
-            "person": {
-                "id": str(user.pk),
-                "name": user.name,
-                "role_words": user.role_words,
-                "initials": user.initials,
-                "decides": deciding,
-                "may_ask": bool(user.teams),
-            },
-            "directory_notice": notice_since(user.directory_silent_since, timezone.now()) if deciding else "",
-            "rail": rail(user, request.path, decides=deciding, waiting=getattr(request, "awaiting", None)),
-            "teams_switch": teams_switch(user, request.path),
+            "person": SimpleLazyObject(partial(_person, request, user)),
+            "directory_notice": SimpleLazyObject(partial(_directory_notice, request, user)),
+            "rail": SimpleLazyObject(partial(_rail, request, user)),
+            "teams_switch": SimpleLazyObject(partial(teams_switch, user, request.path)),
         }
     return context
+
+
+def _person(request: HttpRequest, user: User) -> dict[str, Any]:
+    return {
+        "id": str(user.pk),
+        "name": user.name,
+        "role_words": user.role_words,
+        "initials": user.initials,
+        "decides": decides(request, user),
+        "may_ask": bool(user.teams),
+    }
+
+
+def _directory_notice(request: HttpRequest, user: User) -> str:
+    return notice_since(user.directory_silent_since, timezone.now()) if decides(request, user) else ""
+
+
+def _rail(request: HttpRequest, user: User) -> list[dict[str, Any]]:
+    deciding, waiting = decides(request, user), getattr(request, "awaiting", None)
+    return rail(user, request.path, decides=deciding, waiting=waiting)
 
 
 def decides(request: HttpRequest, user: User) -> bool:
