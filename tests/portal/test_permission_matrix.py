@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from django.template import Template, engines
 from pytest_django import Settings
 
 from tests.portal.permission_matrix import BOUND, METHODS, ROLES, Cell, Prober, routes, things
@@ -26,7 +27,18 @@ def part(request: pytest.FixtureRequest) -> list[str]:
 
 
 @pytest.fixture
-def answers(db: None, settings: Settings, part: list[str]) -> dict[Key, dict[str, Cell]]:
+def _refusals_are_blank(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have pages that refuse drawn empty: how they look is shown elsewhere, and drawing thousands takes a minute."""
+    engine = engines["django"].engine
+    [cached] = engine.template_loaders
+    for name in ("403.html", "404.html", "errors/405.html"):
+        monkeypatch.setitem(cached.get_template_cache, name, Template("", engine=engine))
+
+
+@pytest.fixture
+def answers(
+    db: None, settings: Settings, _refusals_are_blank: None, part: list[str]
+) -> dict[Key, dict[str, Cell]]:
     """What everybody is answered, by route, method and object."""
     settings.RATES = dict.fromkeys(("read", "write", "sign-in", "export"), "1000000/h")
     prober = Prober(world())
