@@ -8,12 +8,14 @@ CONTEXT ?=
 # Only what is asked for on the command line: a cluster that happens to be at hand is nobody's test bed.
 override KUBECONFIG := $(if $(filter command line,$(origin KUBECONFIG)),$(KUBECONFIG))
 unexport KUBECONFIG
+# Without byte code each process compiles all of it anew, and the tests start many.
+unexport PYTHONDONTWRITEBYTECODE
 ITERATIONS ?= 1000
 SEED ?=
 FIRST ?= 0
 export PYTHON ITERATIONS SEED FIRST
 
-.PHONY: help demo demo-check test soak faults check bench live-test api-description reference screenshots
+.PHONY: help demo demo-check test test-slow soak faults check bench live-test api-description reference screenshots
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -26,10 +28,15 @@ demo-check: ## play the main job against a demo of its own, step by step
 	@scripts/venv.sh sandbox
 	@exec .venv/bin/python -m scripts.demo_check
 
-test: ## every test, on a PostgreSQL, a Redis and a Chromium of its own
+test: ## every quick test, on a PostgreSQL, a Redis and a Chromium of its own
 	@scripts/venv.sh dev
 	@scripts/services.sh
-	@exec .venv/bin/python -m pytest -n 2 --dist worksteal $(PYTEST_ARGS)
+	@exec .venv/bin/python -m pytest -n 2 --dist worksteal -m "not slow and not long" $(PYTEST_ARGS)
+
+test-slow: ## the other tests: processes that are killed, wrong clocks, crowds, thousands of rows
+	@scripts/venv.sh dev
+	@scripts/services.sh
+	@exec .venv/bin/python -m pytest -n 2 --dist worksteal -m "slow and not long" $(PYTEST_ARGS)
 
 soak: ## a long random walk of operations and faults, checked after each iteration (ITERATIONS= SEED= FIRST=)
 	@scripts/venv.sh dev

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
+import pytest
 from django.db import transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -29,6 +30,8 @@ from tests.approvals.asks import ASKS, MILD, POLICIES, STANDINGS
 from tests.approvals.offerings import SPECS, another_cluster
 from tests.scene import NOW, Scene
 from web.refusals import BadInput
+
+pytestmark = pytest.mark.slow
 
 EXAMPLES, EACH = 500, 20
 VERSION = PolicyVersion(number=1)

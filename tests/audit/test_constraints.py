@@ -37,6 +37,7 @@ def test_postgres_holds() -> None:
     assert [name for name in other if OTHER_NAMES[name] not in other[name]] == []
 
 
+@pytest.mark.slow
 def test_sqlite_runs_the_same_migrations_and_holds_the_same() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.constraints"],

@@ -38,6 +38,8 @@ from tests.concurrency.books import wrong_in_the_books
 from tests.sandbox.entra.running import Running
 from web.refusals import Refused
 
+pytestmark = pytest.mark.slow
+
 logger = logging.getLogger(__name__)
 THREADS = 8
 EACH = 30

@@ -6,6 +6,7 @@ from collections import Counter
 from datetime import timedelta
 from decimal import Decimal
 
+import pytest
 import requests
 from django.db.models import Sum
 from django.utils import timezone
@@ -19,6 +20,8 @@ from tests import factories
 from tests.concurrency.books import wrong_in_the_books
 from tests.faults.calling import Caller, at_once, caller
 from tests.faults.running import Portal
+
+pytestmark = pytest.mark.slow
 
 logger = logging.getLogger(__name__)
 SUBMITTERS = 64

@@ -16,6 +16,8 @@ from tests.concurrency.books import wrong_in_the_books
 from tests.faults.calling import Caller, at_once, caller
 from tests.faults.running import Portal
 
+pytestmark = pytest.mark.slow
+
 ROUNDS = 8
 OUTCOMES = {
     "approve": State.APPROVED,

@@ -3,6 +3,7 @@
 from collections import Counter
 from datetime import timedelta
 
+import pytest
 from django.utils import timezone
 
 from accounts.models import Idempotency
@@ -12,6 +13,8 @@ from tests import factories
 from tests.concurrency.books import wrong_in_the_books
 from tests.faults.calling import at_once, caller
 from tests.faults.running import Portal
+
+pytestmark = pytest.mark.slow
 
 REPEATS = 64
 

@@ -81,6 +81,7 @@ def test_a_vote_and_a_sweep_do_not_wait_for_each_other_forever(scene: Scene) -> 
     assert wrong_in_the_books() == []
 
 
+@pytest.mark.slow
 def test_sixty_four_asks_at_once_tell_everybody_without_a_deadlock(scene: Scene) -> None:
     Flavor.objects.update(gpus_total=1000)
     leads = [scene.priya, scene.marcus, *(factories.person("", Role.PLATFORM_LEAD) for _ in range(3))]

@@ -21,6 +21,8 @@ from tests.contract.test_main_job import GPU, POD, QUEUE, Team, take_jobs, team,
 from tests.workloads.conftest import is_read, watching, worker_pass
 from workloads.runs.abilities import learn
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["team"]
 # What a first pull of the image and a start on a real node may take.
 SECONDS = 120.0

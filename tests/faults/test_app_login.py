@@ -20,6 +20,8 @@ from tests.faults.tenancies import are_true, wanted
 from tests.faults.world import World
 from tests.services.process import wait_until
 
+pytestmark = pytest.mark.slow
+
 LOGIN = "quartermaster_app"
 MAKE = f"DO $$ BEGIN CREATE ROLE {LOGIN} LOGIN; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$"
 

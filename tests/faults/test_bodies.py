@@ -21,6 +21,8 @@ from tests.faults.running import Portal
 from tests.faults.wire import CHUNKED, CLIENTS, chunk, connected, head, like_go, pour
 from tests.scene import Scene, scene
 
+pytestmark = pytest.mark.slow
+
 KILOBYTE = 1024
 LIMIT = 256 * KILOBYTE
 

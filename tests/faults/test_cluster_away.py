@@ -18,6 +18,8 @@ from tests.faults.world import World, served
 from tests.remotes import Silent, silent
 from tests.services.process import wait_until
 
+pytestmark = pytest.mark.slow
+
 logger = logging.getLogger(__name__)
 AWAY, WELL = 16, 6
 # Longer than a lease: whoever hangs for longer than that must not be taken for dead.

@@ -22,7 +22,7 @@ NAME = "away"
 IDLE = 6
 SOON = 0.8
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
 @pytest.fixture

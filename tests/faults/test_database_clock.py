@@ -24,7 +24,7 @@ NAME = "jumped"
 # More than may end at once without anybody's looking.
 MANY = 12
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
 @pytest.fixture

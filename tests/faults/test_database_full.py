@@ -19,7 +19,7 @@ __all__ = ["_django_db_helper", "caller"]
 NAME = "full"
 MOST = 400
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

@@ -2,10 +2,14 @@
 
 from itertools import cycle
 
+import pytest
+
 from accounts.models import User
 from tests import factories
 from tests.faults.calling import caller
 from tests.faults.running import Portal
+
+pytestmark = pytest.mark.slow
 
 LIMIT = 12
 

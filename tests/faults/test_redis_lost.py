@@ -8,6 +8,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
+import pytest
 import requests
 from django.utils import timezone
 from redis import Redis as Client
@@ -23,6 +24,8 @@ from tests.faults.tenancies import are_true, wanted
 from tests.faults.world import World
 from tests.services.process import wait_until
 from tests.services.redis import Redis
+
+pytestmark = pytest.mark.slow
 
 logger = logging.getLogger(__name__)
 QUEUED = 12

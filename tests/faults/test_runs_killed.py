@@ -31,6 +31,8 @@ from workloads.models import Run
 from workloads.runs import actions, lease
 from workloads.tasks import look_after_run
 
+pytestmark = pytest.mark.slow
+
 logger = logging.getLogger(__name__)
 JOB, SCRIPT = ("batch/v1", "Job"), ("v1", "ConfigMap")
 FLAVOR = "a100-80gb"

@@ -5,6 +5,7 @@ import time
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 from celery import Celery
 from django.utils import timezone
 
@@ -23,6 +24,8 @@ from tests.faults.world import World
 from tests.planting import Planted
 from tests.services.process import wait_until
 from tests.services.redis import Redis
+
+pytestmark = pytest.mark.slow
 
 logger = logging.getLogger(__name__)
 

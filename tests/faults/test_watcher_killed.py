@@ -1,5 +1,7 @@
 """A watcher that dies costs ten seconds, and nothing stays wrong: the next one begins with what is there."""
 
+import pytest
+
 from tests.faults.running import Portal, Process
 from tests.faults.tenancies import are_true, cluster_of, wanted
 from tests.faults.world import World
@@ -8,6 +10,8 @@ from workloads.models import ClusterObject, Feed
 from workloads.watching.feeds import LEASE
 from workloads.watching.kept import KINDS
 from workloads.watching.watcher import LOOK_ROUND
+
+pytestmark = pytest.mark.slow
 
 JOB = ("batch/v1", "Job")
 # What design and issue allow until the copy is right again.

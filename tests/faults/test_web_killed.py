@@ -21,6 +21,8 @@ from tests.faults.tenancies import are_true, wanted
 from tests.faults.world import World
 from tests.services.process import wait_until
 
+pytestmark = pytest.mark.slow
+
 logger = logging.getLogger(__name__)
 PICKED_UP_SECONDS = 5.0
 KEY = "once"

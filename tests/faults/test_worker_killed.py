@@ -3,6 +3,8 @@
 import logging
 import time
 
+import pytest
+
 from provisioning.desired.manifests import tenancy_objects
 from provisioning.models import Tenancy
 from provisioning.tasks import reconcile_tenancy
@@ -11,6 +13,8 @@ from tests.faults.tenancies import are_true, look_at_all, wanted
 from tests.faults.world import World
 from tests.provisioning.specs import SAMPLE
 from tests.services.process import wait_until
+
+pytestmark = pytest.mark.slow
 
 logger = logging.getLogger(__name__)
 WRITES = len(tenancy_objects(SAMPLE))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import pytest
 from django.db.models import Q
 from django.utils import timezone
 
@@ -21,6 +22,8 @@ from tests.faults.running import Portal, Process
 from tests.faults.tenancies import are_true, cluster_of, hide, wanted
 from tests.faults.world import World
 from tests.services.process import is_alive, wait_until
+
+pytestmark = pytest.mark.slow
 
 # What a pool's process may have beyond what it has when it starts: ample for all but one thing. The answer is 6 MB to
 # read and 130 MB once it is understood, which happens in one call that lets no other thread run.

@@ -5,11 +5,15 @@ import os
 import signal
 import time
 
+import pytest
+
 from provisioning.models import Tenancy
 from tests.faults.running import Portal, Process
 from tests.faults.tenancies import are_true, look_at_all, wanted
 from tests.faults.world import World
 from tests.services.process import wait_until
+
+pytestmark = pytest.mark.slow
 
 logger = logging.getLogger(__name__)
 AGAIN_SECONDS = 10.0

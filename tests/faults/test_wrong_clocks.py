@@ -22,6 +22,8 @@ from tests.faults.world import World
 from tests.services.faketime import wrong_clock
 from tests.services.process import wait_until
 
+pytestmark = pytest.mark.slow
+
 logger = logging.getLogger(__name__)
 # More than may end at once without anybody's looking.
 MANY = 12

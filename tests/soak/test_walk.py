@@ -87,6 +87,7 @@ def figures(tally: Tally) -> str:
     return "\n".join(lines)
 
 
+@pytest.mark.slow
 def test_a_short_walk_of_operations_and_faults_breaks_no_promise(walking: Place) -> None:
     tally = walked(walking, iterations=SHORT, seed=SEED)
     assert tally.done

@@ -21,6 +21,8 @@ from tests.workloads.test_runs import ASKED
 from workloads.models import Run
 from workloads.runs import actions, following, sending
 
+pytestmark = pytest.mark.slow
+
 TEAMS, EACH, GPUS = 4, 25, 6
 QUEUE = ("kueue.x-k8s.io/v1beta2", "ClusterQueue")
 QUICK = {

@@ -24,6 +24,8 @@ from tests.calling import Caller
 from workloads.models import Run
 from workloads.runs.planning import Submission
 
+pytestmark = pytest.mark.slow
+
 RUNS, TEAMS, PAGE = 10_000, 8, 50
 MOST_QUERIES, MOST_QUERIES_OF_A_PAGE, MOST_COMPRESSED = 6, 12, 60_000
 # Rows that are read for a page of fifty: those of other teams and states lie between them.
