@@ -42,7 +42,7 @@ def _nothing_was_written() -> bool:
         return False
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_current_xact_id_if_assigned() IS NULL")
-        return cursor.fetchone() == (True,)
+        return bool(cursor.fetchone() == (True,))
 
 
 def _statements() -> Iterator[str]:

@@ -16,8 +16,11 @@ DEADLINE = 120.0
 @contextmanager
 def serving(
     *served: Served, beside: Callable[[asyncio.Event], Coroutine[Any, Any, None]] | None = None
-) -> Iterator[None]:
-    """Serve until the block ends, and run `beside` until then; every port answers when it begins."""
+) -> Iterator[asyncio.AbstractEventLoop]:
+    """Serve until the block ends, and run `beside` until then; every port answers when it begins.
+
+    Gives the loop: what it serves is its own, and whoever changes that from another thread goes through it.
+    """
     started, loops = threading.Event(), list[tuple[asyncio.AbstractEventLoop, asyncio.Event]]()
 
     async def run() -> None:
@@ -33,10 +36,10 @@ def serving(
     thread = threading.Thread(target=asyncio.run, args=(run(),), daemon=True)
     thread.start()
     assert started.wait(DEADLINE)
+    loop, stop = loops[0]
     try:
-        yield
+        yield loop
     finally:
-        loop, stop = loops[0]
         loop.call_soon_threadsafe(stop.set)
         thread.join(DEADLINE)
         _bury(thread)

@@ -106,6 +106,7 @@ def _handle(cluster: "Cluster", call: Call) -> Response:
     result = api.handle(cluster, call)
     cluster.controllers.settle()
     if isinstance(result, Watch):
+        cluster.watches.add(result)
         return StreamingResponse(result.events(), media_type="application/json")
     if isinstance(result, LogStream):
         return StreamingResponse(result.chunks(), headers={"content-type": TEXT_PLAIN})

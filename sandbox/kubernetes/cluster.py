@@ -4,6 +4,7 @@ import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
+from weakref import WeakSet
 
 from starlette.applications import Starlette
 
@@ -22,6 +23,7 @@ from sandbox.kubernetes.rbac import Authorizer
 from sandbox.kubernetes.seeds import NodeSpec, seeds
 from sandbox.kubernetes.status import Refusal
 from sandbox.kubernetes.store import Obj, Store
+from sandbox.kubernetes.watching import Watch
 from sandbox.kubernetes.writes import Writes
 
 
@@ -56,6 +58,7 @@ class Cluster:
         self.faults = Faults()
         self.requests: Counter[str] = Counter()
         self.restored = 0
+        self.watches: WeakSet[Watch] = WeakSet()
         # Custom kinds whose cache the API server has not filled yet.
         self.initializing: set[Kind] = set()
         self.store: Store = Store()
@@ -87,6 +90,11 @@ class Cluster:
         """Start the API server anew over the same etcd: its caches begin now, those of custom kinds when first read."""
         self.store.begin_caching()
         self.initializing = {kind for kind in KINDS if not kind.builtin}
+
+    def end_watches(self) -> None:
+        """End every watch that is open, as an API server does that is told to stop."""
+        for watch in tuple(self.watches):
+            watch.end()
 
     def install_cilium(self) -> None:
         """Have its definitions applied to a running server."""

@@ -33,7 +33,11 @@ class Watch:
         self._bookmarks = call.query.get("allowWatchBookmarks") == "true"
         self._initial_end = call.query.get("sendInitialEvents") == "true"
         self._timeout = float(call.query.get("timeoutSeconds") or DEFAULT_TIMEOUT)
-        self._queue: asyncio.Queue[Change] = asyncio.Queue()
+        self._queue: asyncio.Queue[Change | None] = asyncio.Queue()
+
+    def end(self) -> None:
+        """End it before its time, as an API server does that is told to stop."""
+        self._queue.put_nowait(None)
 
     async def events(self) -> AsyncIterator[bytes]:
         """Lines until timeoutSeconds are over; an expired start is one ERROR line."""
@@ -78,6 +82,8 @@ class Watch:
                     yield self._bookmark({})
                     bookmark_at = _next_bookmark(clock(), end)
                 continue
+            if change is None:
+                return
             if change.version > self._since:
                 for line in self._lines(change):
                     yield line

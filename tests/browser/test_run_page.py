@@ -64,7 +64,7 @@ def test_a_run_that_waits_starts_before_ones_eyes_and_its_log_scrolls(
     browser: Browser, portal: str, watched: Watched
 ) -> None:
     first = submit(watched)
-    with watching():
+    with watching(watched.kubernetes):
         wait_until(is_read, what="everything to be listed")
         until(first, "running")
         second = submit(watched, key="two")

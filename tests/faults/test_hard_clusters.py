@@ -185,7 +185,8 @@ def test_a_field_that_a_person_took_over_is_taken_back_and_what_is_theirs_stays(
     where = f"/api/v1/namespaces/{place.tenancy.namespace}/resourcequotas/team-quota"
     headers = {"authorization": f"Bearer {ADMIN}", "content-type": "application/apply-patch+yaml"}
     query = {"fieldManager": "ada", "force": "true"}
-    answer = call(place.kubernetes.cluster.app, "PATCH", where, query, headers, json.dumps(human).encode())
+    served, body = place.kubernetes, json.dumps(human).encode()
+    answer = call(served.cluster.app, "PATCH", where, query, headers, body, loop=served.loop)
     assert answer.status == 200, answer
     place.later(seconds=61)
     place.reconcile()

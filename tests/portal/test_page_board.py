@@ -245,9 +245,11 @@ def test_fifty_rows_cost_no_more_queries_than_five(
 
 def fill(place: Tenancy, a100: Flavor, priya: User, number: int) -> None:
     """More of everything: teams, members, flavors, tenancies, requests that wait and, fewer of them, that hold."""
+    asker = factories.person(teams=[place.team])
     for _ in range(number):
-        team = factories.team()
-        asker = factories.person(teams=[place.team, team])
+        team = factories.team(by=asker)
+        factories.join(team, asker)
+        factories.person(teams=[place.team, team])
         factories.tenancy(team, place.cluster)
         factories.flavor(place.cluster)
     for by, gpus in ((asker, 4), (priya, 3)):

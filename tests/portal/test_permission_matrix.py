@@ -4,7 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
-from django.template import Template, engines
+from django.template import Engine, Template
+from django.template.loaders.cached import Loader
 from pytest_django import Settings
 
 from tests.portal.permission_matrix import BOUND, METHODS, ROLES, Cell, Prober, routes, things
@@ -29,8 +30,9 @@ def part(request: pytest.FixtureRequest) -> list[str]:
 @pytest.fixture
 def _refusals_are_blank(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have pages that refuse drawn empty: how they look is shown elsewhere, and drawing thousands takes a minute."""
-    engine = engines["django"].engine
+    engine = Engine.get_default()
     [cached] = engine.template_loaders
+    assert isinstance(cached, Loader)
     for name in ("403.html", "404.html", "errors/405.html"):
         monkeypatch.setitem(cached.get_template_cache, name, Template("", engine=engine))
 

@@ -1,6 +1,7 @@
 """A sandbox cluster served in a thread, prepared as an administrator would, and ways to meddle with it."""
 
 import json
+from asyncio import AbstractEventLoop
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -38,6 +39,7 @@ class Kubernetes:
 
     cluster: Cluster
     port: int
+    loop: AbstractEventLoop
 
     def kubeconfig(self, folder: Path, token: str = PORTAL) -> str:
         """Write a kubeconfig with this token into a folder and return its name."""
@@ -92,11 +94,15 @@ class Kubernetes:
         status, answer = self._send(method, where, body)
         assert status < 400, answer
 
+    def end_watches(self) -> None:
+        """End the watches that are open: their time may not be over for long."""
+        self.loop.call_soon_threadsafe(self.cluster.end_watches)
+
     def _send(self, method: str, where: str, body: Any = None) -> tuple[int, Any]:
         kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
         headers = {"authorization": f"Bearer {ADMIN}", "content-type": kind, "accept": "application/json"}
         content = b"" if body is None else json.dumps(body).encode()
-        answer = call(self.cluster.app, method, where, {}, headers, content)
+        answer = call(self.cluster.app, method, where, {}, headers, content, loop=self.loop)
         return answer.status, answer.json()
 
 
@@ -106,8 +112,8 @@ def served() -> Iterator[Kubernetes]:
     tokens = {ADMIN: Identity(ADMIN, ("system:masters",)), PORTAL: Identity(PORTAL)}
     cluster = Cluster("training", nodes=NODES, tokens=tokens)
     bound = listen(0)
-    with serving(Served(cluster.app, bound, None)):
-        kubernetes = Kubernetes(cluster, port_of(bound))
+    with serving(Served(cluster.app, bound, None)) as loop:
+        kubernetes = Kubernetes(cluster, port_of(bound), loop)
         for file in sorted(DEPLOY.glob("*.yaml")):
             for manifest in yaml.safe_load_all(file.read_text()):
                 kubernetes.create(manifest)

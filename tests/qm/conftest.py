@@ -105,7 +105,7 @@ def signed(watched: Watched, terminal: Terminal) -> Iterator[Signed]:
 def busy(signed: Signed, monkeypatch: pytest.MonkeyPatch) -> Iterator[Signed]:
     """The same while its cluster is watched; whoever waits lets the worker do a pass."""
     monkeypatch.setattr(following, "sleep", signed.step)
-    with watching():
+    with watching(signed.watched.kubernetes):
         wait_until(is_read, what="everything to be listed")
         yield signed
 

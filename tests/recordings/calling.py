@@ -29,9 +29,16 @@ class Reply:
 
 
 def call(
-    app: ASGIApp, method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], body: bytes
+    app: ASGIApp,
+    method: str,
+    path: str,
+    query: Mapping[str, str],
+    headers: Mapping[str, str],
+    body: bytes,
+    *,
+    loop: asyncio.AbstractEventLoop | None = None,
 ) -> Reply:
-    """One request and its whole answer; streams are read to their end."""
+    """One request and its whole answer; streams are read to their end. What is served runs in the server's `loop`."""
     where, _, text = path.partition("?")
     scope = {
         "type": "http",
@@ -56,7 +63,11 @@ def call(
         else:
             reply.body += message.get("body", b"")
 
-    asyncio.run(_run(app, scope, receive, send))
+    running = _run(app, scope, receive, send)
+    if loop is None:
+        asyncio.run(running)
+    else:
+        asyncio.run_coroutine_threadsafe(running, loop).result()
     return reply
 
 

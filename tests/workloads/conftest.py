@@ -1,7 +1,7 @@
 """A cluster on which a team works, and a watcher that copies what is there."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,16 +118,18 @@ def watched(
 
 
 @contextmanager
-def watching(now: Callable[[], Any] = timezone.now) -> Iterator[threading.Event]:
-    """A watcher in this process; every thread of it has ended afterwards."""
+def watching(kubernetes: Kubernetes | None = None) -> Iterator[threading.Event]:
+    """A watcher in this process; every thread of it has ended afterwards, at once where its watches can be ended."""
     stop = threading.Event()
-    one = threading.Thread(target=watcher.watch, args=(stop,), kwargs={"now": now})
+    one = threading.Thread(target=watcher.watch, args=(stop,), kwargs={"now": timezone.now})
     one.start()
     try:
         yield stop
     finally:
         stop.set()
         one.join()
+        if kubernetes is not None:
+            kubernetes.end_watches()
         wait_until(
             lambda: not any(each.name.startswith("feed ") for each in threading.enumerate()),
             what="the threads of the watcher to end",

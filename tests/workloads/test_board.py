@@ -36,7 +36,7 @@ def states(watched: Watched) -> dict[str, tuple[str, int]]:
 def busy(watched: Watched) -> Watched:
     """Two GPUs are taken by one job, two others wait for them, and a pod runs beside the queue."""
     watched.job("takes-all", gpus=2)
-    with watching():
+    with watching(watched.kubernetes):
         wait_until(is_read, what="everything to be listed")
         wait_until(lambda: states(watched).get("takes-all", ("",))[0] == "running", what="it to run")
         watched.job("next", gpus=2)
@@ -76,7 +76,7 @@ def test_what_runs_comes_first_and_what_waits_says_where_it_stands(busy: Watched
 
 
 def test_a_job_that_ends_is_over_and_the_next_one_runs(busy: Watched) -> None:
-    with watching():
+    with watching(busy.kubernetes):
         wait_until(is_read, what="everything to be listed")
         where = path(("batch/v1", "Job"), busy.namespace, "takes-all")
         busy.kubernetes.write("DELETE", f"{where}?propagationPolicy=Background")
@@ -105,7 +105,7 @@ def test_pods_without_a_job_and_without_a_queue_are_told_too(watched: Watched) -
             "spec": {"nodeName": "a100-0", "containers": [container]},
         }
     )
-    with watching():
+    with watching(watched.kubernetes):
         wait_until(is_read, what="everything to be listed")
         wait_until(lambda: "by-hand" in states(watched), what="the pod")
         [found] = board(watched).work

@@ -98,7 +98,7 @@ def test_a_hundred_runs_at_once_all_run_once_and_share_fairly(
         for person, tenancy in teams
     ]
     shares: list[list[int]] = []
-    with watching(), ThreadPoolExecutor(1) as beside:
+    with watching(watched.kubernetes), ThreadPoolExecutor(1) as beside:
         wait_until(is_read, what="everything to be listed")
         sent = beside.submit(send_all)
 

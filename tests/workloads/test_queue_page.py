@@ -58,7 +58,7 @@ def shared(watched: Watched) -> Shared:
         return (others.running, others.waiting) == (running, waiting)
 
     watched.job("own-two", gpus=2)
-    with watching():
+    with watching(watched.kubernetes):
         wait_until(is_read, what="everything to be listed")
         wait_until(lambda: is_so(1, 0), what="the first job to run")
         # Kubernetes tells times in whole seconds, and what runs for less time is what is stopped.

@@ -116,7 +116,7 @@ def test_somebody_elses_object_of_the_same_name_is_left_alone(watched: Watched) 
 def test_it_runs_ends_and_says_how_long_it_took(watched: Watched) -> None:
     values = {**ASKED.values, "launcher": "none", "program": ("sleep", "2")}
     run = submit(watched, replace(ASKED, values=values))
-    with watching():
+    with watching(watched.kubernetes):
         wait_until(is_read, what="everything to be listed")
         look_after(run)
         until(run, "finished")
@@ -134,7 +134,7 @@ def test_it_runs_ends_and_says_how_long_it_took(watched: Watched) -> None:
 
 def test_one_that_waits_says_so_and_stops_before_it_runs(watched: Watched) -> None:
     first, second = submit(watched), submit(watched, key="two")
-    with watching():
+    with watching(watched.kubernetes):
         wait_until(is_read, what="everything to be listed")
         look_after(first)
         until(first, "running")
@@ -152,7 +152,7 @@ def test_one_that_waits_says_so_and_stops_before_it_runs(watched: Watched) -> No
 
 def test_the_outlook_counts_what_runs_and_what_waits_in_one_query(watched: Watched) -> None:
     first, second = submit(watched), submit(watched, key="two")
-    with watching():
+    with watching(watched.kubernetes):
         wait_until(is_read, what="everything to be listed")
         look_after(first)
         until(first, "running")
@@ -167,7 +167,7 @@ def test_the_outlook_counts_what_runs_and_what_waits_in_one_query(watched: Watch
 
 def test_one_that_somebody_deletes_on_the_cluster_is_gone(watched: Watched) -> None:
     run = submit(watched)
-    with watching():
+    with watching(watched.kubernetes):
         wait_until(is_read, what="everything to be listed")
         look_after(run)
         until(run, "running")

@@ -36,7 +36,7 @@ def body(watched: Watched, asked: Submission = ASKED) -> dict[str, Any]:
 def running(watched: Watched) -> Run:
     """A run whose pods write their logs."""
     run = submit(watched)
-    with watching():
+    with watching(watched.kubernetes):
         wait_until(is_read, what="everything to be listed")
         look_after(run)
         until(run, "running")

@@ -172,7 +172,7 @@ def test_a_run_says_where_it_is_and_who_may_do_what(watched: Watched) -> None:
     priya = factories.person("Priya Raman", Role.PLATFORM_LEAD)
     nora = factories.person("Nora Lind", Role.AUDITOR)
     seen: dict[str, str] = {}
-    with watching():
+    with watching(watched.kubernetes):
         wait_until(is_read, what="everything to be listed")
         seen["submitted"] = client(watched.ada).get(f"/runs/{run.pk}").content.decode()
         look_after(run)
@@ -256,7 +256,7 @@ def test_the_list_is_paged_and_the_work_leads_to_runs(watched: Watched) -> None:
 
 def test_looking_again_costs_few_queries_however_much_runs(watched: Watched) -> None:
     run = submit(watched)
-    with watching():
+    with watching(watched.kubernetes):
         wait_until(is_read, what="everything to be listed")
         look_after(run)
         until(run, "running")

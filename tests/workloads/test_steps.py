@@ -31,7 +31,7 @@ def links(user: User, address: str) -> dict[str, str]:
 def waiting(watched: Watched) -> Iterator[Run]:
     """A run that waits while its cluster is watched, because another one has the team's two A100."""
     first = submit(watched)
-    with watching():
+    with watching(watched.kubernetes):
         wait_until(is_read, what="everything to be listed")
         look_after(first)
         until(first, "running")

@@ -97,7 +97,7 @@ def test_a_silent_cluster_is_said_to_be_silent(watched: Watched, made: Target) -
 
 
 def test_page_and_api_stop_what_their_line_names(watched: Watched, made: Target, client: Client) -> None:
-    with watching():
+    with watching(watched.kubernetes):
         wait_until(is_read, what="everything to be listed")
         wait_until(lambda: [one.key.name for one in board(watched).work] == ["by-hand"], what="its line")
     client.force_login(watched.ada)

@@ -18,7 +18,7 @@ from workloads.watching.kept import KINDS
 
 def test_what_is_there_is_copied_and_what_happens_follows(watched: Watched) -> None:
     watched.job("first")
-    with watching():
+    with watching(watched.kubernetes):
         wait_until(is_read, what="everything to be listed")
         assert set(watched.copies("Job")) == {"first"}
         assert len(watched.copies("Node")) == 6
@@ -35,7 +35,7 @@ def test_what_is_there_is_copied_and_what_happens_follows(watched: Watched) -> N
 def test_work_in_nobodys_namespace_is_not_copied(watched: Watched) -> None:
     watched.kubernetes.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "elsewhere"}})
     watched.job("theirs", namespace="elsewhere")
-    with watching():
+    with watching(watched.kubernetes):
         wait_until(is_read, what="everything to be listed")
         watched.job("ours")
         wait_until(lambda: "ours" in watched.copies("Job"), what="the team's own job")
@@ -45,7 +45,7 @@ def test_work_in_nobodys_namespace_is_not_copied(watched: Watched) -> None:
 def test_a_version_that_was_forgotten_is_listed_anew_and_what_is_gone_goes(watched: Watched) -> None:
     watched.job("first")
     watched.job("second")
-    with watching():
+    with watching(watched.kubernetes):
         wait_until(is_read, what="everything to be listed")
         listed = Feed.objects.get(kind="Job").listed_at
         assert listed is not None
@@ -72,21 +72,21 @@ def test_a_team_that_comes_later_is_read_at_once_in_a_watch_that_goes_on(
     watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Far longer than anything else here: nothing is found out by the next watch.
-    monkeypatch.setattr(watcher, "SECONDS", 20)
-    with watching():
+    monkeypatch.setattr(watcher, "SECONDS", 300)
+    with watching(watched.kubernetes):
         wait_until(is_read, what="everything to be listed")
         other = factories.tenancy(on=watched.cluster)
         watched.kubernetes.create(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": other.namespace}}
         )
         watched.job("theirs", namespace=other.namespace)
-        wait_until(lambda: "theirs" in watched.copies("Job"), what="the other team's job", seconds=15)
+        wait_until(lambda: "theirs" in watched.copies("Job"), what="the other team's job")
 
 
 def test_a_cluster_that_does_not_answer_is_silent_since_then_and_no_longer_once_it_does(
     watched: Watched,
 ) -> None:
-    with watching():
+    with watching(watched.kubernetes):
         wait_until(is_read, what="everything to be listed")
         before = timezone.now()
         watched.kubernetes.fail(where="jobs", status=503, body="{}", times=10_000)
@@ -109,18 +109,18 @@ def test_a_cluster_without_the_right_to_watch_says_so(watched: Watched) -> None:
     assert found is not None
     rules = [rule for rule in found["rules"] if "jobs" not in rule["resources"]]
     watched.kubernetes.patch(role, "quartermaster-provisioner", None, {"rules": rules})
-    with watching():
+    with watching(watched.kubernetes):
         rows = Feed.objects.filter(kind="Job", silent_since__isnull=False)
         wait_until(rows.exists, what="the jobs to be silent")
         assert "forbidden" in rows.get().message
 
 
 def test_of_two_watchers_one_keeps_a_feed_and_the_other_takes_over(watched: Watched) -> None:
-    with watching() as first:
+    with watching(watched.kubernetes) as first:
         wait_until(is_read, what="everything to be listed")
         holders = set(Feed.objects.values_list("holder", flat=True))
         assert len(holders) == 1
-        with watching():
+        with watching(watched.kubernetes):
             watched.job("while-both")
             wait_until(lambda: "while-both" in watched.copies("Job"), what="the job")
             assert set(Feed.objects.values_list("holder", flat=True)) == holders
@@ -173,7 +173,7 @@ def test_what_is_no_longer_looked_at_is_forgotten(feed: Feed) -> None:
 
 
 def test_a_watcher_ends_when_it_is_told_to(watched: Watched) -> None:
-    with watching():
+    with watching(watched.kubernetes):
         wait_until(is_read, what="everything to be listed")
     assert not Feed.objects.exclude(holder="", lease_until=None).exists()
     assert not any(one.name.startswith("feed ") for one in threading.enumerate())
