@@ -13,7 +13,10 @@ RESULTS = Path(__file__).parent / "results.json"
 BENCHMARKS = {
     "B3": "last_page",
     "B5": "approver_queue",
+    "B8": "one_budget",
     "B9": "judging",
+    "B10": "waking",
+    "B11": "stepping",
     "B12": "provision",
     "B13": "drift",
     "B15": "recovery",

@@ -139,10 +139,12 @@ def _killed(plain: Portal) -> Peer:
     return peer
 
 
-def started(where: Portal, application: list[str], *, wait: bool = True) -> Process:
-    """A worker of four processes."""
+def started(
+    where: Portal, application: list[str], *, wait: bool = True, processes: int = CONCURRENCY
+) -> Process:
+    """A worker of so many processes."""
     name = f"worker-{len(where.running)}"
-    options = ["-c", str(CONCURRENCY), "-n", f"{name}@%h", *QUIET]
+    options = ["-c", str(processes), "-n", f"{name}@%h", *QUIET]
     worker = where.start(name, ["celery", *application, "worker", *options], {})
     if wait:
         worker.wait_ready()

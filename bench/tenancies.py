@@ -89,7 +89,7 @@ class Ground:
 
     def wanted(self, count: int, *, now: datetime) -> list[Tenancy]:
         """So many teams with a place on the cluster, desired and not there yet."""
-        return _wanted(self.cluster, self.lead, count, now=now)
+        return wanted_on(self.cluster, self.lead, count, now=now)
 
     def provision(self, tenancies: Iterable[Tenancy], *, now: datetime) -> float:
         """Make them true as a worker does; seconds. Raises RuntimeError when one is not."""
@@ -126,29 +126,8 @@ class Ground:
 def ground(on: rig.Rig, *, standing: int = 0) -> Iterator[Ground]:
     """A sandbox cluster in a process of its own, on which so many tenancies stand already, until the block ends."""
     now, folder = timezone.now(), on.folder / "world"
-    cluster = Cluster.objects.create(
-        name=NAME,
-        title="Bench",
-        region="eastus",
-        purpose=Cluster.Purpose.TRAINING,
-        reachable=True,
-        kubeconfig=f"kubeconfig-{NAME}.yaml",
-        writes_per_second=WRITES_PER_SECOND,
-        most_at_once=AT_ONCE,
-    )
-    Flavor.objects.create(
-        cluster=cluster,
-        name="a100-80gb",
-        product="A100",
-        memory_gb=80,
-        gpus_per_node=8,
-        price_per_gpu_hour=seed.PRICE,
-        gpus_total=24,
-        gpus_seen_at=now,
-        node_labels={"accelerator": "nvidia-a100"},
-    )
-    lead = User.objects.create(tid=seed.TENANT, oid=UUID(int=1), name="Priya Raman", username="priya")
-    there = _wanted(cluster, lead, standing, now=now) if standing else []
+    cluster, lead = cluster_of(NAME, kubeconfig=f"kubeconfig-{NAME}.yaml"), somebody()
+    there = wanted_on(cluster, lead, standing, now=now) if standing else []
     if there:
         write(folder, NAME, there, now=now)
     with served(NAME, folder, forget=True) as world:
@@ -158,7 +137,38 @@ def ground(on: rig.Rig, *, standing: int = 0) -> Iterator[Ground]:
         bare.pool.clear()
 
 
-def _wanted(cluster: Cluster, lead: User, count: int, *, now: datetime) -> list[Tenancy]:
+def cluster_of(name: str, **fields: Any) -> Cluster:
+    """A cluster with one flavor, whose budgets are out of the way."""
+    made = Cluster.objects.create(
+        name=name,
+        title=name.capitalize(),
+        region="eastus",
+        purpose=Cluster.Purpose.TRAINING,
+        reachable=True,
+        writes_per_second=WRITES_PER_SECOND,
+        most_at_once=AT_ONCE,
+        **fields,
+    )
+    Flavor.objects.create(
+        cluster=made,
+        name="a100-80gb",
+        product="A100",
+        memory_gb=80,
+        gpus_per_node=8,
+        price_per_gpu_hour=seed.PRICE,
+        gpus_total=24,
+        gpus_seen_at=timezone.now(),
+        node_labels={"accelerator": "nvidia-a100"},
+    )
+    return made
+
+
+def somebody() -> User:
+    """Who made the teams."""
+    return User.objects.create(tid=seed.TENANT, oid=UUID(int=1), name="Priya Raman", username="priya")
+
+
+def wanted_on(cluster: Cluster, lead: User, count: int, *, now: datetime) -> list[Tenancy]:
     """Tenancies of new teams as their coming on board leaves them, in bulk."""
     first = Team.objects.count()
     teams = Team.objects.bulk_create(_team(first + number, lead) for number in range(count))
