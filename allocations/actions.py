@@ -31,9 +31,9 @@ from audit.events import Kind
 from fleet.models import Flavor
 from manual.briefs import Instructions
 from manual.models import Task
-from provisioning import failpoints
 from provisioning.desired.isolation import flavors_for
 from provisioning.models import Tenancy
+from reconciling import failpoints
 from web.refusals import Conflict
 
 MAX_OBSERVED_AT_ONCE = 200

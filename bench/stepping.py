@@ -5,7 +5,7 @@ from celery import Celery
 from bench import rig, steps, tenancies
 from bench.plain_celery import NOTE
 from bench.results import Better, Measured
-from provisioning.enqueue import ring
+from provisioning.enqueue import enqueue
 from tests.services.process import wait_until
 
 COUNT, PAIRS, PROCESSES = 1_000, 5, 2
@@ -40,7 +40,7 @@ def measured(on: rig.Rig, *, count: int, pairs: int) -> Measured:
 def of_the_portal(on: rig.Rig, rows: list[int]) -> float:
     """How many tenancies a second a worker begins with, when a message for each waits."""
     for tenancy_id in rows:
-        ring(tenancy_id)
+        enqueue(tenancy_id)
     with steps.portal(on, processes=PROCESSES):
         wait_until(lambda: len(steps.starts(rows)) == len(rows), what="every pass to begin", seconds=LONGEST)
     return _per_second(steps.starts(rows))

@@ -10,7 +10,7 @@ from accounts.models import User
 from accounts.roles import Permission
 from audit.events import Kind
 from audit.log import record
-from notices.enqueue import ring_on_commit
+from notices.enqueue import enqueue_on_commit
 from notices.kinds import GATHERED, GATHERED_FOR, NoticeKind, Pace, Way
 from notices.message import Message
 from notices.models import A_PATH, Channel, Delivery, Notice, Preference
@@ -97,7 +97,7 @@ def send_again(delivery_id: int, *, by: User, now: datetime) -> None:
     )
     if not is_back:
         raise Conflict("This message is on its way already, or has arrived.", code="not_given_up")
-    ring_on_commit()
+    enqueue_on_commit()
     record(Kind.NOTICE_SENT_AGAIN, actor=by.as_actor(), subject=("delivery", delivery_id))
 
 
@@ -150,5 +150,5 @@ def _write(notices: list[Notice], *, later: Mapping[int, datetime] | None = None
     ]
     if deliveries:
         Delivery.objects.bulk_create(deliveries)
-        ring_on_commit()
+        enqueue_on_commit()
     return deliveries

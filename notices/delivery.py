@@ -17,15 +17,21 @@ from django.db.models import F
 from connectors.errors import ConnectorError, PermanentError, TemporaryError
 from connectors.mail import Letter, ReceiptLost, ServerAway
 from notices import cards, rendering
-from notices.backoff import MOST_ATTEMPTS, wait_after, wait_for_receipt
 from notices.kinds import GATHERED, NoticeKind, Way
 from notices.models import Delivery, Notice
 from notices.rendering import Entry
 from notices.sealing import Unreadable
 from notices.servers import Outside
+from reconciling import claims
+from reconciling.backoff import Backoff
 
 logger = structlog.get_logger(__name__)
 LEASE = timedelta(minutes=2)
+# While a receiver is away or busy.
+RETRIES = Backoff(timedelta(seconds=30), timedelta(hours=1), factor=3)
+# While only the receipt was lost: nobody is away, so the first tries come within seconds.
+RECEIPTS = Backoff(timedelta(seconds=4), timedelta(hours=1), factor=3)
+MAX_ATTEMPTS = 8
 MAX_GATHERED = 50
 # With the longest attempt after it, still within a task's time limit.
 LONGEST_PASS_SECONDS = 12
@@ -65,10 +71,10 @@ def take(pk: int, *, now: datetime) -> Claim | None:
     if found is None:
         return None
     mine = Delivery.objects.due(now).filter(pk=pk, attempts=found.attempts)
-    if found.attempts >= MOST_ATTEMPTS:
+    if found.attempts >= MAX_ATTEMPTS:
         mine.update(state=Delivery.State.PARKED, last_error=found.last_error or WORKER_DIED)
         return None
-    taken = mine.update(attempts=F("attempts") + 1, next_at=now + LEASE)
+    taken = claims.claim(mine, "next_at", until=now + LEASE, attempts=F("attempts") + 1)
     return Claim(found, found.attempts + 1) if taken else None
 
 
@@ -164,10 +170,11 @@ def _together(delivery: Delivery, *, now: datetime) -> list[Delivery]:
         )
     )
     found = list(same.exclude(pk=delivery.pk).order_by("id")[:MAX_GATHERED])
+    fresh = Delivery.objects.due(now).filter(attempts=0)
     return [
         each
         for each in found
-        if Delivery.objects.due(now).filter(pk=each.pk, attempts=0).update(attempts=1, next_at=now + LEASE)
+        if claims.claim(fresh.filter(pk=each.pk), "next_at", until=now + LEASE, attempts=1)
     ]
 
 
@@ -190,16 +197,16 @@ def _later(claim: Claim, error: Exception, *, now: datetime, jitter: float) -> N
         if isinstance(error, ConnectorError)
         else f"A fault of the portal: {type(error).__name__}."
     )
-    if claim.attempt >= MOST_ATTEMPTS:
+    if claim.attempt >= MAX_ATTEMPTS:
         _park(claim, why)
         return
     if isinstance(error, ReceiptLost):
         # Nobody is away: this mail alone waits.
-        next_at = now + wait_for_receipt(claim.attempt, jitter=jitter)
+        next_at = now + RECEIPTS.wait(claim.attempt, chance=jitter)
         _still_mine(claim).update(next_at=next_at, last_error=_short(why))
         return
     asked = error.retry_after if isinstance(error, TemporaryError) else None
-    next_at = now + wait_after(claim.attempt, retry_after=asked, jitter=jitter)
+    next_at = now + RETRIES.wait(claim.attempt, chance=jitter, retry_after=asked)
     _still_mine(claim).update(next_at=next_at, last_error=_short(why))
     notice = claim.delivery.notice
     if isinstance(error, ServerAway):

@@ -1,15 +1,6 @@
-"""Ringing for what is to be sent: a lost ring costs five seconds."""
+"""Telling a worker that something is to be sent: a lost message costs five seconds."""
 
-from audit.doorbell import Doorbell
+from reconciling.enqueue import Queue
 
-doorbell = Doorbell("notices.tasks.deliver", expires=30)
-
-
-def ring_on_commit() -> None:
-    """Ask a worker to send what is due once the current transaction has committed."""
-    doorbell.ring_on_commit()
-
-
-def ring() -> None:
-    """Ask now; a broker that does not answer is logged, the sweep sends anyway."""
-    doorbell.ring()
+queue = Queue("notices.tasks.deliver", expires=30)
+enqueue, enqueue_on_commit = queue.enqueue, queue.enqueue_on_commit

@@ -14,7 +14,7 @@ from fleet.models import Cluster, Environment
 from provisioning import parking
 from provisioning.desired.naming import namespaces_of
 from provisioning.desired.spec import TenancySpec
-from provisioning.enqueue import ring_on_commit
+from provisioning.enqueue import enqueue_on_commit
 from provisioning.models import Isolation, Tenancy
 from web.refusals import BadInput, Conflict, NoRight
 
@@ -96,7 +96,7 @@ def publish(tenancy: Tenancy, *, spec: TenancySpec, actor: Actor, now: datetime)
         generation=tenancy.generation,
         gpus={flavor.name: flavor.gpus for flavor in spec.flavors if flavor.gpus},
     )
-    ring_on_commit(tenancy.pk)
+    enqueue_on_commit(tenancy.pk)
     return tenancy.generation
 
 
@@ -117,4 +117,4 @@ def look_again(tenancy: Tenancy, *, by: User, now: datetime) -> None:
         record(
             Kind.TENANCY_TRIED_AGAIN, actor=by.as_actor(), subject=("tenancy", row.pk), team_id=row.team_id
         )
-    ring_on_commit(row.pk)
+    enqueue_on_commit(row.pk)

@@ -14,7 +14,7 @@ from audit.events import Kind
 from audit.log import record
 from provisioning import parking
 from provisioning.actions import publish
-from provisioning.enqueue import ring_on_commit
+from provisioning.enqueue import enqueue_on_commit
 from provisioning.models import Tenancy
 from provisioning.stages import NEXT, Stage, Stop
 from web.refusals import Conflict, NoRight
@@ -107,7 +107,7 @@ def remove(tenancy_id: int, *, actor: Actor, now: datetime) -> bool:
     afresh = parking.begin_again(tenancy, now=now)
     tenancy.save(update_fields=["generation", "changed_at", "stage", "is_true", *afresh])
     _tell(tenancy, actor)
-    ring_on_commit(tenancy.pk)
+    enqueue_on_commit(tenancy.pk)
     return True
 
 

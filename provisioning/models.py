@@ -12,8 +12,9 @@ from provisioning.clusters.explaining import PARKED, WAITING, explain
 from provisioning.clusters.installation import Installation, mark
 from provisioning.desired.priorities import PRIORITIES, highest_by_purpose, permitted
 from provisioning.desired.spec import TenancySpec
-from provisioning.drift.models import Drift
+from provisioning.drift.models import DRIFTED, Drift
 from provisioning.stages import STANDS, Stage, Stop
+from reconciling.conditions import READY, Condition, find
 
 __all__ = ["Drift", "Installation", "Isolation", "Tenancy", "TenancyQuerySet"]
 
@@ -240,14 +241,13 @@ class Tenancy(models.Model):
     @property
     def is_drifting(self) -> bool:
         """Whether something was found changed from elsewhere when it was last looked at."""
-        return any(condition["type"] == "Drifted" for condition in self.conditions)
+        return find(self.conditions, DRIFTED) is not None
 
     @property
-    def ready(self) -> dict[str, str]:
+    def ready(self) -> Condition:
         """The condition `Ready`: type, status, reason, message, since."""
-        found = next((c for c in self.conditions if c["type"] == "Ready"), None)
-        return found or {
-            "type": "Ready",
+        return find(self.conditions, READY) or {
+            "type": READY,
             "status": "Unknown",
             "reason": "NotLookedYet",
             "message": "The worker has not looked at it yet.",

@@ -1,7 +1,6 @@
 """Giving up on a tenancy that ends every worker that tries it, until somebody has it tried again."""
 
 from datetime import datetime
-from typing import Any
 
 from django.db import transaction
 from django.urls import reverse
@@ -15,6 +14,7 @@ from notices.actions import tell, tell_channels
 from notices.kinds import NoticeKind
 from notices.message import Message
 from provisioning.models import Tenancy
+from reconciling.conditions import READY, upsert
 
 # Tries in a row that nobody came back from. The next would begin 80 seconds after the first, which is longer than
 # a pass is given: whoever is merely slow has come back by then, and the tenancy of a slow cluster is not given up.
@@ -35,7 +35,9 @@ def park(tenancy_id: int, *, lease_no: int, now: datetime) -> None:
         return
     tenancy.lease_no += 1
     tenancy.parked_at, tenancy.lease_until, tenancy.slot, tenancy.is_true = now, None, None, False
-    tenancy.conditions = _with_ready(tenancy, status="False", reason="Parked", message=PARKED, now=now)
+    tenancy.conditions = upsert(
+        tenancy.conditions, READY, status="False", reason="Parked", message=PARKED, now=now
+    )
     tenancy.save(update_fields=["lease_no", "parked_at", "lease_until", "slot", "is_true", "conditions"])
     message = Message(
         f"{tenancy.team.name} on {tenancy.cluster.title} is parked",
@@ -57,13 +59,7 @@ def begin_again(tenancy: Tenancy, *, now: datetime) -> list[str]:
     if tenancy.parked_at is None:
         return fields
     tenancy.parked_at = None
-    tenancy.conditions = _with_ready(
-        tenancy, status="Unknown", reason="NotLookedYet", message=TRIED_AGAIN, now=now
+    tenancy.conditions = upsert(
+        tenancy.conditions, READY, status="Unknown", reason="NotLookedYet", message=TRIED_AGAIN, now=now
     )
     return [*fields, "parked_at", "conditions"]
-
-
-def _with_ready(tenancy: Tenancy, *, now: datetime, **said: str) -> list[dict[str, Any]]:
-    """The tenancy's conditions with another `Ready`."""
-    others = [each for each in tenancy.conditions if each["type"] != "Ready"]
-    return [{"type": "Ready", **said, "since": now.isoformat()}, *others]

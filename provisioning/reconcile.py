@@ -16,7 +16,7 @@ from django.db import OperationalError
 from connectors.errors import ConnectorError, PermanentError, TemporaryError
 from connectors.kubernetes import Cluster as Client
 from fleet.models import Cluster
-from provisioning import breaker, failpoints, lease, writing
+from provisioning import breaker, lease, writing
 from provisioning import throttle as pace
 from provisioning.clusters import identity, kueue
 from provisioning.delivery import client_for
@@ -33,6 +33,7 @@ from provisioning.models import Tenancy
 from provisioning.removing import Removal, note_gone
 from provisioning.stages import Stage
 from provisioning.status import Seen, write_status
+from reconciling import failpoints
 
 logger = logging.getLogger(__name__)
 

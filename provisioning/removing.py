@@ -16,7 +16,6 @@ from audit.events import Kind
 from audit.log import record
 from connectors.errors import PermanentError, TemporaryError
 from connectors.kubernetes import Cluster as Client
-from provisioning import failpoints
 from provisioning.desired.manifests import KUEUE, NAMED, Manifest, tenancy_objects
 from provisioning.desired.objects import owner, selector
 from provisioning.desired.plan import Key, Step, Verb, is_ours
@@ -24,11 +23,14 @@ from provisioning.desired.spec import TenancySpec
 from provisioning.lease import Lease
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
+from reconciling import failpoints
+from reconciling.conditions import READY, upsert
 
 AGAIN = 5.0
 NAMESPACE = ("v1", "Namespace")
 HELD = "NamespaceFinalizersRemaining"
 LEFT = ("NamespaceContentRemaining", HELD)
+GONE = "Nothing of it is left on the cluster."
 FINALIZERS = "Some content in the namespace has finalizers remaining: "
 
 
@@ -145,15 +147,8 @@ def note_gone(tenancy: Tenancy, lease: Lease, *, writes: int, now: datetime) -> 
         unfinished=0,
         objects_seen=[],
         used=None,
-        conditions=[
-            {
-                "type": "Ready",
-                "status": "True",
-                "reason": "Gone",
-                "since": now.isoformat(),
-                "message": "Nothing of it is left on the cluster.",
-            }
-        ],
+        # What was known of it has gone with it.
+        conditions=upsert([], READY, status="True", reason="Gone", message=GONE, now=now),
     )
     record(
         Kind.TENANCY_GONE,

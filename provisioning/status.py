@@ -11,12 +11,13 @@ from audit.actors import PORTAL
 from audit.events import Kind
 from audit.log import record
 from connectors.errors import ConnectorError, PermanentError
-from provisioning import failpoints
 from provisioning.desired.plan import Key
-from provisioning.drift.reconcile import Drifts, close, conditions
-from provisioning.enqueue import ring_on_commit
+from provisioning.drift.reconcile import Drifts, close, drifted
+from provisioning.enqueue import enqueue_on_commit
 from provisioning.lease import LET_GO, Lease
 from provisioning.models import Tenancy
+from reconciling import failpoints
+from reconciling.conditions import READY, Condition, upsert
 
 
 @dataclass(frozen=True)
@@ -85,10 +86,11 @@ def write_status(
     was found changed from elsewhere, None where the pass did not come to look. Returns False, and changes nothing,
     when the lease is no longer the newest.
     """
-    condition, is_true = _ready(tenancy, error, said, drifts, now), said.is_true if said else error is None
+    conditions = _ready(tenancy, error, said, drifts, now)
+    is_true = said.is_true if said else error is None
     fields = _outcome(tenancy, is_true=is_true, used=used, now=now) | {
         "objects_seen": _since_kept(tenancy.objects_seen, seen),
-        "conditions": [condition, *_drifted(tenancy, error, drifts, now)],
+        "conditions": _drifted(conditions, error, drifts, now),
         "next_look_at": next_look_at,
     }
     if drifts is not None and error is None:
@@ -99,7 +101,7 @@ def write_status(
         if error is None and drifts is not None and drifts.repairing:
             close(tenancy, drifts, writes=writes, now=now)
         if said is None:
-            _tell(tenancy, condition, error, writes, repaired=bool(drifts and drifts.repairing))
+            _tell(tenancy, conditions[0], error, writes, repaired=bool(drifts and drifts.repairing))
         failpoints.reach("provision.status")
     return True
 
@@ -112,19 +114,19 @@ def _let_go(tenancy: Tenancy, lease: Lease, fields: Mapping[str, Any], *, now: d
     if not rows.update(**{**LET_GO, **fields, "next_look_at": now}):
         lease.come_back()
         return False
-    ring_on_commit(tenancy.pk)
+    enqueue_on_commit(tenancy.pk)
     return True
 
 
 def _drifted(
-    tenancy: Tenancy, error: ConnectorError | None, drifts: Drifts | None, now: datetime
-) -> list[dict[str, str]]:
-    """The condition `Drifted`, if something differs still; what was known stays when the pass did not come to look."""
+    conditions: Sequence[Condition], error: ConnectorError | None, drifts: Drifts | None, now: datetime
+) -> list[Condition]:
+    """The conditions with `Drifted` if something differs still; what was known stays when nobody came to look."""
     if drifts is None:
-        return [each for each in tenancy.conditions if each["type"] == "Drifted"]
+        return list(conditions)
     rows = [row for row, _ in drifts.left.values()]
     rows += drifts.repairing if error is not None else []
-    return conditions([], rows, drifts.left, now=now)
+    return drifted(conditions, rows, drifts.left, now=now)
 
 
 def _outcome(
@@ -142,7 +144,7 @@ def _outcome(
 
 
 def _tell(
-    tenancy: Tenancy, condition: dict[str, str], error: ConnectorError | None, writes: int, *, repaired: bool
+    tenancy: Tenancy, condition: Condition, error: ConnectorError | None, writes: int, *, repaired: bool
 ) -> None:
     """One event when something became true or failed for a new reason; none for an idle look or a repair."""
     details: dict[str, Any]
@@ -157,7 +159,8 @@ def _tell(
 
 def _ready(
     tenancy: Tenancy, error: ConnectorError | None, said: Said | None, drifts: Drifts | None, now: datetime
-) -> dict[str, str]:
+) -> list[Condition]:
+    """The tenancy's conditions with how the pass ended."""
     if said is not None:
         status, reason, message = said.status, said.reason, said.message
     elif error is None and drifts is not None and drifts.left:
@@ -170,15 +173,7 @@ def _ready(
         status, reason, message = "False", "Refused", error.message
     else:
         status, reason, message = "False", "WillTryAgain", error.message
-    before = tenancy.ready
-    kept = before["status"] == status and before["reason"] == reason
-    return {
-        "type": "Ready",
-        "status": status,
-        "reason": reason,
-        "message": message,
-        "since": before["since"] if kept else now.isoformat(),
-    }
+    return upsert(tenancy.conditions, READY, status=status, reason=reason, message=message, now=now)
 
 
 def _since_kept(before: Sequence[dict[str, str]], seen: Sequence[Seen]) -> list[dict[str, str]]:

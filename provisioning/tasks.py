@@ -8,7 +8,7 @@ from provisioning import reconcile
 from provisioning import throttle as pace
 from provisioning.clusters import observe as look
 from provisioning.drift import cluster_sweep as whole_cluster
-from provisioning.enqueue import ring
+from provisioning.enqueue import enqueue
 
 
 @shared_task(name="provisioning.tasks.reconcile_tenancy")
@@ -20,7 +20,7 @@ def reconcile_tenancy(tenancy_id: int) -> None:
     if reconcile.reconcile(tenancy_id, now=clock.now) is not None:
         following = pace.next_due(tenancy_id, now=clock.now())
         if following is not None:
-            ring(following)
+            enqueue(following)
 
 
 @shared_task(name="provisioning.tasks.sweep")
@@ -28,7 +28,7 @@ def sweep() -> None:
     """Ring for what is due, clusters taking turns: a lost message, a dead worker and drift all end here."""
     now = clock.now()
     for tenancy_id in pace.fair(now=now):
-        ring(tenancy_id)
+        enqueue(tenancy_id)
     for cluster_id in pace.to_look_through(now=now):
         look_through_cluster.apply_async(args=[cluster_id], expires=60)
 
@@ -37,7 +37,7 @@ def sweep() -> None:
 def look_through_cluster(cluster_id: int) -> None:
     """Compare everything that is settled on a cluster with what stands there; what differs gets a pass of its own."""
     for tenancy_id in whole_cluster.look_through(cluster_id, now=clock.now):
-        ring(tenancy_id)
+        enqueue(tenancy_id)
 
 
 @shared_task(name="provisioning.tasks.look_at_clusters")

@@ -20,6 +20,7 @@ LAYERS = [
     "accounts",
     "web",
     "ui",
+    "reconciling",
 ]
 PRODUCT = [*LAYERS, "connectors", "audit"]
 # The client is installed by itself, on the machines of those who use it.

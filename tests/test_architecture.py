@@ -19,6 +19,7 @@ PRODUCT = "The product imports nothing of the sandbox"
 SANDBOX = "The sandbox imports nothing of the product"
 CLIENT = "The client knows the API alone"
 PURE = "Pure modules and connectors know no framework"
+ENGINE = "The engine knows no outside system"
 SDKS = "Each outside SDK has one importer"
 PLANTED = [
     ("fleet/models.py", "import approvals", LAYERS),
@@ -26,6 +27,9 @@ PLANTED = [
     ("audit/chain.py", "import accounts", LAYERS),
     ("connectors/errors.py", "import audit", LAYERS),
     ("connectors/errors.py", "import provisioning", LAYERS),
+    ("reconciling/claims.py", "from fleet import models", LAYERS),
+    ("reconciling/claims.py", "from connectors import kubernetes", ENGINE),
+    ("reconciling/conditions.py", "import django", PURE),
     ("portal/urls.py", "import sandbox", PRODUCT),
     ("portal/urls.py", "import qm", PRODUCT),
     ("sandbox/world.py", "import provisioning", SANDBOX),

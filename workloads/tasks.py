@@ -1,9 +1,10 @@
-"""What happens to runs by the clock and by the doorbell. Every task may run twice, late or never."""
+"""What happens to runs by the clock and by messages. Every task may run twice, late or never."""
 
 from celery import shared_task
 
 from audit import clock
 from workloads.runs import abilities, following, sending
+from workloads.runs.enqueue import enqueue
 from workloads.runs.models import Run
 
 MAX_AT_ONCE = 200
@@ -11,10 +12,10 @@ MAX_AT_ONCE = 200
 
 @shared_task(name="workloads.tasks.look_after_runs")
 def look_after_runs() -> None:
-    """Ring for every run that has to be sent or stopped; a cluster that is away delays no other."""
+    """Enqueue every run that has to be sent or stopped; a cluster that is away delays no other."""
     due = Run.objects.due(clock.now()).order_by("next_try_at").values_list("pk", flat=True)
     for run_id in due[:MAX_AT_ONCE]:
-        look_after_run.apply_async(args=[run_id], expires=30)
+        enqueue(run_id)
 
 
 @shared_task(name="workloads.tasks.look_after_run")

@@ -40,7 +40,7 @@ from policy.evaluation import Evaluation as Answer
 from policy.models import PolicyVersion
 from policy.remedies import Remedy, remedies_of
 from policy.rules import measured_use
-from provisioning import failpoints
+from reconciling import failpoints
 from web.refusals import BadInput, Conflict, NoRight, Stale
 
 LEAST_REASON = 10

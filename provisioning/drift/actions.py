@@ -13,7 +13,7 @@ from provisioning import parking
 from provisioning.drift import adopting, brake
 from provisioning.drift.comparing import What
 from provisioning.drift.models import Drift
-from provisioning.enqueue import ring_on_commit
+from provisioning.enqueue import enqueue_on_commit
 from provisioning.models import Tenancy
 from web.refusals import BadInput, Conflict, NoRight, Stale
 
@@ -93,7 +93,7 @@ def adopt(drift_id: int, *, by: User, now: datetime, seen: str) -> Drift:
     _new_generation(tenancy, now=now)
     _end(row, Drift.State.ADOPTED, by=by, now=now)
     _record(Kind.DRIFT_ADOPTED, row, tenancy, by, values=values, generation=tenancy.generation)
-    ring_on_commit(tenancy.pk)
+    enqueue_on_commit(tenancy.pk)
     return row
 
 
@@ -109,7 +109,7 @@ def give_up(drift_id: int, *, by: User, now: datetime) -> Drift:
     tenancy.adopted = {key: value for key, value in {**tenancy.adopted, thing: left}.items() if value}
     _new_generation(tenancy, now=now)
     _record(Kind.DRIFT_GIVEN_UP, row, tenancy, by, values=held, generation=tenancy.generation)
-    ring_on_commit(tenancy.pk)
+    enqueue_on_commit(tenancy.pk)
     return row
 
 
@@ -156,7 +156,7 @@ def _new_generation(tenancy: Tenancy, *, now: datetime) -> None:
 
 def _look(tenancy: Tenancy, *, now: datetime) -> None:
     tenancy.save(update_fields=parking.begin_again(tenancy, now=now))
-    ring_on_commit(tenancy.pk)
+    enqueue_on_commit(tenancy.pk)
 
 
 def _record(kind: Kind, row: Drift, tenancy: Tenancy, by: User, **details: Any) -> None:

@@ -20,7 +20,7 @@ from notices.actions import tell, tell_channels
 from notices.kinds import NoticeKind
 from notices.message import Message
 from provisioning.drift.models import Drift
-from provisioning.enqueue import ring_on_commit
+from provisioning.enqueue import enqueue_on_commit
 from provisioning.models import Tenancy
 from web.refusals import Conflict, NoRight
 
@@ -98,7 +98,7 @@ def release(cluster_id: int, *, by: User, now: datetime) -> Cluster:
     waiting = set(rows.open().values_list("tenancy_id", flat=True))
     Tenancy.objects.filter(pk__in=waiting).update(next_look_at=now, attempts=0)
     for tenancy_id in sorted(waiting):
-        ring_on_commit(tenancy_id)
+        enqueue_on_commit(tenancy_id)
     record(
         Kind.CLUSTER_RELEASED,
         actor=by.as_actor(),

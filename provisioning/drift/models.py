@@ -15,6 +15,9 @@ from provisioning.drift.words import changes, sentence
 
 KINDS_OF_DRIFT = [(what.value, what.value.capitalize()) for what in What]
 
+# The type of the condition that a tenancy has while something of it differs.
+DRIFTED = "Drifted"
+
 
 class DriftQuerySet(TeamScopedQuerySet["Drift"]):
     """Ways to look at drift."""

@@ -27,9 +27,10 @@ from provisioning.desired.manifests import Manifest, tenancy_objects
 from provisioning.desired.plan import Key, Step, Verb, update
 from provisioning.drift import brake
 from provisioning.drift.comparing import MOST_FIELDS, Field, Finding, What, digest, finding, kept, spared
-from provisioning.drift.models import Drift
+from provisioning.drift.models import DRIFTED, Drift
 from provisioning.lease import Lease
 from provisioning.models import Tenancy
+from reconciling.conditions import Condition, without
 
 WRITES = frozenset({Verb.CREATE, Verb.UPDATE, Verb.DELETE})
 THE_PORTAL = "the portal"
@@ -134,7 +135,7 @@ def _stored(
         _contest(tenancy, new, now=now)
         Drift.objects.bulk_create(new)
         # So that a worker that is ended before its status is written leaves a mark to look for the rows by.
-        held.write(conditions=conditions(tenancy.conditions, [*rows, *new], {}, now=now))
+        held.write(conditions=drifted(tenancy.conditions, [*rows, *new], {}, now=now))
         _tell(tenancy, new, now=now)
     return rows + new
 
@@ -272,28 +273,28 @@ def _spared(
     return [update(step.key, spared(step.manifest, live, [one.at for one in spare]), live)]
 
 
-def conditions(
-    before: Sequence[dict[str, str]],
+def drifted(
+    conditions: Sequence[Condition],
     rows: Sequence[Drift],
     why: Mapping[Place, tuple[Drift, str]],
     *,
     now: datetime,
-) -> list[dict[str, str]]:
+) -> list[Condition]:
     """The conditions of a tenancy with `Drifted` for these rows, and without it when there are none."""
-    others = [condition for condition in before if condition["type"] != "Drifted"]
+    others = without(conditions, DRIFTED)
     if not rows:
         return others
-    since = min(row.since for row in rows)
     said = [f"{row.sentence}. {why.get(row.place, (row, ''))[1]}".strip() for row in rows[:3]]
     said += [f"And {len(rows) - 3} more."] if len(rows) > 3 else []
-    drifted = {
-        "type": "Drifted",
+    condition = {
+        "type": DRIFTED,
         "status": "True",
         "reason": _reason(rows),
         "message": " ".join(said)[:1000],
-        "since": since.isoformat(),
+        # As the cluster says it, not since the portal knows.
+        "since": min(row.since for row in rows).isoformat(),
     }
-    return [*others, drifted]
+    return [*others, condition]
 
 
 def _reason(rows: Sequence[Drift]) -> str:

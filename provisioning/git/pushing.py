@@ -7,9 +7,9 @@ from connectors.errors import PermanentError
 from connectors.git import Moved, Repository, Signed, Snapshot
 from connectors.github import GitHub
 from fleet.models import Cluster
-from provisioning import failpoints
 from provisioning.git.commits import SHORT
 from provisioning.git.repository import Changes, PathRefused
+from reconciling import failpoints
 
 MOST_TRIES = 6
 PREFIX = "quartermaster"

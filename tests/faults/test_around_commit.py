@@ -14,8 +14,8 @@ from allocations.models import Allocation, LedgerEntry
 from approvals.models import Request
 from audit.models import Event
 from checks.invariants import check
-from provisioning import failpoints
 from provisioning.models import Tenancy
+from reconciling import failpoints
 from tests import factories
 from tests.calling import Caller
 
@@ -91,7 +91,7 @@ def test_a_web_process_that_dies_before_its_commit_leaves_nothing_and_the_call_m
 def test_a_web_process_that_dies_after_its_commit_has_done_it_and_the_same_call_is_answered(
     caller: Caller, strike_at: Callable[..., None]
 ) -> None:
-    strike_at("doorbell.committed", die)
+    strike_at("enqueue.committed", die)
     with pytest.raises(Killed):
         ask(caller, "once")
     again = ask(caller, "once")

@@ -15,7 +15,8 @@ from audit.models import Event
 from checks.invariants import AZURE, check
 from connectors import kubernetes as connector
 from connectors.patience import MOST_TRIES
-from provisioning import delivery, failpoints
+from provisioning import delivery
+from reconciling import failpoints
 from tests.faults.proxy import Proxy, proxied
 from tests.provisioning.conftest import Place, kubernetes, kubernetes_server, place
 from tests.provisioning.kubernetes import ADMIN, DEPLOY, PORTAL

@@ -85,7 +85,7 @@ def test_a_web_process_killed_between_commit_and_ring_has_done_it_and_the_sweep_
     [tenancy] = wanted(world, 1)
     portal.worker(pool=1, wait=True)
     portal.clock()
-    dying, well = two_doors(portal, member_of(tenancy), "doorbell.committed:always")
+    dying, well = two_doors(portal, member_of(tenancy), "enqueue.committed:always")
     wait_until(lambda: are_true([tenancy]), what="the team to be on the cluster")
     with pytest.raises(requests.ConnectionError):
         ask(dying, tenancy)

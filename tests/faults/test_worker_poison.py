@@ -15,7 +15,7 @@ from audit.models import Event
 from notices.models import Notice
 from provisioning import parking
 from provisioning.actions import look_again
-from provisioning.enqueue import ring
+from provisioning.enqueue import enqueue
 from provisioning.models import Tenancy
 from tests import factories
 from tests.faults.running import Portal, Process
@@ -44,7 +44,7 @@ def given_up(poison: Tenancy, ended: Callable[[int], None]) -> None:
         # and who has no memory may lose a message.
         held = rows.filter(unfinished=number - 1, lease_until__gt=timezone.now())
         if held.update(lease_until=timezone.now()) or time.monotonic() - rung > AGAIN:
-            ring(poison.pk)
+            enqueue(poison.pk)
             rung = time.monotonic()
         return rows.filter(Q(unfinished=number) | Q(parked_at__isnull=False)).exists()
 
@@ -93,7 +93,7 @@ def test_what_ends_every_worker_is_parked_and_the_queue_moves_on(portal: Portal,
 def make_true(tenancies: list[Tenancy]) -> None:
     """Have the running worker do its work."""
     for tenancy in tenancies:
-        ring(tenancy.pk)
+        enqueue(tenancy.pk)
     wait_until(lambda: are_true(tenancies), what="a tenancy to be true")
 
 

@@ -11,8 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
 from notices.actions import tell, tell_channels
-from notices.backoff import MOST_ATTEMPTS
-from notices.delivery import LEASE, WORKER_DIED, attempt, deliver_due, send, take
+from notices.delivery import LEASE, MAX_ATTEMPTS, WORKER_DIED, attempt, deliver_due, send, take
 from notices.kinds import NoticeKind, Way
 from notices.message import Message
 from notices.models import Channel, Delivery
@@ -142,13 +141,13 @@ def test_a_mail_refused_for_now_is_tried_later_each_time_and_given_up_after_eigh
     delivery = told(ada())
     post.fail("smtp", 451)
     at, waits = NOW, []
-    for _ in range(MOST_ATTEMPTS):
+    for _ in range(MAX_ATTEMPTS):
         assert run(post, at) == 0
         delivery.refresh_from_db()
         waits.append((delivery.next_at - at).total_seconds())
         at = delivery.next_at
     assert waits[:-1] == [30, 90, 270, 810, 2430, 3600, 3600]
-    assert (delivery.state, delivery.attempts) == ("parked", MOST_ATTEMPTS)
+    assert (delivery.state, delivery.attempts) == ("parked", MAX_ATTEMPTS)
     assert "451" in delivery.last_error
     post.inbox.faults.clear()
     assert run(post, at + timedelta(days=1)) == 0
@@ -244,7 +243,7 @@ def test_an_address_that_came_to_lead_inside_is_refused_when_sending_too(post: R
 
 def test_a_delivery_that_kills_every_worker_is_given_up(post: Running) -> None:
     delivery = told(ada())
-    Delivery.objects.update(attempts=MOST_ATTEMPTS)
+    Delivery.objects.update(attempts=MAX_ATTEMPTS)
     assert run(post) == 0
     delivery.refresh_from_db()
     assert (delivery.state, delivery.last_error) == ("parked", WORKER_DIED)

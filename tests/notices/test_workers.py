@@ -12,9 +12,9 @@ from django.conf import settings as configured
 from django.db import connection, transaction
 from redis import Redis
 
-from notices import enqueue as doorbell
 from notices.actions import tell
 from notices.delivery import take
+from notices.enqueue import enqueue
 from notices.kinds import NoticeKind
 from notices.message import Message
 from notices.models import Delivery
@@ -72,9 +72,9 @@ def test_the_task_sends_what_is_due_as_the_settings_say(post: Running, settings:
 
 
 @pytest.mark.django_db
-def test_the_bell_puts_one_message_without_content_into_the_broker() -> None:
+def test_enqueueing_puts_one_message_without_content_into_the_broker() -> None:
     with Redis.from_url(configured.CELERY["broker_url"]) as broker:
-        doorbell.ring()
+        enqueue()
         (message,) = broker.lrange("celery", 0, -1)
     assert b"notices.tasks.deliver" in message
     args, kwargs, _ = json.loads(base64.b64decode(json.loads(message)["body"]))
@@ -89,8 +89,8 @@ def test_a_broker_that_does_not_answer_stops_nobody(
 
     monkeypatch.setattr(current_app, "send_task", away)
     with caplog.at_level(logging.WARNING):
-        doorbell.ring()
-    assert "doorbell unanswered" in caplog.text
+        enqueue()
+    assert "broker does not answer" in caplog.text
 
 
 def test_a_password_for_mail_that_would_travel_in_the_open_stops_the_start(

@@ -12,11 +12,12 @@ from accounts.roles import Role
 from allocations.changes import refresh
 from audit.models import Event
 from notices.models import Notice
-from provisioning import failpoints, lease, parking
+from provisioning import lease, parking
 from provisioning.actions import look_again
 from provisioning.models import Tenancy
 from provisioning.reconcile import reconcile
 from provisioning.status import write_status
+from reconciling import failpoints
 from tests import factories
 from tests.provisioning.conftest import Place
 

@@ -9,15 +9,15 @@ import psycopg
 from django.db import connection
 
 from fleet.models import Cluster
-from provisioning import failpoints
 from provisioning.models import Tenancy
+from reconciling import failpoints
 from tests.soak.walk import Walk
 from tests.soak.walking import FAR, NEAR, Crash
 
 POINTS = {
     "request.submit": 1,
     "allocation.issue": 1,
-    "doorbell.committed": 1,
+    "enqueue.committed": 1,
     "provision.write": 11,
     "provision.status": 1,
     "git.push": 1,

@@ -21,14 +21,15 @@ from fleet.models import Cluster, Flavor
 from notices import enqueue as post
 from policy.document import to_json
 from policy.models import PolicyVersion
-from provisioning import breaker, failpoints
-from provisioning import enqueue as doorbell
+from provisioning import breaker
+from provisioning import enqueue as tenancies
 from provisioning.delivery import client_for
 from provisioning.drift import cluster_sweep as whole_cluster
 from provisioning.git import remotes as git_remotes
 from provisioning.models import Tenancy
 from provisioning.reconcile import reconcile
 from provisioning.stages import Stage
+from reconciling import failpoints
 from sandbox.kubernetes.faults import Faults
 from tests import factories
 from tests.faults.proxy import Proxy
@@ -226,9 +227,9 @@ class Town:
         return reconcile(tenancy_id, now=now or self.now)
 
     def messages(self) -> list[int]:
-        """Every ring that has reached the broker, taken from it: the tenancies that are to be looked at."""
-        for ringer in (doorbell.doorbell.ringer, post.doorbell.ringer):
-            ringer.submit(lambda: None).result()
+        """Every message that has reached the broker, taken from it: the tenancies that are to be looked at."""
+        for queue in (tenancies.queue, post.queue):
+            queue.publisher.submit(lambda: None).result()
         found = []
         while raw := self.place.broker.rpop("celery"):
             message = json.loads(str(raw, "utf-8") if isinstance(raw, bytes) else str(raw))

@@ -13,7 +13,7 @@ from audit.log import record
 from fleet.models import Flavor
 from provisioning.models import Tenancy
 from web.refusals import BadInput, Conflict, NoRight
-from workloads.runs.enqueue import ring_on_commit
+from workloads.runs.enqueue import enqueue_on_commit
 from workloads.runs.models import Run
 from workloads.runs.places import place_of
 from workloads.runs.planning import Plan, Submission, plan
@@ -85,7 +85,7 @@ def submit(
         gpus=run.gpus,
         **resumes,
     )
-    ring_on_commit(run.pk)
+    enqueue_on_commit(run.pk)
     return run
 
 
@@ -143,7 +143,7 @@ def stop(run_id: int, *, by: User, now: datetime) -> Run:
     run.attempts, run.message = 0, ""
     run.save(update_fields=["stop_asked_at", "stop_asked_by", "next_try_at", "attempts", "message"])
     record(Kind.RUN_STOPPED, actor=by.as_actor(), subject=("run", run.pk), team_id=run.team_id, name=run.name)
-    ring_on_commit(run.pk)
+    enqueue_on_commit(run.pk)
     return run
 
 

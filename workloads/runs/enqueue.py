@@ -1,10 +1,6 @@
-"""Ringing for a run: a lost ring costs two seconds."""
+"""Telling a worker of a run: a lost message costs two seconds."""
 
-from audit.doorbell import Doorbell
+from reconciling.enqueue import Queue
 
-doorbell = Doorbell("workloads.tasks.look_after_run", expires=60, subject="run")
-
-
-def ring_on_commit(run_id: int) -> None:
-    """Ask a worker to look after this run once the current transaction has committed."""
-    doorbell.ring_on_commit(run_id)
+queue = Queue("workloads.tasks.look_after_run", expires=60, subject="run")
+enqueue, enqueue_on_commit = queue.enqueue, queue.enqueue_on_commit

@@ -18,8 +18,8 @@ from audit.events import Kind
 from audit.log import record
 from connectors.errors import ConnectorError, PermanentError
 from connectors.kubernetes import Cluster, Manifest, ref_of
-from provisioning import failpoints
 from provisioning.delivery import client_for
+from reconciling import failpoints
 from workloads.runs import lease
 from workloads.runs.models import Run
 from workloads.runs.states import State
