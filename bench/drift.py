@@ -15,7 +15,7 @@ from connectors.kubernetes import Ref
 from provisioning import reconcile
 from provisioning.desired.manifests import Manifest
 from provisioning.desired.plan import Key
-from provisioning.drift import cluster_sweep as whole_cluster
+from provisioning.drift import cluster_sweep
 from provisioning.models import Tenancy
 
 TENANCIES, DRIFTED, PAIRS = 1_000, 10, 5
@@ -37,7 +37,7 @@ def measured(on: rig.Rig, *, count: int, drifted: int, pairs: int) -> Measured:
         before = ground.world.writes()
         portal, bare, fresh = [], [], []
         for _ in range(pairs):
-            whole_cluster.forget(ground.cluster.pk)
+            cluster_sweep.forget(ground.cluster.pk)
             now += MINUTE
             fresh.append(look(ground, count, now=now))
             now += MINUTE
@@ -64,7 +64,7 @@ def measured(on: rig.Rig, *, count: int, drifted: int, pairs: int) -> Measured:
 def look(ground: Ground, count: int, *, now: datetime) -> float:
     """One look of the portal: database, list, comparison, record; seconds. RuntimeError unless all are as wanted."""
     began = time.perf_counter()
-    differing = whole_cluster.look_through(ground.cluster.pk, now=lambda: now)
+    differing = cluster_sweep.sweep(ground.cluster.pk, now=lambda: now)
     seconds = time.perf_counter() - began
     seen = Tenancy.objects.filter(last_looked_at=now).count()
     if differing or seen != count:
@@ -105,7 +105,7 @@ def repair(ground: Ground, drifted: Sequence[Tenancy], *, now: datetime) -> int:
         body = {"spec": {"hard": {"pods": "1"}}}
         ground.bare.merge(("v1", "ResourceQuota"), tenancy.namespace, "team-quota", body)
     before = ground.world.writes()
-    for pk in whole_cluster.look_through(ground.cluster.pk, now=lambda: now):
+    for pk in cluster_sweep.sweep(ground.cluster.pk, now=lambda: now):
         reconcile.reconcile(pk, now=lambda: now)
     return ground.world.writes() - before
 

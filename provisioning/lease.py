@@ -12,9 +12,9 @@ from typing import Any
 from django.db import Error, IntegrityError, connection, transaction
 from django.db.models import Q
 
-from provisioning import parking
-from provisioning import throttle as pace
+from provisioning import parking, throttle
 from provisioning.models import Tenancy
+from reconciling import slots
 
 SECONDS = 5
 # A holder that has not asked the database for this long asks again before its next write. Nobody takes a lease within
@@ -24,7 +24,7 @@ SURE_SECONDS = 1.0
 BEAT_SECONDS = 2.0
 # As often as others may take the place that was just seen free, before it is left for another time.
 TRIES = 12
-WITH = ("cluster", "cluster__pace")
+WITH = ("cluster", "cluster__throttle")
 # What letting go of a tenancy and of its place at work writes.
 LET_GO: dict[str, Any] = {"lease_until": None, "slot": None, "unfinished": 0}
 LONGEST_WAIT = timedelta(minutes=5)
@@ -135,7 +135,8 @@ def take(tenancy_id: int, *, now: datetime) -> Lease | None:
         if row.unfinished >= parking.MOST:
             parking.park(tenancy_id, lease_no=row.lease_no, now=now)
             return None
-        slot = pace.free_slot(row.cluster_id, most=pace.places(row.cluster), now=now)
+        same_cluster = Tenancy.objects.filter(cluster=row.cluster_id)
+        slot = slots.free_slot(same_cluster, limit=throttle.max_concurrent(row.cluster), now=now)
         if slot is None:
             return None
         wait = min(timedelta(seconds=SECONDS) * 2 ** min(max(row.attempts - 1, 0), 8), LONGEST_WAIT)

@@ -15,8 +15,9 @@ from provisioning.desired.spec import TenancySpec
 from provisioning.drift.models import DRIFTED, Drift
 from provisioning.stages import STANDS, Stage, Stop
 from reconciling.conditions import READY, Condition, find
+from reconciling.models import Throttle
 
-__all__ = ["Drift", "Installation", "Isolation", "Tenancy", "TenancyQuerySet"]
+__all__ = ["ClusterThrottle", "Drift", "Installation", "Isolation", "Tenancy", "TenancyQuerySet"]
 
 
 class Isolation(models.TextChoices):
@@ -255,16 +256,11 @@ class Tenancy(models.Model):
         }
 
 
-class Pace(models.Model):
-    """How hard a cluster is worked on, over all workers: what was written, and who looks through it as a whole."""
+class ClusterThrottle(Throttle):
+    """How hard a cluster is worked on, over all workers; whoever has it claimed sweeps it as a whole or probes it."""
 
-    cluster = models.OneToOneField(Cluster, models.CASCADE, primary_key=True, related_name="pace")
-    # Seconds since 1970 until which the writes so far are paid for, at the cluster's writes per second.
-    paid_until = models.FloatField(default=0)
-    # Set when it kept somebody waiting in vain; empty again once it answers.
-    left_alone_until = models.DateTimeField(null=True)
-    looked_through_until = models.DateTimeField(null=True)
-    looked_through_at = models.DateTimeField(null=True)
+    cluster = models.OneToOneField(Cluster, models.CASCADE, primary_key=True, related_name="throttle")
+    swept_at = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
-        return f"pace of {self.cluster_id}"
+        return f"throttle of {self.cluster_id}"

@@ -16,8 +16,7 @@ from django.db import OperationalError
 from connectors.errors import ConnectorError, PermanentError, TemporaryError
 from connectors.kubernetes import Cluster as Client
 from fleet.models import Cluster
-from provisioning import breaker, lease, writing
-from provisioning import throttle as pace
+from provisioning import lease, throttle, writing
 from provisioning.clusters import identity, kueue
 from provisioning.delivery import client_for
 from provisioning.desired import gitops as keepers
@@ -34,6 +33,7 @@ from provisioning.removing import Removal, note_gone
 from provisioning.stages import Stage
 from provisioning.status import Seen, write_status
 from reconciling import failpoints
+from reconciling.breaker import PAUSES
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ class Pass:
         """Take the budget for every write of the pass; raises NoBudget when there is not enough now."""
         writes = sum(step.verb in WRITING for step in steps)
         on_boarding = not self.tenancy.observed_generation
-        wait = pace.pay(self.tenancy.cluster, writes, on_boarding=on_boarding, now=self.began)
+        wait = throttle.reserve(self.tenancy.cluster, writes, on_boarding=on_boarding, now=self.began)
         if wait is not None:
             raise NoBudget(wait)
 
@@ -156,12 +156,12 @@ def _run(run: Pass) -> None:
     desired = tenancy_objects(run.tenancy.desired)
     run.wanted = [Key.of(manifest) for manifest in desired]
     cluster = run.tenancy.cluster
-    pause = pace.seconds_to_wait(cluster, now=run.began)
+    pause = throttle.seconds_to_wait(cluster, now=run.began)
     if pause:
         raise _no_answer(run, retry_after=pause)
-    with pace.one_at_a_time(cluster, now=run.now) as may:
-        if not may:
-            raise _no_answer(run, retry_after=breaker.FIRST_PAUSE)
+    with throttle.probe(cluster, now=run.now) as may_call:
+        if not may_call:
+            raise _no_answer(run, retry_after=PAUSES.first.total_seconds())
         _make_true(run, desired)
 
 
@@ -172,7 +172,7 @@ def _make_true(run: Pass, desired: Sequence[Manifest]) -> None:
         run.writes = git_delivery.make_true(
             git_delivery.Turn(run.tenancy, run.held, run.now, observe), desired
         )
-        pace.has_answered(cluster, now=run.now())
+        throttle.answered(cluster, now=run.now())
         return
     kueue.check(cluster.kueue_version)
     client = client_for(cluster)
@@ -200,7 +200,7 @@ def _make_true(run: Pass, desired: Sequence[Manifest]) -> None:
         used=_used(live),
         drifts=run.drifts,
     )
-    pace.has_answered(cluster, now=run.now())
+    throttle.answered(cluster, now=run.now())
 
 
 def _remove(run: Pass, client: Client) -> None:
@@ -214,7 +214,7 @@ def _remove(run: Pass, client: Client) -> None:
     finally:
         run.writes = removal.writes
     note_gone(run.tenancy, run.held, writes=run.writes, now=run.now())
-    pace.has_answered(run.tenancy.cluster, now=run.now())
+    throttle.answered(run.tenancy.cluster, now=run.now())
 
 
 def _used(live: Mapping[Key, Manifest]) -> dict[str, int] | None:
@@ -225,10 +225,10 @@ def _used(live: Mapping[Key, Manifest]) -> dict[str, int] | None:
 
 def _said(run: Pass, error: ConnectorError, *, seconds: float) -> ConnectorError:
     """The failure as people read it: a cluster that hangs is named, not the call that happened to find out."""
-    if not pace.kept_waiting(run.tenancy.cluster, error, seconds=seconds, now=run.now()):
+    if not throttle.failed(run.tenancy.cluster, error, seconds=seconds, now=run.now()):
         return error
     logger.warning("cluster does not answer", extra={"error": error.message})
-    return _no_answer(run, retry_after=breaker.seconds_left(run.tenancy.cluster_id))
+    return _no_answer(run, retry_after=throttle.seconds_here(run.tenancy.cluster))
 
 
 def _no_answer(run: Pass, *, retry_after: float) -> TemporaryError:

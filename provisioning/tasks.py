@@ -4,45 +4,44 @@ from celery import shared_task
 
 from audit import clock
 from fleet.models import Cluster
-from provisioning import reconcile
-from provisioning import throttle as pace
+from provisioning import reconcile, scheduling
 from provisioning.clusters import observe as look
-from provisioning.drift import cluster_sweep as whole_cluster
+from provisioning.drift import cluster_sweep
 from provisioning.enqueue import enqueue
 
 
 @shared_task(name="provisioning.tasks.reconcile_tenancy")
 def reconcile_tenancy(tenancy_id: int) -> None:
-    """Make one tenancy true, and ring for the next of its cluster; does nothing when another worker is at it.
+    """Make one tenancy true, and enqueue the next of its cluster; does nothing when another worker is at it.
 
-    Whoever found no place at work comes by when a place is free again, not when the next sweep happens to look.
+    Whatever found no slot is worked on when one is free again, not when the next sweep happens to look.
     """
     if reconcile.reconcile(tenancy_id, now=clock.now) is not None:
-        following = pace.next_due(tenancy_id, now=clock.now())
+        following = scheduling.next_due(tenancy_id, now=clock.now())
         if following is not None:
             enqueue(following)
 
 
 @shared_task(name="provisioning.tasks.sweep")
 def sweep() -> None:
-    """Ring for what is due, clusters taking turns: a lost message, a dead worker and drift all end here."""
+    """Enqueue what is due, clusters taking turns: a lost message, a dead worker and drift all end here."""
     now = clock.now()
-    for tenancy_id in pace.fair(now=now):
+    for tenancy_id in scheduling.in_turns(now=now):
         enqueue(tenancy_id)
-    for cluster_id in pace.to_look_through(now=now):
-        look_through_cluster.apply_async(args=[cluster_id], expires=60)
+    for cluster_id in scheduling.clusters_to_sweep(now=now):
+        sweep_cluster.apply_async(args=[cluster_id], expires=60)
 
 
-@shared_task(name="provisioning.tasks.look_through_cluster")
-def look_through_cluster(cluster_id: int) -> None:
-    """Compare everything that is settled on a cluster with what stands there; what differs gets a pass of its own."""
-    for tenancy_id in whole_cluster.look_through(cluster_id, now=clock.now):
+@shared_task(name="provisioning.tasks.sweep_cluster")
+def sweep_cluster(cluster_id: int) -> None:
+    """Compare everything that has converged on a cluster with what stands there; each that differs gets a pass."""
+    for tenancy_id in cluster_sweep.sweep(cluster_id, now=clock.now):
         enqueue(tenancy_id)
 
 
 @shared_task(name="provisioning.tasks.look_at_clusters")
 def look_at_clusters() -> None:
-    """Ring for a look at every cluster, those that take no teams too; one that does not answer delays no other."""
+    """Enqueue a look at every cluster, those that take no teams too; one that does not answer delays no other."""
     for cluster_id in Cluster.objects.values_list("pk", flat=True):
         look_at_cluster.apply_async(args=[cluster_id], expires=60)
 

@@ -27,11 +27,11 @@ from connectors.kubernetes import Cluster as Client
 from notices.actions import tell
 from notices.kinds import NoticeKind
 from notices.message import Message
-from provisioning import breaker
-from provisioning import throttle as pace
+from provisioning import throttle
 from provisioning.delivery import client_for
 from provisioning.desired.manifests import KUEUE
 from provisioning.models import Tenancy
+from reconciling.claims import claim
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +61,8 @@ def look(tenancy_id: int, *, now: Callable[[], datetime]) -> int | None:
     A cluster that does not answer is looked at again later; nothing is forgotten meanwhile.
     """
     at = now()
-    if not Leftover.objects.due(at).filter(tenancy=tenancy_id).update(look_at=at + CLAIM):
+    due_here = Leftover.objects.due(at).filter(tenancy=tenancy_id)
+    if not claim(due_here, "look_at", until=at + CLAIM):
         return None
     tenancy = Tenancy.objects.select_related("cluster", "team").get(pk=tenancy_id)
     started = time.monotonic()
@@ -72,13 +73,13 @@ def look(tenancy_id: int, *, now: Callable[[], datetime]) -> int | None:
         if not tenancy.cluster.is_observed:
             settle(tenancy_id, Sight([], {}), now=now())
             return 0
-        if breaker.seconds_left(tenancy.cluster_id):
+        if throttle.seconds_here(tenancy.cluster):
             return _away(tenancy_id, now())
         client = client_for(tenancy.cluster)
         settle(tenancy_id, see(client, tenancy), now=now())
         return stop(client, tenancy, now=now) if tenancy.cluster.is_written_to else 0
     except ConnectorError as error:
-        pace.kept_waiting(tenancy.cluster, error, seconds=time.monotonic() - started, now=now())
+        throttle.failed(tenancy.cluster, error, seconds=time.monotonic() - started, now=now())
         logger.warning("work not looked at", extra={"tenancy": tenancy_id, "error": error.message})
         return _away(tenancy_id, now())
 

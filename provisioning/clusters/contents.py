@@ -8,8 +8,7 @@ from typing import Any
 
 from connectors.errors import ConnectorError
 from connectors.kubernetes import Cluster as Client
-from provisioning import breaker
-from provisioning import throttle as pace
+from provisioning import throttle
 from provisioning.delivery import client_for
 from provisioning.desired.manifests import KUEUE
 from provisioning.models import Tenancy
@@ -46,14 +45,13 @@ def read(tenancy: Tenancy, *, now: Callable[[], datetime]) -> Contents:
         return Contents(
             now(), away=f"{tenancy.cluster.title} follows Git, and the portal has no access to it to look."
         )
-    pause = breaker.seconds_left(tenancy.cluster_id)
-    if pause:
+    if throttle.seconds_here(tenancy.cluster):
         return Contents(now(), away=f"{tenancy.cluster.title} does not answer.")
     started = time.monotonic()
     try:
         return _read(client_for(tenancy.cluster), tenancy.namespace, now=now())
     except ConnectorError as error:
-        pace.kept_waiting(tenancy.cluster, error, seconds=time.monotonic() - started, now=now())
+        throttle.failed(tenancy.cluster, error, seconds=time.monotonic() - started, now=now())
         return Contents(now(), away=f"{tenancy.cluster.title} could not be read: {error.message}")
 
 

@@ -13,8 +13,7 @@ from audit.log import record
 from connectors.errors import ConnectorError, PermanentError
 from connectors.kubernetes import Cluster as Client
 from fleet.models import Cluster
-from provisioning import throttle as pace
-from provisioning import writing
+from provisioning import throttle, writing
 from provisioning.clusters import capacity, health, identity, kueue
 from provisioning.delivery import client_for
 from provisioning.desired import cilium
@@ -31,11 +30,11 @@ def look_at(cluster_id: int, *, now: Callable[[], datetime]) -> bool:
 
     What is known not to answer is left alone as everywhere else, and while another worker finds out about it.
     """
-    cluster = Cluster.objects.select_related("pace").get(pk=cluster_id)
-    if cluster.reachable is False and pace.seconds_to_wait(cluster, now=now()):
+    cluster = Cluster.objects.select_related("throttle").get(pk=cluster_id)
+    if cluster.reachable is False and throttle.seconds_to_wait(cluster, now=now()):
         return False
-    with pace.one_at_a_time(cluster, now=now) as may:
-        return _look(cluster, now=now) if may else bool(cluster.reachable)
+    with throttle.probe(cluster, now=now) as may_call:
+        return _look(cluster, now=now) if may_call else bool(cluster.reachable)
 
 
 def _look(cluster: Cluster, *, now: Callable[[], datetime]) -> bool:
@@ -62,7 +61,7 @@ def _look(cluster: Cluster, *, now: Callable[[], datetime]) -> bool:
             if not by_git:
                 _put_shared_objects(cluster, client)
     except ConnectorError as error:
-        pace.kept_waiting(cluster, error, seconds=time.monotonic() - started, now=now())
+        throttle.failed(cluster, error, seconds=time.monotonic() - started, now=now())
         seen = health.after_failure(parts, error.message) if cluster.is_observed else []
         return _seen(cluster, reachable=False, message=error.message, version=version, parts=seen, now=now())
     return _seen(cluster, reachable=True, message="", version=version, parts=parts, now=now())
@@ -133,7 +132,7 @@ def _seen(
         if reachable and not cluster.reachable:
             # It is back: what waited for it need not wait for its next turn. Only then: a cluster may be read and
             # still hang at every write, which passes find out.
-            pace.has_answered(cluster, now=now)
+            throttle.answered(cluster, now=now)
             Tenancy.objects.filter(cluster=cluster, is_true=False).update(next_look_at=now, attempts=0)
         if cluster.reachable is not reachable:
             kind = Kind.CLUSTER_REACHABLE if reachable else Kind.CLUSTER_UNREACHABLE

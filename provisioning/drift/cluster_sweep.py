@@ -1,4 +1,4 @@
-"""Looking at everything that is settled on a cluster at once: each kind is listed once, and the rest is memory.
+"""Comparing everything that has converged on a cluster at once: each kind is listed once, and the rest is memory.
 
 Only tenancies that differ get a pass of their own, under a lease. Nothing is written to a cluster here.
 """
@@ -17,7 +17,7 @@ from connectors.errors import ConnectorError, PermanentError, TemporaryError
 from connectors.kubernetes import Cluster as Client
 from connectors.kubernetes import Ref, forgotten_twice
 from fleet.models import Cluster
-from provisioning import throttle as pace
+from provisioning import throttle
 from provisioning.clusters import identity, kueue
 from provisioning.clusters.installation import mark
 from provisioning.delivery import client_for
@@ -26,45 +26,48 @@ from provisioning.desired.objects import INSTALLATION_LABEL, TENANCY_LABEL, Mani
 from provisioning.drift import reconcile as drifting
 from provisioning.drift.streaming import Compared, Known, compare
 from provisioning.git import pull_requests as git_delivery
-from provisioning.models import Drift, Tenancy
+from provisioning.models import ClusterThrottle, Drift, Tenancy
+from reconciling.claims import claim_target, release_target
 
 logger = logging.getLogger(__name__)
 
 AGAIN = timedelta(seconds=60)
 AGAIN_AFTER_FAILURE = timedelta(seconds=15)
-MOST_RINGS = 200
+SWEEP_SECONDS = 60
+MAX_ENQUEUED = 200
 
 # Of this process alone, by cluster: a new release, which may want other objects, compares everything anew.
 _known: dict[int, dict[int, Known]] = defaultdict(dict)
 
 
-def look_through(cluster_id: int, *, now: Callable[[], datetime]) -> Sequence[int]:
-    """Look at every settled tenancy of a cluster; returns those that need a pass of their own.
+def sweep(cluster_id: int, *, now: Callable[[], datetime]) -> Sequence[int]:
+    """Look at every converged tenancy of a cluster; returns those that need a pass of their own.
 
     Returns none while somebody else does it, and when the cluster did not answer: all are then looked at later.
     """
     began = now()
-    if not pace.begin_look(cluster_id, now=began):
+    target = ClusterThrottle(pk=cluster_id)
+    if not claim_target(target, now=began, seconds=SWEEP_SECONDS):
         return []
-    cluster = Cluster.objects.select_related("pace").get(pk=cluster_id)
-    started, seen = time.monotonic(), False
+    cluster = Cluster.objects.select_related("throttle").get(pk=cluster_id)
+    started, swept = time.monotonic(), dict[str, datetime]()
     try:
-        differing = _look(cluster, began=began, now=now)
-        seen = True
+        differing = _sweep(cluster, began=began, now=now)
+        swept = {"swept_at": now()}
     except ConnectorError as error:
         differing = _failed(cluster, error, seconds=time.monotonic() - started, now=now())
     finally:
-        pace.end_look(cluster_id, now=now(), seen=seen)
+        release_target(target, **swept)
     return differing
 
 
 def forget(cluster_id: int) -> None:
-    """Compare everything of a cluster in full at the next look."""
+    """Compare everything of a cluster in full at the next sweep."""
     _known.pop(cluster_id, None)
 
 
-def _look(cluster: Cluster, *, began: datetime, now: Callable[[], datetime]) -> Sequence[int]:
-    pause = pace.seconds_to_wait(cluster, now=began)
+def _sweep(cluster: Cluster, *, began: datetime, now: Callable[[], datetime]) -> Sequence[int]:
+    pause = throttle.seconds_to_wait(cluster, now=began)
     if pause:
         raise TemporaryError(f"{cluster.name} does not answer.", retry_after=pause)
     settled = _settled(cluster, now=began).values_list("pk", "generation", "spec", "adopted")
@@ -85,7 +88,7 @@ def _look(cluster: Cluster, *, began: datetime, now: Callable[[], datetime]) -> 
     )
     compared.pass_on(waiting)
     drifting.brake_at(cluster, compared.differing, now=began)
-    pace.has_answered(cluster, now=now())
+    throttle.answered(cluster, now=now())
     _known[cluster.pk] = compared.known
     _record(cluster, compared, began=began, now=now())
     return compared.differing
@@ -95,7 +98,7 @@ def _committed(
     cluster: Cluster, rows: Sequence[tuple[int, int, Any]], *, began: datetime, now: datetime
 ) -> Sequence[int]:
     """Compare with the newest commit of the cluster's repository; where there is a cluster to see, each looks at it."""
-    differing = git_delivery.look_through(cluster, rows)
+    differing = git_delivery.differing(cluster, rows)
     if cluster.kubeconfig:
         differing = [pk for pk, _, _ in rows]
     settled = _settled(cluster, now=now)
@@ -143,8 +146,8 @@ def _failed(cluster: Cluster, error: ConnectorError, *, seconds: float, now: dat
     logger.warning("cluster not looked through", extra={"cluster": cluster.name, "error": error.message})
     due = _settled(cluster, now=now).filter(next_look_at__lte=now)
     if isinstance(error, PermanentError):
-        return list(due.order_by("next_look_at").values_list("pk", flat=True)[:MOST_RINGS])
+        return list(due.order_by("next_look_at").values_list("pk", flat=True)[:MAX_ENQUEUED])
     wait = max(AGAIN_AFTER_FAILURE, timedelta(seconds=getattr(error, "retry_after", None) or 0))
-    pace.kept_waiting(cluster, error, seconds=seconds, now=now)
+    throttle.failed(cluster, error, seconds=seconds, now=now)
     due.update(next_look_at=now + wait)
     return []

@@ -83,7 +83,7 @@ def make_true(turn: Turn, desired: Sequence[Manifest]) -> int:
     return int(pushed.wrote)
 
 
-def look_through(cluster: Cluster, rows: Sequence[tuple[int, int, dict[str, object]]]) -> list[int]:
+def differing(cluster: Cluster, rows: Sequence[tuple[int, int, dict[str, object]]]) -> list[int]:
     """The tenancies, as (id, generation, spec), that the newest commit does not hold as wanted; one look for all.
 
     Raises TemporaryError or PermanentError.

@@ -62,23 +62,26 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="Pace",
+            name="ClusterThrottle",
             fields=[
                 (
                     "cluster",
                     models.OneToOneField(
                         on_delete=django.db.models.deletion.CASCADE,
                         primary_key=True,
-                        related_name="pace",
+                        related_name="throttle",
                         serialize=False,
                         to="fleet.cluster",
                     ),
                 ),
-                ("paid_until", models.FloatField(default=0)),
-                ("left_alone_until", models.DateTimeField(null=True)),
-                ("looked_through_until", models.DateTimeField(null=True)),
-                ("looked_through_at", models.DateTimeField(null=True)),
+                ("spent_until", models.FloatField(default=0)),
+                ("open_until", models.DateTimeField(null=True)),
+                ("claimed_until", models.DateTimeField(null=True)),
+                ("swept_at", models.DateTimeField(null=True)),
             ],
+            options={
+                "abstract": False,
+            },
         ),
         migrations.CreateModel(
             name="Tenancy",

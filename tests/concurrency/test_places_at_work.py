@@ -5,9 +5,8 @@ from functools import partial
 import pytest
 from django.utils import timezone
 
-from provisioning import lease
-from provisioning import throttle as pace
-from provisioning.models import Pace, Tenancy
+from provisioning import lease, throttle
+from provisioning.models import ClusterThrottle, Tenancy
 from tests import factories
 from tests.concurrency.together import together
 
@@ -31,11 +30,11 @@ def test_the_first_writes_to_a_cluster_are_paid_for_by_all_who_come_at_once() ->
     refused = list[object]()
 
     def work() -> None:
-        wait = pace.pay(cluster, 10, on_boarding=True, now=timezone.now())
+        wait = throttle.reserve(cluster, 10, on_boarding=True, now=timezone.now())
         if wait is not None:
             refused.append(wait)
 
     for _ in range(ROUNDS):
-        Pace.objects.all().delete()
+        ClusterThrottle.objects.all().delete()
         together(*[work] * WORKERS)
         assert refused == []

@@ -26,7 +26,7 @@ from provisioning.desired.first_job import NAME as FIRST_JOB
 from provisioning.desired.manifests import PRIORITIES, fleet_objects, tenancy_objects
 from provisioning.desired.naming import namespace_of
 from provisioning.desired.plan import Key, first_difference, is_ours
-from provisioning.drift import cluster_sweep as whole_cluster
+from provisioning.drift import cluster_sweep
 from provisioning.models import Tenancy
 from tests import factories
 from tests.contract import live
@@ -133,7 +133,7 @@ def team(
     )
     assert place.namespace.startswith(live.prefix())
     refresh(place, actor=PORTAL, now=timezone.now())
-    whole_cluster.forget(cluster.pk)
+    cluster_sweep.forget(cluster.pk)
     yield Team(Tenancy.objects.get(pk=place.pk), admin, timezone.now())
     client_for(cluster).close()
     admin.delete(NAMESPACE, place.namespace)
@@ -207,11 +207,11 @@ def test_everything_settled_is_looked_at_together_and_drift_is_found_there(team:
     team.become_true()
     team.time += timedelta(minutes=1)
     cluster = team.tenancy.cluster_id
-    assert list(whole_cluster.look_through(cluster, now=lambda: team.time)) == []
+    assert list(cluster_sweep.sweep(cluster, now=lambda: team.time)) == []
     assert team.row.last_looked_at == team.time
     team.admin.delete(QUOTA, "team-quota", team.tenancy.namespace)
     team.time += timedelta(minutes=1)
-    assert list(whole_cluster.look_through(cluster, now=lambda: team.time)) == [team.tenancy.pk]
+    assert list(cluster_sweep.sweep(cluster, now=lambda: team.time)) == [team.tenancy.pk]
     assert team.pass_over() == 1
 
 

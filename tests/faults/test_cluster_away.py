@@ -9,8 +9,9 @@ import pytest
 from django.utils import timezone
 
 from fleet.models import Cluster
-from provisioning import throttle as pace
+from provisioning import throttle
 from provisioning.models import Tenancy
+from reconciling import breaker
 from tests import factories
 from tests.faults.running import Portal, environment
 from tests.faults.tenancies import are_true, cluster_of, wanted
@@ -88,7 +89,7 @@ def test_others_are_granted_theirs_at_once_while_a_git_host_is_silent(
 ) -> None:
     edge, well = Cluster.objects.get(name="edge"), cluster_of(world)
     if known:
-        pace.leave_alone(edge, seconds=0, now=timezone.now())
+        breaker.open_everywhere(throttle.of(edge), seconds=0, now=timezone.now())
     else:
         Cluster.objects.filter(pk=edge.pk).update(most_at_once=1)
     wanted(world, AWAY, on=edge)

@@ -533,8 +533,8 @@ LEAVING = [
         "tests.provisioning.test_throttle:test_who_lost_its_lease_is_told_so_before_its_next_write",
     ),
     Guard(
-        "provisioning.throttle:free_slot",
-        "if len(live) >= most:",
+        "reconciling.slots:free_slot",
+        "if len(live) >= limit:",
         "if False:",
         "tests.provisioning.test_throttle:test_one_cluster_takes_no_place_from_another",
     ),

@@ -11,8 +11,8 @@ from allocations.sync import keep_in_step
 from connectors import kubernetes as connector
 from fleet.models import Cluster
 from provisioning import lease, reconcile
-from provisioning.drift import cluster_sweep as whole_cluster
-from provisioning.models import Pace, Tenancy
+from provisioning.drift import cluster_sweep
+from provisioning.models import ClusterThrottle, Tenancy
 from tests import factories
 from tests.provisioning.conftest import Place
 
@@ -23,7 +23,7 @@ NAMESPACE, CONFIG = ("v1", "Namespace"), ("v1", "ConfigMap")
 @pytest.fixture
 def both(place: Place) -> list[Tenancy]:
     """Two tenancies that are true, a minute ago."""
-    whole_cluster.forget(place.cluster.pk)
+    cluster_sweep.forget(place.cluster.pk)
     made = [place.tenancy, factories.tenancy(on=place.cluster)]
     for tenancy in made:
         assert reconcile.reconcile(tenancy.pk, now=place.now)
@@ -33,7 +33,7 @@ def both(place: Place) -> list[Tenancy]:
 
 
 def look(place: Place) -> list[int]:
-    return list(whole_cluster.look_through(place.cluster.pk, now=place.now))
+    return list(cluster_sweep.sweep(place.cluster.pk, now=place.now))
 
 
 def kinds(of: Tenancy) -> int:
@@ -152,7 +152,7 @@ def test_what_somebody_works_on_meanwhile_is_left_as_they_leave_it(place: Place,
         return place.time
 
     booked = dict(Tenancy.objects.values_list("pk", "last_looked_at"))
-    assert whole_cluster.look_through(place.cluster.pk, now=now) == []  # type: ignore[arg-type]
+    assert cluster_sweep.sweep(place.cluster.pk, now=now) == []  # type: ignore[arg-type]
     assert dict(Tenancy.objects.values_list("pk", "last_looked_at")) == booked
 
 
@@ -165,7 +165,7 @@ def test_a_pass_that_ended_meanwhile_is_newer_than_the_look(place: Place, both: 
             act()
         return place.time
 
-    assert whole_cluster.look_through(place.cluster.pk, now=now) == []  # type: ignore[arg-type]
+    assert cluster_sweep.sweep(place.cluster.pk, now=now) == []  # type: ignore[arg-type]
     assert set(Tenancy.objects.values_list("last_looked_at", "next_look_at")) == {(ended, ended)}
 
 
@@ -191,18 +191,18 @@ def test_a_cluster_that_does_not_answer_is_looked_at_later_and_what_was_true_sta
     assert look(place) == []
     wait = timedelta(seconds=answer.get("retry_after", 15))
     assert set(Tenancy.objects.values_list("is_true", "next_look_at")) == {(True, place.time + wait)}
-    pace = Pace.objects.get()
-    assert (pace.looked_through_until, pace.looked_through_at) == (None, None)
+    throttle = ClusterThrottle.objects.get()
+    assert (throttle.claimed_until, throttle.swept_at) == (None, None)
 
 
 def test_a_cluster_that_keeps_waiting_is_left_alone_by_everybody(
     place: Place, both: list[Tenancy], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connector, "TIMEOUT", (1.0, 0.1))
-    monkeypatch.setattr("provisioning.breaker.LONG", 0.05)
+    monkeypatch.setattr("reconciling.breaker.LONG_SECONDS", 0.05)
     place.kubernetes.fail("/api", hang=0.3)
     look(place)
-    until = Pace.objects.get().left_alone_until
+    until = ClusterThrottle.objects.get().open_until
     assert until is not None
     assert timedelta(seconds=4) < until - place.time <= timedelta(seconds=5)
 
@@ -220,8 +220,8 @@ def test_a_kueue_that_is_too_old_is_worked_on_no_more(place: Place, both: list[T
     assert dict(place.kubernetes.cluster.requests) == {}
 
 
-def test_two_do_not_look_through_a_cluster_at_once(place: Place, both: list[Tenancy]) -> None:
-    Pace.objects.update(looked_through_until=place.time + timedelta(seconds=1))
+def test_two_do_not_sweep_a_cluster_at_once(place: Place, both: list[Tenancy]) -> None:
+    ClusterThrottle.objects.update(claimed_until=place.time + timedelta(seconds=1))
     assert look(place) == []
     assert dict(place.kubernetes.cluster.requests) == {}
 

@@ -22,7 +22,7 @@ from provisioning import lease, reconcile
 from provisioning.clusters import observe as look
 from provisioning.delivery import client_for
 from provisioning.desired.manifests import tenancy_objects
-from provisioning.drift import cluster_sweep as whole_cluster
+from provisioning.drift import cluster_sweep
 from provisioning.git import remotes as git_remotes
 from provisioning.git.commits import ClusterCommit, TenancyCommit, newest_of
 from provisioning.git.repository import file_name, tenancy_folder
@@ -243,11 +243,11 @@ def test_credentials_that_are_not_there_are_said(followed: Followed) -> None:
 def test_one_look_finds_the_tenancies_whose_files_differ(followed: Followed) -> None:
     followed.reconcile()
     followed.time += timedelta(seconds=61)
-    assert list(whole_cluster.look_through(followed.cluster.pk, now=followed.now)) == []
+    assert list(cluster_sweep.sweep(followed.cluster.pk, now=followed.now)) == []
     assert followed.row.last_looked_at == followed.time
     followed.theirs.push({followed.quota: None})
     followed.time += timedelta(seconds=61)
-    assert list(whole_cluster.look_through(followed.cluster.pk, now=followed.now)) == [followed.tenancy.pk]
+    assert list(cluster_sweep.sweep(followed.cluster.pk, now=followed.now)) == [followed.tenancy.pk]
 
 
 def test_a_team_that_left_is_taken_out_by_name(followed: Followed) -> None:

@@ -14,7 +14,7 @@ from fleet.models import Cluster, Flavor
 from notices.models import Notice
 from provisioning.clusters.capacity import LOOKS_UNTIL_BELIEVED, doubt
 from provisioning.clusters.observe import look_at
-from provisioning.drift import cluster_sweep as whole_cluster
+from provisioning.drift import cluster_sweep
 from provisioning.models import Drift
 from tests import factories
 from tests.calling import Caller
@@ -93,7 +93,7 @@ def test_a_kubeconfig_that_leads_to_another_cluster_stops_everything_there(
     for _ in range(3):
         known.later(seconds=61)
         assert not look_at(known.cluster.pk, now=known.now)
-        whole_cluster.look_through(known.cluster.pk, now=known.now)
+        cluster_sweep.sweep(known.cluster.pk, now=known.now)
         known.reconcile()
     assert other_server.writes == 0
     assert totals() == before

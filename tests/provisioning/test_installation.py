@@ -6,7 +6,7 @@ import pytest
 
 from checks.invariants import check
 from provisioning.clusters.installation import mark
-from provisioning.drift import cluster_sweep as whole_cluster
+from provisioning.drift import cluster_sweep
 from provisioning.models import Tenancy
 from tests.provisioning.conftest import Place
 from tests.provisioning.test_leaving import gone, removing
@@ -44,11 +44,11 @@ def test_every_object_says_which_portal_it_is_of(place: Place) -> None:
 
 def test_another_portals_tenancy_of_the_same_number_outlives_ours(place: Place) -> None:
     theirs = [made_elsewhere(place, QUEUE, "qm-theirs"), made_elsewhere(place, NAMESPACE, "qm-theirs")]
-    whole_cluster.forget(place.cluster.pk)
+    cluster_sweep.forget(place.cluster.pk)
     place.reconcile()
     assert place.row.is_settled
     place.later(seconds=61)
-    assert list(whole_cluster.look_through(place.cluster.pk, now=place.now)) == []
+    assert list(cluster_sweep.sweep(place.cluster.pk, now=place.now)) == []
     assert check(now=place.time).findings == []
     removing(place)
     gone(place)

@@ -11,10 +11,11 @@ from audit.models import Event
 from connectors import kubernetes as connector
 from connectors.patience import MOST_TRIES
 from fleet.models import Cluster, Flavor
-from provisioning import throttle as pace
+from provisioning import throttle
 from provisioning.clusters.capacity import tally
 from provisioning.clusters.observe import look_at
-from provisioning.models import Pace
+from provisioning.models import ClusterThrottle
+from reconciling import breaker
 from tests import factories
 from tests.provisioning.conftest import Place
 from tests.scene import NOW
@@ -189,8 +190,8 @@ def test_a_cluster_without_kueue_cannot_be_used_and_says_so(place: Place) -> Non
 
 def test_a_cluster_that_keeps_people_waiting_is_left_alone_and_looked_at_by_one(place: Place) -> None:
     assert look(place)
-    pace.leave_alone(place.cluster, seconds=5, now=place.time)
-    with pace.one_at_a_time(Cluster.objects.select_related("pace").get(), now=place.now) as may:
+    breaker.open_everywhere(throttle.of(place.cluster), seconds=5, now=place.time)
+    with throttle.probe(Cluster.objects.select_related("throttle").get(), now=place.now) as may:
         assert may
         asked = dict(place.kubernetes.cluster.requests)
         assert look(place), "as it was seen last"
@@ -199,4 +200,4 @@ def test_a_cluster_that_keeps_people_waiting_is_left_alone_and_looked_at_by_one(
     assert place.kubernetes.cluster.requests == asked
     place.later(seconds=6)
     assert look(place)
-    assert Pace.objects.get().left_alone_until is None
+    assert ClusterThrottle.objects.get().open_until is None

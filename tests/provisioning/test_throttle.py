@@ -7,9 +7,11 @@ import pytest
 
 from connectors.errors import TemporaryError
 from fleet.models import Cluster
-from provisioning import breaker, lease
-from provisioning import throttle as pace
-from provisioning.models import Pace, Tenancy
+from provisioning import lease, scheduling, throttle
+from provisioning.drift.cluster_sweep import SWEEP_SECONDS
+from provisioning.models import ClusterThrottle, Tenancy
+from reconciling import breaker, slots
+from reconciling.claims import claim_target, release_target
 from tests import factories
 from tests.services.process import wait_until
 
@@ -23,7 +25,7 @@ def cluster(*, most_at_once: int = 2, writes_per_second: int = 20) -> Cluster:
 
 
 def fresh(of: Cluster) -> Cluster:
-    return Cluster.objects.select_related("pace").get(pk=of.pk)
+    return Cluster.objects.select_related("throttle").get(pk=of.pk)
 
 
 def wanted(on: Cluster, number: int) -> list[Tenancy]:
@@ -124,7 +126,7 @@ def test_who_loses_the_place_to_another_in_that_moment_takes_the_next_one(
     first, second = wanted(cluster(), 2)
     lease.take(first.pk, now=NOW)
     seen_free = iter([0, 1])
-    monkeypatch.setattr(pace, "free_slot", lambda of, *, most, now: next(seen_free))
+    monkeypatch.setattr(slots, "free_slot", lambda rows, *, limit, now: next(seen_free))
     assert lease.take(second.pk, now=NOW)
     assert set(Tenancy.objects.values_list("slot", flat=True)) == {0, 1}
 
@@ -136,7 +138,7 @@ def test_a_cluster_that_does_not_answer_has_one_place(trouble: str) -> None:
     if trouble == "unreachable":
         Cluster.objects.update(reachable=False)
     else:
-        pace.leave_alone(here, seconds=5, now=NOW)
+        breaker.open_everywhere(throttle.of(here), seconds=5, now=NOW)
     assert lease.take(first.pk, now=NOW)
     assert lease.take(second.pk, now=NOW) is None
 
@@ -146,40 +148,40 @@ def test_a_cluster_that_kept_somebody_waiting_is_called_by_one_worker_at_a_time(
     later = NOW + 6 * SECOND
 
     def allowed(*, at: datetime = later) -> bool:
-        with pace.one_at_a_time(fresh(here), now=lambda: at) as may:
+        with throttle.probe(fresh(here), now=lambda: at) as may:
             return may
 
     with (
-        pace.one_at_a_time(fresh(here), now=lambda: NOW) as one,
-        pace.one_at_a_time(fresh(here), now=lambda: NOW) as other,
+        throttle.probe(fresh(here), now=lambda: NOW) as one,
+        throttle.probe(fresh(here), now=lambda: NOW) as other,
     ):
         assert (one, other) == (True, True)
-    pace.leave_alone(here, seconds=5, now=NOW)
-    with pace.one_at_a_time(fresh(here), now=lambda: later) as first:
+    breaker.open_everywhere(throttle.of(here), seconds=5, now=NOW)
+    with throttle.probe(fresh(here), now=lambda: later) as first:
         assert (first, allowed()) == (True, False)
-        assert allowed(at=later + pace.SILENCE_SECONDS * SECOND), "its worker died"
+        assert allowed(at=later + breaker.PROBE_SECONDS * SECOND), "its worker died"
     assert allowed()
 
 
 def test_all_workers_leave_a_cluster_alone_until_it_answers() -> None:
     here = cluster()
-    assert pace.seconds_left(fresh(here), now=NOW) == 0
-    pace.leave_alone(here, seconds=5, now=NOW)
-    assert pace.seconds_left(fresh(here), now=NOW + SECOND) == 4
-    assert pace.seconds_left(fresh(here), now=NOW + 6 * SECOND) == 0
-    pace.has_answered(fresh(here), now=NOW)
-    assert Pace.objects.get().left_alone_until is None
+    assert breaker.seconds_everywhere(throttle.of(fresh(here)), now=NOW) == 0
+    breaker.open_everywhere(throttle.of(here), seconds=5, now=NOW)
+    assert breaker.seconds_everywhere(throttle.of(fresh(here)), now=NOW + SECOND) == 4
+    assert breaker.seconds_everywhere(throttle.of(fresh(here)), now=NOW + 6 * SECOND) == 0
+    throttle.answered(fresh(here), now=NOW)
+    assert ClusterThrottle.objects.get().open_until is None
 
 
 def test_what_a_process_holds_against_a_cluster_is_forgotten_when_another_one_was_answered() -> None:
     here, silence = cluster(), TemporaryError("ReadTimeoutError")
     silence.__cause__ = TimeoutError()
-    breaker.kept_waiting(here.pk, silence, seconds=10)
-    pace.leave_alone(here, seconds=3, now=NOW)
-    assert pace.seconds_to_wait(fresh(here), now=NOW) > 3  # its own five seconds
-    pace.has_answered(fresh(here), now=NOW)  # as another process says
-    assert pace.seconds_to_wait(fresh(here), now=NOW) == 0
-    assert breaker.seconds_left(here.pk) == 0
+    throttle.failed(here, silence, seconds=10, now=NOW)
+    breaker.open_everywhere(throttle.of(here), seconds=3, now=NOW)
+    assert throttle.seconds_to_wait(fresh(here), now=NOW) > 3  # its own five seconds
+    throttle.answered(fresh(here), now=NOW)  # as another process says
+    assert throttle.seconds_to_wait(fresh(here), now=NOW) == 0
+    assert throttle.seconds_here(here) == 0
 
 
 def test_what_waited_for_a_cluster_is_tried_at_once_when_it_answers() -> None:
@@ -191,53 +193,53 @@ def test_what_waited_for_a_cluster_is_tried_at_once_when_it_answers() -> None:
             {"type": "Ready", "status": "False", "reason": reason, "message": "", "since": NOW.isoformat()}
         ]
         Tenancy.objects.filter(pk=tenancy.pk).update(conditions=said, next_look_at=later, attempts=6)
-    pace.has_answered(fresh(here), now=NOW)
+    throttle.answered(fresh(here), now=NOW)
     assert not Tenancy.objects.due(NOW).exists()
-    pace.leave_alone(here, seconds=30, now=NOW)
-    pace.has_answered(fresh(here), now=NOW)
+    breaker.open_everywhere(throttle.of(here), seconds=30, now=NOW)
+    throttle.answered(fresh(here), now=NOW)
     assert Tenancy.objects.due(NOW).get() == waited
     assert Tenancy.objects.get(pk=waited.pk).attempts == 0
 
 
 def test_steady_writes_are_twenty_a_second_and_one_second_ahead() -> None:
     here = cluster()
-    assert [pace.pay(here, 10, on_boarding=False, now=NOW) for _ in range(2)] == [None, None]
-    wait = pace.pay(here, 10, on_boarding=False, now=NOW)
+    assert [throttle.reserve(here, 10, on_boarding=False, now=NOW) for _ in range(2)] == [None, None]
+    wait = throttle.reserve(here, 10, on_boarding=False, now=NOW)
     assert wait is not None
     assert wait.total_seconds() == pytest.approx(0.5, abs=0.001)
-    assert pace.pay(here, 10, on_boarding=False, now=NOW + wait) is None
+    assert throttle.reserve(here, 10, on_boarding=False, now=NOW + wait) is None
 
 
 def test_over_a_minute_no_more_is_written_than_the_budget_and_its_head_start() -> None:
     here, written = cluster(), 0
     for tick in range(600):
-        if pace.pay(here, 7, on_boarding=False, now=NOW + tick * timedelta(seconds=0.1)) is None:
+        if throttle.reserve(here, 7, on_boarding=False, now=NOW + tick * timedelta(seconds=0.1)) is None:
             written += 7
     assert 20 * 60 - 7 <= written <= 20 * 61
 
 
 def test_on_boarding_may_be_ten_seconds_ahead_and_others_then_wait() -> None:
     here, boarded = cluster(), 0
-    while pace.pay(here, 10, on_boarding=True, now=NOW) is None:
+    while throttle.reserve(here, 10, on_boarding=True, now=NOW) is None:
         boarded += 10
     assert boarded == 200
-    wait = pace.pay(here, 1, on_boarding=False, now=NOW)
+    wait = throttle.reserve(here, 1, on_boarding=False, now=NOW)
     assert wait is not None
     assert wait > 8 * SECOND
 
 
 def test_a_tenancy_with_more_objects_than_fit_comes_through_when_nothing_is_owed() -> None:
     here = cluster(writes_per_second=1)
-    assert pace.pay(here, 14, on_boarding=False, now=NOW) is None
-    assert pace.pay(here, 14, on_boarding=False, now=NOW) is not None
-    assert pace.pay(here, 14, on_boarding=False, now=NOW + 14 * SECOND) is None
+    assert throttle.reserve(here, 14, on_boarding=False, now=NOW) is None
+    assert throttle.reserve(here, 14, on_boarding=False, now=NOW) is not None
+    assert throttle.reserve(here, 14, on_boarding=False, now=NOW + 14 * SECOND) is None
 
 
 def test_what_a_clock_that_went_wrong_wrote_is_forgotten() -> None:
     here = cluster()
-    assert pace.pay(here, 1, on_boarding=False, now=NOW + timedelta(days=1)) is None
-    assert pace.pay(here, 1, on_boarding=False, now=NOW) is None
-    assert Pace.objects.get().paid_until == pytest.approx(NOW.timestamp() + 0.05)
+    assert throttle.reserve(here, 1, on_boarding=False, now=NOW + timedelta(days=1)) is None
+    assert throttle.reserve(here, 1, on_boarding=False, now=NOW) is None
+    assert ClusterThrottle.objects.get().spent_until == pytest.approx(NOW.timestamp() + 0.05)
 
 
 def test_clusters_take_turns_and_ten_thousand_of_one_starve_no_other() -> None:
@@ -245,20 +247,20 @@ def test_clusters_take_turns_and_ten_thousand_of_one_starve_no_other() -> None:
     crowd, [waiting, last] = wanted(many, 7), wanted(few, 2)
     Tenancy.objects.filter(pk=waiting.pk).update(next_look_at=NOW - SECOND)
     Tenancy.objects.filter(pk=last.pk).update(next_look_at=NOW)
-    rung = pace.fair(now=NOW)
-    assert set(rung[:2]) == {crowd[0].pk, waiting.pk}
-    assert set(rung[2:4]) == {crowd[1].pk, last.pk}
-    assert rung[4:] == [crowd[2].pk, crowd[3].pk], "twice what may be worked on at once"
+    turns = scheduling.in_turns(now=NOW)
+    assert set(turns[:2]) == {crowd[0].pk, waiting.pk}
+    assert set(turns[2:4]) == {crowd[1].pk, last.pk}
+    assert turns[4:] == [crowd[2].pk, crowd[3].pk], "twice what may be worked on at once"
 
 
-def test_what_is_settled_is_looked_through_with_its_cluster_and_not_rung_for() -> None:
+def test_what_has_converged_is_swept_with_its_cluster_and_not_enqueued() -> None:
     here, there = cluster(), cluster()
     [settled, changed], [other] = wanted(here, 2), wanted(there, 1)
     settle(settled, other)
-    assert pace.fair(now=NOW) == [changed.pk]
-    assert set(pace.to_look_through(now=NOW)) == {here.pk, there.pk}
+    assert scheduling.in_turns(now=NOW) == [changed.pk]
+    assert set(scheduling.clusters_to_sweep(now=NOW)) == {here.pk, there.pk}
     Tenancy.objects.filter(pk=other.pk).update(next_look_at=NOW + SECOND)
-    assert pace.to_look_through(now=NOW) == [here.pk]
+    assert scheduling.clusters_to_sweep(now=NOW) == [here.pk]
 
 
 def test_a_cluster_that_git_delivers_to_is_looked_at_tenancy_by_tenancy() -> None:
@@ -266,30 +268,31 @@ def test_a_cluster_that_git_delivers_to_is_looked_at_tenancy_by_tenancy() -> Non
     [settled] = wanted(here, 1)
     settle(settled)
     Cluster.objects.update(delivery=Cluster.Delivery.GIT)
-    assert (pace.fair(now=NOW), pace.to_look_through(now=NOW)) == ([settled.pk], [])
+    assert (scheduling.in_turns(now=NOW), scheduling.clusters_to_sweep(now=NOW)) == ([settled.pk], [])
 
 
-def test_a_cluster_is_looked_through_by_one_at_a_time_and_not_while_it_is_left_alone() -> None:
+def test_a_cluster_is_swept_by_one_at_a_time_and_not_while_it_is_left_alone() -> None:
     here = cluster()
+    target = ClusterThrottle(pk=here.pk)
     settle(*wanted(here, 1))
-    assert pace.begin_look(here.pk, now=NOW)
-    assert not pace.begin_look(here.pk, now=NOW)
-    assert pace.to_look_through(now=NOW) == []
-    dead = NOW + pace.LOOK_SECONDS * SECOND
-    assert pace.to_look_through(now=dead) == [here.pk], "its worker died"
-    assert pace.begin_look(here.pk, now=dead)
-    pace.end_look(here.pk, now=dead, seen=True)
-    assert Pace.objects.get().looked_through_at == dead
-    pace.leave_alone(here, seconds=5, now=dead)
-    assert pace.to_look_through(now=dead) == []
+    assert claim_target(target, now=NOW, seconds=SWEEP_SECONDS)
+    assert not claim_target(target, now=NOW, seconds=SWEEP_SECONDS)
+    assert scheduling.clusters_to_sweep(now=NOW) == []
+    dead = NOW + SWEEP_SECONDS * SECOND
+    assert scheduling.clusters_to_sweep(now=dead) == [here.pk], "its worker died"
+    assert claim_target(target, now=dead, seconds=SWEEP_SECONDS)
+    release_target(target, swept_at=dead)
+    assert ClusterThrottle.objects.get().swept_at == dead
+    breaker.open_everywhere(throttle.of(here), seconds=5, now=dead)
+    assert scheduling.clusters_to_sweep(now=dead) == []
 
 
-def test_who_ends_a_pass_rings_for_who_waited_longest_on_the_same_cluster() -> None:
+def test_who_ends_a_pass_enqueues_what_waited_longest_on_the_same_cluster() -> None:
     here, there = cluster(), cluster()
     done, longest, later = wanted(here, 3)
     wanted(there, 1)
-    assert pace.next_due(done.pk, now=NOW) == longest.pk
+    assert scheduling.next_due(done.pk, now=NOW) == longest.pk
     lease.take(longest.pk, now=NOW)
-    assert pace.next_due(done.pk, now=NOW) == later.pk
+    assert scheduling.next_due(done.pk, now=NOW) == later.pk
     settle(later)
-    assert pace.next_due(done.pk, now=NOW) is None
+    assert scheduling.next_due(done.pk, now=NOW) is None

@@ -21,15 +21,14 @@ from fleet.models import Cluster, Flavor
 from notices import enqueue as post
 from policy.document import to_json
 from policy.models import PolicyVersion
-from provisioning import breaker
 from provisioning import enqueue as tenancies
 from provisioning.delivery import client_for
-from provisioning.drift import cluster_sweep as whole_cluster
+from provisioning.drift import cluster_sweep
 from provisioning.git import remotes as git_remotes
 from provisioning.models import Tenancy
 from provisioning.reconcile import reconcile
 from provisioning.stages import Stage
-from reconciling import failpoints
+from reconciling import breaker, failpoints
 from sandbox.kubernetes.faults import Faults
 from tests import factories
 from tests.faults.proxy import Proxy
@@ -89,7 +88,7 @@ class Place:
         self.proxy.faults.clear()
         self.broker.flushdb()
         breaker._pauses.clear()
-        whole_cluster._known.clear()
+        cluster_sweep._known.clear()
         git_remotes._repositories.clear()
         shutil.rmtree(self.folder / GIT, ignore_errors=True)
         failpoints.forget()

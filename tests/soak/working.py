@@ -17,9 +17,9 @@ from approvals.models import Request
 from approvals.requests import actions as approvals
 from manual import reminders
 from offboarding import sweep as leaving_sweep
-from provisioning import throttle as pace
+from provisioning import scheduling
 from provisioning.clusters.observe import look_at
-from provisioning.drift.cluster_sweep import look_through
+from provisioning.drift import cluster_sweep
 from provisioning.models import Tenancy
 from tests.soak.meddling import push_by_hand
 from tests.soak.walk import Walk
@@ -79,9 +79,9 @@ def sweep(walk: Walk) -> str:
 
 def swept(town: Town) -> list[int | None]:
     """What each pass wrote of a sweep's."""
-    found = [town.work(pk) for pk in pace.fair(now=town.time)]
-    for cluster_id in pace.to_look_through(now=town.time):
-        found += [0, *(town.work(pk) for pk in look_through(cluster_id, now=town.now))]
+    found = [town.work(pk) for pk in scheduling.in_turns(now=town.time)]
+    for cluster_id in scheduling.clusters_to_sweep(now=town.time):
+        found += [0, *(town.work(pk) for pk in cluster_sweep.sweep(cluster_id, now=town.now))]
     return found
 
 
@@ -106,9 +106,9 @@ def look(walk: Walk) -> str:
     return f"look at a cluster: {cluster.name} {look_at(cluster.pk, now=walk.town.now)}"
 
 
-def look_through_all(walk: Walk) -> str:
+def sweep_all(walk: Walk) -> str:
     """Everything settled on a cluster is compared at once, whether it is due or not."""
-    differing = look_through(walk.town.cluster.pk, now=walk.town.now)
+    differing = cluster_sweep.sweep(walk.town.cluster.pk, now=walk.town.now)
     return f"look through a cluster: {differing}"
 
 
@@ -160,7 +160,7 @@ WORKERS = {
     two_workers: 5,
     wrong_clock: 2,
     look: 2,
-    look_through_all: 3,
+    sweep_all: 3,
     look_at_work: 3,
     tick: 9,
 }

@@ -1,0 +1,44 @@
+"""Which tenancies and clusters are to be worked on next; clusters take turns."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Window
+from django.db.models.functions import RowNumber
+
+from fleet.models import Cluster
+from provisioning.models import Tenancy
+
+MAX_ENQUEUED = 200
+
+
+def next_due(after: int, *, now: datetime) -> int | None:
+    """The tenancy that has waited longest on the cluster of this one and is to be worked on by itself."""
+    same = Tenancy.objects.filter(pk=after).values("cluster")
+    due = Tenancy.objects.due(now).filter(cluster__in=same).exclude(pk=after)
+    return _by_themselves(due).order_by("next_look_at").values_list("pk", flat=True).first()
+
+
+def in_turns(*, now: datetime) -> Sequence[int]:
+    """Tenancies to enqueue, clusters taking turns, each with twice what it may be worked on at once.
+
+    A cluster with ten thousand that are due comes no more often than one with three.
+    """
+    turn = Window(RowNumber(), partition_by=F("cluster"), order_by=F("next_look_at").asc())
+    due = _by_themselves(Tenancy.objects.due(now)).annotate(turn=turn)
+    rows = due.filter(turn__lte=F("cluster__most_at_once") * 2).order_by("turn", "next_look_at")
+    return list(rows.values_list("pk", flat=True)[:MAX_ENQUEUED])
+
+
+def clusters_to_sweep(*, now: datetime) -> Sequence[int]:
+    """Clusters with converged tenancies that are due, which nobody sweeps and nobody leaves alone."""
+    due = Tenancy.objects.due(now).converged().filter(cluster=OuterRef("pk"))
+    busy = Q(throttle__claimed_until__gt=now) | Q(throttle__open_until__gt=now)
+    rows = Cluster.objects.filter(Exists(due), delivery=Cluster.Delivery.APPLY).exclude(busy)
+    return list(rows.order_by("throttle__swept_at", "pk").values_list("pk", flat=True))
+
+
+def _by_themselves(due: QuerySet[Tenancy]) -> QuerySet[Tenancy]:
+    """Those that a pass of their own looks at: what has converged is swept with its whole cluster."""
+    swept = Q(is_true=True, observed_generation=F("generation"), cluster__delivery=Cluster.Delivery.APPLY)
+    return due.exclude(swept)
