@@ -60,7 +60,7 @@ def crowd(now: datetime) -> Crowd:
             project=projects[number],
             environment="dev",
             namespace=f"{team.slug}-main",
-            next_look_at=now + DAY,
+            requeue_at=now + DAY,
         )
         for number, team in enumerate(teams)
     )

@@ -182,7 +182,7 @@ def wanted_on(cluster: Cluster, lead: User, count: int, *, now: datetime) -> lis
             generation=1,
             changed_at=now,
             namespace=namespace_of(team=project.team.slug, project=project.slug),
-            next_look_at=now,
+            requeue_at=now,
         )
         for project in projects
     )

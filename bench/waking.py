@@ -97,7 +97,7 @@ def change(tenancy_id: int) -> float:
 def without_message(tenancy_id: int) -> tuple[int, float]:
     """Make one due as a change does whose message got lost; the moment of it."""
     time.sleep(APART)
-    Tenancy.objects.filter(pk=tenancy_id).update(next_look_at=timezone.now())
+    Tenancy.objects.filter(pk=tenancy_id).update(requeue_at=timezone.now())
     return tenancy_id, time.time()
 
 
@@ -105,7 +105,7 @@ def put_off(count: int) -> list[int]:
     """So many tenancies that nobody looks at before they change; two that follow each other are on two clusters."""
     by, each = tenancies.somebody(), -(-count // CLUSTERS)
     made = [steps.waiting(cluster, by, each) for cluster in steps.clusters(CLUSTERS)]
-    Tenancy.objects.update(next_look_at=timezone.now() + timedelta(days=1))
+    Tenancy.objects.update(requeue_at=timezone.now() + timedelta(days=1))
     return list(chain.from_iterable(zip(*made, strict=True)))[:count]
 
 

@@ -18,8 +18,8 @@ from checks.findings import Finding
 from manual.models import Task
 from notices.kinds import Way
 from notices.models import Delivery
-from provisioning.lease import SECONDS
 from provisioning.models import Tenancy
+from reconciling.lease import SECONDS
 
 LATE = timedelta(seconds=30)
 SLACK = timedelta(seconds=60)
@@ -29,8 +29,8 @@ CLOCK = "See whether a worker with its clock runs (celery worker -B), and what i
 
 def is_worked_on(now: datetime) -> Iterator[Finding]:
     """I7: no look and no message is due for longer than half a minute."""
-    for tenancy in Tenancy.objects.due(now - LATE).exclude(generation=0).order_by("next_look_at"):
-        seconds = (now - tenancy.next_look_at).total_seconds()
+    for tenancy in Tenancy.objects.due(now - LATE).exclude(generation=0).order_by("requeue_at"):
+        seconds = (now - tenancy.requeue_at).total_seconds()
         yield Finding(
             "I7",
             f"tenancy {tenancy.namespace}",

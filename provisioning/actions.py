@@ -49,7 +49,7 @@ def create_tenancy(
                 environment=environment,
                 isolation=Isolation.NAMESPACE if owner is None else Isolation.CLUSTER,
                 namespace=_free_namespace(cluster, project, environment),
-                next_look_at=now,
+                requeue_at=now,
             )
     except IntegrityError as error:
         refusal = why_not_another(project, cluster, environment)
@@ -87,7 +87,7 @@ def publish(tenancy: Tenancy, *, spec: TenancySpec, actor: Actor, now: datetime)
     tenancy.spec = wanted
     tenancy.generation += 1
     tenancy.changed_at = now
-    tenancy.save(update_fields=["spec", "generation", "changed_at", *parking.begin_again(tenancy, now=now)])
+    tenancy.save(update_fields=["spec", "generation", "changed_at", *parking.retry(tenancy, now=now)])
     record(
         Kind.TENANCY_CHANGED,
         actor=actor,
@@ -112,7 +112,7 @@ def look_again(tenancy: Tenancy, *, by: User, now: datetime) -> None:
         )
     row = Tenancy.objects.locked().order_by().get(pk=tenancy.pk)
     was_parked = row.parked_at is not None
-    row.save(update_fields=parking.begin_again(row, now=now))
+    row.save(update_fields=parking.retry(row, now=now))
     if was_parked:
         record(
             Kind.TENANCY_TRIED_AGAIN, actor=by.as_actor(), subject=("tenancy", row.pk), team_id=row.team_id

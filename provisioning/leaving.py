@@ -104,7 +104,7 @@ def remove(tenancy_id: int, *, actor: Actor, now: datetime) -> bool:
         return False
     tenancy.generation += 1
     tenancy.changed_at, tenancy.stage, tenancy.is_true = now, Stage.REMOVING, False
-    afresh = parking.begin_again(tenancy, now=now)
+    afresh = parking.retry(tenancy, now=now)
     tenancy.save(update_fields=["generation", "changed_at", "stage", "is_true", *afresh])
     _tell(tenancy, actor)
     enqueue_on_commit(tenancy.pk)

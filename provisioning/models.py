@@ -15,7 +15,7 @@ from provisioning.desired.spec import TenancySpec
 from provisioning.drift.models import DRIFTED, Drift
 from provisioning.stages import STANDS, Stage, Stop
 from reconciling.conditions import READY, Condition, find
-from reconciling.models import Throttle
+from reconciling.models import Reconciled, ReconciledQuerySet, Throttle
 
 __all__ = ["ClusterThrottle", "Drift", "Installation", "Isolation", "Tenancy", "TenancyQuerySet"]
 
@@ -29,14 +29,13 @@ class Isolation(models.TextChoices):
     SUBSCRIPTION = "subscription", "Own subscription"
 
 
-class TenancyQuerySet(TeamScopedQuerySet["Tenancy"]):
+# Each of the two has a type of manager of its own; the one that is made here has the methods of both.
+class TenancyQuerySet(ReconciledQuerySet["Tenancy"], TeamScopedQuerySet["Tenancy"]):  # type: ignore[override]
     """Ways to look at tenancies."""
 
     def due(self, now: datetime) -> "TenancyQuerySet":
-        """What a worker should look at: its time has come, nobody holds its lease, and it is not parked."""
-        free = Q(lease_until=None) | Q(lease_until__lte=now)
-        rows = self.exclude(stage=Stage.GONE)
-        return rows.filter(free, next_look_at__lte=now, parked_at=None)
+        """What a worker should take: its time has come, nobody holds its lease, and it is neither parked nor gone."""
+        return super().due(now).exclude(stage=Stage.GONE)
 
     def here(self) -> "TenancyQuerySet":
         """Where teams work and may ask for more: none that is leaving or has left."""
@@ -51,12 +50,8 @@ class TenancyQuerySet(TeamScopedQuerySet["Tenancy"]):
         return self.present().filter(observed_generation=F("generation"), is_true=True)
 
 
-class Tenancy(models.Model):
-    """Namespace, quota, bindings, policies and queue of a team on a cluster.
-
-    `generation` counts the desired states; `observed_generation` is the one that was last made true. A worker holds
-    the lease by its number: a write with an older number changes nothing.
-    """
+class Tenancy(Reconciled):
+    """Namespace, quota, bindings, policies and queue of a team on a cluster, kept true by provisioning.reconcile."""
 
     team = models.ForeignKey(Team, models.PROTECT, related_name="tenancies")
     cluster = models.ForeignKey(Cluster, models.PROTECT, related_name="tenancies")
@@ -74,12 +69,9 @@ class Tenancy(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     spec = models.JSONField(default=dict)
-    generation = models.PositiveIntegerField(default=0)
     changed_at = models.DateTimeField(null=True)
 
-    observed_generation = models.PositiveIntegerField(default=0)
     is_true = models.BooleanField(default=False)
-    conditions = models.JSONField(default=list)
     objects_seen = models.JSONField(default=list)
     # What tells the manifests that were last made true from others; drift is only what differs from the same.
     rendered = models.CharField(max_length=64, blank=True, default="", db_default="")
@@ -91,14 +83,7 @@ class Tenancy(models.Model):
     used = models.JSONField(null=True)
     used_at = models.DateTimeField(null=True)
 
-    next_look_at = models.DateTimeField(db_index=True)
-    attempts = models.PositiveSmallIntegerField(default=0)
-    # Tries in a row that nobody came back from, whatever became of them (provisioning.parking).
-    unfinished = models.PositiveSmallIntegerField(default=0, db_default=0)
-    parked_at = models.DateTimeField(null=True)
-    lease_no = models.PositiveBigIntegerField(default=0)
-    lease_until = models.DateTimeField(null=True)
-    # Which of the cluster's places at work the lease's holder has; one that no live lease has is free.
+    # Which of the cluster's slots the lease's holder has; one that no live lease has is free.
     slot = models.PositiveSmallIntegerField(null=True)
 
     # How it ends (provisioning.leaving): while it is protected, nobody can begin to.
@@ -116,9 +101,11 @@ class Tenancy(models.Model):
 
     objects = TenancyQuerySet.as_manager()
 
-    class Meta:
+    class Meta(Reconciled.Meta):
         ordering = ["team__name", "cluster__name", "namespace"]
+        indexes = [models.Index(fields=["requeue_at"], name="tenancy_is_due")]
         constraints = [
+            *Reconciled.Meta.constraints,
             # What is gone stays as history; the team may come again, and the name is free again.
             models.UniqueConstraint(
                 fields=["cluster", "project", "environment"],
@@ -157,11 +144,7 @@ class Tenancy(models.Model):
                 name="a_queue_stops_as_its_stage_says",
             ),
             models.CheckConstraint(
-                condition=Q(parked_at=None) | Q(is_true=False, lease_until=None),
-                name="what_is_parked_is_worked_on_by_nobody",
-            ),
-            models.CheckConstraint(
-                condition=Q(observed_generation__lte=F("generation")), name="nothing_unwanted_was_observed"
+                condition=Q(parked_at=None) | Q(is_true=False), name="a_parked_tenancy_is_not_true"
             ),
             models.CheckConstraint(
                 condition=Q(environment__in=Environment.values), name="a_tenancy_has_a_known_environment"
@@ -178,7 +161,7 @@ class Tenancy(models.Model):
             models.UniqueConstraint(
                 fields=["cluster", "slot"],
                 condition=Q(slot__isnull=False),
-                name="a_place_at_work_is_held_once",
+                name="a_slot_is_held_once",
             ),
         ]
 

@@ -10,14 +10,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from secrets import SystemRandom
 
-import structlog
-from django.db import OperationalError
-
 from connectors.errors import ConnectorError, PermanentError, TemporaryError
 from connectors.kubernetes import Cluster as Client
 from fleet.models import Cluster
-from provisioning import lease, throttle, writing
+from provisioning import throttle, writing
 from provisioning.clusters import identity, kueue
+from provisioning.controller import CONTROLLER
 from provisioning.delivery import client_for
 from provisioning.desired import gitops as keepers
 from provisioning.desired.manifests import NAMED, Manifest, sometimes, tenancy_objects
@@ -33,7 +31,10 @@ from provisioning.removing import Removal, note_gone
 from provisioning.stages import Stage
 from provisioning.status import Seen, write_status
 from reconciling import failpoints
+from reconciling.backoff import Backoff
 from reconciling.breaker import PAUSES
+from reconciling.controller import RequeueAfter
+from reconciling.lease import Lease
 
 logger = logging.getLogger(__name__)
 
@@ -41,26 +42,15 @@ WRITING = frozenset({Verb.CREATE, Verb.UPDATE, Verb.DELETE})
 NAMESPACE = ("v1", "Namespace")
 AGAIN_WHEN_TRUE = timedelta(seconds=60)
 AGAIN_WHEN_REFUSED = timedelta(minutes=5)
-
-
-class LeaseLost(Exception):
-    """Another worker has taken over; everything else is its business now."""
-
-
-class NoBudget(Exception):
-    """So much was written to the cluster just now that this pass comes later; nothing is wrong with it."""
-
-    def __init__(self, wait: timedelta) -> None:
-        super().__init__(wait)
-        self.wait = wait
+RETRIES = Backoff(timedelta(seconds=2), timedelta(seconds=60))
+_random = SystemRandom()
 
 
 @dataclass
 class Pass:
     """One pass over one tenancy: what was seen of each object, and how the pass ended."""
 
-    tenancy: Tenancy
-    held: lease.Lease
+    lease: Lease[Tenancy]
     now: Callable[[], datetime]
     began: datetime
     wanted: list[Key] = field(default_factory=list)
@@ -68,13 +58,18 @@ class Pass:
     writes: int = 0
     drifts: Drifts | None = None
 
+    @property
+    def tenancy(self) -> Tenancy:
+        """The tenancy as it was read."""
+        return self.lease.row
+
     def pay(self, steps: Sequence[Step]) -> None:
-        """Take the budget for every write of the pass; raises NoBudget when there is not enough now."""
+        """Take the budget for every write of the pass; raises RequeueAfter when there is not enough now."""
         writes = sum(step.verb in WRITING for step in steps)
         on_boarding = not self.tenancy.observed_generation
         wait = throttle.reserve(self.tenancy.cluster, writes, on_boarding=on_boarding, now=self.began)
         if wait is not None:
-            raise NoBudget(wait)
+            raise RequeueAfter(wait)
 
     def step(self, client: Client, step: Step) -> None:
         """Do one step; raises LeaseLost before a write that would be a stale worker's."""
@@ -83,8 +78,7 @@ class Pass:
         if step.verb is Verb.FOREIGN:
             raise PermanentError(step.why, code="foreign")
         if step.verb is not Verb.KEEP:
-            if not self.held.hold(now=self.now()):
-                raise LeaseLost
+            self.lease.check(now=self.now())
             self._write(client, step)
         if step.verb is not Verb.DELETE:
             note = self.drifts.note(step.key) if self.drifts else ""
@@ -97,12 +91,9 @@ class Pass:
         self, steps: Sequence[Step], desired: Sequence[Manifest], live: Mapping[Key, Manifest]
     ) -> list[Step]:
         """The steps without what drifted and has to wait; raises LeaseLost."""
-        try:
-            settled, self.drifts = drifting.settle(
-                self.tenancy, self.held, desired=desired, steps=steps, live=live, now=self.now()
-            )
-        except drifting.Superseded as error:
-            raise LeaseLost from error
+        settled, self.drifts = drifting.settle(
+            self.tenancy, self.lease, desired=desired, steps=steps, live=live, now=self.now()
+        )
         return settled
 
     def _write(self, client: Client, step: Step) -> None:
@@ -111,46 +102,28 @@ class Pass:
             failpoints.reach("provision.write", of=self.tenancy.pk)
 
 
-def reconcile(tenancy_id: int, *, now: Callable[[], datetime]) -> int | None:
-    """Make one tenancy true and return the number of writes it took; None when another worker is at it."""
-    began = now()
-    held = lease.take(tenancy_id, now=began)
-    if held is None or held.read is None:
+def reconcile(tenancy_id: int, *, now: Callable[[], datetime], only_due: bool = False) -> int | None:
+    """Make one tenancy true and return the number of writes it took; None when another worker is at it.
+
+    With `only_due` it is None, too, for a tenancy of which nothing new is wanted before its time.
+    """
+    began, started = now(), time.monotonic()
+    lease = CONTROLLER.acquire(tenancy_id, now=began, only_due=only_due)
+    if lease is None:
         return None
-    tenancy = held.read
-    structlog.contextvars.bind_contextvars(tenancy=tenancy_id, lease=held.number)
-    run = Pass(tenancy, held, now, began)
-    started = time.monotonic()
-    try:
-        with lease.kept(held, now=now):
-            _run(run)
-    except LeaseLost:
-        logger.warning("lease lost")
-        held.come_back()
-    except NoBudget as turn:
-        held.give_back(next_look_at=now() + turn.wait, attempts=0)
-    except ConnectorError as error:
-        _failed(run, _said(run, error, seconds=time.monotonic() - started))
-    except OperationalError:
-        # A row that was held, or a database that went away. The next try was booked when the lease was taken.
-        held.come_back()
-        raise
-    except MemoryError:
-        # As little is certain after it as after a crash, and it counts as one: the lease ends by itself.
-        logger.exception("out of memory")
-        raise
-    except Exception as error:
-        # A bug of ours must be seen on the page too, not only in a log, and must not end the worker.
-        logger.exception("reconcile broke")
-        _failed(run, PermanentError(f"The portal failed ({type(error).__name__}). Its operators were told."))
-    finally:
-        structlog.contextvars.unbind_contextvars("tenancy", "lease")
+    run = Pass(lease, now, began)
+
+    def fail(error: ConnectorError) -> None:
+        _failed(run, _as_shown(run, error, seconds=time.monotonic() - started))
+
+    with CONTROLLER.work(lease, now=now, fail=fail):
+        _run(run)
     return run.writes
 
 
 def _run(run: Pass) -> None:
     if not run.tenancy.generation or run.tenancy.stage == Stage.GONE:
-        run.held.give_back(next_look_at=run.now() + AGAIN_WHEN_TRUE, attempts=0)
+        run.lease.release(requeue_at=run.now() + AGAIN_WHEN_TRUE, attempts=0)
         return
     failpoints.reach("provision.write", of=run.tenancy.pk)
     desired = tenancy_objects(run.tenancy.desired)
@@ -170,7 +143,7 @@ def _make_true(run: Pass, desired: Sequence[Manifest]) -> None:
     cluster, spec = run.tenancy.cluster, run.tenancy.desired
     if cluster.delivery == Cluster.Delivery.GIT:
         run.writes = git_delivery.make_true(
-            git_delivery.Turn(run.tenancy, run.held, run.now, observe), desired
+            git_delivery.Turn(run.tenancy, run.lease, run.now, observe), desired
         )
         throttle.answered(cluster, now=run.now())
         return
@@ -191,12 +164,12 @@ def _make_true(run: Pass, desired: Sequence[Manifest]) -> None:
         run.step(client, step)
     write_status(
         run.tenancy,
-        run.held,
+        run.lease,
         seen=run.seen,
         error=None,
         writes=run.writes,
         now=run.now(),
-        next_look_at=run.now() + AGAIN_WHEN_TRUE,
+        requeue_at=run.now() + AGAIN_WHEN_TRUE,
         used=_used(live),
         drifts=run.drifts,
     )
@@ -206,14 +179,12 @@ def _make_true(run: Pass, desired: Sequence[Manifest]) -> None:
 def _remove(run: Pass, client: Client) -> None:
     """Delete what a team that left had here; nothing is made true any more."""
     run.wanted = [Key("v1", "Namespace", "", run.tenancy.namespace)]
-    removal = Removal(
-        run.tenancy, client, pay=run.pay, renew=lambda: run.held.hold(now=run.now()), lost=LeaseLost
-    )
+    removal = Removal(run.tenancy, client, pay=run.pay, check=lambda: run.lease.check(now=run.now()))
     try:
         removal.run()
     finally:
         run.writes = removal.writes
-    note_gone(run.tenancy, run.held, writes=run.writes, now=run.now())
+    note_gone(run.tenancy, run.lease, writes=run.writes, now=run.now())
     throttle.answered(run.tenancy.cluster, now=run.now())
 
 
@@ -223,7 +194,7 @@ def _used(live: Mapping[Key, Manifest]) -> dict[str, int] | None:
     return None if queue is None else gpus_used(queue)
 
 
-def _said(run: Pass, error: ConnectorError, *, seconds: float) -> ConnectorError:
+def _as_shown(run: Pass, error: ConnectorError, *, seconds: float) -> ConnectorError:
     """The failure as people read it: a cluster that hangs is named, not the call that happened to find out."""
     if not throttle.failed(run.tenancy.cluster, error, seconds=seconds, now=run.now()):
         return error
@@ -238,10 +209,7 @@ def _no_answer(run: Pass, *, retry_after: float) -> TemporaryError:
 def _failed(run: Pass, error: ConnectorError) -> None:
     """End a pass that an outside system refused or left unanswered: say so, and book the next try."""
     if isinstance(error, TemporaryError):
-        wait = timedelta(
-            seconds=min(2 ** min(run.tenancy.attempts, 6), 60) * SystemRandom().uniform(0.7, 1.3)
-        )
-        wait = max(wait, timedelta(seconds=error.retry_after or 0))
+        wait = RETRIES.wait(run.tenancy.attempts, chance=_random.random(), retry_after=error.retry_after)
     else:
         wait = AGAIN_WHEN_REFUSED
     unseen = run.wanted[len(run.seen) :]
@@ -250,12 +218,12 @@ def _failed(run: Pass, error: ConnectorError) -> None:
     logger.warning("tenancy not true", extra={"error": error.message, "writes": run.writes})
     write_status(
         run.tenancy,
-        run.held,
+        run.lease,
         seen=[*run.seen, *rest],
         error=error,
         writes=run.writes,
         now=run.now(),
-        next_look_at=run.now() + wait,
+        requeue_at=run.now() + wait,
         drifts=run.drifts,
     )
 

@@ -20,11 +20,11 @@ from provisioning.desired.manifests import KUEUE, NAMED, Manifest, tenancy_objec
 from provisioning.desired.objects import owner, selector
 from provisioning.desired.plan import Key, Step, Verb, is_ours
 from provisioning.desired.spec import TenancySpec
-from provisioning.lease import Lease
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
 from reconciling import failpoints
 from reconciling.conditions import READY, upsert
+from reconciling.lease import Lease
 
 AGAIN = 5.0
 NAMESPACE = ("v1", "Namespace")
@@ -36,13 +36,12 @@ FINALIZERS = "Some content in the namespace has finalizers remaining: "
 
 @dataclass
 class Removal:
-    """One pass of deleting a tenancy: `pay` takes the budget for the writes, `renew` holds on to the lease."""
+    """One pass of deleting a tenancy: `pay` takes the budget for the writes, `check` raises when the lease is lost."""
 
     tenancy: Tenancy
     client: Client
     pay: Callable[[Sequence[Step]], None]
-    renew: Callable[[], bool]
-    lost: type[Exception]
+    check: Callable[[], None]
     writes: int = 0
 
     def run(self) -> int:
@@ -81,8 +80,7 @@ class Removal:
 
     def _delete(self, live: Manifest) -> None:
         key = Key.of(live)
-        if not self.renew():
-            raise self.lost
+        self.check()
         try:
             self.client.delete(key.ref, key.name, key.namespace or None, uid=live["metadata"].get("uid", ""))
         except PermanentError as error:
@@ -129,22 +127,19 @@ def _held(live: Mapping[str, Any]) -> str:
 
 
 @transaction.atomic
-def note_gone(tenancy: Tenancy, lease: Lease, *, writes: int, now: datetime) -> bool:
+def note_gone(tenancy: Tenancy, lease: Lease[Tenancy], *, writes: int, now: datetime) -> bool:
     """Remember that nothing of a tenancy is left; False, with nothing changed, for a worker that lost its lease."""
-    rows = Tenancy.objects.locked().order_by()
-    if rows.filter(pk=tenancy.pk, lease_no=lease.number, stage=Stage.REMOVING).first() is None:
+    mine = lease.mine.filter(stage=Stage.REMOVING).select_for_update(of=("self",), no_key=True)
+    if mine.first() is None:
         return False
-    lease.write(
+    lease.release(
         stage=Stage.GONE,
         gone_at=now,
         is_true=True,
         observed_generation=tenancy.generation,
         true_since=now,
         last_looked_at=now,
-        lease_until=None,
-        slot=None,
         attempts=0,
-        unfinished=0,
         objects_seen=[],
         used=None,
         # What was known of it has gone with it.

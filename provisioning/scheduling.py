@@ -16,7 +16,7 @@ def next_due(after: int, *, now: datetime) -> int | None:
     """The tenancy that has waited longest on the cluster of this one and is to be worked on by itself."""
     same = Tenancy.objects.filter(pk=after).values("cluster")
     due = Tenancy.objects.due(now).filter(cluster__in=same).exclude(pk=after)
-    return _by_themselves(due).order_by("next_look_at").values_list("pk", flat=True).first()
+    return _by_themselves(due).order_by("requeue_at").values_list("pk", flat=True).first()
 
 
 def in_turns(*, now: datetime) -> Sequence[int]:
@@ -24,9 +24,9 @@ def in_turns(*, now: datetime) -> Sequence[int]:
 
     A cluster with ten thousand that are due comes no more often than one with three.
     """
-    turn = Window(RowNumber(), partition_by=F("cluster"), order_by=F("next_look_at").asc())
+    turn = Window(RowNumber(), partition_by=F("cluster"), order_by=F("requeue_at").asc())
     due = _by_themselves(Tenancy.objects.due(now)).annotate(turn=turn)
-    rows = due.filter(turn__lte=F("cluster__most_at_once") * 2).order_by("turn", "next_look_at")
+    rows = due.filter(turn__lte=F("cluster__most_at_once") * 2).order_by("turn", "requeue_at")
     return list(rows.values_list("pk", flat=True)[:MAX_ENQUEUED])
 
 

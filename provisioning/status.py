@@ -13,11 +13,10 @@ from audit.log import record
 from connectors.errors import ConnectorError, PermanentError
 from provisioning.desired.plan import Key
 from provisioning.drift.reconcile import Drifts, close, drifted
-from provisioning.enqueue import enqueue_on_commit
-from provisioning.lease import LET_GO, Lease
 from provisioning.models import Tenancy
 from reconciling import failpoints
 from reconciling.conditions import READY, Condition, upsert
+from reconciling.lease import Lease
 
 
 @dataclass(frozen=True)
@@ -69,13 +68,13 @@ class Said:
 
 def write_status(
     tenancy: Tenancy,
-    lease: Lease,
+    lease: Lease[Tenancy],
     *,
     seen: Sequence[Seen],
     error: ConnectorError | None,
     writes: int,
     now: datetime,
-    next_look_at: datetime,
+    requeue_at: datetime,
     used: Mapping[str, int] | None = None,
     said: Said | None = None,
     drifts: Drifts | None = None,
@@ -91,30 +90,17 @@ def write_status(
     fields = _outcome(tenancy, is_true=is_true, used=used, now=now) | {
         "objects_seen": _since_kept(tenancy.objects_seen, seen),
         "conditions": _drifted(conditions, error, drifts, now),
-        "next_look_at": next_look_at,
     }
     if drifts is not None and error is None:
         fields["rendered"] = drifts.rendered
     with transaction.atomic():
-        if not _let_go(tenancy, lease, fields, now=now):
+        if not lease.finish(requeue_at=requeue_at, now=now, **fields):
             return False
         if error is None and drifts is not None and drifts.repairing:
             close(tenancy, drifts, writes=writes, now=now)
         if said is None:
             _tell(tenancy, conditions[0], error, writes, repaired=bool(drifts and drifts.repairing))
         failpoints.reach("provision.status")
-    return True
-
-
-def _let_go(tenancy: Tenancy, lease: Lease, fields: Mapping[str, Any], *, now: datetime) -> bool:
-    """Write what was seen and let go; what is wanted otherwise by now is looked at at once. False without the lease."""
-    rows = Tenancy.objects.filter(pk=tenancy.pk, lease_no=lease.number).order_by()
-    if rows.filter(generation=tenancy.generation).update(**LET_GO, **fields):
-        return True
-    if not rows.update(**{**LET_GO, **fields, "next_look_at": now}):
-        lease.come_back()
-        return False
-    enqueue_on_commit(tenancy.pk)
     return True
 
 

@@ -16,7 +16,7 @@ def reconcile_tenancy(tenancy_id: int) -> None:
 
     Whatever found no slot is worked on when one is free again, not when the next sweep happens to look.
     """
-    if reconcile.reconcile(tenancy_id, now=clock.now) is not None:
+    if reconcile.reconcile(tenancy_id, now=clock.now, only_due=True) is not None:
         following = scheduling.next_due(tenancy_id, now=clock.now())
         if following is not None:
             enqueue(following)

@@ -69,10 +69,10 @@ def answered(cluster: Cluster, *, now: datetime) -> None:
     breaker.forget(throttle)
     if throttle.open_until is None:
         return
-    waiting = Tenancy.objects.filter(cluster=cluster, is_true=False, slot=None, next_look_at__gt=now)
+    waiting = Tenancy.objects.filter(cluster=cluster, is_true=False, slot=None, requeue_at__gt=now)
     waiting = waiting.filter(conditions__0__reason="WillTryAgain").order_by()
     with transaction.atomic():
         if breaker.close_everywhere(throttle):
             # Whoever holds one of them will look at it, so nobody is waited for here.
             free = list(waiting.select_for_update(skip_locked=True, no_key=True).values_list("pk", flat=True))
-            Tenancy.objects.filter(pk__in=free).update(next_look_at=now, attempts=0)
+            Tenancy.objects.filter(pk__in=free).requeue(now)

@@ -21,7 +21,7 @@ class Queue:
 
     def __init__(self, task: str, *, expires: float, subject: str = "") -> None:
         # By its name: the task imports the modules that enqueue.
-        self._task, self._expires, self._subject = task, expires, subject
+        self._task, self._expires, self.subject = task, expires, subject
         self.publisher = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"queue {task}")
 
     def enqueue_on_commit(self, *ids: int) -> None:
@@ -34,7 +34,7 @@ class Queue:
             current_app.send_task(self._task, args=[*ids], expires=self._expires)
         except Exception as error:
             # Whatever the broker's client raises: what there is to do stands in the database.
-            about = {self._subject: ids[0]} if ids else {}
+            about = {self.subject: ids[0]} if ids else {}
             logger.warning("broker does not answer", extra={**about, "error": type(error).__name__})
 
     def _committed(self, ids: tuple[int, ...]) -> None:

@@ -1,12 +1,32 @@
 """How many rows of one target are worked on at once: each takes a slot, and the database gives no slot to two."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from secrets import SystemRandom
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 
 from reconciling.claims import unclaimed
+
+M = TypeVar("M", bound=Model)
+
+
+@dataclass(frozen=True)
+class Slots(Generic[M]):
+    """The slots of each target: `target` is the foreign key to it, `limit` how many a row's target has now.
+
+    The model has a field `slot`, which is unique among the rows of a target.
+    """
+
+    target: str
+    limit: Callable[[M], int]
+
+    def free(self, row: M, *, now: datetime) -> int | None:
+        """A slot that the row may try to take; None when its target has none left."""
+        same = {self.target: getattr(row, f"{self.target}_id")}
+        return free_slot(type(row)._default_manager.filter(**same), limit=self.limit(row), now=now)
 
 
 def free_slot(rows: QuerySet[Any], *, limit: int, now: datetime) -> int | None:

@@ -269,14 +269,12 @@ NAMED: Mapping[str, Attack] = {
         project=w.scene.tenancy.project_id
     ),
     "a_namespace_has_one_tenancy": lambda w: only(w.other_place).update(namespace=w.scene.tenancy.namespace),
-    "nothing_unwanted_was_observed": lambda w: only(w.other_place).update(
+    "a_tenancy_observes_what_was_wanted": lambda w: only(w.other_place).update(
         observed_generation=F("generation") + 1
     ),
     "a_tenancy_has_a_known_environment": lambda w: only(w.other_place).update(environment="prod"),
     "a_tenancy_has_a_known_isolation": lambda w: only(w.other_place).update(isolation="planet"),
-    "a_place_at_work_is_held_once": lambda w: Tenancy.objects.update(
-        cluster=w.scene.flavor.cluster_id, slot=1
-    ),
+    "a_slot_is_held_once": lambda w: Tenancy.objects.update(cluster=w.scene.flavor.cluster_id, slot=1),
     "a_priority_limit_is_a_priority": lambda w: only(w.other_place).update(
         priority_limit="system-node-critical"
     ),

@@ -133,7 +133,7 @@ def _seen(
             # It is back: what waited for it need not wait for its next turn. Only then: a cluster may be read and
             # still hang at every write, which passes find out.
             throttle.answered(cluster, now=now)
-            Tenancy.objects.filter(cluster=cluster, is_true=False).update(next_look_at=now, attempts=0)
+            Tenancy.objects.filter(cluster=cluster, is_true=False).requeue(now)
         if cluster.reachable is not reachable:
             kind = Kind.CLUSTER_REACHABLE if reachable else Kind.CLUSTER_UNREACHABLE
             record(kind, actor=PORTAL, subject=("cluster", cluster.pk), message=message)

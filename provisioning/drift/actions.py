@@ -149,13 +149,11 @@ def _end(row: Drift, state: str, *, by: User, now: datetime, **fields: object) -
 def _new_generation(tenancy: Tenancy, *, now: datetime) -> None:
     tenancy.generation += 1
     tenancy.changed_at = now
-    tenancy.save(
-        update_fields=["adopted", "generation", "changed_at", *parking.begin_again(tenancy, now=now)]
-    )
+    tenancy.save(update_fields=["adopted", "generation", "changed_at", *parking.retry(tenancy, now=now)])
 
 
 def _look(tenancy: Tenancy, *, now: datetime) -> None:
-    tenancy.save(update_fields=parking.begin_again(tenancy, now=now))
+    tenancy.save(update_fields=parking.retry(tenancy, now=now))
     enqueue_on_commit(tenancy.pk)
 
 

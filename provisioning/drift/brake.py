@@ -96,7 +96,7 @@ def release(cluster_id: int, *, by: User, now: datetime) -> Cluster:
     rows = Drift.objects.filter(tenancy__cluster=cluster)
     rows.filter(counts=True).update(counts=False)
     waiting = set(rows.open().values_list("tenancy_id", flat=True))
-    Tenancy.objects.filter(pk__in=waiting).update(next_look_at=now, attempts=0)
+    Tenancy.objects.filter(pk__in=waiting).requeue(now)
     for tenancy_id in sorted(waiting):
         enqueue_on_commit(tenancy_id)
     record(

@@ -103,8 +103,8 @@ def _committed(
         differing = [pk for pk, _, _ in rows]
     settled = _settled(cluster, now=now)
     same = [pk for pk, _, _ in rows if pk not in set(differing)]
-    settled.filter(pk__in=same).update(last_looked_at=began, next_look_at=now + AGAIN)
-    settled.filter(pk__in=differing).update(next_look_at=now)
+    settled.filter(pk__in=same).update(last_looked_at=began, requeue_at=now + AGAIN)
+    settled.filter(pk__in=differing).update(requeue_at=now)
     return differing
 
 
@@ -136,18 +136,18 @@ def _record(cluster: Cluster, compared: Compared, *, began: datetime, now: datet
     ]
     rows.bulk_update(changed, ["used"], batch_size=500)
     silent = [pk for pk in compared.same if pk not in compared.used]
-    rows.filter(pk__in=silent).update(last_looked_at=began, next_look_at=now + AGAIN)
-    rows.filter(pk__in=compared.used).update(last_looked_at=began, used_at=began, next_look_at=now + AGAIN)
-    settled.filter(pk__in=compared.differing).update(next_look_at=now)
+    rows.filter(pk__in=silent).update(last_looked_at=began, requeue_at=now + AGAIN)
+    rows.filter(pk__in=compared.used).update(last_looked_at=began, used_at=began, requeue_at=now + AGAIN)
+    settled.filter(pk__in=compared.differing).update(requeue_at=now)
 
 
 def _failed(cluster: Cluster, error: ConnectorError, *, seconds: float, now: datetime) -> Sequence[int]:
     """Book the next look; a refusal is for each tenancy to find out and to show, a silence is the cluster's."""
     logger.warning("cluster not looked through", extra={"cluster": cluster.name, "error": error.message})
-    due = _settled(cluster, now=now).filter(next_look_at__lte=now)
+    due = _settled(cluster, now=now).filter(requeue_at__lte=now)
     if isinstance(error, PermanentError):
-        return list(due.order_by("next_look_at").values_list("pk", flat=True)[:MAX_ENQUEUED])
+        return list(due.order_by("requeue_at").values_list("pk", flat=True)[:MAX_ENQUEUED])
     wait = max(AGAIN_AFTER_FAILURE, timedelta(seconds=getattr(error, "retry_after", None) or 0))
     throttle.failed(cluster, error, seconds=seconds, now=now)
-    due.update(next_look_at=now + wait)
+    due.update(requeue_at=now + wait)
     return []

@@ -28,9 +28,9 @@ from provisioning.desired.plan import Key, Step, Verb, update
 from provisioning.drift import brake
 from provisioning.drift.comparing import MOST_FIELDS, Field, Finding, What, digest, finding, kept, spared
 from provisioning.drift.models import DRIFTED, Drift
-from provisioning.lease import Lease
 from provisioning.models import Tenancy
 from reconciling.conditions import Condition, without
+from reconciling.lease import Lease, LeaseLost
 
 WRITES = frozenset({Verb.CREATE, Verb.UPDATE, Verb.DELETE})
 THE_PORTAL = "the portal"
@@ -57,10 +57,6 @@ class Drifts:
         return "" if row is None else f"{row.sentence}. {why}"
 
 
-class Superseded(Exception):
-    """Another worker has taken the tenancy over."""
-
-
 def place_of(key: Key) -> Place:
     """Which object of a tenancy a key names."""
     return key.kind, key.namespace, key.name
@@ -68,21 +64,21 @@ def place_of(key: Key) -> Place:
 
 def settle(
     tenancy: Tenancy,
-    held: Lease,
+    lease: Lease[Tenancy],
     *,
     desired: Sequence[Manifest],
     steps: Sequence[Step],
     live: Mapping[Key, Manifest],
     now: datetime,
 ) -> tuple[list[Step], Drifts]:
-    """The steps that may be done now, and what was found. Raises Superseded when the lease is no longer the newest."""
+    """The steps that may be done now, and what was found. Raises LeaseLost."""
     drifts = Drifts(digest(desired))
     differing = {place_of(step.key): step for step in steps if step.verb in WRITES}
     was_true = tenancy.observed_generation == tenancy.generation and tenancy.rendered == drifts.rendered
     if not tenancy.is_drifting and not (was_true and differing):
         return list(steps), drifts
     findings = {place: finding(step, live.get(step.key)) for place, step in differing.items()}
-    rows = _stored(tenancy, held, findings, was_true=was_true, now=now)
+    rows = _stored(tenancy, lease, findings, was_true=was_true, now=now)
     if rows:
         _decide(tenancy.cluster, rows, drifts, now=now)
     return [
@@ -114,12 +110,16 @@ def brake_at(cluster: Cluster, differing: Sequence[int], *, now: datetime) -> No
 
 @transaction.atomic
 def _stored(
-    tenancy: Tenancy, held: Lease, findings: Mapping[Place, Finding], *, was_true: bool, now: datetime
+    tenancy: Tenancy,
+    lease: Lease[Tenancy],
+    findings: Mapping[Place, Finding],
+    *,
+    was_true: bool,
+    now: datetime,
 ) -> list[Drift]:
     """The open and ignored rows of the tenancy after this look, under the lease's number."""
-    mine = Tenancy.objects.locked().filter(pk=tenancy.pk, lease_no=held.number)
-    if mine.order_by().first() is None:
-        raise Superseded
+    if lease.mine.select_for_update(of=("self",), no_key=True).first() is None:
+        raise LeaseLost
     standing = Drift.objects.standing(now).filter(tenancy=tenancy).select_related("repair_asked_by")
     rows: list[Drift] = []
     over: list[Drift] = []
@@ -135,7 +135,7 @@ def _stored(
         _contest(tenancy, new, now=now)
         Drift.objects.bulk_create(new)
         # So that a worker that is ended before its status is written leaves a mark to look for the rows by.
-        held.write(conditions=drifted(tenancy.conditions, [*rows, *new], {}, now=now))
+        lease.write(conditions=drifted(tenancy.conditions, [*rows, *new], {}, now=now))
         _tell(tenancy, new, now=now)
     return rows + new
 

@@ -29,10 +29,10 @@ from provisioning.git.pushing import Pushed, push
 from provisioning.git.remotes import author, repository_for
 from provisioning.git.repository import Changes, PathRefused, shared_changes, tenancy_changes, tenancy_removal
 from provisioning.git.words import shared_message, tenancy_message
-from provisioning.lease import Lease
 from provisioning.models import Tenancy
 from provisioning.removing import note_gone
 from provisioning.status import Said, Seen, write_status
+from reconciling.lease import Lease
 
 logger = logging.getLogger(__name__)
 
@@ -50,13 +50,13 @@ class Turn:
     """One pass over one tenancy under its lease; `observe` reads what stands on a cluster."""
 
     tenancy: Tenancy
-    held: Lease
+    lease: Lease[Tenancy]
     now: Callable[[], datetime]
     observe: Observe
 
     def renew(self) -> bool:
         """Hold on to the lease; False when another worker took over, which ends the pass without a push."""
-        return self.held.renew(now=self.now())
+        return self.lease.renew(now=self.now())
 
 
 def make_true(turn: Turn, desired: Sequence[Manifest]) -> int:
@@ -176,12 +176,12 @@ def _observe(turn: Turn, desired: Sequence[Manifest], pushed: Pushed) -> None:
     if behind is None:
         write_status(
             turn.tenancy,
-            turn.held,
+            turn.lease,
             seen=seen,
             error=None,
             writes=0,
             now=turn.now(),
-            next_look_at=turn.now() + AGAIN_WHEN_TRUE,
+            requeue_at=turn.now() + AGAIN_WHEN_TRUE,
         )
         return
     if behind.verb is Verb.FOREIGN:
@@ -193,13 +193,13 @@ def _observe(turn: Turn, desired: Sequence[Manifest], pushed: Pushed) -> None:
     said = Said("False", "WaitingForSync", words, is_true=False)
     write_status(
         turn.tenancy,
-        turn.held,
+        turn.lease,
         seen=seen,
         error=None,
         writes=0,
         now=turn.now(),
         said=said,
-        next_look_at=turn.now() + AGAIN_WHEN_WAITING,
+        requeue_at=turn.now() + AGAIN_WHEN_WAITING,
     )
 
 
@@ -215,13 +215,13 @@ def _end(turn: Turn, desired: Sequence[Manifest], said: Said, pushed: Pushed) ->
     wait = AGAIN_WHEN_TRUE if said.is_true else AGAIN_WHEN_WAITING
     write_status(
         turn.tenancy,
-        turn.held,
+        turn.lease,
         seen=seen,
         error=None,
         writes=int(pushed.wrote),
         now=turn.now(),
         said=said,
-        next_look_at=turn.now() + wait,
+        requeue_at=turn.now() + wait,
     )
 
 
@@ -247,8 +247,8 @@ def _take_out(turn: Turn) -> int:
             "and its disks: an administrator of the cluster deletes it.",
             code="namespace_kept",
         )
-    gone_now = note_gone(tenancy, turn.held, writes=int(pushed.wrote), now=turn.now())
+    gone_now = note_gone(tenancy, turn.lease, writes=int(pushed.wrote), now=turn.now())
     if gone_now and not tenancy.cluster.kubeconfig:
         ready = Tenancy.objects.get(pk=tenancy.pk).ready | {"status": "Unknown", "message": GONE_UNSEEN}
-        Tenancy.objects.filter(pk=tenancy.pk, lease_no=turn.held.number).update(conditions=[ready])
+        turn.lease.write(conditions=[ready])
     return int(pushed.wrote)

@@ -144,11 +144,11 @@ class Migration(migrations.Migration):
                 ("true_since", models.DateTimeField(null=True)),
                 ("used", models.JSONField(null=True)),
                 ("used_at", models.DateTimeField(null=True)),
-                ("next_look_at", models.DateTimeField(db_index=True)),
-                ("attempts", models.PositiveSmallIntegerField(default=0)),
+                ("requeue_at", models.DateTimeField()),
+                ("attempts", models.PositiveIntegerField(db_default=0, default=0)),
                 ("unfinished", models.PositiveSmallIntegerField(db_default=0, default=0)),
                 ("parked_at", models.DateTimeField(null=True)),
-                ("lease_no", models.PositiveBigIntegerField(default=0)),
+                ("lease_no", models.PositiveBigIntegerField(db_default=0, default=0)),
                 ("lease_until", models.DateTimeField(null=True)),
                 ("slot", models.PositiveSmallIntegerField(null=True)),
                 ("is_protected", models.BooleanField(db_default=True, default=True)),
@@ -309,6 +309,10 @@ class Migration(migrations.Migration):
                 "ordering": ["-first_seen_at", "-id"],
             },
         ),
+        migrations.AddIndex(
+            model_name="tenancy",
+            index=models.Index(fields=["requeue_at"], name="tenancy_is_due"),
+        ),
         migrations.AddConstraint(
             model_name="tenancy",
             constraint=models.UniqueConstraint(
@@ -384,17 +388,22 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="tenancy",
             constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("parked_at", None), models.Q(("is_true", False), ("lease_until", None)), _connector="OR"
-                ),
-                name="what_is_parked_is_worked_on_by_nobody",
+                condition=models.Q(("parked_at", None), ("lease_until", None), _connector="OR"),
+                name="a_parked_tenancy_is_worked_on_by_nobody",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="tenancy",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("parked_at", None), ("is_true", False), _connector="OR"),
+                name="a_parked_tenancy_is_not_true",
             ),
         ),
         migrations.AddConstraint(
             model_name="tenancy",
             constraint=models.CheckConstraint(
                 condition=models.Q(("observed_generation__lte", models.F("generation"))),
-                name="nothing_unwanted_was_observed",
+                name="a_tenancy_observes_what_was_wanted",
             ),
         ),
         migrations.AddConstraint(
@@ -434,7 +443,7 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(
                 condition=models.Q(("slot__isnull", False)),
                 fields=("cluster", "slot"),
-                name="a_place_at_work_is_held_once",
+                name="a_slot_is_held_once",
             ),
         ),
         migrations.AddIndex(

@@ -60,7 +60,7 @@ def test_a_small_ask_is_approved_issued_and_desired_at_once(scene: Scene) -> Non
     assert (allocation.until, allocation.price_per_gpu_hour) == (NOW + 3 * DAY, USD(1))
     assert scene.allocated() == 2
     assert tenancy.generation == generation + 1
-    assert tenancy.next_look_at == NOW
+    assert tenancy.requeue_at == NOW
     assert {flavor.name: flavor.gpus for flavor in tenancy.desired.flavors} == {"a100": 2}
     assert books(scene.team) == ledger(scene.team) == {"2026-11": USD(144)}
     assert request.steps.count() == 0

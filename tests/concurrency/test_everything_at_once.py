@@ -29,8 +29,8 @@ from approvals.requests import actions as approvals
 from fleet.actions import change_cluster, change_flavor
 from fleet.models import Flavor
 from onboarding.actions import Enrolment, Start, onboard
-from provisioning import lease
 from provisioning.actions import look_again
+from provisioning.controller import acquire
 from provisioning.models import Tenancy
 from provisioning.status import write_status
 from tests import factories
@@ -147,10 +147,10 @@ class Mixed:
     def finish_pass(self) -> None:
         """A worker takes a lease and writes its status."""
         tenancy, now = self.random.choice(Tenancy.objects.all()), timezone.now()
-        held = lease.take(tenancy.pk, now=now)
+        held = acquire(tenancy.pk, now=now)
         if held is not None:
             read = Tenancy.objects.select_related("cluster", "team").get(pk=tenancy.pk)
-            write_status(read, held, seen=[], error=None, writes=1, now=now, next_look_at=now)
+            write_status(read, held, seen=[], error=None, writes=1, now=now, requeue_at=now)
 
     def look_again(self) -> None:
         """Somebody wants it tried again."""

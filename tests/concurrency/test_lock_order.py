@@ -22,7 +22,7 @@ from allocations.models import Allocation, Budget
 from approvals.decisions import actions as decisions
 from fleet.models import Flavor
 from onboarding.actions import Enrolment, onboard
-from provisioning import lease
+from provisioning.controller import acquire
 from provisioning.models import Tenancy
 from tests import factories
 from tests.sandbox.entra.running import Running
@@ -197,10 +197,10 @@ def enrol(enrolment: Enrolment, by: User) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_the_end_of_a_pass_holds_up_no_row_that_refers_to_its_tenancy() -> None:
     place = Place()
-    held = lease.take(place.tenancy.pk, now=timezone.now())
+    held = acquire(place.tenancy.pk, now=timezone.now())
     assert held is not None
     with transaction.atomic(), raw() as referring:
-        assert held.give_back()
+        assert held.release()
         # What a foreign key's check takes at commit, when the audit chain is held already.
         refers = "SELECT id FROM provisioning_tenancy WHERE id = %s FOR KEY SHARE NOWAIT"
         assert referring.execute(refers, [place.tenancy.pk]).fetchone() == (place.tenancy.pk,)

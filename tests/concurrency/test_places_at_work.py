@@ -5,7 +5,8 @@ from functools import partial
 import pytest
 from django.utils import timezone
 
-from provisioning import lease, throttle
+from provisioning import throttle
+from provisioning.controller import acquire
 from provisioning.models import ClusterThrottle, Tenancy
 from tests import factories
 from tests.concurrency.together import together
@@ -20,7 +21,7 @@ def test_as_many_workers_as_there_are_places_each_find_one_at_once() -> None:
     for _ in range(ROUNDS):
         Tenancy.objects.update(lease_until=None, slot=None)
         now = timezone.now()
-        together(*(partial(lease.take, tenancy, now=now) for tenancy in tenancies))
+        together(*(partial(acquire, tenancy, now=now) for tenancy in tenancies))
         assert set(Tenancy.objects.values_list("slot", flat=True)) == set(range(WORKERS))
 
 

@@ -129,7 +129,7 @@ def team(
         environment="dev",
         project=Project.objects.get(team=team),
         namespace=namespace_of(team=team.slug, project="main"),
-        next_look_at=timezone.now(),
+        requeue_at=timezone.now(),
     )
     assert place.namespace.startswith(live.prefix())
     refresh(place, actor=PORTAL, now=timezone.now())

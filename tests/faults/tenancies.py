@@ -29,7 +29,7 @@ def wanted(world: World, number: int, *, on: Cluster | None = None) -> list[Tena
 def hide(tenancies: list[Tenancy]) -> None:
     """Put the next look far ahead, so that no sweep finds them before the test wants it."""
     later = timezone.now() + timedelta(hours=1)
-    Tenancy.objects.filter(pk__in=[t.pk for t in tenancies]).update(next_look_at=later)
+    Tenancy.objects.filter(pk__in=[t.pk for t in tenancies]).update(requeue_at=later)
 
 
 def are_true(tenancies: list[Tenancy]) -> bool:

@@ -183,7 +183,7 @@ class OldRelease:
             project=self.model("accounts", "Project").create(team=team, slug="main"),
             environment="dev",
             namespace=f"qm-{word}",
-            next_look_at=now,
+            requeue_at=now,
         )
 
 

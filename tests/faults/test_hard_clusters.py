@@ -104,7 +104,7 @@ def test_a_row_that_somebody_holds_is_no_refusal_and_the_pass_is_made_again_soon
     monkeypatch.setattr(failpoints, "strike", held)
     with pytest.raises(OperationalError):
         place.reconcile()
-    assert (place.row.next_look_at - place.time).total_seconds() == 5
+    assert (place.row.requeue_at - place.time).total_seconds() == 5
     monkeypatch.delenv("FAILPOINT")
     place.later(seconds=6)
     come_true(place, most=1)
@@ -114,7 +114,7 @@ def test_a_row_that_somebody_holds_is_no_refusal_and_the_pass_is_made_again_soon
 def test_a_server_that_says_when_to_come_back_is_left_alone_until_then(place: Place, proxy: Proxy) -> None:
     proxy.fail("status", status=429, headers="Retry-After: 17\r\n")
     place.reconcile()
-    assert (place.row.next_look_at - place.time).total_seconds() == 17
+    assert (place.row.requeue_at - place.time).total_seconds() == 17
     assert proxy.exchanges == 1
     come_true(place, most=1)
     assert is_right(place)

@@ -13,10 +13,10 @@ from django.utils import timezone
 from accounts.roles import Role
 from audit.models import Event
 from notices.models import Notice
-from provisioning import parking
 from provisioning.actions import look_again
 from provisioning.enqueue import enqueue
 from provisioning.models import Tenancy
+from reconciling.controller import MAX_UNFINISHED
 from tests import factories
 from tests.faults.running import Portal, Process
 from tests.faults.tenancies import are_true, cluster_of, hide, wanted
@@ -48,13 +48,13 @@ def given_up(poison: Tenancy, ended: Callable[[int], None]) -> None:
             rung = time.monotonic()
         return rows.filter(Q(unfinished=number) | Q(parked_at__isnull=False)).exists()
 
-    for number in range(1, parking.MOST + 2):
+    for number in range(1, MAX_UNFINISHED + 2):
         rung = 0.0
         wait_until(partial(has_begun, number), what=f"try {number}")
         if rows.get().parked_at is not None:
             return
         ended(number)
-        rows.update(lease_until=timezone.now(), next_look_at=timezone.now())
+        rows.update(lease_until=timezone.now(), requeue_at=timezone.now())
 
 
 def is_told_once(poison: Tenancy, lead: int) -> None:
@@ -79,7 +79,7 @@ def test_what_ends_every_worker_is_parked_and_the_queue_moves_on(portal: Portal,
         dead.append(number)
 
     given_up(poison, ended)
-    assert len(dead) == parking.MOST
+    assert len(dead) == MAX_UNFINISHED
     is_told_once(poison, lead.pk)
     wait_until(lambda: are_true(others), what="the others to be true")
     assert not worker.has_ended
@@ -123,7 +123,7 @@ def test_what_exhausts_the_memory_is_parked_and_the_same_process_serves_the_othe
     give_little_memory(child)
     # Of the poison alone: another tenancy's pass would use up an answer, and one try would end well.
     where = {"method": "GET", "path_regex": f"^/api/v1/namespaces/{poison.namespace}"}
-    world.switch("POST", "faults", match=where, status=200, body=HUGE, times=parking.MOST)
+    world.switch("POST", "faults", match=where, status=200, body=HUGE, times=MAX_UNFINISHED)
     given_up(
         poison,
         lambda number: wait_until(

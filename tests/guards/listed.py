@@ -527,9 +527,9 @@ LEAVING = [
         LEAVE + "test_nothing_new_is_issued_where_a_team_leaves",
     ),
     Guard(
-        "provisioning.lease:Lease.hold",
-        "return self.renew(now=now)",
-        "return True",
+        "reconciling.lease:Lease.check",
+        "if not self.renew(now=now):",
+        "if False:",
         "tests.provisioning.test_throttle:test_who_lost_its_lease_is_told_so_before_its_next_write",
     ),
     Guard(

@@ -95,7 +95,7 @@ def test_a_failed_line_opens_its_cause_and_a_way_to_try_again(
     page = client.get(PAGE).content.decode()
     assert "The cluster answers 403." in page
     assert f'action="/tenancies/{onboarding.tenancy.pk}/look-again"' in page
-    Tenancy.objects.update(next_look_at=timezone.now() + timedelta(hours=1), attempts=5)
+    Tenancy.objects.update(requeue_at=timezone.now() + timedelta(hours=1), attempts=5)
     answer = client.post(f"/tenancies/{onboarding.tenancy.pk}/look-again")
     assert answer["Location"] == PAGE
     assert Tenancy.objects.due(timezone.now()).exists()
@@ -117,9 +117,9 @@ def test_an_auditor_sees_it_and_changes_nothing(client: Client, onboarding: Onbo
     client.force_login(factories.person("Sam", Role.AUDITOR))
     factories.make_true(onboarding.tenancy, failed="ResourceQuota", message="The cluster answers 403.")
     assert "Try again" not in client.get(PAGE).content.decode()
-    before = Tenancy.objects.get().next_look_at
+    before = Tenancy.objects.get().requeue_at
     assert client.post(f"/tenancies/{onboarding.tenancy.pk}/look-again").status_code == 403
-    assert Tenancy.objects.get().next_look_at == before
+    assert Tenancy.objects.get().requeue_at == before
     event = Event.objects.get(kind=Kind.REFUSED)
     assert (event.actor_name, event.details["status"]) == ("Sam", 403)
 

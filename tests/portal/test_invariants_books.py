@@ -42,7 +42,7 @@ def place() -> Scene:
     found.ask(3)
     actions.withdraw(found.ask(5).pk, by=found.ada, now=NOW)
     factories.make_true(found.tenancy, at=NOW)
-    Tenancy.objects.update(next_look_at=LATER + DAY, lease_no=3)
+    Tenancy.objects.update(requeue_at=LATER + DAY, lease_no=3)
     Delivery.objects.all().delete()
     return found
 
@@ -224,7 +224,7 @@ PLANTED: dict[str, tuple[str, str, Callable[[], object]]] = {
         "Nobody has looked",
         lambda: Tenancy.objects.update(last_looked_at=None, changed_at=NOW),
     ),
-    "a look that is due": ("I7", "has been due", lambda: Tenancy.objects.update(next_look_at=NOW)),
+    "a look that is due": ("I7", "has been due", lambda: Tenancy.objects.update(requeue_at=NOW)),
     "an idempotency key twice": ("I10", "there 2 times", key_twice),
     "a key without its answer": ("I10", "its answer is not there", kept_key),
     "a holding past its end": (

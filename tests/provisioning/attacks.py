@@ -38,8 +38,11 @@ NAMED: Mapping[str, Attack] = {
     "a_known_kind_of_drift": lambda w: change(drift(w), what="odd"),
     "drift_that_is_over_was_ended_by_somebody": lambda w: change(drift(w), state="repaired", ended_at=NOW),
     "what_is_left_alone_has_a_reason_and_an_end": lambda w: over(w, state="ignored"),
-    "what_is_parked_is_worked_on_by_nobody": lambda w: Tenancy.objects.filter(pk=w.scene.tenancy.pk).update(
+    "a_parked_tenancy_is_worked_on_by_nobody": lambda w: Tenancy.objects.filter(pk=w.scene.tenancy.pk).update(
         parked_at=NOW, lease_until=NOW, slot=1
+    ),
+    "a_parked_tenancy_is_not_true": lambda w: Tenancy.objects.filter(pk=w.scene.tenancy.pk).update(
+        parked_at=NOW, is_true=True
     ),
     "there_is_one_installation": lambda w: Installation.objects.create(id=2, mark="b"),
     "a_repair_is_asked_for_by_somebody": lambda w: change(drift(w), repair_asked_at=NOW),

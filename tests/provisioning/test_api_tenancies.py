@@ -57,9 +57,9 @@ def test_a_list_holds_ones_own_places_and_is_short(here: World) -> None:
 def test_looking_again_is_for_the_team_and_platform_leads(here: World) -> None:
     path = f"tenancies/{here.own.tenancy.pk}/look-again/"
     later = timezone.now() + timedelta(hours=1)
-    Tenancy.objects.update(next_look_at=later, attempts=4)
+    Tenancy.objects.update(requeue_at=later, attempts=4)
     assert Caller(here.people["auditor"]).post(path).json()["code"] == "not_of_the_team"
     for _ in range(2):
         assert Caller(here.people["member"]).post(path, key=None).status_code == 202
     found = Tenancy.objects.get(pk=here.own.tenancy.pk)
-    assert (found.next_look_at < later, found.attempts) == (True, 0)
+    assert (found.requeue_at < later, found.attempts) == (True, 0)

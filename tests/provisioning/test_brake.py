@@ -7,7 +7,7 @@ import pytest
 from audit.events import Kind
 from audit.models import Event
 from fleet.models import Cluster
-from provisioning import lease
+from provisioning.controller import acquire
 from provisioning.desired.manifests import tenancy_objects
 from provisioning.desired.plan import Key, Step, Verb, plan
 from provisioning.drift import brake
@@ -56,7 +56,7 @@ def true(tenancy: Tenancy) -> Tenancy:
 
 def settled(row: Tenancy, live: dict[Key, dict[str, object]]) -> list[Step]:
     """What a pass may do about a cluster that stands like this."""
-    held = lease.take(row.pk, now=NOW)
+    held = acquire(row.pk, now=NOW)
     assert held is not None
     desired = tenancy_objects(row.desired)
     steps, _ = drifting.settle(row, held, desired=desired, steps=plan(desired, live), live=live, now=NOW)

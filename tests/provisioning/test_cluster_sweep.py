@@ -10,7 +10,8 @@ from django.test.utils import CaptureQueriesContext
 from allocations.sync import keep_in_step
 from connectors import kubernetes as connector
 from fleet.models import Cluster
-from provisioning import lease, reconcile
+from provisioning import reconcile
+from provisioning.controller import acquire
 from provisioning.drift import cluster_sweep
 from provisioning.models import ClusterThrottle, Tenancy
 from tests import factories
@@ -46,7 +47,7 @@ def test_what_is_as_wanted_costs_one_list_a_kind_and_no_write(place: Place, both
     assert dict(place.kubernetes.cluster.requests) == {"reads": kinds(both[0]) + 1}
     for tenancy in Tenancy.objects.all():
         assert (tenancy.last_looked_at, tenancy.is_settled) == (place.time, True)
-        assert tenancy.next_look_at == place.time + timedelta(seconds=60)
+        assert tenancy.requeue_at == place.time + timedelta(seconds=60)
         assert tenancy.used_at == place.time
 
 
@@ -77,7 +78,7 @@ def test_looking_again_finds_the_same_and_notices_what_changed_since(
     place.kubernetes.patch(QUOTA, "team-quota", both[1].namespace, {"spec": {"hard": {"pods": "1"}}})
     place.later(seconds=60)
     assert look(place) == [both[1].pk]
-    assert Tenancy.objects.get(pk=both[1].pk).next_look_at == place.time
+    assert Tenancy.objects.get(pk=both[1].pk).requeue_at == place.time
     assert reconcile.reconcile(both[1].pk, now=place.now) == 1
     place.later(seconds=60)
     assert look(place) == []
@@ -140,7 +141,7 @@ def test_queries_are_as_many_for_two_tenancies_as_for_six(place: Place, both: li
 
 def test_what_somebody_works_on_meanwhile_is_left_as_they_leave_it(place: Place, both: list[Tenancy]) -> None:
     def meanwhile() -> None:
-        lease.take(both[0].pk, now=place.time)
+        acquire(both[0].pk, now=place.time)
         Tenancy.objects.filter(pk=both[1].pk).update(generation=2)
 
     clock = iter([None, meanwhile])
@@ -158,7 +159,7 @@ def test_what_somebody_works_on_meanwhile_is_left_as_they_leave_it(place: Place,
 
 def test_a_pass_that_ended_meanwhile_is_newer_than_the_look(place: Place, both: list[Tenancy]) -> None:
     ended = place.time + timedelta(seconds=1)
-    clock = iter([None, lambda: Tenancy.objects.update(last_looked_at=ended, next_look_at=ended)])
+    clock = iter([None, lambda: Tenancy.objects.update(last_looked_at=ended, requeue_at=ended)])
 
     def now() -> object:
         if act := next(clock, None):
@@ -166,7 +167,7 @@ def test_a_pass_that_ended_meanwhile_is_newer_than_the_look(place: Place, both: 
         return place.time
 
     assert cluster_sweep.sweep(place.cluster.pk, now=now) == []  # type: ignore[arg-type]
-    assert set(Tenancy.objects.values_list("last_looked_at", "next_look_at")) == {(ended, ended)}
+    assert set(Tenancy.objects.values_list("last_looked_at", "requeue_at")) == {(ended, ended)}
 
 
 def test_what_is_not_settled_or_not_ours_is_not_looked_at(place: Place, both: list[Tenancy]) -> None:
@@ -190,7 +191,7 @@ def test_a_cluster_that_does_not_answer_is_looked_at_later_and_what_was_true_sta
     place.kubernetes.fail("/api", **answer)
     assert look(place) == []
     wait = timedelta(seconds=answer.get("retry_after", 15))
-    assert set(Tenancy.objects.values_list("is_true", "next_look_at")) == {(True, place.time + wait)}
+    assert set(Tenancy.objects.values_list("is_true", "requeue_at")) == {(True, place.time + wait)}
     throttle = ClusterThrottle.objects.get()
     assert (throttle.claimed_until, throttle.swept_at) == (None, None)
 
@@ -244,7 +245,7 @@ def test_a_pass_without_budget_is_booked_again_and_nothing_is_wrong_with_it(plac
     assert place.reconcile() == 0
     row = place.row
     assert (row.lease_until, row.slot, row.attempts, row.is_true) == (None, None, 0, True)
-    assert timedelta(seconds=5) < row.next_look_at - place.time < timedelta(seconds=30)
+    assert timedelta(seconds=5) < row.requeue_at - place.time < timedelta(seconds=30)
     assert reconcile.reconcile(other.pk, now=place.now) == 0
     place.later(seconds=60)
     assert place.reconcile()

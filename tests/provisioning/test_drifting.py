@@ -132,7 +132,7 @@ def test_a_repair_puts_that_object_right_and_no_other(asking: Place, priya: User
     asking.kubernetes.delete(LIMITS, "team-defaults", asking.tenancy.namespace)
     passes(asking)
     drift_actions.repair(Drift.objects.get(kind="ResourceQuota").pk, by=priya, now=asking.time)
-    assert asking.row.next_look_at == asking.time
+    assert asking.row.requeue_at == asking.time
     assert asking.reconcile() == 1
     assert hard(asking)["pods"] == "50"
     assert [row.kind for row in Drift.objects.open()] == ["LimitRange"]

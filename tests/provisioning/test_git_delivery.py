@@ -18,7 +18,7 @@ from connectors.git import Repository, Signed
 from connectors.git_address import Remote
 from connectors.kubernetes import rendered
 from fleet.models import Cluster, Flavor
-from provisioning import lease, reconcile
+from provisioning import reconcile
 from provisioning.clusters import observe as look
 from provisioning.delivery import client_for
 from provisioning.desired.manifests import tenancy_objects
@@ -28,6 +28,7 @@ from provisioning.git.commits import ClusterCommit, TenancyCommit, newest_of
 from provisioning.git.repository import file_name, tenancy_folder
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
+from reconciling import lease
 from tests import factories
 from tests.provisioning.conftest import Place
 from tests.remotes import Bare, bare

@@ -7,12 +7,12 @@ from allocations.ends.actions import give_back
 from allocations.models import Leftover
 from audit.actors import PORTAL
 from connectors.kubernetes import rendered
-from provisioning import lease
 from provisioning.clusters import observe as look
 from provisioning.desired.manifests import tenancy_objects
 from provisioning.git.commits import ClusterCommit, TenancyCommit
 from provisioning.git.repository import file_name
 from provisioning.stages import Stage
+from reconciling import lease
 from tests import factories
 from tests.provisioning.test_git_delivery import Followed, condition, followed
 from tests.provisioning.test_git_pull_requests import TOKEN, Hub, branch, hub

@@ -12,12 +12,13 @@ from audit.actors import PORTAL
 from audit.models import Event
 from provisioning import leaving
 from provisioning.actions import create_tenancy
+from provisioning.controller import acquire
 from provisioning.delivery import client_for
 from provisioning.desired.manifests import KUEUE, tenancy_objects
-from provisioning.lease import Lease
 from provisioning.models import Tenancy
 from provisioning.removing import Removal, is_of, note_gone, places, still_there
 from provisioning.stages import NEXT, Stage, as_left
+from reconciling.lease import SECONDS, LeaseLost
 from tests import factories
 from tests.provisioning.conftest import Place
 from tests.provisioning.specs import sample
@@ -195,7 +196,7 @@ def test_a_stuck_finalizer_is_said_and_tried_again(place: Place) -> None:
     row = place.row
     assert (row.stage, row.ready["reason"]) == (Stage.REMOVING, "WillTryAgain")
     assert "example.com/hold in 1 resource instances" in row.ready["message"]
-    assert row.next_look_at <= place.time + timedelta(seconds=90)
+    assert row.requeue_at <= place.time + timedelta(seconds=90)
     place.kubernetes.patch(CLAIM, "datasets", place.tenancy.namespace, {"metadata": {"finalizers": None}})
     gone(place)
 
@@ -218,12 +219,19 @@ def test_a_worker_that_lost_its_lease_deletes_nothing(place: Place) -> None:
     removing(place)
     written = place.kubernetes.writes
     row = place.row
+    lease = acquire(row.pk, now=place.time)
+    assert lease is not None
+    place.later(seconds=SECONDS)
+    assert acquire(row.pk, now=place.time) is not None, "another worker takes over"
     stale = Removal(
-        row, client_for(place.cluster), pay=lambda steps: None, renew=lambda: False, lost=RuntimeError
+        row,
+        client_for(place.cluster),
+        pay=lambda steps: None,
+        check=lambda: lease.check(now=place.time),
     )
-    with pytest.raises(RuntimeError):
+    with pytest.raises(LeaseLost):
         stale.run()
-    assert note_gone(row, Lease(row.pk, row.lease_no - 1, place.time), writes=0, now=place.time) is False
+    assert note_gone(row, lease, writes=0, now=place.time) is False
     assert place.row.stage == Stage.REMOVING
     assert place.kubernetes.writes == written
 
@@ -280,7 +288,7 @@ def test_the_database_refuses_a_stage_that_cannot_be(place: Place, name: str, fi
 
 def test_a_project_has_an_environment_on_a_cluster_once_until_it_is_gone(place: Place) -> None:
     new = {"team": place.tenancy.team, "cluster": place.cluster, "project": place.tenancy.project}
-    fields = new | {"environment": "dev", "namespace": "qm-other", "next_look_at": place.time}
+    fields = new | {"environment": "dev", "namespace": "qm-other", "requeue_at": place.time}
     with (
         pytest.raises(IntegrityError, match="a_project_has_an_environment_on_a_cluster_once"),
         transaction.atomic(),

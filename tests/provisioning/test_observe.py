@@ -124,7 +124,7 @@ def test_a_list_whose_pages_are_forgotten_twice_running_is_tried_again_soon(plac
     place.kubernetes.fail(where="limit=500|resourcequotas", method="GET", times=2, status=410)
     place.reconcile()
     assert place.row.ready["reason"] == "WillTryAgain"
-    assert place.row.next_look_at - place.time < timedelta(seconds=10)
+    assert place.row.requeue_at - place.time < timedelta(seconds=10)
 
 
 def test_a_cohort_of_somebody_elses_is_not_taken_over(place: Place) -> None:

@@ -12,12 +12,14 @@ from accounts.roles import Role
 from allocations.changes import refresh
 from audit.models import Event
 from notices.models import Notice
-from provisioning import lease, parking
+from provisioning import parking
 from provisioning.actions import look_again
+from provisioning.controller import acquire
 from provisioning.models import Tenancy
 from provisioning.reconcile import reconcile
 from provisioning.status import write_status
-from reconciling import failpoints
+from reconciling import failpoints, lease
+from reconciling.controller import MAX_UNFINISHED
 from tests import factories
 from tests.provisioning.conftest import Place
 
@@ -47,14 +49,14 @@ def try_until_due(place: Place) -> float:
     """One worker's try; the seconds until it is tried again. The clock goes on to then."""
     with suppress(Dead, MemoryError):
         place.reconcile()
-    wait = (place.row.next_look_at - place.time).total_seconds()
-    place.time = max(place.row.next_look_at, place.time + timedelta(seconds=lease.SECONDS))
+    wait = (place.row.requeue_at - place.time).total_seconds()
+    place.time = max(place.row.requeue_at, place.time + timedelta(seconds=lease.SECONDS))
     return wait
 
 
 def parked(place: Place) -> Place:
     """The place after all its tries."""
-    for _ in range(parking.MOST + 1):
+    for _ in range(MAX_UNFINISHED + 1):
         try_until_due(place)
     assert place.row.parked_at is not None
     return place
@@ -67,7 +69,7 @@ def test_it_is_parked_after_five_tries_that_nobody_came_back_from_and_the_others
     monkeypatch.setattr(failpoints, "strike", what)
     lead, other = factories.person("", Role.PLATFORM_LEAD), factories.tenancy(on=poison.cluster)
     began = poison.time
-    assert [try_until_due(poison) for _ in range(parking.MOST)] == [5, 5, 10, 20, 40]
+    assert [try_until_due(poison) for _ in range(MAX_UNFINISHED)] == [5, 5, 10, 20, 40]
     assert not Tenancy.objects.exclude(parked_at=None).exists()
     assert poison.reconcile() is None
     assert (poison.row.parked_at, poison.time) == (poison.time, began + timedelta(seconds=80))
@@ -88,7 +90,7 @@ def test_a_pass_that_says_how_it_ended_counts_for_nothing(
     poison: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for _ in range(3):
-        for _ in range(parking.MOST - 1):
+        for _ in range(MAX_UNFINISHED - 1):
             try_until_due(poison)
         monkeypatch.delenv("FAILPOINT")
         poison.kubernetes.fail("clusterqueues", "PATCH", status=403)
@@ -100,38 +102,38 @@ def test_a_pass_that_says_how_it_ended_counts_for_nothing(
 
 
 def test_a_worker_that_was_slow_and_comes_back_is_no_worker_that_died(place: Place) -> None:
-    slow = lease.take(place.tenancy.pk, now=place.time)
+    slow = acquire(place.tenancy.pk, now=place.time)
     assert slow is not None
-    for _ in range(parking.MOST - 1):
+    for _ in range(MAX_UNFINISHED - 1):
         place.later(minutes=1)
-        assert lease.take(place.tenancy.pk, now=place.time) is not None
-    assert place.row.unfinished == parking.MOST
-    slow.come_back()
+        assert acquire(place.tenancy.pk, now=place.time) is not None
+    assert place.row.unfinished == MAX_UNFINISHED
+    slow.acknowledge()
     place.later(minutes=1)
-    assert lease.take(place.tenancy.pk, now=place.time) is not None
+    assert acquire(place.tenancy.pk, now=place.time) is not None
     assert (place.row.parked_at, place.row.unfinished) == (None, 1)
 
 
 def test_a_status_that_comes_too_late_is_not_written_and_says_that_its_worker_lives(place: Place) -> None:
-    slow = lease.take(place.tenancy.pk, now=place.time)
+    slow = acquire(place.tenancy.pk, now=place.time)
     assert slow is not None
     before = place.row
     place.later(minutes=1)
-    assert lease.take(place.tenancy.pk, now=place.time) is not None
-    later = {"writes": 0, "now": place.time, "next_look_at": place.time}
+    assert acquire(place.tenancy.pk, now=place.time) is not None
+    later = {"writes": 0, "now": place.time, "requeue_at": place.time}
     assert not write_status(before, slow, seen=[], error=None, **later)  # type: ignore[arg-type]
     assert (place.row.unfinished, place.row.lease_no, place.row.is_true) == (0, 2, False)
 
 
 def test_a_worker_that_only_slept_changes_nothing_of_what_is_parked(place: Place) -> None:
     held = None
-    for _ in range(parking.MOST):
-        held = lease.take(place.tenancy.pk, now=place.time)
+    for _ in range(MAX_UNFINISHED):
+        held = acquire(place.tenancy.pk, now=place.time)
         place.later(minutes=10)
     assert held is not None
-    assert lease.take(place.tenancy.pk, now=place.time) is None
+    assert acquire(place.tenancy.pk, now=place.time) is None
     assert not held.renew(now=place.time)
-    assert not held.give_back()
+    assert not held.release()
     assert place.row.parked_at is not None
 
 
@@ -163,9 +165,13 @@ def test_what_is_wanted_anew_is_tried_anew(poison: Place, monkeypatch: pytest.Mo
 def test_the_database_refuses_that_anybody_works_on_what_is_parked(place: Place) -> None:
     rows, now = Tenancy.objects.filter(pk=place.tenancy.pk), place.time
     rows.update(parked_at=now)
-    for wrong in ({"is_true": True}, {"lease_until": now}):
-        with pytest.raises(IntegrityError, match="worked_on_by_nobody"), transaction.atomic():
-            rows.update(**wrong)
+    wrong: dict[str, dict[str, object]] = {
+        "a_parked_tenancy_is_not_true": {"is_true": True},
+        "a_parked_tenancy_is_worked_on_by_nobody": {"lease_until": now},
+    }
+    for name, fields in wrong.items():
+        with pytest.raises(IntegrityError, match=name), transaction.atomic():
+            rows.update(**fields)
 
 
 def test_pages_say_that_it_is_parked_and_have_it_tried_again(poison: Place, client: Client) -> None:

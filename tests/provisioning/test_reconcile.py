@@ -11,11 +11,14 @@ from audit.models import Event
 from connectors import kubernetes as connector
 from connectors.patience import MOST_TRIES
 from fleet.models import Cluster
-from provisioning import lease, reconcile
+from provisioning import reconcile
+from provisioning.controller import acquire
 from provisioning.delivery import kubeconfig_path
 from provisioning.desired.manifests import tenancy_objects
 from provisioning.desired.plan import Key, first_difference
 from provisioning.models import Tenancy
+from reconciling import lease
+from reconciling.lease import LeaseLost
 from tests import factories
 from tests.provisioning.conftest import Place
 from tests.provisioning.specs import SAMPLE
@@ -59,7 +62,7 @@ def test_every_object_becomes_true_and_a_second_pass_writes_nothing(place: Place
     row = place.row
     assert missing(place) == []
     assert (row.is_settled, row.true_since, row.last_looked_at) == (True, place.time, place.time)
-    assert (row.lease_until, row.attempts, row.next_look_at) == (None, 0, place.time + timedelta(seconds=60))
+    assert (row.lease_until, row.attempts, row.requeue_at) == (None, 0, place.time + timedelta(seconds=60))
     assert row.conditions == [
         {
             "type": "Ready",
@@ -180,32 +183,32 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str, float, float]] = {
     "refused": ({"status": 403}, "Refused", "403 Forbidden", 300, 300),
     "not known": ({"status": 401}, "Refused", "401 Unauthorized", 300, 300),
     "busy": ({"status": 429, "retry_after": 17}, "WillTryAgain", "429", 17, 17),
-    "busy for a moment": ({"status": 429, "retry_after": 1}, "WillTryAgain", "429", 1.4, 2.6),
-    "down": ({"status": 503}, "WillTryAgain", "503 ServiceUnavailable", 1.4, 2.6),
+    "busy for a moment": ({"status": 429, "retry_after": 1}, "WillTryAgain", "429", 1.0, 2.0),
+    "down": ({"status": 503}, "WillTryAgain", "503 ServiceUnavailable", 1.0, 2.0),
     "webhook down": (
         {"status": 500, "body": WEBHOOK_DOWN},
         "WillTryAgain",
         "failed calling webhook",
-        1.4,
-        2.6,
+        1.0,
+        2.0,
     ),
-    "hanging": ({"hang": 0.6}, "WillTryAgain", "timed out", 1.4, 2.6),
+    "hanging": ({"hang": 0.6}, "WillTryAgain", "timed out", 1.0, 2.0),
     "cut": (
         {"where": "namespaces/kube-system$", "drop_after": 5},
         "WillTryAgain",
         "GET /api/v1/namespaces/kube-system",
-        1.4,
-        2.6,
+        1.0,
+        2.0,
     ),
     # A write is cut, and so is each look at what it left; that the namespace is not there yet cannot be cut.
     "cut for long": (
         {"where": "namespaces/qm-[^/]+$", "drop_after": 5, "times": 2 + MOST_TRIES},
         "WillTryAgain",
         "GET /api/v1/namespaces/qm-",
-        1.4,
-        2.6,
+        1.0,
+        2.0,
     ),
-    "no JSON": ({"status": 502, "body": "<html>Bad gateway</html>"}, "WillTryAgain", "Bad gateway", 1.4, 2.6),
+    "no JSON": ({"status": 502, "body": "<html>Bad gateway</html>"}, "WillTryAgain", "Bad gateway", 1.0, 2.0),
 }
 
 
@@ -218,7 +221,7 @@ def test_a_failure_is_said_and_tried_again_in_its_time(
     place.kubernetes.fail(**{"times": MOST_TRIES, **fault})
     assert place.reconcile() == 0
     row = place.row
-    wait = (row.next_look_at - place.time).total_seconds()
+    wait = (row.requeue_at - place.time).total_seconds()
     assert (row.ready["status"], row.ready["reason"]) == ("False", reason)
     assert words in row.ready["message"]
     assert soonest <= wait <= latest
@@ -231,10 +234,10 @@ def test_each_failure_in_a_row_waits_longer_and_at_most_about_a_minute(place: Pl
     for _ in range(9):
         place.kubernetes.fail(times=MOST_TRIES, status=503)
         place.reconcile()
-        waits.append((place.row.next_look_at - place.time).total_seconds())
+        waits.append((place.row.requeue_at - place.time).total_seconds())
         place.later(minutes=5)
     steps = [2, 4, 8, 16, 32, 60, 60, 60, 60]
-    assert all(0.7 * step <= wait <= 1.3 * step for step, wait in zip(steps, waits, strict=True))
+    assert all(0.5 * step <= wait <= step for step, wait in zip(steps, waits, strict=True))
 
 
 def test_kueue_being_down_holds_up_the_rest_and_costs_no_write_twice(place: Place) -> None:
@@ -312,7 +315,7 @@ class Stealing:
         self.left -= 1
         if self.left == 0:
             self.place.later(seconds=lease.SECONDS)
-            assert lease.take(self.place.tenancy.pk, now=self.place.time) is not None
+            assert acquire(self.place.tenancy.pk, now=self.place.time) is not None
         return self.place.time
 
 
@@ -339,11 +342,11 @@ def test_a_stale_workers_status_is_refused(place: Place) -> None:
 
 
 def test_only_the_newest_lease_writes(place: Place) -> None:
-    first = lease.take(place.tenancy.pk, now=place.time)
+    first = acquire(place.tenancy.pk, now=place.time)
     assert first is not None
-    assert lease.take(place.tenancy.pk, now=place.time + timedelta(seconds=4)) is None
+    assert acquire(place.tenancy.pk, now=place.time + timedelta(seconds=4)) is None
     assert place.reconcile() is None
-    second = lease.take(place.tenancy.pk, now=place.time + timedelta(seconds=5))
+    second = acquire(place.tenancy.pk, now=place.time + timedelta(seconds=5))
     assert second is not None
     assert second.number == first.number + 1
     assert (first.renew(now=place.time), first.write(is_true=True)) == (False, False)
@@ -355,21 +358,22 @@ def test_only_the_newest_lease_writes(place: Place) -> None:
 def test_who_holds_a_lease_asks_again_after_a_second_and_when_a_clock_went_back(
     place: Place, django_assert_num_queries: Any, seconds: float, asked: int
 ) -> None:
-    held = lease.take(place.tenancy.pk, now=place.time)
+    held = acquire(place.tenancy.pk, now=place.time)
     assert held is not None
     place.later(seconds=seconds)
     with django_assert_num_queries(asked):
-        assert held.hold(now=place.time)
+        held.check(now=place.time)
     with django_assert_num_queries(0):
-        assert held.hold(now=place.time)
+        held.check(now=place.time)
 
 
 def test_a_clock_that_stands_still_does_not_make_a_lease_last(place: Place) -> None:
-    held = lease.take(place.tenancy.pk, now=place.time)
+    held = acquire(place.tenancy.pk, now=place.time)
     assert held is not None
-    assert lease.take(place.tenancy.pk, now=place.time + timedelta(seconds=5)) is not None
+    assert acquire(place.tenancy.pk, now=place.time + timedelta(seconds=5)) is not None
     held.ticks -= 1
-    assert not held.hold(now=place.time)
+    with pytest.raises(LeaseLost):
+        held.check(now=place.time)
 
 
 def test_a_lease_that_ends_without_a_status_is_tried_later_each_time(place: Place) -> None:
@@ -377,8 +381,8 @@ def test_a_lease_that_ends_without_a_status_is_tried_later_each_time(place: Plac
     for _ in range(9):
         # Between them there was a pass that said how it ended: what nobody comes back from is parked (test_parking).
         Tenancy.objects.filter(pk=place.tenancy.pk).update(unfinished=0)
-        assert lease.take(place.tenancy.pk, now=place.time) is not None
-        waits.append((place.row.next_look_at - place.time).total_seconds())
+        assert acquire(place.tenancy.pk, now=place.time) is not None
+        waits.append((place.row.requeue_at - place.time).total_seconds())
         place.later(minutes=10)
     assert waits == [5, 5, 10, 20, 40, 80, 160, 300, 300]
 
@@ -396,7 +400,7 @@ def test_a_change_during_the_pass_is_looked_at_at_once(place: Place) -> None:
     assert reconcile.reconcile(place.tenancy.pk, now=now) == ALL
     row = place.row
     assert (row.generation, row.observed_generation, row.is_settled) == (2, 1, False)
-    assert row.next_look_at == place.time
+    assert row.requeue_at == place.time
     assert place.reconcile() == 2
     assert place.row.is_settled
 

@@ -7,11 +7,13 @@ import pytest
 
 from connectors.errors import TemporaryError
 from fleet.models import Cluster
-from provisioning import lease, scheduling, throttle
+from provisioning import scheduling, throttle
+from provisioning.controller import acquire
 from provisioning.drift.cluster_sweep import SWEEP_SECONDS
 from provisioning.models import ClusterThrottle, Tenancy
-from reconciling import breaker, slots
+from reconciling import breaker, lease, slots
 from reconciling.claims import claim_target, release_target
+from reconciling.lease import LeaseLost
 from tests import factories
 from tests.services.process import wait_until
 
@@ -32,7 +34,7 @@ def wanted(on: Cluster, number: int) -> list[Tenancy]:
     """So many tenancies that wait for a worker, the first for longest."""
     made = [factories.tenancy(on=on) for _ in range(number)]
     for order, tenancy in enumerate(made):
-        Tenancy.objects.filter(pk=tenancy.pk).update(next_look_at=NOW - timedelta(hours=1) + order * SECOND)
+        Tenancy.objects.filter(pk=tenancy.pk).update(requeue_at=NOW - timedelta(hours=1) + order * SECOND)
     return made
 
 
@@ -43,39 +45,40 @@ def settle(*tenancies: Tenancy) -> None:
 
 def test_no_more_tenancies_of_a_cluster_are_worked_on_at_once_than_it_allows() -> None:
     first, second, third = wanted(cluster(), 3)
-    held = [lease.take(t.pk, now=NOW) for t in (first, second)]
+    held = [acquire(t.pk, now=NOW) for t in (first, second)]
     assert all(held)
-    assert lease.take(third.pk, now=NOW) is None
+    assert acquire(third.pk, now=NOW) is None
     third.refresh_from_db()
-    assert (third.lease_no, third.attempts, third.next_look_at < NOW) == (0, 0, True)
+    assert (third.lease_no, third.attempts, third.requeue_at < NOW) == (0, 0, True)
 
 
 def test_a_place_that_is_given_back_is_free_for_the_next() -> None:
     first, second, third = wanted(cluster(), 3)
-    held = lease.take(first.pk, now=NOW)
-    lease.take(second.pk, now=NOW)
+    held = acquire(first.pk, now=NOW)
+    acquire(second.pk, now=NOW)
     assert held
-    assert held.give_back()
-    assert lease.take(third.pk, now=NOW)
+    assert held.release()
+    assert acquire(third.pk, now=NOW)
 
 
 def test_the_places_of_workers_that_died_are_free_with_their_leases() -> None:
     first, second, third = wanted(cluster(), 3)
-    lease.take(first.pk, now=NOW)
-    lease.take(second.pk, now=NOW)
-    assert lease.take(third.pk, now=NOW + (lease.SECONDS - 1) * SECOND) is None
-    assert lease.take(third.pk, now=NOW + lease.SECONDS * SECOND)
+    acquire(first.pk, now=NOW)
+    acquire(second.pk, now=NOW)
+    assert acquire(third.pk, now=NOW + (lease.SECONDS - 1) * SECOND) is None
+    assert acquire(third.pk, now=NOW + lease.SECONDS * SECOND)
 
 
 def test_who_lost_its_lease_is_told_so_before_its_next_write() -> None:
     [tenancy] = wanted(cluster(), 1)
-    first = lease.take(tenancy.pk, now=NOW)
+    first = acquire(tenancy.pk, now=NOW)
     assert first is not None
     later = NOW + lease.SECONDS * SECOND
-    second = lease.take(tenancy.pk, now=later)
+    second = acquire(tenancy.pk, now=later)
     assert second is not None
-    assert not first.hold(now=later)
-    assert second.hold(now=later)
+    with pytest.raises(LeaseLost):
+        first.check(now=later)
+    second.check(now=later)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -84,30 +87,30 @@ def test_who_waits_for_a_cluster_keeps_its_tenancy_and_its_place_and_no_longer(
 ) -> None:
     first, second = wanted(cluster(most_at_once=1), 2)
     monkeypatch.setattr(lease, "BEAT_SECONDS", 0.01)
-    held = lease.take(first.pk, now=NOW)
+    held = acquire(first.pk, now=NOW)
     assert held is not None
     row = Tenancy.objects.filter(pk=first.pk)
     much_later = NOW + timedelta(minutes=1)
-    with lease.kept(held, now=lambda: much_later):
+    with lease.heartbeat(held, now=lambda: much_later):
         wait_until(lambda: row.filter(lease_until__gt=much_later).exists(), what="a sign of life")
-        assert lease.take(second.pk, now=much_later) is None
+        assert acquire(second.pk, now=much_later) is None
         assert held.at == NOW, "it says nothing about what may be written"
-        held.give_back()
-        assert not held.stay(now=much_later), "what was given back is not taken again"
-    assert lease.take(second.pk, now=much_later)
+        held.release()
+        assert not held.extend(now=much_later), "what was given back is not taken again"
+    assert acquire(second.pk, now=much_later)
 
 
 @pytest.mark.django_db(transaction=True)
 def test_who_lost_its_tenancy_does_not_get_it_back_by_living(monkeypatch: pytest.MonkeyPatch) -> None:
     [tenancy] = wanted(cluster(), 1)
     monkeypatch.setattr(lease, "BEAT_SECONDS", 0.01)
-    held = lease.take(tenancy.pk, now=NOW)
+    held = acquire(tenancy.pk, now=NOW)
     assert held is not None
     later = NOW + lease.SECONDS * SECOND
-    other = lease.take(tenancy.pk, now=later)
+    other = acquire(tenancy.pk, now=later)
     assert other is not None
     threads = threading.active_count()
-    with lease.kept(held, now=lambda: later + timedelta(hours=1)):
+    with lease.heartbeat(held, now=lambda: later + timedelta(hours=1)):
         wait_until(lambda: threading.active_count() == threads, what="it to give up")
     assert Tenancy.objects.get().lease_until == later + lease.SECONDS * SECOND
 
@@ -115,19 +118,19 @@ def test_who_lost_its_tenancy_does_not_get_it_back_by_living(monkeypatch: pytest
 def test_one_cluster_takes_no_place_from_another() -> None:
     here, there = cluster(most_at_once=1), cluster(most_at_once=1)
     [first, second], [other] = wanted(here, 2), wanted(there, 1)
-    assert lease.take(first.pk, now=NOW)
-    assert lease.take(second.pk, now=NOW) is None
-    assert lease.take(other.pk, now=NOW)
+    assert acquire(first.pk, now=NOW)
+    assert acquire(second.pk, now=NOW) is None
+    assert acquire(other.pk, now=NOW)
 
 
 def test_who_loses_the_place_to_another_in_that_moment_takes_the_next_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     first, second = wanted(cluster(), 2)
-    lease.take(first.pk, now=NOW)
+    acquire(first.pk, now=NOW)
     seen_free = iter([0, 1])
     monkeypatch.setattr(slots, "free_slot", lambda rows, *, limit, now: next(seen_free))
-    assert lease.take(second.pk, now=NOW)
+    assert acquire(second.pk, now=NOW)
     assert set(Tenancy.objects.values_list("slot", flat=True)) == {0, 1}
 
 
@@ -139,8 +142,8 @@ def test_a_cluster_that_does_not_answer_has_one_place(trouble: str) -> None:
         Cluster.objects.update(reachable=False)
     else:
         breaker.open_everywhere(throttle.of(here), seconds=5, now=NOW)
-    assert lease.take(first.pk, now=NOW)
-    assert lease.take(second.pk, now=NOW) is None
+    assert acquire(first.pk, now=NOW)
+    assert acquire(second.pk, now=NOW) is None
 
 
 def test_a_cluster_that_kept_somebody_waiting_is_called_by_one_worker_at_a_time() -> None:
@@ -192,7 +195,7 @@ def test_what_waited_for_a_cluster_is_tried_at_once_when_it_answers() -> None:
         said = [
             {"type": "Ready", "status": "False", "reason": reason, "message": "", "since": NOW.isoformat()}
         ]
-        Tenancy.objects.filter(pk=tenancy.pk).update(conditions=said, next_look_at=later, attempts=6)
+        Tenancy.objects.filter(pk=tenancy.pk).update(conditions=said, requeue_at=later, attempts=6)
     throttle.answered(fresh(here), now=NOW)
     assert not Tenancy.objects.due(NOW).exists()
     breaker.open_everywhere(throttle.of(here), seconds=30, now=NOW)
@@ -245,8 +248,8 @@ def test_what_a_clock_that_went_wrong_wrote_is_forgotten() -> None:
 def test_clusters_take_turns_and_ten_thousand_of_one_starve_no_other() -> None:
     many, few = cluster(), cluster()
     crowd, [waiting, last] = wanted(many, 7), wanted(few, 2)
-    Tenancy.objects.filter(pk=waiting.pk).update(next_look_at=NOW - SECOND)
-    Tenancy.objects.filter(pk=last.pk).update(next_look_at=NOW)
+    Tenancy.objects.filter(pk=waiting.pk).update(requeue_at=NOW - SECOND)
+    Tenancy.objects.filter(pk=last.pk).update(requeue_at=NOW)
     turns = scheduling.in_turns(now=NOW)
     assert set(turns[:2]) == {crowd[0].pk, waiting.pk}
     assert set(turns[2:4]) == {crowd[1].pk, last.pk}
@@ -259,7 +262,7 @@ def test_what_has_converged_is_swept_with_its_cluster_and_not_enqueued() -> None
     settle(settled, other)
     assert scheduling.in_turns(now=NOW) == [changed.pk]
     assert set(scheduling.clusters_to_sweep(now=NOW)) == {here.pk, there.pk}
-    Tenancy.objects.filter(pk=other.pk).update(next_look_at=NOW + SECOND)
+    Tenancy.objects.filter(pk=other.pk).update(requeue_at=NOW + SECOND)
     assert scheduling.clusters_to_sweep(now=NOW) == [here.pk]
 
 
@@ -292,7 +295,7 @@ def test_who_ends_a_pass_enqueues_what_waited_longest_on_the_same_cluster() -> N
     done, longest, later = wanted(here, 3)
     wanted(there, 1)
     assert scheduling.next_due(done.pk, now=NOW) == longest.pk
-    lease.take(longest.pk, now=NOW)
+    acquire(longest.pk, now=NOW)
     assert scheduling.next_due(done.pk, now=NOW) == later.pk
     settle(later)
     assert scheduling.next_due(done.pk, now=NOW) is None

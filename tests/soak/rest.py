@@ -33,7 +33,7 @@ def wrong(town: Town) -> list[str]:
     if not quiet(town):
         rows = Tenancy.objects.exclude(pk__in=Tenancy.objects.converged().values("pk"))
         return [
-            f"did not come to rest: {[(r.namespace, r.stage, r.ready, r.next_look_at, r.lease_until) for r in rows]}"
+            f"did not come to rest: {[(r.namespace, r.stage, r.ready, r.requeue_at, r.lease_until) for r in rows]}"
         ]
     report = check(now=town.time)
     found = [str(finding) for finding in report.findings]

@@ -187,7 +187,7 @@ class Town:
         Membership.objects.create(team=team, user=team.created_by, part=Membership.Part.LEAD)
         cluster = self.followed if self.random.random() < 0.15 else self.cluster
         made = factories.tenancy(team, cluster)
-        Tenancy.objects.filter(pk=made.pk).update(next_look_at=self.time, changed_at=self.time)
+        Tenancy.objects.filter(pk=made.pk).update(requeue_at=self.time, changed_at=self.time)
         lead: User = team.created_by
         return lead
 
