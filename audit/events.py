@@ -110,6 +110,7 @@ class Kind(models.TextChoices):
     RUN_STOPPED = "run.stopped", "asked for the run to stop"
     WORK_DELETED = "work.deleted", "asked the cluster to delete work"
     RUN_ENDED = "run.ended", "saw the run end"
+    RUN_PARKED = "run.parked", "gave up sending or stopping the run"
     TEMPLATE_KEPT = "template.kept", "kept a version of a template of runs"
     TEMPLATE_TAKEN_BACK = "template.taken_back", "took a template of runs back"
     INVARIANTS_BROKEN = "invariants.broken", "found promises that do not hold"

@@ -36,6 +36,7 @@ class NoticeKind(StrEnum):
     DIRECTORY_BRAKED = "directory_braked"
     SEAT_EMPTY = "seat_empty"
     RUN_ENDED = "run_ended"
+    RUN_PARKED = "run_parked"
     TEST = "test"
 
     @property
@@ -109,6 +110,7 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.DIRECTORY_BRAKED: "The directory would take access from too many people at once",
     NoticeKind.SEAT_EMPTY: "A request waits for a seat that nobody has",
     NoticeKind.RUN_ENDED: "A run that you submitted has ended",
+    NoticeKind.RUN_PARKED: "A run is tried no more",
     NoticeKind.TEST: "A test",
 }
 CHANNEL_WORDS: Mapping[NoticeKind, str] = {

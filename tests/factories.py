@@ -325,6 +325,6 @@ def run(tenancy: Tenancy, requester: User, *, title: str = "Fine-tune BERT", **f
         manifests=[job],
         usd_per_hour=Decimal(fields.pop("usd_per_hour", "7.34")),
         created_at=at,
-        next_try_at=at,
+        requeue_at=at,
         **{"gpus": 2, "limit_seconds": 3_600, **fields},
     )

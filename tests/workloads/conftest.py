@@ -144,7 +144,7 @@ def is_seen(run: Run, state: str) -> bool:
 
 def worker_pass() -> None:
     """What worker and clock do meanwhile: send what is to be sent, and read what became of it."""
-    Run.objects.live().update(next_try_at=timezone.now())
+    Run.objects.live().update(requeue_at=timezone.now())
     for pk in Run.objects.live().values_list("pk", flat=True):
         sending.look_after(pk, now=timezone.now)
     for gone in following.follow(now=timezone.now):

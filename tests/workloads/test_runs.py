@@ -57,7 +57,7 @@ def follow(run: Run) -> Run:
 
 def until(run: Run, state: str) -> None:
     def reached() -> bool:
-        Run.objects.filter(pk=run.pk).update(next_try_at=timezone.now())
+        Run.objects.filter(pk=run.pk).update(requeue_at=timezone.now())
         look_after(run)
         return is_seen(follow(run), state)
 
@@ -191,9 +191,9 @@ def test_a_cluster_that_is_away_is_tried_again_and_says_so(watched: Watched) -> 
     look_after(run)
     assert (run.state, run.is_over) == ("submitted", False)
     assert "503" in run.message
-    assert run.next_try_at > timezone.now() - timedelta(seconds=1)
+    assert run.requeue_at > timezone.now() - timedelta(seconds=1)
     watched.kubernetes.cluster.faults.clear()
-    Run.objects.filter(pk=run.pk).update(next_try_at=timezone.now())
+    Run.objects.filter(pk=run.pk).update(requeue_at=timezone.now())
     assert look_after(run).state == "waiting"
 
 

@@ -89,7 +89,7 @@ def row(number: int, tenancies: list[Tenancy], ada: User) -> Run:
         limit_seconds=3_600,
         state=state,
         created_at=at,
-        next_try_at=at,
+        requeue_at=at,
         sent_at=at,
         started_at=None if is_live else at,
         ended_at=None if is_live else at + timedelta(minutes=30),

@@ -91,8 +91,11 @@ class Migration(migrations.Migration):
                 ("ran_seconds", models.PositiveIntegerField(default=0)),
                 ("ended_at", models.DateTimeField(null=True)),
                 ("stop_asked_at", models.DateTimeField(null=True)),
-                ("attempts", models.PositiveSmallIntegerField(default=0)),
-                ("next_try_at", models.DateTimeField()),
+                ("requeue_at", models.DateTimeField()),
+                ("attempts", models.PositiveIntegerField(db_default=0, default=0)),
+                ("unfinished", models.PositiveSmallIntegerField(db_default=0, default=0)),
+                ("parked_at", models.DateTimeField(null=True)),
+                ("lease_no", models.PositiveBigIntegerField(db_default=0, default=0)),
                 ("lease_until", models.DateTimeField(null=True)),
                 (
                     "again_of",
@@ -150,11 +153,15 @@ class Migration(migrations.Migration):
                     models.Index(fields=["team", "-id"], name="run_of_team"),
                     models.Index(
                         condition=models.Q(("ended_at", None)),
-                        fields=["next_try_at"],
-                        name="run_looked_at_next",
+                        fields=["requeue_at"],
+                        name="run_is_due",
                     ),
                 ],
                 "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("parked_at", None), ("lease_until", None), _connector="OR"),
+                        name="a_parked_run_is_worked_on_by_nobody",
+                    ),
                     models.UniqueConstraint(fields=("tenancy", "name"), name="a_run_has_a_name_of_its_own"),
                     models.CheckConstraint(
                         condition=models.Q(

@@ -69,7 +69,7 @@ def submit(
         usd_per_hour=found.usd_per_hour,
         limit_seconds=found.seconds,
         created_at=now,
-        next_try_at=now,
+        requeue_at=now,
         again_of=again_of,
     )
     resumes: dict[str, Any] = {"resumes": run.again_of_id} if run.is_resumed else {}
@@ -130,19 +130,21 @@ def resume(run_id: int, *, by: User, key: str, now: datetime) -> Run:
 def stop(run_id: int, *, by: User, now: datetime) -> Run:
     """Ask for a run's end: it has its grace to write a last checkpoint, and its GPUs are free afterwards.
 
-    Asked twice it is the same. Raises NoRight, Conflict for a run that is over.
+    Asked twice it is the same, but that a parked run is tried again. Raises NoRight, Conflict for a run that is over.
     """
     run = Run.objects.locked().get(pk=run_id)
     if not may_stop(run.team_id, by):
         raise NoRight("People of the team and platform leads stop runs.", code="not_of_the_team")
     if run.is_over:
         raise Conflict(f"The run is over: {State(run.state).words.lower()}.", code="run_is_over")
-    if run.stop_asked_at is not None:
+    if run.stop_asked_at is not None and run.parked_at is None:
         return run
-    run.stop_asked_at, run.stop_asked_by, run.next_try_at = now, by, now
-    run.attempts, run.message = 0, ""
-    run.save(update_fields=["stop_asked_at", "stop_asked_by", "next_try_at", "attempts", "message"])
-    record(Kind.RUN_STOPPED, actor=by.as_actor(), subject=("run", run.pk), team_id=run.team_id, name=run.name)
+    if run.stop_asked_at is None:
+        run.stop_asked_at, run.stop_asked_by = now, by
+        about = ("run", run.pk)
+        record(Kind.RUN_STOPPED, actor=by.as_actor(), subject=about, team_id=run.team_id, name=run.name)
+    run.message = ""
+    run.save(update_fields=["stop_asked_at", "stop_asked_by", "message", *run.retry(now=now)])
     enqueue_on_commit(run.pk)
     return run
 

@@ -12,22 +12,26 @@ from accounts.models import Team
 from accounts.teams import TeamScopedQuerySet
 from fleet.models import Cluster, Flavor
 from provisioning.models import Tenancy
+from reconciling.models import Leased, LeasedQuerySet
 from workloads.runs.states import OVER, State
 from workloads.templates.pods import checkpoints_in
 
 
-class RunQuerySet(TeamScopedQuerySet["Run"]):
+# Each of the two has a type of manager of its own; the one that is made here has the methods of both.
+class RunQuerySet(LeasedQuerySet["Run"], TeamScopedQuerySet["Run"]):  # type: ignore[override]
     """Ways to look at runs."""
 
     def live(self) -> "RunQuerySet":
         """Those that have not ended."""
         return self.filter(ended_at=None)
 
+    def to_do(self) -> "RunQuerySet":
+        """Those that a worker has to do something for: to send, to stop or to clear away."""
+        return self.filter(Q(sent_at=None) | Q(stop_asked_at__isnull=False), ended_at=None)
+
     def due(self, now: datetime) -> "RunQuerySet":
-        """Those that a worker has to do something for: to send, to stop or to clear away, and nobody is at it."""
-        free = Q(lease_until=None) | Q(lease_until__lte=now)
-        to_do = Q(sent_at=None, ended_at=None) | Q(stop_asked_at__isnull=False, ended_at=None)
-        return self.filter(free & to_do, next_try_at__lte=now)
+        """Those for which a worker has to do something now, and nobody is at it."""
+        return super().due(now).to_do()
 
     def described(self) -> "RunQuerySet":
         """With everything that a line about them needs."""
@@ -40,7 +44,7 @@ class RunQuerySet(TeamScopedQuerySet["Run"]):
         return self.described().defer("submission", "manifests")
 
 
-class Run(models.Model):
+class Run(Leased):
     """One submission of a template. `manifests` are what is created, in this order, under names that are its own.
 
     `state` is what was last seen of it; nothing but its end is decided by it. A worker holds the lease while it talks
@@ -77,22 +81,20 @@ class Run(models.Model):
     stop_asked_at = models.DateTimeField(null=True)
     stop_asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
     again_of = models.ForeignKey("self", models.PROTECT, null=True, related_name="repetitions")
-    attempts = models.PositiveSmallIntegerField(default=0)
-    next_try_at = models.DateTimeField()
-    lease_until = models.DateTimeField(null=True)
 
     objects = RunQuerySet.as_manager()
 
-    class Meta:
+    class Meta(Leased.Meta):
         ordering = ["-id"]
         indexes = [
             models.Index(fields=["team", "-id"], name="run_of_team"),
             # Of a state that is rare, a page of the list would else be looked for among all runs.
             models.Index(fields=["state", "-id"], name="run_of_state"),
             models.Index(fields=["name"], name="run_of_name"),
-            models.Index(fields=["next_try_at"], condition=Q(ended_at=None), name="run_looked_at_next"),
+            models.Index(fields=["requeue_at"], condition=Q(ended_at=None), name="run_is_due"),
         ]
         constraints = [
+            *Leased.Meta.constraints,
             models.UniqueConstraint(fields=["tenancy", "name"], name="a_run_has_a_name_of_its_own"),
             models.CheckConstraint(
                 condition=Q(state__in=[each.value for each in State]), name="a_run_is_in_a_known_state"
@@ -124,6 +126,11 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def same_desired(self) -> Q:
+        """What tells that nobody asked for its end since it was read."""
+        return Q(stop_asked_at=self.stop_asked_at)
 
     @property
     def cluster(self) -> Cluster:

@@ -4,7 +4,9 @@ from datetime import datetime, timedelta
 
 from django.urls import reverse
 
-from notices.actions import tell
+from accounts import people
+from accounts.roles import Permission
+from notices.actions import tell, tell_channels
 from notices.kinds import NoticeKind
 from notices.message import Message
 from ui.amounts import gpus, span, usd
@@ -37,6 +39,20 @@ def tell_ended(run: Run, *, now: datetime) -> None:
         message=ended_message(run, now=now),
         now=now,
     )
+
+
+def tell_parked(run: Run, *, now: datetime) -> None:
+    """Tell the platform leads of a run that ended every worker which tried it."""
+    message = Message(
+        f"{run.title} is parked",
+        run.message,
+        facts=(("Team", run.team.name), ("Cluster", run.cluster.title)),
+        action="Open the run",
+    )
+    about, link = ("run", run.pk), reverse("run", args=[run.pk])
+    leads = people.holding(Permission.MANAGE_CLUSTERS)
+    tell(NoticeKind.RUN_PARKED, to=leads, subject=about, link=link, message=message, now=now)
+    tell_channels(NoticeKind.RUN_PARKED, subject=about, link=link, message=message, now=now)
 
 
 def ended_message(run: Run, *, now: datetime) -> Message:

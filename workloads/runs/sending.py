@@ -1,8 +1,8 @@
 """What a worker does for a run: create its objects, once, or take them away.
 
 One worker at a time holds a run's lease, and loses it within seconds of its death. Names are the run's own, so what was
-created before an answer was lost is found again and not created twice. A worker that slept through the end of its lease
-begins nothing more, and takes away again what it created for a run that was stopped meanwhile.
+created before an answer was lost is found again and not created twice. A worker that slept until another one had the
+lease begins nothing more, and takes away again what it created for a run that was stopped meanwhile.
 """
 
 from collections.abc import Callable
@@ -10,55 +10,74 @@ from datetime import datetime, timedelta
 from random import SystemRandom
 from typing import Any
 
-import structlog
 from django.db import transaction
 
 from audit.actors import PORTAL
 from audit.events import Kind
 from audit.log import record
-from connectors.errors import ConnectorError, PermanentError
+from connectors.errors import ConnectorError, PermanentError, TemporaryError
 from connectors.kubernetes import Cluster, Manifest, ref_of
 from provisioning.delivery import client_for
 from reconciling import failpoints
-from workloads.runs import lease
-from workloads.runs.models import Run
+from reconciling.backoff import Backoff
+from reconciling.controller import MAX_UNFINISHED, Controller
+from reconciling.lease import Lease, LeaseLost
+from workloads.runs.enqueue import queue
+from workloads.runs.models import Run, RunQuerySet
 from workloads.runs.states import State
 from workloads.templates.pods import RUN_LABEL
 
-logger = structlog.get_logger(__name__)
 POD = ("v1", "Pod")
-FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=1), timedelta(seconds=30)
+# While pods have their grace, and after a call that failed.
+SOON = timedelta(seconds=1)
+RETRIES = Backoff(timedelta(seconds=2), timedelta(seconds=30))
 # What the API server will say again, however often it is asked.
 # A right, a quota and a namespace may still come.
 FINAL = frozenset({"invalid", "denied", "bad_request", "unknown_kind"})
+PARKED = (
+    f"{MAX_UNFINISHED} tries in a row ended the portal's worker. Platform leads were told and find the reason in the "
+    "workers' logs. Stop the run, and submit it again when they have seen to it."
+)
 _random = SystemRandom()
 Clock = Callable[[], datetime]
 
 
+def _rows() -> RunQuerySet:
+    return Run.objects.described().to_do()
+
+
+def _park(run: Run, now: datetime) -> list[str]:
+    """Say on the run, to the platform leads and to the audit log that it is tried no more; the fields to be saved."""
+    from workloads.runs.notices import tell_parked
+
+    run.message = PARKED
+    tell_parked(run, now=now)
+    record(Kind.RUN_PARKED, actor=PORTAL, subject=("run", run.pk), team_id=run.team_id, name=run.name)
+    return ["message"]
+
+
+CONTROLLER: Controller[Run] = Controller(rows=_rows, queue=queue, park=_park)
+
+
 def look_after(run_id: int, *, now: Clock) -> bool:
     """Do what is due for a run; False when nothing is, or another worker is at it."""
-    held = lease.take(run_id, now=now)
-    if held is None:
+    lease = CONTROLLER.acquire(run_id, now=now(), only_due=True)
+    if lease is None:
         return False
-    with lease.kept(held):
-        run = Run.objects.described().get(pk=run_id)
-        try:
-            client = client_for(run.cluster)
-            if run.stop_asked_at is not None:
-                _take_away(run, client, now)
-            else:
-                _send(run, client, held)
-        except lease.LeaseLost:
-            logger.warning("lease of a run lost", run=run_id)
-        except ConnectorError as error:
-            _failed(run, error, now=now())
+    with CONTROLLER.work(lease, now=now, fail=lambda error: _failed(lease, error, now=now())):
+        client = client_for(lease.row.cluster)
+        if lease.row.stop_asked_at is not None:
+            _take_away(lease, client, now)
+        else:
+            _send(lease, client, now)
     return True
 
 
-def _send(run: Run, client: Cluster, held: lease.Lease) -> None:
+def _send(lease: Lease[Run], client: Cluster, now: Clock) -> None:
     """Create the run's objects. What goes along with it is owned by it, so that Kubernetes deletes it with it."""
+    run = lease.row
     failpoints.reach("run.write")
-    main = _created(run, client, run.main, held)
+    main = _created(lease, client, run.main, now)
     failpoints.reach("run.write")
     owner = {
         "apiVersion": run.main["apiVersion"],
@@ -69,28 +88,27 @@ def _send(run: Run, client: Cluster, held: lease.Lease) -> None:
     for manifest in run.manifests:
         if manifest != run.main:
             head = {**manifest["metadata"], "ownerReferences": [owner]}
-            _created(run, client, {**manifest, "metadata": head}, held)
+            _created(lease, client, {**manifest, "metadata": head}, now)
             failpoints.reach("run.write")
     failpoints.reach("run.sent")
-    sent = Run.objects.filter(pk=run.pk, sent_at=None)
-    sent.update(sent_at=held.now(), attempts=0, message="")
-    Run.objects.filter(pk=run.pk, state=State.SUBMITTED).update(state=State.WAITING)
+    if lease.finish(requeue_at=now(), now=now(), sent_at=now(), attempts=0, message=""):
+        Run.objects.filter(pk=run.pk, state=State.SUBMITTED).update(state=State.WAITING)
 
 
-def _created(run: Run, client: Cluster, manifest: Manifest, held: lease.Lease) -> dict[str, Any]:
+def _created(lease: Lease[Run], client: Cluster, manifest: Manifest, now: Clock) -> dict[str, Any]:
     """An object of the run as it stands on the cluster, created if it was not there; raises LeaseLost."""
-    held.hold()
+    lease.check(now=now())
     try:
         made = client.create(manifest)
     except PermanentError as error:
         if error.code != "already_exists":
             raise
     else:
-        if not held.renew():
-            _came_too_late(run, client)
+        if not lease.renew(now=now()):
+            _came_too_late(lease.row, client)
         return made
     found = client.get(ref_of(manifest), manifest["metadata"]["name"], manifest["metadata"]["namespace"])
-    if found is None or found["metadata"].get("labels", {}).get(RUN_LABEL) != run.name:
+    if found is None or found["metadata"].get("labels", {}).get(RUN_LABEL) != lease.row.name:
         name = manifest["metadata"]["name"]
         raise PermanentError(
             f"{manifest['kind']} {name} is there already and not of this run.", code="invalid"
@@ -102,30 +120,39 @@ def _came_too_late(run: Run, client: Cluster) -> None:
     """Take away what was created after the run's stop, whose worker could not see it; raises LeaseLost."""
     if Run.objects.filter(pk=run.pk, stop_asked_at__isnull=False).exists():
         client.delete(ref_of(run.main), run.name, run.main["metadata"]["namespace"])
-    raise lease.LeaseLost
+    raise LeaseLost
 
 
-def _take_away(run: Run, client: Cluster, now: Clock) -> None:
+def _take_away(lease: Lease[Run], client: Cluster, now: Clock) -> None:
     """Delete the run's objects and see its pods go; those that still have their grace are looked at again soon."""
-    main = run.main
-    where = main["metadata"]["namespace"]
-    client.delete(ref_of(main), run.name, where)
+    run = lease.row
+    where = run.main["metadata"]["namespace"]
+    lease.check(now=now())
+    client.delete(ref_of(run.main), run.name, where)
     failpoints.reach("run.deleted")
-    is_gone = client.get(ref_of(main), run.name, where) is None
+    is_gone = client.get(ref_of(run.main), run.name, where) is None
     if is_gone and not client.list(POD, where, label_selector=f"{RUN_LABEL}={run.name}"):
-        end(run.pk, State.STOPPED, now=now())
+        _end(lease, State.STOPPED, now=now())
         return
-    Run.objects.filter(pk=run.pk).update(next_try_at=now() + FIRST_PAUSE, attempts=0, message="")
+    lease.finish(requeue_at=now() + SOON, now=now(), attempts=0, message="")
 
 
-def _failed(run: Run, error: ConnectorError, *, now: datetime) -> None:
-    """Try again later, or end what the cluster will never take; a run that is being stopped is tried for ever."""
-    final = isinstance(error, PermanentError) and error.code in FINAL
-    if final and run.stop_asked_at is None and run.sent_at is None:
-        end(run.pk, State.REFUSED, now=now, message=error.message)
+def _failed(lease: Lease[Run], error: ConnectorError, *, now: datetime) -> None:
+    """Book the next try; what the API server refuses for good ends the run, but never one that is being stopped."""
+    run = lease.row
+    if isinstance(error, PermanentError) and error.code in FINAL and run.stop_asked_at is None:
+        _end(lease, State.REFUSED, now=now, message=error.message)
         return
-    pause = min(FIRST_PAUSE * 2 ** min(run.attempts, 6), LONGEST_PAUSE) * (1 - _random.random() / 2)
-    Run.objects.filter(pk=run.pk).update(message=error.message[:600], next_try_at=now + pause)
+    retry_after = error.retry_after if isinstance(error, TemporaryError) else None
+    wait = RETRIES.wait(run.attempts, chance=_random.random(), retry_after=retry_after)
+    lease.finish(requeue_at=now + wait, now=now, message=error.message[:600])
+
+
+@transaction.atomic
+def _end(lease: Lease[Run], state: State, *, now: datetime, message: str = "") -> None:
+    """End the run, unless another worker has taken it over."""
+    if lease.release():
+        end(lease.row.pk, state, now=now, message=message)
 
 
 @transaction.atomic
