@@ -16,7 +16,7 @@ from bench.results import Better, Goal, Measured
 from tests.workloads.known import objects
 from workloads.explaining import UNKNOWN
 from workloads.listing import Around, Work, queue_seen, work_of
-from workloads.observed import Cluster, Queue
+from workloads.observed import Cluster, Nodes, Queue
 from workloads.pieces import pieces_of
 from workloads.queueing import by_queue
 from workloads.reading.queues import team_queue_of
@@ -81,7 +81,7 @@ def explain_all(teams: Sequence[Team]) -> list[Work]:
 def explain_team(team: Team) -> Iterator[Work]:
     """The lines of one team, read from its copies as the page does that (workloads.board)."""
     read = read_once()
-    in_queue = by_queue(team.workloads, [team.team_queue])
+    in_queue = by_queue(team.workloads, [team.team_queue], read=read)
     name = text(part(team.queue, "metadata"), "name")
     own = team_queue_of(team.team_queue)
     around = Around(
@@ -91,7 +91,7 @@ def explain_team(team: Team) -> Iterator[Work]:
             for each, all_of in in_queue.items()
         },
         team_queues={(text(part(team.team_queue, "metadata"), "namespace"), own.name): own},
-        nodes=(),
+        nodes=Nodes(),
         known=_known,
     )
     for piece in pieces_of(team.workloads, (), (), read=read):

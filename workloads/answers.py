@@ -31,7 +31,7 @@ class Action(StrEnum):
     SHOW_LOGS = "show_logs"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Step:
     """One next step: what it does, the words on its button, and what it is filled in with."""
 
@@ -40,7 +40,7 @@ class Step:
     data: Mapping[str, str | int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Answer:
     """What one reason found. `at` is when it goes on where Kueue says so, `in_line` whether it has a place in a line.
 
@@ -60,7 +60,7 @@ class Answer:
     detail: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Explanation:
     """Why a job does not run: what, since when, where in line, when it starts, and what you can do.
 

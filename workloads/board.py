@@ -18,7 +18,7 @@ from workloads.estimating import History, history_of
 from workloads.listing import Around, Work, by_name, in_order, queue_seen, work_of
 from workloads.models import ClusterObject, Feed
 from workloads.observed import Allocation as Held
-from workloads.observed import Cluster, Elsewhere, Node, Queue, Viewer
+from workloads.observed import Cluster, Elsewhere, Node, Nodes, Queue, Viewer
 from workloads.pieces import pieces_of
 from workloads.queueing import by_queue
 from workloads.reading.facts import waits_of
@@ -186,12 +186,12 @@ def _around(
     held: Sequence[Allocation],
     viewer: Viewer,
     seen: Seen,
-    nodes: tuple[Node, ...],
+    nodes: Nodes,
     free: Sequence[Elsewhere],
     read: Read,
 ) -> Around:
     # Queues of other teams are not read; a team's ClusterQueue is its own (provisioning.desired): none is missed.
-    in_queue = by_queue(objects["Workload"], objects["LocalQueue"])
+    in_queue = by_queue(objects["Workload"], objects["LocalQueue"], read=read)
     queues = {text(part(one, "metadata"), "name"): one for one in objects["ClusterQueue"]}
     histories = {name: _history(name, found, read) for name, found in in_queue.items()}
     shared = {

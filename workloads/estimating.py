@@ -17,7 +17,7 @@ LOW, MIDDLE, HIGH = 10, 50, 90
 CLASSES = (0, 1, 4, 8, 32)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Wait:
     """How long one job of so many GPUs waited from its creation until its quota was reserved."""
 
@@ -25,7 +25,7 @@ class Wait:
     length: timedelta
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """How much longer: nine in ten of the samples took at least `low`, half `median`, nine in ten at most `high`."""
 
@@ -36,7 +36,7 @@ class Estimate:
     source: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class History:
     """The waits of one queue, sorted by size class; make it with `history_of`. `source` names queue and time."""
 

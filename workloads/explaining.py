@@ -37,8 +37,11 @@ def explain(facts: Facts, *, now: datetime) -> Explanation:
 
     There is always an answer. One that the portal does not know has the code `unknown` and quotes the cluster.
     """
-    found = (reason(facts, now) for reason in ORDER)
-    return _told(next((one for one in found if one is not None), None) or _unknown(facts), facts, now)
+    for reason in ORDER:
+        answer = reason(facts, now)
+        if answer is not None:
+            return _told(answer, facts, now)
+    return _told(_unknown(facts), facts, now)
 
 
 def explain_pods(facts: Facts, *, now: datetime) -> Explanation:

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
@@ -15,7 +15,7 @@ from workloads.observed import (
     Facts,
     JobKey,
     Line,
-    Node,
+    Nodes,
     Queue,
     QuotaHolder,
     TeamQueue,
@@ -24,7 +24,7 @@ from workloads.observed import (
 from workloads.pieces import Piece
 from workloads.reading.pods import pod_of
 from workloads.reading.queues import queue_of, quota_holders_of
-from workloads.reading.values import Object, items, part, text
+from workloads.reading.values import Object, part, text
 from workloads.reading.work import Read, job_of, workload_of
 
 Events = Mapping[str, Sequence[Event]]
@@ -49,10 +49,12 @@ _BY_CODE = {
     "failed": State.FAILED,
     "never_fetched": State.FAILED,
 }
+# Kubernetes dates whatever it keeps; what comes without a date stands before all others.
+NOT_DATED = datetime.min.replace(tzinfo=UTC)
 _STOPPED = frozenset({"stopped_by_person", "stopped_by_portal", "being_stopped"})
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Work:
     """A piece of work as pages and API tell it; `held` are the GPUs of its queue or nodes that it has now."""
 
@@ -71,22 +73,24 @@ class Work:
         return self.state in OVER
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class QueueSeen:
     """A ClusterQueue with its line and what holds its GPUs, read once for everything in it."""
 
     queue: Queue | None
     running: tuple[QuotaHolder, ...]
-    line: tuple[Ahead, ...]
+    length: int
+    # The head of the line, where there is one.
+    first: tuple[Ahead, ...]
     places: Mapping[tuple[str, str], int]
 
     def line_of(self, workload: Workload) -> Line | None:
         """The place of a Workload in the line; None for one that is not in it."""
         place = self.places.get((workload.key.namespace, workload.name))
-        return None if place is None else Line(place, len(self.line), self.line[:place])
+        return None if place is None else Line(place, self.length, self.first if place else ())
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Around:
     """What a piece of work is explained by besides its own objects: the cluster's queues and nodes.
 
@@ -97,20 +101,19 @@ class Around:
     cluster: str
     queues: Mapping[str, QueueSeen]
     team_queues: Mapping[tuple[str, str], TeamQueue]
-    nodes: tuple[Node, ...]
+    nodes: Nodes
     known: Callable[[Queue | None], Mapping[str, Any]]
 
 
 def queue_seen(queue: Object | None, workloads: Sequence[Object], *, read: Read = workload_of) -> QueueSeen:
     """A queue as its own object and all Workloads of it say."""
-    line = line_in(workloads, read=read)
-    ahead = tuple(Ahead(workload.key, workload.priority) for _, workload in line)
-    places = {(one.key.namespace, one.name): place for place, (_, one) in enumerate(line)}
+    line = line_in(map(read, workloads))
     return QueueSeen(
         queue=queue_of(queue) if queue is not None else None,
-        running=quota_holders_of(workloads),
-        line=ahead,
-        places=places,
+        running=quota_holders_of(one for one in workloads if read(one).holds("QuotaReserved")),
+        length=len(line),
+        first=tuple(Ahead(one.key, one.priority) for one in line[:1]),
+        places={(one.key.namespace, one.name): place for place, one in enumerate(line)},
     )
 
 
@@ -149,28 +152,14 @@ def in_order(found: Iterable[Work]) -> list[Work]:
     return sorted(newest, key=lambda one: ORDER.index(one.state))
 
 
-def line_in(workloads: Iterable[Object], *, read: Read = workload_of) -> list[tuple[Object, Workload]]:
-    """Who waits in a ClusterQueue, in the order in which Kueue looks at them.
-
-    By priority, then by age: that of its last eviction for a Workload that was evicted (Kueue's queue order).
-    """
-    waiting = [(one, read(one)) for one in workloads]
+def line_in(workloads: Iterable[Workload]) -> list[Workload]:
+    """Who waits in a ClusterQueue, in the order in which Kueue looks at them: by priority, then by age."""
     line = [
-        (one, found)
-        for one, found in waiting
-        if found.is_active and not found.holds("QuotaReserved") and not found.holds("Finished")
+        one
+        for one in workloads
+        if one.is_active and not one.holds("QuotaReserved") and not one.holds("Finished")
     ]
-    return sorted(line, key=lambda each: (-each[1].priority, queued_at(each[0]), each[1].name))
-
-
-def queued_at(found: Object) -> str:
-    """Since when it stands in its line, as Kubernetes writes it."""
-    evicted = [
-        text(one, "lastTransitionTime")
-        for one in items(found, "status", "conditions")
-        if one.get("type") == "Evicted" and one.get("status") == "True"
-    ]
-    return max([text(part(found, "metadata"), "creationTimestamp"), *evicted])
+    return sorted(line, key=lambda one: (-one.priority, one.queued_at or NOT_DATED, one.name))
 
 
 def _facts(piece: Piece, around: Around, events: Events) -> Facts:
@@ -178,8 +167,6 @@ def _facts(piece: Piece, around: Around, events: Events) -> Facts:
     team_queue = around.team_queues.get((piece.key.namespace, workload.queue)) if workload else None
     name = (workload.cluster_queue if workload else "") or (team_queue.cluster_queue if team_queue else "")
     seen = around.queues.get(name)
-    # In this order, each once.
-    names = dict.fromkeys(filter(None, (piece.key.name, workload.name if workload else "")))
     queue = seen.queue if seen else None
     return Facts(
         job=job_of(piece.job) if piece.job is not None else None,
@@ -188,11 +175,19 @@ def _facts(piece: Piece, around: Around, events: Events) -> Facts:
         team_queue=team_queue,
         line=seen.line_of(workload) if seen and workload else None,
         running=seen.running if seen else (),
-        pods=tuple(pod_of(one, events.get(_name(one), ())) for one in piece.pods),
-        events=tuple(one for name in names for one in events.get(name, ()) if one.kind != "Pod"),
+        pods=tuple([pod_of(one, events.get(_name(one), ())) for one in piece.pods]),
+        events=_events_about(piece, workload, events),
         nodes=around.nodes,
         **around.known(queue),
     )
+
+
+def _events_about(piece: Piece, workload: Workload | None, events: Events) -> tuple[Event, ...]:
+    """Those of the job itself, then those of its Workload; its pods have their own."""
+    found = events.get(piece.key.name, ())
+    if workload is not None and workload.name != piece.key.name:
+        found = [*found, *events.get(workload.name, ())]
+    return tuple([one for one in found if one.kind != "Pod"])
 
 
 def _name(found: Object) -> str:

@@ -6,11 +6,11 @@ from datetime import datetime
 
 from workloads.observed import JobKey, Workload
 from workloads.reading.facts import WORKLOAD
-from workloads.reading.values import Object, gpus_of_pod, items, moment, part, text, whole
+from workloads.reading.values import Object, gpus_of_pod, gpus_of_pods_in, items, moment, part, text, whole
 from workloads.reading.work import Read, key_of, workload_of
 
 
-@dataclass
+@dataclass(slots=True)
 class Piece:
     """What somebody started, by whatever way: the object that they know, and what others made for it."""
 
@@ -39,7 +39,7 @@ class Piece:
         if self.job is not None:
             spec = part(self.job, "spec")
             pods = whole(spec.get("parallelism")) if "parallelism" in spec else 1
-            return pods * gpus_of_pod(part(spec, "template", "spec"))
+            return pods * gpus_of_pods_in(spec)
         return sum(gpus_of_pod(part(one, "spec")) for one in self.pods)
 
 

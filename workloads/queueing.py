@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from allocations.use.running import Running, running, to_stop
-from workloads.listing import line_in, queued_at
+from workloads.listing import line_in
 from workloads.observed import JobKey, Node, Queue
 from workloads.reading.queues import team_queue_of
 from workloads.reading.values import Object, moment, part, text
-from workloads.reading.work import key_of
+from workloads.reading.work import Read, key_of, workload_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,9 +111,9 @@ def line_of_queue(queue: Queue | None, workloads: Sequence[Object]) -> QueueLine
                 position=place,
                 gpus=found.gpus,
                 priority=found.priority,
-                since=moment(queued_at(one)),
+                since=found.queued_at,
             )
-            for place, (one, found) in enumerate(line_in(workloads), start=1)
+            for place, found in enumerate(line_in(map(workload_of, workloads)), start=1)
         ],
     )
 
@@ -126,14 +126,16 @@ def rooms_of(nodes: Iterable[Node], flavors: Iterable[str]) -> list[Room]:
     return [Room(flavor=name, free=sum(free[name]), largest=max(free[name], default=0)) for name in flavors]
 
 
-def by_queue(workloads: Iterable[Object], team_queues: Iterable[Object]) -> dict[str, list[Object]]:
+def by_queue(
+    workloads: Iterable[Object], team_queues: Iterable[Object], *, read: Read = workload_of
+) -> dict[str, list[Object]]:
     """Workloads by their ClusterQueue: as admitted, or by the name of their team's queue; others are left out."""
     leads_to = {_place(one): team_queue_of(one).cluster_queue for one in team_queues}
     found = defaultdict[str, list[Object]](list)
     for one in workloads:
-        at = (text(part(one, "metadata"), "namespace"), text(part(one, "spec"), "queueName"))
-        admitted = text(part(one, "status", "admission"), "clusterQueue")
-        if name := admitted or leads_to.get(at, ""):
+        workload = read(one)
+        name = workload.cluster_queue or leads_to.get((workload.key.namespace, workload.queue), "")
+        if name:
             found[name].append(one)
     return dict(found)
 

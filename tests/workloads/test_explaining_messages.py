@@ -14,6 +14,7 @@ from workloads.observed import (
     JobKey,
     NamespaceQuota,
     Node,
+    Nodes,
     PodSet,
     Queue,
     Quota,
@@ -522,19 +523,19 @@ def test_gpus_that_ended_or_begin_later_are_named() -> None:
 def test_a_pod_that_is_larger_than_any_node_has_to_be_spread() -> None:
     large = waiting(FULL, pod_sets=(PodSet("main", 1, 16),))
     node = Node(name="a100-0", flavor="a100", gpus=8)
-    found = why(large, nodes=(node,))
+    found = why(large, nodes=Nodes((node,)))
     assert (found.code, found.outlook) == ("larger_than_node", CHANGE)
     assert found.what == "One of its pods asks for 16 GPUs; the largest node of training-westeurope has 8."
     assert found.step is not None
     assert found.step.data == {"nodes": 2, "gpus_per_node": 8}
     # A kind without a node now may have larger ones when its pool grows.
     other = Queue(name="q", quotas=(Quota("h200", "nvidia.com/gpu", 16),))
-    assert why(large, nodes=(node,), queue=other).code == "quota_full"
+    assert why(large, nodes=Nodes((node,)), queue=other).code == "quota_full"
 
 
 def test_nodes_that_take_no_pods_are_for_the_platform_leads() -> None:
     cordoned = Node(name="a100-0", flavor="a100", gpus=8, is_cordoned=True)
-    found = why(waiting(f"{RACKS}allows to fit only 2 out of 3 pod(s)"), nodes=(cordoned,))
+    found = why(waiting(f"{RACKS}allows to fit only 2 out of 3 pod(s)"), nodes=Nodes((cordoned,)))
     assert (found.code, found.outlook) == ("nodes_away", ESCALATE)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.workloads.known import BEFORE, NOW, OWN, admitted, condition, waiting, why, workload
 from workloads.answers import Action, Explanation, Outlook
-from workloads.observed import Cluster, Condition, Elsewhere, Event, Job, Node, Pod, Waiting
+from workloads.observed import Cluster, Condition, Elsewhere, Event, Job, Node, Nodes, Pod, Waiting
 
 WAIT, CHANGE, ESCALATE, NEVER = Outlook
 QUOTA = (
@@ -115,7 +115,7 @@ def test_an_event_of_the_scheduler_does_where_the_pod_has_no_condition() -> None
 
 
 def test_free_gpus_in_pieces_are_told_with_the_largest_room() -> None:
-    nodes = tuple(Node(name=f"a100-{each}", flavor="a100", gpus=8, used=6) for each in range(4))
+    nodes = Nodes(Node(name=f"a100-{each}", flavor="a100", gpus=8, used=6) for each in range(4))
     there = Elsewhere("training-eastus", "a100", "A100", 8, 8)
     found = unscheduled(SHORT, nodes=nodes, elsewhere=(there,))
     assert "One pod takes 4 GPUs, and the largest room on one node is 2." in found.what

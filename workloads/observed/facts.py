@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from workloads.estimating import History
-from workloads.observed.pods import Event, Node, Pod
+from workloads.observed.pods import Event, Nodes, Pod
 from workloads.observed.queues import Line, NamespaceQuota, Queue, QuotaHolder, TeamQueue
 from workloads.observed.surroundings import Allocation, Approval, Cluster, Elsewhere, Stop, Viewer
 from workloads.observed.work import Job, JobKey, Workload
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Facts:
     """Everything that an explanation may look at.
 
@@ -28,7 +28,7 @@ class Facts:
     namespace_quota: NamespaceQuota | None = None
     pods: tuple[Pod, ...] = ()
     events: tuple[Event, ...] = ()
-    nodes: tuple[Node, ...] = ()
+    nodes: Nodes = field(default_factory=Nodes)
     capacity: Mapping[str, int] = field(default_factory=dict)
     allocations: tuple[Allocation, ...] = ()
     approval: Approval | None = None

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 
 from workloads.observed.work import Condition
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Event:
     """An event of Kubernetes about one object, of either API."""
 
@@ -18,7 +19,7 @@ class Event:
     at: datetime | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Waiting:
     """Why a container does not run yet, in the kubelet's words."""
 
@@ -28,7 +29,7 @@ class Waiting:
     message: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Pod:
     """One pod; `unscheduled` is its PodScheduled condition while it is false.
 
@@ -50,7 +51,7 @@ class Pod:
     events: tuple[Event, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Node:
     """A node with GPUs: what it has for pods and what pods on it asked for."""
 
@@ -65,3 +66,17 @@ class Node:
     def free(self) -> int:
         """GPUs that a pod could take on it now."""
         return max(0, self.gpus - self.used) if self.is_ready and not self.is_cordoned else 0
+
+
+class Nodes(tuple[Node, ...]):
+    """Nodes with what every job that waits for them is compared with, found once."""
+
+    @cached_property
+    def largest(self) -> int:
+        """The GPUs of the largest; 0 where none is known."""
+        return max((one.gpus for one in self), default=0)
+
+    @cached_property
+    def flavors(self) -> frozenset[str]:
+        """Of which flavors there is a node."""
+        return frozenset(one.flavor for one in self)

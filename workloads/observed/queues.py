@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from workloads.observed.work import Condition, JobKey
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Quota:
     """What a ClusterQueue has of one resource of a flavor; None in `borrowing` or `lending` is no limit."""
 
@@ -23,7 +23,7 @@ class Quota:
         return self.nominal if self.lending is None else min(self.nominal, self.lending)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Queue:
     """A ClusterQueue: `groups` are the flavors that stand in for each other."""
 
@@ -42,7 +42,7 @@ class Queue:
         return self.strategy == "StrictFIFO"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class TeamQueue:
     """A LocalQueue of the team's namespace."""
 
@@ -52,7 +52,7 @@ class TeamQueue:
     stop_policy: str = "None"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class QuotaHolder:
     """GPUs of a flavor that a job in the same queue holds now."""
 
@@ -61,7 +61,7 @@ class QuotaHolder:
     gpus: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class NamespaceQuota:
     """The GPUs that a ResourceQuota lets the namespace's pods have, and those that they have."""
 
@@ -70,7 +70,7 @@ class NamespaceQuota:
     used: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Ahead:
     """Another job in the same line; `fits` False means that the queue can never give it what it asks for."""
 
@@ -79,9 +79,12 @@ class Ahead:
     fits: bool | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Line:
-    """A place in the line of a ClusterQueue, 0 being the head; `length` is None when only a part was read."""
+    """A place in the line of a ClusterQueue, 0 being the head; `length` is None when only a part was read.
+
+    `ahead` are those before it that explain something, in their order: the head, and what never fits.
+    """
 
     position: int
     length: int | None = None

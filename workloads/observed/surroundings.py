@@ -6,7 +6,7 @@ from datetime import datetime
 from workloads.observed.work import JobKey
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Allocation:
     """What the team was granted of a flavor, from when and until when."""
 
@@ -16,7 +16,7 @@ class Allocation:
     ends: datetime | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Approval:
     """An answer that people owe: `who` are their names or their role, `reference` is the request's number."""
 
@@ -26,7 +26,7 @@ class Approval:
     gpus: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Elsewhere:
     """GPUs that are free now and open to this team on a flavor and cluster, in its namespace there."""
 
@@ -38,7 +38,7 @@ class Elsewhere:
     namespace: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Stop:
     """Who made the job inactive, and why, where the portal knows."""
 
@@ -47,7 +47,7 @@ class Stop:
     why: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Cluster:
     """The cluster as a whole; `has_default_queue` is whether jobs of this namespace without a label join a queue."""
 
@@ -58,7 +58,7 @@ class Cluster:
     has_default_queue: bool | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Viewer:
     """Whose jobs the reader may see by name: those of these namespaces, or of all."""
 

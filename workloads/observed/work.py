@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Condition:
     """A condition as Kubernetes writes it; `since` is its last transition."""
 
@@ -16,7 +16,7 @@ class Condition:
     since: datetime | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Check:
     """An AdmissionCheck of a Workload: `state` is Pending, Ready, Retry or Rejected."""
 
@@ -26,7 +26,7 @@ class Check:
     since: datetime | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class PodSet:
     """Pods of one shape: how many, and the GPUs that each asks for."""
 
@@ -35,7 +35,7 @@ class PodSet:
     gpus: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class JobKey:
     """Whose job a Workload stands for: the kind and name that its people know."""
 
@@ -48,7 +48,7 @@ class JobKey:
         return f"{self.kind} {self.name}"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Job:
     """The object that somebody created: a Job, JobSet, TrainJob, MPIJob, … ; `outcome` is empty while it goes on."""
 
@@ -60,7 +60,7 @@ class Job:
     outcome: Condition | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Workload:
     """Kueue's own object for the job; `cluster_queue` and `flavors` are set from the moment its quota is reserved."""
 
@@ -81,7 +81,18 @@ class Workload:
     @property
     def gpus(self) -> int:
         """The GPUs that all its pods together ask for."""
-        return sum(one.count * one.gpus for one in self.pod_sets)
+        return sum([one.count * one.gpus for one in self.pod_sets])
+
+    @property
+    def largest_pod(self) -> int:
+        """The GPUs that the greediest of its pods asks for."""
+        return max([one.gpus for one in self.pod_sets], default=0)
+
+    @property
+    def queued_at(self) -> datetime | None:
+        """Since when it stands in its line: since its last eviction where it was evicted (Kueue's queue order)."""
+        evicted = self.holds("Evicted")
+        return max(filter(None, (self.created, evicted.since if evicted else None)), default=None)
 
     def holds(self, kind: str) -> Condition | None:
         """The condition of this kind while it is true."""

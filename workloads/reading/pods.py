@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from workloads.observed import Event, Node, Pod, Waiting
+from workloads.observed import Event, Node, Nodes, Pod, Waiting
 from workloads.reading.values import (
     Object,
     conditions,
@@ -64,7 +64,7 @@ def pod_of(found: Object, events: Iterable[Event] = ()) -> Pod:
 
 def nodes_of(
     nodes: Iterable[Object], pods: Iterable[Object], flavors: Mapping[str, Mapping[str, str]]
-) -> tuple[Node, ...]:
+) -> Nodes:
     """Nodes with GPUs and what pods on them asked for; a node is of the first flavor whose labels it has all."""
     used: dict[str, int] = {}
     for pod in pods:
@@ -72,7 +72,7 @@ def nodes_of(
         if part(pod, "status").get("phase") not in OVER:
             used[text(spec, "nodeName")] = used.get(text(spec, "nodeName"), 0) + gpus_of_pod(spec)
     found = (_node(one, used, flavors) for one in nodes)
-    return tuple(one for one in found if one.gpus)
+    return Nodes(one for one in found if one.gpus)
 
 
 def _node(found: Object, used: Mapping[str, int], flavors: Mapping[str, Mapping[str, str]]) -> Node:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from workloads.observed import Check, Condition, Job, JobKey, PodSet, Workload
-from workloads.reading.values import Object, conditions, gpus_of_pod, items, moment, part, text, whole
+from workloads.reading.values import Object, conditions, gpus_of_pods_in, items, moment, part, text, whole
 
 Read = Callable[[Object], Workload]
 LABEL = "kueue.x-k8s.io/"
@@ -35,7 +35,9 @@ def workload_of(found: Object) -> Workload:
     meta, spec, status = part(found, "metadata"), part(found, "spec"), part(found, "status")
     state, admission = part(status, "requeueState"), part(status, "admission")
     assigned = items(admission, "podSetAssignments")
-    flavors = {str(flavor) for one in assigned for flavor in part(one, "flavors").values()}
+    flavors = (
+        {str(flavor) for one in assigned for flavor in part(one, "flavors").values()} if assigned else ()
+    )
     return Workload(
         key=key_of(meta),
         name=text(meta, "name"),
@@ -45,8 +47,8 @@ def workload_of(found: Object) -> Workload:
         cluster_queue=text(admission, "clusterQueue"),
         priority=_number(spec.get("priority")),
         conditions=_dated(conditions(found), meta),
-        checks=tuple(_check(one) for one in items(status, "admissionChecks")),
-        pod_sets=tuple(_pod_set(one) for one in items(spec, "podSets")),
+        checks=tuple([_check(one) for one in items(status, "admissionChecks")]),
+        pod_sets=tuple([_pod_set(one) for one in items(spec, "podSets")]),
         flavors=tuple(sorted(flavors)),
         requeue_at=moment(state.get("requeueAt")),
         requeues=_number(state.get("count")),
@@ -69,9 +71,9 @@ def read_once() -> Read:
 def key_of(meta: Object) -> JobKey:
     """Whose job a Workload stands for, from its metadata; its own name where it has no owner."""
     owners = items(meta, "ownerReferences")
-    owner = next((one for one in owners if one.get("controller")), owners[0] if owners else None)
     namespace = text(meta, "namespace")
-    if owner is not None:
+    if owners:
+        owner = next((one for one in owners if one.get("controller")), owners[0])
         return JobKey(namespace, text(owner, "name"), text(owner, "kind") or "Job", text(owner, "uid"))
     named = text(part(meta, "annotations"), OWNER)
     return JobKey(namespace, named or text(meta, "name"), "Job" if named else "Workload")
@@ -96,8 +98,7 @@ def _check(found: Object) -> Check:
 
 
 def _pod_set(found: Object) -> PodSet:
-    pod = part(found, "template", "spec")
-    return PodSet(text(found, "name"), whole(found.get("count")), gpus_of_pod(pod))
+    return PodSet(text(found, "name"), whole(found.get("count")), gpus_of_pods_in(found))
 
 
 def _number(value: Any) -> int:

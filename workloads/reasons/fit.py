@@ -22,6 +22,7 @@ def _tainted(cause: Cause, facts: Facts) -> Answer:
         what=f"The nodes of {facts.title(cause.flavor)} take only pods that tolerate the taint {cause.resource}.",
         do="Add that toleration to the pods, or run it on another kind of GPU.",
         step=use_elsewhere(facts) or Step(Action.CHANGE_RUN, CHANGE_RUN, {"toleration": cause.resource}),
+        detail=cause.message,
     )
 
 
@@ -32,6 +33,7 @@ def _labelled(cause: Cause, facts: Facts) -> Answer:
         what=f"Its pods ask for node labels that the nodes of {facts.title(cause.flavor)} do not have.",
         do="Take the node selector or the affinity out of the pods, or correct it.",
         step=use_elsewhere(facts) or Step(Action.CHANGE_RUN, CHANGE_RUN, {"field": "nodeSelector"}),
+        detail=cause.message,
     )
 
 
@@ -42,6 +44,7 @@ def _uncovered(cause: Cause, facts: Facts) -> Answer:
         what=f"It asks for {cause.resource}, which your queue does not give at all.",
         do="Take it out of what the pods ask for, or run it on another cluster.",
         step=use_elsewhere(facts) or Step(Action.CHANGE_RUN, CHANGE_RUN, {"resource": cause.resource}),
+        detail=cause.message,
     )
 
 
@@ -53,6 +56,7 @@ def _unknown_flavor(cause: Cause, facts: Facts) -> Answer:
         do="A platform lead mends the queue.",
         in_line=True,
         stands_still=True,
+        detail=cause.message,
     )
 
 
@@ -64,6 +68,7 @@ def _crowded(cause: Cause, facts: Facts) -> Answer:
         do="Wait: it starts when enough nodes that lie close together are free.",
         in_line=True,
         step=use_elsewhere(facts),
+        detail=cause.message,
     )
 
 
@@ -77,6 +82,7 @@ def _scattered(cause: Cause, facts: Facts) -> Answer:
             what=f"{what} {len(away)} of the cluster's nodes take no pods now.",
             do="A platform lead brings those nodes back; or let the pods be spread.",
             in_line=True,
+            detail=cause.message,
         )
     return Answer(
         code="never_together",
@@ -84,6 +90,7 @@ def _scattered(cause: Cause, facts: Facts) -> Answer:
         what=what,
         do="Run it with fewer pods, or let them be spread over more of the network.",
         step=Step(Action.CHANGE_RUN, "Change how close its pods must be", {"field": "topology"}),
+        detail=cause.message,
     )
 
 
@@ -100,6 +107,7 @@ def _levelless(cause: Cause, facts: Facts) -> Answer:
         what=f"It asks for pods close together in a way that {facts.title(cause.flavor)} does not know.",
         do="Name a level of the cluster's topology, or none.",
         step=Step(Action.CHANGE_RUN, "Change how close its pods must be", {"field": "topology"}),
+        detail=cause.message,
     )
 
 

@@ -9,7 +9,7 @@ chooses a kind of GPU by a node selector excludes every other kind, and waits fo
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import lru_cache
 
@@ -39,9 +39,12 @@ class Kind(IntEnum):
 EXCLUDED = frozenset({Kind.TAINTED, Kind.LABELLED})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Cause:
-    """One cause: `missing` are needed now, or `requested` is above `maximum`; `fit` of `pods` fit close together."""
+    """One cause: `missing` are needed now, or `requested` is above `maximum`; `fit` of `pods` fit close together.
+
+    `message` is all that Kueue wrote.
+    """
 
     kind: Kind
     flavor: str = ""
@@ -52,6 +55,7 @@ class Cause:
     maximum: str = ""
     fit: int = 0
     pods: int = 0
+    message: str = ""
 
 
 Found = re.Match[str]
@@ -107,7 +111,8 @@ def decisive(message: str, groups: tuple[frozenset[str], ...] = ()) -> Cause | N
     """
     pod_sets = [_causes(sentence) for sentence in POD_SET.split(message)]
     needed = [_of_pod_set(causes, groups) for causes in pod_sets if causes]
-    return max(needed, key=_rank, default=None)
+    found = max(needed, key=_rank, default=None)
+    return replace(found, message=message) if found is not None else None
 
 
 @lru_cache(maxsize=4096)

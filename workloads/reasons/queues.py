@@ -33,6 +33,8 @@ def closed(facts: Facts, now: datetime) -> Answer | None:
 
 def misconfigured(facts: Facts, condition: Condition, workload: Workload) -> Answer | None:
     """What the Workload says about a queue that is not there, or inactive for a reason nobody read."""
+    if "Queue" not in condition.message:
+        return None
     if found := MISSING.search(condition.message):
         return _missing(found[1], found[2], condition, facts)
     if found := INACTIVE.search(condition.message):

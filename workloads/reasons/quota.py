@@ -1,6 +1,5 @@
 """What the queue cannot give now, or at all: it is full, or the job is larger than its quota. Pure."""
 
-from dataclasses import replace
 from datetime import datetime
 
 from ui.amounts import day, moment
@@ -19,12 +18,9 @@ def no_quota(facts: Facts, message: str, now: datetime) -> Answer | None:
     if cause is None:
         return None
     stopping = preempted(message)
-    answer = (
-        _making_room(cause, facts, stopping)
-        if stopping and cause.kind == Kind.FULL
-        else _of_cause(cause, facts, now)
-    )
-    return replace(answer, detail=message)
+    if stopping and cause.kind == Kind.FULL:
+        return _making_room(cause, facts, stopping)
+    return _of_cause(cause, facts, now)
 
 
 def _of_cause(cause: Cause, facts: Facts, now: datetime) -> Answer:
@@ -42,6 +38,7 @@ def _making_room(cause: Cause, facts: Facts, stopping: int) -> Answer:
         what=f"It needs {needed} more, and the queue is stopping {them} to make room.",
         do="Wait: it starts when they have stopped, most often within a minute.",
         in_line=True,
+        detail=cause.message,
     )
 
 
@@ -64,6 +61,7 @@ def _full(cause: Cause, facts: Facts) -> Answer:
         do=do,
         in_line=True,
         step=step,
+        detail=cause.message,
     )
 
 
@@ -124,6 +122,7 @@ def _too_large(cause: Cause, facts: Facts, now: datetime) -> Answer:
             what=f"It asks for {requested} × {title}; {facts.cluster.title} has {on_cluster} in all.",
             do="Stop it and run it with fewer GPUs, or on another cluster.",
             step=use_elsewhere(facts) or _edit(maximum),
+            detail=cause.message,
         )
     if facts.open_request is not None:
         return Answer(
@@ -133,6 +132,7 @@ def _too_large(cause: Cause, facts: Facts, now: datetime) -> Answer:
             do="Remind them, or run it with fewer GPUs.",
             since=facts.open_request.since,
             step=request_more(facts.open_request.gpus, cause.flavor, facts),
+            detail=cause.message,
         )
     return Answer(
         code="larger_than_quota",
@@ -140,6 +140,7 @@ def _too_large(cause: Cause, facts: Facts, now: datetime) -> Answer:
         what=what,
         do=f"Ask for {requested - maximum} more for your team, or run it with at most {maximum}.",
         step=use_elsewhere(facts) or request_more(requested - maximum, cause.flavor, facts),
+        detail=cause.message,
     )
 
 
@@ -149,12 +150,12 @@ def _granted(cause: Cause, facts: Facts, now: datetime) -> Answer | None:
     of_flavor = [one for one in facts.allocations if one.flavor == cause.flavor and one.gpus >= requested]
     coming = [one for one in of_flavor if one.begins is not None and one.begins > now]
     if coming:
-        return _not_yet(min(coming, key=lambda one: one.begins or now), facts, now)
+        return _not_yet(min(coming, key=lambda one: one.begins or now), cause, facts, now)
     ended = [one for one in of_flavor if one.ends is not None and one.ends <= now]
-    return _ended(max(ended, key=lambda one: one.ends or now), facts, now) if ended else None
+    return _ended(max(ended, key=lambda one: one.ends or now), cause, facts, now) if ended else None
 
 
-def _not_yet(found: Allocation, facts: Facts, now: datetime) -> Answer:
+def _not_yet(found: Allocation, cause: Cause, facts: Facts, now: datetime) -> Answer:
     begins = found.begins or now
     return Answer(
         code="allocation_begins",
@@ -163,10 +164,11 @@ def _not_yet(found: Allocation, facts: Facts, now: datetime) -> Answer:
         do="Wait: it may start from then on.",
         at=begins,
         in_line=True,
+        detail=cause.message,
     )
 
 
-def _ended(found: Allocation, facts: Facts, now: datetime) -> Answer:
+def _ended(found: Allocation, cause: Cause, facts: Facts, now: datetime) -> Answer:
     ends, title = found.ends or now, facts.title(found.flavor)
     return Answer(
         code="allocation_ended",
@@ -179,6 +181,7 @@ def _ended(found: Allocation, facts: Facts, now: datetime) -> Answer:
             f"Ask for {found.gpus} × {title} again",
             {"flavor": found.flavor, "gpus": found.gpus},
         ),
+        detail=cause.message,
     )
 
 
@@ -194,6 +197,7 @@ def _too_much(cause: Cause, facts: Facts) -> Answer:
         what=f"It asks for {requested}; your queue can never give it more than {maximum}.",
         do="Run it with less, or have a platform lead raise that limit of the queue.",
         step=Step(Action.CHANGE_RUN, CHANGE_RUN, {"resource": cause.resource}),
+        detail=cause.message,
     )
 
 

@@ -187,8 +187,7 @@ def _unsaid(facts: Facts) -> Answer:
 
 def _too_large_for_a_node(facts: Facts, workload: Workload) -> Answer | None:
     """A pod that is larger than any node of the cluster never runs, whatever the quota."""
-    largest = max((one.gpus for one in facts.nodes), default=0)
-    pod = max((one.gpus for one in workload.pod_sets), default=0)
+    largest, pod = facts.nodes.largest, workload.largest_pod
     if not largest or pod <= largest or not _is_every_flavor_known(facts):
         return None
     count = -(-pod // largest)
@@ -223,4 +222,4 @@ def _too_large_for_the_namespace(facts: Facts, workload: Workload) -> Answer | N
 def _is_every_flavor_known(facts: Facts) -> bool:
     """Whether a node of each flavor was read: a pool that has none now may have larger ones when it grows."""
     wanted = {one.flavor for one in facts.queue.quotas} if facts.queue else set(facts.titles)
-    return wanted <= {one.flavor for one in facts.nodes}
+    return wanted <= facts.nodes.flavors

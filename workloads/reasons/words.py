@@ -1,6 +1,7 @@
 """Words that several reasons share: amounts, other jobs, and what is quoted for experts. Pure."""
 
 import re
+from functools import lru_cache
 
 from provisioning.desired.quantities import counted
 from workloads.answers import Action, Step
@@ -19,8 +20,9 @@ def display_name(key: JobKey, facts: Facts) -> str:
     return str(key) if facts.viewer.may_see(key) else ANOTHER
 
 
+@lru_cache(maxsize=4096)
 def redacted(message: str) -> str:
-    """What Kubernetes wrote, without what identifies other teams' work."""
+    """What Kubernetes wrote, without what identifies other teams' work; kept, as what it wrote of a queue recurs."""
     return PRIVATE.sub("", message)
 
 
@@ -74,9 +76,9 @@ def use_elsewhere(facts: Facts) -> Step | None:
 
 
 def _elsewhere(facts: Facts) -> Elsewhere | None:
-    if facts.workload is None or not facts.workload.gpus:
+    if not facts.elsewhere or facts.workload is None or not facts.workload.gpus:
         return None
-    requested, pod = facts.workload.gpus, max(one.gpus for one in facts.workload.pod_sets)
+    requested, pod = facts.workload.gpus, facts.workload.largest_pod
     return next((one for one in facts.elsewhere if one.gpus >= requested and one.largest >= pod), None)
 
 

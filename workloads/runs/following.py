@@ -16,6 +16,7 @@ from provisioning.delivery import client_for
 from workloads import listing
 from workloads.listing import Around, Work, work_of
 from workloads.models import ClusterObject, Feed
+from workloads.observed import Nodes
 from workloads.pieces import Piece, pieces_of
 from workloads.reading.pods import OVER
 from workloads.reading.values import Object, moment, part, text
@@ -157,5 +158,5 @@ def _heard(cluster_id: int) -> datetime | None:
 def _alone(run: Run) -> Around:
     """Around a run whose state alone is asked for: its queue and nodes only say why."""
     return Around(
-        cluster=run.tenancy.cluster.name, queues={}, team_queues={}, nodes=(), known=lambda queue: {}
+        cluster=run.tenancy.cluster.name, queues={}, team_queues={}, nodes=Nodes(), known=lambda queue: {}
     )

@@ -9,6 +9,7 @@ from workloads.listing import line_in
 from workloads.models import ClusterObject
 from workloads.reading.facts import waits_of
 from workloads.reading.queues import quota_holders_of
+from workloads.reading.work import workload_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +35,6 @@ def outlook_of(tenancy: Tenancy, flavor: str, gpus: int) -> Outlook:
     )
     return Outlook(
         used=sum(one.gpus for one in quota_holders_of(found) if one.flavor == flavor),
-        waiting=len(line_in(found)),
+        waiting=len(line_in(map(workload_of, found))),
         estimate=history.estimate(gpus, waited=timedelta(0)),
     )

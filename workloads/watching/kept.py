@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from workloads.reading.values import Object, gpus_of_pod, items, part, text
+from workloads.reading.values import Object, gpus_of_pod, gpus_of_pods_in, items, part, text
 
 Kept = dict[str, Any]
 KUEUE = "kueue.x-k8s.io/v1beta2"
@@ -89,7 +89,8 @@ def _pod(found: Object) -> Kept:
 def _job(found: Object) -> Kept:
     spec = part(found, "spec")
     kept = _only(spec, "suspend", "parallelism", "completions", "completionMode")
-    kept["template"] = {"spec": _pod_spec(part(spec, "template", "spec"))}
+    # Counted here once, and not at each view.
+    kept["gpus"] = gpus_of_pods_in(spec)
     return {"spec": kept, "status": dict(part(found, "status"))}
 
 
@@ -97,8 +98,7 @@ def _workload(found: Object) -> Kept:
     spec = part(found, "spec")
     kept = _only(spec, "active", "queueName", "priority", "priorityClassName", "priorityClassRef")
     kept["podSets"] = [
-        {**_only(one, "name", "count"), "template": {"spec": _pod_spec(part(one, "template", "spec"))}}
-        for one in items(spec, "podSets")
+        {**_only(one, "name", "count"), "gpus": gpus_of_pods_in(one)} for one in items(spec, "podSets")
     ]
     return {"spec": kept, "status": dict(part(found, "status"))}
 
