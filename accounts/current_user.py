@@ -3,8 +3,9 @@
 from django.core.exceptions import PermissionDenied
 from django.forms import BaseForm
 from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404
 
-from accounts.models import User
+from accounts.models import Team, User
 from web.refusals import Refused, Sort
 
 STATUS = {Sort.INPUT: 422, Sort.RIGHTS: 403, Sort.CONFLICT: 409, Sort.STALE: 412, Sort.AWAY: 503}
@@ -15,6 +16,12 @@ def visitor(request: HttpRequest) -> User:
     if not isinstance(request.user, User):
         raise PermissionDenied
     return request.user
+
+
+def visible_team(user: User, slug: str) -> Team:
+    """The team in an address, if this person may see it; no query for one of their own. Raises Http404."""
+    own = next((team for team in user.teams if team.slug == slug), None)
+    return own or get_object_or_404(Team.objects.visible_to(user), slug=slug)
 
 
 def sent(request: HttpRequest) -> QueryDict | None:

@@ -4,9 +4,11 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 from django import template
+from django.template.loader import render_to_string
 from django.templatetags.static import static
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
@@ -54,10 +56,20 @@ def state_icon(tone: str) -> SafeString:
     return icon(STATE_ICONS.get(tone, "circle"))
 
 
-@register.inclusion_tag("parts/badge.html")
-def state_badge(tone: str, word: str, events: Sequence[Part] = ()) -> Context:
+@register.simple_tag
+def state_badge(tone: str, word: str, events: Sequence[Part] = ()) -> SafeString:
     """Icon and word in the tone's hue; with `events` ({at, text}) a click opens them."""
-    return {"tone": tone, "word": word, "events": events}
+    return _badge_with(tone, word, events) if events else _badge(tone, word)
+
+
+# A list has the same few in all of its lines. By type, too: what is escaped already is another text.
+@lru_cache(maxsize=256, typed=True)
+def _badge(tone: str, word: str) -> SafeString:
+    return _badge_with(tone, word, ())
+
+
+def _badge_with(tone: str, word: str, events: Sequence[Part]) -> SafeString:
+    return render_to_string("parts/badge.html", {"tone": tone, "word": word, "events": events})
 
 
 @register.inclusion_tag("parts/rule_mark.html")

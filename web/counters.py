@@ -1,4 +1,4 @@
-"""Counting calls and sign-ins in the shared cache, so that every process knows of every one.
+"""Asking the shared cache, and counting calls and sign-ins in it, so that every process knows of every one.
 
 When the cache does not answer, nothing is counted: a frozen Redis must stop neither the API nor anybody's sign-in.
 It is then left alone for a while.
@@ -6,11 +6,14 @@ It is then left alone for a while.
 
 import logging
 import time
+from collections.abc import Callable
+from typing import TypeVar
 
 from django.core.cache import cache
 
 logger = logging.getLogger(__name__)
 LEFT_ALONE = 10.0
+T = TypeVar("T")
 
 
 class Breaker:
@@ -19,18 +22,30 @@ class Breaker:
     def __init__(self) -> None:
         self.open_until = 0.0
 
+    def ask(self, call: Callable[[], T], *, otherwise: T) -> T:
+        """What the cache answers to a call; the other value while it does not answer."""
+        if time.monotonic() < self.open_until:
+            return otherwise
+        try:
+            return call()
+        except Exception as error:
+            # Whatever the cache's client raises.
+            self.open_until = time.monotonic() + LEFT_ALONE
+            logger.warning("the shared cache is left alone", extra={"error": type(error).__name__})
+            return otherwise
+
     def count(self, key: str, *, seconds: int) -> int:
         """One more in this window: how many there are now; 0 while the cache does not answer."""
-        if time.monotonic() < self.open_until:
-            return 0
-        try:
-            cache.add(key, 0, timeout=seconds * 2)
-            return int(cache.incr(key))
-        except Exception as error:
-            # Whatever the cache's client raises, and a key that ended between the two calls.
-            self.open_until = time.monotonic() + (0 if isinstance(error, ValueError) else LEFT_ALONE)
-            logger.warning("rate limits are not counted", extra={"error": type(error).__name__})
-            return 0
+        return self.ask(lambda: _counted(key, seconds), otherwise=0)
+
+
+def _counted(key: str, seconds: int) -> int:
+    cache.add(key, 0, timeout=seconds * 2)
+    try:
+        return int(cache.incr(key))
+    except ValueError:
+        # The key ended between the two calls.
+        return 0
 
 
 breaker = Breaker()

@@ -65,6 +65,8 @@ class Explanation:
     """Why a job does not run: what, since when, where in line, when it starts, and what you can do.
 
     Every sentence is there, also where its answer is that nobody can know. `code` is stable and names the reason.
+    While nothing changes it holds before `until`, for ever where that is None; only what is by history, which is when
+    it starts, moves on with the time.
     """
 
     code: str
@@ -78,4 +80,6 @@ class Explanation:
     position: int | None = None
     at: datetime | None = None
     estimate: Estimate | None = None
+    is_by_history: bool = False
     detail: str = ""
+    until: datetime | None = None

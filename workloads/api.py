@@ -10,6 +10,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.current_user import visible_team
 from accounts.endpoints import Endpoint
 from accounts.models import Team
 from web.strict import StrictSerializer, Text
@@ -103,6 +104,10 @@ class WorkEndpoint(Endpoint):
     def get_queryset(self) -> QuerySet[Team]:
         """Those of one's own teams; all of them for leads and auditors."""
         return Team.objects.visible_to(self.request.user)
+
+    def get_object(self) -> Team:
+        """The team in the address; raises Http404 for one that the caller may not see."""
+        return visible_team(self.caller, self.kwargs["slug"])
 
     @extend_schema(operation_id="work_of_team", responses=TeamWorkSerializer)
     def retrieve(self, request: Request, slug: str) -> Response:

@@ -6,14 +6,17 @@ that the reader may not see stand nowhere.
 """
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 from workloads.answers import Answer, Explanation, Outlook
+from workloads.estimating import Estimate, History
 from workloads.observed import Facts
 from workloads.reasons import absent, checks, line, queues, refusals, starting, stops, waiting
+from workloads.reasons.clock import Clock
 from workloads.reasons.words import redacted
 
-Reason = Callable[[Facts, datetime], Answer | None]
+Reason = Callable[[Facts, Clock], Answer | None]
 ORDER: Sequence[Reason] = (
     absent.silent,
     absent.finished,
@@ -37,34 +40,58 @@ def explain(facts: Facts, *, now: datetime) -> Explanation:
 
     There is always an answer. One that the portal does not know has the code `unknown` and quotes the cluster.
     """
+    clock = Clock(now)
     for reason in ORDER:
-        answer = reason(facts, now)
+        answer = reason(facts, clock)
         if answer is not None:
-            return _told(answer, facts, now)
-    return _told(_unknown(facts), facts, now)
+            return _told(answer, facts, clock)
+    return _told(_unknown(facts), facts, clock)
 
 
 def explain_pods(facts: Facts, *, now: datetime) -> Explanation:
     """The same of pods that were started without a job, which no queue lets in."""
-    return _told(absent.silent(facts, now) or starting.on_its_own(facts, now), facts, now)
+    clock = Clock(now)
+    return _told(absent.silent(facts, clock) or starting.on_its_own(facts, clock), facts, clock)
 
 
-def _told(answer: Answer, facts: Facts, now: datetime) -> Explanation:
-    since = answer.since or _beginning(facts) or now
-    estimate = line.estimate(answer, facts, since, now)
+def later(found: Explanation, history: History | None, gpus: int, *, now: datetime) -> Explanation:
+    """An explanation of a job of so many GPUs as it reads now, while nothing has changed and before its `until`.
+
+    `history` is that of its queue, as it was when the explanation was made.
+    """
+    if not found.is_by_history or history is None:
+        return found
+    estimate = _estimate(history, gpus, found.since, now)
+    if estimate == found.estimate:
+        return found
+    return replace(found, estimate=estimate, when=line.estimated(estimate))
+
+
+def _estimate(history: History, gpus: int, since: datetime, now: datetime) -> Estimate | None:
+    return history.estimate(gpus, waited=max(now - since, timedelta(0)))
+
+
+def _told(answer: Answer, facts: Facts, clock: Clock) -> Explanation:
+    since = answer.since or _beginning(facts) or clock.now
+    is_by_history = line.is_by_history(answer, facts)
+    estimate = None
+    if is_by_history and facts.history is not None and facts.workload is not None:
+        estimate = _estimate(facts.history, facts.workload.gpus, since, clock.now)
     return Explanation(
         code=answer.code,
         outlook=answer.outlook,
         what=answer.what,
         since=since,
         line=line.describe(answer, facts),
-        when=line.when(answer, estimate, facts, now),
+        when=line.estimated(estimate) if is_by_history else line.when(answer, clock),
         do=answer.do,
         step=answer.step,
         position=line.position(answer, facts),
         at=answer.at,
         estimate=estimate,
+        is_by_history=is_by_history,
         detail=redacted(answer.detail),
+        until=clock.until,
     )
 
 

@@ -56,7 +56,10 @@ _STOPPED = frozenset({"stopped_by_person", "stopped_by_portal", "being_stopped"}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Work:
-    """A piece of work as pages and API tell it; `held` are the GPUs of its queue or nodes that it has now."""
+    """A piece of work as pages and API tell it; `held` are the GPUs of its queue or nodes that it has now.
+
+    `queue` is the ClusterQueue that it waits or runs in, empty where it is in none.
+    """
 
     key: JobKey
     cluster: str
@@ -66,6 +69,7 @@ class Work:
     flavors: tuple[str, ...]
     created: datetime | None
     why: Explanation
+    queue: str = ""
 
     @property
     def is_over(self) -> bool:
@@ -143,6 +147,7 @@ def work_of(piece: Piece, around: Around, events: Events, *, now: datetime) -> W
         flavors=facts.workload.flavors if facts.workload is not None else (),
         created=piece.created,
         why=why,
+        queue=facts.queue.name if facts.queue is not None else "",
     )
 
 

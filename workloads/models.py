@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from typing import Any
+from uuid import uuid4
 
 from django.db import models
 from django.db.models import Q
@@ -10,7 +11,7 @@ from fleet.models import Cluster
 from workloads.runs.models import ClusterAbility, Run
 from workloads.template_desk.models import TemplateVersion
 
-__all__ = ["ClusterAbility", "ClusterObject", "Feed", "Run", "TemplateVersion"]
+__all__ = ["ClusterAbility", "ClusterObject", "Feed", "FeedRevision", "Run", "TemplateVersion"]
 
 
 class FeedQuerySet(models.QuerySet["Feed"]):
@@ -49,6 +50,23 @@ class Feed(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} on {self.cluster_id}"
+
+
+class FeedRevision(models.Model):
+    """What a feed's copies are for one scope: another value after every change of theirs, never one that was before.
+
+    A scope is a team's namespace, or empty for what explains work of everybody on the cluster.
+    """
+
+    feed = models.ForeignKey(Feed, models.CASCADE, related_name="revisions")
+    scope = models.CharField(max_length=63, blank=True, default="")
+    revision = models.UUIDField(default=uuid4)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["feed", "scope"], name="one_revision_per_scope")]
+
+    def __str__(self) -> str:
+        return f"{self.feed_id} {self.scope}"
 
 
 class ClusterObject(models.Model):

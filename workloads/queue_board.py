@@ -9,12 +9,12 @@ from accounts.models import Team, User
 from accounts.roles import Permission
 from fleet.models import Cluster
 from provisioning.models import Tenancy
-from workloads.board import Seen, seen_of
 from workloads.models import ClusterObject
 from workloads.queueing import QueueLine, Room, by_queue, line_of_queue, rooms_of
 from workloads.reading.pods import nodes_of
 from workloads.reading.queues import queue_of
 from workloads.reading.values import Object, part, text
+from workloads.seen import Seen, seen_of
 
 KINDS = ("Workload", "ClusterQueue", "LocalQueue", "Pod", "Node")
 

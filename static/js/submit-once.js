@@ -1,7 +1,8 @@
 // Let a form be sent once: its buttons rest while the answer is on its way, so that nobody asks twice.
 // <form data-submit-once>
 const rest = (form, busy) => {
-  for (const button of form.querySelectorAll("button:not([type=button])")) button.toggleAttribute("disabled", busy);
+  // Also those that stand elsewhere and name the form.
+  for (const each of form.elements) if (each.matches("button:not([type=button])")) each.toggleAttribute("disabled", busy);
 };
 
 document.addEventListener("submit", (event) => {
@@ -16,7 +17,7 @@ document.addEventListener("submit", (event) => {
 addEventListener("pageshow", (event) => {
   if (!event.persisted) return;
   for (const form of document.querySelectorAll("form[data-submit-once]")) {
-    form.querySelectorAll("[aria-busy]").forEach((button) => button.removeAttribute("aria-busy"));
+    for (const each of form.elements) each.removeAttribute("aria-busy");
     rest(form, false);
   }
 });

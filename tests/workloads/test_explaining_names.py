@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.workloads.known import NOW, OWN, recorded, workload
 from workloads.answers import Action, Explanation, Outlook
 from workloads.estimating import Wait, history_of
-from workloads.explaining import explain
+from workloads.explaining import explain, later
 from workloads.observed import (
     Ahead,
     Approval,
@@ -177,3 +177,20 @@ def assert_whole(found: Explanation) -> None:
     assert found.do.endswith(".")
     assert found.step is None or (found.step.label and found.step.action in Action)
     assert found.estimate is None or (found.estimate.samples >= 5 and found.outlook == Outlook.WAIT)
+
+
+@settings(max_examples=500)
+@given(FACTS, st.sampled_from([1, 29, 31, 121, 3_600, 86_400, 86_400 * 60]))
+def test_an_explanation_holds_as_long_as_it_says_and_only_its_estimate_moves_on(
+    facts: Facts, seconds: int
+) -> None:
+    at = NOW + timedelta(seconds=seconds)
+    first, then = explain(facts, now=NOW), explain(facts, now=at)
+    if first.until is not None and first.until <= at:
+        return
+    gpus = facts.workload.gpus if facts.workload else 0
+    kept = later(first, facts.history, gpus, now=at)
+    # What has no beginning is told from the moment at which somebody looks.
+    if (first.since, then.since) == (NOW, at):
+        then = replace(then, since=NOW, when=kept.when, estimate=kept.estimate)
+    assert replace(kept, until=None) == replace(then, until=None)

@@ -102,8 +102,12 @@ def test_page_and_api_stop_what_their_line_names(watched: Watched, made: Target,
         wait_until(lambda: [one.key.name for one in board(watched).work] == ["by-hand"], what="its line")
     client.force_login(watched.ada)
     page = client.get(f"/teams/{watched.team.slug}/work").content.decode()
-    assert f'name="uid" value="{made.uid}"' in page
-    answer = client.post(f"/teams/{watched.team.slug}/work/stop", vars(made), follow=True)
+    button = "/".join(vars(made).values())
+    assert f'name="work" value="{button}"' in page
+    where = f"/teams/{watched.team.slug}/work/stop"
+    for strange in ("", button.rpartition("/")[0], f"{button}/more"):
+        assert "is no piece of work" in client.post(where, {"work": strange}, follow=True).content.decode()
+    answer = client.post(where, {"work": button}, follow=True)
     assert "by-hand is being stopped." in answer.content.decode()
     assert watched.kubernetes.get(JOB, "by-hand", watched.namespace) is None
     said = Caller(watched.ada).send("POST", f"work/{watched.team.slug}/stop/", vars(made))

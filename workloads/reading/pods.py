@@ -62,14 +62,20 @@ def pod_of(found: Object, events: Iterable[Event] = ()) -> Pod:
     )
 
 
+def is_on_a_node(found: Object) -> bool:
+    """Whether a pod takes room on a node, until it is over."""
+    is_over = text(part(found, "status"), "phase") in OVER
+    return bool(text(part(found, "spec"), "nodeName")) and not is_over
+
+
 def nodes_of(
     nodes: Iterable[Object], pods: Iterable[Object], flavors: Mapping[str, Mapping[str, str]]
 ) -> Nodes:
     """Nodes with GPUs and what pods on them asked for; a node is of the first flavor whose labels it has all."""
     used: dict[str, int] = {}
     for pod in pods:
-        spec = part(pod, "spec")
-        if part(pod, "status").get("phase") not in OVER:
+        if is_on_a_node(pod):
+            spec = part(pod, "spec")
             used[text(spec, "nodeName")] = used.get(text(spec, "nodeName"), 0) + gpus_of_pod(spec)
     found = (_node(one, used, flavors) for one in nodes)
     return Nodes(one for one in found if one.gpus)

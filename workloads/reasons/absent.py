@@ -1,10 +1,10 @@
 """What is known before Kueue has a Workload, once everything is over, and while the cluster is silent. Pure."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
-from ui.amounts import moment
 from workloads.answers import Action, Answer, Outlook, Step
 from workloads.observed import Condition, Facts, Job
+from workloads.reasons.clock import Clock
 from workloads.reasons.sources import never_fetched
 
 PROMPT = timedelta(seconds=30)
@@ -17,7 +17,7 @@ ENDINGS = {
 }
 
 
-def silent(facts: Facts, now: datetime) -> Answer | None:
+def silent(facts: Facts, clock: Clock) -> Answer | None:
     """The cluster does not answer: what is known of the job is as old as its last answer."""
     since = facts.cluster.silent_since
     if since is None:
@@ -25,13 +25,13 @@ def silent(facts: Facts, now: datetime) -> Answer | None:
     return Answer(
         code="cluster_silent",
         outlook=Outlook.ESCALATE,
-        what=f"{facts.cluster.title} has not answered since {moment(since, now)}; nothing newer is known.",
+        what=f"{facts.cluster.title} has not answered since {clock.written(since)}; nothing newer is known.",
         do="What runs there goes on. A platform lead looks at the cluster if it lasts.",
         since=since,
     )
 
 
-def finished(facts: Facts, now: datetime) -> Answer | None:
+def finished(facts: Facts, clock: Clock) -> Answer | None:
     """It is over, well or not."""
     ended = facts.workload.holds("Finished") if facts.workload else None
     ended = ended or (facts.job.outcome if facts.job else None)
@@ -62,7 +62,7 @@ def _ending(ended: Condition) -> Answer:
     )
 
 
-def unseen(facts: Facts, now: datetime) -> Answer | None:
+def unseen(facts: Facts, clock: Clock) -> Answer | None:
     """Kueue has made no Workload for the job: no queue, no such priority, Kueue away, or it is only just there."""
     if facts.workload is not None:
         return None
@@ -72,11 +72,11 @@ def unseen(facts: Facts, now: datetime) -> Answer | None:
         _kueue_down(facts)
         or _unknown_priority(facts.job, facts)
         or _without_queue(facts.job, facts)
-        or _not_looked_at(facts.job, facts, now)
+        or _not_looked_at(facts.job, facts, clock)
     )
 
 
-def kueue_down(facts: Facts, now: datetime) -> Answer | None:
+def kueue_down(facts: Facts, clock: Clock) -> Answer | None:
     """Kueue is away and the job has no quota yet: nobody lets anything in."""
     workload = facts.workload
     if workload is None or workload.holds("QuotaReserved"):
@@ -138,9 +138,8 @@ def _without_queue(job: Job, facts: Facts) -> Answer | None:
     )
 
 
-def _not_looked_at(job: Job, facts: Facts, now: datetime) -> Answer:
-    age = now - job.created if job.created else timedelta(0)
-    if age < PROMPT:
+def _not_looked_at(job: Job, facts: Facts, clock: Clock) -> Answer:
+    if job.created is None or not clock.has_come(job.created + PROMPT):
         return Answer(
             code="just_created",
             outlook=Outlook.WAIT,

@@ -1,13 +1,11 @@
 """Quota is reserved, and admission checks have not all agreed. Pure."""
 
-from datetime import datetime
-
-from ui.amounts import moment
 from workloads.answers import Action, Answer, Outlook, Step
 from workloads.observed import Check, Facts
+from workloads.reasons.clock import Clock
 
 
-def unsatisfied(facts: Facts, now: datetime) -> Answer | None:
+def unsatisfied(facts: Facts, clock: Clock) -> Answer | None:
     """The check that matters most: one that rejected it, one that asks to try later, or one that has not answered."""
     workload = facts.workload
     if workload is None or not workload.holds("QuotaReserved") or workload.holds("Admitted"):
@@ -15,7 +13,7 @@ def unsatisfied(facts: Facts, now: datetime) -> Answer | None:
     for state, answer in ANSWERS.items():
         found = next((one for one in workload.checks if one.state == state), None)
         if found is not None:
-            return answer(found, facts, now)
+            return answer(found, facts, clock)
     return Answer(
         code="being_admitted",
         outlook=Outlook.WAIT,
@@ -25,7 +23,7 @@ def unsatisfied(facts: Facts, now: datetime) -> Answer | None:
     )
 
 
-def _rejected(check: Check, facts: Facts, now: datetime) -> Answer:
+def _rejected(check: Check, facts: Facts, clock: Clock) -> Answer:
     why = f': "{check.message}"' if check.message else ""
     return Answer(
         code="check_rejected",
@@ -37,9 +35,9 @@ def _rejected(check: Check, facts: Facts, now: datetime) -> Answer:
     )
 
 
-def _retry(check: Check, facts: Facts, now: datetime) -> Answer:
+def _retry(check: Check, facts: Facts, clock: Clock) -> Answer:
     at = facts.workload.requeue_at if facts.workload else None
-    later = f" It is tried again on {moment(at, now)}." if at else ""
+    later = f" It is tried again on {clock.written(at)}." if at else ""
     return Answer(
         code="check_retry",
         outlook=Outlook.WAIT,
@@ -51,7 +49,7 @@ def _retry(check: Check, facts: Facts, now: datetime) -> Answer:
     )
 
 
-def _pending(check: Check, facts: Facts, now: datetime) -> Answer:
+def _pending(check: Check, facts: Facts, clock: Clock) -> Answer:
     approval = facts.approval
     who = f"{approval.who}, who answers for the check {check.name}" if approval else f"the check {check.name}"
     step = None

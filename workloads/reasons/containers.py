@@ -5,6 +5,7 @@ from datetime import datetime
 
 from workloads.answers import Action, Answer, Outlook, Step
 from workloads.observed import Event, Pod, Waiting
+from workloads.reasons.clock import Clock
 from workloads.reasons.fit import CHANGE_RUN
 
 PULL = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable")
@@ -43,7 +44,7 @@ PULLS: Sequence[tuple[tuple[str, ...], Outlook, str, str]] = (
 PULL_FAILED = ("it cannot be pulled", "Correct the image's name, and run it again.")
 
 
-def not_running(pod: Pod, now: datetime) -> Answer | None:
+def not_running(pod: Pod, clock: Clock) -> Answer | None:
     """Why a pod with a node does not run; None while all its containers run."""
     stuck = next((one for one in pod.waiting if one.reason not in COMING), None)
     if stuck is None:

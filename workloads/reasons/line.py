@@ -1,11 +1,10 @@
 """Where in line, and when: the two answers that every explanation has, also when nobody can know. Pure."""
 
-from datetime import datetime, timedelta
-
-from ui.amounts import moment, span
+from ui.amounts import span
 from workloads.answers import Answer, Outlook
 from workloads.estimating import MIN_SAMPLES, Estimate
 from workloads.observed import Facts
+from workloads.reasons.clock import Clock
 
 
 def describe(answer: Answer, facts: Facts) -> str:
@@ -39,30 +38,29 @@ def position(answer: Answer, facts: Facts) -> int | None:
     return facts.line.position if answer.in_line and waits and facts.line is not None else None
 
 
-def estimate(answer: Answer, facts: Facts, since: datetime, now: datetime) -> Estimate | None:
-    """How much longer from this queue's history; only for a job that waits its turn there."""
-    workload, history = facts.workload, facts.history
-    if answer.outlook != Outlook.WAIT or not answer.in_line or answer.at is not None:
-        return None
-    if workload is None or history is None:
-        return None
-    return history.estimate(workload.gpus, waited=max(now - since, timedelta(0)))
+def is_by_history(answer: Answer, facts: Facts) -> bool:
+    """Whether how long others waited says when it starts: it waits its turn in a queue whose history is known."""
+    waits_its_turn = answer.outlook == Outlook.WAIT and answer.in_line and answer.at is None
+    return waits_its_turn and not answer.when and facts.workload is not None and facts.history is not None
 
 
-def when(answer: Answer, found: Estimate | None, facts: Facts, now: datetime) -> str:
-    """When it starts, in words."""
+def estimated(found: Estimate | None) -> str:
+    """How much longer it waits, in words."""
+    if found is None:
+        return TOO_FEW
+    return (
+        f"An estimate: {span(found.low)} to {span(found.high)} more, half of such jobs within "
+        f"{span(found.median)} ({found.samples} waits, {found.source})."
+    )
+
+
+def when(answer: Answer, clock: Clock) -> str:
+    """When a job starts whose history says nothing, in words."""
     if answer.when:
         return answer.when
     if answer.at is not None:
-        return f"The next try is at {moment(answer.at, now)}."
-    if found is not None:
-        return (
-            f"An estimate: {span(found.low)} to {span(found.high)} more, half of such jobs within "
-            f"{span(found.median)} ({found.samples} waits, {found.source})."
-        )
-    if answer.outlook == Outlook.WAIT and answer.in_line:
-        return TOO_FEW if facts.history is not None else NO_HISTORY
-    return UNKNOWN[answer.outlook]
+        return f"The next try is at {clock.written(answer.at)}."
+    return NO_HISTORY if answer.outlook == Outlook.WAIT and answer.in_line else UNKNOWN[answer.outlook]
 
 
 NO_HISTORY = "Nobody can say yet: how long jobs waited in this queue before is not known."

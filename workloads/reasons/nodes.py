@@ -6,6 +6,7 @@ from datetime import datetime
 
 from workloads.answers import Action, Answer, Outlook, Step
 from workloads.observed import Event, Facts, Pod
+from workloads.reasons.clock import Clock
 from workloads.reasons.fit import CHANGE_RUN
 from workloads.reasons.words import use_elsewhere
 
@@ -82,7 +83,7 @@ MISFITS: Sequence[tuple[str, tuple[str, Outlook, str, str]]] = (
 GRANTED = "Its GPUs are granted"
 
 
-def unscheduled(pod: Pod, facts: Facts, now: datetime) -> Answer | None:
+def unscheduled(pod: Pod, facts: Facts, clock: Clock) -> Answer | None:
     """Why the scheduler finds no node for a pod; None once it has one."""
     message = _message(pod)
     if pod.node or not message:

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from workloads.answers import Action, Answer, Outlook, Step
 from workloads.observed import Ahead, Condition, Facts, Queue, Workload
+from workloads.reasons.clock import Clock
 from workloads.reasons.words import display_name
 
 MISSING = re.compile(r"(LocalQueue|ClusterQueue) (\S+) doesn't exist")
@@ -23,7 +24,7 @@ FAULTS = (
 MEND = "A platform lead looks after the queue; it goes on by itself when the queue does."
 
 
-def closed(facts: Facts, now: datetime) -> Answer | None:
+def closed(facts: Facts, clock: Clock) -> Answer | None:
     """The queue lets nobody in, as its own state says: what the Workload says about it may be older."""
     workload = facts.workload
     if workload is None or workload.holds("QuotaReserved"):

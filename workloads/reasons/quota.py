@@ -1,17 +1,15 @@
 """What the queue cannot give now, or at all: it is full, or the job is larger than its quota. Pure."""
 
-from datetime import datetime
-
-from ui.amounts import day, moment
 from workloads.answers import Action, Answer, Outlook, Step
 from workloads.observed import Allocation, Facts, Quota
 from workloads.reading.values import is_gpu
+from workloads.reasons.clock import Clock
 from workloads.reasons.fit import CHANGE_RUN, no_fit
 from workloads.reasons.messages import Cause, Kind, decisive, preempted
 from workloads.reasons.words import amount, request_more, use_elsewhere, whole
 
 
-def no_quota(facts: Facts, message: str, now: datetime) -> Answer | None:
+def no_quota(facts: Facts, message: str, clock: Clock) -> Answer | None:
     """The answer to a message that names a cause; None when it names none that is known."""
     groups = facts.queue.groups if facts.queue else ()
     cause = decisive(message, groups)
@@ -20,13 +18,13 @@ def no_quota(facts: Facts, message: str, now: datetime) -> Answer | None:
     stopping = preempted(message)
     if stopping and cause.kind == Kind.FULL:
         return _making_room(cause, facts, stopping)
-    return _of_cause(cause, facts, now)
+    return _of_cause(cause, facts, clock)
 
 
-def _of_cause(cause: Cause, facts: Facts, now: datetime) -> Answer:
+def _of_cause(cause: Cause, facts: Facts, clock: Clock) -> Answer:
     if cause.kind == Kind.FULL:
         return _full(cause, facts)
-    return _too_large(cause, facts, now) if cause.kind == Kind.TOO_LARGE else no_fit(cause, facts)
+    return _too_large(cause, facts, clock) if cause.kind == Kind.TOO_LARGE else no_fit(cause, facts)
 
 
 def _making_room(cause: Cause, facts: Facts, stopping: int) -> Answer:
@@ -106,11 +104,11 @@ def _can_have(more: int, flavor: str, facts: Facts) -> bool:
     return whole_cluster is None or guaranteed + more <= whole_cluster
 
 
-def _too_large(cause: Cause, facts: Facts, now: datetime) -> Answer:
+def _too_large(cause: Cause, facts: Facts, clock: Clock) -> Answer:
     if not is_gpu(cause.resource):
         return _too_much(cause, facts)
     requested, maximum = whole(cause.previous) + whole(cause.requested), whole(cause.maximum)
-    granted = _granted(cause, facts, now)
+    granted = _granted(cause, facts, clock)
     if granted is not None:
         return granted
     title, on_cluster = facts.title(cause.flavor), facts.obtainable(cause.flavor)
@@ -144,23 +142,23 @@ def _too_large(cause: Cause, facts: Facts, now: datetime) -> Answer:
     )
 
 
-def _granted(cause: Cause, facts: Facts, now: datetime) -> Answer | None:
+def _granted(cause: Cause, facts: Facts, clock: Clock) -> Answer | None:
     """Where the team's own GPUs of this flavor are to come, or have ended."""
     requested = whole(cause.previous) + whole(cause.requested)
     of_flavor = [one for one in facts.allocations if one.flavor == cause.flavor and one.gpus >= requested]
-    coming = [one for one in of_flavor if one.begins is not None and one.begins > now]
+    coming = [one for one in of_flavor if one.begins is not None and not clock.has_come(one.begins)]
     if coming:
-        return _not_yet(min(coming, key=lambda one: one.begins or now), cause, facts, now)
-    ended = [one for one in of_flavor if one.ends is not None and one.ends <= now]
-    return _ended(max(ended, key=lambda one: one.ends or now), cause, facts, now) if ended else None
+        return _not_yet(min(coming, key=lambda one: one.begins or clock.now), cause, facts, clock)
+    ended = [one for one in of_flavor if one.ends is not None and clock.has_come(one.ends)]
+    return _ended(max(ended, key=lambda one: one.ends or clock.now), cause, facts, clock) if ended else None
 
 
-def _not_yet(found: Allocation, cause: Cause, facts: Facts, now: datetime) -> Answer:
-    begins = found.begins or now
+def _not_yet(found: Allocation, cause: Cause, facts: Facts, clock: Clock) -> Answer:
+    begins = found.begins or clock.now
     return Answer(
         code="allocation_begins",
         outlook=Outlook.WAIT,
-        what=f"Your team's {found.gpus} × {facts.title(found.flavor)} begin on {moment(begins, now)}.",
+        what=f"Your team's {found.gpus} × {facts.title(found.flavor)} begin on {clock.written(begins)}.",
         do="Wait: it may start from then on.",
         at=begins,
         in_line=True,
@@ -168,12 +166,12 @@ def _not_yet(found: Allocation, cause: Cause, facts: Facts, now: datetime) -> An
     )
 
 
-def _ended(found: Allocation, cause: Cause, facts: Facts, now: datetime) -> Answer:
-    ends, title = found.ends or now, facts.title(found.flavor)
+def _ended(found: Allocation, cause: Cause, facts: Facts, clock: Clock) -> Answer:
+    ends, title = found.ends or clock.now, facts.title(found.flavor)
     return Answer(
         code="allocation_ended",
         outlook=Outlook.CHANGE,
-        what=f"Your team's {found.gpus} × {title} ended on {day(ends, now)}, so the queue cannot give them.",
+        what=f"Your team's {found.gpus} × {title} ended on {clock.day(ends)}, so the queue cannot give them.",
         do="Renew them, or run it with fewer GPUs.",
         since=ends,
         step=Step(

@@ -4,10 +4,10 @@ The job's own status stays empty then; only its events of reason FailedCreate te
 """
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from workloads.answers import Action, Answer, Outlook, Step
 from workloads.observed import Event, Facts
+from workloads.reasons.clock import Clock
 from workloads.reasons.fit import CHANGE_RUN
 
 REASON = "FailedCreate"
@@ -90,7 +90,7 @@ REFUSALS: Sequence[tuple[str, tuple[str, Outlook, str, str]]] = (
 OTHER = ("pods_refused", Outlook.ESCALATE, "The cluster refuses its pods.", HAND_OVER)
 
 
-def refused(facts: Facts, now: datetime) -> Answer | None:
+def refused(facts: Facts, clock: Clock) -> Answer | None:
     """Its pods cannot be made: the last refusal, unless every pod is there by now."""
     last = _last_refusal(facts)
     if last is None or _are_all_there(facts):

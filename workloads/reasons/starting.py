@@ -1,10 +1,11 @@
 """Kueue has let it in: its pods are refused, find no node, cannot start, fail, or run. Pure."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from workloads.answers import Action, Answer, Outlook, Step
 from workloads.observed import Condition, Facts, Pod, Workload
+from workloads.reasons.clock import Clock
 from workloads.reasons.containers import not_running
 from workloads.reasons.nodes import unscheduled
 from workloads.reasons.sources import never_fetched, unfetched
@@ -14,14 +15,14 @@ PROMPT = timedelta(minutes=2)
 HOPES = (Outlook.NEVER, Outlook.CHANGE, Outlook.ESCALATE, Outlook.WAIT)
 
 
-def admitted(facts: Facts, now: datetime) -> Answer | None:
+def admitted(facts: Facts, clock: Clock) -> Answer | None:
     """What its pods do once it is let in."""
     workload = facts.workload
     condition = workload.holds("Admitted") if workload else None
     if workload is None or condition is None:
         return None
     live = [one for one in facts.pods if not one.is_stopping and one.phase not in ("Succeeded", "Failed")]
-    stuck = _stuck(live, facts, now)
+    stuck = _stuck(live, facts, clock)
     if stuck is not None:
         return stuck
     ready = workload.conditions.get("PodsReady")
@@ -29,15 +30,15 @@ def admitted(facts: Facts, now: datetime) -> Answer | None:
         return _running(ready)
     if ready is not None and ready.reason == "WaitForRecovery":
         return _recovering(ready)
-    return _none_yet(workload, condition, now) if not live else _some(live, workload, condition)
+    return _none_yet(workload, condition, clock) if not live else _some(live, workload, condition)
 
 
-def on_its_own(facts: Facts, now: datetime) -> Answer:
+def on_its_own(facts: Facts, clock: Clock) -> Answer:
     """What pods do that no queue was asked for."""
     live = [one for one in facts.pods if one.phase not in ("Succeeded", "Failed")]
     if not live:
         return never_fetched(facts.pods) or _ended(facts.pods)
-    stuck = _stuck(live, facts, now)
+    stuck = _stuck(live, facts, clock)
     if stuck is not None:
         return stuck
     began = min((one.created for one in live if one.created), default=None)
@@ -66,13 +67,13 @@ def _ended(gone: Sequence[Pod]) -> Answer:
     )
 
 
-def _stuck(live: Sequence[Pod], facts: Facts, now: datetime) -> Answer | None:
+def _stuck(live: Sequence[Pod], facts: Facts, clock: Clock) -> Answer | None:
     """Of what keeps pods from running, that which you or others must mend; else what passes by itself."""
-    found = [answer for one in live if (answer := _of_pod(one, facts, now)) is not None]
+    found = [answer for one in live if (answer := _of_pod(one, facts, clock)) is not None]
     return min(found, key=lambda one: HOPES.index(one.outlook), default=None)
 
 
-def _of_pod(pod: Pod, facts: Facts, now: datetime) -> Answer | None:
+def _of_pod(pod: Pod, facts: Facts, clock: Clock) -> Answer | None:
     if pod.gates:
         return Answer(
             code="pods_gated",
@@ -82,7 +83,7 @@ def _of_pod(pod: Pod, facts: Facts, now: datetime) -> Answer | None:
             since=pod.created,
             detail=", ".join(pod.gates),
         )
-    return unscheduled(pod, facts, now) or unfetched(pod) or not_running(pod, now)
+    return unscheduled(pod, facts, clock) or unfetched(pod) or not_running(pod, clock)
 
 
 def _running(ready: Condition) -> Answer:
@@ -125,8 +126,8 @@ def _some(live: Sequence[Pod], workload: Workload, condition: Condition) -> Answ
     )
 
 
-def _none_yet(workload: Workload, condition: Condition, now: datetime) -> Answer:
-    if condition.since is None or now - condition.since < PROMPT:
+def _none_yet(workload: Workload, condition: Condition, clock: Clock) -> Answer:
+    if condition.since is None or not clock.has_come(condition.since + PROMPT):
         return Answer(
             code="starting",
             outlook=Outlook.WAIT,

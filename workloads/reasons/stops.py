@@ -5,6 +5,7 @@ from datetime import datetime
 
 from workloads.answers import Action, Answer, Outlook, Step
 from workloads.observed import Condition, Facts, Stop, Workload
+from workloads.reasons.clock import Clock
 from workloads.reasons.words import display_name
 
 JOB_UID = re.compile(r"JobUID: ([0-9a-fA-F-]+)")
@@ -29,7 +30,7 @@ FOR_NOW = {
 }
 
 
-def inactive(facts: Facts, now: datetime) -> Answer | None:
+def inactive(facts: Facts, clock: Clock) -> Answer | None:
     """Made inactive: a person can take that back, and what Kueue decided stays even when it is made active again."""
     workload = facts.workload
     if workload is None:
@@ -53,7 +54,7 @@ def inactive(facts: Facts, now: datetime) -> Answer | None:
     )
 
 
-def being_stopped(facts: Facts, now: datetime) -> Answer | None:
+def being_stopped(facts: Facts, clock: Clock) -> Answer | None:
     """Evicted while its pods still end: it has its quota, and gives it back."""
     workload = facts.workload
     condition = workload.holds("Evicted") if workload else None
@@ -70,10 +71,10 @@ def being_stopped(facts: Facts, now: datetime) -> Answer | None:
     )
 
 
-def backing_off(facts: Facts, now: datetime) -> Answer | None:
+def backing_off(facts: Facts, clock: Clock) -> Answer | None:
     """Stopped for now, with a time before which Kueue does not try again."""
     workload = facts.workload
-    if workload is None or workload.requeue_at is None or workload.requeue_at <= now:
+    if workload is None or workload.requeue_at is None or clock.has_come(workload.requeue_at):
         return None
     if workload.holds("QuotaReserved") and not workload.holds("Evicted"):
         return None

@@ -1,11 +1,11 @@
 """Jobs in the line: gated, waiting for quota or for others, or not looked at yet. Pure."""
 
 from collections.abc import Mapping
-from datetime import datetime
 
 from workloads.answers import Action, Answer, Outlook, Step
 from workloads.observed import Condition, Facts, Workload
 from workloads.reasons import queues, stops
+from workloads.reasons.clock import Clock
 from workloads.reasons.fit import CHANGE_RUN
 from workloads.reasons.quota import no_quota
 from workloads.reasons.words import use_elsewhere
@@ -82,7 +82,7 @@ REASONS: Mapping[str, tuple[str, Outlook, str, str]] = {
 }
 
 
-def gated(facts: Facts, now: datetime) -> Answer | None:
+def gated(facts: Facts, clock: Clock) -> Answer | None:
     """QuotaHolder before the queue until somebody approves it."""
     condition = _not_reserved(facts.workload)
     if condition is None or not (condition.reason == "AdmissionGated" or condition.message.startswith(GATE)):
@@ -104,7 +104,7 @@ def gated(facts: Facts, now: datetime) -> Answer | None:
     )
 
 
-def in_line(facts: Facts, now: datetime) -> Answer | None:
+def in_line(facts: Facts, clock: Clock) -> Answer | None:
     """Whatever else keeps a job without quota in the line, from what Kueue says or leaves unsaid."""
     workload = facts.workload
     if workload is None or workload.holds("QuotaReserved"):
@@ -115,14 +115,14 @@ def in_line(facts: Facts, now: datetime) -> Answer | None:
     condition = _not_reserved(workload)
     if condition is None:
         return queues.behind(facts, workload) or _unsaid(facts)
-    return _by_words(facts, workload, condition, now)
+    return _by_words(facts, workload, condition, clock)
 
 
-def _by_words(facts: Facts, workload: Workload, condition: Condition, now: datetime) -> Answer | None:
+def _by_words(facts: Facts, workload: Workload, condition: Condition, clock: Clock) -> Answer | None:
     return (
         stops.evicted(facts, condition, workload)
         or queues.misconfigured(facts, condition, workload)
-        or no_quota(facts, condition.message, now)
+        or no_quota(facts, condition.message, clock)
         or _race(condition)
         or _resources(condition)
         or _by_reason(condition)

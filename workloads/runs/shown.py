@@ -8,12 +8,13 @@ from accounts.models import User
 from provisioning.delivery import client_for
 from web.refusals import Conflict
 from workloads.answers import Explanation
-from workloads.board import Seen, work_of_team
+from workloads.board import work_of_team
 from workloads.models import ClusterObject
 from workloads.reading.pods import pod_of
 from workloads.reading.values import Object, items, moment, part, text, whole
 from workloads.runs.logs import GONE, Source
 from workloads.runs.models import Run
+from workloads.seen import Seen
 from workloads.templates.pods import RUN_LABEL
 
 # Where a pod of an indexed job (alone, or a JobSet's only one) and of a LeaderWorkerSet says which one it is.
@@ -57,9 +58,12 @@ def seen_run(run: Run, *, by: User, now: datetime) -> RunSeen:
     """What the copy says about one run; five queries however large the cluster is."""
     why, seen = None, None
     if run.sent_at is not None and not run.is_over:
-        board = work_of_team(run.team, by=by, now=now, only=(run.tenancy, run.name))
-        why = next((one.why for one in board.work if one.key.name == run.name), None)
-        seen = next(iter(board.clusters), None)
+        board = work_of_team(run.team, by=by, now=now)
+        here = (run.cluster.name, run.tenancy.namespace, run.name)
+        why = next(
+            (one.why for one in board.work if (one.cluster, one.key.namespace, one.key.name) == here), None
+        )
+        seen = next((one for one in board.clusters if one.cluster.pk == run.tenancy.cluster_id), None)
     return RunSeen(run=run, why=why, pods=pods_of(run) if run.sent_at is not None else (), seen=seen)
 
 

@@ -1,16 +1,18 @@
 """Who keeps which feed, and the copy that it keeps: only the watcher that holds a feed writes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
+from uuid import uuid4
 
 from django.db import transaction
 from django.db.models.functions import Coalesce
 
 from fleet.models import Cluster
 from provisioning.models import Tenancy
-from workloads.models import ClusterObject, Feed
+from workloads.models import ClusterObject, Feed, FeedRevision
 from workloads.reading.values import Object, part, text
 from workloads.watching.kept import KINDS, copy_of, is_kept
+from workloads.watching.scopes import EVERYBODY, changed_scopes
 
 LEASE = timedelta(seconds=6)
 AT_ONCE = 500
@@ -70,6 +72,8 @@ def replace(feed: Feed, found: Iterable[Object], *, namespaces: frozenset[str], 
     rows = [_row(feed, one) for one in found if is_kept(one, namespaces)]
     with transaction.atomic():
         _said(feed, now=now, listed_at=now)
+        _move(feed, {EVERYBODY, *namespaces})
+        FeedRevision.objects.filter(feed=feed).exclude(scope__in={EVERYBODY, *namespaces}).delete()
         there = ClusterObject.objects.filter(cluster=feed.cluster_id, kind=feed.kind)
         listed = {(row.namespace, row.name) for row in rows}
         gone = [pk for pk, *key in there.values_list("pk", "namespace", "name") if tuple(key) not in listed]
@@ -81,17 +85,23 @@ def replace(feed: Feed, found: Iterable[Object], *, namespaces: frozenset[str], 
 def change(feed: Feed, kind: str, found: Object, *, namespaces: frozenset[str], now: datetime) -> None:
     """Carry one change over; raises FeedLost."""
     meta = part(found, "metadata")
+    copies = ClusterObject.objects.filter(
+        cluster=feed.cluster_id, kind=feed.kind, namespace=text(meta, "namespace"), name=text(meta, "name")
+    )
     with transaction.atomic():
         _said(feed, now=now)
+        before = copies.values_list("body", flat=True).first()
         if kind == "DELETED":
-            ClusterObject.objects.filter(
-                cluster=feed.cluster_id,
-                kind=feed.kind,
-                namespace=text(meta, "namespace"),
-                name=text(meta, "name"),
-            ).delete()
+            after = None
+            copies.delete()
         elif kind in ("ADDED", "MODIFIED") and is_kept(found, namespaces):
-            _put([_row(feed, found)])
+            row = _row(feed, found)
+            after = row.body
+            if after != before:
+                _put([row])
+        else:
+            return
+        _move(feed, changed_scopes(before, after, namespaces))
 
 
 def heard(feed: Feed, *, now: datetime) -> None:
@@ -112,6 +122,17 @@ def _said(feed: Feed, *, now: datetime, **fields: object) -> None:
     fields |= {"heard_at": now, "silent_since": None, "message": ""}
     if not Feed.objects.filter(pk=feed.pk, holder=feed.holder).update(**fields):
         raise FeedLost
+
+
+def _move(feed: Feed, scopes: Collection[str]) -> None:
+    """Give scopes a new revision in the transaction of their copies, so that nobody reads one without the other."""
+    rows = FeedRevision.objects.filter(feed=feed)
+    there = set(rows.filter(scope__in=scopes).values_list("scope", flat=True)) if scopes else set()
+    if there:
+        rows.filter(scope__in=there).update(revision=uuid4())
+    FeedRevision.objects.bulk_create(
+        [FeedRevision(feed=feed, scope=one) for one in scopes if one not in there]
+    )
 
 
 def _row(feed: Feed, found: Object) -> ClusterObject:

@@ -27,8 +27,9 @@ _META = (
     "deletionTimestamp",
     "labels",
     "ownerReferences",
-    "resourceVersion",
 )
+# Without the time at which a node last said that nothing has changed.
+_CONDITION = ("type", "status", "reason", "message", "lastTransitionTime")
 _EVENT = (
     "reason",
     "message",
@@ -116,7 +117,10 @@ def _node(found: Object) -> Kept:
     status = part(found, "status")
     return {
         "spec": _only(part(found, "spec"), "unschedulable", "taints"),
-        "status": _only(status, "allocatable", "conditions"),
+        "status": {
+            **_only(status, "allocatable"),
+            "conditions": [_only(one, *_CONDITION) for one in items(status, "conditions")],
+        },
     }
 
 

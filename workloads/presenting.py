@@ -1,0 +1,92 @@
+"""What the page of a team's work shows of each piece."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.urls import reverse
+
+from fleet.models import Flavor
+from provisioning.models import Tenancy
+from ui.amounts import gpus
+from workloads.answers import Outlook
+from workloads.listing import State, Work
+from workloads.runs.steps import link_of
+from workloads.stopping import KINDS
+
+TONES = {
+    State.RUNNING: ("good", "Running"),
+    State.STARTING: ("moving", "Starting"),
+    State.WAITING: ("waiting", "Waiting"),
+    State.STOPPED: ("past", "Stopped"),
+    State.FAILED: ("bad", "Failed"),
+    State.FINISHED: ("past", "Finished"),
+}
+# What waits for somebody's hand, or for nothing that could come, does not look as if it only had to wait.
+WAITING = {
+    Outlook.CHANGE: ("ending", "Needs a change"),
+    Outlook.ESCALATE: ("waiting", "Waits for others"),
+    Outlook.NEVER: ("bad", "Cannot start"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lines:
+    """What the lines of a page are made with, besides the work itself."""
+
+    runs: Mapping[tuple[str, str, str], int]
+    titles: Mapping[str, str]
+    tenancies: Sequence[Tenancy]
+    flavors: Iterable[Flavor]
+    may_stop: bool
+    may_ask: bool
+    now: datetime
+
+    def line(self, one: Work) -> dict[str, Any]:
+        """A piece of work as its line shows it."""
+        tone, word = TONES[one.state]
+        if one.state == State.WAITING:
+            tone, word = WAITING.get(one.why.outlook, (tone, word))
+        run, why = self.runs.get((one.cluster, one.key.namespace, one.key.name)), one.why
+        return {
+            "name": one.key.name,
+            "href": reverse("run", args=[run]) if run else "",
+            "kind": one.key.kind,
+            "where": self.titles[one.cluster],
+            "tone": tone,
+            "word": word,
+            "gpus": gpus(one.gpus) if one.gpus else "none",
+            "since": why.since,
+            "what": why.what,
+            "more": _more(one),
+            "step": self._step(one, run) if self.may_ask and not one.is_over else None,
+            "target": self._target(one),
+            "detail": why.detail,
+        }
+
+    def _target(self, one: Work) -> str:
+        """What its button sends to stop it; empty where it has none."""
+        if not self.may_stop or one.is_over or one.key.kind not in KINDS:
+            return ""
+        return f"{one.cluster}/{one.key.namespace}/{one.key.kind}/{one.key.name}/{one.key.uid}"
+
+    def _step(self, one: Work, run: int | None) -> dict[str, Any] | None:
+        """The link of what can be done about it."""
+        here = (one.cluster, one.key.namespace)
+        found = (each for each in self.tenancies if (each.cluster.name, each.namespace) == here)
+        tenancy = next(found, None)
+        if tenancy is None:
+            return None
+        return link_of(
+            one.why, tenancy, run=run, tenancies=self.tenancies, flavors=self.flavors, now=self.now
+        )
+
+
+def _more(one: Work) -> str:
+    """What follows on its sentence: advice for what has failed, place, time and advice of what does not run."""
+    if one.state == State.FAILED:
+        return one.why.do
+    if one.state in (State.FINISHED, State.RUNNING):
+        return ""
+    return f"{one.why.line} {one.why.when} {one.why.do}"
