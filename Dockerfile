@@ -14,6 +14,7 @@ COPY approvals approvals
 COPY catalogue catalogue
 COPY policy policy
 COPY allocations allocations
+COPY manual manual
 COPY provisioning provisioning
 COPY reconciling reconciling
 COPY fleet fleet

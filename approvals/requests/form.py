@@ -143,7 +143,7 @@ class RequestForm(StrictForm):
         for name, schema in self.asked.items():
             if schema.get("type") == "string" and not self.data.get(name) and name in self.errors:
                 del self.errors[name]
-                self.unwritten.append(self.fields[name].label or name)
+                self.unwritten.append(str(self.fields[name].label or name))
 
     @cached_property
     def wanted(self) -> Wanted:
