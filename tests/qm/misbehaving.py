@@ -4,7 +4,7 @@ import json
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
@@ -100,6 +100,11 @@ class _Handler(BaseHTTPRequestHandler):
         answer = self.server_of.answer(call)
         if answer.is_held:
             self.server_of.released.wait()
+        # A client hangs up once it has read the last event, whatever comes behind it.
+        with suppress(ConnectionError):
+            self._write(answer)
+
+    def _write(self, answer: Answer) -> None:
         if answer.is_cut or answer.is_held:
             self.close_connection = True
         elif answer.stream is not None:
