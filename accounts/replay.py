@@ -50,10 +50,9 @@ def answer_once(request: Request, effect: Callable[[], Answer]) -> Response:
 
     Raises KeyMissing, BadInput `idempotency_mismatch`, Conflict `in_flight`; a refused effect leaves the key free.
     """
-    if (earlier := earlier_answer(request)) is not None:
-        return earlier
     row = None
     try:
+        # Almost every key is new: the claim itself finds out which is not.
         with transaction.atomic():
             row = _claim(request)
             if row is not None:

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Count, Max, Q
 
 from accounts.models import User
 from accounts.roles import Permission
@@ -25,8 +25,7 @@ MAX_LIVE_RUNS = 150
 
 def preview(tenancy_id: int, asked: Submission, *, by: User, key: str) -> Plan:
     """What `submit` would send with the same key, and what it would refuse. Raises NoRight, Conflict as `submit`."""
-    tenancy = _tenancy(tenancy_id, by=by)
-    return plan(asked, place_of(tenancy, by=by), key=f"{by.pk}:{key}")
+    return _planned(_tenancy(tenancy_id, by=by), asked, by=by, key=key)
 
 
 @transaction.atomic
@@ -39,17 +38,21 @@ def submit(
     naming the field for whatever cannot run as it is.
     """
     tenancy = _tenancy(tenancy_id, by=by)
-    found = plan(asked, place_of(tenancy, by=by), key=f"{by.pk}:{key}")
+    found = _planned(tenancy, asked, by=by, key=key)
     for problem in found.problems:
         raise BadInput(problem.text, code=problem.code, field=problem.field)
-    earlier = Run.objects.filter(tenancy=tenancy, name=found.name).first()
-    if earlier is not None:
+    runs = Run.objects.filter(tenancy=tenancy)
+    there = runs.aggregate(
+        live=Count("pk", filter=Q(ended_at=None)), same=Max("pk", filter=Q(name=found.name))
+    )
+    if there["same"] is not None:
+        earlier = runs.get(pk=there["same"])
         if earlier.submission != asked.as_json():
             raise Conflict("This key came with other values before. Use a new key.", code="another_run")
         return earlier
     if asked.resume_from:
         _refuse_second_writer(tenancy, asked.resume_from)
-    if Run.objects.live().filter(tenancy=tenancy).count() >= MAX_LIVE_RUNS:
+    if there["live"] >= MAX_LIVE_RUNS:
         raise Conflict(
             f"{MAX_LIVE_RUNS} runs of your team wait or run here. Stop some, or submit a sweep as one run.",
             code="too_many_runs",
@@ -152,6 +155,15 @@ def stop(run_id: int, *, by: User, now: datetime) -> Run:
 def may_stop(team_id: int, by: User) -> bool:
     """Whether this person may end a team's work and read its logs: those of the team, and platform leads."""
     return team_id in by.team_ids or by.may(Permission.GIVE_BACK_FOR_TEAMS)
+
+
+def _planned(tenancy: Tenancy, asked: Submission, *, by: User, key: str) -> Plan:
+    """The plan of a submission; what others lend is looked at only where the team's own GPUs are too few."""
+    key = f"{by.pk}:{key}"
+    found = plan(asked, place_of(tenancy, by=by, with_lent=False), key=key)
+    if not any(one.lacks for one in found.problems):
+        return found
+    return plan(asked, place_of(tenancy, by=by), key=key)
 
 
 def _tenancy(tenancy_id: int, *, by: User) -> Tenancy:

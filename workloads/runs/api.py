@@ -1,10 +1,11 @@
 """Runs over the API: where they may go, submitting, following, stopping, and their logs."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.db.models import QuerySet
-from django.http import HttpResponseBase
-from django.shortcuts import get_object_or_404
+from django.http import Http404, HttpResponseBase
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
@@ -14,6 +15,7 @@ from rest_framework.request import Request as Call
 from rest_framework.response import Response
 
 from accounts.endpoints import Endpoint
+from accounts.models import User
 from accounts.replay import Answer, answer_once
 from provisioning.models import Tenancy
 from web.refusals import NoRight
@@ -89,7 +91,8 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
         With the Idempotency-Key that the submission will have, names and manifests are those that it will have.
         """
         tenancy, asked = self._asked()
-        plan = actions.preview(tenancy, asked, by=self.caller, key=self._key())
+        with as_missing(tenancy, to=self.caller):
+            plan = actions.preview(tenancy, asked, by=self.caller, key=self._key())
         return Response(self.shown(plan, PlanSerializer))
 
     @extend_schema(request=None, responses=RunSerializer)
@@ -150,26 +153,35 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
     def _asked(self) -> tuple[int, Submission]:
         said = self.body(SubmissionSerializer)
         tenancy: int = said.pop("tenancy")
-        # One that the caller does not see looks like one that is not there.
-        get_object_or_404(Tenancy.objects.visible_to(self.caller), pk=tenancy)
         values = {
             name: tuple(one) if isinstance(one, list) else one for name, one in said.pop("values", {}).items()
         }
         return tenancy, Submission(**said, values=values)
 
     def _submit(self, tenancy: int, asked: Submission) -> Run:
-        return actions.submit(tenancy, asked, by=self.caller, key=self._key(), now=timezone.now())
+        with as_missing(tenancy, to=self.caller):
+            return actions.submit(tenancy, asked, by=self.caller, key=self._key(), now=timezone.now())
 
     def _key(self) -> str:
         return str(self.request.headers.get("Idempotency-Key", ""))
 
     def _made(self, run: Run) -> Answer:
-        found = Run.objects.described().get(pk=run.pk)
-        return Answer(self._full(found), 201, f"/api/v1/runs/{run.pk}/")
+        return Answer(self._full(run), 201, f"/api/v1/runs/{run.pk}/")
 
     def _full(self, run: Run) -> dict[str, Any]:
         run.seen = seen_run(run, by=self.caller, now=timezone.now())  # type: ignore[attr-defined]
         return self.shown(run, RunSerializer)
+
+
+@contextmanager
+def as_missing(tenancy: int, *, to: User) -> Iterator[None]:
+    """A namespace that the caller does not see looks like one that is not there."""
+    try:
+        yield
+    except (Tenancy.DoesNotExist, NoRight) as refusal:
+        if not Tenancy.objects.visible_to(to).filter(pk=tenancy).exists():
+            raise Http404 from refusal
+        raise
 
 
 class PlaceEndpoint(Endpoint):
