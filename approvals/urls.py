@@ -8,7 +8,8 @@ from approvals.decisions import views as approval_views
 from approvals.fulfilment import views as task_views
 from approvals.policy_desk import views as policy_views
 from approvals.renewals import views as renew_views
-from approvals.requests import form_views, views
+from approvals.request_form import views as form_views
+from approvals.requests import views
 from approvals.shares import views as share_views
 from approvals.stand_ins import views as stand_in_views
 from catalogue import views as catalogue_views

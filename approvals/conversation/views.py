@@ -14,9 +14,9 @@ from accounts.current_user import add_refusal, visitor, with_refusal
 from accounts.models import Team
 from approvals.conversation import actions as conversation
 from approvals.models import Request
-from approvals.requests import answer_panel
+from approvals.request_form import answer_panel
+from approvals.request_form.form import RequestForm
 from approvals.requests import page as request_page
-from approvals.requests.form import RequestForm
 from approvals.requests.text_form import TextForm
 from approvals.states import State
 from catalogue.models import OfferingSetting, setting_of

@@ -19,7 +19,7 @@ from accounts.idempotency import new_key, once
 from allocations.models import Allocation
 from approvals.models import Request
 from approvals.renewals import renewing
-from approvals.requests import answer_panel
+from approvals.request_form import answer_panel
 from approvals.requests.actions import submit
 from approvals.requests.wanted import Wanted
 from approvals.states import State

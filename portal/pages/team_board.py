@@ -20,7 +20,7 @@ from allocations.schedule import State
 from allocations.use import words as leftover_words
 from approvals.fulfilment.page import of_tenancies
 from approvals.models import Request
-from approvals.requests.not_yet import on_no_cluster
+from approvals.request_form.not_yet import on_no_cluster
 from approvals.requests.presenting import state_of, state_word
 from audit.events import Kind
 from audit.models import Event

@@ -10,7 +10,7 @@ from django.utils import timezone
 from accounts.models import Idempotency
 from allocations.models import LedgerEntry
 from approvals.models import Request
-from approvals.requests.offers import Offers
+from approvals.request_form.offers import Offers
 from audit.models import Event
 from tests import factories
 from tests.calling import Caller

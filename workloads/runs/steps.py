@@ -7,8 +7,8 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
+from approvals.request_form.quick_ends import quick_end
 from approvals.requests.links import ask_link
-from approvals.requests.quick_ends import quick_end
 from fleet.models import Flavor
 from provisioning.models import Tenancy
 from workloads.answers import Action, Explanation, Step

@@ -8,9 +8,9 @@ from typing import Any
 from django import forms
 
 from accounts.models import Team
-from approvals.requests.form_fields import field_for, in_groups
+from approvals.request_form.fields import field_for, in_groups
+from approvals.request_form.quick_ends import quick_end
 from approvals.requests.namespaces import NamespaceField, choices_on, offer
-from approvals.requests.quick_ends import quick_end
 from approvals.requests.wanted import Wanted, resolve
 from catalogue.choices import Choice, choices_of, depends_on_team, fields_of, is_suggested
 from catalogue.models import OfferingSetting

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from accounts.models import Team, User
-from approvals.requests.offers import Offers
+from approvals.request_form.offers import Offers
 from catalogue.choices import clusters_of
 from catalogue.models import setting_of
 from catalogue.offerings import OFFERINGS

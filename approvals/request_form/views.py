@@ -11,13 +11,13 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from accounts.current_user import add_refusal, visitor, with_refusal
 from accounts.idempotency import new_key, once
-from approvals.requests import answer_panel
+from approvals.request_form import answer_panel
+from approvals.request_form.form import RequestForm, starts
+from approvals.request_form.not_yet import lacks
+from approvals.request_form.offers import Offers
+from approvals.request_form.quick_ends import QUICK_ENDS, quick_end
+from approvals.request_form.starting_points import starting_points, usual_of
 from approvals.requests.actions import submit
-from approvals.requests.form import RequestForm, starts
-from approvals.requests.not_yet import lacks
-from approvals.requests.offers import Offers
-from approvals.requests.quick_ends import QUICK_ENDS, quick_end
-from approvals.requests.starting_points import starting_points, usual_of
 from catalogue import page as catalogue_page
 from catalogue.models import OfferingSetting, setting_of
 from catalogue.offering import Offering

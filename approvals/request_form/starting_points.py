@@ -10,9 +10,9 @@ from django.urls import reverse
 from accounts.models import User
 from allocations.budgets import money
 from approvals.models import Request
+from approvals.request_form.offers import Offers
+from approvals.request_form.quick_ends import end_of_day, quick_end
 from approvals.requests.links import ask_link
-from approvals.requests.offers import Offers
-from approvals.requests.quick_ends import end_of_day, quick_end
 from approvals.states import State
 from catalogue.offering import in_sentence
 from fleet.models import Flavor

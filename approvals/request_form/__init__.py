@@ -1,0 +1,1 @@
+"""The form to ask for an offering, with its answer beside it."""
