@@ -70,6 +70,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("has_cilium", models.BooleanField(null=True)),
+                ("run_variables", models.JSONField(blank=True, db_default={}, default=dict)),
                 ("dashboards", models.BooleanField(db_default=True, default=True)),
                 ("api_server", models.CharField(blank=True, db_default="", default="", max_length=300)),
                 ("certificate_authority", models.TextField(blank=True, db_default="", default="")),
@@ -168,6 +169,7 @@ class Migration(migrations.Migration):
                 ("min_nodes", models.PositiveSmallIntegerField(db_default=0, default=0)),
                 ("max_nodes", models.PositiveSmallIntegerField(db_default=0, default=0)),
                 ("growing_minutes", models.PositiveSmallIntegerField(db_default=0, default=0)),
+                ("interruption_hours", models.PositiveSmallIntegerField(db_default=0, default=0)),
                 ("allocated", models.IntegerField(default=0)),
                 ("is_offered", models.BooleanField(default=True)),
                 (
