@@ -60,7 +60,7 @@ from tests.notices import attacks as notices
 from tests.onboarding import attacks as leaving
 from tests.provisioning import attacks as drift
 from tests.scene import DAY, NOW, Scene, scene
-from workloads.models import ClusterObject, Feed, Run, TemplateVersion
+from workloads.models import ClusterObject, Feed, FeedRevision, Run, TemplateVersion
 
 if TYPE_CHECKING:
     from django.db.models.query import QuerySet
@@ -126,6 +126,12 @@ def template_version(world: World, **fields: Any) -> TemplateVersion:
     """A version of a template of runs, not kept yet."""
     usual = {"slug": "x1", "number": 1, "title": "X", "text": "", "by": world.scene.ada, "at": NOW}
     return TemplateVersion(**usual | fields)
+
+
+def two_revisions_of_a_scope(world: World) -> None:
+    """The same scope of a feed twice."""
+    feed = Feed.objects.create(cluster=world.scene.flavor.cluster, kind="Pod")
+    add(*(FeedRevision(feed=feed, scope="team-vision") for _ in "ab"))
 
 
 def only(row: models.Model) -> "QuerySet[Any]":
@@ -300,12 +306,14 @@ NAMED: Mapping[str, Attack] = {
     "one_template_version_per_number": lambda w: add(*(template_version(w) for _ in "ab")),
     "a_template_version_counts_from_one": lambda w: add(template_version(w, number=0)),
     "one_feed_per_kind": lambda w: add(*(Feed(cluster=w.scene.flavor.cluster, kind="Pod") for _ in "ab")),
+    "one_revision_per_scope": two_revisions_of_a_scope,
     "a_held_feed_names_its_watcher": lambda w: add(
         Feed(cluster=w.scene.flavor.cluster, kind="Pod", lease_until=NOW)
     ),
     "one_copy_per_object": lambda w: add(
         *(ClusterObject(cluster=w.scene.flavor.cluster, kind="Pod", name="a", body={}) for _ in "ab")
     ),
+    "a_parked_run_is_worked_on_by_nobody": lambda w: only(run(w)).update(parked_at=NOW, lease_until=NOW),
     "a_run_has_a_name_of_its_own": lambda w: [run(w, name="one") for _ in "ab"],
     "a_run_is_in_a_known_state": lambda w: run(w, state="asleep"),
     "a_run_is_over_once_it_ended": lambda w: run(w, state="failed"),

@@ -237,7 +237,10 @@ def hold(team: Team, number: int | None = None) -> Hold:
 def more_like(of: Request, number: int, *, apart: timedelta = timedelta(0)) -> list[Request]:
     """So many more requests like one that waits, with how it was judged and who decides: past every action, at once."""
     moments = [of.created_at + apart * (n + 1) for n in range(number)]
-    made = Request.objects.bulk_create(_copy(of, created_at=moment) for moment in moments)
+    holds = Hold.objects.bulk_create(Hold(team=of.team) for _ in moments)
+    made = Request.objects.bulk_create(
+        _copy(of, created_at=moment, hold_id=hold.pk) for moment, hold in zip(moments, holds, strict=True)
+    )
     for related in (of.revisions, of.evaluations, of.steps):
         rows = list(related.all())
         related.model.objects.bulk_create(_copy(row, request_id=each.pk) for each in made for row in rows)

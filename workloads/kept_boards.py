@@ -103,17 +103,20 @@ def kept(known: Known, *, now: datetime, make: Callable[[], Explained]) -> Board
     if found is not None:
         return found
     making = f"{key}:{mark}"
-    if not _begin(making):
+    is_mine = _begin(making)
+    if not is_mine:
         _wait_for(making)
+    try:
+        # Whoever was at it may have ended since this one looked.
         found = _stored(key, mark, now)
         if found is not None:
             return found
-    try:
         board = _board(make())
         stored = [mark, HEAD.dump_json(board.head).decode(), board.lines]
         breaker.ask(lambda: cache.set(key, stored, timeout=SECONDS), otherwise=None)
     finally:
-        breaker.ask(lambda: cache.delete(making), otherwise=False)
+        if is_mine:
+            breaker.ask(lambda: cache.delete(making), otherwise=False)
     return board
 
 

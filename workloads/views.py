@@ -17,7 +17,7 @@ from accounts.models import Team
 from fleet.models import Flavor
 from ui.amounts import moment
 from ui.words import isolate
-from web.refusals import BadInput, NoRight, Refused
+from web.refusals import NoRight, Refused
 from workloads.board import work_of_team
 from workloads.listing import OVER, State, Work
 from workloads.models import Run
@@ -77,8 +77,8 @@ def work_stop(request: HttpRequest, slug: str) -> HttpResponse:
     """End one piece of work."""
     user = visitor(request)
     team = get_object_or_404(Team.objects.visible_to(user), slug=slug)
+    target = _target(request.POST.get("work", ""))
     try:
-        target = _target(request.POST.get("work", ""))
         stop_work(team, target, by=user, now=timezone.now())
         messages.success(request, f"{target.name} is being stopped.")
     except NoRight as refusal:
@@ -89,11 +89,11 @@ def work_stop(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _target(given: str) -> Target:
-    """What a button of a line names; raises BadInput for what no line does."""
+    """What a button of a line names; for what no line does, work that is nowhere."""
     names = [field.name for field in fields(Target)]
     found = given.split("/")
     if len(found) != len(names):
-        raise BadInput("This is no piece of work.", code="not_found", field="work")
+        found = [""] * len(names)
     return Target(**dict(zip(names, found, strict=True)))
 
 

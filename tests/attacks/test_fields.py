@@ -37,13 +37,13 @@ NUL = "a\x00b"
 
 
 def task_of(here: World, *, theirs: bool = False) -> Task:
-    """A volume to make, for the own team or for the other."""
+    """A notebook to make, for the own team or for the other."""
     side = here.other if theirs else here.own
-    spec = {"cluster": here.cluster.name, "name": "corpus", "gib": 10, "access": "ReadWriteMany"}
+    spec = {"flavor": f"{here.cluster.name}/{here.flavor.name}", "gpus": 1, "image": "pytorch"}
     now = timezone.now()
     asked = submit(
         resolve(
-            "volume", spec, team=side.team, until=now + timedelta(days=3), reason="For the November data."
+            "notebook", spec, team=side.team, until=now + timedelta(days=3), reason="For the November data."
         ),
         by=side.asker,
         now=now,

@@ -70,10 +70,10 @@ PAGES = (
 
 def of_both(here: World) -> dict[str, Any]:
     """A task, a comment and a stand-in of the other team."""
-    spec = {"cluster": here.cluster.name, "name": "corpus-of-speech", "gib": 10, "access": "ReadWriteMany"}
+    spec = {"flavor": f"{here.cluster.name}/{here.flavor.name}", "gpus": 1, "image": "pytorch"}
     now, side = timezone.now(), here.other
     wanted = resolve(
-        "volume", spec, team=side.team, until=now + timedelta(days=3), reason="For the November data."
+        "notebook", spec, team=side.team, until=now + timedelta(days=3), reason="For the November data."
     )
     asked = submit(wanted, by=side.asker, now=now)
     Comment.objects.create(request=side.waiting, by=side.asker, text="Between us.", at=now)

@@ -126,7 +126,7 @@ def test_the_api_gives_back_what_was_written_as_json_and_never_as_a_page(scene: 
 def test_the_note_of_a_task_is_text(scene: Scene) -> None:
     now = timezone.now()
     asked = submit(
-        resolve("volume", SPECS["volume"], team=scene.team, until=now + timedelta(days=2), reason=NASTY),
+        resolve("notebook", SPECS["notebook"], team=scene.team, until=now + timedelta(days=2), reason=NASTY),
         by=scene.ada,
         now=now,
     )

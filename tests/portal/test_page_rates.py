@@ -55,7 +55,7 @@ def test_what_was_typed_stands_in_the_page_and_is_sent_again_by_its_button(setti
 def test_previews_count_as_reads(settings: Settings) -> None:
     settings.RATES = {"read": "1/h", "write": "0/h"}
     browser = as_(factories.person("Ada"))
-    assert [browser.post("/requests/preview", {}).status_code for _ in range(2)][1] == 429
+    assert [browser.post("/requests/preview/gpus", {}).status_code for _ in range(2)][1] == 429
     assert browser.get("/teams/").status_code == 429
 
 

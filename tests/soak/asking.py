@@ -98,7 +98,7 @@ def renew(walk: Walk) -> str:
     until = renewing.usual_until(held, days=walk.random.choice([1, 7, 30]))
     wanted = renewing.wanted(first, until=until, reason=REASON, now=walk.town.time)
     _submit(walk, wanted, by=held.team.created_by)
-    return f"renew: {held.gpus} × {held.flavor.name} until {until}"
+    return f"renew: {held} until {until}"
 
 
 def give_back(walk: Walk) -> str:
@@ -106,12 +106,12 @@ def give_back(walk: Walk) -> str:
     held = walk.one_of(Allocation.objects.live().select_related("team__created_by"))
     gpus = walk.random.choice([1, None])
     ends.give_back(held.pk, gpus=gpus, by=held.team.created_by, now=walk.town.time)
-    return f"give back: {gpus or 'all'} of {held.gpus}"
+    return f"give back: {gpus or 'all'} of {held}"
 
 
 def run(walk: Walk) -> str:
     """A job begins on what is held, or one ends."""
-    held = walk.one_of(Allocation.objects.live().filter(tenancy__cluster=walk.town.cluster))
+    held = walk.one_of(Allocation.objects.live().filter(gpus__gt=0, tenancy__cluster=walk.town.cluster))
     name, gpus = held.tenancy.namespace, walk.random.choice([0, held.gpus, held.gpus])
     kubernetes = walk.town.place.kubernetes
     if kubernetes.get(("kueue.x-k8s.io/v1beta2", "LocalQueue"), "default", name) is None:

@@ -1,7 +1,6 @@
 """Words that several reasons share: amounts, other jobs, and what is quoted for experts. Pure."""
 
 import re
-from functools import lru_cache
 
 from provisioning.desired.quantities import counted
 from workloads.answers import Action, Step
@@ -20,9 +19,8 @@ def display_name(key: JobKey, facts: Facts) -> str:
     return str(key) if facts.viewer.may_see(key) else ANOTHER
 
 
-@lru_cache(maxsize=4096)
 def redacted(message: str) -> str:
-    """What Kubernetes wrote, without what identifies other teams' work; kept, as what it wrote of a queue recurs."""
+    """What Kubernetes wrote, without what identifies other teams' work."""
     return PRIVATE.sub("", message)
 
 
