@@ -51,6 +51,8 @@ def stop_work(team: Team, target: Target, *, by: User, now: datetime) -> None:
     """
     if not runs.may_stop(team.pk, by):
         raise NoRight("People of the team and platform leads stop its work.", code="not_of_the_team")
+    if not target.kind:
+        raise BadInput("This is no piece of work.", code="no_such_work", field="kind")
     if target.kind not in KINDS:
         known = ", ".join(KINDS)
         raise BadInput(f"The portal stops {known}. Use kubectl for this.", code="not_stoppable", field="kind")
