@@ -93,7 +93,7 @@ def _wrong_on(cluster: Cluster, report: Report, *, now: datetime) -> list[Findin
             )
         elif not tenancy.is_settled:
             report.notes.append(
-                f"{cluster.name}: {tenancy.namespace} is not true yet. {tenancy.ready['message']}"
+                f"{cluster.name}: {tenancy.namespace} is not ready yet. {tenancy.ready['message']}"
             )
         else:
             found += wrong

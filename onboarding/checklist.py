@@ -9,7 +9,7 @@ from provisioning.models import Tenancy
 from provisioning.words import plain
 
 TONES: Mapping[str, tuple[str, str]] = {
-    "true": ("good", "True"),
+    "true": ("good", "Ready"),
     "changed": ("waiting", "Changed"),
     "failed": ("bad", "Failed"),
     "waiting": ("waiting", "Next"),
@@ -35,7 +35,7 @@ def checklist(tenancy: Tenancy, *, title: str, retry: str = "") -> dict[str, Any
         "title": title,
         "looked_at": tenancy.last_looked_at,
         "items": items,
-        "done": "true" if tenancy.cluster.is_observed else "committed",
+        "done": "ready" if tenancy.cluster.is_observed else "committed",
         "commit": tenancy.ready["message"] if by_git and tenancy.ready["reason"] in COMMITTED else "",
     }
 

@@ -20,14 +20,14 @@ def progress_of(onboarding: Onboarding, *, by: User, now: datetime) -> dict[str,
     may_retry = tenancy.team_id in by.team_ids or by.may(Permission.MANAGE_CLUSTERS)
     retry = reverse("look-again", args=[tenancy.pk]) if may_retry else ""
     listed = checklist(tenancy, title=tenancy.cluster.title, retry=retry)
-    true = sum(item["tone"] == "good" for item in listed["items"])
+    ready = sum(item["tone"] == "good" for item in listed["items"])
     return {
         "onboarding": onboarding,
         "team": onboarding.team,
         "tenancy": tenancy,
         "cluster": tenancy.cluster,
         "checklist": listed,
-        "true": true,
+        "ready": ready,
         "total": len(listed["items"]),
         "settled": took is not None,
         "took": f"{took:.1f}" if took is not None else "",

@@ -72,7 +72,7 @@ class Tour:
         page.get_by_role("button", name="Next: review").click()
         page.get_by_role("button", name="Bring Climate on board").click()
         page.wait_for_url(f"{self.url}/teams/climate/onboarding")
-        expect(page.locator("main")).to_contain_text("all true", timeout=30_000)
+        expect(page.locator("main")).to_contain_text("objects ready", timeout=30_000)
         page.reload()
         for folded in page.locator("main details:not([open]) > summary").all():
             folded.click()

@@ -55,23 +55,23 @@ def timeline(entries: Sequence[Part], label: str = "What happened and what comes
 
 @register.inclusion_tag("parts/checklist.html")
 def object_checklist(checklist: Part) -> Context:
-    """Created objects of one cluster with state and age; folded when all are true."""
+    """Created objects of one cluster with state and age; folded when all are ready."""
     items = checklist["items"]
-    true = sum(item["tone"] == "good" for item in items)
+    ready = sum(item["tone"] == "good" for item in items)
     failed = sum(item["tone"] == "bad" for item in items)
-    done = checklist.get("done", "true")
+    done = checklist.get("done", "ready")
     return {
         "checklist": checklist,
-        "all_true": true == len(items),
+        "all_ready": ready == len(items),
         "failed": failed,
-        "how_many": _how_many(len(items), true=true, failed=failed, done=done),
+        "how_many": _how_many(len(items), ready=ready, failed=failed, done=done),
     }
 
 
-def _how_many(objects: int, *, true: int, failed: int, done: str) -> str:
-    if true < objects:
-        return f"{true} of {objects} {done}" + (f", {failed} failed" if failed else "")
-    return f"1 object, {done}" if objects == 1 else f"{objects} objects, all {done}"
+def _how_many(objects: int, *, ready: int, failed: int, done: str) -> str:
+    if ready < objects:
+        return f"{ready} of {objects} {done}" + (f", {failed} failed" if failed else "")
+    return f"1 object {done}" if objects == 1 else f"{objects} objects {done}"
 
 
 @register.inclusion_tag("parts/waiting.html")

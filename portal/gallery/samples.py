@@ -142,7 +142,7 @@ STORIES: dict[str, Any] = {
                 "plain": "the team's space",
                 "name": "team-vision",
                 "tone": "good",
-                "word": "True",
+                "word": "Ready",
                 "since": NOW,
                 "evidence": "#1",
             },
@@ -176,7 +176,9 @@ STORIES: dict[str, Any] = {
     "calm": {
         "title": "dev-eastus",
         "looked_at": NOW,
-        "items": [{"kind": "Namespace", "name": "team-vision", "tone": "good", "word": "True", "since": NOW}],
+        "items": [
+            {"kind": "Namespace", "name": "team-vision", "tone": "good", "word": "Ready", "since": NOW}
+        ],
     },
 }
 

@@ -18,7 +18,7 @@ SENTENCES: Mapping[str, str] = {
     Kind.ALLOCATION_EXPIRED: "{what} reached the end",
     Kind.ALLOCATION_READY: "Set up: {what}",
     Kind.ALLOCATION_FAILED: "{what} could not be made",
-    Kind.TENANCY_CONVERGED: "All objects true on the cluster",
+    Kind.TENANCY_CONVERGED: "All objects ready on the cluster",
     Kind.TENANCY_FAILED: "Could not be set up",
     Kind.TENANCY_PARKED: "Tried no more",
     Kind.DRIFT_REPAIRED: "A change from elsewhere was put right",

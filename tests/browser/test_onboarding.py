@@ -61,7 +61,7 @@ def test_four_steps_lead_to_the_list_of_objects(open_page: Open, ada: User, scri
     expect(page.get_by_text("Automatic. Yours in about 5 seconds.")).to_be_visible()
     page.get_by_role("button", name="Bring Genomics on board").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Bringing Genomics on board")
-    expect(page.get_by_text(f"0 of {OBJECTS} objects true")).to_be_visible()
+    expect(page.get_by_text(f"0 of {OBJECTS} objects ready")).to_be_visible()
     assert Onboarding.objects.get().team.name == "Genomics"
 
 
@@ -153,6 +153,6 @@ def test_the_progress_page_finds_out_by_itself(open_page: Open, ada: User, direc
     for step in (who, where, start):
         step(page)
     page.get_by_role("button", name="Bring Genomics on board").click()
-    expect(page.get_by_text(f"0 of {OBJECTS} objects true")).to_be_visible()
+    expect(page.get_by_text(f"0 of {OBJECTS} objects ready")).to_be_visible()
     factories.make_true(Onboarding.objects.get().tenancy)
-    expect(page.get_by_text(f"{OBJECTS} objects, all true after")).to_be_visible()
+    expect(page.get_by_text(f"{OBJECTS} objects ready after")).to_be_visible()

@@ -43,7 +43,7 @@ def test_it_lists_every_object_before_a_worker_has_looked(
     client: Client, ada: User, onboarding: Onboarding
 ) -> None:
     page = client.get(PAGE).content.decode()
-    assert f"0 of {OBJECTS} objects true" in page
+    assert f"0 of {OBJECTS} objects ready" in page
     assert page.count(">Next<") == OBJECTS
     assert 'hx-trigger="refresh, every 2s"' in page
 
@@ -58,14 +58,14 @@ def test_a_first_pass_that_was_stopped_counts_what_stands(
         objects_seen=seen, observed_generation=0, is_true=False, true_since=None
     )
     page = client.get(PAGE).content.decode()
-    assert f"8 of {OBJECTS} objects true" in page
+    assert f"8 of {OBJECTS} objects ready" in page
     assert ">Looking<" not in page
 
 
 def test_it_says_how_long_it_took_once_all_is_true(client: Client, ada: User, onboarding: Onboarding) -> None:
     factories.make_true(onboarding.tenancy, at=onboarding.submitted_at + timedelta(seconds=1.2))
     page = client.get(PAGE).content.decode()
-    assert f"{OBJECTS} objects, all true after" in page
+    assert f"{OBJECTS} objects ready after" in page
     assert "1.2 s" in page
     assert "every 2s" not in page
 
@@ -81,11 +81,11 @@ def test_what_nobody_observes_is_committed_and_never_said_to_be_true(
     made.save()
     for path in (PAGE, "/teams/vision/"):
         page = client.get(path).content.decode()
-        assert f"{OBJECTS} objects, all committed" in page
+        assert f"{OBJECTS} objects committed" in page
         assert words in page
-        assert "all true" not in page
+        assert "objects ready" not in page
     Tenancy.objects.update(generation=made.generation + 1)
-    assert f"{OBJECTS} objects, all committed" not in client.get("/teams/vision/").content.decode()
+    assert f"{OBJECTS} objects committed" not in client.get("/teams/vision/").content.decode()
 
 
 def test_a_failed_line_opens_its_cause_and_a_way_to_try_again(

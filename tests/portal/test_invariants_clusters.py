@@ -157,7 +157,7 @@ def test_what_is_being_changed_or_not_true_yet_is_noted_and_no_finding(standing:
     factories.request(standing.ada, standing.row, standing.a100, gpus=1)
     report = check(now=standing.time)
     assert report.findings == []
-    assert any("is not true yet" in note for note in report.notes)
+    assert any("is not ready yet" in note for note in report.notes)
     gone(standing)
     standing.reconcile()
     gone(standing)

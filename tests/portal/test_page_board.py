@@ -87,7 +87,7 @@ def test_a_team_shows_what_it_holds_and_what_ends_next(
     assert "Ending soon" in page
     assert "$176" in page
     assert f'href="/allocations/{held.pk}/give-back"' in page
-    assert f"{OBJECTS} objects, all true" in page
+    assert f"{OBJECTS} objects ready" in page
     assert "Ada Okafor" in page
     assert f"tenancy-{place.pk}" in page or f"team-{place.team_id}" in page
 

@@ -234,14 +234,14 @@ def test_before_after_leaves_out_what_stays() -> None:
 
 
 def test_a_checklist_is_folded_only_when_all_is_true() -> None:
-    item = {"kind": "Namespace", "name": "n", "tone": "good", "word": "True"}
+    item = {"kind": "Namespace", "name": "n", "tone": "good", "word": "Ready"}
 
     assert '<details class="checklist">' in render(
         "{% object_checklist c %}", c={"title": "t", "items": [item]}
     )
     busy = render("{% object_checklist c %}", c={"title": "t", "items": [item, {**item, "tone": "bad"}]})
     assert " open>" in busy
-    assert "1 of 2 true, 1 failed" in busy
+    assert "1 of 2 ready, 1 failed" in busy
 
 
 def test_a_field_ties_its_error_and_help_to_the_control() -> None:
