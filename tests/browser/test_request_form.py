@@ -53,6 +53,23 @@ def test_the_nearest_automatic_ask_is_one_click_away(open_page: Open, scene: Sce
     expect(page.get_by_text("Automatic. Yours in about 5 seconds.")).to_be_visible()
 
 
+def test_a_starting_point_is_chosen_for_as_long_as_the_form_says_the_same(
+    open_page: Open, scene: Scene
+) -> None:
+    page = open_page(scene.ada, NEW)
+    chosen = page.locator(".choice[aria-current]")
+    expect(chosen).to_contain_text("1 × A100 · today")
+    page.get_by_label("GPUs", exact=True).fill("16")
+    expect(chosen).to_have_count(0)
+    expect(page.get_by_role("img", name="Chosen")).to_have_count(0)
+    expect(page.get_by_role("button", name="Ask for 16 × A100")).to_be_visible()
+    page.get_by_label("GPUs", exact=True).fill("1")
+    expect(chosen).to_contain_text("1 × A100 · today")
+    expect(page.get_by_role("button", name="Ask for 1 × A100")).to_be_visible()
+    page.get_by_role("button", name="1 week").click()
+    expect(chosen).to_have_count(0)
+
+
 def test_a_small_ask_takes_two_clicks(open_page: Open, scene: Scene) -> None:
     page = open_page(scene.ada, NEW)
     page.get_by_role("link", name="2 × A100 · 1 week").click()
