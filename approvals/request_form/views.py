@@ -10,7 +10,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from accounts.current_user import add_refusal, visitor, with_refusal
-from accounts.idempotency import new_key, once
+from accounts.idempotency import led_to, new_key, once
 from approvals.request_form import answer_panel
 from approvals.request_form.form import RequestForm, starts
 from approvals.request_form.not_yet import lacks
@@ -106,18 +106,23 @@ def _begun(
 
 def _send(form: RequestForm, request: HttpRequest) -> str:
     """Ask, once per form; returns where the request is. Raises Refused."""
-    user, said, wanted = visitor(request), form.cleaned_data, form.wanted
+    user, said = visitor(request), form.cleaned_data
+    body = {name: str(value) for name, value in said.items() if name not in ("token", "answered")}
+    body["offering"] = form.offering.key
+    key = said["token"] or new_key()
+    # What came of the first sending may be what makes the second one impossible, such as a namespace that is there now.
+    if at := led_to(user, route=ROUTE, key=key, body=body):
+        return at
+    wanted = form.wanted
     if said["answered"] and said["answered"] != answer_panel.about(wanted):
         raise BadInput(
             "You changed it after this answer. Here is the new one: look, then ask.", code="answer_is_old"
         )
-    body = {name: str(value) for name, value in said.items() if name not in ("token", "answered")}
-    body["offering"] = form.offering.key
 
     def action() -> str:
         return reverse("request", args=[submit(wanted, by=user, now=timezone.now()).pk])
 
-    return once(user, route=ROUTE, key=said["token"] or new_key(), body=body, action=action)
+    return once(user, route=ROUTE, key=key, body=body, action=action)
 
 
 def _data(request: HttpRequest) -> QueryDict:

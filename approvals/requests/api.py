@@ -129,8 +129,8 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
     @extend_schema(request=AskSerializer, responses={201: RequestSerializer})
     def create(self, call: Call) -> Response:
         """Ask for GPUs; a small ask is approved at once."""
-        wanted = self._wanted()
-        return answer_once(call, lambda: self._submit(wanted))
+        # What is asked is looked up once only: a repetition would find that there is what it asks for.
+        return answer_once(call, lambda: self._submit(self._wanted()))
 
     @extend_schema(request=EditSerializer, responses=RequestSerializer)
     def partial_update(self, call: Call, pk: int) -> Response:
@@ -193,8 +193,7 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
     @action(detail=True, methods=["post"])
     def renew(self, call: Call, pk: int) -> Response:
         """Ask to keep what is held under it longer; judged like any ask, it goes on without a gap when granted."""
-        wanted = self._longer()
-        return answer_once(call, lambda: self._submit(wanted))
+        return answer_once(call, lambda: self._submit(self._longer()))
 
     @extend_schema(request=RenewSerializer, responses=PreviewSerializer)
     @action(detail=True, methods=["post"], url_path="renew/preview")

@@ -146,9 +146,16 @@ def test_what_does_not_fit_is_said_at_its_field(
     assert RefusalCount.objects.get(status=422).count == 1
 
 
-def test_sending_it_twice_asks_once_and_other_values_are_refused(page: Client) -> None:
-    first, second = (page.post("/requests/new/volume", values("volume")) for _ in range(2))
+@pytest.mark.parametrize("key", OTHERS)
+def test_sending_it_twice_asks_once(page: Client, key: str) -> None:
+    first, second = (page.post(f"/requests/new/{key}", values(key)) for _ in range(2))
+    assert second.status_code == 302
     assert first["Location"] == second["Location"]
+    assert Request.objects.count() == 1
+
+
+def test_a_form_that_was_sent_is_refused_with_other_values(page: Client) -> None:
+    page.post("/requests/new/volume", values("volume"))
     assert page.post("/requests/new/volume", values("volume", gib="7")).status_code == 409
     assert Request.objects.count() == 1
 

@@ -47,6 +47,26 @@ def test_the_same_call_again_gives_the_same_answer(here: World, body: dict[str, 
     assert Request.objects.count() == before + 1
 
 
+def test_a_namespace_that_is_there_by_now_is_answered_for_once_more(
+    here: World, body: dict[str, Any]
+) -> None:
+    ada, until = Caller(here.people["member"]), body["until"]
+    spec = {"cluster": "training-eastus", "project": "streets", "environment": "test"}
+    wanted = {"team": "vision", "offering": "namespace", "spec": spec, "until": until}
+    first, again = (ada.post("requests/", wanted, key="one") for _ in range(2))
+    assert (first.status_code, again.status_code) == (201, 201), again.content
+    assert again.json() == first.json()
+
+
+def test_a_renewal_that_was_granted_is_answered_for_once_more(here: World, body: dict[str, Any]) -> None:
+    ada = Caller(here.people["member"])
+    made = ada.post("requests/", body).json()["id"]
+    until = (timezone.now() + timedelta(days=3)).isoformat()
+    first, again = (ada.post(f"requests/{made}/renew/", {"until": until}, key="longer") for _ in range(2))
+    assert (first.status_code, first.json()["state"]) == (201, "approved"), first.content
+    assert (again.status_code, again.json()) == (201, first.json()), again.content
+
+
 def test_the_same_key_with_another_body_is_refused(here: World, body: dict[str, Any]) -> None:
     ada = Caller(here.people["member"])
     ada.post("requests/", body, key="one")
