@@ -89,11 +89,11 @@ def check(wanted: Wanted, *, now: datetime, own: int = 0) -> None:
 
 
 def standing_of(wanted: Wanted, *, now: datetime) -> tuple[int, Mapping[date, money.Amount]]:
-    """GPUs that a renewal already has, and what they would let go of by month if they ended now; nothing for others."""
+    """GPUs that a renewal already has, and the money by month of those that it keeps; nothing for others."""
     held = renewable.held(wanted.renewed_hold, now=now) if wanted.renews is not None else None
     if held is None or wanted.flavor is None or held.flavor_id != wanted.flavor.pk:
         return 0, {}
-    return held.gpus, renewable.freed(held, now=now)
+    return held.gpus, renewable.freed(held, gpus=wanted.gpus, now=now)
 
 
 def hold_from(request: Request, *, now: datetime) -> datetime:

@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 from allocations import renewals as renewable
+from allocations.budgets import money
 from approvals.requests.actions import Judged
 from approvals.requests.wanted import Wanted
 from ui.amounts import gpus, moment, usd
@@ -31,7 +32,7 @@ def extra_words(wanted: Wanted, judged: Judged, *, now: datetime) -> str:
     held = renewable.held(wanted.renewed_hold, now=now)
     if held is None:
         return ""
-    there = sum((part.usd for part in renewable.freed(held, now=now).values()), Decimal(0))
+    there = sum((part.usd for part in renewable.freed(held, gpus=wanted.gpus, now=now).values()), Decimal(0))
     extra = max(judged.answer.usd - there, Decimal(0))
     return f"Counted from now to the new end. {usd(extra)} of it come on top; the rest is set aside already."
 
@@ -39,4 +40,6 @@ def extra_words(wanted: Wanted, judged: Judged, *, now: datetime) -> str:
 def goes_on(wanted: Wanted, *, now: datetime) -> Decimal:
     """USD a day that a renewal goes on to cost instead of adding to; 0 for what renews nothing."""
     held = renewable.held(wanted.renewed_hold, now=now) if wanted.renews is not None else None
-    return held.usd_per_day if held is not None else Decimal(0)
+    if held is None:
+        return Decimal(0)
+    return money.per_day(gpus=renewable.going(held, wanted.gpus), price=held.price_per_gpu_hour)

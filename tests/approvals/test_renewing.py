@@ -8,14 +8,16 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from allocations import actions as allocations
+from allocations import renewals as renewable
 from allocations.budgets import actions as budget_actions
 from allocations.ends import actions as ends
-from allocations.models import Allocation
+from allocations.models import Allocation, LedgerEntry
 from approvals.conversation.actions import edit
 from approvals.decisions.actions import approve, reject
 from approvals.models import Request
 from approvals.renewals import renewing
-from approvals.requests.actions import submit, withdraw
+from approvals.renewals.words import extra_words, goes_on
+from approvals.requests.actions import judge, submit, withdraw
 from approvals.requests.wanted import Wanted
 from approvals.states import State
 from audit.models import Event
@@ -157,6 +159,23 @@ def test_fewer_are_kept_longer_and_the_others_until_the_old_end(scene: Scene) ->
     assert rest is not None
     assert (kept.gpus, rest.gpus, rest.until, scene.allocated()) == (3, 1, NOW + 3 * DAY, 4)
     assert sum(books(scene.team).values()) == Decimal(4 * 48 + 3 * 8 * 24 + 24)
+
+
+def test_of_fewer_that_are_kept_longer_only_their_own_money_counts_as_there(scene: Scene) -> None:
+    factories.policy(SHORT, now=NOW)
+    first = scene.ask(4)
+    second, held = renew(scene, first), live(first)
+    assert held is not None
+    fewer = replace(renewal(first), spec=second.asked.model_copy(update={"gpus": 3}))
+    fewer = replace(fewer, size=fewer.spec.size(price=held.price_per_gpu_hour, prices={}))
+    there = renewable.freed(held, gpus=3, now=LATER)
+    assert sum(part.usd for part in there.values()) == Decimal(3 * 24)
+    judged = judge(fewer, person=scene.ada, now=LATER, own=second.hold_id)
+    assert "$504 of it come on top" in extra_words(fewer, judged, now=LATER)
+    assert goes_on(fewer, now=LATER) == Decimal(3 * 24)
+    approve(second.pk, by=scene.priya, expected_version=second.version, count=3, now=LATER)
+    let_go = LedgerEntry.objects.filter(hold=first.hold_id, why="renewed")
+    assert -sum(line.usd for line in let_go) == Decimal(3 * 24)
 
 
 def test_what_went_back_in_between_is_asked_for_again(scene: Scene) -> None:
