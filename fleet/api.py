@@ -169,7 +169,9 @@ class ClusterSerializer(serializers.Serializer[Cluster]):
     capacity_doubt = serializers.CharField(
         help_text="Why the nodes that it lists are not believed, so that the numbers before stay; empty usually."
     )
-    tenancies = serializers.IntegerField(source="tenancies_here", help_text="Teams that have a place here.")
+    tenancies = serializers.IntegerField(
+        source="tenancies_here", help_text="Namespaces of teams that are here."
+    )
     tenancies_not_true = serializers.IntegerField(help_text="Of these, how many are not as wanted now.")
     drifted = serializers.IntegerField(help_text="Objects that somebody changed and nobody has dealt with.")
     kubeconfig = serializers.SerializerMethodField()

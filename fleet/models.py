@@ -40,12 +40,13 @@ class ClusterQuerySet(models.QuerySet["Cluster"]):
         return self.filter(_for(team, "dedicated_to"))
 
     def counted(self) -> "ClusterQuerySet":
-        """Each with how many tenancies it has, how many of them are not as wanted, and how many objects drifted."""
+        """Each with how many tenancies it has, of how many teams, not as wanted, and how many objects drifted."""
         here = ~Q(tenancies__stage="gone") & Q(tenancies__isnull=False)
         settled = Q(tenancies__is_true=True, tenancies__observed_generation=F("tenancies__generation"))
         drifted = Q(tenancies__drifts__state="open")
         return self.annotate(
             tenancies_here=Count("tenancies", filter=here, distinct=True),
+            teams_here=Count("tenancies__team", filter=here, distinct=True),
             tenancies_not_true=Count("tenancies", filter=here & ~settled, distinct=True),
             drifted=Count("tenancies__drifts", filter=drifted, distinct=True),
         )

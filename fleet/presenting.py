@@ -49,7 +49,7 @@ def card(cluster: Cluster) -> dict[str, Any]:
 
 def counts(cluster: Cluster) -> list[dict[str, str]]:
     """What stands there in a few words, each with the tone of what it means; `cluster` comes counted."""
-    here, wrong = (getattr(cluster, name) for name in ("tenancies_here", "tenancies_not_true"))
+    here, wrong = (getattr(cluster, name) for name in ("teams_here", "tenancies_not_true"))
     found = [
         {"tone": "", "text": f"{here} team{'' if here == 1 else 's'} here" if here else "No team is here yet"}
     ]

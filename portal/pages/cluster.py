@@ -86,7 +86,7 @@ def _facts(found: Cluster) -> list[dict[str, Any]]:
         {"label": "Kubernetes", "text": found.version or unknown},
         {"label": "Release of Kueue", "text": found.kueue_version or unknown},
         *({"label": part["part"], "text": part["words"]} for part in found.parts),
-        {"label": "Teams", "text": _teams(found)},
+        {"label": "Namespaces", "text": _namespaces(found)},
         {"label": "Changed by others", "text": _drifted(found)},
         {
             "label": "Writes",
@@ -118,7 +118,7 @@ def _outside(found: Cluster) -> str:
     return f"{ways}; DNS names are not possible"
 
 
-def _teams(found: Cluster) -> str:
+def _namespaces(found: Cluster) -> str:
     here, wrong = (getattr(found, name) for name in ("tenancies_here", "tenancies_not_true"))
     if not here:
         return "none yet"

@@ -29,7 +29,7 @@ def teams(request: HttpRequest) -> HttpResponse:
     user, q = visitor(request), request.GET.get("q", "").strip()[:60]
     rows = Team.objects.visible_to(user).annotate(
         people=Count("memberships", distinct=True),
-        clusters=Count("tenancies", filter=~Q(tenancies__stage="gone"), distinct=True),
+        clusters=Count("tenancies__cluster", filter=~Q(tenancies__stage="gone"), distinct=True),
     )
     found = rows.filter(Q(name__icontains=q) | Q(cost_centre__icontains=q)) if q else rows
     shown = sorted(found[:MOST_TEAMS], key=lambda team: (team.pk not in user.team_ids, team.name.casefold()))

@@ -203,8 +203,10 @@ def test_the_list_says_how_many_teams_are_there_what_is_not_so_and_what_runs(cli
     client.force_login(factories.person("Ada"))
     training = factories.cluster("training", kueue_version="v0.19.2")
     factories.cluster("empty", delivery=Cluster.Delivery.GIT)
-    factories.make_true(factories.tenancy(on=training))
+    both = factories.team("Vision")
+    factories.make_true(factories.tenancy(both, training))
     factories.tenancy(on=training)
+    factories.make_true(factories.tenancy(both, training, environment="test"))
     page = client.get("/clusters/").content.decode()
     for words in (
         "2 teams here",
@@ -216,7 +218,7 @@ def test_the_list_says_how_many_teams_are_there_what_is_not_so_and_what_runs(cli
     ):
         assert words in page
     page = client.get("/clusters/training/").content.decode()
-    for words in ("2, 1 of them not as wanted", "v0.19.2", "20 a second, 4 teams at once", "nothing"):
+    for words in ("3, 1 of them not as wanted", "v0.19.2", "20 a second, 4 teams at once", "nothing"):
         assert words in page
 
 

@@ -170,6 +170,15 @@ def test_teams_are_found_by_name_or_cost_centre(client: Client, ada: User, visio
     assert "No team is called “&lt;b&gt;”" in page
 
 
+def test_a_cluster_counts_once_for_a_team_with_several_namespaces_there(
+    client: Client, ada: User, vision: Team, place: Tenancy
+) -> None:
+    factories.tenancy(vision, place.cluster, environment="test")
+    factories.tenancy(vision, factories.cluster("dev"))
+    (row,) = client.get("/teams/").context["rows"]
+    assert row["cells"][3] == 2
+
+
 def test_home_says_why_it_waits_and_for_whom(client: Client, ada: User, place: Tenancy, a100: Flavor) -> None:
     asked = factories.request(ada, place, a100, gpus=16)
     page = text(client, "/")
