@@ -50,7 +50,8 @@ def waits(
         everybody = deciders.candidates(step, request, now=now)
         to = people.at_work(everybody, now=now)
     answer, hint = _answer(request)
-    title = f"{request.team.name} asks for {request.name()}"
+    wish = f"for {request.name()}" if request.renews_id is None else f"to keep {request.name()}"
+    title = f"{request.team.name} asks {wish}"
     sentence = f"{lead} {asks(request, now=now)} {_who_decides(request, answer)}".strip()
     rules = [(rule["mark"], rule["text"], rule["number"]) for rule in verdict(answer)["rules"]]
     said = _message(

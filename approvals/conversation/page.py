@@ -40,8 +40,9 @@ def edits(request: Request, evaluation: Evaluation, revisions: Sequence[Revision
     if len(revisions) < 2:
         return []
     first = revisions[0]
-    asked = f"Asked for {in_sentence(name_in(request, first))}"
-    parts = [_past(asked, first, f"{request.requester.name} asked.")]
+    name = in_sentence(name_in(request, first))
+    asked = f"Asked for {name}" if request.renews_id is None else f"Asked to keep {name} longer"
+    parts = [_past(asked, first, "")]
     for before, after in pairwise(revisions):
         said = "; ".join(change.words for change in between(request, before, after))
         why = "What was decided before is void."

@@ -81,11 +81,19 @@ def check(wanted: Wanted, *, now: datetime, own: int = 0) -> None:
     if held is None:
         raise Conflict("These GPUs are not held any more. Ask for them again.", code="not_held")
     _check_later(held, wanted.until)
-    waiting = Request.objects.filter(renews=wanted.renews, state=State.WAITING).exclude(pk=own).first()
+    waiting = waiting_for(wanted.renews, but=own)
     if waiting is not None:
-        raise Conflict(
-            f"Request {waiting.pk} to keep them longer waits for a decision already.", code="renewal_waits"
-        )
+        raise Conflict(waits_words(waiting), code="renewal_waits")
+
+
+def waiting_for(request_id: int, *, but: int = 0) -> Request | None:
+    """The renewal of a request that waits for a decision, other than the request `but`; None when none does."""
+    return Request.objects.filter(renews=request_id, state=State.WAITING).exclude(pk=but).first()
+
+
+def waits_words(waiting: Request) -> str:
+    """Why there is no second renewal."""
+    return f"Request {waiting.pk} to keep them longer waits for a decision already."
 
 
 def standing_of(wanted: Wanted, *, now: datetime) -> tuple[int, Mapping[date, money.Amount]]:

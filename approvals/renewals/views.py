@@ -149,7 +149,7 @@ def _send(request: HttpRequest, held: Allocation, form: RenewForm) -> str:
 
 
 def _page(request: HttpRequest, held: Allocation, form: RenewForm, *, status: int = 200) -> HttpResponse:
-    now = timezone.now()
+    now, waiting = timezone.now(), renewing.waiting_for(form.request.pk)
     context = answer_panel.answer_context(form, person=visitor(request), now=now)
     if context["answer"] and (hint := context["answer"]["verdict"]["hint"]):
         # Its link begins another request.
@@ -158,7 +158,10 @@ def _page(request: HttpRequest, held: Allocation, form: RenewForm, *, status: in
         "form": form,
         "held": held,
         "asked": form.request,
-        "may_renew": held.team_id in visitor(request).team_ids,
+        "may_renew": held.team_id in visitor(request).team_ids and waiting is None,
+        "waits": {"text": renewing.waits_words(waiting), "href": reverse("request", args=[waiting.pk])}
+        if waiting is not None
+        else None,
         "name": form.request.name(),
         "ask_label": "Keep them longer",
         "token": new_key(),

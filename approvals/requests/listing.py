@@ -14,7 +14,7 @@ from accounts.models import Team, User
 from approvals.models import Request, RequestQuerySet, Step
 from approvals.requests import prices
 from approvals.requests.filters import QueueFilter, RequestFilter
-from approvals.requests.presenting import state_of, state_word
+from approvals.requests.presenting import shown_name, state_of, state_word, titled
 from approvals.states import State
 from ui.amounts import ago, moment, usd
 
@@ -43,12 +43,17 @@ QUEUE_COLUMNS = [
 
 
 def with_all(rows: RequestQuerySet) -> RequestQuerySet:
-    """With everything that a row says, in two queries whatever their number."""
+    """With everything that a row says of whose turn it is, in two queries whatever their number."""
     return (
         rows.select_related(*OF_ROW, "tenancy")
         .with_allocation()
         .prefetch_related(Prefetch("steps", Step.objects.select_related("stand_in")))
     )
+
+
+def with_cost(rows: RequestQuerySet) -> RequestQuerySet:
+    """With everything that a row of the list says, in three queries whatever their number."""
+    return with_all(rows).select_related("hold").prefetch_related("hold__allocations")
 
 
 def filtered(request: HttpRequest) -> tuple[RequestFilter, RequestQuerySet]:
@@ -129,17 +134,24 @@ def row(request: Request, *, now: datetime) -> Part:
     return {
         "cells": [
             {
-                "text": request.given_name,
+                "text": shown_name(request),
                 "sub": f"{request.place}, request {request.pk}" if request.place else f"request {request.pk}",
                 "href": reverse("request", args=[request.pk]),
             },
             {"text": request.team.name, "sub": request.requester.name},
             {"tone": state.tone, "word": state_word(request, state), "sub": waits_for(request)},
             moment(request.until, now),
-            {"text": usd(request.usd), "sub": _price_of_now(request, now=now)},
+            {"text": usd(_in_all(request)), "sub": _price_of_now(request, now=now)},
             {"text": ago(request.created_at, now)},
         ]
     }
+
+
+def _in_all(request: Request) -> Decimal:
+    """What was granted costs from its start to its end, as its page says it; before that, the price as asked."""
+    if request.allocation_id is None:
+        return request.usd
+    return sum((row.usd_in_all for row in request.hold.allocations.all()), Decimal(0))
 
 
 def _price_of_now(request: Request, *, now: datetime) -> str:
@@ -154,7 +166,7 @@ def queue_row(request: Request, *, now: datetime) -> Part:
     return {
         "cells": [
             {
-                "text": request.name(),
+                "text": titled(request),
                 "sub": f"request {request.pk}, {request.of.name}",
                 "href": reverse("approval", args=[request.pk]),
             },

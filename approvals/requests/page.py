@@ -42,6 +42,7 @@ from approvals.requests.presenting import (
     hint_of,
     lapse_words,
     person,
+    shown_name,
     state_of,
     state_word,
     usual_wait,
@@ -80,7 +81,7 @@ def context(request: Request, *, viewer: User, now: datetime) -> Part:
     held = next((a for a in allocations if a.ended_at is None), None)
     return {
         "asked": request,
-        "name": request.given_name,
+        "name": shown_name(request),
         "state": {"tone": state.tone, "word": state_word(request, state)},
         "sentence": sentence(request, state, decisions, now=now, renewal=_renewal(request, allocations)),
         "waiting": _waiting(request, state, decisions, viewer=viewer, now=now),

@@ -55,7 +55,9 @@ def asks(request: Request, *, now: datetime) -> str:
     where = f" in {request.place}" if request.place else ""
     until = moment(request.until, now)
     price = price_words(request, now=now).removesuffix(" in all")
-    return f"{request.team.name} asks for {in_sentence(request.name())}{where} until {until}, for {price}."
+    what = in_sentence(request.name())
+    wish = f"for {what}" if request.renews_id is None else f"to keep {what}"
+    return f"{request.team.name} asks {wish}{where} until {until}, for {price}."
 
 
 def lapse_words(request: Request) -> str:
@@ -122,6 +124,11 @@ def titled(request: Request, count: int | None = None) -> str:
     """What is asked for, in a title: "2 × A100", and of a renewal "Keep 2 × A100"."""
     name = request.name(count)
     return f"Keep {name}" if request.renews_id is not None else name
+
+
+def shown_name(request: Request) -> str:
+    """What was granted; before that what is asked for, of a renewal "Keep 2 × A100"."""
+    return titled(request) if request.allocation_id is None else request.given_name
 
 
 def usual_words(wait: timedelta | None) -> str:

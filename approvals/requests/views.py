@@ -22,7 +22,7 @@ def requests(request: HttpRequest) -> HttpResponse:
     """Every request that the person may see, newest first."""
     now = timezone.now()
     form, rows = listing.filtered(request)
-    page = page_of(listing.with_all(rows), request.GET.dict())
+    page = page_of(listing.with_cost(rows), request.GET.dict())
     context = {
         "filter": form,
         "is_filtered": any(request.GET.get(name) for name in form.fields),

@@ -15,6 +15,7 @@ from approvals.decisions.routing import open_step
 from approvals.fulfilment.page import to_do
 from approvals.models import Request
 from approvals.requests.links import again_link
+from approvals.requests.presenting import titled
 from approvals.requests.prices import price_words
 from approvals.stand_ins.actions import period
 from approvals.states import State
@@ -85,7 +86,7 @@ def to_decide(user: User, *, now: datetime) -> list[Part]:
     return [
         {
             "href": reverse("approval", args=[row.pk]),
-            "title": f"{row.name()} for {row.team.name}",
+            "title": f"{titled(row)} for {row.team.name}",
             "by": row.requester.name,
             "since": row.created_at,
             "price": price_words(row, now=now),
@@ -114,7 +115,7 @@ def invitations(user: User, *, now: datetime) -> list[Part]:
 
 def waiting(row: Request) -> Part:
     """Why a request of one's own waits, as a waiting line; `row` comes with its steps."""
-    what = f"{row.name()} for {row.team.name}"
+    what = f"{titled(row)} for {row.team.name}"
     href = reverse("request", args=[row.pk])
     if row.turn == Request.Turn.REQUESTER:
         return {

@@ -21,7 +21,7 @@ from allocations.use import words as leftover_words
 from approvals.fulfilment.page import of_tenancies
 from approvals.models import Request
 from approvals.request_form.not_yet import on_no_cluster
-from approvals.requests.presenting import state_of, state_word
+from approvals.requests.presenting import shown_name, state_of, state_word
 from audit.events import Kind
 from audit.models import Event
 from catalogue.offerings import OFFERINGS
@@ -196,7 +196,7 @@ def person(row: Membership) -> Part:
 def ask_line(row: Request, *, now: datetime) -> Part:
     """A request as cells of a table."""
     state = state_of(row, now=now)
-    name = {"text": row.name(), "href": reverse("request", args=[row.pk]), "sub": row.place}
+    name = {"text": shown_name(row), "href": reverse("request", args=[row.pk]), "sub": row.place}
     return {
         "cells": [
             name,

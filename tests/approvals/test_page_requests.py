@@ -9,6 +9,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from allocations.ends.actions import give_back
+from allocations.models import Allocation
+from approvals.decisions.actions import approve
 from approvals.models import Request
 from tests import factories
 from tests.scene import Scene
@@ -48,6 +51,18 @@ def test_it_shows_a_request_with_its_state_and_whom_it_waits_for(client: Client,
     shown = client.get(URL).content.decode()
     for words in (f"/requests/{asked.pk}/", "Waiting for approval", "platform leads", "Vision", "Ada Okafor"):
         assert words in shown
+
+
+def test_what_was_granted_costs_what_its_page_says(client: Client, scene: Scene) -> None:
+    asked = factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=6, days=2)
+    assert asked.state == "waiting"
+    approve(asked.pk, by=scene.priya, expected_version=asked.version, count=4, now=timezone.now())
+    held = Allocation.objects.get(hold=asked.hold_id)
+    give_back(held.pk, gpus=1, by=scene.ada, now=held.starts_at + timedelta(seconds=1))
+    client.force_login(scene.ada)
+    (row,) = client.get(URL).context["rows"]
+    assert (row["cells"][0]["text"], row["cells"][4]["text"]) == ("4 × A100", "$144")
+    assert "$144 by the end" in client.get(f"/requests/{asked.pk}/").content.decode()
 
 
 def test_a_stranger_sees_nothing_of_it(client: Client, scene: Scene) -> None:
