@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db.models import Q, Sum
 
+from accounts.teams import Project
 from allocations.budgets import balances as budgets
 from allocations.budgets import money
 from allocations.desired_state import desired
@@ -17,12 +18,16 @@ from allocations.places import kinds_of, place_of
 from audit.actors import Actor
 from audit.events import Kind
 from audit.log import record
-from fleet.models import Flavor
+from fleet.models import Cluster, Flavor
+from manual import actions as tasks
 from manual.models import TO_BE_DONE, Task
 from provisioning.actions import publish
 from provisioning.desired.spec import Volume
 from provisioning.models import Tenancy
 from web.refusals import Conflict
+
+# What has ended and nobody has taken down yet.
+STANDING = Q(ended_at__isnull=False, task__kind=Task.Kind.TAKE_DOWN, task__state__in=TO_BE_DONE)
 
 
 def refresh(tenancy: Tenancy, *, actor: Actor, now: datetime) -> int:
@@ -40,7 +45,7 @@ def refresh(tenancy: Tenancy, *, actor: Actor, now: datetime) -> int:
 def _volumes(tenancy: Tenancy) -> dict[str, list[Volume]]:
     """The volumes that the tenancy holds, and those that have ended and are not taken down yet."""
     rows = Allocation.objects.filter(tenancy=tenancy, offering="volume")
-    standing = Q(ended_at=None) | Q(task__kind=Task.Kind.TAKE_DOWN, task__state__in=TO_BE_DONE)
+    standing = Q(ended_at=None) | STANDING
     found: dict[str, list[Volume]] = {"volumes": [], "ended_volumes": []}
     for spec, ended_at in rows.filter(standing).values_list("spec", "ended_at"):
         volume = Volume(name=spec["name"], gib=spec["gib"], access=spec["access"])
@@ -48,15 +53,46 @@ def _volumes(tenancy: Tenancy) -> dict[str, list[Volume]]:
     return found
 
 
-def check_volume_name(tenancy: Tenancy, name: str, *, but: int = 0) -> None:
-    """Refuse a second volume of one name in a namespace; raises Conflict. `but` is the allocation that is named so."""
-    same = Allocation.objects.live().filter(tenancy=tenancy, offering="volume", spec__name=name)
-    if same.exclude(pk=but).exists():
+def check_volume(tenancy: Tenancy, volume: Volume, *, but: int = 0) -> None:
+    """Refuse a second volume of one name in a namespace; raises Conflict. `but` is the allocation that is named so.
+
+    One that has ended and still stands can be had again with what is in it, as it was: no claim changes its access,
+    and few classes of storage let it grow.
+    """
+    same = Allocation.objects.filter(tenancy=tenancy, offering="volume", spec__name=volume.name)
+    if same.live().exclude(pk=but).exists():
         raise Conflict(
-            f"There is a volume {name} in {tenancy.namespace} already. Choose another name.",
+            f"There is a volume {volume.name} in {tenancy.namespace} already. Choose another name.",
             code="name_taken",
             field="name",
         )
+    for spec in same.filter(STANDING).values_list("spec", flat=True):
+        if spec["access"] != volume.access or spec["gib"] != volume.gib:
+            raise Conflict(
+                f"The volume {volume.name} has ended and is not taken down yet. Ask for it as it was, "
+                f"{spec['gib']} GiB with the same access, or choose another name.",
+                code="still_there",
+                field="name",
+            )
+
+
+def ended_namespace(project: Project, cluster: Cluster, environment: str) -> Tenancy | None:
+    """The namespace of a project's environment that was granted, has ended and still stands; None for any other."""
+    there = Tenancy.objects.here().filter(project=project, cluster=cluster, environment=environment).first()
+    if there is None:
+        return None
+    granted = Allocation.objects.filter(tenancy=there, offering="namespace")
+    return there if granted.exists() and not granted.live().exists() else None
+
+
+def keep_what_stands(allocation: Allocation, *, now: datetime) -> None:
+    """Have nobody take down what was granted anew before it was: the volume or the namespace goes on as it is."""
+    ended = Allocation.objects.filter(STANDING, tenancy=allocation.tenancy, offering=allocation.offering)
+    if allocation.offering == "volume":
+        ended = ended.filter(spec__name=allocation.spec["name"])
+    for row in ended.select_related("task"):
+        if row.task is not None:
+            tasks.drop(row.task, now=now)
 
 
 def refresh_of(allocation: Allocation, *, actor: Actor, now: datetime) -> None:

@@ -6,6 +6,7 @@ from datetime import datetime
 from django.urls import reverse
 
 from allocations.models import Allocation, Brake, Budget, Leftover, StoppedWork
+from allocations.schedule import kept_by
 from notices.message import Message
 from provisioning.models import Tenancy
 from ui.amounts import ahead, gpus, hours, jobs, moment, usd
@@ -44,7 +45,7 @@ def ending_message(row: Allocation, *, now: datetime) -> Message:
     if row.flavor is None:
         return Message(
             title=f"{row.what} of {row.team.name} ends in {ahead(row.until, now)}",
-            sentence="Ask for it again if it is needed longer. Without that a platform lead asks, then takes it down.",
+            sentence=f"{kept_by(row.offering)} Without that a platform lead asks, then takes it down.",
             facts=tuple(facts),
             action="Open the team",
         )

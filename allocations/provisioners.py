@@ -4,21 +4,23 @@ Everything here runs in the transaction that changes the allocation, whose budge
 takes time, or calls anything outside, is left to the provisioner's own workers.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from accounts.teams import Project
-from allocations.changes import check_volume_name, refresh_of
+from allocations.changes import check_volume, ended_namespace, keep_what_stands, refresh_of
 from allocations.models import Allocation
 from allocations.schedule import Phase, Provisioner, State, Status
 from allocations.schedule import state_of as state_by_schedule
 from audit.actors import Actor
 from fleet.models import Cluster
 from manual import actions as tasks
-from manual.briefs import Brief, Instructions
+from manual.briefs import Brief, Fact, Instructions
 from manual.models import Task
 from provisioning.actions import create_tenancy
+from provisioning.desired.spec import Volume
+from provisioning.desired.volumes import claim_name
 from provisioning.models import Tenancy
 from web.refusals import Conflict
 
@@ -74,7 +76,9 @@ def _begin_on_cluster(allocation: Allocation, *, actor: Actor, now: datetime) ->
         allocation.tenancy = _namespace(allocation, now=now)
         allocation.save(update_fields=["tenancy"])
     if allocation.offering == VOLUME and allocation.tenancy is not None:
-        check_volume_name(allocation.tenancy, allocation.spec["name"], but=allocation.pk)
+        check_volume(allocation.tenancy, _volume(allocation), but=allocation.pk)
+    if allocation.offering in WITH_DATA:
+        keep_what_stands(allocation, now=now)
     refresh_of(allocation, actor=actor, now=now)
 
 
@@ -147,10 +151,28 @@ def _namespace(allocation: Allocation, *, now: datetime) -> Tenancy:
             "This cluster takes no teams now. Choose another.", code="cluster_off", field="cluster"
         )
     project, _ = Project.objects.get_or_create(team=allocation.team, slug=spec["project"])
-    made = create_tenancy(
-        team=allocation.team, cluster=cluster, project=project, environment=spec["environment"], now=now
-    )
-    return Tenancy.objects.locked().get(pk=made.pk)
+    environment = spec["environment"]
+    there = ended_namespace(project, cluster, environment)
+    if there is None:
+        there = create_tenancy(
+            team=allocation.team, cluster=cluster, project=project, environment=environment, now=now
+        )
+    return Tenancy.objects.locked().get(pk=there.pk)
+
+
+def _volume(allocation: Allocation) -> Volume:
+    spec = allocation.spec
+    return Volume(name=spec["name"], gib=spec["gib"], access=spec["access"])
+
+
+def _where_it_stands(allocation: Allocation) -> tuple[Fact, ...]:
+    """What whoever takes it down has to find on the cluster, and how."""
+    tenancy = allocation.tenancy
+    if tenancy is None or allocation.offering not in WITH_DATA:
+        return ()
+    if allocation.offering == VOLUME:
+        return (("Claim to delete", f"{claim_name(allocation.spec['name'])} in {tenancy.namespace}"),)
+    return (("Leaves by", f"“Leave a cluster” on the page of {tenancy.team.name}: {tenancy.namespace}"),)
 
 
 def _take_down(allocation: Allocation, *, now: datetime) -> None:
@@ -159,17 +181,20 @@ def _take_down(allocation: Allocation, *, now: datetime) -> None:
         allocation,
         Task.Kind.TAKE_DOWN,
         f"Its time is over: ask {allocation.requester.name}, then take {words.thing}{words.at} down.",
+        facts=_where_it_stands(allocation),
         now=now,
     )
 
 
-def _ask(allocation: Allocation, kind: Task.Kind, instruction: str, *, now: datetime) -> None:
+def _ask(
+    allocation: Allocation, kind: Task.Kind, instruction: str, *, now: datetime, facts: Sequence[Fact] = ()
+) -> None:
     words = Instructions.from_json(allocation.instructions)
     allocation.task = tasks.ask(
         Brief(
             title=words.title,
             instruction=instruction,
-            facts=words.facts,
+            facts=(*words.facts, *facts),
             offering=allocation.offering,
             request=allocation.hold.request_id,
             until=allocation.until,

@@ -136,6 +136,17 @@ class Terms:
 
 
 NO_TERMS = Terms()
+# There is one volume of a name, and one namespace of an environment: both are had again once they have ended.
+HAD_AGAIN_AFTER_THE_END = frozenset({"volume", "namespace"})
+
+
+def kept_by(offering: str) -> str:
+    """How what takes no GPUs is kept longer, in a sentence."""
+    if offering in HAD_AGAIN_AFTER_THE_END:
+        return "Ask for it again once it has ended, and it stays as it is."
+    return "Ask for it again to keep it longer."
+
+
 TAKEN_DOWN = "Ends; a platform lead asks, then takes it down"
 
 

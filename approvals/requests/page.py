@@ -24,6 +24,7 @@ from accounts.roles import Permission
 from allocations.budgets import money
 from allocations.ends.actions import may_give_back
 from allocations.models import Allocation
+from allocations.schedule import kept_by
 from approvals.conversation import page as talk
 from approvals.decisions import route_words
 from approvals.decisions.actions import may_decide
@@ -188,7 +189,7 @@ def sentence(
         State.ACTIVE: f"{held}{where} {are} {request.team.name}’s until {until}, {then}.",
         State.ENDING_SOON: f"{held}{where}: back on {until}. Keep {them} longer with one click."
         if request.flavor_id
-        else f"{held}{where} ends on {until}, {then}. Ask for it again to keep it longer.",
+        else f"{held}{where} ends on {until}, {then}. {kept_by(request.offering)}",
         State.ENDED: f"{ended} Ask again whenever you need it.",
         State.REJECTED: f"{who} rejected it: {last.reason if last else ''}",
         State.WITHDRAWN: f"{request.requester.name} took it back before it was decided.",

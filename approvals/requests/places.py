@@ -1,10 +1,11 @@
 """Whether a team may ask for something at a place: not where it leaves, nothing once it has left, no name twice."""
 
 from accounts.models import Team
-from allocations.changes import check_volume_name
+from allocations.changes import check_volume
 from approvals.requests.wanted import Wanted
 from catalogue.namespace import NamespaceSpec
 from catalogue.volume import VolumeSpec
+from provisioning.desired.spec import Volume
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
 from web.refusals import Conflict
@@ -20,7 +21,8 @@ def check(wanted: Wanted) -> None:
             field=wanted.spec.counted,
         )
     if place is not None and isinstance(wanted.spec, VolumeSpec):
-        check_volume_name(place, wanted.spec.name)
+        volume = Volume(name=wanted.spec.name, gib=wanted.spec.gib, access=wanted.spec.access)
+        check_volume(place, volume)
     if place is None and not isinstance(wanted.spec, NamespaceSpec) and has_left(wanted.team):
         raise Conflict(
             f"{wanted.team.name} has left or is leaving. A namespace on a cluster brings it back.",

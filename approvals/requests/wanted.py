@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from accounts.models import Team
 from accounts.teams import Project
+from allocations.changes import ended_namespace
 from catalogue.azure import REGIONS
 from catalogue.gpus import GpuSpec
 from catalogue.models import OfferingSetting, prices_of, setting_of
@@ -280,7 +281,8 @@ def _check_new_namespace(spec: NamespaceSpec, team: Team) -> None:
     project = Project.objects.filter(team=team, slug=spec.project).first()
     cluster = _cluster(spec.cluster, team)
     refusal = why_not_another(project, cluster, spec.environment) if project else ""
-    if refusal:
+    # What has ended and still stands is had again, as it is.
+    if refusal and (project is None or ended_namespace(project, cluster, spec.environment) is None):
         raise Conflict(refusal, code="already_there", field="cluster")
 
 

@@ -177,6 +177,7 @@ CODES: Mapping[str, str] = {
     "self_approval": "Nobody decides their own request.",
     "stale": "It has changed since you looked at it.",
     "stand_in_already": "There is a stand-in for a part of this time.",
+    "still_there": "What has ended and still stands is had again only as it was.",
     "task_over": "The task was done, given up or dropped before this call came.",
     "template_changed": "Somebody kept a newer version of the template. Get it, and change that one.",
     "test_waiting": "The test before has not gone out yet.",

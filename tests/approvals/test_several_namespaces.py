@@ -12,15 +12,17 @@ from django.utils import timezone
 
 from accounts.models import Project
 from allocations.models import Allocation
+from approvals.fulfilment.actions import release
 from approvals.models import Request
 from approvals.requests.actions import submit
 from approvals.requests.wanted import Wanted, resolve
 from approvals.states import State
+from manual.models import Task
 from offboarding.models import DeparturePlace
 from provisioning.models import Tenancy
 from tests import factories
 from tests.calling import Caller
-from tests.scene import DAY, NOW, Scene
+from tests.scene import DAY, HOUR, NOW, Scene
 from web.refusals import BadInput, Refused
 
 GPUS = {"flavor": "training/a100", "gpus": 1, "purpose": "training"}
@@ -55,6 +57,22 @@ def test_a_project_gets_a_test_namespace_beside_the_one_for_development(scene: S
     )
     assert made.namespace.startswith("qm-vision-main-test-")
     assert made.desired.namespace == made.namespace
+
+
+def test_a_namespace_that_has_ended_is_had_again_and_nobody_takes_it_down(scene: Scene) -> None:
+    first = submit(wanted(scene, "namespace", NAMESPACE), by=scene.ada, now=NOW)
+    with pytest.raises(Refused, match="already"):
+        wanted(scene, "namespace", NAMESPACE)
+    release(first.pk, by=scene.ada, now=NOW + HOUR)
+    task = Task.objects.get()
+    assert "Leave a cluster" in dict(task.lines)["Leaves by"]
+    again = submit(wanted(scene, "namespace", NAMESPACE), by=scene.ada, now=NOW + 2 * HOUR)
+    assert again.state == State.APPROVED
+    assert again.tenancy_id == Request.objects.get(pk=first.pk).tenancy_id
+    assert Task.objects.get().state == "dropped"
+    # What came with the team was granted by nobody, and is there already.
+    with pytest.raises(Refused, match="already"):
+        wanted(scene, "namespace", NAMESPACE | {"environment": "dev"})
 
 
 def test_a_second_project_has_a_namespace_of_its_own_name(scene: Scene) -> None:

@@ -127,6 +127,28 @@ def test_a_second_volume_of_one_name_is_refused_and_another_name_is_not(ready: P
     assert Allocation.objects.live().filter(offering="volume").count() == 2
 
 
+def test_one_that_has_ended_is_had_again_with_what_is_in_it_and_nobody_takes_it_down(ready: Place) -> None:
+    asked = ask(ready)
+    ready.later(seconds=1)
+    ready.reconcile()
+    ready.time = asked.until
+    ends.sweep(ready.time)
+    ready.later(seconds=1)
+    ready.reconcile()
+    with pytest.raises(Conflict, match="not taken down yet") as refused:
+        ask(ready, gib=120)
+    assert (refused.value.code, refused.value.field) == ("still_there", "name")
+    ask(ready)
+    assert Task.objects.get().state == "dropped"
+    ready.later(seconds=1)
+    ready.reconcile()
+    claim = ready.kubernetes.get(CLAIM, "volume-corpus", ready.tenancy.namespace)
+    assert claim is not None
+    assert claim["spec"]["resources"]["requests"]["storage"] == "100Gi"
+    quota = ready.kubernetes.get(("v1", "ResourceQuota"), "team-quota", ready.tenancy.namespace) or {}
+    assert quota["spec"]["hard"]["persistentvolumeclaims"] == "21"
+
+
 def test_at_its_end_a_person_takes_it_down_and_nothing_deletes_it(ready: Place) -> None:
     asked = ask(ready)
     ready.later(seconds=1)
@@ -142,6 +164,7 @@ def test_at_its_end_a_person_takes_it_down_and_nothing_deletes_it(ready: Place) 
         "take_down",
         "Its time is over: ask Ada Okafor, then take the volume corpus in training down.",
     )
+    assert ("Claim to delete", f"volume-corpus in {ready.tenancy.namespace}") in task.lines
     quota = ready.kubernetes.get(("v1", "ResourceQuota"), "team-quota", namespace) or {}
     assert quota["spec"]["hard"]["persistentvolumeclaims"] == "21"
 
