@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Exists, OuterRef, Q, Window
+from django.db.models import Case, Count, Exists, OuterRef, Q, When, Window
 from django.urls import reverse
 
 from accounts.models import Delegation, DirectoryBrake, User
@@ -43,19 +43,20 @@ EMPTY_WORDS = {
     ),
 }
 MOST_TO_DECIDE, MOST_WAITING, MOST_HELD, MOST_AGAIN, MOST_BROKEN = 5, 5, 8, 3, 5
+MOST_OWN = 20
 
 
 def board(user: User, *, decides: bool, now: datetime) -> Part:
     """The page's context; parts that are empty are left out by the template."""
     leaving, brakes = stopped(user, now=now)
-    own = list(
-        Request.objects.of_member(user)
-        .filter(requester=user)
-        .select_related("team", "flavor__cluster", "tenancy")
-        .prefetch_related("steps")[:20]
-    )
+    own = asked_by(user)
+    waits = [row for row in own if row.state == State.WAITING]
     held = list(
-        Allocation.objects.of_member(user).filter(ended_at=None).described().order_by("until")[:MOST_HELD]
+        Allocation.objects.of_member(user)
+        .filter(ended_at=None)
+        .described()
+        .annotate(in_all=Window(Count("pk")))
+        .order_by("until")[:MOST_HELD]
     )
     return {
         "decide": to_decide(user, now=now) if decides else [],
@@ -63,10 +64,12 @@ def board(user: User, *, decides: bool, now: datetime) -> Part:
         "tasks": to_do(user) if user.may(Permission.DECIDE_AS_PLATFORM) else [],
         "waiting": [
             *invitations(user, now=now),
-            *[waiting(row) for row in own if row.state == State.WAITING][:MOST_WAITING],
+            *map(waiting, waits[:MOST_WAITING]),
         ],
+        "more_waiting": _in_all(waits) - len(waits[:MOST_WAITING]),
+        "more_held": _in_all(held) - len(held),
         "held": [{"team": row.team, "line": holding(row, now=now)} for row in held],
-        "again": again(own, now=now),
+        "again": again(sorted(own, key=lambda row: row.created_at, reverse=True), now=now),
         "leaving": leaving,
         "broken": [*brakes, *broken(user)],
         "has_team": bool(user.team_ids),
@@ -77,6 +80,24 @@ def board(user: User, *, decides: bool, now: datetime) -> Part:
         "first": {"label": "Bring a team on board", "href": reverse("onboard")},
         "empty_words": EMPTY_WORDS,
     }
+
+
+def asked_by(user: User) -> list[Request]:
+    """A person's last requests: those that ask them something, then those that wait, then the others, the newest first.
+
+    Each with `in_all`, how many of theirs wait.
+    """
+    rows = Request.objects.of_member(user).filter(requester=user)
+    waits = Q(state=State.WAITING)
+    first = Case(When(waits & Q(turn=Request.Turn.REQUESTER), then=0), When(waits, then=1), default=2)
+    shown = rows.select_related("team", "flavor__cluster", "tenancy").prefetch_related("steps")
+    counted = shown.annotate(in_all=Window(Count("pk", filter=waits)))
+    return list(counted.order_by(first, "-created_at", "-id")[:MOST_OWN])
+
+
+def _in_all(rows: Sequence[Any]) -> int:
+    """How many there are of rows of which these are the first; each was counted with all of them."""
+    return rows[0].in_all if rows else 0
 
 
 def to_decide(user: User, *, now: datetime) -> list[Part]:

@@ -11,8 +11,10 @@ from django.utils import timezone
 from accounts.models import Team, User
 from accounts.roles import Role
 from allocations.models import Allocation, Brake, UseDay
+from approvals.models import Request
 from fleet.models import Cluster, Flavor
 from offboarding.models import Departure
+from policy.document import Thresholds
 from provisioning.models import Drift, Tenancy
 from provisioning.stages import Stage
 from tests import factories
@@ -185,6 +187,25 @@ def test_home_says_why_it_waits_and_for_whom(client: Client, ada: User, place: T
     assert "16 × A100 for Vision waits for platform leads to decide" in page
     assert f"/requests/{asked.pk}/" in page
     assert "flavor=training%2Fa100" in page  # asking again is one click away
+
+
+def test_home_leads_to_what_it_has_no_room_for(
+    client: Client, ada: User, place: Tenancy, a100: Flavor
+) -> None:
+    wide = Thresholds(window_gpus_team=1000, window_gpus_person=None)
+    factories.policy(wide, now=timezone.now() - timedelta(days=2))
+    oldest = factories.request(ada, place, a100, gpus=16)
+    assert oldest.state == "waiting"
+    for _ in range(10):
+        factories.allocation(ada, place, a100, gpus=1, days=1)
+    for _ in range(6):
+        factories.more_like(oldest, 2)
+    asked = factories.request(ada, place, a100, gpus=15, now=oldest.created_at - timedelta(days=1))
+    Request.objects.filter(pk=asked.pk).update(turn="requester")
+    page = text(client, "/")
+    assert "15 × A100 for Vision: a question for you" in page
+    assert "9 more that you asked for" in page
+    assert "2 more that end later" in page
 
 
 def test_home_shows_what_is_held_and_ends(client: Client, ada: User, place: Tenancy, a100: Flavor) -> None:
