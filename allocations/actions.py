@@ -141,7 +141,7 @@ def grant(
 def _take(flavor: Flavor, gpus: int) -> None:
     """Take GPUs from the pool; raises Conflict where there are fewer."""
     if gpus and not flavor.take(gpus):
-        fewer = f"Fewer than {gpus} × {flavor.product} are free on {flavor.cluster.name}."
+        fewer = f"Fewer than {gpus} × {flavor.kind} are free on {flavor.cluster.name}."
         raise Conflict(fewer, code="not_enough_free")
 
 
@@ -231,7 +231,7 @@ def hand_over(hold: Hold, *, flavor: Flavor, gpus: int, to: Hold, actor: Actor, 
         Kind.ALLOCATION_RENEWED,
         allocation,
         actor,
-        what=f"{going} × {flavor.product}",
+        what=f"{going} × {flavor.kind}",
         renewed=going,
         under=to.reference,
     )

@@ -210,7 +210,7 @@ class Allocation(models.Model):
     @property
     def what(self) -> str:
         """What is held in a few words: "2 × A100", "500 GiB volume corpus"."""
-        return self.title if self.flavor is None else f"{self.gpus} × {self.flavor.product}"
+        return self.title if self.flavor is None else f"{self.gpus} × {self.flavor.kind}"
 
     @property
     def where(self) -> str:

@@ -19,7 +19,7 @@ def effect(allocation: Allocation, count: int, *, now: datetime) -> Part:
     here = live.filter(tenancy=allocation.tenancy_id, flavor=allocation.flavor_id)
     quota = int(here.aggregate(gpus=Sum("gpus"))["gpus"] or 0)
     per_day = live.usd_per_day()
-    product = allocation.flavor.product if allocation.flavor is not None else "GPU"
+    product = allocation.flavor.kind if allocation.flavor is not None else "GPU"
     is_charged = allocation.charged_from is not None
     less = money.per_day(gpus=count, price=allocation.price_per_gpu_hour) if is_charged else Decimal(0)
     freed = money.cost(gpus=count, price=allocation.price_per_gpu_hour, start=now, end=allocation.until)

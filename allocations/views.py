@@ -128,7 +128,7 @@ def _return(request: HttpRequest, allocation: Allocation, form: GiveBackForm) ->
         body=body,
         action=action,
     )
-    product = allocation.flavor.product if allocation.flavor is not None else "GPU"
+    product = allocation.flavor.kind if allocation.flavor is not None else "GPU"
     messages.success(request, f"{gpus(said['gpus'], product)} went back to the pool.")
     return location
 

@@ -201,7 +201,7 @@ class Request(models.Model):
 
     def name(self, count: int | None = None, *, of: int = 0) -> str:
         """What is asked for, or as many of it as `count` says: "2 × A100", and `of` how many."""
-        product = self.flavor.product if self.flavor is not None else ""
+        product = self.flavor.kind if self.flavor is not None else ""
         return self.of.title(self.asked, product=product, count=count or self.count, of=of)
 
     @property

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from django.db.models import Case, When
+
 from accounts.models import Team
 from accounts.teams import Project
 from catalogue.azure import REGIONS, VM_GPUS
@@ -100,7 +102,11 @@ def _lines(listed: str, offering: Offering, prices: Mapping[str, Decimal], team:
 def flavors_of(team: Team) -> list[Choice]:
     """The kinds of GPU on the team's clusters."""
     rows = flavors_of_team(team).select_related("cluster").filter(cluster__in=_here(team))
-    return [_flavor_line(row) for row in rows.order_by("cluster__name", "price_per_gpu_hour", "name")]
+    # What is taken back under those who use it is nobody's first choice by itself.
+    is_spot = Case(When(capacity_type=Flavor.Capacity.SPOT, then=1), default=0)
+    return [
+        _flavor_line(row) for row in rows.order_by("cluster__name", is_spot, "price_per_gpu_hour", "name")
+    ]
 
 
 def _flavor_line(row: Flavor) -> Choice:

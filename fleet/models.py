@@ -296,6 +296,11 @@ class Flavor(models.Model):
         return self.capacity_type == self.Capacity.SPOT
 
     @property
+    def kind(self) -> str:
+        """What people call it behind a number: "A100", or "A100 (spot)" beside that."""
+        return f"{self.product}{' (spot)' if self.is_spot else ''}"
+
+    @property
     def words(self) -> str:
         """What people call it on its cluster: "A100 80 GB", or "A100 80 GB (spot)" beside that."""
         return f"{self.product} {self.memory_gb} GB{' (spot)' if self.is_spot else ''}"

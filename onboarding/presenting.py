@@ -124,7 +124,7 @@ def _size(kind: Flavor, gpus: int, days: int, now: datetime) -> dict[str, Any]:
     length = "1 week" if days == 7 else f"{days} days"
     return {
         "value": f"{kind.pk}:{gpus}:{days}",
-        "title": f"{gpus} × {kind.product}",
+        "title": f"{gpus} × {kind.kind}",
         "text": f"{length} · {kind.free_words}",
         "figure": f"${usd:,.0f}",
     }

@@ -23,7 +23,7 @@ def queue(request: HttpRequest, name: str) -> HttpResponse:
     user, now = visitor(request), timezone.now()
     cluster = get_object_or_404(Cluster, name=name)
     found = queues_of_cluster(cluster, by=user, now=now)
-    titles = {one.name: one.product for one in cluster.flavors.all()}
+    titles = {one.name: one.kind for one in cluster.flavors.all()}
     since = found.seen.silent_since
     context = {
         "cluster": cluster,

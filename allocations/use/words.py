@@ -93,7 +93,7 @@ def title(rows: Sequence[Leftover]) -> str:
     work, flavor = rows[0].running, rows[0].flavor
     used = sum(one["gpus"].get(flavor.name, 0) for one in work)
     verb = "uses" if len(work) == 1 else "use"
-    return f"{jobs(len(work))} still {verb} {gpus(used, flavor.product)} beyond what is held"
+    return f"{jobs(len(work))} still {verb} {gpus(used, flavor.kind)} beyond what is held"
 
 
 def said(rows: Sequence[Leftover], *, now: datetime) -> str:

@@ -107,10 +107,10 @@ def name_in(request: Request, revision: Revision) -> str:
 def _product_in(request: Request, key: str) -> str:
     """What a kind of GPU is called; no query for that of the request."""
     if request.flavor is None or key in ("", request.flavor.key):
-        return request.flavor.product if request.flavor else ""
+        return request.flavor.kind if request.flavor else ""
     cluster, _, name = key.partition("/")
     found = Flavor.objects.filter(cluster__name=cluster, name=name).first()
-    return found.product if found else name
+    return found.kind if found else name
 
 
 def _past(words: str, revision: Revision, why: str) -> Part:

@@ -117,7 +117,7 @@ def _tables(effect: Effect) -> Part:
     """Capacity and money before and after, as before → after rows."""
     pools = [
         {
-            "label": f"{pool.flavor.product} free, {pool.flavor.cluster.name}",
+            "label": f"{pool.flavor.kind} free, {pool.flavor.cluster.name}",
             "before": str(pool.flavor.free),
             "after": str(pool.after) if pool.after >= 0 else f"{-pool.after} missing",
         }

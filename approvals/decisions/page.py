@@ -164,7 +164,7 @@ def use(request: Request, held: int, holdings: Part, percent: Decimal | None) ->
 def _held_words(request: Request, held: int, in_all: int) -> str:
     if not in_all:
         return "no GPUs"
-    return f"{gpus(held, request.flavor.product)}, {gpus(in_all)} in all" if request.flavor else gpus(in_all)
+    return f"{gpus(held, request.flavor.kind)}, {gpus(in_all)} in all" if request.flavor else gpus(in_all)
 
 
 def rivals(request: Request, count: int, judged: Judged | None, *, viewer: User, now: datetime) -> Part:

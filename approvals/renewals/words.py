@@ -16,7 +16,7 @@ Part = dict[str, Any]
 def changes(wanted: Wanted, judged: Judged, *, now: datetime) -> list[Part]:
     """Before → after of a renewal: the quota, which stays for what is held already, and the end."""
     held, own = judged.standing.held_gpus, min(judged.standing.own_gpus, wanted.gpus)
-    product = wanted.flavor.product if wanted.flavor is not None else "GPU"
+    product = wanted.flavor.kind if wanted.flavor is not None else "GPU"
     now_held = renewable.held(wanted.renewed_hold, now=now)
     before = moment(now_held.until, now) if now_held is not None else ""
     return [

@@ -29,11 +29,11 @@ MANY = 8
 
 
 def starting_points(user: User, offers: Offers, now: datetime, *, team: str = "") -> list[Part]:
-    """Cheapest, most used, many, and as last time; for `team` (its slug) where the person may ask for it."""
+    """Cheapest but spot, most used, many, and as last time; for `team` (its slug) where the person may ask for it."""
     offers = offers.of_team(team)
     if not offers.flavors:
         return []
-    cheapest = min(offers.flavors, key=lambda f: (f.free < 1, f.price_per_gpu_hour))
+    cheapest = min(offers.flavors, key=lambda f: (f.is_spot, f.free < 1, f.price_per_gpu_hour))
     recent = _recent(user, offers, now)
     used = _most_used(offers, recent)
     largest = max(offers.flavors, key=lambda f: (f.gpus_total >= MANY, f == used, f.gpus_total))
@@ -107,7 +107,7 @@ def _point(
     spec = {"flavor": flavor.key, "gpus": str(count), "purpose": purpose}
     cost = money.cost(gpus=count, price=flavor.price_per_gpu_hour, start=now, end=until)
     return {
-        "title": f"{gpus(count, flavor.product)} · {length}",
+        "title": f"{gpus(count, flavor.kind)} · {length}",
         "text": f"{tenancy.team.name} · {flavor.cluster.name}, {flavor.free_words}",
         "figure": usd(cost),
         "href": ask_link("gpus", team=tenancy.team.slug, spec=spec, until=until),

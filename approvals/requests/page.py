@@ -173,7 +173,7 @@ def sentence(
     where = f" in {request.place}" if request.place else ""
     held = request.given_name
     if request.flavor is not None and request.offering in ("gpus", "training"):
-        held = gpus(request.allocation.gpus if request.allocation else 0, request.flavor.product)
+        held = gpus(request.allocation.gpus if request.allocation else 0, request.flavor.kind)
     are, back, them = (
         ("are", "they go back by themselves", "them")
         if request.offering in PLURAL
@@ -288,7 +288,7 @@ def figures(
         first = _figure(request.of.name, f"{many:,}", request.of.units(many), note)
     else:
         count = held.gpus if held else request.gpus // request.count * (given or request.count)
-        first = _figure("GPUs", str(count), flavor.product, note)
+        first = _figure("GPUs", str(count), flavor.kind, note)
     return [first, cost, _end(request, state, allocations, now)]
 
 

@@ -146,7 +146,7 @@ def changes(
         return [cost]
     total = flavor.gpus_at_most
     return [
-        {"label": f"Quota, {flavor.product}", "before": gpus(held), "after": gpus(held + more)},
+        {"label": f"Quota, {flavor.kind}", "before": gpus(held), "after": gpus(held + more)},
         {"label": "Pool share", "before": share(held, total), "after": share(held + more, total)},
         cost,
     ]

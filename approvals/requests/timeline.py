@@ -106,12 +106,12 @@ def _held(request: Request, allocations: Sequence[Allocation]) -> Iterator[Part]
         if allocation.end_reason == Allocation.End.EXPIRED:
             yield _past("Ended", allocation.ended_at, why="The end date came.", tone="past")
         elif allocation.end_reason == Allocation.End.RENEWED:
-            what = gpus(allocation.gpus, flavor.product)
+            what = gpus(allocation.gpus, flavor.kind)
             yield _past(
                 f"{what} went on under a renewal", allocation.ended_at, who=allocation.ended_by, tone="good"
             )
         else:
-            back = gpus(allocation.gpus, flavor.product)
+            back = gpus(allocation.gpus, flavor.kind)
             yield _past(f"Gave back {back}", allocation.ended_at, who=allocation.ended_by, tone="ending")
 
 

@@ -99,7 +99,7 @@ class Wanted:
     @property
     def name(self) -> str:
         """In a few words: "2 × A100"."""
-        return self.offering.title(self.spec, product=self.flavor.product if self.flavor else "")
+        return self.offering.title(self.spec, product=self.flavor.kind if self.flavor else "")
 
     def going_on_from(self, request: "Request | None") -> "Wanted":
         """The same as a renewal of a request; as it is, where there is none."""

@@ -61,7 +61,7 @@ class Subjects:
         if kind == "flavor" and pk in self._flavors:
             flavor = self._flavors[pk]
             page = reverse("cluster", args=[flavor.cluster.name])
-            return About(f"{flavor.product} on {flavor.cluster.title}", page)
+            return About(f"{flavor.kind} on {flavor.cluster.title}", page)
         team = self._teams.get(pk if kind == "team" else event.team_id or 0)
         if kind == "team":
             return About("Team", _page_of(team))

@@ -138,7 +138,7 @@ def _kinds(held: Sequence[Allocation]) -> list[str]:
     count: dict[str, int] = {}
     for row in held:
         if row.flavor is not None:
-            count[row.flavor.product] = count.get(row.flavor.product, 0) + row.gpus
+            count[row.flavor.kind] = count.get(row.flavor.kind, 0) + row.gpus
     return [f"{gpus} {product}" for product, gpus in sorted(count.items())]
 
 
@@ -148,7 +148,7 @@ def holding(row: Allocation, *, now: datetime) -> Holding:
     in_place = state is State.HELD and flavor is None
     return Holding(
         pk=row.pk,
-        what=row.what if flavor is None else f"{row.what} {flavor.memory_gb} GB",
+        what=row.what if flavor is None else f"{row.gpus} × {flavor.words}",
         kind="" if row.offering in ("gpus", "training") else OFFERINGS[row.offering].name,
         where=row.where,
         usd_per_day=row.usd_per_day,
@@ -209,7 +209,7 @@ def ask_line(row: Request, *, now: datetime) -> Part:
 
 def _products(held: Sequence[Allocation], asked: Sequence[Request]) -> dict[str, str]:
     flavors = [*(row.flavor for row in held), *(row.flavor for row in asked)]
-    return {flavor.name: flavor.product for flavor in flavors if flavor is not None}
+    return {flavor.name: flavor.kind for flavor in flavors if flavor is not None}
 
 
 def story(

@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -106,6 +107,35 @@ def test_lists_hold_only_what_the_team_can_have(page: Client, scene: Scene) -> N
     assert 'value="training" selected' not in elsewhere
     offering_actions.change("openai", by=scene.priya, prices={"gpt-4o": None})
     assert 'value="gpt-4o"' not in text(page.get("/requests/new/openai"))
+
+
+@pytest.mark.parametrize("key", ["gpus", "notebook", "training", "endpoint"])
+def test_gpus_that_are_taken_back_are_nobodys_first_choice_and_say_so(
+    page: Client, scene: Scene, key: str
+) -> None:
+    spot = factories.flavor(
+        scene.flavor.cluster,
+        "a100-spot",
+        price_per_gpu_hour=Decimal("0.40"),
+        capacity_type="spot",
+        node_labels={"accelerator": "spot"},
+    )
+    shown = page.get(f"/requests/new/{key}")
+    assert shown.context["form"]["flavor"].value() == "training/a100"
+    answer = page.get(f"/requests/new/{key}", {"flavor": spot.key, "model": "m"})
+    assert "A100 (spot)" in answer.context["answer"]["button"]
+    assert "Quota, A100 (spot)" in text(answer)
+
+
+def test_what_is_held_says_that_it_is_taken_back(page: Client, scene: Scene) -> None:
+    spot = factories.flavor(
+        scene.flavor.cluster, "a100-spot", capacity_type="spot", node_labels={"accelerator": "spot"}
+    )
+    held = factories.allocation(scene.ada, scene.tenancy, spot)
+    for path in ("/", "/teams/vision/"):
+        assert "1 × A100 80 GB (spot)" in text(page.get(path))
+    for path in ("/requests/", f"/allocations/{held.pk}/give-back", f"/allocations/{held.pk}/renew"):
+        assert "1 × A100 (spot)" in text(page.get(path))
 
 
 def test_a_link_fills_the_form_and_what_is_sent_stays_when_it_is_refused(page: Client) -> None:

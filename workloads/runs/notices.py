@@ -60,7 +60,7 @@ def ended_message(run: Run, *, now: datetime) -> Message:
     state = State(run.state)
     facts = [("Team", run.team.name), ("Cluster", run.cluster.title)]
     if run.flavor is not None:
-        facts.append(("GPUs", gpus(run.gpus, run.flavor.product)))
+        facts.append(("GPUs", gpus(run.gpus, run.flavor.kind)))
     if run.started_at is not None and run.ended_at is not None:
         facts += [("Ran for", span(run.ended_at - run.started_at)), ("Cost", usd(run.cost(now)))]
     if run.message:

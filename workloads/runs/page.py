@@ -117,7 +117,7 @@ def waiting_of(why: Explanation | None, run: Run, now: datetime) -> Part | None:
 
 def figures_of(run: Run, now: datetime) -> list[Part]:
     """A run in numbers."""
-    product = run.flavor.product if run.flavor else "GPU"
+    product = run.flavor.kind if run.flavor else "GPU"
     limit = run.usd_at_limit
     rate = f"{usd(run.usd_per_hour)} an hour"
     return [
@@ -213,7 +213,7 @@ def row_of(run: Run, now: datetime) -> Part:
                 "sub": f"{run.requester.name} · {run.template}",
             },
             {"tone": run_tone(run), "word": run.word},
-            gpus(run.gpus, run.flavor.product) if run.flavor else "none",
+            gpus(run.gpus, run.flavor.kind) if run.flavor else "none",
             run.created_at,
             span(run.ran(now)) if run.started_at else "–",
             {"money": run.cost(now)},
