@@ -108,8 +108,13 @@ def _begin_by_hand(allocation: Allocation, *, actor: Actor, now: datetime) -> No
 def _change_by_hand(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
     # Its GPUs are kept for it in the team's quota, whoever makes what they are for.
     refresh_of(allocation, actor=actor, now=now)
-    if allocation.task_id is not None:
-        Task.objects.unfinished().filter(pk=allocation.task_id).update(until=allocation.until)
+    task = Task.objects.unfinished().filter(pk=allocation.task_id).first()
+    if task is not None:
+        facts = [fact for fact in task.facts if fact[0] != KEPT]
+        if allocation.flavor is not None and allocation.parts.exists():
+            # What it was asked for stays as it was; some of its GPUs went back before anybody had made it.
+            facts.append([KEPT, str(allocation.gpus)])
+        Task.objects.filter(pk=task.pk).update(until=allocation.until, facts=facts)
 
 
 def _end_by_hand(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
@@ -130,6 +135,7 @@ def _status_by_hand(allocation: Allocation) -> Status:
     return Status(Phase.READY if task.state == Task.State.DONE else Phase.PENDING)
 
 
+KEPT = "GPUs still kept for it"
 NAMESPACE, VOLUME = "namespace", "volume"
 WITH_DATA = frozenset({NAMESPACE, VOLUME})
 PROVISIONERS: Mapping[Provisioner, Functions] = {

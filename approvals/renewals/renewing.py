@@ -11,6 +11,7 @@ from allocations import actions as allocations
 from allocations import renewals as renewable
 from allocations.budgets import money
 from allocations.models import Allocation
+from allocations.schedule import kept_by
 from approvals.models import Request
 from approvals.requests.wanted import Wanted, priced
 from approvals.states import State
@@ -41,8 +42,10 @@ def usual_until(allocation: Allocation, *, days: int = USUAL_DAYS) -> datetime:
 def wanted(request: Request, *, until: datetime, reason: str, now: datetime) -> Wanted:
     """The ask for all that is held under a request to go on until a later end.
 
-    Raises Conflict when nothing is held any more, BadInput for an end that is not later.
+    Raises Conflict for what takes no GPUs and when nothing is held any more, BadInput for an end that is not later.
     """
+    if request.flavor is None:
+        raise Conflict(f"Only GPUs are kept longer so. {kept_by(request.offering)}", code="not_renewable")
     held = held_under(request, now=now)
     if held is None:
         raise Conflict("These GPUs are not held any more. Ask for them again.", code="not_held")

@@ -35,7 +35,7 @@ COLUMNS = [
 QUEUE_COLUMNS = [
     "Request",
     "Team",
-    "Kind of GPU",
+    "Where",
     "Until",
     {"label": "In all", "kind": "number"},
     {"label": "Waits", "kind": "end"},

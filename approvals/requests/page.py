@@ -341,7 +341,8 @@ def _of_spec(request: Request) -> list[Part]:
     return [
         {"label": request.of.label(name), "text": f"{value:,}" if isinstance(value, int) else str(value)}
         for name, value in request.spec_lines
-        if name != "flavor"
+        # The place says its environment, where there is one.
+        if name != "flavor" and not (name == "environment" and request.tenancy_id is not None)
     ]
 
 

@@ -137,6 +137,7 @@ CODES: Mapping[str, str] = {
     "not_oneself": "Nobody stands in for themselves.",
     "not_open": "The invitation to stand in was taken back or declined, or its time is over.",
     "not_possible": "The run is not possible like this; the sentence says why.",
+    "not_renewable": "Only GPUs are kept longer by a renewal.",
     "not_reversible": "It is paid until its end, whether it is used or not.",
     "not_seen": "Only who sees a request says something about it.",
     "not_set_up": "The namespace is not set up yet.",

@@ -17,6 +17,7 @@ from catalogue import actions as offering_actions
 from manual.models import Task
 from tests import factories
 from tests.approvals.shop import SPECS
+from tests.calling import Caller
 from tests.scene import Scene
 from ui.amounts import moment
 
@@ -136,6 +137,22 @@ def test_what_is_held_says_that_it_is_taken_back(page: Client, scene: Scene) -> 
         assert "1 × A100 80 GB (spot)" in text(page.get(path))
     for path in ("/requests/", f"/allocations/{held.pk}/give-back", f"/allocations/{held.pk}/renew"):
         assert "1 × A100 (spot)" in text(page.get(path))
+
+
+def test_what_takes_no_gpus_is_not_renewed_and_the_api_says_how_it_is_kept(
+    page: Client, scene: Scene
+) -> None:
+    page.post("/requests/new/volume", values("volume"))
+    made = Request.objects.get()
+    refused = Caller(scene.ada).post(f"requests/{made.pk}/renew/", {})
+    assert (refused.status_code, refused.json()["code"]) == (409, "not_renewable")
+    assert "Ask for it again once it has ended" in refused.json()["detail"]
+
+
+def test_a_granted_namespace_tells_its_environment_once(page: Client, scene: Scene) -> None:
+    page.post("/requests/new/namespace", values("namespace"))
+    facts = page.get(f"/requests/{Request.objects.get().pk}/").context["facts"]
+    assert [fact["label"] for fact in facts].count("Environment") == 1
 
 
 def test_a_link_fills_the_form_and_what_is_sent_stays_when_it_is_refused(page: Client) -> None:

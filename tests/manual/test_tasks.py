@@ -156,6 +156,14 @@ def test_at_its_end_it_is_asked_to_be_taken_down(scene: Scene, key: str) -> None
     assert list(ends_are_seen_to(later(days=9))) == []
 
 
+def test_who_carries_it_out_is_told_how_many_gpus_are_still_kept_for_it(scene: Scene) -> None:
+    asked = granted(scene, "endpoint")
+    held = Allocation.objects.live().get(hold=asked.hold_id)
+    assert held.gpus > 1
+    give_back(held.pk, gpus=1, by=scene.ada, now=later(hours=1))
+    assert ("GPUs still kept for it", str(held.gpus - 1)) in task_of(asked).lines
+
+
 def test_a_notebook_is_taken_down_when_its_gpus_have_gone_back(scene: Scene) -> None:
     asked = granted(scene, "notebook")
     fulfilment.finish(task_of(asked).pk, by=scene.priya, note=NOTE, now=NOW)
