@@ -33,7 +33,7 @@ test: ## every quick test, on a PostgreSQL, a Redis and a Chromium of its own
 	@scripts/services.sh
 	@exec .venv/bin/python -m pytest -n 2 --dist worksteal -m "not slow and not long" $(PYTEST_ARGS)
 
-test-slow: ## the other tests: processes that are killed, wrong clocks, crowds, thousands of rows
+test-slow: ## the other tests: processes that are killed, wrong clocks, crowds, thousands of rows, walks through all pages
 	@scripts/venv.sh dev
 	@scripts/services.sh
 	@exec .venv/bin/python -m pytest -n 2 --dist worksteal -m "slow and not long" $(PYTEST_ARGS)

@@ -39,6 +39,7 @@ def ask(scene: Scene, gpus: int = 16, hours: float = 1) -> Request:
     return factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=gpus, days=7, now=now)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "theme"), LOOKS)
 def test_everybody_can_use_every_page(open_page: Open, scene: Scene, size: str, theme: str) -> None:
     asked = ask(scene)

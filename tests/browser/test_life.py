@@ -124,6 +124,7 @@ def departures(tenancy: Tenancy, *, by: User, now: datetime) -> tuple[Departure,
     return asked, kept
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "theme"), LOOKS)
 def test_everybody_can_use_the_pages(open_page: Open, place: Place, size: str, theme: str) -> None:
     page = open_page(place.priya, "/isolation", size=size, theme=theme)

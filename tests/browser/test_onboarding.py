@@ -133,6 +133,7 @@ def test_what_is_wrong_is_said_at_its_field_and_nothing_is_lost(open_page: Open,
     expect(page.get_by_label("Team’s name")).to_have_value("Genomics")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "theme"), LOOKS)
 def test_everybody_can_use_every_step(open_page: Open, ada: User, size: str, theme: str) -> None:
     page = open_page(ada, "/teams/new", size=size, theme=theme)

@@ -48,6 +48,7 @@ def place(transactional_db: None) -> Place:
     return Place(ada, form, pages)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "theme"), LOOKS)
 def test_everybody_can_use_the_pages(open_page: Open, place: Place, size: str, theme: str) -> None:
     page = open_page(place.ada, "/", size=size, theme=theme)

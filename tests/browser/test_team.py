@@ -48,6 +48,7 @@ def priya(transactional_db: None) -> User:
     return priya
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "theme"), LOOKS)
 def test_everybody_can_use_the_pages(open_page: Open, priya: User, size: str, theme: str) -> None:
     page = open_page(priya, PAGES[0], size=size, theme=theme)

@@ -10,7 +10,7 @@ from tests.pages import Element, parsed
 from tests.portal.permission_matrix import Prober, routes, things
 from tests.world import world
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 ROLES = ("outsider", "member", "team_lead", "platform_lead", "leadership", "auditor")
 
 
