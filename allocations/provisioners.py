@@ -108,7 +108,7 @@ def _begin_by_hand(allocation: Allocation, *, actor: Actor, now: datetime) -> No
 def _change_by_hand(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
     # Its GPUs are kept for it in the team's quota, whoever makes what they are for.
     refresh_of(allocation, actor=actor, now=now)
-    task = Task.objects.unfinished().filter(pk=allocation.task_id).first()
+    task = Task.objects.unfinished().filter(allocations=allocation).first()
     if task is not None:
         facts = [fact for fact in task.facts if fact[0] != KEPT]
         if allocation.flavor is not None and allocation.parts.exists():

@@ -62,7 +62,7 @@ def wanted(request: Request, *, until: datetime, reason: str, now: datetime) -> 
         reason=reason,
         tenancy=request.tenancy,
         flavor=request.flavor,
-        cluster=request.flavor.cluster if request.flavor else None,
+        cluster=request.flavor.cluster,
         renews=request.pk,
         renewed_hold=request.hold_id,
     )

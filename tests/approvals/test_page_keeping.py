@@ -57,7 +57,7 @@ def test_a_renewal_that_was_changed_still_began_as_one(
     rows = Request.objects.select_related("team", "flavor__cluster", "tenancy__team", "tenancy__cluster")
     sooner = keeping.until - timedelta(days=1)
     fewer = renewing.wanted(
-        rows.get(pk=keeping.renews_id), until=sooner, reason="It is not done yet.", now=timezone.now()
+        rows.get(renewals=keeping), until=sooner, reason="It is not done yet.", now=timezone.now()
     )
     edit(keeping.pk, fewer, by=scene.ada, expected_version=keeping.version, now=timezone.now())
     client.force_login(scene.ada)
