@@ -1,12 +1,12 @@
 """The rows that the benchmarks stand on, in bulk: the only place that knows how the portal's tables look."""
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db.models import Model
@@ -15,10 +15,13 @@ from accounts.models import Membership, Project, RoleHeld, Team, User
 from accounts.roles import Role
 from allocations.models import Allocation, Hold
 from approvals.decisions.routing import start
-from approvals.models import Decision, Request, Revision, Step
+from approvals.judging.inputs import answer_of, inputs_of, policy_in_force, remedies_shown
+from approvals.models import Decision, Evaluation, Request, Revision, Step
 from approvals.states import State
 from fleet.models import Cluster, Flavor
 from policy.document import LEADERSHIP, LEADS
+from policy.evaluation import Ask, Standing, evaluate
+from policy.remedies import remedies_of
 from provisioning.models import Tenancy
 
 Row = TypeVar("Row", bound=Model)
@@ -79,6 +82,7 @@ def requests(among: Crowd, *, count: int, waiting: int, now: datetime) -> None:
         row.hold = hold
     _store(Request, rows)
     _store(Revision, [_revision(row) for row in rows])
+    _store(Evaluation, list(_evaluations(rows, now)))
     _store(Step, [step for row in rows for step in _steps(row)])
     decided = [row for row in rows if row.decided_at]
     steps = {step.request_id: step for step in Step.objects.filter(position=0, done_at__isnull=False)}
@@ -132,6 +136,27 @@ def _revision(row: Request) -> Revision:
     )
 
 
+def _evaluations(rows: Sequence[Request], now: datetime) -> Iterator[Evaluation]:
+    """The answer that each was given: people decide, because it is for many GPUs. One of a size is that of all."""
+    version, policy = policy_in_force(now)
+    answers = dict[int, Mapping[str, Any]]()
+    for row in rows:
+        if row.count not in answers:
+            ask = Ask(count=row.count, until=now + 30 * DAY, usd_per_hour_each=PRICE, flavor=row.flavor.name)
+            standing = Standing(now=now, free_gpus=2_000, total_gpus=2_000, budget={})
+            judged, (inputs, digest) = evaluate(ask, standing, policy), inputs_of(ask, standing, version)
+            answers[row.count] = {
+                "outcome": judged.outcome,
+                "answer": answer_of(judged),
+                "remedies": remedies_shown(remedies_of(ask, standing, policy)),
+                "inputs": inputs,
+                "input_hash": digest,
+            }
+        yield Evaluation(
+            request=row, policy=version, content_version=1, at=row.created_at, **answers[row.count]
+        )
+
+
 def _steps(row: Request) -> Iterator[Step]:
     for position, plan in enumerate([LEADS, LEADERSHIP][: 2 if row.gpus >= 8 else 1]):
         step = Step(
@@ -176,6 +201,10 @@ def _allocation(row: Request) -> Allocation:
         tenancy=row.tenancy,
         flavor=row.flavor,
         hold=row.hold,
+        requester_id=row.requester_id,
+        offering=row.offering,
+        spec=row.spec,
+        count=row.approved_count,
         gpus=row.approved_count,
         price_per_gpu_hour=PRICE,
         usd_per_hour=row.approved_count * PRICE,
