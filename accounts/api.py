@@ -14,25 +14,26 @@ from accounts import actions, replay
 from accounts.endpoints import Endpoint
 from accounts.models import ApiToken, Membership, Team, User
 from accounts.roles import HOLDERS, Role
+from web.output import OutputSerializer
 from web.refusals import NoRight
 from web.strict import Choice, Integer, PageQuery, StrictSerializer, Text
 
 
-class PersonSerializer(serializers.Serializer[User]):
+class PersonSerializer(OutputSerializer[User]):
     """A person as others see them."""
 
     oid = serializers.UUIDField()
     name = serializers.CharField()
 
 
-class TeamNameSerializer(serializers.Serializer[Team]):
+class TeamNameSerializer(OutputSerializer[Team]):
     """A team where another thing is the subject."""
 
     slug = serializers.CharField()
     name = serializers.CharField()
 
 
-class MyTeamSerializer(serializers.Serializer[Membership]):
+class MyTeamSerializer(OutputSerializer[Membership]):
     """One's own place in a team."""
 
     slug = serializers.CharField(source="team.slug")
@@ -40,7 +41,7 @@ class MyTeamSerializer(serializers.Serializer[Membership]):
     part = serializers.ChoiceField(choices=Membership.Part.choices)
 
 
-class MeSerializer(serializers.Serializer[User]):
+class MeSerializer(OutputSerializer[User]):
     """The caller."""
 
     oid = serializers.UUIDField()
@@ -76,7 +77,7 @@ class TeamSerializer(TeamNameSerializer):
         return sorted(project.slug for project in team.projects.all())
 
 
-class MemberSerializer(serializers.Serializer[Membership]):
+class MemberSerializer(OutputSerializer[Membership]):
     """Somebody's place in a team."""
 
     person = PersonSerializer(source="user")
@@ -84,7 +85,7 @@ class MemberSerializer(serializers.Serializer[Membership]):
     since = serializers.DateTimeField()
 
 
-class TokenSerializer(serializers.Serializer[ApiToken]):
+class TokenSerializer(OutputSerializer[ApiToken]):
     """A personal token; its prefix is all that can be seen of it."""
 
     prefix = serializers.CharField()

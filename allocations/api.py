@@ -17,12 +17,13 @@ from allocations import provisioners
 from allocations.ends import actions as ends
 from allocations.models import Allocation
 from allocations.schedule import Provisioner, State, WhenOver
+from web.output import OutputSerializer
 from web.strict import Choice, Gpus, PageQuery, StrictSerializer, Text
 
 STEPS = ("reminder", "end", "grace_end", "drain", "stop")
 
 
-class NextStepSerializer(serializers.Serializer[Any]):
+class NextStepSerializer(OutputSerializer[Any]):
     """Something that will happen to a holding."""
 
     at = serializers.DateTimeField()
@@ -30,7 +31,7 @@ class NextStepSerializer(serializers.Serializer[Any]):
     words = serializers.CharField()
 
 
-class StillRunningSerializer(serializers.Serializer[Any]):
+class StillRunningSerializer(OutputSerializer[Any]):
     """A job on GPUs that are no longer held; it is stopped at `stop_at`, or may finish where that is null."""
 
     job = serializers.CharField()
@@ -41,7 +42,7 @@ class StillRunningSerializer(serializers.Serializer[Any]):
     stop_at = serializers.DateTimeField(allow_null=True)
 
 
-class AllocationSerializer(serializers.Serializer[Allocation]):
+class AllocationSerializer(OutputSerializer[Allocation]):
     """What a team holds or held: GPUs of a flavor, or another offering, for which `flavor` is null; money is USD."""
 
     id = serializers.IntegerField()
@@ -115,7 +116,7 @@ class GiveBackSerializer(StrictSerializer):
     gpus = Gpus(required=False, help_text="All of them unless told otherwise.")
 
 
-class GivenBackSerializer(serializers.Serializer[Any]):
+class GivenBackSerializer(OutputSerializer[Any]):
     """What is left of an allocation; null when nothing is."""
 
     rest = AllocationSerializer(allow_null=True)

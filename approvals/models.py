@@ -205,6 +205,11 @@ class Request(models.Model):
         return self.of.title(self.asked, product=product, count=count or self.count, of=of)
 
     @property
+    def whole_name(self) -> str:
+        """All that is asked for, in a few words."""
+        return self.name()
+
+    @property
     def current_steps(self) -> list["Step"]:
         """The steps of what is asked now that are needed, in their order; asks nothing where they are at hand."""
         steps = [step for step in self.steps.all() if step.version == self.content_version]

@@ -18,13 +18,14 @@ from provisioning.clusters.access import use_of
 from provisioning.models import Tenancy
 from provisioning.reach import ways_in, ways_out
 from provisioning.stages import Stage
+from web.output import OutputSerializer
 from web.strict import PageQuery, Text
 
 STAGES = [(stage.value, stage.words) for stage in Stage]
 OBJECT_STATES = ["true", "changed", "failed", "waiting", "committed"]
 
 
-class ConditionSerializer(serializers.Serializer[Any]):
+class ConditionSerializer(OutputSerializer[Any]):
     """A condition as Kubernetes has them."""
 
     type = serializers.CharField()
@@ -34,7 +35,7 @@ class ConditionSerializer(serializers.Serializer[Any]):
     since = serializers.DateTimeField()
 
 
-class SeenObjectSerializer(serializers.Serializer[Any]):
+class SeenObjectSerializer(OutputSerializer[Any]):
     """One object of the tenancy and how it was last seen."""
 
     kind = serializers.CharField()
@@ -45,7 +46,7 @@ class SeenObjectSerializer(serializers.Serializer[Any]):
     message = serializers.CharField()
 
 
-class QuotaSerializer(serializers.Serializer[Any]):
+class QuotaSerializer(OutputSerializer[Any]):
     """GPUs of one flavor: guaranteed, and to borrow when others leave theirs idle."""
 
     name = serializers.CharField()
@@ -53,7 +54,7 @@ class QuotaSerializer(serializers.Serializer[Any]):
     borrow = serializers.IntegerField()
 
 
-class TenancyShortSerializer(serializers.Serializer[Tenancy]):
+class TenancyShortSerializer(OutputSerializer[Tenancy]):
     """A team's place on a cluster. It is settled when `observed_generation` has reached `generation` and is true."""
 
     id = serializers.IntegerField()
@@ -91,7 +92,7 @@ class TenancySerializer(TenancyShortSerializer):
         return [QuotaSerializer(quota).data for quota in tenancy.spec.get("flavors", [])]
 
 
-class HeldKindSerializer(serializers.Serializer[Any]):
+class HeldKindSerializer(OutputSerializer[Any]):
     """GPUs that are held, and how a pod gets onto their nodes."""
 
     gpus = serializers.IntegerField()
@@ -104,7 +105,7 @@ class HeldKindSerializer(serializers.Serializer[Any]):
     growing = serializers.CharField(help_text="What happens while too few are ready; empty for a fixed pool.")
 
 
-class UseSerializer(serializers.Serializer[Any]):
+class UseSerializer(OutputSerializer[Any]):
     """What somebody needs to know to run something in a place."""
 
     namespace = serializers.CharField()
@@ -118,7 +119,7 @@ class UseSerializer(serializers.Serializer[Any]):
     dashboards_url = serializers.CharField()
 
 
-class WaySerializer(serializers.Serializer[Any]):
+class WaySerializer(OutputSerializer[Any]):
     """One thing that pods reach, or that reaches them; no ports are all ports."""
 
     name = serializers.CharField()
@@ -127,7 +128,7 @@ class WaySerializer(serializers.Serializer[Any]):
     policy = serializers.CharField(help_text="The network policy that says so.")
 
 
-class ReachSerializer(serializers.Serializer[Any]):
+class ReachSerializer(OutputSerializer[Any]):
     """What a tenancy's pods may call, and who may call them; everything else is shut."""
 
     outward = WaySerializer(many=True)

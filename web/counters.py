@@ -40,7 +40,13 @@ class Breaker:
 
 
 def _counted(key: str, seconds: int) -> int:
-    cache.add(key, 0, timeout=seconds * 2)
+    try:
+        return int(cache.incr(key))
+    except ValueError:
+        pass
+    # The first of its window, unless another process was the first a moment ago.
+    if cache.add(key, 1, timeout=seconds * 2):
+        return 1
     try:
         return int(cache.incr(key))
     except ValueError:

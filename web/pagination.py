@@ -30,7 +30,7 @@ class CursorPages(BasePagination):
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any] | None:
         """The rows of one page, and the cursors to both sides kept for the answer; None for a short, whole list."""
-        if "cursor" not in query_of(view)().fields:
+        if "cursor" not in query_of(view)._declared_fields:
             return None
         asked: Mapping[str, Any] = view.asked
         self._request, self._field = request, str(asked.get("ordering") or view.ordering)

@@ -4,9 +4,10 @@ from rest_framework import serializers
 
 from accounts.api import PersonSerializer
 from manual.models import Task
+from web.output import OutputSerializer
 
 
-class TaskSerializer(serializers.Serializer[Task]):
+class TaskSerializer(OutputSerializer[Task]):
     """Something a person carries out: for an approved request, or for a tenancy that is to be set apart."""
 
     id = serializers.IntegerField()

@@ -24,12 +24,13 @@ from policy.evaluation import Outcome
 from policy.models import PolicyVersion
 from policy.serializers import PolicyWholeSerializer
 from provisioning.api import TenancyShortSerializer
+from web.output import OutputSerializer
 from web.strict import Choice, Gpus, Moment, StrictSerializer, Text
 
 STATES = [(state.value, state.words) for state in STORED]
 
 
-class RuleSerializer(serializers.Serializer[Any]):
+class RuleSerializer(OutputSerializer[Any]):
     """One rule: a number and what it was held against."""
 
     code = serializers.CharField()
@@ -43,7 +44,7 @@ class RuleSerializer(serializers.Serializer[Any]):
     blocks = serializers.BooleanField()
 
 
-class PlannedStepSerializer(serializers.Serializer[Any]):
+class PlannedStepSerializer(OutputSerializer[Any]):
     """Somebody who would decide; times in hours."""
 
     seat = serializers.CharField()
@@ -52,7 +53,7 @@ class PlannedStepSerializer(serializers.Serializer[Any]):
     target_hours = serializers.IntegerField()
 
 
-class RouteSizeSerializer(serializers.Serializer[Any]):
+class RouteSizeSerializer(OutputSerializer[Any]):
     """What the route was chosen by: the ask, or the sum with what was granted or asked for lately."""
 
     gpus = serializers.IntegerField()
@@ -60,7 +61,7 @@ class RouteSizeSerializer(serializers.Serializer[Any]):
     words = serializers.CharField(help_text="Why it is more than the single ask; empty when it is not.")
 
 
-class AnswerSerializer(serializers.Serializer[Any]):
+class AnswerSerializer(OutputSerializer[Any]):
     """The policy's answer, as it is stored; money is USD."""
 
     outcome = serializers.ChoiceField(choices=[outcome.value for outcome in Outcome])
@@ -76,7 +77,7 @@ class AnswerSerializer(serializers.Serializer[Any]):
     gpu_hours = serializers.CharField()
 
 
-class RemedySerializer(serializers.Serializer[Any]):
+class RemedySerializer(OutputSerializer[Any]):
     """One way to an automatic answer."""
 
     code = serializers.CharField(
@@ -89,7 +90,7 @@ class RemedySerializer(serializers.Serializer[Any]):
     )
 
 
-class EvaluationSerializer(serializers.Serializer[Evaluation]):
+class EvaluationSerializer(OutputSerializer[Evaluation]):
     """An answer with the policy that gave it and a hash of everything it looked at."""
 
     policy = serializers.IntegerField(source="policy.number")
@@ -101,7 +102,7 @@ class EvaluationSerializer(serializers.Serializer[Evaluation]):
     input_hash = serializers.CharField()
 
 
-class StepSerializer(serializers.Serializer[Step]):
+class StepSerializer(OutputSerializer[Step]):
     """One seat that decides, of the version of the request with this number."""
 
     version = serializers.IntegerField()
@@ -125,7 +126,7 @@ class StepSerializer(serializers.Serializer[Step]):
     stand_in = PersonSerializer(allow_null=True)
 
 
-class ReroutingSerializer(serializers.Serializer[Rerouting]):
+class ReroutingSerializer(OutputSerializer[Rerouting]):
     """What a policy that came into force changed about who decides."""
 
     policy = serializers.IntegerField(source="policy.number")
@@ -143,7 +144,7 @@ class ReroutingSerializer(serializers.Serializer[Rerouting]):
         return rerouting_words(changed)
 
 
-class DecisionSerializer(serializers.Serializer[Decision]):
+class DecisionSerializer(OutputSerializer[Decision]):
     """One verdict; `by` is null for the policy."""
 
     by = PersonSerializer(allow_null=True)
@@ -169,7 +170,7 @@ class DecisionSerializer(serializers.Serializer[Decision]):
         return decision.step.seat if decision.step else None
 
 
-class NextSerializer(serializers.Serializer[Any]):
+class NextSerializer(OutputSerializer[Any]):
     """Something that is or comes; `at` is null for what is now, and for what has no date yet."""
 
     what = serializers.CharField()
@@ -177,7 +178,7 @@ class NextSerializer(serializers.Serializer[Any]):
     at = serializers.DateTimeField(allow_null=True)
 
 
-class CommentSerializer(serializers.Serializer[Any]):
+class CommentSerializer(OutputSerializer[Any]):
     """Something said about a request."""
 
     by = PersonSerializer()
@@ -185,13 +186,13 @@ class CommentSerializer(serializers.Serializer[Any]):
     at = serializers.DateTimeField()
 
 
-class CommentsSerializer(serializers.Serializer[Any]):
+class CommentsSerializer(OutputSerializer[Any]):
     """The last comments on a request, oldest first."""
 
     results = CommentSerializer(many=True)
 
 
-class RequestShortSerializer(serializers.Serializer[Request]):
+class RequestShortSerializer(OutputSerializer[Request]):
     """A request. `state` is what was decided, `stage` what has become of it; `version` counts its changes."""
 
     id = serializers.IntegerField()
@@ -199,7 +200,7 @@ class RequestShortSerializer(serializers.Serializer[Request]):
     requester = PersonSerializer()
     offering = serializers.ChoiceField(choices=CHOICES)
     spec = serializers.DictField()
-    name = serializers.CharField(help_text="What is asked for, in a few words.")
+    name = serializers.CharField(source="whole_name", help_text="What is asked for, in a few words.")
     place = serializers.CharField(help_text="The cluster or region; empty where it has none.")
     count = serializers.IntegerField(help_text="How many units of the offering.")
     approved_count = serializers.IntegerField(allow_null=True)
@@ -270,7 +271,8 @@ class RequestSerializer(RequestShortSerializer):
     @extend_schema_field(StillRunningSerializer(many=True))
     def get_still_running(self, request: Request) -> Any:
         """Work that runs on GPUs that were held under it and are no longer."""
-        return StillRunningSerializer(still_running(request.hold_id), many=True).data
+        running = still_running(request.hold_id) if request.state == State.APPROVED else []
+        return StillRunningSerializer(running, many=True).data
 
     @extend_schema_field(NextSerializer(many=True))
     def get_next(self, request: Request) -> Any:
@@ -287,10 +289,11 @@ class RequestSerializer(RequestShortSerializer):
         return NextSerializer(rows, many=True).data
 
     def _tasks(self, request: Request) -> Any:
-        """Read once for an answer."""
+        """Read once for an answer; the allocation knows the last of them, so none is read where it knows none."""
         known: Any = getattr(request, "found_tasks", None)
         if known is None:
-            known = list(Task.objects.of_request(request.pk).described())
+            any_of_them = request.allocation is not None and request.allocation.task_id is not None
+            known = list(Task.objects.of_request(request.pk).described()) if any_of_them else []
             request.found_tasks = known  # type: ignore[attr-defined]
         return known
 
@@ -390,28 +393,28 @@ class NothingSerializer(StrictSerializer):
     """An empty object."""
 
 
-class NearestSerializer(serializers.Serializer[Any]):
+class NearestSerializer(OutputSerializer[Any]):
     """The nearest ask that the policy would approve at once."""
 
     count = serializers.IntegerField()
     until = serializers.DateTimeField()
 
 
-class CountChangeSerializer(serializers.Serializer[Any]):
+class CountChangeSerializer(OutputSerializer[Any]):
     """GPUs before and after."""
 
     before = serializers.IntegerField()
     after = serializers.IntegerField()
 
 
-class CostChangeSerializer(serializers.Serializer[Any]):
+class CostChangeSerializer(OutputSerializer[Any]):
     """USD a day before and after."""
 
     before = serializers.CharField()
     after = serializers.CharField()
 
 
-class MonthSerializer(serializers.Serializer[Any]):
+class MonthSerializer(OutputSerializer[Any]):
     """What a month's budget would have left, in USD and, where they have a limit, in GPU-hours."""
 
     month = serializers.CharField()
@@ -423,7 +426,7 @@ class MonthSerializer(serializers.Serializer[Any]):
     gpu_hours_left_after = serializers.CharField(allow_null=True)
 
 
-class PreviewSerializer(serializers.Serializer[Any]):
+class PreviewSerializer(OutputSerializer[Any]):
     """What would happen: nothing was stored."""
 
     policy = serializers.IntegerField()
@@ -455,7 +458,7 @@ class PreviewSerializer(serializers.Serializer[Any]):
     )
 
 
-class PolicySerializer(serializers.Serializer[PolicyVersion]):
+class PolicySerializer(OutputSerializer[PolicyVersion]):
     """A version of the policy; every limit is inclusive, all times are hours or days as named."""
 
     number = serializers.IntegerField()
@@ -464,7 +467,7 @@ class PolicySerializer(serializers.Serializer[PolicyVersion]):
     document = PolicyWholeSerializer(source="whole")
 
 
-class OptionSerializer(serializers.Serializer[Any]):
+class OptionSerializer(OutputSerializer[Any]):
     """One line of a drop-down."""
 
     value = serializers.CharField()
@@ -473,7 +476,7 @@ class OptionSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField()
 
 
-class OptionsSerializer(serializers.Serializer[Any]):
+class OptionsSerializer(OutputSerializer[Any]):
     """The lines of a drop-down."""
 
     results = OptionSerializer(many=True)
