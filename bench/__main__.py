@@ -11,6 +11,8 @@ from bench.results import Measured
 RESULTS = Path(__file__).parent / "results.json"
 # Each of these modules has a `measure(rig)`; they need the portal's Django, so they are imported when it is set up.
 BENCHMARKS = {
+    "B1": "api_list",
+    "B2": "api_detail",
     "B3": "last_page",
     "B5": "approver_queue",
     "B8": "one_budget",

@@ -28,8 +28,7 @@ class Page:
         began = time.perf_counter()
         status, body = self._ask()
         took = time.perf_counter() - began
-        if status != 200 or not self.is_right(body):
-            raise WrongAnswer(f"{self.path} answered {status} with another page: {body[:200]!r}")
+        self._check(status, body)
         return took
 
     def median(self, calls: int) -> float:
@@ -40,15 +39,26 @@ class Page:
         """What it says."""
         return self._ask()[1]
 
+    def read(self, connection: http.client.HTTPConnection) -> None:
+        """One answer on a connection that stays open; raises WrongAnswer for another page."""
+        self._check(*self._get(connection))
+
     def _ask(self) -> tuple[int, str]:
         # A connection for each call: one that stays open would belong to one of the server's processes.
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
         try:
-            connection.request("GET", self.path, headers=dict(self.headers))
-            answer = connection.getresponse()
-            return answer.status, answer.read().decode()
+            return self._get(connection)
         finally:
             connection.close()
+
+    def _get(self, connection: http.client.HTTPConnection) -> tuple[int, str]:
+        connection.request("GET", self.path, headers=dict(self.headers))
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+
+    def _check(self, status: int, body: str) -> None:
+        if status != 200 or not self.is_right(body):
+            raise WrongAnswer(f"{self.path} answered {status} with another page: {body[:200]!r}")
 
 
 def path_of(url: str) -> str:

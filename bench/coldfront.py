@@ -2,13 +2,15 @@
 
 import json
 import os
+import re
 import secrets
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from bench.calls import Page
 from bench.rig import CACHE, Rig, program, serving, settle
@@ -17,14 +19,16 @@ VERSION = "1.1.10"
 PACKAGES = [f"coldfront=={VERSION}", "gunicorn==27.0.1", "psycopg2-binary==2.9.13"]
 ENVIRONMENT = CACHE / f"coldfront-{VERSION}"
 SEED = Path(__file__).parent / "coldfront_seed.py"
+ROW, ROWS = re.compile(r'href="/allocation/[0-9]+/"'), 25
 
 
 @dataclass(frozen=True)
 class ColdFront:
-    """A ColdFront that answers, with somebody signed in who may review requests."""
+    """A ColdFront that answers, with somebody signed in who may review requests, and the numbers of its allocations."""
 
     port: int
     cookie: str
+    allocations: Sequence[int]
 
     def queue(self, *, waiting: int) -> Page:
         """Its list of allocation requests, which counts only with every one of them on it.
@@ -38,14 +42,35 @@ class ColdFront:
             lambda body: body.count('value="auto-approve"') == waiting,
         )
 
+    def list(self) -> Page:
+        """The first page of all allocations, which counts only with its 25 rows."""
+        return Page(
+            self.port,
+            "/allocation/?show_all_allocations=on",
+            {"Cookie": self.cookie},
+            lambda body: len(ROW.findall(body)) == ROWS,
+        )
+
+    def detail(self, number: int) -> Page:
+        """The page of one allocation."""
+        path = f"/allocation/{number}/"
+        return Page(self.port, path, {"Cookie": self.cookie}, lambda body: "Allocation Information" in body)
+
 
 @contextmanager
 def started(rig: Rig, *, requests: int, waiting: int) -> Iterator[ColdFront]:
     """ColdFront with so many allocations until the block ends; raises RuntimeError when it cannot be set up."""
     install()
-    folder = rig.folder / "coldfront"
-    (folder / "static").mkdir(parents=True)
-    rig.postgres.execute("CREATE DATABASE coldfront")
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="coldfront-", dir=rig.folder)))
+        rig.postgres.execute("CREATE DATABASE coldfront")
+        stack.callback(rig.postgres.execute, "DROP DATABASE coldfront WITH (FORCE)")
+        yield stack.enter_context(_serving(rig, folder, requests=requests, waiting=waiting))
+
+
+@contextmanager
+def _serving(rig: Rig, folder: Path, *, requests: int, waiting: int) -> Iterator[ColdFront]:
+    (folder / "static").mkdir()
     variables = {
         "DB_URL": f"psql://quartermaster:x@127.0.0.1:{rig.postgres.port}/coldfront",
         "SECRET_KEY": secrets.token_urlsafe(32),
@@ -61,10 +86,10 @@ def started(rig: Rig, *, requests: int, waiting: int) -> Iterator[ColdFront]:
     _manage(folder, variables, "collectstatic", "--noinput")
     said = _manage(folder, variables, "shell", words=SEED.read_text())
     settle(rig, "coldfront")
-    session = json.loads(said.splitlines()[-1])
+    made = json.loads(said.splitlines()[-1])
     command = [program("gunicorn", ENVIRONMENT), "coldfront.config.wsgi"]
     with serving("ColdFront", rig, command, _clean(variables)) as port:
-        yield ColdFront(port, f"{session['name']}={session['key']}")
+        yield ColdFront(port, f"{made['name']}={made['key']}", made["allocations"])
 
 
 def install() -> None:

@@ -1,6 +1,6 @@
 """ColdFront's rows in bulk, run by `coldfront shell`: as many as the portal gets, and one signed-in reviewer.
 
-The last line it prints is the session, as JSON.
+The last line it prints is the session with the numbers of the allocations, as JSON.
 """
 
 import json
@@ -63,4 +63,5 @@ session[SESSION_KEY] = str(reviewer.pk)
 session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
 session[HASH_SESSION_KEY] = reviewer.get_session_auth_hash()
 session.save()
-print(json.dumps({"name": settings.SESSION_COOKIE_NAME, "key": session.session_key}))
+made = {"name": settings.SESSION_COOKIE_NAME, "key": session.session_key}
+print(json.dumps(made | {"allocations": [row.pk for row in rows]}))
