@@ -142,7 +142,7 @@ def _evaluations(rows: Sequence[Request], now: datetime) -> Iterator[Evaluation]
     answers = dict[int, Mapping[str, Any]]()
     for row in rows:
         if row.count not in answers:
-            ask = Ask(count=row.count, until=now + 30 * DAY, usd_per_hour_each=PRICE, flavor=row.flavor.name)
+            ask = Ask(count=row.count, until=now + 30 * DAY, usd_per_hour_each=PRICE)
             standing = Standing(now=now, free_gpus=2_000, total_gpus=2_000, budget={})
             judged, (inputs, digest) = evaluate(ask, standing, policy), inputs_of(ask, standing, version)
             answers[row.count] = {
