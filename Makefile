@@ -15,7 +15,7 @@ SEED ?=
 FIRST ?= 0
 export PYTHON ITERATIONS SEED FIRST
 
-.PHONY: help demo demo-check test test-slow soak faults check bench live-test api-description reference screenshots
+.PHONY: help demo demo-check test test-slow soak faults mutants check bench live-test api-description reference screenshots
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -47,6 +47,10 @@ faults: ## every fault test and the API's made-up calls, those that take minutes
 	@scripts/venv.sh dev
 	@scripts/services.sh
 	@HYPOTHESIS_PROFILE=exploring exec .venv/bin/python -m pytest -m "long or not long" tests/faults tests/concurrency tests/portal/test_schemathesis.py $(PYTEST_ARGS)
+
+mutants: ## which small changes of the pure core its own tests do not notice (ONLY=policy/rules.py for one module)
+	@scripts/venv.sh dev
+	@exec .venv/bin/python -m scripts.mutants --only "$(ONLY)"
 
 check: ## style, types, architecture, templates, migrations, API description, security
 	@scripts/venv.sh dev
