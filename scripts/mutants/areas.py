@@ -21,7 +21,7 @@ OFFERINGS = ["tests/catalogue/test_offerings.py"]
 RULES = [POLICY + "test_rules.py", POLICY + "test_evaluation.py"]
 
 OWN_TESTS: Mapping[str, Sequence[str]] = {
-    "provisioning/desired/plan.py": DRIFT,
+    "provisioning/desired/plan.py": [PROVISIONING + "test_plan.py"],
     "provisioning/drift/defaults.py": DRIFT,
     "provisioning/drift/comparing.py": DRIFT,
     "provisioning/drift/paths.py": DRIFT,

@@ -281,8 +281,9 @@ class _Trying:
         left = [
             each for each, code in zip(numbers, exit_codes(works, jobs=self.jobs), strict=True) if code == 0
         ]
-        # A function that ran while the tests were loaded has done so without the change.
-        again = [each for each in left if found[each].function in {None, *at_import}]
+        # What ran only while the tests were loaded has done so without the change.
+        loaded = {None, *at_import}.difference(*known.called.values())
+        again = [each for each in left if found[each].function in loaded]
         self.there.send((known, len(found), [each for each in left if each not in again], [*anew, *again]))
         return True
 
