@@ -160,3 +160,62 @@ def test_a_document_that_is_no_manifest_may_hold_anything() -> None:
 
 def test_the_list_of_what_is_filled_in_names_only_kinds_that_the_portal_writes() -> None:
     assert FILLED_IN.keys() <= {one["kind"] for one in OBJECTS}
+
+
+def of_kind(kind: str) -> Manifest:
+    """A copy of the first object of this kind."""
+    return deepcopy(next(one for one in OBJECTS if one["kind"] == kind))
+
+
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [
+        ("ServiceAccount", {"secrets": [{"name": "builder-token"}]}),
+        ("ServiceAccount", {"imagePullSecrets": [{"name": "builder-dockercfg"}]}),
+        ("Cohort", {"spec": {}}),
+        ("ResourceFlavor", {"spec": {}}),
+    ],
+)
+def test_what_a_cluster_writes_into_an_object_by_itself_is_left_there(kind: str, more: Manifest) -> None:
+    wanted = of_kind(kind)
+    wanted.pop("spec", None)
+
+    assert list(additions(wanted, wanted | more)) == []
+
+
+@pytest.mark.parametrize("more", [{"weight": 1}, None, "", [{}]], ids=repr)
+def test_a_cohort_without_a_spec_takes_an_empty_one_alone(more: Any) -> None:
+    wanted = of_kind("Cohort")
+    wanted.pop("spec", None)
+
+    assert list(additions(wanted, wanted | {"spec": more})) == [("spec",)]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "is_default"),
+    [
+        ("queueingStrategy", "BestEffortFIFO", True),
+        ("queueingStrategy", "StrictFIFO", False),
+        ("flavorFungibility", {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "TryNextFlavor"}, True),
+        ("flavorFungibility", {"whenCanBorrow": "MayStopSearch"}, True),
+        ("flavorFungibility", {"whenCanBorrow": "TryNextFlavor", "whenCanPreempt": "TryNextFlavor"}, False),
+        ("flavorFungibility", {"whenCanBorrow": "MayStopSearch", "preference": "Cheap"}, False),
+        ("flavorFungibility", "MayStopSearch", False),
+    ],
+)
+def test_of_a_queue_kueues_defaults_are_left_and_every_other_value_is_found(
+    name: str, value: Any, *, is_default: bool
+) -> None:
+    wanted = of_kind("ClusterQueue")
+    wanted["spec"].pop(name, None)
+    live = deepcopy(wanted)
+    live["spec"][name] = value
+
+    assert list(additions(wanted, live)) == ([] if is_default else [("spec", name)])
+
+
+@pytest.mark.parametrize("kept", ["", None, 0, ["x"]], ids=repr)
+def test_what_stands_where_a_map_is_wanted_has_no_additions(kept: Any) -> None:
+    wanted = of_kind("ClusterQueue")
+
+    assert list(additions(wanted, wanted | {"spec": kept})) == []

@@ -296,3 +296,77 @@ def test_large_numbers_do_not_look_like_drift(gpus: int) -> None:
     spec = sample(flavors=(FlavorQuota(name="a100", gpus=gpus, borrow=gpus),))
     desired = tenancy_objects(spec)
     assert verbs(plan(desired, applied(Player(), desired))) == []
+
+
+def owned(manifest: Manifest, fields: Any, *, manager: str = "quartermaster", by: str = "Apply") -> Manifest:
+    """The object as it stands, with these fields on a manager's record of it."""
+    live = deepcopy(manifest)
+    live["metadata"]["managedFields"] = [{"manager": manager, "operation": by, "fieldsV1": fields}]
+    return live
+
+
+PORTS: Manifest = {
+    "apiVersion": "v1",
+    "kind": "Service",
+    "metadata": {"name": "web", "namespace": "team"},
+    "spec": {
+        "names": ["a", "b"],
+        "ports": [{"port": 80, "protocol": "TCP"}, {"port": 443, "protocol": "TCP", "name": "tls"}],
+        "sizes": [1, 2],
+    },
+}
+PLAIN, SECURE = 'k:{"port":80,"protocol":"TCP"}', 'k:{"port":443,"protocol":"TCP"}'
+UDP = 'k:{"port":80,"protocol":"UDP"}'
+
+
+@pytest.mark.parametrize(
+    ("fields", "place"),
+    [
+        pytest.param({"f:names": {'v:"a"': {}, 'v:"b"': {}}}, "", id="values of a set"),
+        pytest.param({"f:names": {'v:"b"': {}, 'v:"c"': {}}}, ".spec.names[0]", id="a value of a set"),
+        pytest.param({"f:sizes": {"i:0": {}, "i:1": {}}}, "", id="places of a list"),
+        pytest.param({"f:sizes": {"i:1": {}, "i:2": {}}}, ".spec.sizes[0]", id="a place of a list"),
+        pytest.param({"f:ports": {PLAIN: {".": {}, "f:port": {}}, SECURE: {}}}, "", id="items by key"),
+        pytest.param(
+            {"f:ports": {UDP: {".": {}}}}, ".spec.ports[0]", id="an item of which one key is otherwise"
+        ),
+        pytest.param({"f:ports": {SECURE: {"f:port": {}, "f:name": {}}}}, "", id="fields of an item"),
+        pytest.param(
+            {"f:ports": {PLAIN: {}, SECURE: {".": {}, "f:nodePort": {}}}},
+            ".spec.ports[1].nodePort",
+            id="a field of an item",
+        ),
+        pytest.param({"f:names": {PLAIN: {}}}, ".spec.names[0]", id="a key where there are values"),
+        pytest.param({"f:type": {'v:"a"': {}}}, ".spec.type", id="values of a field that is gone"),
+        pytest.param(
+            {"f:names": {".": {}, "f:first": {}}}, ".spec.names.first", id="a field of what is a list"
+        ),
+    ],
+)
+def test_of_a_list_we_give_up_only_what_we_own_in_it_and_want_no_longer(fields: Any, place: str) -> None:
+    assert first_left_over(PORTS, owned(PORTS, {"f:spec": fields})) == place
+
+
+def test_what_is_left_over_in_a_list_is_named_where_it_stands() -> None:
+    live = deepcopy(PORTS)
+    live["spec"]["names"].append("c")
+
+    assert first_left_over(PORTS, owned(live, {"f:spec": {"f:names": {'v:"c"': {}}}})) == ".spec.names[2]"
+
+
+@pytest.mark.parametrize(
+    ("manager", "by", "place"),
+    [
+        ("quartermaster", "Apply", ".spec.type"),
+        ("quartermaster", "Update", ""),
+        ("velero", "Apply", ""),
+    ],
+)
+def test_only_what_our_own_apply_wrote_is_ours_to_give_up(manager: str, by: str, place: str) -> None:
+    live = owned(PORTS, {"f:spec": {"f:type": {}}}, manager=manager, by=by)
+
+    assert first_left_over(PORTS, live) == place
+
+
+def test_an_object_without_a_namespace_has_a_place_of_its_own() -> None:
+    assert Key.of(QUEUE) == Key("kueue.x-k8s.io/v1beta2", "ClusterQueue", "", QUEUE["metadata"]["name"])
