@@ -6,7 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allocations.schedule import REMINDERS, Terms, WhenOver, next_reminder, next_steps, reminders
+from allocations.schedule import (
+    REMINDERS,
+    TAKEN_DOWN,
+    Phase,
+    State,
+    Status,
+    Step,
+    Terms,
+    WhenOver,
+    ends_soon,
+    next_reminder,
+    next_steps,
+    reminders,
+    state_of,
+)
 from allocations.use.running import Running, to_stop
 
 START = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -76,6 +90,101 @@ def test_every_step_is_said_before_it_comes() -> None:
         ("grace_end", end + 4 * HOUR),
         ("drain", end + 28 * HOUR),
     ]
+
+
+@pytest.mark.parametrize(
+    ("length", "left", "soon"),
+    [
+        pytest.param(4 * HOUR, HOUR, True, id="the last quarter of a short one"),
+        pytest.param(4 * HOUR, HOUR + timedelta(seconds=1), False, id="before the last quarter"),
+        pytest.param(30 * DAY, 3 * DAY, True, id="the last three days of a long one"),
+        pytest.param(30 * DAY, 3 * DAY + timedelta(seconds=1), False, id="before the last three days"),
+    ],
+)
+def test_an_end_is_soon_in_the_last_quarter_and_at_most_three_days_before(
+    length: timedelta, left: timedelta, *, soon: bool
+) -> None:
+    until = START + length
+    assert ends_soon(since=START, until=until, now=until - left) is soon
+
+
+@pytest.mark.parametrize(
+    ("phase", "left", "ended", "state"),
+    [
+        pytest.param(Phase.READY, 20 * DAY, False, State.HELD, id="there"),
+        pytest.param(Phase.READY, 2 * DAY, False, State.ENDING_SOON, id="there and soon over"),
+        pytest.param(Phase.READY, timedelta(0), False, State.IN_GRACE, id="at its end"),
+        pytest.param(Phase.READY, -HOUR, False, State.IN_GRACE, id="over and kept"),
+        pytest.param(Phase.READY, -HOUR, True, State.ENDED, id="ended"),
+        pytest.param(Phase.PENDING, 2 * DAY, False, State.SETTING_UP, id="not there yet, and soon over"),
+        pytest.param(Phase.PENDING, 2 * DAY, True, State.ENDED, id="ended before it was there"),
+        pytest.param(Phase.STUCK, 20 * DAY, False, State.FAILED, id="stuck"),
+        pytest.param(Phase.FAILED, 20 * DAY, False, State.FAILED, id="failed"),
+        pytest.param(Phase.FAILED, 20 * DAY, True, State.FAILED, id="failed, and so never there"),
+    ],
+)
+def test_where_an_allocation_stands(phase: Phase, left: timedelta, state: State, *, ended: bool) -> None:
+    until = START + 30 * DAY
+    assert state_of(Status(phase), starts=START, until=until, ended=ended, now=until - left) is state
+
+
+@pytest.mark.parametrize(
+    ("when_over", "stops"),
+    [(WhenOver.FINISH, None), (WhenOver.DRAIN, START + 24 * HOUR), (WhenOver.STOP, START)],
+)
+def test_work_goes_on_as_long_as_the_terms_say(when_over: WhenOver, stops: datetime | None) -> None:
+    assert Terms(when_over=when_over, drain_hours=24).stop_at(START) == stops
+
+
+def test_without_terms_the_quota_goes_down_at_the_end_and_work_may_finish() -> None:
+    assert Terms().kept_until(START) == START
+    assert [(step.what, step.at) for step in steps_of(Terms())] == [("end", START + DAY)]
+
+
+def test_where_the_portal_does_not_write_nothing_is_stopped_and_the_grace_stays() -> None:
+    terms = Terms(grace_hours=4, when_over=WhenOver.DRAIN, drain_hours=24)
+    assert terms.where_nothing_is_stopped() == Terms(grace_hours=4)
+
+
+def steps_of(terms: Terms, *, of_gpus: bool = True, now: datetime = START) -> list[Step]:
+    return next_steps(starts=START, until=START + DAY, terms=terms, now=now, of_gpus=of_gpus)
+
+
+def test_what_a_person_takes_down_only_ends() -> None:
+    terms = Terms(grace_hours=4, when_over=WhenOver.STOP)
+    assert steps_of(terms, of_gpus=False) == [Step(START + DAY, "end", TAKEN_DOWN)]
+
+
+def test_work_that_is_stopped_at_once_is_stopped_when_the_quota_goes_down() -> None:
+    steps = steps_of(Terms(grace_hours=4, when_over=WhenOver.STOP))
+    stop = START + DAY + 4 * HOUR
+    assert [(step.what, step.at) for step in steps[1:]] == [("grace_end", stop), ("stop", stop)]
+
+
+def test_what_comes_at_this_moment_comes_no_more() -> None:
+    assert steps_of(Terms(), now=START + DAY) == []
+
+
+def test_a_reminder_that_is_due_now_is_not_the_next_one() -> None:
+    until = START + 14 * DAY
+    assert next_reminder(START, until, after=until - DAY) == until - HOUR
+
+
+@pytest.mark.parametrize("kind", [WhenOver, State], ids=["when it is over", "states"])
+def test_every_choice_and_every_state_has_words_of_its_own(kind: type[WhenOver] | type[State]) -> None:
+    assert len({each.words for each in kind}) == len(kind)
+
+
+def test_what_failed_and_what_works_do_not_look_alike() -> None:
+    tones = {state.value: state.tone for state in State}
+    assert tones == {
+        "setting_up": "moving",
+        "held": "good",
+        "ending_soon": "ending",
+        "in_grace": "ending",
+        "ended": "past",
+        "failed": "bad",
+    }
 
 
 def work(uid: str, gpus: int, priority: int = 0, since: str = "2026-11-20T12:00:00Z") -> Running:
