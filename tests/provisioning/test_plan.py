@@ -337,6 +337,7 @@ UDP = 'k:{"port":80,"protocol":"UDP"}'
             id="a field of an item",
         ),
         pytest.param({"f:names": {PLAIN: {}}}, ".spec.names[0]", id="a key where there are values"),
+        pytest.param({'v:"a"': {}}, ".spec[0]", id="a value of what is no list"),
         pytest.param({"f:type": {'v:"a"': {}}}, ".spec.type", id="values of a field that is gone"),
         pytest.param(
             {"f:names": {".": {}, "f:first": {}}}, ".spec.names.first", id="a field of what is a list"
@@ -368,5 +369,9 @@ def test_only_what_our_own_apply_wrote_is_ours_to_give_up(manager: str, by: str,
     assert first_left_over(PORTS, live) == place
 
 
-def test_an_object_without_a_namespace_has_a_place_of_its_own() -> None:
-    assert Key.of(QUEUE) == Key("kueue.x-k8s.io/v1beta2", "ClusterQueue", "", QUEUE["metadata"]["name"])
+def test_objects_of_one_name_in_two_namespaces_have_two_places() -> None:
+    elsewhere = {**QUOTA, "metadata": {**QUOTA["metadata"], "namespace": "elsewhere"}}
+
+    assert Key.of(QUOTA).namespace == SAMPLE.namespace
+    assert Key.of(QUOTA) != Key.of(elsewhere)
+    assert Key.of(QUEUE).namespace == ""
