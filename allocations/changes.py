@@ -27,7 +27,7 @@ from provisioning.models import Tenancy
 from web.refusals import Conflict
 
 # What has ended and nobody has taken down yet.
-STANDING = Q(ended_at__isnull=False, task__kind=Task.Kind.TAKE_DOWN, task__state__in=TO_BE_DONE)
+NOT_TAKEN_DOWN = Q(ended_at__isnull=False, task__kind=Task.Kind.TAKE_DOWN, task__state__in=TO_BE_DONE)
 
 
 def refresh(tenancy: Tenancy, *, actor: Actor, now: datetime) -> int:
@@ -45,10 +45,10 @@ def refresh(tenancy: Tenancy, *, actor: Actor, now: datetime) -> int:
 def _volumes(tenancy: Tenancy) -> dict[str, list[Volume]]:
     """The volumes that the tenancy holds, and those that have ended and are not taken down yet."""
     rows = Allocation.objects.filter(tenancy=tenancy, offering="volume")
-    standing = Q(ended_at=None) | STANDING
+    there = Q(ended_at=None) | NOT_TAKEN_DOWN
     found: dict[str, list[Volume]] = {"volumes": [], "ended_volumes": []}
-    for spec, ended_at in rows.filter(standing).values_list("spec", "ended_at"):
-        volume = Volume(name=spec["name"], gib=spec["gib"], access=spec["access"])
+    for spec, ended_at in rows.filter(there).values_list("spec", "ended_at"):
+        volume = Volume.asked(spec)
         found["volumes" if ended_at is None else "ended_volumes"].append(volume)
     return found
 
@@ -66,7 +66,7 @@ def check_volume(tenancy: Tenancy, volume: Volume, *, but: int = 0) -> None:
             code="name_taken",
             field="name",
         )
-    for spec in same.filter(STANDING).values_list("spec", flat=True):
+    for spec in same.filter(NOT_TAKEN_DOWN).values_list("spec", flat=True):
         if spec["access"] != volume.access or spec["gib"] != volume.gib:
             raise Conflict(
                 f"The volume {volume.name} has ended and is not taken down yet. Ask for it as it was, "
@@ -85,9 +85,11 @@ def ended_namespace(project: Project, cluster: Cluster, environment: str) -> Ten
     return there if granted.exists() and not granted.live().exists() else None
 
 
-def keep_what_stands(allocation: Allocation, *, now: datetime) -> None:
+def drop_take_down(allocation: Allocation, *, now: datetime) -> None:
     """Have nobody take down what was granted anew before it was: the volume or the namespace goes on as it is."""
-    ended = Allocation.objects.filter(STANDING, tenancy=allocation.tenancy, offering=allocation.offering)
+    ended = Allocation.objects.filter(
+        NOT_TAKEN_DOWN, tenancy=allocation.tenancy, offering=allocation.offering
+    )
     if allocation.offering == "volume":
         ended = ended.filter(spec__name=allocation.spec["name"])
     for row in ended.select_related("task"):

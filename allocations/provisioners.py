@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from accounts.teams import Project
-from allocations.changes import check_volume, ended_namespace, keep_what_stands, refresh_of
+from allocations.changes import check_volume, drop_take_down, ended_namespace, refresh_of
 from allocations.models import Allocation
 from allocations.schedule import Phase, Provisioner, State, Status
 from allocations.schedule import state_of as state_by_schedule
@@ -76,9 +76,9 @@ def _begin_on_cluster(allocation: Allocation, *, actor: Actor, now: datetime) ->
         allocation.tenancy = _namespace(allocation, now=now)
         allocation.save(update_fields=["tenancy"])
     if allocation.offering == VOLUME and allocation.tenancy is not None:
-        check_volume(allocation.tenancy, _volume(allocation), but=allocation.pk)
+        check_volume(allocation.tenancy, Volume.asked(allocation.spec), but=allocation.pk)
     if allocation.offering in WITH_DATA:
-        keep_what_stands(allocation, now=now)
+        drop_take_down(allocation, now=now)
     refresh_of(allocation, actor=actor, now=now)
 
 
@@ -164,11 +164,6 @@ def _namespace(allocation: Allocation, *, now: datetime) -> Tenancy:
             team=allocation.team, cluster=cluster, project=project, environment=environment, now=now
         )
     return Tenancy.objects.locked().get(pk=there.pk)
-
-
-def _volume(allocation: Allocation) -> Volume:
-    spec = allocation.spec
-    return Volume(name=spec["name"], gib=spec["gib"], access=spec["access"])
 
 
 def _where_it_stands(allocation: Allocation) -> tuple[Fact, ...]:

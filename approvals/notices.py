@@ -17,7 +17,7 @@ from accounts.roles import Permission
 from approvals.decisions import deciders, route_words
 from approvals.models import Comment, Decision, Request, Rerouting, Step
 from approvals.requests import prices
-from approvals.requests.presenting import asks, lapse_words, usual_wait, usual_words, verdict
+from approvals.requests.presenting import asks, lapse_words, usual_wait, usual_words, verdict, wish
 from approvals.requests.vacancies import of_steps
 from approvals.states import State
 from notices.actions import tell, tell_channels
@@ -50,8 +50,7 @@ def waits(
         everybody = deciders.candidates(step, request, now=now)
         to = people.at_work(everybody, now=now)
     answer, hint = _answer(request)
-    wish = f"for {request.name()}" if request.renews_id is None else f"to keep {request.name()}"
-    title = f"{request.team.name} asks {wish}"
+    title = f"{request.team.name} asks {wish(request, request.name())}"
     sentence = f"{lead} {asks(request, now=now)} {_who_decides(request, answer)}".strip()
     rules = [(rule["mark"], rule["text"], rule["number"]) for rule in verdict(answer)["rules"]]
     said = _message(

@@ -8,7 +8,7 @@ from typing import Any
 from accounts.models import User
 from approvals.conversation.actions import said_in
 from approvals.models import Comment, Decision, Evaluation, Request, Revision
-from approvals.requests.presenting import person
+from approvals.requests.presenting import past_wish, person
 from approvals.revisions import Change, changes, in_words
 from catalogue.offering import in_sentence
 from fleet.models import Flavor
@@ -40,8 +40,7 @@ def edits(request: Request, evaluation: Evaluation, revisions: Sequence[Revision
     if len(revisions) < 2:
         return []
     first = revisions[0]
-    name = in_sentence(name_in(request, first))
-    asked = f"Asked for {name}" if request.renews_id is None else f"Asked to keep {name} longer"
+    asked = past_wish(request, in_sentence(name_in(request, first)))
     parts = [_past(asked, first, "")]
     for before, after in pairwise(revisions):
         said = "; ".join(change.words for change in between(request, before, after))

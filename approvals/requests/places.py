@@ -21,8 +21,7 @@ def check(wanted: Wanted) -> None:
             field=wanted.spec.counted,
         )
     if place is not None and isinstance(wanted.spec, VolumeSpec):
-        volume = Volume(name=wanted.spec.name, gib=wanted.spec.gib, access=wanted.spec.access)
-        check_volume(place, volume)
+        check_volume(place, Volume.asked(wanted.spec.model_dump()))
     if place is None and not isinstance(wanted.spec, NamespaceSpec) and has_left(wanted.team):
         raise Conflict(
             f"{wanted.team.name} has left or is leaving. A namespace on a cluster brings it back.",

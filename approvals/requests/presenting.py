@@ -55,9 +55,18 @@ def asks(request: Request, *, now: datetime) -> str:
     where = f" in {request.place}" if request.place else ""
     until = moment(request.until, now)
     price = price_words(request, now=now).removesuffix(" in all")
-    what = in_sentence(request.name())
-    wish = f"for {what}" if request.renews_id is None else f"to keep {what}"
-    return f"{request.team.name} asks {wish}{where} until {until}, for {price}."
+    what = wish(request, in_sentence(request.name()))
+    return f"{request.team.name} asks {what}{where} until {until}, for {price}."
+
+
+def wish(request: Request, what: str) -> str:
+    """Behind "asks": "for 2 × A100", of a renewal "to keep 2 × A100"."""
+    return f"for {what}" if request.renews_id is None else f"to keep {what}"
+
+
+def past_wish(request: Request, what: str) -> str:
+    """As one of its events: "Asked for 2 × A100", of a renewal "Asked to keep 2 × A100 longer"."""
+    return f"Asked {wish(request, what)}" + (" longer" if request.renews_id is not None else "")
 
 
 def lapse_words(request: Request) -> str:

@@ -12,6 +12,7 @@ from allocations.use.words import coming_stops, leftovers_of, now_running
 from approvals import notices as telling
 from approvals.decisions import route_words
 from approvals.models import Decision, Evaluation, Request, Rerouting, Step
+from approvals.requests.presenting import past_wish
 from approvals.states import State
 from audit.events import Kind
 from audit.models import Event
@@ -64,8 +65,7 @@ def entries(
 
 
 def _asked(request: Request, evaluation: Evaluation) -> Part:
-    name = in_sentence(request.name())
-    what = f"Asked for {name}" if request.renews_id is None else f"Asked to keep {name} longer"
+    what = past_wish(request, in_sentence(request.name()))
     why = f"{request.requester.name} asked; {evaluation.policy} answered: {evaluation.answer['sentence']}"
     return _past(what, request.created_at, why=why, tone="moving")
 

@@ -82,6 +82,11 @@ class Volume:
     gib: int
     access: str
 
+    @classmethod
+    def asked(cls, spec: Mapping[str, Any]) -> "Volume":
+        """The volume that a spec of the catalogue asks for, whatever else stands in it; raises SpecRefused."""
+        return cls(name=spec["name"], gib=spec["gib"], access=spec["access"])
+
     def __post_init__(self) -> None:
         _fits(VOLUME_NAME, self.name, "a volume's name")
         _whole(self.gib)
