@@ -3,7 +3,7 @@ FROM python:3.11-slim AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 WORKDIR /app
 COPY requirements/base.txt requirements/base.txt
-RUN python -m venv /venv && /venv/bin/pip install --require-hashes -r requirements/base.txt
+RUN python -m venv /venv && /venv/bin/pip install --no-deps --require-hashes -r requirements/base.txt && /venv/bin/pip check
 COPY manage.py ./
 COPY portal portal
 COPY checks checks

@@ -28,7 +28,9 @@ echo "venv: installing $total packages of requirements/$name.txt (about a minute
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 SECONDS=0
-.venv/bin/python -m pip install --progress-bar off --disable-pip-version-check --no-input --require-hashes \
+# The file pins everything, so there is nothing to resolve. The pip of Python 3.11 would ask for the newest release of
+# what another package wants with an extra, and refuse it for the hash that it lacks, on the day that it is published.
+.venv/bin/python -m pip install --progress-bar off --disable-pip-version-check --no-input --no-deps --require-hashes \
     -r "requirements/$name.txt" >"$log" 2>&1 &
 pip=$!
 # What a person who waits wants to know, every few seconds, in a terminal and in a log alike.
@@ -43,6 +45,10 @@ while kill -0 "$pip" 2>/dev/null; do
 done
 if ! wait "$pip"; then
     tail -n 20 "$log" >&2
+    exit 1
+fi
+if ! .venv/bin/python -m pip check >"$log" 2>&1; then
+    cat "$log" >&2
     exit 1
 fi
 # The project's own packages are importable from everywhere, as after an editable installation.
