@@ -94,6 +94,8 @@ class Running:
         """Their pods are there together, and each writes."""
         started = time.monotonic()
         self.until_state(self.four, "running")
+        # Pods are seen one by one, whatever was seen of the whole.
+        self.job.until("its pods are seen", lambda: len(self.seen(self.four)["pods"]) == 4)
         pods = self.seen(self.four)["pods"]
         expect([pod["number"] for pod in pods] == [0, 1, 2, 3], f"It shows {pods}.")
         for pod in pods:

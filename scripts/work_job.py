@@ -30,7 +30,11 @@ class Working:
             self.job.cluster.create(self.manifest(name))
         want = {"first": "running", "second": "running", "third": "waiting"}
         self.job.until("two run and one waits", lambda: self.states() == want)
-        third = next(one for one in self.work()["work"] if one["name"] == "third")
+        # The Job is seen before the Workload that Kueue makes of it, and that before its place in the line.
+        self.job.until(
+            "the third has a place in the line", lambda: self.third()["why"]["position"] is not None
+        )
+        third = self.third()
         why = third["why"]
         expect((why["outlook"], why["position"], third["held"]) == ("wait", 0, 0), f"It says {third}.")
         expect("number 1 of 1 in the line" in why["line"], f"It says {why}.")
@@ -54,6 +58,10 @@ class Working:
         """What the API says of the team's work."""
         found: dict[str, Any] = self.job.call("Ada", "GET", "/work/climate/").json()
         return found
+
+    def third(self) -> dict[str, Any]:
+        """The piece that waits, as the API says it."""
+        return next(one for one in self.work()["work"] if one["name"] == "third")
 
     def states(self) -> dict[str, str]:
         """The state of each piece, by name."""
