@@ -46,6 +46,15 @@ class Migration(migrations.Migration):
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 ("signed_in_at", models.DateTimeField(null=True)),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("tid", "oid"), name="one_account_per_person"),
+                    models.CheckConstraint(
+                        condition=models.Q(("is_away", True), ("away_until", None), _connector="OR"),
+                        name="only_who_is_away_comes_back",
+                    ),
+                ]
+            },
         ),
         migrations.CreateModel(
             name="AccessLoss",
@@ -74,9 +83,40 @@ class Migration(migrations.Migration):
                 ("fallback", models.BooleanField(default=False)),
                 ("released", models.BooleanField(default=False)),
                 ("restored_at", models.DateTimeField(null=True)),
+                (
+                    "restored_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="access_losses",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
                 "ordering": ["-at", "-id"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("reason__in", ["unknown", "blocked", "rights"])),
+                        name="access_is_lost_for_a_known_reason",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("restored_at", None), ("restored_by", None)),
+                            models.Q(("restored_at__isnull", False), ("restored_by__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="access_is_restored_by_a_person",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -107,9 +147,64 @@ class Migration(migrations.Migration):
                 ("last_used_at", models.DateTimeField(null=True)),
                 ("revoked_at", models.DateTimeField(null=True)),
                 ("parent_expires_at", models.DateTimeField(null=True)),
+                (
+                    "parent",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="children",
+                        to="accounts.apitoken",
+                    ),
+                ),
+                (
+                    "suspended_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="tokens",
+                        to="accounts.accessloss",
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="tokens",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
                 "ordering": ["-created_at", "-id"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("scope__in", ["read", "ask", "write"])), name="a_known_scope"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("expires_at__gt", models.F("created_at"))),
+                        name="a_token_ends_after_it_starts",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("parent", None), ("parent_expires_at", None)),
+                            models.Q(
+                                ("expires_at__lte", models.F("parent_expires_at")),
+                                ("parent__isnull", False),
+                                ("parent_expires_at__isnull", False),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="a_token_outlives_no_token_that_made_it",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("parent", None),
+                            models.Q(("parent", models.F("id")), _negated=True),
+                            _connector="OR",
+                        ),
+                        name="a_token_does_not_make_itself",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -126,6 +221,11 @@ class Migration(migrations.Migration):
                 ("failing_since", models.DateTimeField(null=True)),
                 ("error", models.CharField(blank=True, max_length=300)),
             ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(condition=models.Q(("pk", 1)), name="there_is_one_directory")
+                ]
+            },
         ),
         migrations.CreateModel(
             name="CostCentre",
@@ -139,9 +239,38 @@ class Migration(migrations.Migration):
                 ("code", models.CharField(max_length=20)),
                 ("created_at", models.DateTimeField()),
                 ("confirmed_at", models.DateTimeField(null=True)),
+                (
+                    "confirmed_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="cost_centres",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
                 "ordering": ["code"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        django.db.models.functions.text.Lower("code"), name="a_cost_centre_is_listed_once"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("confirmed_by", None), ("confirmed_at__isnull", False), _connector="OR"
+                        ),
+                        name="who_confirmed_a_cost_centre_did_so_at_a_moment",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -160,9 +289,59 @@ class Migration(migrations.Migration):
                 ("accepted_at", models.DateTimeField(null=True)),
                 ("declined_at", models.DateTimeField(null=True)),
                 ("ended_at", models.DateTimeField(null=True)),
+                (
+                    "giver",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="delegations_given",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "to",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="delegations_taken",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
                 "ordering": ["-starts_at", "-id"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("giver", models.F("to")), _negated=True),
+                        name="nobody_stands_in_for_themselves",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("until__gt", models.F("starts_at"))),
+                        name="a_stand_in_ends_after_it_starts",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "until__lte",
+                                django.db.models.expressions.CombinedExpression(
+                                    models.F("starts_at"), "+", models.Value(dt.timedelta(days=90))
+                                ),
+                            )
+                        ),
+                        name="a_stand_in_lasts_90_days_at_most",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("declined_at", None),
+                            models.Q(("accepted_at", None), ("ended_at__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="who_declined_never_stood_in",
+                    ),
+                ],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("ended_at", None)), fields=["to", "until"], name="stand_ins_seats"
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
@@ -197,9 +376,44 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("answered_at", models.DateTimeField(null=True)),
+                (
+                    "answered_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
                 "ordering": ["-id"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("answer", "")),
+                        fields=("answer",),
+                        name="one_directory_brake_is_on_at_a_time",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("cause__in", ["mass", "strange"])),
+                        name="a_directory_brake_has_a_known_cause",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("answer", ""), ("answered_at", None), ("answered_by", None)),
+                            models.Q(
+                                ("answer", "passed"), ("answered_at__isnull", False), ("answered_by", None)
+                            ),
+                            models.Q(
+                                ("answer", "released"),
+                                ("answered_at__isnull", False),
+                                ("answered_by__isnull", False),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="a_directory_brake_is_released_by_a_person",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -212,7 +426,20 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("group", models.UUIDField(db_index=True)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="groups_held",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("user", "group"), name="a_group_is_held_once")
+                ]
+            },
         ),
         migrations.CreateModel(
             name="Idempotency",
@@ -230,7 +457,22 @@ class Migration(migrations.Migration):
                 ("body", models.JSONField(null=True)),
                 ("location", models.CharField(blank=True, max_length=300)),
                 ("created_at", models.DateTimeField(auto_now_add=True, db_index=True)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("user", "route", "key"), name="one_row_per_idempotency_key"
+                    )
+                ]
+            },
         ),
         migrations.CreateModel(
             name="Membership",
@@ -248,7 +490,22 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("since", models.DateTimeField(auto_now_add=True)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="memberships",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("part__in", ["member", "lead"])), name="a_known_part"
+                    )
+                ]
+            },
         ),
         migrations.CreateModel(
             name="Project",
@@ -262,6 +519,14 @@ class Migration(migrations.Migration):
                 ("slug", models.SlugField(max_length=40)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
             ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("slug__regex", "^[a-z]([a-z0-9-]*[a-z0-9])?$")),
+                        name="a_project_slug_is_a_dns_label",
+                    )
+                ]
+            },
         ),
         migrations.CreateModel(
             name="RoleHeld",
@@ -285,7 +550,35 @@ class Migration(migrations.Migration):
                         max_length=30,
                     ),
                 ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="roles_held",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("user", "role"), name="a_role_is_held_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "role__in",
+                                [
+                                    "data_scientist",
+                                    "team_lead",
+                                    "platform_lead",
+                                    "engineering_leadership",
+                                    "auditor",
+                                ],
+                            )
+                        ),
+                        name="a_known_role_is_held",
+                    ),
+                ]
+            },
         ),
         migrations.CreateModel(
             name="SeatFill",
@@ -305,6 +598,12 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["seat"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("people", 0), ("read_at__isnull", False), _connector="OR"),
+                        name="a_seat_is_filled_from_the_directory",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
@@ -334,9 +633,39 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
                 "ordering": ["name"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        django.db.models.functions.text.Lower("name"), name="team_names_are_unique"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("slug__regex", "^[a-z]([a-z0-9-]*[a-z0-9])?$")),
+                        name="a_team_slug_is_a_dns_label",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("tier__in", ["standard", "trusted", "restricted"])),
+                        name="a_known_tier",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -370,176 +699,19 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["since", "user_id"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("reason__in", ["unknown", "blocked", "rights"])),
+                        name="a_doubt_has_a_known_reason",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("times__gte", 1)), name="a_doubt_was_answered_once"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("asked_at__gte", models.F("since"))), name="a_doubt_begins_once"
+                    ),
+                ],
             },
-        ),
-        migrations.AddConstraint(
-            model_name="user",
-            constraint=models.UniqueConstraint(fields=("tid", "oid"), name="one_account_per_person"),
-        ),
-        migrations.AddConstraint(
-            model_name="user",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("is_away", True), ("away_until", None), _connector="OR"),
-                name="only_who_is_away_comes_back",
-            ),
-        ),
-        migrations.AddField(
-            model_name="accessloss",
-            name="restored_by",
-            field=models.ForeignKey(
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="+",
-                to=settings.AUTH_USER_MODEL,
-            ),
-        ),
-        migrations.AddField(
-            model_name="accessloss",
-            name="user",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="access_losses",
-                to=settings.AUTH_USER_MODEL,
-            ),
-        ),
-        migrations.AddField(
-            model_name="apitoken",
-            name="parent",
-            field=models.ForeignKey(
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="children",
-                to="accounts.apitoken",
-            ),
-        ),
-        migrations.AddField(
-            model_name="apitoken",
-            name="suspended_by",
-            field=models.ForeignKey(
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="tokens",
-                to="accounts.accessloss",
-            ),
-        ),
-        migrations.AddField(
-            model_name="apitoken",
-            name="user",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="tokens",
-                to=settings.AUTH_USER_MODEL,
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="contact",
-            constraint=models.CheckConstraint(condition=models.Q(("pk", 1)), name="there_is_one_directory"),
-        ),
-        migrations.AddField(
-            model_name="costcentre",
-            name="confirmed_by",
-            field=models.ForeignKey(
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="+",
-                to=settings.AUTH_USER_MODEL,
-            ),
-        ),
-        migrations.AddField(
-            model_name="costcentre",
-            name="owner",
-            field=models.ForeignKey(
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="cost_centres",
-                to=settings.AUTH_USER_MODEL,
-            ),
-        ),
-        migrations.AddField(
-            model_name="delegation",
-            name="giver",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="delegations_given",
-                to=settings.AUTH_USER_MODEL,
-            ),
-        ),
-        migrations.AddField(
-            model_name="delegation",
-            name="to",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="delegations_taken",
-                to=settings.AUTH_USER_MODEL,
-            ),
-        ),
-        migrations.AddField(
-            model_name="directorybrake",
-            name="answered_by",
-            field=models.ForeignKey(
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="+",
-                to=settings.AUTH_USER_MODEL,
-            ),
-        ),
-        migrations.AddField(
-            model_name="groupheld",
-            name="user",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="groups_held",
-                to=settings.AUTH_USER_MODEL,
-            ),
-        ),
-        migrations.AddField(
-            model_name="idempotency",
-            name="user",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE, related_name="+", to=settings.AUTH_USER_MODEL
-            ),
-        ),
-        migrations.AddField(
-            model_name="membership",
-            name="user",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="memberships",
-                to=settings.AUTH_USER_MODEL,
-            ),
-        ),
-        migrations.AddField(
-            model_name="roleheld",
-            name="user",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="roles_held",
-                to=settings.AUTH_USER_MODEL,
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="seatfill",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("people", 0), ("read_at__isnull", False), _connector="OR"),
-                name="a_seat_is_filled_from_the_directory",
-            ),
-        ),
-        migrations.AddField(
-            model_name="team",
-            name="created_by",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.PROTECT, related_name="+", to=settings.AUTH_USER_MODEL
-            ),
-        ),
-        migrations.AddField(
-            model_name="team",
-            name="owner",
-            field=models.ForeignKey(
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="+",
-                to=settings.AUTH_USER_MODEL,
-            ),
         ),
         migrations.AddField(
             model_name="project",
@@ -556,231 +728,12 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.AddConstraint(
-            model_name="doubt",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("reason__in", ["unknown", "blocked", "rights"])),
-                name="a_doubt_has_a_known_reason",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="doubt",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("times__gte", 1)), name="a_doubt_was_answered_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="doubt",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("asked_at__gte", models.F("since"))), name="a_doubt_begins_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="accessloss",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("reason__in", ["unknown", "blocked", "rights"])),
-                name="access_is_lost_for_a_known_reason",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="accessloss",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("restored_at", None), ("restored_by", None)),
-                    models.Q(("restored_at__isnull", False), ("restored_by__isnull", False)),
-                    _connector="OR",
-                ),
-                name="access_is_restored_by_a_person",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="apitoken",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("scope__in", ["read", "ask", "write"])), name="a_known_scope"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="apitoken",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("expires_at__gt", models.F("created_at"))),
-                name="a_token_ends_after_it_starts",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="apitoken",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("parent", None), ("parent_expires_at", None)),
-                    models.Q(
-                        ("expires_at__lte", models.F("parent_expires_at")),
-                        ("parent__isnull", False),
-                        ("parent_expires_at__isnull", False),
-                    ),
-                    _connector="OR",
-                ),
-                name="a_token_outlives_no_token_that_made_it",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="apitoken",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("parent", None), models.Q(("parent", models.F("id")), _negated=True), _connector="OR"
-                ),
-                name="a_token_does_not_make_itself",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="costcentre",
-            constraint=models.UniqueConstraint(
-                django.db.models.functions.text.Lower("code"), name="a_cost_centre_is_listed_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="costcentre",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("confirmed_by", None), ("confirmed_at__isnull", False), _connector="OR"),
-                name="who_confirmed_a_cost_centre_did_so_at_a_moment",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="delegation",
-            index=models.Index(
-                condition=models.Q(("ended_at", None)), fields=["to", "until"], name="stand_ins_seats"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="delegation",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("giver", models.F("to")), _negated=True),
-                name="nobody_stands_in_for_themselves",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="delegation",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("until__gt", models.F("starts_at"))),
-                name="a_stand_in_ends_after_it_starts",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="delegation",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "until__lte",
-                        django.db.models.expressions.CombinedExpression(
-                            models.F("starts_at"), "+", models.Value(dt.timedelta(days=90))
-                        ),
-                    )
-                ),
-                name="a_stand_in_lasts_90_days_at_most",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="delegation",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("declined_at", None),
-                    models.Q(("accepted_at", None), ("ended_at__isnull", False)),
-                    _connector="OR",
-                ),
-                name="who_declined_never_stood_in",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="directorybrake",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("answer", "")),
-                fields=("answer",),
-                name="one_directory_brake_is_on_at_a_time",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="directorybrake",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("cause__in", ["mass", "strange"])),
-                name="a_directory_brake_has_a_known_cause",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="directorybrake",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("answer", ""), ("answered_at", None), ("answered_by", None)),
-                    models.Q(("answer", "passed"), ("answered_at__isnull", False), ("answered_by", None)),
-                    models.Q(
-                        ("answer", "released"), ("answered_at__isnull", False), ("answered_by__isnull", False)
-                    ),
-                    _connector="OR",
-                ),
-                name="a_directory_brake_is_released_by_a_person",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="groupheld",
-            constraint=models.UniqueConstraint(fields=("user", "group"), name="a_group_is_held_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="idempotency",
-            constraint=models.UniqueConstraint(
-                fields=("user", "route", "key"), name="one_row_per_idempotency_key"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="roleheld",
-            constraint=models.UniqueConstraint(fields=("user", "role"), name="a_role_is_held_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="roleheld",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "role__in",
-                        ["data_scientist", "team_lead", "platform_lead", "engineering_leadership", "auditor"],
-                    )
-                ),
-                name="a_known_role_is_held",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="team",
-            constraint=models.UniqueConstraint(
-                django.db.models.functions.text.Lower("name"), name="team_names_are_unique"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="team",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("slug__regex", "^[a-z]([a-z0-9-]*[a-z0-9])?$")),
-                name="a_team_slug_is_a_dns_label",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="team",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("tier__in", ["standard", "trusted", "restricted"])), name="a_known_tier"
-            ),
-        ),
-        migrations.AddConstraint(
             model_name="project",
             constraint=models.UniqueConstraint(fields=("team", "slug"), name="a_team_names_a_project_once"),
         ),
         migrations.AddConstraint(
-            model_name="project",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("slug__regex", "^[a-z]([a-z0-9-]*[a-z0-9])?$")),
-                name="a_project_slug_is_a_dns_label",
-            ),
-        ),
-        migrations.AddConstraint(
             model_name="membership",
             constraint=models.UniqueConstraint(fields=("team", "user"), name="a_person_is_in_a_team_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="membership",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("part__in", ["member", "lead"])), name="a_known_part"
-            ),
         ),
         one_stand_in_at_a_time(),
     ]

@@ -144,6 +144,87 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["until", "id"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("flavor", None),
+                                ("price_per_gpu_hour", 0),
+                                models.Q(("title", ""), _negated=True),
+                            ),
+                            models.Q(("flavor__isnull", False), ("gpus__gte", 1), ("tenancy__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="an_allocation_is_of_gpus_or_says_what_it_is",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("part_of", None), ("ended_at__isnull", False), _connector="OR"),
+                        name="a_part_has_ended",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("charged_from", None),
+                            ("charged_from__gte", models.F("starts_at")),
+                            _connector="OR",
+                        ),
+                        name="nothing_costs_before_it_starts",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("usd_per_hour__gte", 0)), name="an_allocation_never_earns_money"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("provisioner__in", ["kubernetes", "manual"])),
+                        name="an_allocation_has_a_known_provisioner",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("until__gt", models.F("starts_at"))),
+                        name="an_allocation_ends_after_it_starts",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("end_reason", ""), ("ended_at", None)),
+                            models.Q(
+                                ("ended_at__isnull", False), models.Q(("end_reason", ""), _negated=True)
+                            ),
+                            _connector="OR",
+                        ),
+                        name="an_end_has_a_reason",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("kept_until__gte", models.F("until"))),
+                        name="an_allocation_is_kept_until_its_end",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("when_over__in", ["finish", "drain", "stop"])),
+                        name="an_end_is_of_a_known_kind",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("remind_at", None), ("remind_at__lt", models.F("until")), _connector="OR"
+                        ),
+                        name="a_reminder_comes_before_the_end",
+                    ),
+                ],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("ended_at", None)), fields=["until"], name="allocation_ends_next"
+                    ),
+                    models.Index(
+                        condition=models.Q(("ended_at", None)),
+                        fields=["kept_until"],
+                        name="allocation_goes_next",
+                    ),
+                    models.Index(
+                        condition=models.Q(("ended_at", None), ("remind_at__isnull", False)),
+                        fields=["remind_at"],
+                        name="allocation_reminds_next",
+                    ),
+                    models.Index(
+                        condition=models.Q(("charged_from", None), ("ended_at", None)),
+                        fields=["tenancy"],
+                        name="allocation_not_charged_yet",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -184,6 +265,29 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["since", "allocation_id"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("gpus__gte", 1)), name="a_leftover_is_of_a_gpu"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("stop_at", None), ("stop_at__gte", models.F("since")), _connector="OR"
+                        ),
+                        name="nothing_is_stopped_before_the_end",
+                    ),
+                ],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("done_at", None)),
+                        fields=["look_at"],
+                        name="leftover_looked_at_next",
+                    ),
+                    models.Index(
+                        condition=models.Q(("done_at", None)),
+                        fields=["tenancy", "flavor"],
+                        name="leftover_of_tenancy",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -216,6 +320,31 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["month"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("team", "month"), name="a_team_has_one_budget_a_month"),
+                    models.CheckConstraint(
+                        condition=models.Q(("held_usd__lte", models.F("limit_usd"))),
+                        name="a_budget_is_never_overspent",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("held_usd__gte", 0)), name="a_budget_holds_no_less_than_nothing"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("gpu_hours_limit", None),
+                            ("held_gpu_hours__lte", models.F("gpu_hours_limit")),
+                            _connector="OR",
+                        ),
+                        name="gpu_hours_are_never_overspent",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("held_gpu_hours__gte", 0)), name="no_gpu_hours_below_nothing"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("soft_percent__gte", 1), ("soft_percent__lte", 100)),
+                        name="a_soft_stage_is_1_to_100_percent",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -272,9 +401,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-            options={
-                "ordering": ["id"],
-            },
+            options={"ordering": ["id"]},
         ),
         migrations.CreateModel(
             name="UseDay",
@@ -307,6 +434,19 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["day"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("tenancy", "flavor", "day"), name="a_day_of_use_is_counted_once"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("used_sum__lte", models.F("held_sum"))),
+                        name="no_more_is_used_than_is_held",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("held_sum__gte", models.F("samples")), ("samples__gte", 1)),
+                        name="a_sample_is_of_what_is_held",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -343,6 +483,19 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["asked_at", "id"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("done_at", None)),
+                        fields=("tenancy", "uid"),
+                        name="a_workload_is_stopped_once",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("done_at", None), ("done_at__gte", models.F("asked_at")), _connector="OR"
+                        ),
+                        name="work_stops_after_it_was_asked_to",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -407,227 +560,9 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.AddConstraint(
-            model_name="budget",
-            constraint=models.UniqueConstraint(
-                fields=("team", "month"), name="a_team_has_one_budget_a_month"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="budget",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("held_usd__lte", models.F("limit_usd"))),
-                name="a_budget_is_never_overspent",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="budget",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("held_usd__gte", 0)), name="a_budget_holds_no_less_than_nothing"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="budget",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("gpu_hours_limit", None),
-                    ("held_gpu_hours__lte", models.F("gpu_hours_limit")),
-                    _connector="OR",
-                ),
-                name="gpu_hours_are_never_overspent",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="budget",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("held_gpu_hours__gte", 0)), name="no_gpu_hours_below_nothing"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="budget",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("soft_percent__gte", 1), ("soft_percent__lte", 100)),
-                name="a_soft_stage_is_1_to_100_percent",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="allocation",
-            index=models.Index(
-                condition=models.Q(("ended_at", None)), fields=["until"], name="allocation_ends_next"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="allocation",
-            index=models.Index(
-                condition=models.Q(("ended_at", None)), fields=["kept_until"], name="allocation_goes_next"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="allocation",
-            index=models.Index(
-                condition=models.Q(("ended_at", None), ("remind_at__isnull", False)),
-                fields=["remind_at"],
-                name="allocation_reminds_next",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="allocation",
-            index=models.Index(
-                condition=models.Q(("charged_from", None), ("ended_at", None)),
-                fields=["tenancy"],
-                name="allocation_not_charged_yet",
-            ),
-        ),
-        migrations.AddConstraint(
             model_name="allocation",
             constraint=models.UniqueConstraint(
                 condition=models.Q(("ended_at", None)), fields=("hold",), name="a_request_is_granted_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="allocation",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(
-                        ("flavor", None), ("price_per_gpu_hour", 0), models.Q(("title", ""), _negated=True)
-                    ),
-                    models.Q(("flavor__isnull", False), ("gpus__gte", 1), ("tenancy__isnull", False)),
-                    _connector="OR",
-                ),
-                name="an_allocation_is_of_gpus_or_says_what_it_is",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="allocation",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("part_of", None), ("ended_at__isnull", False), _connector="OR"),
-                name="a_part_has_ended",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="allocation",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("charged_from", None), ("charged_from__gte", models.F("starts_at")), _connector="OR"
-                ),
-                name="nothing_costs_before_it_starts",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="allocation",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("usd_per_hour__gte", 0)), name="an_allocation_never_earns_money"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="allocation",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("provisioner__in", ["kubernetes", "manual"])),
-                name="an_allocation_has_a_known_provisioner",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="allocation",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("until__gt", models.F("starts_at"))),
-                name="an_allocation_ends_after_it_starts",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="allocation",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("end_reason", ""), ("ended_at", None)),
-                    models.Q(("ended_at__isnull", False), models.Q(("end_reason", ""), _negated=True)),
-                    _connector="OR",
-                ),
-                name="an_end_has_a_reason",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="allocation",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("kept_until__gte", models.F("until"))),
-                name="an_allocation_is_kept_until_its_end",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="allocation",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("when_over__in", ["finish", "drain", "stop"])),
-                name="an_end_is_of_a_known_kind",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="allocation",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("remind_at", None), ("remind_at__lt", models.F("until")), _connector="OR"
-                ),
-                name="a_reminder_comes_before_the_end",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="useday",
-            constraint=models.UniqueConstraint(
-                fields=("tenancy", "flavor", "day"), name="a_day_of_use_is_counted_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="useday",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("used_sum__lte", models.F("held_sum"))),
-                name="no_more_is_used_than_is_held",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="useday",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("held_sum__gte", models.F("samples")), ("samples__gte", 1)),
-                name="a_sample_is_of_what_is_held",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="stoppedwork",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("done_at", None)),
-                fields=("tenancy", "uid"),
-                name="a_workload_is_stopped_once",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="stoppedwork",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("done_at", None), ("done_at__gte", models.F("asked_at")), _connector="OR"
-                ),
-                name="work_stops_after_it_was_asked_to",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="leftover",
-            index=models.Index(
-                condition=models.Q(("done_at", None)), fields=["look_at"], name="leftover_looked_at_next"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="leftover",
-            index=models.Index(
-                condition=models.Q(("done_at", None)),
-                fields=["tenancy", "flavor"],
-                name="leftover_of_tenancy",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="leftover",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("gpus__gte", 1)), name="a_leftover_is_of_a_gpu"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="leftover",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("stop_at", None), ("stop_at__gte", models.F("since")), _connector="OR"),
-                name="nothing_is_stopped_before_the_end",
             ),
         ),
         append_only("allocations_ledgerentry", words="entries of the ledger"),

@@ -179,6 +179,98 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["-created_at", "-id"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("count__gte", 1)), name="a_request_asks_for_something"
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("state", "waiting")),
+                        fields=("renews",),
+                        name="one_renewal_waits_at_a_time",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("renews", None),
+                            models.Q(
+                                ("flavor__isnull", False), models.Q(("renews", models.F("id")), _negated=True)
+                            ),
+                            _connector="OR",
+                        ),
+                        name="a_renewal_is_of_gpus_of_an_earlier_request",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("flavor", None),
+                            models.Q(("gpus__gte", 1), ("tenancy__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="a_request_for_gpus_says_how_many_and_where",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "offering__in",
+                                [
+                                    "gpus",
+                                    "notebook",
+                                    "volume",
+                                    "namespace",
+                                    "training",
+                                    "endpoint",
+                                    "openai",
+                                    "reservation",
+                                    "cluster",
+                                ],
+                            )
+                        ),
+                        name="a_request_is_for_a_known_offering",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("until__gt", models.F("created_at"))),
+                        name="a_request_ends_after_it_is_made",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("state__in", ["waiting", "approved", "rejected", "withdrawn", "lapsed"])
+                        ),
+                        name="a_request_is_in_a_known_state",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("approved_count__isnull", False),
+                                ("decided_at__isnull", False),
+                                ("state", "approved"),
+                            ),
+                            models.Q(
+                                models.Q(("state", "approved"), _negated=True), ("approved_count", None)
+                            ),
+                            _connector="OR",
+                        ),
+                        name="an_approval_says_how_many",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("allocation", None), ("state", "approved"), _connector="OR"),
+                        name="only_what_is_approved_is_allocated",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("approved_count", None),
+                            models.Q(("approved_count__gte", 1), ("approved_count__lte", models.F("count"))),
+                            _connector="OR",
+                        ),
+                        name="nobody_is_given_more_than_was_asked",
+                    ),
+                ],
+                "indexes": [
+                    models.Index(fields=["team", "-created_at", "-id"], name="request_of_team"),
+                    models.Index(fields=["-created_at", "-id"], name="request_newest"),
+                    models.Index(
+                        condition=models.Q(("state", "waiting")),
+                        fields=["created_at"],
+                        name="request_waiting",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -224,9 +316,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-            options={
-                "ordering": ["id"],
-            },
+            options={"ordering": ["id"]},
         ),
         migrations.CreateModel(
             name="Comment",
@@ -256,9 +346,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-            options={
-                "ordering": ["at", "id"],
-            },
+            options={"ordering": ["at", "id"]},
         ),
         migrations.CreateModel(
             name="Rerouting",
@@ -302,6 +390,18 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["id"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("refused", "")),
+                        fields=("request", "content_version", "policy"),
+                        name="a_policy_routes_a_request_once",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("refused", ""), _negated=True),
+                        fields=("request", "content_version", "policy"),
+                        name="a_policy_refuses_a_request_once",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -339,6 +439,9 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["number"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("request", "number"), name="a_version_is_written_once")
+                ],
             },
         ),
         migrations.CreateModel(
@@ -386,6 +489,46 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["request_id", "version", "position"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("request", "version", "position"), name="a_step_has_its_place"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("done_at", None), ("opened_at__isnull", False), _connector="OR"),
+                        name="a_step_is_opened_before_it_is_done",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("quorum__gte", 1)), name="somebody_decides_a_step"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("done_at", None), ("dropped_at", None), _connector="OR"),
+                        name="what_is_decided_is_not_dropped",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("opened_at", None),
+                            models.Q(
+                                ("due_at__isnull", False),
+                                ("escalate_at__isnull", False),
+                                ("remind_at__isnull", False),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="an_open_step_has_its_moments",
+                    ),
+                ],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("done_at", None), ("opened_at__isnull", False)),
+                        fields=["remind_at"],
+                        name="step_next_reminder",
+                    ),
+                    models.Index(
+                        condition=models.Q(("done_at", None)),
+                        fields=["request", "seat"],
+                        name="step_open_of_seat",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -473,251 +616,44 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["at", "id"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("by", models.F("requester")), _negated=True),
+                            ("verdict", "answer"),
+                            ("by", None),
+                            _connector="OR",
+                        ),
+                        name="nobody_decides_their_own_request",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("seat_of", models.F("requester")), _negated=True),
+                            ("seat_of", None),
+                            _connector="OR",
+                        ),
+                        name="nobody_stands_in_for_the_requester",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("verdict__in", ["approve", "reject"])),
+                        fields=("request", "content_version", "step", "seat_of"),
+                        name="one_vote_per_seat",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("verdict__in", ["approve", "reject"])),
+                        fields=("request", "content_version", "by"),
+                        name="one_vote_per_person",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("verdict", "approve"), _negated=True),
+                            models.Q(("count__gte", 1), ("count__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="an_approving_vote_says_how_many",
+                    ),
+                ],
             },
-        ),
-        migrations.AddIndex(
-            model_name="request",
-            index=models.Index(fields=["team", "-created_at", "-id"], name="request_of_team"),
-        ),
-        migrations.AddIndex(
-            model_name="request",
-            index=models.Index(fields=["-created_at", "-id"], name="request_newest"),
-        ),
-        migrations.AddIndex(
-            model_name="request",
-            index=models.Index(
-                condition=models.Q(("state", "waiting")), fields=["created_at"], name="request_waiting"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="request",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("count__gte", 1)), name="a_request_asks_for_something"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="request",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("state", "waiting")),
-                fields=("renews",),
-                name="one_renewal_waits_at_a_time",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="request",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("renews", None),
-                    models.Q(("flavor__isnull", False), models.Q(("renews", models.F("id")), _negated=True)),
-                    _connector="OR",
-                ),
-                name="a_renewal_is_of_gpus_of_an_earlier_request",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="request",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("flavor", None), models.Q(("gpus__gte", 1), ("tenancy__isnull", False)), _connector="OR"
-                ),
-                name="a_request_for_gpus_says_how_many_and_where",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="request",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "offering__in",
-                        [
-                            "gpus",
-                            "notebook",
-                            "volume",
-                            "namespace",
-                            "training",
-                            "endpoint",
-                            "openai",
-                            "reservation",
-                            "cluster",
-                        ],
-                    )
-                ),
-                name="a_request_is_for_a_known_offering",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="request",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("until__gt", models.F("created_at"))),
-                name="a_request_ends_after_it_is_made",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="request",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("state__in", ["waiting", "approved", "rejected", "withdrawn", "lapsed"])),
-                name="a_request_is_in_a_known_state",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="request",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(
-                        ("approved_count__isnull", False),
-                        ("decided_at__isnull", False),
-                        ("state", "approved"),
-                    ),
-                    models.Q(models.Q(("state", "approved"), _negated=True), ("approved_count", None)),
-                    _connector="OR",
-                ),
-                name="an_approval_says_how_many",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="request",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("allocation", None), ("state", "approved"), _connector="OR"),
-                name="only_what_is_approved_is_allocated",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="request",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("approved_count", None),
-                    models.Q(("approved_count__gte", 1), ("approved_count__lte", models.F("count"))),
-                    _connector="OR",
-                ),
-                name="nobody_is_given_more_than_was_asked",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="rerouting",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("refused", "")),
-                fields=("request", "content_version", "policy"),
-                name="a_policy_routes_a_request_once",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="rerouting",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("refused", ""), _negated=True),
-                fields=("request", "content_version", "policy"),
-                name="a_policy_refuses_a_request_once",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="revision",
-            constraint=models.UniqueConstraint(
-                fields=("request", "number"), name="a_version_is_written_once"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="step",
-            index=models.Index(
-                condition=models.Q(("done_at", None), ("opened_at__isnull", False)),
-                fields=["remind_at"],
-                name="step_next_reminder",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="step",
-            index=models.Index(
-                condition=models.Q(("done_at", None)), fields=["request", "seat"], name="step_open_of_seat"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="step",
-            constraint=models.UniqueConstraint(
-                fields=("request", "version", "position"), name="a_step_has_its_place"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="step",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("done_at", None), ("opened_at__isnull", False), _connector="OR"),
-                name="a_step_is_opened_before_it_is_done",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="step",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("quorum__gte", 1)), name="somebody_decides_a_step"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="step",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("done_at", None), ("dropped_at", None), _connector="OR"),
-                name="what_is_decided_is_not_dropped",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="step",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("opened_at", None),
-                    models.Q(
-                        ("due_at__isnull", False),
-                        ("escalate_at__isnull", False),
-                        ("remind_at__isnull", False),
-                    ),
-                    _connector="OR",
-                ),
-                name="an_open_step_has_its_moments",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="decision",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("by", models.F("requester")), _negated=True),
-                    ("verdict", "answer"),
-                    ("by", None),
-                    _connector="OR",
-                ),
-                name="nobody_decides_their_own_request",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="decision",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("seat_of", models.F("requester")), _negated=True),
-                    ("seat_of", None),
-                    _connector="OR",
-                ),
-                name="nobody_stands_in_for_the_requester",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="decision",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("verdict__in", ["approve", "reject"])),
-                fields=("request", "content_version", "step", "seat_of"),
-                name="one_vote_per_seat",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="decision",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("verdict__in", ["approve", "reject"])),
-                fields=("request", "content_version", "by"),
-                name="one_vote_per_person",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="decision",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("verdict", "approve"), _negated=True),
-                    models.Q(("count__gte", 1), ("count__isnull", False)),
-                    _connector="OR",
-                ),
-                name="an_approving_vote_says_how_many",
-            ),
         ),
         append_only("approvals_decision", words="decisions"),
         append_only("approvals_evaluation", words="evaluations"),

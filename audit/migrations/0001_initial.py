@@ -84,7 +84,7 @@ class Migration(migrations.Migration):
             options={
                 "constraints": [
                     models.CheckConstraint(condition=models.Q(("id", 1)), name="there_is_one_head")
-                ],
+                ]
             },
         ),
         migrations.CreateModel(

@@ -9,9 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     initial = True
 
-    dependencies = [
-        ("accounts", "0001_initial"),
-    ]
+    dependencies = [("accounts", "0001_initial")]
 
     operations = [
         migrations.CreateModel(
@@ -134,6 +132,45 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["name"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("identity", ""), _negated=True),
+                        fields=("identity",),
+                        name="an_api_server_is_registered_once",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("capacity_doubt", ""), ("doubted_looks", 0)),
+                            models.Q(
+                                models.Q(("capacity_doubt", ""), _negated=True), ("doubted_looks__gte", 1)
+                            ),
+                            _connector="OR",
+                        ),
+                        name="a_doubted_list_of_nodes_has_a_reason",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("name__regex", "^[a-z]([a-z0-9-]*[a-z0-9])?$")),
+                        name="a_cluster_name_is_a_dns_label",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("borrow_percent__lte", 100)),
+                        name="borrowing_is_at_most_as_much_again",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("brake_reason", ""), ("braked_at", None)),
+                            models.Q(
+                                ("braked_at__isnull", False), models.Q(("brake_reason", ""), _negated=True)
+                            ),
+                            _connector="OR",
+                        ),
+                        name="repairs_stop_for_a_reason",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("most_at_once__gte", 1), ("writes_per_second__gte", 1)),
+                        name="a_cluster_may_be_written_to",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -197,94 +234,27 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["cluster__name", "price_per_gpu_hour", "name"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("cluster", "name"), name="a_flavor_is_on_a_cluster_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(("name__regex", "^[a-z]([a-z0-9-]*[a-z0-9])?$")),
+                        name="a_flavor_name_is_a_dns_label",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("allocated__gte", 0)), name="allocated_gpus_are_not_negative"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("price_per_gpu_hour__gt", Decimal("0"))),
+                        name="a_gpu_hour_has_a_price",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("gpus_per_node__gte", 1)), name="a_node_has_a_gpu"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("min_nodes__lte", models.F("max_nodes"))),
+                        name="a_pool_is_not_smaller_than_its_minimum",
+                    ),
+                ],
             },
-        ),
-        migrations.AddConstraint(
-            model_name="cluster",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("identity", ""), _negated=True),
-                fields=("identity",),
-                name="an_api_server_is_registered_once",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="cluster",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("capacity_doubt", ""), ("doubted_looks", 0)),
-                    models.Q(models.Q(("capacity_doubt", ""), _negated=True), ("doubted_looks__gte", 1)),
-                    _connector="OR",
-                ),
-                name="a_doubted_list_of_nodes_has_a_reason",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="cluster",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("name__regex", "^[a-z]([a-z0-9-]*[a-z0-9])?$")),
-                name="a_cluster_name_is_a_dns_label",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="cluster",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("borrow_percent__lte", 100)), name="borrowing_is_at_most_as_much_again"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="cluster",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("brake_reason", ""), ("braked_at", None)),
-                    models.Q(("braked_at__isnull", False), models.Q(("brake_reason", ""), _negated=True)),
-                    _connector="OR",
-                ),
-                name="repairs_stop_for_a_reason",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="cluster",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("most_at_once__gte", 1), ("writes_per_second__gte", 1)),
-                name="a_cluster_may_be_written_to",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="flavor",
-            constraint=models.UniqueConstraint(
-                fields=("cluster", "name"), name="a_flavor_is_on_a_cluster_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="flavor",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("name__regex", "^[a-z]([a-z0-9-]*[a-z0-9])?$")),
-                name="a_flavor_name_is_a_dns_label",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="flavor",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("allocated__gte", 0)), name="allocated_gpus_are_not_negative"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="flavor",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("price_per_gpu_hour__gt", Decimal("0"))), name="a_gpu_hour_has_a_price"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="flavor",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("gpus_per_node__gte", 1)), name="a_node_has_a_gpu"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="flavor",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("min_nodes__lte", models.F("max_nodes"))),
-                name="a_pool_is_not_smaller_than_its_minimum",
-            ),
         ),
     ]

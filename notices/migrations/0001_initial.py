@@ -14,9 +14,7 @@ DELIVERIES: dict[str, tuple[str, ...]] = {"waiting": ("sent", "parked"), "parked
 class Migration(migrations.Migration):
     initial = True
 
-    dependencies = [
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
-    ]
+    dependencies = [migrations.swappable_dependency(settings.AUTH_USER_MODEL)]
 
     operations = [
         migrations.CreateModel(
@@ -71,6 +69,11 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("person", "day"), name="one_digest_per_person_and_day")
+                ]
+            },
         ),
         migrations.CreateModel(
             name="DigestHour",
@@ -91,6 +94,11 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(condition=models.Q(("hour__lte", 23)), name="a_day_has_24_hours")
+                ]
+            },
         ),
         migrations.CreateModel(
             name="Notice",
@@ -143,6 +151,38 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["at", "id"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("channel__isnull", False), ("person", None)),
+                            models.Q(("channel", None), ("person__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="a_notice_is_for_a_person_or_a_channel",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("kind", ""), _negated=True), name="a_notice_has_a_kind"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("pace__in", ["at_once", "digest"])), name="a_notice_is_to_be_sent"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("digest", None), ("pace", "digest"), _connector="OR"),
+                        name="a_digest_holds_what_may_wait",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("link__regex", "^/([^/\\\\]|$)")),
+                        name="a_notice_leads_into_the_portal",
+                    ),
+                ],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("digest", None), ("pace", "digest")),
+                        fields=["person", "at"],
+                        name="notice_for_digest",
+                    ),
+                    models.Index(fields=["at"], name="notice_by_age"),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -191,6 +231,44 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("digest__isnull", False), ("notice", None)),
+                            models.Q(("digest", None), ("notice__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="a_delivery_carries_one_thing",
+                    ),
+                    models.UniqueConstraint(fields=("notice", "way"), name="a_notice_goes_each_way_once"),
+                    models.UniqueConstraint(fields=("digest", "way"), name="a_digest_goes_each_way_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(("way__in", ["email", "teams", "slack"])), name="a_known_way"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("sent_at", None), ("state", "waiting")),
+                            models.Q(("sent_at__isnull", False), ("state", "sent")),
+                            models.Q(
+                                ("sent_at", None),
+                                ("state", "parked"),
+                                models.Q(("last_error", ""), _negated=True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="a_delivery_is_on_its_way_sent_or_parked",
+                    ),
+                ],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("state", "waiting")), fields=["next_at"], name="delivery_is_due"
+                    ),
+                    models.Index(
+                        condition=models.Q(("state", "parked")), fields=["-id"], name="delivery_is_parked"
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Preference",
@@ -222,133 +300,17 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddConstraint(
-            model_name="digest",
-            constraint=models.UniqueConstraint(
-                fields=("person", "day"), name="one_digest_per_person_and_day"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="digesthour",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("hour__lte", 23)), name="a_day_has_24_hours"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="notice",
-            index=models.Index(
-                condition=models.Q(("digest", None), ("pace", "digest")),
-                fields=["person", "at"],
-                name="notice_for_digest",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="notice",
-            index=models.Index(fields=["at"], name="notice_by_age"),
-        ),
-        migrations.AddConstraint(
-            model_name="notice",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("channel__isnull", False), ("person", None)),
-                    models.Q(("channel", None), ("person__isnull", False)),
-                    _connector="OR",
-                ),
-                name="a_notice_is_for_a_person_or_a_channel",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="notice",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("kind", ""), _negated=True), name="a_notice_has_a_kind"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="notice",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("pace__in", ["at_once", "digest"])), name="a_notice_is_to_be_sent"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="notice",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("digest", None), ("pace", "digest"), _connector="OR"),
-                name="a_digest_holds_what_may_wait",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="notice",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("link__regex", "^/([^/\\\\]|$)")), name="a_notice_leads_into_the_portal"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="delivery",
-            index=models.Index(
-                condition=models.Q(("state", "waiting")), fields=["next_at"], name="delivery_is_due"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="delivery",
-            index=models.Index(
-                condition=models.Q(("state", "parked")), fields=["-id"], name="delivery_is_parked"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="delivery",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("digest__isnull", False), ("notice", None)),
-                    models.Q(("digest", None), ("notice__isnull", False)),
-                    _connector="OR",
-                ),
-                name="a_delivery_carries_one_thing",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="delivery",
-            constraint=models.UniqueConstraint(fields=("notice", "way"), name="a_notice_goes_each_way_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="delivery",
-            constraint=models.UniqueConstraint(fields=("digest", "way"), name="a_digest_goes_each_way_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="delivery",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("way__in", ["email", "teams", "slack"])), name="a_known_way"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="delivery",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("sent_at", None), ("state", "waiting")),
-                    models.Q(("sent_at__isnull", False), ("state", "sent")),
-                    models.Q(
-                        ("sent_at", None), ("state", "parked"), models.Q(("last_error", ""), _negated=True)
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("person", "kind"), name="one_preference_per_kind"),
+                    models.CheckConstraint(
+                        condition=models.Q(("kind", ""), _negated=True), name="a_preference_has_a_kind"
                     ),
-                    _connector="OR",
-                ),
-                name="a_delivery_is_on_its_way_sent_or_parked",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="preference",
-            constraint=models.UniqueConstraint(fields=("person", "kind"), name="one_preference_per_kind"),
-        ),
-        migrations.AddConstraint(
-            model_name="preference",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("kind", ""), _negated=True), name="a_preference_has_a_kind"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="preference",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("pace__in", ["at_once", "digest", "none"])), name="a_known_pace"
-            ),
+                    models.CheckConstraint(
+                        condition=models.Q(("pace__in", ["at_once", "digest", "none"])), name="a_known_pace"
+                    ),
+                ]
+            },
         ),
         only_moves("notices_delivery", "state", DELIVERIES, words="what was sent is never sent again"),
     ]

@@ -79,6 +79,44 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["-asked_at", "-id"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("needs_second", False),
+                            ("confirmed_by", None),
+                            models.Q(("confirmed_by", models.F("asked_by")), _negated=True),
+                            _connector="OR",
+                        ),
+                        name="a_second_person_confirms_for_production",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("confirmed_at", None), ("confirmed_by", None)),
+                            models.Q(("confirmed_at__isnull", False), ("confirmed_by__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="a_confirmed_departure_has_a_confirmer",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("retention_days__gte", 1), ("retention_days__lte", 365)),
+                        name="what_a_team_leaves_is_kept_1_to_365_days",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("end", ""), ("ended_at", None)),
+                            models.Q(
+                                ("confirmed_at", None), ("end", "withdrawn"), ("ended_at__isnull", False)
+                            ),
+                            models.Q(
+                                ("confirmed_at__isnull", False),
+                                ("end__in", ["restored", "gone"]),
+                                ("ended_at__isnull", False),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="a_departure_ends_as_it_went",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -112,61 +150,14 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["tenancy__cluster__name"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("is_open", True)),
+                        fields=("tenancy",),
+                        name="a_place_is_left_once_at_a_time",
+                    )
+                ],
             },
-        ),
-        migrations.AddConstraint(
-            model_name="departure",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("needs_second", False),
-                    ("confirmed_by", None),
-                    models.Q(("confirmed_by", models.F("asked_by")), _negated=True),
-                    _connector="OR",
-                ),
-                name="a_second_person_confirms_for_production",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="departure",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("confirmed_at", None), ("confirmed_by", None)),
-                    models.Q(("confirmed_at__isnull", False), ("confirmed_by__isnull", False)),
-                    _connector="OR",
-                ),
-                name="a_confirmed_departure_has_a_confirmer",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="departure",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("retention_days__gte", 1), ("retention_days__lte", 365)),
-                name="what_a_team_leaves_is_kept_1_to_365_days",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="departure",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("end", ""), ("ended_at", None)),
-                    models.Q(("confirmed_at", None), ("end", "withdrawn"), ("ended_at__isnull", False)),
-                    models.Q(
-                        ("confirmed_at__isnull", False),
-                        ("end__in", ["restored", "gone"]),
-                        ("ended_at__isnull", False),
-                    ),
-                    _connector="OR",
-                ),
-                name="a_departure_ends_as_it_went",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="departureplace",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("is_open", True)),
-                fields=("tenancy",),
-                name="a_place_is_left_once_at_a_time",
-            ),
         ),
         once_only("offboarding_departure", ["ended_at", "end"], words="a departure ends once"),
     ]

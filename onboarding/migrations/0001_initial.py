@@ -60,8 +60,6 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-            options={
-                "ordering": ["-submitted_at", "-id"],
-            },
-        ),
+            options={"ordering": ["-submitted_at", "-id"]},
+        )
     ]

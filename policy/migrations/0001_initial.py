@@ -104,9 +104,7 @@ def remove(apps, schema_editor):
 class Migration(migrations.Migration):
     initial = True
 
-    dependencies = [
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
-    ]
+    dependencies = [migrations.swappable_dependency(settings.AUTH_USER_MODEL)]
 
     operations = [
         migrations.CreateModel(
@@ -144,6 +142,21 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["-number"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("number", 1),
+                            models.Q(("activated_by", None), ("proposed_by", None), ("shipped", True)),
+                            models.Q(
+                                ("activated_by__isnull", False),
+                                ("proposed_by__isnull", False),
+                                models.Q(("proposed_by", models.F("activated_by")), _negated=True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="two_people_put_a_policy_in_force",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
@@ -189,30 +202,13 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["-updated_at"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("became", None), ("closed_at__isnull", False), _connector="OR"),
+                        name="a_draft_in_force_is_closed",
+                    )
+                ],
             },
-        ),
-        migrations.AddConstraint(
-            model_name="policyversion",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("number", 1),
-                    models.Q(("activated_by", None), ("proposed_by", None), ("shipped", True)),
-                    models.Q(
-                        ("activated_by__isnull", False),
-                        ("proposed_by__isnull", False),
-                        models.Q(("proposed_by", models.F("activated_by")), _negated=True),
-                    ),
-                    _connector="OR",
-                ),
-                name="two_people_put_a_policy_in_force",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="policydraft",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("became", None), ("closed_at__isnull", False), _connector="OR"),
-                name="a_draft_in_force_is_closed",
-            ),
         ),
         migrations.RunPython(add, remove),
         append_only("policy_policyversion", words="policies"),

@@ -57,9 +57,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-            options={
-                "abstract": False,
-            },
+            options={"abstract": False},
         ),
         migrations.CreateModel(
             name="ClusterThrottle",
@@ -79,9 +77,7 @@ class Migration(migrations.Migration):
                 ("claimed_until", models.DateTimeField(null=True)),
                 ("swept_at", models.DateTimeField(null=True)),
             ],
-            options={
-                "abstract": False,
-            },
+            options={"abstract": False},
         ),
         migrations.CreateModel(
             name="Tenancy",
@@ -201,6 +197,110 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["team__name", "cluster__name", "namespace"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("stage", "gone"), _negated=True),
+                        fields=("cluster", "project", "environment"),
+                        name="a_project_has_an_environment_on_a_cluster_once",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("stage", "gone"), _negated=True),
+                        fields=("cluster", "namespace"),
+                        name="a_namespace_has_one_tenancy",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("stage", "here"), ("is_protected", False), _connector="OR"),
+                        name="what_is_protected_does_not_leave",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("leaves_at", None), ("stage", "here")),
+                            models.Q(
+                                models.Q(("stage", "here"), _negated=True), ("leaves_at__isnull", False)
+                            ),
+                            _connector="OR",
+                        ),
+                        name="who_leaves_has_a_date",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("retained_until", None), ("stage__in", ["here", "leaving"])),
+                            models.Q(
+                                ("retained_until__gte", models.F("leaves_at")),
+                                ("retained_until__isnull", False),
+                                ("stage__in", ["retained", "removing", "gone"]),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="what_is_kept_is_kept_until_a_date",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("gone_at__isnull", False), ("stage", "gone")),
+                            models.Q(models.Q(("stage", "gone"), _negated=True), ("gone_at", None)),
+                            _connector="OR",
+                        ),
+                        name="what_is_gone_went_at_a_time",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("stage", "here"), ("stop", "None")),
+                            models.Q(("stage", "leaving"), ("stop__in", ["None", "Hold"])),
+                            models.Q(
+                                ("stage__in", ["retained", "removing", "gone"]), ("stop", "HoldAndDrain")
+                            ),
+                            _connector="OR",
+                        ),
+                        name="a_queue_stops_as_its_stage_says",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("parked_at", None), ("lease_until", None), _connector="OR"),
+                        name="a_parked_tenancy_is_worked_on_by_nobody",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("parked_at", None), ("is_true", False), _connector="OR"),
+                        name="a_parked_tenancy_is_not_true",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("observed_generation__lte", models.F("generation"))),
+                        name="a_tenancy_observes_what_was_wanted",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("environment__in", ["dev", "test", "production"])),
+                        name="a_tenancy_has_a_known_environment",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("isolation__in", ["namespace", "node-pool", "cluster", "subscription"])
+                        ),
+                        name="a_tenancy_has_a_known_isolation",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "priority_limit__in",
+                                [
+                                    "",
+                                    "production-inference",
+                                    "scheduled-training",
+                                    "exploratory",
+                                    "best-effort",
+                                ],
+                            )
+                        ),
+                        name="a_priority_limit_is_a_priority",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("weight__gte", 1), ("weight__lte", 100)),
+                        name="a_share_is_1_to_100",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("slot__isnull", False)),
+                        fields=("cluster", "slot"),
+                        name="a_slot_is_held_once",
+                    ),
+                ],
+                "indexes": [models.Index(fields=["requeue_at"], name="tenancy_is_due")],
             },
         ),
         migrations.CreateModel(
@@ -217,7 +317,7 @@ class Migration(migrations.Migration):
             options={
                 "constraints": [
                     models.CheckConstraint(condition=models.Q(("id", 1)), name="there_is_one_installation")
-                ],
+                ]
             },
         ),
         migrations.CreateModel(
@@ -238,9 +338,7 @@ class Migration(migrations.Migration):
                 ),
                 ("generation", models.PositiveIntegerField()),
             ],
-            options={
-                "abstract": False,
-            },
+            options={"abstract": False},
         ),
         migrations.CreateModel(
             name="Drift",
@@ -307,204 +405,51 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["-first_seen_at", "-id"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("state", "open")),
+                        fields=("tenancy", "kind", "namespace", "name"),
+                        name="an_object_drifts_once_at_a_time",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("what__in", ["changed", "missing", "left over"])),
+                        name="a_known_kind_of_drift",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("ended_at", None), ("ended_by", ""), ("state", "open")),
+                            models.Q(
+                                ("ended_at__isnull", False),
+                                ("state__in", ["repaired", "adopted", "ignored"]),
+                                models.Q(("ended_by", ""), _negated=True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="drift_that_is_over_was_ended_by_somebody",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("ignored_until__gt", models.F("ended_at")),
+                                ("state", "ignored"),
+                                models.Q(("reason", ""), _negated=True),
+                            ),
+                            models.Q(models.Q(("state", "ignored"), _negated=True), ("ignored_until", None)),
+                            _connector="OR",
+                        ),
+                        name="what_is_left_alone_has_a_reason_and_an_end",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("repair_asked_at", None), ("repair_asked_by", None)),
+                            models.Q(("repair_asked_at__isnull", False), ("repair_asked_by__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="a_repair_is_asked_for_by_somebody",
+                    ),
+                ],
+                "indexes": [models.Index(fields=["state", "-first_seen_at"], name="drift_newest")],
             },
-        ),
-        migrations.AddIndex(
-            model_name="tenancy",
-            index=models.Index(fields=["requeue_at"], name="tenancy_is_due"),
-        ),
-        migrations.AddConstraint(
-            model_name="tenancy",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("stage", "gone"), _negated=True),
-                fields=("cluster", "project", "environment"),
-                name="a_project_has_an_environment_on_a_cluster_once",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="tenancy",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("stage", "gone"), _negated=True),
-                fields=("cluster", "namespace"),
-                name="a_namespace_has_one_tenancy",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="tenancy",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("stage", "here"), ("is_protected", False), _connector="OR"),
-                name="what_is_protected_does_not_leave",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="tenancy",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("leaves_at", None), ("stage", "here")),
-                    models.Q(models.Q(("stage", "here"), _negated=True), ("leaves_at__isnull", False)),
-                    _connector="OR",
-                ),
-                name="who_leaves_has_a_date",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="tenancy",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("retained_until", None), ("stage__in", ["here", "leaving"])),
-                    models.Q(
-                        ("retained_until__gte", models.F("leaves_at")),
-                        ("retained_until__isnull", False),
-                        ("stage__in", ["retained", "removing", "gone"]),
-                    ),
-                    _connector="OR",
-                ),
-                name="what_is_kept_is_kept_until_a_date",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="tenancy",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("gone_at__isnull", False), ("stage", "gone")),
-                    models.Q(models.Q(("stage", "gone"), _negated=True), ("gone_at", None)),
-                    _connector="OR",
-                ),
-                name="what_is_gone_went_at_a_time",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="tenancy",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("stage", "here"), ("stop", "None")),
-                    models.Q(("stage", "leaving"), ("stop__in", ["None", "Hold"])),
-                    models.Q(("stage__in", ["retained", "removing", "gone"]), ("stop", "HoldAndDrain")),
-                    _connector="OR",
-                ),
-                name="a_queue_stops_as_its_stage_says",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="tenancy",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("parked_at", None), ("lease_until", None), _connector="OR"),
-                name="a_parked_tenancy_is_worked_on_by_nobody",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="tenancy",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("parked_at", None), ("is_true", False), _connector="OR"),
-                name="a_parked_tenancy_is_not_true",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="tenancy",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("observed_generation__lte", models.F("generation"))),
-                name="a_tenancy_observes_what_was_wanted",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="tenancy",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("environment__in", ["dev", "test", "production"])),
-                name="a_tenancy_has_a_known_environment",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="tenancy",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("isolation__in", ["namespace", "node-pool", "cluster", "subscription"])),
-                name="a_tenancy_has_a_known_isolation",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="tenancy",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "priority_limit__in",
-                        ["", "production-inference", "scheduled-training", "exploratory", "best-effort"],
-                    )
-                ),
-                name="a_priority_limit_is_a_priority",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="tenancy",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("weight__gte", 1), ("weight__lte", 100)), name="a_share_is_1_to_100"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="tenancy",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("slot__isnull", False)),
-                fields=("cluster", "slot"),
-                name="a_slot_is_held_once",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="drift",
-            index=models.Index(fields=["state", "-first_seen_at"], name="drift_newest"),
-        ),
-        migrations.AddConstraint(
-            model_name="drift",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("state", "open")),
-                fields=("tenancy", "kind", "namespace", "name"),
-                name="an_object_drifts_once_at_a_time",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="drift",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("what__in", ["changed", "missing", "left over"])),
-                name="a_known_kind_of_drift",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="drift",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("ended_at", None), ("ended_by", ""), ("state", "open")),
-                    models.Q(
-                        ("ended_at__isnull", False),
-                        ("state__in", ["repaired", "adopted", "ignored"]),
-                        models.Q(("ended_by", ""), _negated=True),
-                    ),
-                    _connector="OR",
-                ),
-                name="drift_that_is_over_was_ended_by_somebody",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="drift",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(
-                        ("ignored_until__gt", models.F("ended_at")),
-                        ("state", "ignored"),
-                        models.Q(("reason", ""), _negated=True),
-                    ),
-                    models.Q(models.Q(("state", "ignored"), _negated=True), ("ignored_until", None)),
-                    _connector="OR",
-                ),
-                name="what_is_left_alone_has_a_reason_and_an_end",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="drift",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("repair_asked_at", None), ("repair_asked_by", None)),
-                    models.Q(("repair_asked_at__isnull", False), ("repair_asked_by__isnull", False)),
-                    _connector="OR",
-                ),
-                name="a_repair_is_asked_for_by_somebody",
-            ),
         ),
         migrations.RunPython(make, migrations.RunPython.noop),
         only_moves("provisioning_tenancy", "stage", STAGES, words="a team leaves a cluster step by step"),

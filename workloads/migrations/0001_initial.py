@@ -74,6 +74,17 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("cluster", "kind"), name="one_feed_per_kind"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("lease_until", None), models.Q(("holder", ""), _negated=True), _connector="OR"
+                        ),
+                        name="a_held_feed_names_its_watcher",
+                    ),
+                ]
+            },
         ),
         migrations.CreateModel(
             name="FeedRevision",
@@ -95,6 +106,11 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("feed", "scope"), name="one_revision_per_scope")
+                ]
+            },
         ),
         migrations.CreateModel(
             name="Run",
@@ -199,6 +215,87 @@ class Migration(migrations.Migration):
             options={
                 "ordering": ["-id"],
                 "abstract": False,
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("parked_at", None), ("lease_until", None), _connector="OR"),
+                        name="a_parked_run_is_worked_on_by_nobody",
+                    ),
+                    models.UniqueConstraint(fields=("tenancy", "name"), name="a_run_has_a_name_of_its_own"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "state__in",
+                                [
+                                    "submitted",
+                                    "waiting",
+                                    "starting",
+                                    "running",
+                                    "finished",
+                                    "failed",
+                                    "stopped",
+                                    "refused",
+                                    "gone",
+                                ],
+                            )
+                        ),
+                        name="a_run_is_in_a_known_state",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("ended_at", None),
+                                ("state__in", ["submitted", "waiting", "starting", "running"]),
+                            ),
+                            models.Q(
+                                ("ended_at__isnull", False),
+                                ("state__in", ["failed", "finished", "gone", "refused", "stopped"]),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="a_run_is_over_once_it_ended",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("stop_asked_at", None), ("stop_asked_by", None)),
+                            models.Q(("stop_asked_at__isnull", False), ("stop_asked_by__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="a_run_is_stopped_by_somebody",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "stopped"), _negated=True),
+                            ("stop_asked_at__isnull", False),
+                            _connector="OR",
+                        ),
+                        name="a_stopped_run_was_asked_to_stop",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("usd_per_hour__gte", 0)), name="a_run_never_earns_money"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("running_since", None),
+                            models.Q(("ended_at", None), ("started_at__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="a_run_that_runs_has_started",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("started_at", None), ("started_at__gte", models.F("created_at")), _connector="OR"
+                        ),
+                        name="a_run_starts_after_it_was_submitted",
+                    ),
+                ],
+                "indexes": [
+                    models.Index(fields=["team", "-id"], name="run_of_team"),
+                    models.Index(fields=["state", "-id"], name="run_of_state"),
+                    models.Index(fields=["name"], name="run_of_name"),
+                    models.Index(
+                        condition=models.Q(("ended_at", None)), fields=["requeue_at"], name="run_is_due"
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -228,6 +325,14 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["slug", "-number"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("slug", "number"), name="one_template_version_per_number"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("number__gte", 1)), name="a_template_version_counts_from_one"
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -255,163 +360,8 @@ class Migration(migrations.Migration):
                     models.UniqueConstraint(
                         fields=("cluster", "namespace", "kind", "name"), name="one_copy_per_object"
                     )
-                ],
+                ]
             },
-        ),
-        migrations.AddConstraint(
-            model_name="feed",
-            constraint=models.UniqueConstraint(fields=("cluster", "kind"), name="one_feed_per_kind"),
-        ),
-        migrations.AddConstraint(
-            model_name="feed",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("lease_until", None), models.Q(("holder", ""), _negated=True), _connector="OR"
-                ),
-                name="a_held_feed_names_its_watcher",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="feedrevision",
-            constraint=models.UniqueConstraint(fields=("feed", "scope"), name="one_revision_per_scope"),
-        ),
-        migrations.AddIndex(
-            model_name="run",
-            index=models.Index(fields=["team", "-id"], name="run_of_team"),
-        ),
-        migrations.AddIndex(
-            model_name="run",
-            index=models.Index(fields=["state", "-id"], name="run_of_state"),
-        ),
-        migrations.AddIndex(
-            model_name="run",
-            index=models.Index(fields=["name"], name="run_of_name"),
-        ),
-        migrations.AddIndex(
-            model_name="run",
-            index=models.Index(
-                condition=models.Q(("ended_at", None)), fields=["requeue_at"], name="run_is_due"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="run",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("parked_at", None), ("lease_until", None), _connector="OR"),
-                name="a_parked_run_is_worked_on_by_nobody",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="run",
-            constraint=models.UniqueConstraint(
-                fields=("tenancy", "name"), name="a_run_has_a_name_of_its_own"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="run",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "state__in",
-                        [
-                            "submitted",
-                            "waiting",
-                            "starting",
-                            "running",
-                            "finished",
-                            "failed",
-                            "stopped",
-                            "refused",
-                            "gone",
-                        ],
-                    )
-                ),
-                name="a_run_is_in_a_known_state",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="run",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(
-                        ("ended_at", None), ("state__in", ["submitted", "waiting", "starting", "running"])
-                    ),
-                    models.Q(
-                        ("ended_at__isnull", False),
-                        (
-                            "state__in",
-                            [
-                                "failed",
-                                "finished",
-                                "gone",
-                                "refused",
-                                "stopped",
-                            ],
-                        ),
-                    ),
-                    _connector="OR",
-                ),
-                name="a_run_is_over_once_it_ended",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="run",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("stop_asked_at", None), ("stop_asked_by", None)),
-                    models.Q(("stop_asked_at__isnull", False), ("stop_asked_by__isnull", False)),
-                    _connector="OR",
-                ),
-                name="a_run_is_stopped_by_somebody",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="run",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("state", "stopped"), _negated=True),
-                    ("stop_asked_at__isnull", False),
-                    _connector="OR",
-                ),
-                name="a_stopped_run_was_asked_to_stop",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="run",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("usd_per_hour__gte", 0)), name="a_run_never_earns_money"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="run",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("running_since", None),
-                    models.Q(("ended_at", None), ("started_at__isnull", False)),
-                    _connector="OR",
-                ),
-                name="a_run_that_runs_has_started",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="run",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("started_at", None), ("started_at__gte", models.F("created_at")), _connector="OR"
-                ),
-                name="a_run_starts_after_it_was_submitted",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="templateversion",
-            constraint=models.UniqueConstraint(
-                fields=("slug", "number"), name="one_template_version_per_number"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="templateversion",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("number__gte", 1)), name="a_template_version_counts_from_one"
-            ),
         ),
         only_moves("workloads_run", "state", RUNS, words="a run that is over never goes on"),
         append_only("workloads_templateversion", words="versions of templates"),
