@@ -10,6 +10,7 @@ from django.db import models
 
 from accounts.roles import HOLDERS, Permission, Role
 from audit.actors import Actor
+from web.rows import Row
 
 __all__ = [
     "AccessLoss",
@@ -40,7 +41,7 @@ class UserManager(BaseUserManager["User"]):
         return self.get(oid=str(username))
 
 
-class User(AbstractBaseUser):
+class User(Row, AbstractBaseUser):
     """A person, keyed by tenant and object id; name and address are for display and may change."""
 
     tid = models.UUIDField()
@@ -149,7 +150,7 @@ class User(AbstractBaseUser):
         raise TypeError("People sign in with Entra ID; there are no passwords here.")
 
 
-class RoleHeld(models.Model):
+class RoleHeld(Row):
     """A role that a person's app roles and groups gave at their last sign-in, and that was not taken since."""
 
     user = models.ForeignKey(User, models.CASCADE, related_name="roles_held")
@@ -167,7 +168,7 @@ class RoleHeld(models.Model):
         return f"{self.user_id} {self.role}"
 
 
-class GroupHeld(models.Model):
+class GroupHeld(Row):
     """An Entra group that a person was in, directly or through another, when the directory was last asked."""
 
     user = models.ForeignKey(User, models.CASCADE, related_name="groups_held")

@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models.functions import Lower
 
 from accounts.roles import Permission
+from web.rows import Row
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -43,7 +44,7 @@ class TeamQuerySet(TeamScopedQuerySet["Team"]):
     team_path = "id"
 
 
-class Team(models.Model):
+class Team(Row):
     """People with one Entra group and one cost centre: the tenant."""
 
     class Tier(models.TextChoices):
@@ -106,7 +107,7 @@ class Project(models.Model):
         return self.slug
 
 
-class Membership(models.Model):
+class Membership(Row):
     """A person's place in a team, taken over from its Entra group."""
 
     class Part(models.TextChoices):

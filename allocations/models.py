@@ -15,6 +15,7 @@ from allocations.use.models import Brake, Leftover, StoppedWork
 from fleet.models import Flavor
 from manual.models import Task
 from provisioning.models import Tenancy
+from web.rows import Row
 
 __all__ = ["Allocation", "Brake", "Budget", "Hold", "LedgerEntry", "Leftover", "StoppedWork", "UseDay"]
 
@@ -59,7 +60,7 @@ class AllocationQuerySet(TeamScopedQuerySet["Allocation"]):
         )
 
 
-class Hold(models.Model):
+class Hold(Row):
     """Money that is set aside under one request: its ledger's entries, and what was granted for it, belong to it."""
 
     team = models.ForeignKey(Team, models.PROTECT, related_name="+")
@@ -79,7 +80,7 @@ class Hold(models.Model):
         return f"hold-{self.pk}" if self.request_id is None else f"request-{self.request_id}"
 
 
-class Allocation(models.Model):
+class Allocation(Row):
     """What was granted to a team, from one moment until another: GPUs of a flavor, or any other offering without them.
 
     `gpus` are the GPUs whose hours count against the budget, `usd_per_hour` is what all of it costs an hour. It costs
@@ -281,7 +282,7 @@ class BudgetQuerySet(models.QuerySet["Budget"]):
         return self.close().filter(soft_told_at=None, month__gte=money.month_of(now))
 
 
-class Budget(models.Model):
+class Budget(Row):
     """A team's money and GPU-hours for one calendar month; what is held never passes a limit, whoever writes.
 
     From `soft_percent` of either limit on a budget is close; that is told once, at `soft_told_at`.
@@ -347,7 +348,7 @@ class Budget(models.Model):
         )
 
 
-class LedgerEntry(models.Model):
+class LedgerEntry(Row):
     """What one request has set aside in one month. Rows are added, never changed; what is freed is negative."""
 
     budget = models.ForeignKey(Budget, models.PROTECT, related_name="entries")

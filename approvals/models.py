@@ -22,6 +22,7 @@ from fleet.models import Flavor
 from policy.evaluation import Outcome
 from policy.models import PolicyVersion
 from provisioning.models import Tenancy
+from web.rows import Row
 
 __all__ = [
     "Comment",
@@ -81,7 +82,7 @@ class RequestQuerySet(TeamScopedQuerySet["Request"]):
         return self.waiting().exclude(requester=user).filter(Exists(open_step), ~Exists(voted))
 
 
-class Request(models.Model):
+class Request(Row):
     """One ask for an offering, by a person for a team. `version` counts every change and is the ETag.
 
     `count` says how many units of the offering, `gpus` how many GPUs that is; `content_version` counts what was asked.
@@ -263,7 +264,7 @@ class Revision(models.Model):
         return f"{self.request_id} version {self.number}"
 
 
-class Evaluation(models.Model):
+class Evaluation(Row):
     """The policy's answer at one moment, with everything it looked at, so that it can be derived again."""
 
     request = models.ForeignKey(Request, models.PROTECT, related_name="evaluations")
@@ -302,7 +303,7 @@ class StepQuerySet(models.QuerySet["Step"]):
         )
 
 
-class Step(models.Model):
+class Step(Row):
     """One seat that must decide, in its order, for one version of what is asked.
 
     While the requester has the turn `paused_at` is set and the three moments stand still.
@@ -402,7 +403,7 @@ class Rerouting(models.Model):
         return f"{self.request_id} by {self.policy}"
 
 
-class Decision(models.Model):
+class Decision(Row):
     """One verdict by a person or, without `by`, by the policy; append-only.
 
     `seat_of` is whose seat the person sat in: their own, or that of somebody they stand in for.

@@ -8,6 +8,7 @@ from django.db.models.functions import Greatest
 
 from accounts.models import Team
 from fleet import growth
+from web.rows import Row
 
 # The application that Azure Kubernetes Service signs people in to, in every tenant.
 AKS_SERVER = "6dae42f8-4368-4678-94ff-3960e28e3630"
@@ -52,7 +53,7 @@ class ClusterQuerySet(models.QuerySet["Cluster"]):
         )
 
 
-class Cluster(models.Model):
+class Cluster(Row):
     """A Kubernetes cluster of the fleet; credentials stay in a kubeconfig file that is only named here."""
 
     class Purpose(models.TextChoices):
@@ -230,7 +231,7 @@ class FlavorQuerySet(models.QuerySet["Flavor"]):
         return self.offered().filter(_for(team, "dedicated_to"), _for(team, "cluster__dedicated_to"))
 
 
-class Flavor(models.Model):
+class Flavor(Row):
     """A kind of GPU capacity on a cluster: Kueue's ResourceFlavor with a product, a size and a price.
 
     `allocated` is moved only by conditional update, so that two grants can never take the same GPU.

@@ -7,6 +7,7 @@ from django.db.models import Q
 from accounts.models import Team
 from accounts.teams import TeamScopedQuerySet
 from provisioning.models import Tenancy
+from web.rows import Row
 
 
 class TaskQuerySet(TeamScopedQuerySet["Task"]):
@@ -25,7 +26,7 @@ class TaskQuerySet(TeamScopedQuerySet["Task"]):
         return self.select_related("assignee", "wanted_by", "team", "tenancy__cluster")
 
 
-class Task(models.Model):
+class Task(Row):
     """What a person carries out: taken by somebody, then done, or found impossible.
 
     One sets up what was granted, another one takes it down when its time is over; for a tenancy one makes the

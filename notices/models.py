@@ -11,6 +11,7 @@ from django.db.models.functions import Lower
 from notices.kinds import CHOOSABLE, USUAL_HOUR, NoticeKind, Pace, Way
 from notices.message import Message
 from notices.sealing import BEGINNING, Unreadable, seal, unseal
+from web.rows import Row
 
 PACES = [(pace.value, pace.words) for pace in Pace]
 CHOOSABLE_KINDS = [(kind.value, kind.words) for kind in CHOOSABLE]
@@ -127,7 +128,7 @@ class NoticeQuerySet(models.QuerySet["Notice"]):
         return self.filter(pace=DIGEST, digest=None, at__lte=before)
 
 
-class Notice(models.Model):
+class Notice(Row):
     """One thing that one person or one channel is told; its text was fixed when it happened."""
 
     person = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, null=True, related_name="notices")
@@ -185,7 +186,7 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
         return self.filter(state=Delivery.State.PARKED)
 
 
-class Delivery(models.Model):
+class Delivery(Row):
     """A message on its way: one notice, or one daily mail, by one way."""
 
     class State(models.TextChoices):

@@ -16,6 +16,7 @@ from provisioning.drift.models import DRIFTED, Drift
 from provisioning.stages import STANDS, Stage, Stop
 from reconciling.conditions import READY, Condition, find
 from reconciling.models import Reconciled, ReconciledQuerySet, Throttle
+from web.rows import Row
 
 __all__ = ["ClusterThrottle", "Drift", "Installation", "Isolation", "Tenancy", "TenancyQuerySet"]
 
@@ -50,7 +51,7 @@ class TenancyQuerySet(ReconciledQuerySet["Tenancy"], TeamScopedQuerySet["Tenancy
         return self.present().filter(observed_generation=F("generation"), is_true=True)
 
 
-class Tenancy(Reconciled):
+class Tenancy(Row, Reconciled):
     """Namespace, quota, bindings, policies and queue of a team on a cluster, kept true by provisioning.reconcile."""
 
     team = models.ForeignKey(Team, models.PROTECT, related_name="tenancies")

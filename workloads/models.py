@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 
 from fleet.models import Cluster
+from web.rows import Row
 from workloads.runs.models import ClusterAbility, Run
 from workloads.template_desk.models import TemplateVersion
 
@@ -69,7 +70,7 @@ class FeedRevision(models.Model):
         return f"{self.feed_id} {self.scope}"
 
 
-class ClusterObject(models.Model):
+class ClusterObject(Row):
     """An object as a cluster last said it, without what nobody here reads: no environment, no argument, no secret."""
 
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="+")

@@ -8,6 +8,8 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
+from web.rows import Row
+
 # From the narrowest to the widest.
 SCOPES = ("read", "ask", "write")
 
@@ -20,7 +22,7 @@ class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
         return self.filter(revoked_at=None, suspended_by=None, expires_at__gt=now, user__is_active=True)
 
 
-class ApiToken(models.Model):
+class ApiToken(Row):
     """A personal token; only its SHA-256 is kept, the secret is shown once."""
 
     class Scope(models.TextChoices):

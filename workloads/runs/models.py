@@ -13,6 +13,7 @@ from accounts.teams import TeamScopedQuerySet
 from fleet.models import Cluster, Flavor
 from provisioning.models import Tenancy
 from reconciling.models import Leased, LeasedQuerySet
+from web.rows import Row
 from workloads.runs.states import OVER, State
 from workloads.templates.pods import checkpoints_in
 
@@ -44,7 +45,7 @@ class RunQuerySet(LeasedQuerySet["Run"], TeamScopedQuerySet["Run"]):  # type: ig
         return self.described().defer("submission", "manifests")
 
 
-class Run(Leased):
+class Run(Row, Leased):
     """One submission of a template. `manifests` are what is created, in this order, under names that are its own.
 
     `state` is what was last seen of it; nothing but its end is decided by it. A worker holds the lease while it talks
