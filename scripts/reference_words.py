@@ -44,7 +44,8 @@ SETTINGS: Mapping[str, str] = {
     "data_dir": "A folder for collected static files and the clock's schedule.",
     "fleet_file": "A JSON file with clusters and flavors that are added or changed at each start; empty for none.",
     "kubeconfig_dir": "The folder with the kubeconfig files of the fleet; a cluster names a file in it.",
-    "database_url": "`postgresql://user:password@host:5432/name`, or `sqlite:////path` for one machine.",
+    "database_url": "`postgresql://user:password@host:5432/name`, or `sqlite:////path` for one machine. Statements are "
+    "prepared: a pooler in between keeps them, as PgBouncer 1.22 or newer does in every mode.",
     "migrate_database_url": (
         "The login that owns the tables, for `manage.py migrate` alone, which then grants the login of "
         "`QM_DATABASE_URL` what it needs. Empty: that login migrates, too."

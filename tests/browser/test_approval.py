@@ -15,6 +15,8 @@ from tests import factories
 from tests.browser.conftest import LOOKS, Open, arrives, overflow, violations
 from tests.scene import Scene
 
+pytestmark = pytest.mark.slow
+
 # What of the tiles and the bar is outside the window, or has something else on top of its middle.
 SEEN = """() => {
   const inside = (box) => box.top >= 0 && box.left >= 0 && box.bottom <= innerHeight && box.right <= innerWidth;

@@ -25,6 +25,8 @@ from tests.browser.conftest import Open, overflow, violations
 from tests.provisioning.kubernetes import Kubernetes, served
 from tests.serving import serving
 
+pytestmark = pytest.mark.slow
+
 QUOTA = ("v1", "ResourceQuota")
 T = TypeVar("T")
 

@@ -18,6 +18,8 @@ from provisioning.models import Drift, Tenancy
 from tests import factories
 from tests.browser.conftest import LOOKS, Open, overflow, violations
 
+pytestmark = pytest.mark.slow
+
 LONG = "Extraordinarily-Long-Named Team For Multimodal Satellite"
 DAY = timedelta(days=1)
 PODS = {"path": "spec.hard.pods", "wanted": "50", "live": "80", "who": "kubectl-edit"}

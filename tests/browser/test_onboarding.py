@@ -17,7 +17,7 @@ from tests.sandbox.entra.running import Running
 __all__ = ["directory", "entra_server"]
 GENOMICS = str(factories.group_oid(10))
 
-pytestmark = pytest.mark.usefixtures("directory")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("directory")]
 
 
 @pytest.fixture

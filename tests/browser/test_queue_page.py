@@ -9,6 +9,8 @@ from tests.workloads.test_queueing import HIGH, NEW, OLD, workload
 from workloads.models import ClusterObject, Feed
 from workloads.watching.kept import KINDS
 
+pytestmark = pytest.mark.slow
+
 LONG = "retrain-the-whole-of-the-yearly-forecast-with-every-station-2026"
 
 

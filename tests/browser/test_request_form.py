@@ -10,6 +10,8 @@ from tests import factories
 from tests.browser.conftest import LOOKS, Open, overflow, violations
 from tests.scene import Scene
 
+pytestmark = pytest.mark.slow
+
 NEW = "/requests/new"
 
 

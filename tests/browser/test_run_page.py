@@ -26,6 +26,8 @@ from tests.workloads.test_runs import submit
 from workloads.models import Run
 from workloads.runs import actions
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["kubernetes", "kubernetes_server", "watched"]
 # The sandbox writes a line a second: long ones fill the page soon.
 LONG_LINES = "\n".join(f"step {number} of 60 {'word ' * 500}" for number in range(60))

@@ -10,6 +10,8 @@ from accounts.models import User
 from tests import factories
 from tests.browser.conftest import LOOKS, Open, overflow, violations
 
+pytestmark = pytest.mark.slow
+
 LONG = "Fine-tune-the-multimodal-satellite-model-on-all-of-the-data"
 
 

@@ -15,6 +15,8 @@ from tests import factories
 from tests.browser.conftest import LOOKS, Open, overflow, session_of, violations
 from tests.scene import Scene
 
+pytestmark = pytest.mark.slow
+
 NEW = "/requests/new"
 WHY = "Pretrain the detector on the November tiles."
 SIGNED_OUT = "You were signed out."

@@ -8,6 +8,8 @@ from accounts.roles import Role
 from tests import factories
 from tests.browser.conftest import LOOKS, Open, overflow, violations
 
+pytestmark = pytest.mark.slow
+
 PAGES = [
     "/",
     "/teams/",

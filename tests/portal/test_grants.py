@@ -13,6 +13,8 @@ from scripts.packages import ROOT
 from tests.services.plugin import lent
 from tests.services.postgres import Postgres, program
 
+pytestmark = pytest.mark.slow
+
 DATABASE = "quartermaster"
 OWNER, APP = "quartermaster_owner", "quartermaster_app"
 ROLES = ROOT / "deploy" / "postgres" / "roles.sql"

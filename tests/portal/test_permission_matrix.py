@@ -11,6 +11,8 @@ from pytest_django import Settings
 from tests.portal.permission_matrix import BOUND, METHODS, ROLES, Cell, Prober, routes, things
 from tests.world import world
 
+pytestmark = pytest.mark.slow
+
 TABLE = Path(__file__).with_name("permission_matrix.txt")
 HEAD = f"{'route':<52}{'method':<8}{'object':<9}" + " ".join(f"{role[:9]:<9}" for role in ROLES)
 Key = tuple[str, str, str]
