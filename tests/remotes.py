@@ -20,7 +20,7 @@ from dulwich.object_store import commit_tree_changes, iter_tree_contents
 from dulwich.objects import Blob, Commit, ObjectID, Tree
 from dulwich.refs import Ref
 from dulwich.repo import Repo
-from paramiko.common import AUTH_FAILED, AUTH_SUCCESSFUL, OPEN_SUCCEEDED
+from paramiko.common import AUTH_FAILED, AUTH_SUCCESSFUL, OPEN_SUCCEEDED, cMSG_CHANNEL_SUCCESS
 
 MAIN = b"refs/heads/main"
 
@@ -262,11 +262,24 @@ def silent() -> Iterator[Silent]:
         thread.join()
 
 
+class _Transport(paramiko.Transport):
+    """The server's end of a connection, which knows when it has answered the client's request for a command."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        super().__init__(connection)
+        self.answered = threading.Event()
+
+    def _send_user_message(self, data: paramiko.Message) -> None:
+        super()._send_user_message(data)  # type: ignore[misc]
+        if data.asbytes()[:1] == cMSG_CHANNEL_SUCCESS:
+            self.answered.set()
+
+
 class _Door(paramiko.ServerInterface):
     """Lets one key in and runs Git's two commands on the folder."""
 
-    def __init__(self, folder: Path, key: paramiko.PKey) -> None:
-        self.folder, self.key = folder, key
+    def __init__(self, folder: Path, key: paramiko.PKey, answered: threading.Event) -> None:
+        self.folder, self.key, self.answered = folder, key, answered
 
     def check_auth_publickey(self, username: str, key: paramiko.PKey) -> int:
         known = username == "git" and key == self.key
@@ -286,6 +299,8 @@ class _Door(paramiko.ServerInterface):
         service, _, path = command.partition(" ")
         assert service in ("git-upload-pack", "git-receive-pack")
         git = [*service.split("-", 1), str(self.folder / path.strip("'").strip("/"))]
+        # As sshd does: a command that ends at once must not close the channel before the client knows that it began.
+        assert self.answered.wait(60)
         with subprocess.Popen(
             git, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         ) as running:
@@ -327,10 +342,11 @@ def over_ssh(folder: Path) -> Iterator[Served]:
                 connection, _ = listener.accept()
             except OSError:
                 return
-            transport = paramiko.Transport(connection)
+            transport = _Transport(connection)
             transport.add_server_key(host_key)
             open_.append(transport)
-            transport.start_server(event=threading.Event(), server=_Door(folder, person))
+            door = _Door(folder, person, transport.answered)
+            transport.start_server(event=threading.Event(), server=door)
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()

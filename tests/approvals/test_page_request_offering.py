@@ -195,7 +195,8 @@ def test_what_does_not_fit_is_said_at_its_field(
 
 @pytest.mark.parametrize("key", OTHERS)
 def test_sending_it_twice_asks_once(page: Client, key: str) -> None:
-    first, second = (page.post(f"/requests/new/{key}", values(key)) for _ in range(2))
+    asked = values(key)
+    first, second = (page.post(f"/requests/new/{key}", asked) for _ in range(2))
     assert second.status_code == 302
     assert first["Location"] == second["Location"]
     assert Request.objects.count() == 1
