@@ -58,6 +58,22 @@ def submission(
     }
 
 
+def changes(given: Named, *, template: Named) -> dict[str, Any]:
+    """What differs from a run that goes on, from the options of `qm again`; empty where nothing does."""
+    values = {name: given[name] for name in ("gpus", "nodes")}
+    values["minutes"] = minutes(given["limit"]) if given["limit"] else None
+    values = {name: value for name, value in values.items() if value is not None}
+    values.update(values_of((pair(one, option="--set") for one in given["parameters"]), template))
+    found = {
+        "title": given["title"],
+        "flavor": given["flavor"],
+        "priority": given["priority"],
+        "values": values,
+        "variables": dict(pair(one, option="--env") for one in given["variables"]),
+    }
+    return {name: value for name, value in found.items() if value}
+
+
 def place(places: Sequence[Named], *, name: str = "", team: str = "", flavor: str = "") -> Named:
     """The one place that is meant; raises Ended naming those that there are to choose from."""
     found = [

@@ -229,7 +229,9 @@ def train(program: tuple[str, ...], wait: bool, follow: bool, is_json: bool, **g
         given, program, places=api.get("places/")["results"], templates=api.get("templates/")["results"]
     )
     if given["dry_run"] or given["manifest"]:
-        return _preview(api, body, key, is_json=is_json, manifest=given["manifest"])
+        return _preview(
+            api, "runs/preview/", body, key, asked=body, is_json=is_json, manifest=given["manifest"]
+        )
     return _started(api, _submitted(api, "runs/", body, key), wait=wait, follow=follow, is_json=is_json)
 
 
@@ -346,15 +348,47 @@ def stop(run: str, wait: bool, is_json: bool) -> None:
     is_flag=True,
     help="Its program goes on from the last checkpoint of RUN, which it finds in QM_RESUME_FROM.",
 )
+@click.option(
+    "--set",
+    "parameters",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Another value of a parameter of its template; repeatable.",
+)
+@click.option(
+    "--env", "variables", multiple=True, metavar="NAME=VALUE", help="Another variable, no secret; repeatable."
+)
+@click.option("--time", "limit", metavar="TIME", default="", help="Another time limit: 4h, 90m, 1h30m, 2d.")
+@click.option("--gpus", type=click.IntRange(min=0), metavar="N", help="Other GPUs on each node.")
+@click.option("--nodes", type=click.IntRange(min=1), metavar="N", help="Another number of nodes.")
+@click.option(
+    "--flavor", metavar="NAME", default="", shell_complete=completing.flavors, help="Another kind of GPU."
+)
+@click.option("--priority", metavar="NAME", default="", help="Another priority.")
+@click.option("--name", "title", metavar="NAME", default="", help="Another name.")
+@click.option("--dry-run", is_flag=True, help="What changes, its price, and what stands in its way.")
 @click.option("--key", default="", metavar="KEY", help="What is sent twice with one key is one run.")
 @waiting
-def again(run: str, resumes: bool, key: str, wait: bool, follow: bool, is_json: bool) -> None:
-    """Submit a run once more. It gets a new name, and begins anew unless told otherwise."""
+def again(
+    run: str, resumes: bool, key: str, dry_run: bool, wait: bool, follow: bool, is_json: bool, **given: Any
+) -> None:
+    """Submit a run once more. It gets a new name, and begins anew unless told otherwise.
+
+    With --from-checkpoint it may have other values than RUN had: more time, other GPUs, another learning rate.
+    """
     _refuse_both(follow, is_json)
-    api = portal()
-    verb = "resume" if resumes else "again"
-    made = _submitted(api, f"runs/{_found(api, run)['id']}/{verb}/", None, key_of(key))
-    _started(api, made, wait=wait, follow=follow, is_json=is_json)
+    if not resumes and (dry_run or any(value not in (None, "", ()) for value in given.values())):
+        raise click.UsageError("Other values and --dry-run go with --from-checkpoint.")
+    api, key = portal(), key_of(key)
+    earlier = _found(api, run)
+    verb, body = "resume" if resumes else "again", None
+    if resumes:
+        body = choosing.changes(given, template=_template_of(api, earlier, given["parameters"])) or None
+    where = f"runs/{earlier['id']}/{verb}/"
+    if dry_run:
+        asked = {"template": earlier["template"], "flavor": earlier["flavor"], **(body or {})}
+        return _preview(api, f"{where}preview/", body, key, asked=asked, is_json=is_json)
+    return _started(api, _submitted(api, where, body, key), wait=wait, follow=follow, is_json=is_json)
 
 
 @qm.command()
@@ -437,8 +471,23 @@ def _of_name(api: Portal, word: str) -> list[dict[str, Any]]:
     return [one for one in rows if one["name"] == word]
 
 
-def _preview(api: Portal, body: dict[str, Any], key: str, *, is_json: bool, manifest: bool) -> None:
-    plan = api.post("runs/preview/", body, key=key)
+def _template_of(api: Portal, run: dict[str, Any], parameters: tuple[str, ...]) -> dict[str, Any]:
+    """The template of a run, for the types of the parameters that are set; without any, nothing is read."""
+    found = api.get("templates/")["results"] if parameters else []
+    return next((dict(one) for one in found if one["slug"] == run["template"]), {"parameters": []})
+
+
+def _preview(
+    api: Portal,
+    path: str,
+    body: dict[str, Any] | None,
+    key: str,
+    *,
+    asked: dict[str, Any],
+    is_json: bool,
+    manifest: bool = False,
+) -> None:
+    plan = api.post(path, body, key=key)
     if is_json or (manifest and plan["is_possible"]):
         words.printed(plan if is_json else plan["manifests"])
     elif plan["is_possible"]:
@@ -446,11 +495,15 @@ def _preview(api: Portal, body: dict[str, Any], key: str, *, is_json: bool, mani
         at_limit = f", {plan['usd_at_limit']} USD until its time limit" if plan["usd_at_limit"] else ""
         rows = [
             ("run", plan["name"]),
-            ("template", body["template"]),
+            ("template", asked["template"]),
             ("pods", plan["pods"]),
-            ("GPUs", f"{plan['gpus']} × {body['flavor']}{borrowed}" if plan["gpus"] else "none"),
+            ("GPUs", f"{plan['gpus']} × {asked['flavor']}{borrowed}" if plan["gpus"] else "none"),
             ("time limit", words.duration(plan["limit_seconds"])),
             ("price", f"{float(plan['usd_per_hour']):.2f} USD an hour{at_limit}"),
+        ]
+        rows += [
+            (one["label"], f"{one['before'] or 'nothing'} becomes {one['after'] or 'nothing'}")
+            for one in plan.get("differences", ())
         ]
         if spot := plan.get("spot"):
             rows.append(("on spot" if spot["is_chosen"] else "on spot instead", spot["words"]))

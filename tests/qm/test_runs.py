@@ -175,6 +175,36 @@ def test_one_that_is_over_goes_on_from_its_checkpoints(signed: Signed) -> None:
     assert Run.objects.count() == 2
 
 
+def test_it_goes_on_with_other_values_and_says_first_which(signed: Signed) -> None:
+    kept = ("--claim", "datasets:/data", "--checkpoint", "/data/checkpoints", "--time", "60m")
+    first = signed.terminal(*TRAIN, *kept, "--", "train.py").stdout.strip()
+    now = timezone.now()
+    Run.objects.update(state="failed", started_at=now, ended_at=now)
+    other = ("--set", "cpus=16", "--set", "program=train.py --lr 1e-5", "--time", "2h", "--env", "EPOCHS=5")
+
+    shown = signed.terminal("again", first, "--from-checkpoint", *other, "--dry-run", "--key", "mine")
+
+    assert shown.exit_code == 0, shown.stderr
+    said = cells(shown.stdout)
+    assert "Time limit (minutes) 60 becomes 120" in said
+    assert "Program train.py becomes train.py --lr 1e-5" in said
+    assert "EPOCHS nothing becomes 5" in said
+    assert Run.objects.count() == 1
+    on = signed.terminal("again", first, "--from-checkpoint", *other, "--key", "mine")
+    assert on.exit_code == 0, on.stderr
+    made = Run.objects.get(name=on.stdout.strip())
+    assert f"run {made.name}" in said
+    values = made.submission["values"]
+    assert (values["cpus"], values["minutes"], values["program"]) == (16, 120, ["train.py", "--lr", "1e-5"])
+    assert made.submission["variables"] == {"EPOCHS": "5"}
+    assert made.is_resumed
+    wrong = signed.terminal("again", first, "--from-checkpoint", "--set", "speed=1")
+    assert (wrong.exit_code, "There is no such parameter" in wrong.stderr) == (3, True)
+    anew = signed.terminal("again", first, "--set", "cpus=16")
+    assert (anew.exit_code, "go with --from-checkpoint" in anew.stderr) == (2, True)
+    assert Run.objects.count() == 2
+
+
 def test_the_last_lines_of_a_log_are_told_as_the_api_tells_them(busy: Signed) -> None:
     name = busy.terminal(*TRAIN, "--", "train.py").stdout.strip()
     early = busy.terminal("logs", name)

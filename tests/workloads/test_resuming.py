@@ -15,10 +15,12 @@ from tests.concurrency.together import together
 from tests.pages import Element
 from tests.workloads.conftest import Watched
 from tests.workloads.test_runs import ASKED, submit
-from tests.workloads.test_runs_page import buttons, client, page
+from tests.workloads.test_runs_page import buttons, client, form, page
 from web.refusals import Conflict, NoRight
 from workloads.models import Run
 from workloads.runs import actions
+from workloads.runs.resuming import with_changes
+from workloads.templates.library import BY_SLUG
 from workloads.templates.pods import checkpoints_in
 
 KEPT = replace(
@@ -152,6 +154,127 @@ def test_by_the_api_it_is_made_once_for_each_key(watched: Watched) -> None:
 def links(shown: Any) -> dict[str, str]:
     found: list[Element] = [one for one in page(shown).walk() if one.tag == "a"]
     return {one.words: one.attrs["href"] for one in found if "href" in one.attrs}
+
+
+CHANGED = {
+    "values": {"minutes": 120, "gpus": 1, "program": ["train.py", "--lr=3e-5"], "cpus": None},
+    "variables": {"EPOCHS": "5"},
+    "title": "With a smaller rate",
+}
+
+
+def test_with_changed_values_it_goes_on_in_the_same_folder(watched: Watched) -> None:
+    run, caller = ended(submit(watched, KEPT)), Caller(watched.ada)
+    shown = caller.post(f"runs/{run.pk}/resume/preview/", CHANGED, key="on")
+    assert shown.status_code == 200, shown.content
+    plan = shown.json()
+    assert plan["is_possible"]
+    assert [(one["field"], one["label"], one["before"], one["after"]) for one in plan["differences"]] == [
+        ("title", "Name", "Fine-tune BERT", "With a smaller rate"),
+        ("program", "Program", "train.py", "train.py --lr=3e-5"),
+        ("gpus", "GPUs on each node", "2", "1"),
+        ("cpus", "CPUs on each node", "4", "8"),
+        ("minutes", "Time limit (minutes)", "60", "120"),
+        ("variables", "EPOCHS", "", "5"),
+    ]
+    assert not Run.objects.filter(again_of=run).exists()
+    made = caller.post(f"runs/{run.pk}/resume/", CHANGED, key="on")
+    assert made.status_code == 201, made.content
+    found = made.json()
+    for name in ("name", "manifests", "gpus", "usd_per_hour", "limit_seconds"):
+        assert plan[name] == found[name]
+    on = Run.objects.get(pk=found["id"])
+    assert (on.gpus, on.limit_seconds, on.title, on.is_resumed) == (1, 7200, "With a smaller rate", True)
+    assert told(on)["EPOCHS"] == "5"
+    assert told(on)["QM_RESUME_FROM"] == on.checkpoints == run.checkpoints
+    assert on.submission["values"]["image"] == run.submission["values"]["image"]
+    assert on.submission["script"] == run.submission["script"]
+
+
+REFUSED_CHANGES: dict[str, tuple[dict[str, Any], str, str]] = {
+    "another namespace": ({"tenancy": 1}, "/tenancy", "no such field"),
+    "another folder": ({"resume_from": "/data"}, "/resume_from", "no such field"),
+    "another place for checkpoints": (
+        {"values": {"checkpoint": "/data/elsewhere"}},
+        "checkpoint",
+        "Leave the place for checkpoints as it was",
+    ),
+    "no volume": (
+        {"claims": [], "values": {"checkpoint": None}},
+        "claims",
+        "on the volume datasets at /data. Mount it there",
+    ),
+    "another volume in its place": (
+        {"claims": [{"name": "volume-new", "path": "/data"}]},
+        "claims",
+        "on the volume datasets at /data. Mount it there",
+    ),
+    "more than is held": ({"values": {"gpus": 8}}, "gpus", "ask for 6 more"),
+    "a parameter that there is not": ({"values": {"speed": 1}}, "speed", "no such parameter"),
+    "a template that there is not": ({"template": "none"}, "template", "no such template"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED_CHANGES)
+def test_changes_that_cannot_be_are_refused_at_their_field(watched: Watched, name: str) -> None:
+    change, field, said = REFUSED_CHANGES[name]
+    run, caller = ended(submit(watched, KEPT)), Caller(watched.ada)
+    refused = caller.post(f"runs/{run.pk}/resume/", change, key="on")
+    assert refused.status_code == 422, refused.content
+    problem = refused.json()
+    assert field in str(problem["errors"][0]["pointer"])
+    assert said in str(problem)
+    shown = caller.post(f"runs/{run.pk}/resume/preview/", change, key="on")
+    assert shown.status_code == (422 if set(change) <= {"tenancy", "resume_from"} else 200)
+    if shown.status_code == 200:
+        assert not shown.json()["is_possible"]
+        assert [one["text"] for one in shown.json()["problems"] if said in one["text"]]
+    assert not Run.objects.filter(again_of=run).exists()
+
+
+def test_the_preview_is_refused_for_whom_and_for_what_going_on_is(watched: Watched) -> None:
+    run = submit(watched, KEPT)
+    where = f"runs/{run.pk}/resume/preview/"
+    live = Caller(watched.ada).post(where, {})
+    assert (live.status_code, live.json()["code"]) == (409, "run_goes_on")
+    ended(run)
+    assert Caller(watched.ada).post(where, {}).json()["differences"] == []
+    assert Caller(factories.person("Mallory Finch")).post(where, {}).status_code == 404
+    assert Caller(factories.person("Nora Lind", Role.AUDITOR)).post(where, {}).status_code == 403
+
+
+def test_a_source_takes_the_place_of_a_script_and_another_template_keeps_what_it_knows() -> None:
+    kept = replace(KEPT, values={**KEPT.values, "launcher": "none"})
+    source = {"url": "https://git.example.com/a.git", "revision": "v1"}
+    changed = with_changes(kept, {"repository": source, "template": "mpi"}, BY_SLUG)
+    assert (changed.script, changed.repository) == (None, source)
+    assert "launcher" not in changed.values
+    assert changed.values["checkpoint"] == kept.values["checkpoint"]
+    assert with_changes(changed, {"script": kept.script}, BY_SLUG).repository is None
+    assert with_changes(kept, {}, BY_SLUG) == kept
+
+
+def test_the_form_of_a_run_changes_its_values_and_says_which(watched: Watched) -> None:
+    ada = client(watched.ada)
+    run = ended(submit(watched, KEPT))
+    shown = ada.get(f"/runs/{run.pk}")
+    where = links(shown)["With other values"]
+    opened = ada.get(where)
+    words = page(opened).words
+    assert "It goes on from the last checkpoint of" in words
+    assert "Nothing changes." in words
+    typed = {**form(opened), "minutes": "90", "variables": "LR=0.1"}
+    checked = ada.post(where, {**typed, "check": "1"})
+    assert "Time limit (minutes) 60 90" in page(checked).words
+    assert not Run.objects.filter(again_of=run).exists()
+    # A field that nobody can change is not read from a form that was tampered with.
+    answers = [ada.post(where, {**typed, "checkpoint": "/elsewhere"}) for _ in range(2)]
+    [on] = Run.objects.filter(again_of=run)
+    assert {one["Location"] for one in answers} == {f"/runs/{on.pk}"}
+    assert (on.limit_seconds, on.is_resumed, on.checkpoints) == (5400, True, run.checkpoints)
+    assert told(on)["LR"] == "0.1"
+    refused = ada.post(where, {**form(ada.get(where))})
+    assert f"Run {on.pk} goes on from these checkpoints already" in page(refused).words
 
 
 def test_its_page_offers_it_and_the_new_one_leads_back(watched: Watched) -> None:

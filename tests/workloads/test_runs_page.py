@@ -230,6 +230,7 @@ def test_it_is_submitted_again_once_and_can_be_changed_first(watched: Watched) -
         "2",
         TYPED["script_text"],
     )
+    assert (start["image"], start["program"]) == ("registry.example.com/vision/train:1", "train.py")
 
 
 def test_what_is_refused_has_no_manifest_to_download(watched: Watched) -> None:

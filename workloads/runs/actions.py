@@ -1,5 +1,7 @@
 """What people do with runs: submit, stop, submit again, go on from checkpoints."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -17,7 +19,9 @@ from workloads.runs.enqueue import enqueue_on_commit
 from workloads.runs.models import Run
 from workloads.runs.places import place_of
 from workloads.runs.planning import Plan, Submission, plan
+from workloads.runs.resuming import ResumePlan, differences, refused_resume, submission_of, with_changes
 from workloads.runs.states import State
+from workloads.template_desk.offered import offered
 
 # The namespace's quota has room for 200 Jobs; sweeps and what people make themselves need some of it.
 MAX_LIVE_RUNS = 150
@@ -39,6 +43,13 @@ def submit(
     """
     tenancy = _tenancy(tenancy_id, by=by)
     found = _planned(tenancy, asked, by=by, key=key)
+    return _keep(tenancy, asked, found, by=by, now=now, again_of=again_of)
+
+
+def _keep(
+    tenancy: Tenancy, asked: Submission, found: Plan, *, by: User, now: datetime, again_of: Run | None
+) -> Run:
+    """Write a planned run down; raises as `submit`."""
     for problem in found.problems:
         raise BadInput(problem.text, code=problem.code, field=problem.field)
     runs = Run.objects.filter(tenancy=tenancy)
@@ -97,27 +108,46 @@ def submit_again(run: Run, *, by: User, key: str, now: datetime) -> Run:
 
     It begins anew, in a folder of its own, also where that run went on from another one's checkpoints.
     """
-    return submit(run.tenancy_id, _asked(run, resume_from=""), by=by, key=key, now=now, again_of=run)
+    asked = replace(submission_of(run.submission), resume_from="")
+    return submit(run.tenancy_id, asked, by=by, key=key, now=now, again_of=run)
+
+
+def preview_resume(run_id: int, changes: Mapping[str, Any], *, by: User, key: str) -> ResumePlan:
+    """What `resume` would send with the same changes and key, and what differs from the run; raises as `resume`."""
+    run = Run.objects.get(pk=run_id)
+    tenancy = _tenancy(run.tenancy_id, by=by)
+    _refuse_without_checkpoints(run)
+    return _resumed(tenancy, run, changes, by=by, key=key)
 
 
 @transaction.atomic
-def resume(run_id: int, *, by: User, key: str, now: datetime) -> Run:
+def resume(
+    run_id: int, *, by: User, key: str, now: datetime, changes: Mapping[str, Any] | None = None
+) -> Run:
     """Submit a run once more, with its checkpoints, for the program to go on from the last one.
 
-    Raises as `submit`, and Conflict where there is nothing to go on from or something is still written there.
+    `changes` are taken as `with_changes` takes them. Raises as `submit`, and Conflict where there is nothing to go on
+    from or something is still written there.
     """
     run = Run.objects.get(pk=run_id)
-    _tenancy(run.tenancy_id, by=by)
-    kept = run.checkpoints
-    if not kept:
+    tenancy = _tenancy(run.tenancy_id, by=by)
+    if kept := run.checkpoints:
+        # Two that go on from the same checkpoints at once would both find that nobody writes there.
+        in_folder = Q(pk=run.pk) | Q(submission__resume_from=kept)
+        list(Run.objects.locked().filter(in_folder, tenancy=run.tenancy_id).order_by("pk"))
+        run.refresh_from_db()
+    _refuse_without_checkpoints(run)
+    found = _resumed(tenancy, run, changes or {}, by=by, key=key)
+    return _keep(tenancy, found.asked, found, by=by, now=now, again_of=run)
+
+
+def _refuse_without_checkpoints(run: Run) -> None:
+    """Raise Conflict for a run that has written no checkpoint, or may still write one."""
+    if not run.checkpoints:
         raise Conflict(
             "The run was told no place for checkpoints, so there is none to go on from. Change it and name one.",
             code="no_checkpoints",
         )
-    # Two that go on from the same checkpoints at once would both find that nobody writes there.
-    in_folder = Q(pk=run.pk) | Q(submission__resume_from=kept)
-    list(Run.objects.locked().filter(in_folder, tenancy=run.tenancy_id).order_by("pk"))
-    run.refresh_from_db()
     if not run.is_over:
         raise Conflict(
             "The run has not ended and may still write checkpoints. Stop it first.", code="run_goes_on"
@@ -126,7 +156,21 @@ def resume(run_id: int, *, by: User, key: str, now: datetime) -> Run:
         raise Conflict(
             "The run never began, so it has written no checkpoint. Rerun it.", code="no_checkpoints"
         )
-    return submit(run.tenancy_id, _asked(run, resume_from=kept), by=by, key=key, now=now, again_of=run)
+
+
+def _resumed(tenancy: Tenancy, run: Run, changes: Mapping[str, Any], *, by: User, key: str) -> ResumePlan:
+    templates = offered()
+    before = replace(submission_of(run.submission), resume_from=run.checkpoints)
+    after = with_changes(before, changes, templates)
+    found = _planned(tenancy, after, by=by, key=key)
+    refused = refused_resume(before, after, found, written=run.manifests)
+    return ResumePlan(
+        **vars(replace(found, problems=[*found.problems, *refused])),
+        asked=after,
+        differences=differences(
+            before, after, templates.get(after.template), written=run.manifests, plan=found
+        ),
+    )
 
 
 @transaction.atomic
@@ -190,13 +234,3 @@ def _refuse_second_writer(tenancy: Tenancy, folder: str) -> None:
             f"Run {other.pk} goes on from these checkpoints already, and writes its own beside them. Stop it first.",
             code="run_goes_on",
         )
-
-
-def _asked(run: Run, *, resume_from: str) -> Submission:
-    """What a run was submitted with, to go on from these checkpoints, or from none."""
-    changed = {"values": _given(run.submission["values"]), "resume_from": resume_from}
-    return Submission(**{**run.submission, **changed})
-
-
-def _given(values: dict[str, object]) -> dict[str, object]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}

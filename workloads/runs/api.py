@@ -24,10 +24,13 @@ from workloads.runs.logs import read_log
 from workloads.runs.models import Run
 from workloads.runs.places import claims_of, open_to, places_of
 from workloads.runs.planning import Place, Submission
+from workloads.runs.resuming import submission_of
 from workloads.runs.serializers import (
     LogQuery,
     LogSerializer,
     PlanSerializer,
+    ResumePlanSerializer,
+    ResumeSerializer,
     RunPlacesSerializer,
     RunQuery,
     RunSerializer,
@@ -37,6 +40,7 @@ from workloads.runs.serializers import (
 from workloads.runs.shown import seen_run, source_of
 from workloads.runs.streams import stream_of
 from workloads.templates.library import lacking
+from workloads.templates.parameters import normalised
 
 
 class RunEndpoint(mixins.ListModelMixin, Endpoint):
@@ -48,7 +52,7 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
     ordering = "-id"
     asks = {"list": RunQuery, "logs": LogQuery}
     keyed = frozenset({"create", "again", "resume"})
-    asking = frozenset({"preview"})
+    asking = frozenset({"preview", "resume_preview"})
 
     def get_queryset(self) -> QuerySet[Run]:
         """Those of one's own teams; all of them for leads and auditors."""
@@ -113,18 +117,31 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
             lambda: self._made(actions.submit_again(run, by=self.caller, key=self._key(), now=now)),
         )
 
-    @extend_schema(request=None, responses={201: RunSerializer})
+    @extend_schema(request=ResumeSerializer, responses={201: RunSerializer})
     @action(detail=True, methods=["post"])
     def resume(self, call: Call, pk: int) -> Response:
-        """Submit the same once more, to go on from the last checkpoint that it wrote.
+        """Submit the same once more, or with changes, to go on from the last checkpoint that it wrote.
 
         Its program finds the folder of these checkpoints in QM_RESUME_FROM, and keeps its own there.
         """
-        run, now = self.get_object(), timezone.now()
+        run, changes, now = self.get_object(), self._changes(), timezone.now()
         return answer_once(
             call,
-            lambda: self._made(actions.resume(run.pk, by=self.caller, key=self._key(), now=now)),
+            lambda: self._made(
+                actions.resume(run.pk, by=self.caller, key=self._key(), now=now, changes=changes)
+            ),
         )
+
+    @extend_schema(request=ResumeSerializer, responses=ResumePlanSerializer)
+    @action(detail=True, methods=["post"], url_path="resume/preview")
+    def resume_preview(self, call: Call, pk: int) -> Response:
+        """What going on with these changes would create and cost, what differs, and what stands in its way.
+
+        Nothing is stored.
+        """
+        run = self.get_object()
+        found = actions.preview_resume(run.pk, self._changes(), by=self.caller, key=self._key())
+        return Response(self.shown(found, ResumePlanSerializer))
 
     @extend_schema(
         responses={
@@ -153,10 +170,12 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
     def _asked(self) -> tuple[int, Submission]:
         said = self.body(SubmissionSerializer)
         tenancy: int = said.pop("tenancy")
-        values = {
-            name: tuple(one) if isinstance(one, list) else one for name, one in said.pop("values", {}).items()
-        }
-        return tenancy, Submission(**said, values=values)
+        return tenancy, submission_of({"values": {}, **said})
+
+    def _changes(self) -> dict[str, Any]:
+        changes = self.body(ResumeSerializer)
+        values = changes.get("values", {})
+        return {**changes, "values": {name: normalised(one) for name, one in values.items()}}
 
     def _submit(self, tenancy: int, asked: Submission) -> Run:
         with as_missing(tenancy, to=self.caller):

@@ -74,11 +74,25 @@ class RunForm(StrictForm):
     priority = forms.ChoiceField(label="Priority", required=False)
     token = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)
 
-    def __init__(self, data: Any, *, template: Template, place: Place, volumes: Sequence[str]) -> None:
+    def __init__(
+        self,
+        data: Any,
+        *,
+        template: Template,
+        place: Place,
+        volumes: Sequence[str],
+        resumes: Mapping[str, Any] | None = None,
+        folder: str = "",
+    ) -> None:
+        """`resumes` is what the run was submitted with whose checkpoints, in `folder`, this one goes on from."""
         super().__init__(data, label_suffix="")
-        self.template, self.place = template, place
+        self.template, self.place, self.resumes = template, place, resumes
         for one in template.parameters:
             self.fields[one.name] = _field(one)
+        if resumes is not None and "checkpoint" in self.fields:
+            kept = self.fields["checkpoint"]
+            kept.disabled, kept.initial = True, resumes["values"].get("checkpoint", "")
+            kept.help_text = f"It goes on in {folder}, and keeps its own checkpoints there."
         flavor, priority = self.fields["flavor"], self.fields["priority"]
         assert isinstance(flavor, forms.ChoiceField)  # noqa: S101 - told to the type checker
         assert isinstance(priority, forms.ChoiceField)  # noqa: S101
@@ -160,6 +174,22 @@ class RunForm(StrictForm):
             variables=said["variables"] or {},
         )
 
+    @property
+    def changes(self) -> dict[str, Any]:
+        """What a clean form makes of the run that it goes on from: everything as it stands here, and nothing else."""
+        asked, kept = self.submission, self.resumes or {"values": {}, "variables": {}}
+        return {
+            "template": asked.template,
+            "title": asked.title,
+            "flavor": asked.flavor,
+            "priority": asked.priority,
+            "script": asked.script,
+            "repository": asked.repository,
+            "claims": asked.claims,
+            "values": {**dict.fromkeys(kept["values"]), **asked.values},
+            "variables": {**dict.fromkeys(kept["variables"]), **asked.variables},
+        }
+
     def add_problems(self, problems: Sequence[Problem]) -> None:
         """Put what the plan refuses at its fields."""
         for one in problems:
@@ -209,9 +239,8 @@ def starts(template: Template, place: Place, given: Mapping[str, str]) -> dict[s
     found["priority"] = usual if usual in place.priorities else place.priorities[-1]
     if not place.pools and "gpus" in found:
         found["gpus"] = "0"
-    return found | {
-        name: value for name, value in given.items() if name in found or name in RunForm.base_fields
-    }
+    names = {*RunForm.base_fields, *(one.name for one in template.parameters)}
+    return found | {name: value for name, value in given.items() if name in names}
 
 
 def starts_again(submission: Mapping[str, Any]) -> dict[str, str]:

@@ -15,6 +15,7 @@ from workloads.answers import Outlook as Waiting
 from workloads.runs.models import Run
 from workloads.runs.outlook import Outlook, outlook_of
 from workloads.runs.planning import Plan, Pool
+from workloads.runs.resuming import ResumePlan
 from workloads.runs.shown import RunSeen
 from workloads.runs.spot import spot_of
 from workloads.runs.states import State
@@ -64,6 +65,7 @@ def answer_of(plan: Plan, tenancy: Tenancy, flavor: str, *, now: datetime) -> Pa
         "figures": figures if not plan.problems or plan.gpus else [],
         "spot": spot_of(plan),
         "ask_for_spot": _spot_link(plan, tenancy, now),
+        "differences": [vars(one) for one in plan.differences] if isinstance(plan, ResumePlan) else None,
         "yaml": yaml_of(plan.manifests),
         "name": plan.name,
         "is_possible": not plan.problems,

@@ -60,6 +60,32 @@ class SubmissionSerializer(StrictSerializer):
     )
 
 
+class ResumeSerializer(StrictSerializer):
+    """What differs from the run that goes on; what is left out stays as it was.
+
+    `values` and `variables` change name by name, and null takes one away. Another template keeps the values that it has
+    a parameter for. The namespace and the place for checkpoints stay.
+    """
+
+    template = Text(max_length=40, required=False)
+    title = Text(max_length=MAX_TITLE, required=False)
+    flavor = Text(max_length=40, required=False, allow_blank=True, help_text="Empty for a run without GPUs.")
+    priority = Text(max_length=63, required=False, allow_blank=True)
+    values = serializers.DictField(
+        child=serializers.JSONField(
+            allow_null=True, error_messages={"invalid": "Give a value that JSON knows."}
+        ),
+        required=False,
+    )
+    script = ScriptSerializer(required=False, allow_null=True)
+    repository = RepositorySerializer(required=False, allow_null=True)
+    claims = serializers.ListField(child=RunClaimSerializer(), required=False, max_length=MAX_CLAIMS)
+    variables = serializers.DictField(
+        child=Text(max_length=MAX_VALUE, allow_blank=True, allow_null=True, trim_whitespace=False),
+        required=False,
+    )
+
+
 class RunQuery(PageQuery):
     """Which runs to list."""
 
@@ -166,6 +192,21 @@ class PlanSerializer(serializers.Serializer[Any]):
     def get_is_possible(self, plan: Any) -> bool:
         """Whether nothing stands in its way."""
         return not plan.problems
+
+
+class DifferenceSerializer(serializers.Serializer[Any]):
+    """An input that changes, in words."""
+
+    field = serializers.CharField(help_text="Its name in a submission or among `values`.")
+    label = serializers.CharField()  # type: ignore[assignment]
+    before = serializers.CharField(help_text="Empty where it was not given.")
+    after = serializers.CharField(help_text="Empty where it is taken away.")
+
+
+class ResumePlanSerializer(PlanSerializer):
+    """What would be created, and how it differs from the run whose checkpoints it goes on from."""
+
+    differences = DifferenceSerializer(many=True)
 
 
 class RunShortSerializer(serializers.Serializer[Run]):

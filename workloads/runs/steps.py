@@ -77,3 +77,8 @@ def again_link(team: str, run: int, step: Step | None = None, *, place: Tenancy 
         changed.pop("gpus", None)
     query = {"again": str(run), **({"place": str(place.pk)} if place else {}), **changed}
     return f"{reverse('run-new', args=[team])}?{urlencode(query)}"
+
+
+def resume_link(team: str, run: int) -> str:
+    """The form filled in with what a run was submitted with, to go on from its checkpoints with other values."""
+    return f"{reverse('run-new', args=[team])}?{urlencode({'resume': str(run)})}"

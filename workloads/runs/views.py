@@ -23,9 +23,9 @@ from workloads.runs.form import SHOWN_AT, RunForm, starts, starts_again
 from workloads.runs.logs import MAX_KEPT, PLACE, read_log
 from workloads.runs.models import Run
 from workloads.runs.places import claims_of, open_to, place_of
-from workloads.runs.planning import Place
+from workloads.runs.planning import Place, Plan
 from workloads.runs.shown import PodSeen, seen_run, source_of
-from workloads.runs.steps import FILLED_IN, again_link
+from workloads.runs.steps import FILLED_IN, again_link, resume_link
 from workloads.runs.streams import stream_of
 from workloads.templates.library import Template, lacking
 
@@ -81,7 +81,7 @@ def run_preview(request: HttpRequest, slug: str) -> HttpResponse:
     if chosen.tenancy is None or chosen.template is None or chosen.missing:
         raise Http404
     form = chosen.form(request.POST)
-    context = {"form": form, "answer": _answer(chosen, form, user), "is_preview": True}
+    context = {"form": form, "answer": _answer(chosen, form), "is_preview": True}
     return render(request, "workloads/run_preview.html", context)
 
 
@@ -108,6 +108,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "may_stop": may_stop and not found.is_over and found.stop_asked_at is None,
         "may_read": may_stop,
         "again": again_link(found.team.slug, found.pk),
+        "resume": resume_link(found.team.slug, found.pk),
         "may_resume": found.is_over and found.started_at is not None and bool(found.checkpoints),
         "token": new_key(),
         "chosen": chosen,
@@ -244,8 +245,12 @@ class _Chosen:
         self.team, self.user = team, user
         asked = request.GET
         self.tenancies = [one for one in open_to(user) if one.team_id == team.pk]
-        self.again = self._again(asked.get("again", ""))
+        self.resumed = self._run(asked.get("resume", ""))
+        self.again = self.resumed or self._run(asked.get("again", ""))
         wanted = asked.get("place", "") or (str(self.again.tenancy_id) if self.again else "")
+        if self.resumed:
+            # Its checkpoints are on a volume of its namespace.
+            self.tenancies = [one for one in self.tenancies if one.pk == self.resumed.tenancy_id]
         by_pk = {str(one.pk): one for one in self.tenancies}
         self.tenancy: Tenancy | None = by_pk.get(wanted) or next(iter(self.tenancies), None)
         slug = asked.get("template", "") or (self.again.template if self.again else "")
@@ -253,7 +258,7 @@ class _Chosen:
         self.place: Place | None = place_of(self.tenancy, by=user) if self.tenancy else None
         self.template: Template | None = self.place.templates.get(slug) if self.place else None
 
-    def _again(self, pk: str) -> Run | None:
+    def _run(self, pk: str) -> Run | None:
         if not (pk.isascii() and pk.isdigit() and len(pk) < 18):
             return None
         return Run.objects.filter(team=self.team, pk=int(pk)).first()
@@ -272,7 +277,31 @@ class _Chosen:
         """The form of the chosen template."""
         assert self.template is not None  # noqa: S101 - asked for only then
         assert self.place is not None  # noqa: S101
-        return RunForm(data, template=self.template, place=self.place, volumes=self.volumes)
+        kept = self.resumed.checkpoints if self.resumed else ""
+        return RunForm(
+            data,
+            template=self.template,
+            place=self.place,
+            volumes=self.volumes,
+            resumes=self.resumed.submission if self.resumed else None,
+            folder=kept,
+        )
+
+    def plan(self, form: RunForm) -> Plan:
+        """What submitting a clean form comes to; raises as `actions.submit` and `actions.resume`."""
+        assert self.tenancy is not None  # noqa: S101 - there is a form only then
+        key = _key(form)
+        if self.resumed:
+            return actions.preview_resume(self.resumed.pk, form.changes, by=self.user, key=key)
+        return actions.preview(self.tenancy.pk, form.submission, by=self.user, key=key)
+
+    def submit(self, form: RunForm) -> Run:
+        """Submit a clean form; raises as `actions.submit` and `actions.resume`."""
+        assert self.tenancy is not None  # noqa: S101 - there is a form only then
+        key, now = _key(form), timezone.now()
+        if self.resumed:
+            return actions.resume(self.resumed.pk, by=self.user, key=key, now=now, changes=form.changes)
+        return actions.submit(self.tenancy.pk, form.submission, by=self.user, key=key, now=now)
 
     def starts(self) -> dict[str, str]:
         """What the form begins with."""
@@ -293,6 +322,7 @@ class _Chosen:
             "is_member": self.team.pk in self.user.team_ids,
             "tenancy": self.tenancy,
             "template": self.template,
+            "resumed": self.resumed,
             "places": [
                 {
                     "label": f"{one.namespace} on {one.cluster.title}",
@@ -332,25 +362,24 @@ def _own_team(user: User, slug: str) -> Team:
     return team
 
 
-def _answer(chosen: _Chosen, form: RunForm, user: User) -> dict[str, Any] | None:
+def _answer(chosen: _Chosen, form: RunForm) -> dict[str, Any] | None:
     """The answer to a form that is clean enough for one; what the plan refuses is put at its fields."""
     if not form.is_valid() or chosen.tenancy is None:
         return None
-    asked, now = form.submission, timezone.now()
+    flavor = form.submission.flavor
     try:
-        plan = actions.preview(chosen.tenancy.pk, asked, by=user, key=_key(form))
+        plan = chosen.plan(form)
     except Refused as refusal:
         add_refusal(form, refusal)
         return None
     form.add_problems(plan.problems)
-    return page.answer_of(plan, chosen.tenancy, asked.flavor, now=now)
+    return page.answer_of(plan, chosen.tenancy, flavor, now=timezone.now())
 
 
 def _page(request: HttpRequest, chosen: _Chosen, form: RunForm, *, status: int = 200) -> HttpResponse:
-    user = visitor(request)
     if not form.data.get("token"):
         form.data = {**{name: form.data[name] for name in form.data}, "token": new_key()}
-    answer = _answer(chosen, form, user)
+    answer = _answer(chosen, form)
     if request.method != "POST":
         # Nobody has written anything yet: what is still empty is no mistake.
         for name in [name for name in form.errors if not form.data.get(name)]:
@@ -371,19 +400,18 @@ def _submit(chosen: _Chosen, form: RunForm, user: User) -> str:
     """Submit, once per form; returns where the run is. Raises Refused."""
     tenancy = chosen.tenancy
     assert tenancy is not None  # noqa: S101 - there is a form only then
-    asked, key = form.submission, _key(form)
 
     def action() -> str:
-        made = actions.submit(tenancy.pk, asked, by=user, key=key, now=timezone.now())
-        return reverse("run", args=[made.pk])
+        return reverse("run", args=[chosen.submit(form).pk])
 
-    body = {name: str(value) for name, value in asked.as_json().items()} | {"tenancy": str(tenancy.pk)}
-    return once(user, route=ROUTE, key=key, body=body, action=action)
+    body = {name: str(value) for name, value in form.submission.as_json().items()}
+    body |= {"tenancy": str(tenancy.pk), "resume": str(chosen.resumed.pk if chosen.resumed else "")}
+    return once(user, route=ROUTE, key=_key(form), body=body, action=action)
 
 
 def _download(request: HttpRequest, chosen: _Chosen, form: RunForm) -> HttpResponse:
     """The objects as a file, exactly those that submitting this form creates; the form where there are none."""
-    answer = _answer(chosen, form, visitor(request))
+    answer = _answer(chosen, form)
     if answer is None or not answer["is_possible"]:
         return with_refusal(_page(request, chosen, form, status=422), form)
     headers = {"Content-Disposition": f'attachment; filename="{answer["name"]}.yaml"'}

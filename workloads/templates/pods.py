@@ -1,6 +1,7 @@
 """The pod of a run: one container whose requests equal its limits, with its volumes, variables and place. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
 from typing import Any
 
 from provisioning.desired.first_job import QUEUE_LABEL
@@ -120,6 +121,40 @@ def checkpoints_in(manifests: Any) -> str:
     elif not isinstance(manifests, list | tuple):
         return ""
     return next((found for one in manifests if (found := checkpoints_in(one))), "")
+
+
+def volume_of(manifests: Any, folder: str) -> tuple[str, str] | None:
+    """The claim that holds a folder which pods of manifests write, and where it is mounted; None where it is lost."""
+    for spec in _pod_specs(manifests):
+        claims = {
+            one["name"]: one["persistentVolumeClaim"]["claimName"]
+            for one in spec.get("volumes", ())
+            if "persistentVolumeClaim" in one
+        }
+        for container in spec["containers"]:
+            for mount in container.get("volumeMounts", ()):
+                holds = PurePosixPath(folder).is_relative_to(mount["mountPath"])
+                if holds and mount["name"] in claims and not mount.get("readOnly"):
+                    return claims[mount["name"]], mount["mountPath"]
+    return None
+
+
+def priority_of(manifests: Sequence[Manifest]) -> str:
+    """The WorkloadPriorityClass that the objects of a run name; empty where they name none."""
+    labels = (one["metadata"].get("labels", {}) for one in manifests)
+    return next((str(one[PRIORITY_LABEL]) for one in labels if PRIORITY_LABEL in one), "")
+
+
+def _pod_specs(manifests: Any) -> Iterator[Manifest]:
+    if isinstance(manifests, Mapping):
+        if "containers" in manifests:
+            yield dict(manifests)
+            return
+        manifests = manifests.values()
+    elif not isinstance(manifests, list | tuple):
+        return
+    for one in manifests:
+        yield from _pod_specs(one)
 
 
 def program(run: Run) -> list[str]:
