@@ -47,7 +47,11 @@ def submission(
         "template": chosen["slug"],
         "title": given["title"] or title_of(**{each: given[each] for each in ("script", "git", "image")}),
         "flavor": flavor_of(
-            where, flavor=given["flavor"], gpus=values.get("gpus"), memory=chosen.get("gpu_memory", 0)
+            where,
+            flavor=given["flavor"],
+            gpus=values.get("gpus"),
+            nodes=values.get("nodes", 1),
+            memory=chosen.get("gpu_memory", 0),
         ),
         "priority": given["priority"],
         "values": values,
@@ -95,10 +99,11 @@ def place(places: Sequence[Named], *, name: str = "", team: str = "", flavor: st
     return found[0]
 
 
-def flavor_of(place: Named, *, flavor: str, gpus: int | None, memory: int = 0) -> str:
+def flavor_of(place: Named, *, flavor: str, gpus: int | None, nodes: int = 1, memory: int = 0) -> str:
     """The kind of GPU; empty for a run without. Raises Ended where there are several to choose from, or none.
 
-    Where the template says how many GB of memory a GPU needs, it is the smallest that has them.
+    Where the template says how many GB of memory a GPU needs, it is the smallest that has them; a slice only for a run
+    of one.
     """
     held = _flavors(place)
     if flavor or gpus == 0:
@@ -108,7 +113,12 @@ def flavor_of(place: Named, *, flavor: str, gpus: int | None, memory: int = 0) -
         raise Ended(
             f"Your team holds no GPUs on {where}. Ask for some in the portal, or use --gpus 0.", Code.REFUSED
         )
-    fit = [(one["memory"], one["flavor"]) for one in place["flavors"] if one.get("memory", 0) >= memory > 0]
+    are_together = (gpus or 1) > 1 or nodes > 1
+    fit = [
+        (one["memory"], one["flavor"])
+        for one in place["flavors"]
+        if one.get("memory", 0) >= memory > 0 and not (are_together and one.get("is_slice"))
+    ]
     if fit:
         return str(min(fit)[1])
     if len(held) > 1:

@@ -505,6 +505,8 @@ def _preview(
             (one["label"], f"{one['before'] or 'nothing'} becomes {one['after'] or 'nothing'}")
             for one in plan.get("differences", ())
         ]
+        if better := plan.get("recommended"):
+            rows.append(("memory", better["words"]))
         if spot := plan.get("spot"):
             rows.append(("on spot" if spot["is_chosen"] else "on spot instead", spot["words"]))
         click.echo(words.facts(rows))

@@ -31,7 +31,8 @@ from workloads.runs.lending import Lender, lent_to
 from workloads.runs.outlook import Outlook
 from workloads.runs.page import start_of
 from workloads.runs.places import place_of, places_of
-from workloads.runs.planning import Plan, Pool
+from workloads.runs.planning import Plan
+from workloads.runs.pools import Pool
 
 A100, GPU = "a100", "nvidia.com/gpu"
 WORKLOAD = ("kueue.x-k8s.io/v1beta2", "Workload")

@@ -13,7 +13,8 @@ from tests.workloads.conftest import Watched
 from tests.workloads.test_runs import ASKED
 from tests.workloads.test_runs_api import body
 from tests.workloads.test_runs_page import address, client, filled
-from workloads.runs.planning import Plan, Pool
+from workloads.runs.planning import Plan
+from workloads.runs.pools import Pool
 from workloads.runs.spot import spot_of
 
 POOL = Pool(

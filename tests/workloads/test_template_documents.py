@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from tests.workloads.runs import SCRIPT, WHERE
 from web.documents import DocumentRefused
-from workloads.runs.planning import Place, Pool, Submission, fitting, plan
+from workloads.runs.planning import Place, Submission, plan
+from workloads.runs.pools import Pool, fitting
 from workloads.templates.document import document_from, document_of, read, template_of, to_json, write
 from workloads.templates.library import BY_SLUG, TEMPLATES, Abilities, Template
 from workloads.templates.parameters import Type, check
@@ -179,7 +180,9 @@ def test_the_memory_that_it_needs_chooses_a_slice_or_a_whole_gpu() -> None:
     assert fitting(held, vision(gpu_memory=0)) == "slice"
     asked = Submission(template="vision", title="Try", flavor="slice")
     [problem] = plan(asked, place(vision(), *pools), key="1").problems
-    assert problem.text == "Fine-tune a vision model needs 40 GB of memory on a GPU, and SLICE has 10."
+    assert problem.text == (
+        "Fine-tune a vision model needs 40 GB of memory on a GPU, and SLICE has 10. Take half: HALF with 40 GB."
+    )
 
 
 def test_spot_or_not_is_the_templates_word() -> None:

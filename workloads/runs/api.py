@@ -226,7 +226,9 @@ def place_line(tenancy: Tenancy, place: Place) -> dict[str, Any]:
         "cluster": tenancy.cluster.name,
         "namespace": tenancy.namespace,
         "follows_git": not tenancy.cluster.is_written_to,
-        "flavors": [{"flavor": name, **vars(pool)} for name, pool in place.pools.items()],
+        "flavors": [
+            {"flavor": name, "is_slice": pool.is_slice, **vars(pool)} for name, pool in place.pools.items()
+        ],
         "priorities": place.priorities,
         "volumes": [*claims_of(tenancy)],
         "templates": [

@@ -7,7 +7,8 @@ from typing import Any
 from django import forms
 
 from web.fields import StrictForm, WholeNumberField
-from workloads.runs.planning import MAX_TITLE, Place, Problem, Submission, fitting
+from workloads.runs.planning import MAX_TITLE, Place, Problem, Submission
+from workloads.runs.pools import Pool, fitting
 from workloads.templates.library import Template
 from workloads.templates.parameters import MAX_SCRIPT_BYTES, MAX_TEXT, Parameter, Type
 
@@ -96,7 +97,11 @@ class RunForm(StrictForm):
         flavor, priority = self.fields["flavor"], self.fields["priority"]
         assert isinstance(flavor, forms.ChoiceField)  # noqa: S101 - told to the type checker
         assert isinstance(priority, forms.ChoiceField)  # noqa: S101
-        flavor.choices = [*((name, pool_words(pool)) for name, pool in place.pools.items()), ("", "No GPU")]
+        held = place.pools.items()
+        flavor.choices = [
+            *((name, pool_words(pool, with_memory=bool(template.gpu_memory))) for name, pool in held),
+            ("", "No GPU"),
+        ]
         priority.choices = [(name, name.replace("-", " ").capitalize()) for name in place.priorities]
         known = " and ".join(volumes)
         self.fields["claims"].help_text = (
@@ -233,7 +238,8 @@ class WordsField(forms.CharField):
 def starts(template: Template, place: Place, given: Mapping[str, str]) -> dict[str, str]:
     """What a form begins with: what the link says, else the template's defaults and the first kind of GPU held."""
     found = {one.name: shown(one.default) for one in template.parameters if one.default is not None}
-    found["flavor"] = fitting(place.pools, template) or next(iter(place.pools), "")
+    are_together = any(found.get(name, "1") not in ("0", "1") for name in ("gpus", "nodes"))
+    found["flavor"] = fitting(place.pools, template, are_together=are_together) or next(iter(place.pools), "")
     found["script_file"] = "train.py"
     usual = template.priority if template.priority in place.priorities else place.where.priority
     found["priority"] = usual if usual in place.priorities else place.priorities[-1]
@@ -270,11 +276,12 @@ def shown(value: object) -> str:
     return shlex.join(value) if isinstance(value, list | tuple) else str(value)
 
 
-def pool_words(pool: Any) -> str:
+def pool_words(pool: Pool, *, with_memory: bool = False) -> str:
     """A kind of GPU as the form offers it: what the team holds, and what it may borrow."""
+    memory = f", {pool.memory} GB" if with_memory and pool.memory else ""
     borrow = f", {pool.borrow} more to borrow" if pool.borrow else ""
     spot = " (spot)" if pool.is_spot else ""
-    return f"{pool.product}{spot}: {pool.gpus} held{borrow}"
+    return f"{pool.product}{spot}{memory}: {pool.gpus} held{borrow}"
 
 
 def _field(one: Parameter) -> forms.Field:

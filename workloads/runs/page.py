@@ -14,7 +14,8 @@ from workloads.answers import Explanation
 from workloads.answers import Outlook as Waiting
 from workloads.runs.models import Run
 from workloads.runs.outlook import Outlook, outlook_of
-from workloads.runs.planning import Plan, Pool
+from workloads.runs.planning import Plan
+from workloads.runs.pools import Pool
 from workloads.runs.resuming import ResumePlan
 from workloads.runs.shown import RunSeen
 from workloads.runs.spot import spot_of
@@ -65,6 +66,7 @@ def answer_of(plan: Plan, tenancy: Tenancy, flavor: str, *, now: datetime) -> Pa
         "figures": figures if not plan.problems or plan.gpus else [],
         "spot": spot_of(plan),
         "ask_for_spot": _spot_link(plan, tenancy, now),
+        "memory": _memory_of(plan, tenancy, now),
         "differences": [vars(one) for one in plan.differences] if isinstance(plan, ResumePlan) else None,
         "yaml": yaml_of(plan.manifests),
         "name": plan.name,
@@ -263,6 +265,19 @@ def _spot_link(plan: Plan, tenancy: Tenancy, now: datetime) -> Part | None:
         return None
     row = Flavor.objects.select_related("cluster").get(cluster=tenancy.cluster_id, name=pool.other)
     return {"label": f"Ask for {plan.gpus} on spot", "href": ask_for(row, plan.gpus, tenancy, now)}
+
+
+def _memory_of(plan: Plan, tenancy: Tenancy, now: datetime) -> Part | None:
+    """Which kind of GPU has the memory that the template needs, with a link to ask for one that is not held."""
+    found = plan.recommended
+    if found is None:
+        return None
+    ask = None
+    if not found.is_held:
+        row = Flavor.objects.select_related("cluster").get(cluster=tenancy.cluster_id, name=found.flavor)
+        count = max(plan.gpus, 1)
+        ask = {"label": f"Ask for {gpus(count, row.kind)}", "href": ask_for(row, count, tenancy, now)}
+    return {"words": found.words, "ask": ask}
 
 
 def _outlook(plan: Plan, tenancy: Tenancy, flavor: str) -> Part:

@@ -19,7 +19,8 @@ from workloads.models import ClusterObject
 from workloads.reading.queues import queue_of
 from workloads.runs.lending import Lender, lent_to
 from workloads.runs.models import ClusterAbility
-from workloads.runs.planning import Place, Pool
+from workloads.runs.planning import Place
+from workloads.runs.pools import Pool
 from workloads.template_desk.offered import offered
 from workloads.templates.library import TEMPLATES, Abilities, Template
 from workloads.templates.run import Where
@@ -101,6 +102,11 @@ def _place(
         memory=memory,
         images=settings.ENV.run_images,
         templates=templates,
+        offered={
+            name: _pool(one, flavors.values(), 0, 0)
+            for name, one in flavors.items()
+            if one.is_offered and one.dedicated_to_id in (None, tenancy.team_id)
+        },
     )
 
 

@@ -7,7 +7,8 @@ from decimal import Decimal
 from typing import Any
 
 from provisioning.desired.first_job import Kind
-from workloads.templates.library import BY_SLUG, ON_DEMAND, SPOT, Abilities, Template, lacking
+from workloads.runs.pools import Pool, Recommended, recommended, refused_pool
+from workloads.templates.library import BY_SLUG, Abilities, Template, lacking
 from workloads.templates.parameters import CLAIM, TESTS, Parameter, Type, Value, check
 from workloads.templates.pods import Manifest
 from workloads.templates.run import HOUR, Claim, Repository, Run, Script, Where, name_of, run_of
@@ -53,31 +54,12 @@ class Submission:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pool:
-    """GPUs of one flavor as a team has them: guaranteed, borrowed at most, and those of one node."""
-
-    kind: Kind
-    product: str
-    gpus: int
-    borrow: int
-    per_node: int
-    usd_per_hour: Decimal
-    # GB of one GPU, or of one slice of it; 0 where nobody knows.
-    memory: int = 0
-    is_spot: bool = False
-    # The flavor of the same product bought the other way, on demand for spot, where the cluster has it, and its USD of
-    # a GPU-hour; and hours until a spot node is taken back, on average, 0 where nobody said so.
-    other: str = ""
-    other_usd: Decimal | None = None
-    interruption_hours: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
 class Place:
     """Where a run would go: a team's namespace, what it may have there, and what its cluster can run.
 
     `cpus` and `memory` (GiB) are what the namespace's pods may have in all, None where nobody knows; `images` are the
-    beginnings of allowed images, none for any. `templates` are those that the platform team offers.
+    beginnings of allowed images, none for any. `templates` are those that the platform team offers; `offered` are the
+    kinds of GPU that the cluster has for the team to ask for, held or not.
     """
 
     cluster: str
@@ -89,6 +71,7 @@ class Place:
     memory: int | None = None
     images: Sequence[str] = ()
     templates: Mapping[str, Template] = field(default_factory=lambda: BY_SLUG)
+    offered: Mapping[str, Pool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +99,7 @@ class Plan:
     is_gang: bool = False
     checkpoint_minutes: int = 0
     template_version: int = 0
+    recommended: Recommended | None = None
 
     @property
     def usd_at_limit(self) -> Decimal | None:
@@ -151,22 +135,32 @@ def plan(asked: Submission, place: Place, *, key: str) -> Plan:
                 code="not_held",
             )
         )
-    if pool is not None and (refused := _refused_pool(pool, template)):
-        found.append(Problem(field="flavor", text=refused, code="not_of_the_template"))
     free = {one.name for one in template.parameters if not one.is_fixed}
     given: dict[str, object] = {k: v for k, v in asked.values.items() if v not in (None, "")}
     if not asked.flavor and "gpus" in free:
         given.setdefault("gpus", 0)
     checked = check(template.parameters, given)
+    better = recommended(
+        asked.flavor, place.pools, place.offered, template, are_together=_are_together(checked.values)
+    )
+    if pool is not None and (refused := refused_pool(pool, template)):
+        advice = f" {better.advice}" if better is not None else ""
+        found.append(Problem(field="flavor", text=f"{refused}{advice}", code="not_of_the_template"))
     found += [Problem(field=each, text=text) for each, text in checked.problems.items()]
     if refused := refused_image(checked.values.get("image"), place.images):
         found.append(Problem(field="image", text=refused, code="image_not_allowed"))
     if found:
-        return _refused(name, *found)
+        return replace(_refused(name, *found), recommended=better)
     run = _run(asked, template, place, checked.values, name=name, kind=pool.kind if pool else None)
     if refused := template.refused(run):
         return _refused(name, Problem(field=_field_of(run, refused), text=refused))
-    return _sized(run, template, place, pool)
+    return replace(_sized(run, template, place, pool), recommended=better)
+
+
+def _are_together(values: Mapping[str, Value]) -> bool:
+    """Whether GPUs of a run exchange what they compute: several of one pod, or those of several nodes."""
+    counts = [values.get(name, 1) for name in ("gpus", "nodes")]
+    return any(isinstance(one, int) and one > 1 for one in counts)
 
 
 def _sized(run: Run, template: Template, place: Place, pool: Pool | None) -> Plan:
@@ -215,26 +209,6 @@ def _filled_in(asked: Submission, template: Template, place: Place) -> Submissio
         claims=(*usual, *asked.claims),
         repository=source,
     )
-
-
-def _refused_pool(pool: Pool, template: Template) -> str:
-    """Why a template does not run on GPUs of a kind; empty when it does."""
-    if template.capacity == SPOT and not pool.is_spot:
-        return f"{template.title} runs on spot GPUs only, and {pool.kind.name} is on demand."
-    if template.capacity == ON_DEMAND and pool.is_spot:
-        return f"{template.title} never runs on spot GPUs, which are taken back."
-    if pool.memory and pool.memory < template.gpu_memory:
-        needed = f"{template.title} needs {template.gpu_memory} GB of memory on a GPU"
-        return f"{needed}, and {pool.product} has {pool.memory}."
-    return ""
-
-
-def fitting(pools: Mapping[str, Pool], template: Template) -> str:
-    """The kind of GPU that a form begins with: the smallest held one that the template runs on; empty where none is."""
-    fit = [(pool.memory, name) for name, pool in pools.items() if not _refused_pool(pool, template)]
-    if not template.gpu_memory:
-        return next((name for _, name in fit), "")
-    return min(fit, default=(0, ""))[1]
 
 
 def _run(

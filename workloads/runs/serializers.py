@@ -167,6 +167,18 @@ class SpotSerializer(serializers.Serializer[Any]):
     )
 
 
+class RecommendedSerializer(serializers.Serializer[Any]):
+    """The kind of GPU with the memory that the template needs and the least beyond it; USD per GPU-hour."""
+
+    flavor = serializers.CharField()
+    memory = serializers.IntegerField(source="pool.memory", help_text="GB of one GPU, or of one slice of it.")
+    is_slice = serializers.BooleanField(source="pool.is_slice", help_text="Whether it is a MIG slice.")
+    usd_per_gpu_hour = serializers.DecimalField(source="pool.usd_per_hour", max_digits=18, decimal_places=4)
+    is_held = serializers.BooleanField(help_text="Whether the team holds some; ask for some otherwise.")
+    is_chosen = serializers.BooleanField(help_text="Whether the submission asks for it.")
+    words = serializers.CharField(help_text="Why.")
+
+
 class PlanSerializer(serializers.Serializer[Any]):
     """What would be created; money is USD."""
 
@@ -180,6 +192,9 @@ class PlanSerializer(serializers.Serializer[Any]):
     usd_at_limit = serializers.DecimalField(max_digits=18, decimal_places=2, allow_null=True)
     limit_seconds = serializers.IntegerField(source="seconds", allow_null=True)
     spot = serializers.SerializerMethodField()
+    recommended = RecommendedSerializer(
+        allow_null=True, help_text="Null for a template that does not say how much memory a GPU needs."
+    )
     manifests = serializers.ListField(child=serializers.DictField())
 
     @extend_schema_field(SpotSerializer(allow_null=True))
@@ -304,7 +319,8 @@ class HeldGpusSerializer(serializers.Serializer[Any]):
     gpus = serializers.IntegerField()
     borrow = serializers.IntegerField(help_text="So many more while other teams leave theirs idle.")
     per_node = serializers.IntegerField()
-    memory = serializers.IntegerField(help_text="GB of one GPU.")
+    memory = serializers.IntegerField(help_text="GB of one GPU, or of one slice of it.")
+    is_slice = serializers.BooleanField(help_text="Whether they are MIG slices, which do not train together.")
     usd_per_gpu_hour = serializers.DecimalField(source="usd_per_hour", max_digits=18, decimal_places=4)
     is_spot = serializers.BooleanField()
 
