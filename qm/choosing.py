@@ -59,7 +59,21 @@ def submission(
         "repository": {"url": given["git"], "revision": given["ref"]} if given["git"] else None,
         "claims": claims,
         "variables": dict(pair(one, option="--env") for one in given["variables"]),
+        **topology_of(given, where),
     }
+
+
+def topology_of(given: Named, place: Named) -> dict[str, Any]:
+    """How close the nodes are, from --within or --near; nothing without. Raises Ended for a level that there is not."""
+    named = given["within"] or given["near"]
+    if not named:
+        return {}
+    levels = dict.fromkeys(level for one in place["flavors"] for level in one.get("levels", ()))
+    found = [one for one in levels if named in (one, one.rpartition("/")[2])]
+    if len(found) != 1:
+        known = ", ".join(levels) or "none"
+        raise Ended(f"No topology of {words.place_name(place)} has one level {named}: {known}.", Code.USAGE)
+    return {"topology": {"level": found[0], "required": bool(given["within"])}}
 
 
 def changes(given: Named, *, template: Named) -> dict[str, Any]:

@@ -109,6 +109,10 @@ def places(is_json: bool) -> None:
         rows = [
             ("team", f"{one['team']['name']} ({one['team']['slug']}), project {one['project']}"),
             ("GPUs", "; ".join(map(words.pool, one["flavors"])) or "none held"),
+            (
+                "topology",
+                ", ".join(dict.fromkeys(each for kind in one["flavors"] for each in kind["levels"])),
+            ),
             ("templates", ", ".join(each["slug"] for each in one["templates"] if not each["missing"])),
             ("priorities", ", ".join(one["priorities"])),
             ("volumes", ", ".join(one["volumes"])),
@@ -213,6 +217,12 @@ def templates(slug: str, is_json: bool) -> None:
     help="Any parameter of the template; repeatable.",
 )
 @click.option("--priority", metavar="NAME", default="", help="One of the place's priorities.")
+@click.option(
+    "--within", metavar="LEVEL", default="", help="All nodes in one domain of this level, as in rack."
+)
+@click.option(
+    "--near", metavar="LEVEL", default="", help="The same where there is room, and anywhere otherwise."
+)
 @click.option(
     "--checkpoint", metavar="PATH", default="", help="Where the program keeps checkpoints, on a volume."
 )

@@ -131,6 +131,7 @@ CODES: Mapping[str, str] = {
     "not_later": "What is held is kept longer only until a later end.",
     "not_observed": "The portal does not see this cluster's nodes, so it cannot follow what an autoscaler does.",
     "not_of_the_team": "Only members of the team and platform leads do this.",
+    "no_such_topology": "The nodes have no such level of a topology, or the template has no use for one.",
     "not_of_the_template": "The template does not run on GPUs of this kind.",
     "not_offered": "This kind of GPU is not offered now.",
     "not_on_this_cluster": "The cluster lacks what the template needs.",

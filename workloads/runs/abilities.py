@@ -1,12 +1,13 @@
 """Which kinds of jobs each cluster serves, and which of them its Kueue looks after: asked at once, then each minute."""
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 import yaml
 from django.db.models import Q
 from django.utils import timezone
 
-from connectors.errors import ConnectorError
+from connectors.errors import ConnectorError, PermanentError
 from connectors.kubernetes import Cluster as Client
 from fleet.models import Cluster
 from provisioning import throttle
@@ -16,6 +17,7 @@ from workloads.runs.models import ClusterAbility
 from workloads.templates.library import TEMPLATES
 
 AGAIN = timedelta(minutes=1)
+KUEUE = "kueue.x-k8s.io/v1beta2"
 KINDS = frozenset(one.kind for one in TEMPLATES)
 
 
@@ -40,9 +42,30 @@ def _learn(cluster: Cluster, client: Client) -> None:
         defaults={
             "kinds": kinds,
             "integrations": integrations_in(settings_text(client)),
+            "topologies": topologies_of(client, cluster.flavors.values_list("name", flat=True)),
             "seen_at": timezone.now(),
         },
     )
+
+
+def topologies_of(client: Client, flavors: Iterable[str]) -> dict[str, list[str]]:
+    """The levels of the Topology of each flavor that has one, as node labels from the widest to the node.
+
+    None where the portal may not read them, as on clusters that have an older `provisioner.yaml`.
+    """
+    found: dict[str, list[str]] = {}
+    try:
+        for flavor in flavors:
+            live = client.get((KUEUE, "ResourceFlavor"), flavor)
+            name = ((live or {}).get("spec") or {}).get("topologyName")
+            topology = client.get((KUEUE, "Topology"), name) if name else None
+            if topology is not None:
+                found[flavor] = [str(one["nodeLabel"]) for one in topology["spec"]["levels"]]
+    except PermanentError as error:
+        if error.code != "forbidden":
+            raise
+        return {}
+    return found
 
 
 def integrations_in(settings: str | None) -> list[str] | None:

@@ -7,10 +7,12 @@ from typing import Any
 from django import forms
 
 from web.fields import StrictForm, WholeNumberField
-from workloads.runs.planning import MAX_TITLE, Place, Problem, Submission
+from workloads.runs.planning import MAX_TITLE, Place, Problem, Submission, topology_of
 from workloads.runs.pools import Pool, fitting
+from workloads.runs.words import level_words
 from workloads.templates.library import Template
 from workloads.templates.parameters import MAX_SCRIPT_BYTES, MAX_TEXT, Parameter, Type
+from workloads.templates.run import Topology
 
 # Parameters that most runs leave as they are stand in a fold.
 IN_THE_FOLD = frozenset({"grace", "restarts", "launcher"})
@@ -72,6 +74,11 @@ class RunForm(StrictForm):
         widget=forms.Textarea(attrs={"rows": 3, "class": "input--code", "spellcheck": "false"}),
         help_text="One in a line, such as EPOCHS=3. No passwords: everybody of the team can read them.",
     )
+    topology = forms.ChoiceField(
+        label="How close its nodes are",
+        required=False,
+        help_text="Closer nodes exchange faster, and may have to be waited for.",
+    )
     priority = forms.ChoiceField(label="Priority", required=False)
     token = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)
 
@@ -103,6 +110,7 @@ class RunForm(StrictForm):
             ("", "No GPU"),
         ]
         priority.choices = [(name, name.replace("-", " ").capitalize()) for name in place.priorities]
+        self._offer_topology(place, template)
         known = " and ".join(volumes)
         self.fields["claims"].help_text = (
             f"One in a line: its name, a colon and where it is mounted, such as {known}:/data. Behind it, :ro for "
@@ -111,6 +119,17 @@ class RunForm(StrictForm):
         if not template.accepts_files:
             for name in ("script_text", "script_file", "git_url", "git_revision", "claims"):
                 del self.fields[name]
+
+    def _offer_topology(self, place: Place, template: Template) -> None:
+        """Offer the levels of the topologies that the held GPUs have; without any there is no such field."""
+        levels = levels_of(place, template)
+        if not levels:
+            del self.fields["topology"]
+            return
+        ways = [Topology(level, is_required) for level in levels for is_required in (True, False)]
+        field = self.fields["topology"]
+        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - told to the type checker
+        field.choices = [("", "Anywhere"), *((topology_key(one), level_words(one)) for one in ways)]
 
     @property
     def numbers(self) -> list[str]:
@@ -177,6 +196,7 @@ class RunForm(StrictForm):
             repository={"url": source, "revision": said["git_revision"] or "main"} if source else None,
             claims=said.get("claims") or (),
             variables=said["variables"] or {},
+            topology=_topology_in(said.get("topology", "")),
         )
 
     @property
@@ -191,6 +211,7 @@ class RunForm(StrictForm):
             "script": asked.script,
             "repository": asked.repository,
             "claims": asked.claims,
+            "topology": asked.topology,
             "values": {**dict.fromkeys(kept["values"]), **asked.values},
             "variables": {**dict.fromkeys(kept["variables"]), **asked.variables},
         }
@@ -246,6 +267,8 @@ def starts(template: Template, place: Place, given: Mapping[str, str]) -> dict[s
     if not place.pools and "gpus" in found:
         found["gpus"] = "0"
     names = {*RunForm.base_fields, *(one.name for one in template.parameters)}
+    if not levels_of(place, template):
+        names.discard("topology")
     return found | {name: value for name, value in given.items() if name in names}
 
 
@@ -265,8 +288,27 @@ def starts_again(submission: Mapping[str, Any]) -> dict[str, str]:
         "git_url": source.get("url", ""),
         "git_revision": source.get("revision", ""),
         "claims": "\n".join(claims),
+        "topology": topology_key(topology_of(submission.get("topology"))),
         "variables": "\n".join(f"{name}={value}" for name, value in submission["variables"].items()),
     }
+
+
+def levels_of(place: Place, template: Template) -> list[str]:
+    """The levels of the topologies of the GPUs that a team holds; none for a template that does not gather its pods."""
+    pools = place.pools.values() if template.is_gathered else ()
+    return [*dict.fromkeys(level for pool in pools for level in pool.levels)]
+
+
+def topology_key(topology: Topology | None) -> str:
+    """A topology as the form's choice names it."""
+    if topology is None:
+        return ""
+    return f"{'required' if topology.is_required else 'preferred'}:{topology.level}"
+
+
+def _topology_in(key: str) -> dict[str, object] | None:
+    way, _, level = key.partition(":")
+    return {"level": level, "required": way == "required"} if level else None
 
 
 def shown(value: object) -> str:

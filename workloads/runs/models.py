@@ -184,11 +184,15 @@ class Run(Row, Leased):
 
 
 class ClusterAbility(models.Model):
-    """What a cluster was last seen to serve: kinds of jobs, and those that Kueue looks after (null: not known)."""
+    """What a cluster was last seen to serve: kinds of jobs, and those that Kueue looks after (null: not known).
+
+    `topologies` has the levels of each flavor's Topology, as node labels from the widest to the node.
+    """
 
     cluster = models.OneToOneField(Cluster, models.CASCADE, primary_key=True, related_name="ability")
     kinds = models.JSONField(default=list)
     integrations = models.JSONField(null=True)
+    topologies = models.JSONField(default=dict, db_default={})
     seen_at = models.DateTimeField()
 
     def __str__(self) -> str:

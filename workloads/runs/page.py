@@ -14,13 +14,14 @@ from workloads.answers import Explanation
 from workloads.answers import Outlook as Waiting
 from workloads.runs.models import Run
 from workloads.runs.outlook import Outlook, outlook_of
-from workloads.runs.planning import Plan
+from workloads.runs.planning import Plan, topology_of
 from workloads.runs.pools import Pool
 from workloads.runs.resuming import ResumePlan
 from workloads.runs.shown import RunSeen
 from workloads.runs.spot import spot_of
 from workloads.runs.states import State
 from workloads.runs.steps import ask_for, link_of
+from workloads.runs.words import level_words
 from workloads.template_desk.offered import template_words
 
 Part = dict[str, Any]
@@ -178,6 +179,8 @@ def facts_of(run: Run) -> list[Part]:
     ]
     if nodes := asked["values"].get("nodes"):
         rows.append({"label": "Nodes", "text": str(nodes)})
+    if close := level_words(topology_of(asked.get("topology"))):
+        rows.append({"label": "Topology", "text": close})
     if asked["repository"]:
         rows.append(
             {"label": "Source", "text": f"{asked['repository']['url']} at {asked['repository']['revision']}"}

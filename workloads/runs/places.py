@@ -8,7 +8,7 @@ from django.db.models import Exists, OuterRef
 
 from accounts.models import User
 from allocations.models import Allocation
-from fleet.models import Flavor
+from fleet.models import Cluster, Flavor
 from provisioning.desired.first_job import Kind
 from provisioning.desired.limits import room
 from provisioning.desired.spec import GPU
@@ -27,6 +27,7 @@ from workloads.templates.run import Where
 
 # What every cluster with Kueue runs, said of one that nobody has asked yet.
 ALWAYS = frozenset(one.kind for one in TEMPLATES if one.kind.startswith("Job.batch/"))
+HOSTNAME = "kubernetes.io/hostname"
 WITH_ACCESS = frozenset({Stage.HERE, Stage.LEAVING})
 
 
@@ -74,6 +75,7 @@ def _place(
 ) -> Place:
     spec = tenancy.desired
     cpus, memory = room(spec)
+    levels = _levels(tenancy.cluster)
     lent = lent_to(tenancy.namespace, spec.cohort, lenders)
     return Place(
         cluster=tenancy.cluster.title,
@@ -92,6 +94,7 @@ def _place(
                 flavors.values(),
                 quota.gpus,
                 min(quota.borrow, lent.get((quota.name, quota.resource), 0)),
+                levels.get(quota.name, ()),
             )
             for quota in spec.flavors
             if quota.gpus and quota.name in flavors
@@ -103,7 +106,7 @@ def _place(
         images=settings.ENV.run_images,
         templates=templates,
         offered={
-            name: _pool(one, flavors.values(), 0, 0)
+            name: _pool(one, flavors.values(), 0, 0, levels.get(name, ()))
             for name, one in flavors.items()
             if one.is_offered and one.dedicated_to_id in (None, tenancy.team_id)
         },
@@ -147,7 +150,16 @@ def claims_of(tenancy: Tenancy) -> Mapping[str, str]:
     return {"datasets": "the team's shared disk", **volumes}
 
 
-def _pool(flavor: Flavor, there: Iterable[Flavor], gpus: int, borrow: int) -> Pool:
+def _levels(cluster: Cluster) -> Mapping[str, tuple[str, ...]]:
+    """The levels of each flavor's topology in which several nodes can be together."""
+    seen: ClusterAbility | None = getattr(cluster, "ability", None)
+    found = seen.topologies if seen is not None else {}
+    return {name: tuple(one for one in levels if one != HOSTNAME) for name, levels in found.items()}
+
+
+def _pool(
+    flavor: Flavor, there: Iterable[Flavor], gpus: int, borrow: int, levels: tuple[str, ...] = ()
+) -> Pool:
     is_spot = flavor.is_spot
     wanted = Flavor.Capacity.ON_DEMAND if is_spot else Flavor.Capacity.SPOT
     same = [
@@ -171,4 +183,5 @@ def _pool(flavor: Flavor, there: Iterable[Flavor], gpus: int, borrow: int) -> Po
         other=other.name if other else "",
         other_usd=other.price_per_gpu_hour if other else None,
         interruption_hours=spot.interruption_hours if spot else 0,
+        levels=levels,
     )

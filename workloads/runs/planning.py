@@ -11,7 +11,7 @@ from workloads.runs.pools import Pool, Recommended, recommended, refused_pool
 from workloads.templates.library import BY_SLUG, Abilities, Template, lacking
 from workloads.templates.parameters import CLAIM, TESTS, Parameter, Type, Value, check
 from workloads.templates.pods import Manifest
-from workloads.templates.run import HOUR, Claim, Repository, Run, Script, Where, name_of, run_of
+from workloads.templates.run import HOUR, Claim, Repository, Run, Script, Topology, Where, name_of, run_of
 
 MAX_TITLE, MAX_CLAIMS, MAX_VARIABLES, MAX_VALUE = 60, 8, 50, 1_000
 SCRIPT_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
@@ -33,6 +33,8 @@ class Submission:
     variables: Mapping[str, str] = field(default_factory=dict)
     # The folder of an earlier run's checkpoints; nobody types it, going on from that run fills it in.
     resume_from: str = ""
+    # {"level": …, "required": …}: how close its pods are, by a level of the flavor's topology.
+    topology: Mapping[str, object] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The same for a row, from which it can be submitted again."""
@@ -50,6 +52,7 @@ class Submission:
             "claims": [dict(one) for one in self.claims],
             "variables": dict(self.variables),
             **({"resume_from": self.resume_from} if self.resume_from else {}),
+            **({"topology": dict(self.topology)} if self.topology else {}),
         }
 
 
@@ -147,6 +150,8 @@ def plan(asked: Submission, place: Place, *, key: str) -> Plan:
         advice = f" {better.advice}" if better is not None else ""
         found.append(Problem(field="flavor", text=f"{refused}{advice}", code="not_of_the_template"))
     found += [Problem(field=each, text=text) for each, text in checked.problems.items()]
+    if asked.topology and (refused := _refused_topology(asked.topology, template, pool, place)):
+        found.append(Problem(field="topology", text=refused, code="no_such_topology"))
     if refused := refused_image(checked.values.get("image"), place.images):
         found.append(Problem(field="image", text=refused, code="image_not_allowed"))
     if found:
@@ -234,7 +239,27 @@ def _run(
         ),
         variables={**template.variables, **_variables_in(template, values), **asked.variables},
         resume_from=asked.resume_from,
+        topology=topology_of(asked.topology),
     )
+
+
+def topology_of(asked: Mapping[str, object] | None) -> Topology | None:
+    """How close a submission wants its pods; None where it does not say."""
+    return Topology(str(asked["level"]), bool(asked.get("required", True))) if asked else None
+
+
+def _refused_topology(
+    asked: Mapping[str, object], template: Template, pool: Pool | None, place: Place
+) -> str:
+    """Why a run cannot have its pods that close; empty when it can."""
+    if not template.is_gathered:
+        return f"{template.title} has no pods that Kueue keeps close to each other. Leave the topology out."
+    if pool is None or not pool.levels:
+        kind = pool.kind.name if pool else "CPUs"
+        return f"The nodes of {kind} on {place.cluster} have no topology that Kueue knows. Leave it out."
+    if asked["level"] in pool.levels:
+        return ""
+    return f"The topology of {pool.kind.name} on {place.cluster} has these levels: {', '.join(pool.levels)}."
 
 
 def _variables_in(template: Template, values: Mapping[str, Value]) -> dict[str, str]:

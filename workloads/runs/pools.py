@@ -29,6 +29,8 @@ class Pool:
     other: str = ""
     other_usd: Decimal | None = None
     interruption_hours: int = 0
+    # The levels above a node of the flavor's Topology, as node labels from the widest on; none without one.
+    levels: tuple[str, ...] = ()
 
     @property
     def is_slice(self) -> bool:

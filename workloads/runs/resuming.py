@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from workloads.runs.planning import Plan, Problem, Submission
+from workloads.runs.planning import Plan, Problem, Submission, topology_of
+from workloads.runs.words import level_words
 from workloads.templates.library import Template
 from workloads.templates.pods import priority_of, volume_of
 
@@ -17,6 +18,7 @@ FRAME: Mapping[str, str] = {
     "script": "Script",
     "repository": "Source",
     "claims": "Volumes",
+    "topology": "Topology",
 }
 LONGEST_SHOWN = 200
 
@@ -147,6 +149,8 @@ def _shown(value: Any) -> str:
     if "file" in value:
         count = str(value["text"]).count("\n") + 1
         return f"{value['file']}, {count} lines"
+    if "level" in value:
+        return level_words(topology_of(value))
     if "url" in value:
         return f"{value['url']} at {value['revision']}"[:LONGEST_SHOWN]
     return f"{value['name']}:{value['path']}{':ro' if value.get('read_only') else ''}"

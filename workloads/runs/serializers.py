@@ -40,6 +40,15 @@ class RunClaimSerializer(StrictSerializer):
     read_only = Boolean(required=False)  # type: ignore[assignment]
 
 
+class TopologySerializer(StrictSerializer):
+    """How close the nodes of a run are: all in one domain of a level of the flavor's topology."""
+
+    level = Text(max_length=316, help_text="One of the flavor's `levels`.")
+    required = Boolean(  # type: ignore[assignment]
+        required=False, default=True, help_text="Whether it waits for such nodes, or takes others then."
+    )
+
+
 class SubmissionSerializer(StrictSerializer):
     """What to run and where. `values` are the parameters of the template; see `/api/v1/templates/`."""
 
@@ -58,6 +67,7 @@ class SubmissionSerializer(StrictSerializer):
     variables = serializers.DictField(
         child=Text(max_length=MAX_VALUE, allow_blank=True, trim_whitespace=False), required=False
     )
+    topology = TopologySerializer(required=False, allow_null=True)
 
 
 class ResumeSerializer(StrictSerializer):
@@ -84,6 +94,7 @@ class ResumeSerializer(StrictSerializer):
         child=Text(max_length=MAX_VALUE, allow_blank=True, allow_null=True, trim_whitespace=False),
         required=False,
     )
+    topology = TopologySerializer(required=False, allow_null=True)
 
 
 class RunQuery(PageQuery):
@@ -323,6 +334,10 @@ class HeldGpusSerializer(serializers.Serializer[Any]):
     is_slice = serializers.BooleanField(help_text="Whether they are MIG slices, which do not train together.")
     usd_per_gpu_hour = serializers.DecimalField(source="usd_per_hour", max_digits=18, decimal_places=4)
     is_spot = serializers.BooleanField()
+    levels = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Levels of its topology, as node labels from the widest on, in which nodes can be together.",
+    )
 
 
 class OfferedSerializer(serializers.Serializer[Any]):

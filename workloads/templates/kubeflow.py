@@ -1,6 +1,7 @@
 """Runs by Kubeflow: TrainJob of Trainer v2 with its runtime, MPIJob v2beta1, and the NCCL check. Pure."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from provisioning.desired.first_job import Kind
@@ -84,7 +85,8 @@ def nccl_check(run: Run) -> list[Manifest]:
 def _mpijob(run: Run, words: Sequence[str]) -> list[Manifest]:
     ranks = str(run.nodes * max(run.gpus, 1))
     launch = ["mpirun", "-np", ranks, "--bind-to", "none", *_forwarded_variables(run), *words]
-    launcher = pod_template(run, launch, gpus=0)
+    # A launcher takes no GPU and exchanges nothing: it may be anywhere.
+    launcher = pod_template(replace(run, topology=None), launch, gpus=0)
     server = ["/usr/sbin/sshd", "-De", "-f", f"{MPI_HOME}/.sshd_config"]
     worker = pod_template(run, server)
     for pod in (launcher, worker):

@@ -32,6 +32,8 @@ class Template:
     queueing: str = KUEUE
     # Whether its pods can have a pasted script, a source from Git and volumes.
     accepts_files: bool = True
+    # Whether its pods compute together, and Kueue reads from their templates how close they have to be.
+    is_gathered: bool = False
     shape: str = ""
     # Which version of the platform team's own this is; 0 for one as it came with the product.
     version: int = 0
@@ -163,6 +165,7 @@ TEMPLATES: Sequence[Template] = (
         kind="JobSet.jobset.x-k8s.io/v1alpha2",
         integration="jobset.x-k8s.io/jobset",
         render=gangs.jobset,
+        is_gathered=True,
         parameters=GANG,
     ),
     Template(
@@ -182,6 +185,7 @@ TEMPLATES: Sequence[Template] = (
         kind="MPIJob.kubeflow.org/v2beta1",
         integration="kubeflow.org/mpijob",
         render=kubeflow.mpijob,
+        is_gathered=True,
         parameters=(*COMMON, NODES, RESTARTS),
     ),
     Template(
@@ -217,6 +221,7 @@ TEMPLATES: Sequence[Template] = (
         kind="MPIJob.kubeflow.org/v2beta1",
         integration="kubeflow.org/mpijob",
         render=kubeflow.nccl_check,
+        is_gathered=True,
         parameters=(IMAGE, GPUS, CPUS, MEMORY, NODES, MINUTES),
         accepts_files=False,
     ),
@@ -236,6 +241,7 @@ TEMPLATES: Sequence[Template] = (
         kind="LeaderWorkerSet.leaderworkerset.x-k8s.io/v1",
         integration="leaderworkerset.x-k8s.io/leaderworkerset",
         render=serving.leader_worker,
+        is_gathered=True,
         parameters=(
             IMAGE,
             PROGRAM,

@@ -50,7 +50,10 @@ def pod_template(
     run: Run, command: Sequence[str], *, own: Sequence[Manifest] = (), gpus: int | None = None
 ) -> Manifest:
     """The template of a pod with one container; `own` are variables of the template itself."""
-    return {"metadata": {"labels": cost_labels(run)}, "spec": pod_spec(run, command, own=own, gpus=gpus)}
+    head: Manifest = {"labels": cost_labels(run)}
+    if run.topology is not None:
+        head["annotations"] = run.topology.annotation
+    return {"metadata": head, "spec": pod_spec(run, command, own=own, gpus=gpus)}
 
 
 def pod_spec(

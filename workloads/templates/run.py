@@ -53,6 +53,23 @@ class Script:
 
 
 @dataclass(frozen=True)
+class Topology:
+    """How close a run's pods are: all in one domain of a level of Kueue's Topology, or only where that is possible.
+
+    `level` is the node label of that level.
+    """
+
+    level: str
+    is_required: bool = True
+
+    @property
+    def annotation(self) -> dict[str, str]:
+        """What Kueue reads from the template of a pod."""
+        word = "required" if self.is_required else "preferred"
+        return {f"kueue.x-k8s.io/podset-{word}-topology": self.level}
+
+
+@dataclass(frozen=True)
 class Repository:
     """A Git address and revision, fetched before the run begins by `image`, which has git."""
 
@@ -88,6 +105,7 @@ class Run:
     checkpoint: str = ""
     # The folder of an earlier run's checkpoints, in which this one goes on.
     resume_from: str = ""
+    topology: Topology | None = None
     values: Mapping[str, Value] = field(default_factory=dict)
 
     @property
