@@ -29,6 +29,7 @@ from sandbox.kubernetes.kinds import KUEUE_GROUP, builtin
 from sandbox.kubernetes.preempting import WORDS, Wish, priority, victims
 from sandbox.kubernetes.selecting import matches
 from sandbox.kubernetes.store import Change, Obj, Store
+from sandbox.kubernetes.topology import Topologies
 
 Object = dict[str, Any]
 _VERSION = f"{KUEUE_GROUP}/v1beta2"
@@ -36,7 +37,11 @@ CLUSTER_QUEUE, LOCAL_QUEUE = builtin(_VERSION, "ClusterQueue"), builtin(_VERSION
 COHORT, FLAVOR = builtin(_VERSION, "Cohort"), builtin(_VERSION, "ResourceFlavor")
 GATED_BY = "kueue.x-k8s.io/admission-gated-by"
 WRONG_NAMESPACE = "workload namespace doesn't match ClusterQueue selector"
-_WATCHED = frozenset({"clusterqueues", "cohorts", "localqueues", "resourceflavors", "workloads"})
+TOPOLOGY, NODE, POD = builtin(_VERSION, "Topology"), builtin("v1", "Node"), builtin("v1", "Pod")
+_WATCHED = frozenset(
+    {"clusterqueues", "cohorts", "localqueues", "resourceflavors", "topologies", "workloads"}
+)
+_ROOM = frozenset({("", "nodes"), ("", "pods")})
 
 
 class Scheduler:
@@ -47,8 +52,11 @@ class Scheduler:
         self._due = False
 
     def react(self, change: Change) -> None:
-        """Remember that there is something to look at."""
-        self._due = self._due or change.resource[1] in _WATCHED
+        """Remember that there is something to look at; nodes and pods matter only where a topology counts them."""
+        if change.resource in _ROOM:
+            self._due = self._due or any(True for _ in self._store.objects(TOPOLOGY))
+        else:
+            self._due = self._due or change.resource[1] in _WATCHED
 
     def wake(self) -> None:
         """Look at everything at the next run."""
@@ -121,8 +129,19 @@ class _Round:
         self._waiting = sorted((one for one in workloads if not queue_of(one)), key=_order)
         cohorts = [dict(one) for one in store.objects(COHORT)]
         self._pool = Pool(self._queues.values(), cohorts, self._running)
+        self._topologies = self._room()
         self._refused: set[tuple[str, str]] = set()
         self._blocked: set[str] = set()
+
+    def _room(self) -> Topologies:
+        by_name = {one["metadata"]["name"]: dict(one) for one in self._store.objects(TOPOLOGY)}
+        if not by_name:
+            return Topologies({}, [], [], [])
+        nodes, pods = (
+            [dict(one) for one in self._store.objects(kind) if "deletionTimestamp" not in one["metadata"]]
+            for kind in (NODE, POD)
+        )
+        return Topologies(by_name, nodes, pods, self._running)
 
     def run(self) -> None:
         """Give quota where there is some; after somebody was stopped the next round goes on."""
@@ -139,7 +158,7 @@ class _Round:
             lines = {name: line for name, line in lines.items() if line}
 
     def _rank(self, workload: Object, name: str) -> tuple[bool, int, str]:
-        found = assign(workload, self._queues[name], self._flavors, self._pool)
+        found = assign(workload, self._queues[name], self._flavors, self._pool, self._topologies)
         borrows = any(self._pool.borrowed(name, cell, amount) for cell, amount in found.usage.items())
         return borrows, *_order(workload)
 
@@ -191,7 +210,7 @@ class _Round:
         if not matches(part(queue, "spec").get("namespaceSelector"), labels):
             self._refuse(workload, queue, WRONG_NAMESPACE)
             return False
-        found = assign(workload, queue, self._flavors, self._pool)
+        found = assign(workload, queue, self._flavors, self._pool, self._topologies)
         if found.mode is Mode.FIT:
             self._reserve(workload, queue, found)
             return False
@@ -217,6 +236,8 @@ class _Round:
         admission = {"clusterQueue": name, "podSetAssignments": found.pod_sets}
         reserve(self._store, workload, admission, [str(one["name"]) for one in checks], said)
         self._pool.take(name, found.usage)
+        for pod_set, one in zip(items(part(workload, "spec"), "podSets"), found.pod_sets, strict=True):
+            self._topologies.take(pod_set, one)
 
     def _refuse(self, workload: Object, queue: Object, why: str) -> None:
         groups = items(part(queue, "spec"), "resourceGroups")

@@ -11,6 +11,7 @@ from sandbox.kubernetes.causes import items, part
 from sandbox.kubernetes.placing import selects, untolerated
 from sandbox.kubernetes.pod_resources import pod_amounts
 from sandbox.kubernetes.quantities import canonical, multiply, parse, written
+from sandbox.kubernetes.topology import Topologies
 
 Object = dict[str, Any]
 
@@ -54,7 +55,13 @@ def requests_of(workload: Object, covered: set[str]) -> Iterator[tuple[str, int,
         yield str(pod_set["name"]), count, dict(sorted(asked.items()))
 
 
-def assign(workload: Object, queue: Object, flavors: Mapping[str, Object], pool: Pool) -> Assignment:
+def assign(
+    workload: Object,
+    queue: Object,
+    flavors: Mapping[str, Object],
+    pool: Pool,
+    topologies: Topologies | None = None,
+) -> Assignment:
     """The best assignment there is now; usage and pod sets are complete unless nothing fits."""
     found = Assignment()
     name, groups = str(queue["metadata"]["name"]), items(part(queue, "spec"), "resourceGroups")
@@ -80,8 +87,26 @@ def assign(workload: Object, queue: Object, flavors: Mapping[str, Object], pool:
             if found.mode is Mode.NONE:
                 return found
         usage = {one: canonical(amount) for one, amount in asked.items()}
-        found.pod_sets.append({"count": count, "flavors": given, "name": title, "resourceUsage": usage})
+        line: Object = {"count": count, "flavors": given, "name": title, "resourceUsage": usage}
+        if topologies is not None and found.mode is Mode.FIT:
+            problem = _gather(line, pod_set, flavors, topologies)
+            if problem:
+                found.mode = Mode.NONE
+                found.why = f"couldn't assign flavors to pod set {title}: {problem}"
+                return found
+        found.pod_sets.append(line)
     return found
+
+
+def _gather(line: Object, pod_set: Object, flavors: Mapping[str, Object], topologies: Topologies) -> str:
+    """Put the nodes of a pod set into its line where a flavor of it has a topology; returns why none have room."""
+    for name in dict.fromkeys(line["flavors"].values()):
+        found, problem = topologies.gather(pod_set, name, flavors.get(name))
+        if problem:
+            return problem
+        if found is not None:
+            line["topologyAssignment"] = found
+    return ""
 
 
 def _choose(

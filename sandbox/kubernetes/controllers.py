@@ -24,6 +24,7 @@ from sandbox.kubernetes.spans import Spans
 from sandbox.kubernetes.statuses import write_new
 from sandbox.kubernetes.store import Change, Obj, Store
 from sandbox.kubernetes.terminating import Terminator
+from sandbox.kubernetes.ungating import Ungater
 
 MANAGER = "kube-controller-manager"
 TERMINATION_DELAY = 0.05
@@ -68,13 +69,14 @@ class Controllers:
         self._nodes = Nodes(store, self._time, self.spans)
         self._autoscaler = Autoscaler(store, self._time, pools)
         self._scheduler = Scheduler(store)
+        self._ungater = Ungater(store)
         self._jobs = Jobs(store, admission, self._time, release=self._untrack, remove=self._remove_pod)
         self.jobsets: JobSets = JobSets(store, admission, self._time, self._remove_with_all)
         self._queued = QueuedJobs(store, self._free)
         self.interruptions: Interruptions = Interruptions(store, self._time, self._remove_pod)
         self._executions = Executions(store, self._time)
         self._runners = (
-            *(self.jobsets, self._jobs, self._queued, self._scheduler, self._nodes),
+            *(self.jobsets, self._jobs, self._queued, self._scheduler, self._ungater, self._nodes),
             *(self._autoscaler, self.interruptions, self._executions),
         )
         self._timer: tuple[asyncio.AbstractEventLoop, float, asyncio.TimerHandle] | None = None
@@ -147,6 +149,9 @@ class Controllers:
             self._queues.react(change)
             self._scheduler.react(change)
             self._executions.react(change)
+        elif change.resource in (("", "nodes"), ("", "pods")):
+            self._scheduler.react(change)
+        self._ungater.react(change)
         self._queued.react(change)
         self.jobsets.react(change)
         self._jobs.react(change)

@@ -7,6 +7,7 @@ from sandbox.kubernetes.kinds import JOBSET_GROUP, KUEUE_GROUP, builtin
 from sandbox.kubernetes.kueue_rules import denied, queue_change_refusal
 from sandbox.kubernetes.status import Refusal, details_of
 from sandbox.kubernetes.store import Obj, Store
+from sandbox.kubernetes.topology import ANNOTATIONS
 
 LOCAL_QUEUE = builtin(f"{KUEUE_GROUP}/v1beta2", "LocalQueue")
 JOBSET = builtin(f"{JOBSET_GROUP}/v1alpha2", "JobSet")
@@ -58,7 +59,13 @@ def is_part(store: Store, job: Obj, namespace: str) -> bool:
 
 
 def birth_refusal(job: Obj) -> Refusal | None:
-    """The refusal of a new queued Job whose longest time is none, or None."""
+    """The refusal of a new queued Job whose longest time is none, or that asks two things of a topology, or None."""
+    asked = part(part(part(part(dict(job), "spec"), "template"), "metadata"), "annotations")
+    if queue_of(job) and len([one for one in ANNOTATIONS if one in asked]) > 1:
+        names = ", ".join(f'"{one}"' for one in ANNOTATIONS)
+        field = "spec.template.metadata.annotations"
+        text = f"{field}: Invalid value: must not contain more than one topology annotation: [{names}]"
+        return denied(f"v{job['kind'].lower()}.kb.io", text)
     text = str((job["metadata"].get("labels") or {}).get(MOST_SECONDS, ""))
     if not text or not queue_of(job) or (text.isdigit() and int(text) > 0):
         return None

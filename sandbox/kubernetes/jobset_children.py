@@ -133,6 +133,8 @@ def resumed(job: Obj, template: Object) -> Object:
     known = items(mine["spec"], "tolerations")
     if tolerations := [*known, *(one for one in items(pod, "tolerations") if one not in known)]:
         mine["spec"]["tolerations"] = tolerations
+    if gates := items(pod, "schedulingGates"):
+        mine["spec"]["schedulingGates"] = gates
     return {**job, "spec": {**job["spec"], "suspend": False, "template": mine}}
 
 

@@ -1,6 +1,6 @@
 """The status Kueue writes to ClusterQueues and LocalQueues, computed from what is in the store."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from sandbox.kubernetes.causes import items, part
@@ -43,7 +43,7 @@ def _queue_of(obj: Object) -> tuple[str, str]:
 
 
 def _inactive(
-    cluster_queue: Object, flavors: Sequence[Object], checks: Sequence[Object]
+    cluster_queue: Object, flavors: Sequence[Object], checks: Sequence[Object], topologies: Collection[str]
 ) -> Iterator[tuple[str, str]]:
     spec = part(cluster_queue, "spec")
     if spec.get("stopPolicy", "None") != "None":
@@ -52,6 +52,10 @@ def _inactive(
     missing = [name for name in _flavor_names(cluster_queue) if name not in known]
     if missing:
         yield "FlavorNotFound", f"references missing ResourceFlavor(s): {','.join(missing)}"
+    for flavor in flavors:
+        topology = part(flavor, "spec").get("topologyName")
+        if topology and topology not in topologies and _name(flavor) in _flavor_names(cluster_queue):
+            yield "TopologyNotFound", f'there is no Topology "{topology}" for TAS flavor "{_name(flavor)}"'
     by_name = {_name(check): check for check in checks}
     wanted = [
         str(rule.get("name")) for rule in items(part(spec, "admissionChecksStrategy"), "admissionChecks")
@@ -65,12 +69,15 @@ def _inactive(
 
 
 def active_state(
-    cluster_queue: Object, flavors: Sequence[Object], checks: Sequence[Object]
+    cluster_queue: Object,
+    flavors: Sequence[Object],
+    checks: Sequence[Object],
+    topologies: Collection[str] = (),
 ) -> tuple[str, str, str]:
     """Status, reason and message of a ClusterQueue's Active condition."""
     if part(cluster_queue, "metadata").get("deletionTimestamp"):
         return TERMINATING
-    found = list(_inactive(cluster_queue, flavors, checks))
+    found = list(_inactive(cluster_queue, flavors, checks, topologies))
     if not found:
         return READY
     said = ", ".join(message for _, message in found)
@@ -138,6 +145,7 @@ def cluster_queue_status(
     workloads: Sequence[Object],
     *,
     local_queues: Sequence[Object] = (),
+    topologies: Collection[str] = (),
     now: str = "",
 ) -> Object:
     """The whole status of a ClusterQueue; workloads and LocalQueues of other queues are passed over.
@@ -156,7 +164,9 @@ def cluster_queue_status(
     }
     return {
         "admittedWorkloads": len(admitted),
-        "conditions": [_condition(cluster_queue, active_state(cluster_queue, flavors, checks), now)],
+        "conditions": [
+            _condition(cluster_queue, active_state(cluster_queue, flavors, checks, topologies), now)
+        ],
         "flavorsReservation": _usage(cluster_queue, totals(holding), borrowed=True),
         "flavorsUsage": _usage(cluster_queue, totals(admitted), borrowed=True),
         "pendingWorkloads": sum(is_waiting(one) for one in workloads if _queue_of(one) in mine),

@@ -213,7 +213,10 @@ class QueuedJobs:
         for pods, given in zip(each.pods(job), admission["podSetAssignments"], strict=True):
             names = dict.fromkeys(given["flavors"].values())
             flavors = [part(dict(self._store.get(FLAVORS, "", name) or {}), "spec") for name in names]
-            templates.append(kueue_pods.injected(pods.name, pods.template, workload, flavors))
+            is_placed = "topologyAssignment" in given
+            templates.append(
+                kueue_pods.injected(pods.name, pods.template, workload, flavors, is_placed=is_placed)
+            )
         changed = each.with_templates(job, templates)
         self._write(job, {**changed, "spec": {**changed["spec"], "suspend": False}})
         self._tell(job, "Started", f"Admitted by clusterQueue {admission['clusterQueue']}")

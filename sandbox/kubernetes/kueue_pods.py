@@ -8,6 +8,7 @@ from sandbox.kubernetes import limitrange
 from sandbox.kubernetes.causes import items, part
 from sandbox.kubernetes.kinds import KUEUE_GROUP
 from sandbox.kubernetes.store import Obj
+from sandbox.kubernetes.topology import ANNOTATIONS, GATE, request_of
 
 JOB_LABELS = ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid")
 OURS = f"{KUEUE_GROUP}/"
@@ -41,13 +42,22 @@ def pod_set(pods: Pods, ranges: Sequence[Object]) -> Object:
         resources = container.setdefault("resources", {})
         if part(resources, "limits"):
             resources["requests"] = {**part(resources, "limits"), **part(resources, "requests")}
-    request = {"podIndexLabel": "batch.kubernetes.io/job-completion-index", **pods.levels}
+    request = {
+        "podIndexLabel": "batch.kubernetes.io/job-completion-index",
+        **request_of(template),
+        **pods.levels,
+    }
     whole = {"metadata": metadata, "spec": pod["spec"]}
     return {"count": pods.number, "name": pods.name, "template": whole, "topologyRequest": request}
 
 
-def injected(name: str, template: Obj, workload: Obj, flavors: Iterable[Object]) -> Object:
-    """The template of a pod set with the node labels and tolerations of its flavors, and where it comes from."""
+def injected(
+    name: str, template: Obj, workload: Obj, flavors: Iterable[Object], *, is_placed: bool = False
+) -> Object:
+    """The template of a pod set with the node labels and tolerations of its flavors, and where it comes from.
+
+    Pods that a topology places are held back until each is told its node.
+    """
     changed = copy.deepcopy(dict(template))
     pod, metadata = changed["spec"], changed.setdefault("metadata", {})
     for flavor in flavors:
@@ -56,8 +66,12 @@ def injected(name: str, template: Obj, workload: Obj, flavors: Iterable[Object])
         if extra := items(flavor, "tolerations"):
             known = items(pod, "tolerations")
             pod["tolerations"] = [*known, *(one for one in extra if one not in known)]
+    asked = part(metadata, "annotations")
+    if is_placed:
+        pod["schedulingGates"] = [*items(pod, "schedulingGates"), {"name": GATE}]
+        asked = asked if request_of(dict(template)) else {**asked, ANNOTATIONS[-1]: "true"}
     metadata["annotations"] = {
-        **part(metadata, "annotations"),
+        **asked,
         f"{OURS}workload": workload["metadata"]["name"],
     }
     metadata["labels"] = {
@@ -76,7 +90,7 @@ def restored(template: Obj, asked: Obj) -> Object:
     changed["metadata"] = {"labels": labels} if labels else {}
     if annotations := part(part(dict(asked), "metadata"), "annotations"):
         changed["metadata"]["annotations"] = annotations
-    for word in ("nodeSelector", "tolerations"):
+    for word in ("nodeSelector", "tolerations", "schedulingGates"):
         changed["spec"].pop(word, None)
         if word in asked["spec"]:
             changed["spec"][word] = asked["spec"][word]

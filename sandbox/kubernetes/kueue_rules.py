@@ -121,7 +121,10 @@ def _cluster_queue_rules(obj: dict[str, Any]) -> Iterator[Cause]:
 def _flavor_rules(obj: dict[str, Any]) -> Iterator[Cause]:
     spec = part(obj, "spec")
     if spec.get("topologyName") is not None and not spec.get("nodeLabels"):
-        yield rule_broken("spec", "at least one nodeLabel is required when topology is set")
+        # The server's rule reads the field without asking whether it is there.
+        rule = "at least one nodeLabel is required when topology is set"
+        absent = f'"object": no such key: nodeLabels evaluating rule: {rule}'
+        yield rule_broken("spec", rule if "nodeLabels" in spec else absent)
     if any(taint.get("effect") not in EFFECTS for taint in items(spec, "nodeTaints")):
         yield rule_broken("spec.nodeTaints", f"supported taint effect values: {_quoted(EFFECTS)}")
     yield from _toleration_rules(items(spec, "tolerations"))
@@ -174,7 +177,9 @@ def update_causes(kind: Kind, new: dict[str, Any], old: dict[str, Any]) -> list[
     for path in FIXED.get(kind.kind, ()):
         now, before = _at(new, path), _at(old, path)
         if now is not None and before is not None and now != before:
-            found.append(invalid_value(path, now, IMMUTABLE))
+            # A rule of the definition names no value; the validating webhooks do.
+            is_rule = kind.kind == "Topology"
+            found.append(rule_broken(path, IMMUTABLE) if is_rule else invalid_value(path, now, IMMUTABLE))
     if kind.kind == "ResourceFlavor" and _at(old, "spec.topologyName") is not None:
         for name, verb in (("nodeLabels", "are"), ("tolerations", "are"), ("topologyName", "is")):
             if _at(new, f"spec.{name}") != _at(old, f"spec.{name}"):

@@ -21,6 +21,7 @@ from sandbox.kubernetes.placing import place
 from sandbox.kubernetes.spans import Spans
 from sandbox.kubernetes.statuses import write_status
 from sandbox.kubernetes.store import Change, Key, Obj, Store
+from sandbox.kubernetes.ungating import is_gated
 
 NODE = builtin("v1", "Node")
 SCHEDULER = "kube-scheduler"
@@ -96,7 +97,7 @@ class Nodes:
 
     def _look(self, key: Key, before: Obj | None, pod: Obj) -> None:
         if not pod["spec"].get("nodeName"):
-            if before is None:
+            if not is_gated(pod) and (before is None or is_gated(before)):
                 self._waiting[key] = None
         elif before is None or before["spec"].get("nodeName") is None or phase_of(before) != phase_of(pod):
             seconds = _before_start(pod) if phase_of(pod) == "Pending" else _run_for(pod)
@@ -113,7 +114,7 @@ class Nodes:
         before = self._store.version
         for key in waiting:
             pod = self._store.get(POD, *key)
-            if pod is not None and not pod["spec"].get("nodeName"):
+            if pod is not None and not pod["spec"].get("nodeName") and not is_gated(pod):
                 self._bind(pod)
         return self._store.version != before
 

@@ -7,7 +7,7 @@ from sandbox.kubernetes import kueue
 from sandbox.kubernetes.capacity import queue_of
 from sandbox.kubernetes.clock import timestamp
 from sandbox.kubernetes.kinds import KUEUE_GROUP, Kind, builtin
-from sandbox.kubernetes.statuses import write_status
+from sandbox.kubernetes.statuses import write_object, write_status
 from sandbox.kubernetes.store import Change, Obj, Store
 
 MANAGER = "kueue"
@@ -16,6 +16,7 @@ CLUSTER_QUEUE = builtin(_VERSION, "ClusterQueue")
 LOCAL_QUEUE = builtin(_VERSION, "LocalQueue")
 COHORT = builtin(_VERSION, "Cohort")
 FLAVOR = builtin(_VERSION, "ResourceFlavor")
+TOPOLOGY = builtin(_VERSION, "Topology")
 CHECK = builtin(_VERSION, "AdmissionCheck")
 WORKLOAD = builtin(_VERSION, "Workload")
 IN_USE = "kueue.x-k8s.io/resource-in-use"
@@ -42,14 +43,40 @@ class Queues:
                     write_status(self._store, COHORT, cohort, {}, MANAGER)
             case "resourceflavors" | "admissionchecks":
                 self._shared(change)
+            case "topologies":
+                self._topology(change)
             case "workloads":
                 self._workload(change)
 
     def _shared(self, change: Change) -> None:
-        if change.before is None or change.removed or change.resource[1] == "admissionchecks":
+        if (
+            change.before is None
+            or change.removed
+            or change.resource[1] == "admissionchecks"
+            or _topology_of(change.before.obj) != _topology_of(change.after.obj)
+        ):
             self._everything()
         if change.resource[1] == "resourceflavors" and not change.removed:
             self._let_flavor_go(change.key[1])
+
+    def _topology(self, change: Change) -> None:
+        """Keep a topology while a flavor uses it."""
+        if change.before is None or change.removed:
+            self._everything()
+        obj, metadata = change.after.obj, change.after.obj["metadata"]
+        held = metadata.get("finalizers") or []
+        if change.removed:
+            return
+        if "deletionTimestamp" not in metadata and IN_USE not in held:
+            found = {**obj, "metadata": {**metadata, "finalizers": [*held, IN_USE]}}
+            write_object(self._store, TOPOLOGY, obj, found, MANAGER)
+        elif "deletionTimestamp" in metadata and IN_USE in held and not self._has_flavor(metadata["name"]):
+            self._release(TOPOLOGY, obj, {IN_USE})
+
+    def _has_flavor(self, topology: str) -> bool:
+        return any(
+            (one.get("spec") or {}).get("topologyName") == topology for one in self._store.objects(FLAVOR)
+        )
 
     def _workload(self, change: Change) -> None:
         """Count again where a Workload stands, stood and holds or held quota."""
@@ -84,6 +111,7 @@ class Queues:
                 self._all(CHECK),
                 self._all(WORKLOAD),
                 local_queues=[dict(queue) for queue in queues],
+                topologies={one["metadata"]["name"] for one in self._store.objects(TOPOLOGY)},
                 now=timestamp(),
             )
             write_status(self._store, CLUSTER_QUEUE, obj, status, MANAGER)
@@ -129,6 +157,10 @@ class Queues:
             g for q in self._store.objects(CLUSTER_QUEUE) for g in q["spec"].get("resourceGroups") or ()
         )
         return any(one.get("name") == flavor for group in groups for one in group.get("flavors") or ())
+
+
+def _topology_of(flavor: Obj) -> str:
+    return str((flavor.get("spec") or {}).get("topologyName") or "")
 
 
 def _is_active(cluster_queue: Obj) -> bool:

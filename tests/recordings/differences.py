@@ -56,6 +56,12 @@ TRAINING_NOT_ALIKE: Mapping[str, Mapping[int, str]] = {
         **dict.fromkeys((13, 15), _GRACE),
         23: _WATCH,
     },
+    "38-topology": {
+        **dict.fromkeys((8, 87), "nodes of another machine, whose labels and disks are not the sandbox's"),
+        **dict.fromkeys((27, 70), "which pod gets which of its nodes follows from their names of chance"),
+        **dict.fromkeys((85, 86), _AHEAD),
+        109: _WATCH,
+    },
     "40-logs-and-events": {
         14: _AHEAD,
         28: "events are served in v1 only",

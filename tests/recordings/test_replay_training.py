@@ -92,6 +92,22 @@ def without_jobset(player: TrainingPlayer) -> None:
     player.cluster.leave_jobsets_alone()
 
 
+def racks(player: TrainingPlayer) -> None:
+    """Two nodes stand in rack r0 and one in r1; the queue has quota for more than the nodes have."""
+    for name, rack in (("a100-0", "r0"), ("a100-1", "r0"), ("a100-2", "r1")):
+        labels = {"cloud.example.com/block": "b0", "cloud.example.com/rack": rack}
+        player.merge(f"/api/v1/nodes/{name}", {"metadata": {"labels": labels}})
+    player.admin("DELETE", QUEUE)
+
+
+def uncordoned(player: TrainingPlayer) -> None:
+    player.merge("/api/v1/nodes/a100-2", {"spec": {"unschedulable": None}})
+
+
+TOPOLOGY_JOBS = (
+    *("rack-toobig", "rack-preferred", "host-toobig", "block-toobig", "preferred-toobig", "unconstrained"),
+    *("no-annotation", "bad-level", "two-annotations", "slices", "fills"),
+)
 SCENARIOS: Mapping[str, Scenario] = {
     "30-jobset": Scenario(before=without_jobset, hooks={"role": gone(BINDING)}),
     "30b-jobset-child-jobs": Scenario(before=without_jobset),
@@ -127,6 +143,16 @@ SCENARIOS: Mapping[str, Scenario] = {
         },
     ),
     "37b-maximum-execution-time": Scenario(),
+    "38-topology": Scenario(
+        before=both(racks, without_jobset),
+        hooks={
+            **{f"post-{name}": no_jobs for name in TOPOLOGY_JOBS},
+            "rack-fragmented-admitted-job": without("fills"),
+            "cordon": no_jobs,
+            "post-foreign-pod": both(no_jobs, uncordoned),
+            "post-jobset": both(no_jobs, gone("/api/v1/namespaces/default/pods/foreign")),
+        },
+    ),
     "40-logs-and-events": Scenario(hooks={"run-pod": lambda player: player.pass_time(0.2)}),
 }
 

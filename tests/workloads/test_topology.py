@@ -1,23 +1,32 @@
 """All nodes of a run in one rack or block: offered where the flavor has a topology, and told to Kueue."""
 
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from django.utils import timezone
 
+from allocations.actions import grant
+from provisioning import reconcile
 from provisioning.delivery import client_for
 from provisioning.desired.first_job import as_yaml
+from tests import factories
 from tests.calling import Caller
 from tests.qm.conftest import Signed, signed, terminal
-from tests.workloads.conftest import Watched
+from tests.services.process import wait_until
+from tests.workloads.conftest import Watched, is_read, watching
 from tests.workloads.runs import run
-from tests.workloads.test_runs import ASKED
+from tests.workloads.test_runs import ASKED, submit, until
 from tests.workloads.test_runs_api import body
 from tests.workloads.test_runs_page import TYPED, address, client, filled, form, page
 from workloads.models import ClusterAbility, Run
+from workloads.runs import actions
 from workloads.runs.abilities import learn, topologies_of
+from workloads.runs.planning import Submission
+from workloads.runs.shown import pods_of, seen_run
 from workloads.templates.library import BY_SLUG, TEMPLATES
 from workloads.templates.run import Topology
 
@@ -128,6 +137,51 @@ def test_the_form_offers_the_levels_and_the_page_says_which(racks: Watched) -> N
     assert "All nodes in one rack" in page(ada.get(f"/runs/{made.pk}")).words
     again = form(ada.get(f"/teams/{racks.team.slug}/runs/new?again={made.pk}"))
     assert again["topology"] == f"required:{RACK}"
+
+
+@pytest.fixture
+def three_nodes(racks: Watched) -> Watched:
+    """Two of the nodes stand in one rack and the third in another; the team holds all their GPUs."""
+    for name, rack in (("a100-0", "r0"), ("a100-1", "r1"), ("a100-2", "r1")):
+        racks.kubernetes.patch(
+            ("v1", "Node"), name, None, {"metadata": {"labels": {BLOCK: "b0", RACK: rack}}}
+        )
+    now, a100 = timezone.now(), racks.cluster.flavors.get(name="a100")
+    until = now + timedelta(days=1)
+    more = factories.granted(racks.ada, racks.tenancy, a100, gpus=22, until=until)
+    grant(more, actor=racks.ada.as_actor(), now=now)
+    racks.tenancy.refresh_from_db()
+    reconcile.reconcile(racks.tenancy.pk, now=timezone.now)
+    return racks
+
+
+def of_nodes(count: int, *, required: bool = True) -> Submission:
+    values = {**ASKED.values, "nodes": count, "gpus": 8, "cpus": 8}
+    return replace(ASKED, template="pytorch", values=values, topology={"level": RACK, "required": required})
+
+
+def test_its_pods_run_in_one_rack_and_what_no_rack_holds_says_so(three_nodes: Watched) -> None:
+    with watching(three_nodes.kubernetes):
+        wait_until(is_read, what="everything to be listed")
+        run = submit(three_nodes, of_nodes(2), key="two")
+        until(run, "running")
+        assert {one.node for one in pods_of(run)} == {"a100-1", "a100-2"}
+        actions.stop(run.pk, by=three_nodes.ada, now=timezone.now())
+        until(run, "stopped")
+        large = submit(three_nodes, of_nodes(3), key="three")
+        until(large, "waiting")
+
+        def why() -> Any:
+            large.refresh_from_db()
+            return seen_run(large, by=three_nodes.ada, now=timezone.now()).why
+
+        wait_until(lambda: why() is not None and why().code == "never_together", what="its reason to be seen")
+        assert "only 2 fit" in why().what
+        actions.stop(large.pk, by=three_nodes.ada, now=timezone.now())
+        until(large, "stopped")
+        near = submit(three_nodes, of_nodes(3, required=False), key="near")
+        until(near, "running")
+        assert len({one.node for one in pods_of(near)}) == 3
 
 
 def test_the_client_names_a_level_by_its_last_word(signed: Signed) -> None:
