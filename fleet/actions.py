@@ -22,7 +22,7 @@ from fleet import apart, repositories
 from fleet.authority import AuthorityRefused, certificates_from
 from fleet.egress import EgressRefused, egress_from
 from fleet.models import Cluster, Flavor
-from fleet.names import LABEL_KEY, LABEL_VALUE, OBJECT_NAME, RESOURCE, fits, is_shared_space
+from fleet.names import LABEL_KEY, LABEL_VALUE, OBJECT_NAME, RESOURCE, SERVICE, fits, is_shared_space
 from fleet.services import ServiceRefused, services_from
 from web.refusals import BadInput, Conflict, NoRight, Stale
 
@@ -50,6 +50,7 @@ CLUSTER_FIELDS = frozenset(
         "api_server",
         "kubelogin_server_id",
         "dashboards_url",
+        "prometheus",
         "certificate_authority",
         *repositories.FIELDS,
     }
@@ -445,6 +446,12 @@ def _check_around(cluster: Cluster) -> None:
                 code="bad_address",
                 field=field,
             )
+    if cluster.prometheus and not SERVICE.fullmatch(cluster.prometheus):
+        raise BadInput(
+            "Give namespace/service:port, such as monitoring/prometheus-operated:9090.",
+            code="bad_service",
+            field="prometheus",
+        )
     if not OBJECT_ID.fullmatch(cluster.kubelogin_server_id):
         raise BadInput(
             "Give the object id of an Entra application, such as 6dae42f8-4368-4678-94ff-3960e28e3630.",

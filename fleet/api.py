@@ -153,6 +153,9 @@ class ClusterSerializer(serializers.Serializer[Cluster]):
     )
     kubelogin_server_id = serializers.CharField()
     dashboards_url = serializers.CharField()
+    prometheus = serializers.CharField(
+        help_text="As namespace/service:port; empty where nobody measures GPUs."
+    )
     on_drift = serializers.ChoiceField(choices=Cluster.OnDrift.choices)
     braked_at = serializers.DateTimeField(allow_null=True)
     brake_reason = serializers.CharField()
@@ -285,6 +288,12 @@ class ClusterChangeSerializer(StrictSerializer):
     )
     dashboards_url = Text(
         max_length=300, required=False, allow_blank=True, help_text="Grafana's https address."
+    )
+    prometheus = Text(
+        max_length=140,
+        required=False,
+        allow_blank=True,
+        help_text="The Service of its Prometheus, as namespace/service:port.",
     )
     on_drift = Choice(choices=Cluster.OnDrift.choices, required=False)
     dedicated_to = Text(

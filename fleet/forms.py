@@ -65,7 +65,10 @@ SECTIONS = (
     ("What it is", ("name", "title", "region", "purpose", "dedicated_to", "enabled")),
     ("How the portal reaches it", ("kubeconfig", "context", "writes_per_second", "most_at_once", "on_drift")),
     ("How changes are delivered", ("delivery", "git_url", "git_branch", "git_way", "git_credentials")),
-    ("What teams get", ("cohort", "borrow_percent", "storage_class", "dashboards", "run_variables")),
+    (
+        "What teams get",
+        ("cohort", "borrow_percent", "storage_class", "dashboards", "prometheus", "run_variables"),
+    ),
     ("How teams sign in", ("api_server", "kubelogin_server_id", "dashboards_url", "certificate_authority")),
     ("What pods may reach", ("jupyterhub_namespace", "outside_by_name", "shared_services", "egress")),
 )
@@ -127,6 +130,7 @@ class ClusterForm(_ClusterForm):
             "certificate_authority",
             "kubelogin_server_id",
             "dashboards_url",
+            "prometheus",
             "enabled",
         ]
         field_classes = dict.fromkeys(
@@ -156,6 +160,7 @@ class ClusterForm(_ClusterForm):
             "api_server": "Address for kubectl",
             "kubelogin_server_id": "Application that kubelogin signs in to",
             "dashboards_url": "Grafana’s address",
+            "prometheus": "Its Prometheus",
         }
         help_texts = {
             "name": NAME_HELP,
@@ -177,6 +182,7 @@ class ClusterForm(_ClusterForm):
             "certificate_authority": "In PEM; empty: that of the kubeconfig file, if there is one and it names one.",
             "kubelogin_server_id": "Its object id; the one that AKS has everywhere unless you say another.",
             "dashboards_url": "Teams see a link to it; empty for none.",
+            "prometheus": "As namespace/service:port; runs then say how busy their GPUs are. Empty for none.",
             "dedicated_to": "Then no other team gets a place here; empty for all.",
         }
 

@@ -111,6 +111,8 @@ class Cluster(Row):
         max_length=36, blank=True, default=AKS_SERVER, db_default=AKS_SERVER
     )
     dashboards_url = models.CharField(max_length=300, blank=True, default="", db_default="")
+    # As namespace/service:port, inside the cluster: how busy GPUs are. Empty: nobody measures it.
+    prometheus = models.CharField(max_length=140, blank=True, default="", db_default="")
 
     on_drift = models.CharField(
         max_length=10, choices=OnDrift.choices, default=OnDrift.REPAIR, db_default="repair"

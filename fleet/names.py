@@ -10,6 +10,8 @@ LABEL_VALUE = re.compile(r"([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?")
 DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 # As Kubernetes names cohorts and storage classes; both become names in its addresses.
 OBJECT_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,58}[a-z0-9])?")
+# A Service of a cluster with its port: monitoring/prometheus-operated:9090.
+SERVICE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?/[a-z]([-a-z0-9]{0,61}[a-z0-9])?:[0-9]{1,5}")
 # As nodes count GPUs: whole ones, or the MIG profiles of mixed nodes.
 RESOURCE = re.compile(r"nvidia\.com/(gpu|mig-[1-9]g\.[1-9][0-9]{0,2}gb(\.me)?)")
 WHOLE_GPU = "nvidia.com/gpu"

@@ -52,6 +52,11 @@ SCHEDULE = {
         "options": {"expires": 10},
     },
     "follow runs": {"task": "workloads.tasks.follow_runs", "schedule": 2.0, "options": {"expires": 10}},
+    "measure the GPUs of runs": {
+        "task": "workloads.tasks.measure_gpus",
+        "schedule": 60.0,
+        "options": {"expires": 60},
+    },
     "learn what clusters run": {
         "task": "workloads.tasks.learn_abilities",
         "schedule": 5.0,

@@ -82,6 +82,14 @@ def gpus(run: Mapping[str, Any]) -> str:
     return f"{run['gpus']} × {run['flavor']}" if run["gpus"] else "–"
 
 
+def busy(found: Mapping[str, Any] | None) -> str:
+    """How busy the GPUs of a run are; empty while it holds none."""
+    if not found:
+        return ""
+    since = f" Since {moment(found['idle_since'])}." if found["idle_since"] else ""
+    return f"{found['words']}{since}"
+
+
 def place_name(place: Mapping[str, Any]) -> str:
     """A place as --place takes it."""
     return f"{place['cluster']}/{place['namespace']}"

@@ -3,7 +3,7 @@
 from celery import shared_task
 
 from audit import clock
-from workloads.runs import abilities, following, sending
+from workloads.runs import abilities, following, measuring, sending
 from workloads.runs.enqueue import enqueue
 from workloads.runs.models import Run
 
@@ -35,6 +35,12 @@ def follow_runs() -> None:
 def check_run(run_id: int) -> None:
     """Ask the cluster for a run that the copy has no more."""
     following.check(run_id, now=clock.now)
+
+
+@shared_task(name="workloads.tasks.measure_gpus")
+def measure_gpus() -> None:
+    """Ask every cluster's Prometheus how busy the GPUs of runs are."""
+    measuring.measure(now=clock.now())
 
 
 @shared_task(name="workloads.tasks.learn_abilities")

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from sandbox.kubernetes import accounts, discovery, reads, status, visibility
+from sandbox.kubernetes import accounts, discovery, prometheus, reads, status, visibility
 from sandbox.kubernetes.calls import Answer, Call, Target
 from sandbox.kubernetes.kinds import Kind
 from sandbox.kubernetes.logs import LogStream
@@ -36,6 +36,8 @@ def handle(cluster: "Cluster", call: Call) -> Answer | Watch | LogStream:
         return discovery.answer(call, cluster.groups, has_visibility=cluster.has_visibility)
     if call.target.group == visibility.GROUP:
         return visibility.answer(cluster, call, call.target)
+    if call.target.subresource == "proxy" and call.target.plural == "services":
+        return prometheus.answer(cluster, call)
     reviewed = review(call, cluster.authorizer)
     if reviewed:
         return reviewed

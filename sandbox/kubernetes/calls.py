@@ -125,7 +125,7 @@ def target_of(path: str) -> Target | None:
     namespace = ""
     if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in _NAMESPACE_PARTS:
         namespace, rest = rest[1], rest[2:]
-    if "" in rest or len(rest) > 3:
+    if "" in rest or (len(rest) > 3 and rest[2] != "proxy"):
         return None
     name, subresource = (*rest[1:], "", "")[:2]
     return Target(group, version, rest[0], namespace, name, subresource)

@@ -52,6 +52,7 @@ class Cluster:
         self.has_cilium = cilium
         self.has_visibility = True
         self.has_jobset = True
+        self.has_prometheus = True
         self.tokens = dict(tokens or {})
         # Tokens of service accounts, which callers asked for; they end with the process.
         self.account_tokens: dict[str, Identity] = {}

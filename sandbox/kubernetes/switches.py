@@ -63,6 +63,11 @@ def _serve_visibility(cluster: "Cluster", call: Call) -> Answer:
     return json_answer(200, {"served": cluster.has_visibility})
 
 
+def _serve_prometheus(cluster: "Cluster", call: Call) -> Answer:
+    cluster.has_prometheus = _spec(call).get("served") is not False
+    return json_answer(200, {"served": cluster.has_prometheus})
+
+
 def _serve_jobset(cluster: "Cluster", call: Call) -> Answer:
     cluster.has_jobset = _spec(call).get("served") is not False
     return json_answer(200, {"served": cluster.has_jobset})
@@ -95,5 +100,6 @@ _SWITCHES: Mapping[tuple[str, str], Callable[["Cluster", Call], Answer]] = {
     ("POST", "/sandbox/cilium"): _install_cilium,
     ("POST", "/sandbox/visibility"): _serve_visibility,
     ("POST", "/sandbox/jobset"): _serve_jobset,
+    ("POST", "/sandbox/prometheus"): _serve_prometheus,
     ("POST", "/sandbox/restart"): _restart,
 }

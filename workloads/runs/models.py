@@ -14,6 +14,7 @@ from fleet.models import Cluster, Flavor
 from provisioning.models import Tenancy
 from reconciling.models import Leased, LeasedQuerySet
 from web.rows import Row
+from workloads.runs.busy import FRESH, Busy, busy_of
 from workloads.runs.states import OVER, State
 from workloads.templates.pods import checkpoints_in
 
@@ -37,7 +38,13 @@ class RunQuerySet(LeasedQuerySet["Run"], TeamScopedQuerySet["Run"]):  # type: ig
     def described(self) -> "RunQuerySet":
         """With everything that a line about them needs."""
         return self.select_related(
-            "team", "tenancy__cluster", "tenancy__team", "flavor__cluster", "requester", "stop_asked_by"
+            "team",
+            "tenancy__cluster",
+            "tenancy__team",
+            "flavor__cluster",
+            "requester",
+            "stop_asked_by",
+            "gpu_use",
         )
 
     def listed(self) -> "RunQuerySet":
@@ -168,6 +175,17 @@ class Run(Row, Leased):
         """Whether it goes on from the last checkpoint of the run that it repeats."""
         return bool(self.submission.get("resume_from"))
 
+    def busy(self, now: datetime) -> Busy | None:
+        """How busy its GPUs are; None while it holds none. Take it from `described` rows: it reads their measure."""
+        use: GpuUse | None = getattr(self, "gpu_use", None)
+        return busy_of(
+            is_running=self.running_since is not None and self.gpus > 0,
+            has_prometheus=bool(self.cluster.prometheus),
+            share=use.share if use else None,
+            idle_since=use.idle_since if use else None,
+            is_fresh=use is not None and use.measured_at > now - FRESH,
+        )
+
     def ran(self, now: datetime) -> timedelta:
         """How long it ran in all; time in the line is not counted."""
         current = now - self.running_since if self.running_since is not None else timedelta(0)
@@ -181,6 +199,27 @@ class Run(Row, Leased):
     def usd_at_limit(self) -> Decimal | None:
         """USD when it runs until its time limit; None without one."""
         return None if self.limit_seconds is None else self.usd_per_hour * self.limit_seconds / 3_600
+
+
+class GpuUse(Row):
+    """How busy the GPUs of a run were when they were last measured, from 0 to 1, and since when they are idle."""
+
+    run = models.OneToOneField(Run, models.CASCADE, primary_key=True, related_name="gpu_use")
+    share = models.FloatField()
+    idle_since = models.DateTimeField(null=True)
+    measured_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(share__gte=0, share__lte=1), name="gpu_use_is_a_share"),
+            models.CheckConstraint(
+                condition=Q(idle_since=None) | Q(idle_since__lte=F("measured_at")),
+                name="gpus_are_idle_since_before_they_were_measured",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.share:.0%} of run {self.run_id}"
 
 
 class ClusterAbility(models.Model):

@@ -43,6 +43,7 @@ ENDS = {
     State.REFUSED: "The cluster did not take it, and nothing ran.",
     State.GONE: "Somebody deleted it on the cluster.",
 }
+IDLE_WORD = "Running, GPUs idle"
 KINDS = {Waiting.WAIT: "wait", Waiting.CHANGE: "change", Waiting.ESCALATE: "escalate", Waiting.NEVER: "never"}
 
 
@@ -142,6 +143,19 @@ def figures_of(run: Run, now: datetime) -> list[Part]:
     ]
 
 
+def busy_of_page(run: Run, now: datetime) -> Part | None:
+    """How busy the GPUs are that a run holds, with what to do about idle ones; None while it holds none."""
+    found = run.busy(now)
+    if found is None:
+        return None
+    return {
+        "value": "–" if found.share is None else f"{found.share:.0%}",
+        "words": found.words,
+        "since": found.idle_since,
+        "is_wasted": found.is_wasted(now),
+    }
+
+
 def story_of(run: Run) -> list[Part]:
     """What happened to a run, and what comes."""
     found: list[Part] = [
@@ -219,13 +233,20 @@ def row_of(run: Run, now: datetime) -> Part:
                 "href": reverse("run", args=[run.pk]),
                 "sub": f"{run.requester.name} · {run.template}",
             },
-            {"tone": run_tone(run), "word": run.word},
+            {"tone": "ending", "word": IDLE_WORD}
+            if _is_wasted(run, now)
+            else {"tone": run_tone(run), "word": run.word},
             gpus(run.gpus, run.flavor.kind) if run.flavor else "none",
             run.created_at,
             span(run.ran(now)) if run.started_at else "–",
             {"money": run.cost(now)},
         ]
     }
+
+
+def _is_wasted(run: Run, now: datetime) -> bool:
+    found = run.busy(now)
+    return found is not None and found.is_wasted(now)
 
 
 def _entry(phase: str, title: str, at: datetime | None, *, who: str = "", tone: str = "past") -> Part:

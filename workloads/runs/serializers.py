@@ -235,6 +235,16 @@ class ResumePlanSerializer(PlanSerializer):
     differences = DifferenceSerializer(many=True)
 
 
+class BusySerializer(serializers.Serializer[Any]):
+    """How busy the GPUs are that a run holds now, by the cluster's Prometheus."""
+
+    share = serializers.FloatField(allow_null=True, help_text="0 to 1; null where it is not known.")
+    idle_since = serializers.DateTimeField(
+        allow_null=True, help_text="Since when nothing has computed on them; null while something does."
+    )
+    words = serializers.CharField()
+
+
 class RunShortSerializer(serializers.Serializer[Run]):
     """A run in a list; times are UTC, money is USD."""
 
@@ -264,6 +274,13 @@ class RunShortSerializer(serializers.Serializer[Run]):
     usd_at_limit = serializers.DecimalField(max_digits=18, decimal_places=2, allow_null=True)
     limit_seconds = serializers.IntegerField(allow_null=True)
     again_of = serializers.IntegerField(source="again_of_id", allow_null=True)
+    gpu_use = serializers.SerializerMethodField()
+
+    @extend_schema_field(BusySerializer(allow_null=True))
+    def get_gpu_use(self, run: Run) -> Any:
+        """How busy its GPUs are; null while it holds none."""
+        found = run.busy(self.context["now"])
+        return None if found is None else BusySerializer(found).data
 
     @extend_schema_field(serializers.IntegerField())
     def get_ran_seconds(self, run: Run) -> int:

@@ -101,6 +101,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "sentence": page.sentence_of(seen),
         "waiting": page.waiting_of(seen.why, found, now),
         "figures": page.figures_of(found, now),
+        "busy": page.busy_of_page(found, now),
         "story": page.story_of(found),
         "facts": page.facts_of(found),
         "yaml": page.yaml_of(found.manifests),

@@ -1,0 +1,46 @@
+"""A Prometheus behind the API server's proxy: how busy the GPUs of running pods are, as the DCGM exporter tells it.
+
+Of a query it reads only whether it names a metric of the exporter. A pod is as busy as its annotation `test/gpu-use`
+says (0 to 1).
+"""
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from sandbox.kubernetes.calls import Answer, Call, json_answer
+from sandbox.kubernetes.controllers_pods import POD, phase_of
+from sandbox.kubernetes.pod_resources import pod_amounts
+from sandbox.kubernetes.status import Refusal
+from sandbox.kubernetes.store import Obj
+
+if TYPE_CHECKING:
+    from sandbox.kubernetes.cluster import Cluster
+
+SERVICE, NAMESPACE = "prometheus-operated:9090", "monitoring"
+METRICS = ("DCGM_FI_PROF_GR_ENGINE_ACTIVE", "DCGM_FI_DEV_GPU_UTIL")
+USUAL = 0.87
+
+
+def answer(cluster: "Cluster", call: Call) -> Answer:
+    """The answer to an instant query; raises Refusal (503) where there is no such service."""
+    at = call.target
+    if at is None or (at.namespace, at.name) != (NAMESPACE, SERVICE) or not cluster.has_prometheus:
+        raise Refusal(503, "no endpoints available for service", "ServiceUnavailable")
+    if not call.path.endswith("/proxy/api/v1/query"):
+        return json_answer(404, {"status": "error", "errorType": "not_found", "error": "page not found"})
+    query = call.query.get("query", "")
+    pods = cluster.store.objects(POD) if any(one in query for one in METRICS) else ()
+    result = [_sample(pod) for pod in pods if phase_of(pod) == "Running" and _has_gpus(pod)]
+    return json_answer(200, {"status": "success", "data": {"resultType": "vector", "result": result}})
+
+
+def _sample(pod: Obj) -> dict[str, Any]:
+    metadata = pod["metadata"]
+    use = (metadata.get("annotations") or {}).get("test/gpu-use", str(USUAL))
+    labels = {"namespace": metadata["namespace"], "pod": metadata["name"]}
+    return {"metric": labels, "value": [time.time(), use]}
+
+
+def _has_gpus(pod: Obj) -> bool:
+    amounts = pod_amounts(dict(pod["spec"]), "requests")
+    return any(name.startswith("nvidia.com/") for name in amounts)

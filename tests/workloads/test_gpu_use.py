@@ -1,0 +1,187 @@
+"""How busy a run's GPUs are, since when they are idle, and what is said where nobody measures them."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import IntegrityError
+from django.utils import timezone
+
+from accounts.roles import Role
+from connectors.kubernetes import path
+from fleet.actions import change_cluster
+from fleet.models import Cluster
+from tests import factories
+from tests.calling import Caller
+from tests.services.process import wait_until
+from tests.workloads.conftest import POD, Watched, is_read, watching
+from tests.workloads.test_runs import look_after, submit, until
+from tests.workloads.test_runs_page import client, page
+from web.refusals import BadInput
+from workloads.models import GpuUse, Run
+from workloads.runs.busy import FRESH
+from workloads.runs.measuring import measure, shares_of
+from workloads.runs.shown import pods_of
+
+SERVICE = "monitoring/prometheus-operated:9090"
+RIGHT = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "Role",
+    "metadata": {"name": "quartermaster-metrics", "namespace": "monitoring"},
+    "rules": [
+        {
+            "apiGroups": [""],
+            "resources": ["services/proxy"],
+            "resourceNames": ["prometheus-operated:9090"],
+            "verbs": ["get"],
+        }
+    ],
+}
+BINDING = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "RoleBinding",
+    "metadata": {"name": "quartermaster-metrics", "namespace": "monitoring"},
+    "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "quartermaster"}],
+    "roleRef": {"kind": "Role", "apiGroup": "rbac.authorization.k8s.io", "name": "quartermaster-metrics"},
+}
+
+
+@pytest.fixture
+def running(watched: Watched) -> Iterator[Run]:
+    """A run on a cluster whose Prometheus the portal may ask, and does not yet."""
+    watched.kubernetes.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "monitoring"}})
+    watched.kubernetes.create(RIGHT)
+    watched.kubernetes.create(BINDING)
+    run = submit(watched)
+    with watching(watched.kubernetes):
+        wait_until(is_read, what="everything to be listed")
+        look_after(run)
+        until(run, "running")
+        yield run
+    watched.kubernetes.cluster.has_prometheus = True
+
+
+def measured(watched: Watched) -> None:
+    Cluster.objects.filter(pk=watched.cluster.pk).update(prometheus=SERVICE)
+
+
+def busy(watched: Watched, run: Run, share: float) -> None:
+    """The run's pod computes for this share of its time."""
+    [pod] = pods_of(run)
+    annotations = {"metadata": {"annotations": {"test/gpu-use": str(share)}}}
+    watched.kubernetes.write("PATCH", path(POD, watched.namespace, pod.name), annotations)
+
+
+def told(watched: Watched, run: Run) -> dict[str, Any]:
+    caller = Caller(watched.ada)
+    one = caller.get(f"runs/{run.pk}/").json()["gpu_use"]
+    [listed] = caller.get("runs/").json()["results"]
+    assert listed["gpu_use"] == one
+    found: dict[str, Any] = one
+    return found
+
+
+def test_without_a_prometheus_it_says_that_it_does_not_know(watched: Watched, running: Run) -> None:
+    measure(now=timezone.now())
+    assert told(watched, running) == {
+        "share": None,
+        "idle_since": None,
+        "words": "Not known: the cluster has no Prometheus that the portal reads.",
+    }
+    assert (
+        "Not known: the cluster has no Prometheus"
+        in page(client(watched.ada).get(f"/runs/{running.pk}")).words
+    )
+
+
+def test_busy_gpus_are_told_with_their_share(watched: Watched, running: Run) -> None:
+    measured(watched)
+    assert "has not measured its GPUs yet" in told(watched, running)["words"]
+    measure(now=timezone.now())
+    assert told(watched, running) == {
+        "share": 0.87,
+        "idle_since": None,
+        "words": "87% busy when last measured.",
+    }
+
+
+def test_idle_gpus_are_told_since_when_on_page_and_list_until_they_compute(
+    watched: Watched, running: Run
+) -> None:
+    measured(watched)
+    busy(watched, running, 0)
+    began = timezone.now() - timedelta(minutes=12)
+    for minute in range(0, 13, 3):
+        measure(now=began + timedelta(minutes=minute))
+    found = told(watched, running)
+    assert found["words"] == "Held but not busy: nothing computes on its GPUs."
+    assert datetime.fromisoformat(found["idle_since"]) == began
+    ada = client(watched.ada)
+    shown = page(ada.get(f"/runs/{running.pk}")).words
+    assert "Held but not busy" in shown
+    assert "Stop it, and others can have them." in shown
+    assert "Running, GPUs idle" in page(ada.get(f"/teams/{watched.team.slug}/runs")).words
+    busy(watched, running, 0.5)
+    measure(now=timezone.now())
+    assert told(watched, running)["idle_since"] is None
+    assert "Running, GPUs idle" not in page(ada.get(f"/teams/{watched.team.slug}/runs")).words
+
+
+def test_a_prometheus_that_is_silent_leaves_what_was_known_until_it_is_old(
+    watched: Watched, running: Run
+) -> None:
+    measured(watched)
+    measure(now=timezone.now())
+    watched.kubernetes.cluster.has_prometheus = False
+    measure(now=timezone.now())
+    assert told(watched, running)["share"] == 0.87
+    GpuUse.objects.update(measured_at=timezone.now() - 2 * FRESH)
+    assert told(watched, running)["words"] == "Not known now: Prometheus has told nothing for minutes."
+
+
+def test_a_run_that_is_over_holds_nothing(watched: Watched, running: Run) -> None:
+    measured(watched)
+    measure(now=timezone.now())
+    Run.objects.update(state="finished", ended_at=timezone.now(), running_since=None)
+    assert told(watched, running) is None
+
+
+def test_samples_are_of_the_pod_that_holds_the_gpu() -> None:
+    exporter = {
+        "namespace": "gpu-operator",
+        "pod": "dcgm-1",
+        "exported_namespace": "team",
+        "exported_pod": "train",
+    }
+    samples: list[dict[str, Any]] = [
+        {"metric": exporter, "value": [1, "0.5"]},
+        {"metric": {"namespace": "team", "pod": "other"}, "value": [1, "NaN"]},
+        {"metric": {"namespace": "team", "pod": "third"}, "value": [1, "1.2"]},
+        {"metric": {"namespace": "team"}, "value": [1, "1"]},
+        {"metric": {"namespace": "team", "pod": "fourth"}},
+    ]
+    assert shares_of(samples) == {("team", "train"): 0.5, ("team", "third"): 1.0}
+
+
+@pytest.mark.parametrize(
+    "wrong", ["prometheus", "https://prometheus:9090", "monitoring/prometheus", "a/../b:9090"]
+)
+def test_a_service_is_named_as_one(watched: Watched, wrong: str) -> None:
+    lead = factories.person("", Role.PLATFORM_LEAD)
+    with pytest.raises(BadInput) as refused:
+        change_cluster(watched.cluster.pk, values={"prometheus": wrong}, by=lead)
+    assert refused.value.field == "prometheus"
+    change_cluster(watched.cluster.pk, values={"prometheus": SERVICE}, by=lead)
+    watched.cluster.refresh_from_db()
+    assert watched.cluster.prometheus == SERVICE
+
+
+def test_the_database_refuses_what_cannot_be(watched: Watched) -> None:
+    run, now = submit(watched), timezone.now()
+    use = GpuUse.objects.create(run=run, share=0.5, measured_at=now)
+    rows = GpuUse.objects.filter(pk=use.pk)
+    with pytest.raises(IntegrityError, match="gpu_use_is_a_share"):
+        rows.update(share=1.5)
+    with pytest.raises(IntegrityError, match="gpus_are_idle_since_before_they_were_measured"):
+        rows.update(idle_since=now + timedelta(minutes=1))
