@@ -177,9 +177,10 @@ class Run(Row, Leased):
 
     def busy(self, now: datetime) -> Busy | None:
         """How busy its GPUs are; None while it holds none. Take it from `described` rows: it reads their measure."""
-        use: GpuUse | None = getattr(self, "gpu_use", None)
+        is_running = self.running_since is not None and self.gpus > 0
+        use: GpuUse | None = getattr(self, "gpu_use", None) if is_running else None
         return busy_of(
-            is_running=self.running_since is not None and self.gpus > 0,
+            is_running=is_running,
             has_prometheus=bool(self.cluster.prometheus),
             share=use.share if use else None,
             idle_since=use.idle_since if use else None,
