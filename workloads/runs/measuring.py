@@ -74,7 +74,8 @@ def shares_of(samples: Iterable[Mapping[str, Any]]) -> dict[Pod, float]:
     """
     found: dict[Pod, float] = {}
     for one in samples:
-        labels, value = one.get("metric") or {}, one.get("value") or ()
+        labels = one.get("metric") or {}
+        value: Any = one.get("value") or ()
         pod = (
             str(labels.get("exported_namespace") or labels.get("namespace") or ""),
             str(labels.get("exported_pod") or labels.get("pod") or ""),
