@@ -263,6 +263,8 @@ def test_the_form_of_a_run_changes_its_values_and_says_which(watched: Watched) -
     words = page(opened).words
     assert "It goes on from the last checkpoint of" in words
     assert "Nothing changes." in words
+    # The run named no priority: the form stands on the one that it had.
+    assert form(opened)["priority"] == "exploratory"
     typed = {**form(opened), "minutes": "90", "variables": "LR=0.1"}
     checked = ada.post(where, {**typed, "check": "1"})
     assert "Time limit (minutes) 60 90" in page(checked).words

@@ -269,6 +269,9 @@ def starts(template: Template, place: Place, given: Mapping[str, str]) -> dict[s
     names = {*RunForm.base_fields, *(one.name for one in template.parameters)}
     if not levels_of(place, template):
         names.discard("topology")
+    if not given.get("priority"):
+        # A run that named none had the usual one, and goes on with it.
+        names.discard("priority")
     return found | {name: value for name, value in given.items() if name in names}
 
 
