@@ -82,6 +82,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("dashboards_url", models.CharField(blank=True, db_default="", default="", max_length=300)),
+                ("prometheus", models.CharField(blank=True, db_default="", default="", max_length=140)),
                 (
                     "on_drift",
                     models.CharField(

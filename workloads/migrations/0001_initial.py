@@ -48,69 +48,9 @@ class Migration(migrations.Migration):
                 ),
                 ("kinds", models.JSONField(default=list)),
                 ("integrations", models.JSONField(null=True)),
+                ("topologies", models.JSONField(db_default={}, default=dict)),
                 ("seen_at", models.DateTimeField()),
             ],
-        ),
-        migrations.CreateModel(
-            name="Feed",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("kind", models.CharField(max_length=40)),
-                ("holder", models.CharField(blank=True, default="", max_length=40)),
-                ("lease_until", models.DateTimeField(null=True)),
-                ("listed_at", models.DateTimeField(null=True)),
-                ("heard_at", models.DateTimeField(null=True)),
-                ("silent_since", models.DateTimeField(null=True)),
-                ("message", models.CharField(blank=True, default="", max_length=500)),
-                (
-                    "cluster",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="feeds", to="fleet.cluster"
-                    ),
-                ),
-            ],
-            options={
-                "constraints": [
-                    models.UniqueConstraint(fields=("cluster", "kind"), name="one_feed_per_kind"),
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            ("lease_until", None), models.Q(("holder", ""), _negated=True), _connector="OR"
-                        ),
-                        name="a_held_feed_names_its_watcher",
-                    ),
-                ]
-            },
-        ),
-        migrations.CreateModel(
-            name="FeedRevision",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("scope", models.CharField(blank=True, default="", max_length=63)),
-                ("revision", models.UUIDField(default=uuid.uuid4)),
-                (
-                    "feed",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="revisions",
-                        to="workloads.feed",
-                    ),
-                ),
-            ],
-            options={
-                "constraints": [
-                    models.UniqueConstraint(fields=("feed", "scope"), name="one_revision_per_scope")
-                ]
-            },
         ),
         migrations.CreateModel(
             name="Run",
@@ -296,6 +236,100 @@ class Migration(migrations.Migration):
                         condition=models.Q(("ended_at", None)), fields=["requeue_at"], name="run_is_due"
                     ),
                 ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Feed",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("kind", models.CharField(max_length=40)),
+                ("holder", models.CharField(blank=True, default="", max_length=40)),
+                ("lease_until", models.DateTimeField(null=True)),
+                ("listed_at", models.DateTimeField(null=True)),
+                ("heard_at", models.DateTimeField(null=True)),
+                ("silent_since", models.DateTimeField(null=True)),
+                ("message", models.CharField(blank=True, default="", max_length=500)),
+                (
+                    "cluster",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="feeds", to="fleet.cluster"
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("cluster", "kind"), name="one_feed_per_kind"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("lease_until", None), models.Q(("holder", ""), _negated=True), _connector="OR"
+                        ),
+                        name="a_held_feed_names_its_watcher",
+                    ),
+                ]
+            },
+        ),
+        migrations.CreateModel(
+            name="FeedRevision",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("scope", models.CharField(blank=True, default="", max_length=63)),
+                ("revision", models.UUIDField(default=uuid.uuid4)),
+                (
+                    "feed",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="revisions",
+                        to="workloads.feed",
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("feed", "scope"), name="one_revision_per_scope")
+                ]
+            },
+        ),
+        migrations.CreateModel(
+            name="GpuUse",
+            fields=[
+                (
+                    "run",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="gpu_use",
+                        serialize=False,
+                        to="workloads.run",
+                    ),
+                ),
+                ("share", models.FloatField()),
+                ("idle_since", models.DateTimeField(null=True)),
+                ("measured_at", models.DateTimeField()),
+            ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("share__gte", 0), ("share__lte", 1)), name="gpu_use_is_a_share"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("idle_since", None),
+                            ("idle_since__lte", models.F("measured_at")),
+                            _connector="OR",
+                        ),
+                        name="gpus_are_idle_since_before_they_were_measured",
+                    ),
+                ]
             },
         ),
         migrations.CreateModel(
