@@ -9,6 +9,10 @@ _GRACE = "pods of the sandbox end at once, without a grace period: nobody is see
 _AGAIN = "who waits is looked at whenever something changed; Kueue looks when quota has become free"
 _WATCH = "a watch that the recorder cut off: its events came at times of their own"
 _V1BETA1 = "v1beta1 is listed but not served: the portal writes v1beta2"
+_ORDER = "events have names of their own, and so another order"
+_NODES = "which pod gets which of its nodes follows from their names of chance"
+# What names decide is alike now and then: it says nothing of the sandbox.
+BY_CHANCE = frozenset({_ORDER, _NODES})
 
 NOT_ALIKE: Mapping[str, Mapping[int, str]] = {
     "02b-ssa-semantics": {32: _LATE, 33: _LATE},
@@ -58,7 +62,7 @@ TRAINING_NOT_ALIKE: Mapping[str, Mapping[int, str]] = {
     },
     "38-topology": {
         **dict.fromkeys((8, 87), "nodes of another machine, whose labels and disks are not the sandbox's"),
-        **dict.fromkeys((27, 70), "which pod gets which of its nodes follows from their names of chance"),
+        **dict.fromkeys((27, 70), _NODES),
         **dict.fromkeys((85, 86), _AHEAD),
         109: _WATCH,
     },
@@ -68,6 +72,6 @@ TRAINING_NOT_ALIKE: Mapping[str, Mapping[int, str]] = {
         40: "the recorded node agent took no notice of `previous`; the kubelet's source refuses it, as in 11-pod-logs",
         49: "the recorded Kueue saw the pods fail before it saw the Job fail",
         63: "the one cause is given once, and the template is not spelt out",
-        79: "events have names of their own, and so another order",
+        79: _ORDER,
     },
 }

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.recordings.differences import TRAINING_NOT_ALIKE
+from tests.recordings.differences import BY_CHANCE, TRAINING_NOT_ALIKE
 from tests.recordings.replaying import steps_of
 from tests.recordings.training import BATCH, KUEUE, TrainingPlayer, cluster_queue
 
@@ -170,7 +170,7 @@ def test_training_runs_are_answered_as_recorded(name: str) -> None:
         title = f"{name}[{number}] {step['name']}"
         if lines and number not in listed:
             wrong.append("\n  ".join([title, *lines[:6]]))
-        if not lines and number in listed:
+        if not lines and number in listed and listed[number] not in BY_CHANCE:
             wrong.append(f"{title} matches now: take it off the list")
     assert not wrong, "\n".join(wrong)
     assert not hooks, f"hooks that never ran: {sorted(hooks)}"
