@@ -18,6 +18,7 @@ from provisioning.models import Tenancy
 from reconciling import failpoints
 from tests import factories
 from tests.calling import Caller
+from tests.concurrency.together import waiting_no_longer
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -129,17 +130,6 @@ def holding(table: str) -> Iterator[None]:
         other.execute(f"SELECT 1 FROM {table} FOR UPDATE".encode())
         yield
         other.rollback()
-
-
-@contextmanager
-def waiting_no_longer(than: str) -> Iterator[None]:
-    """This connection waits for no row longer; it is pooled, so what comes after waits as usual again."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('lock_timeout', %s, false)", [than])
-        try:
-            yield
-        finally:
-            cursor.execute("RESET lock_timeout")
 
 
 @pytest.mark.parametrize("table", ["fleet_flavor", "provisioning_tenancy", "audit_head"])
