@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404
 
 from accounts.models import Team, User
-from web.refusals import Refused, Sort
+from web.refusals import BadDocument, Refused, Sort
 
 STATUS = {Sort.INPUT: 422, Sort.RIGHTS: 403, Sort.CONFLICT: 409, Sort.STALE: 412, Sort.AWAY: 503}
 
@@ -33,6 +33,17 @@ def add_refusal(form: BaseForm, refusal: Refused) -> int:
     """Put an action's refusal at its field, or above all fields; returns the HTTP status it is answered with."""
     form.add_error(refusal.field if refusal.field in form.fields else None, refusal.message)
     return STATUS[refusal.sort]
+
+
+def add_document_refusal(
+    form: BaseForm, refusal: Refused, *, field: str = "yaml"
+) -> tuple[list[dict[str, str]], int]:
+    """The same where a document may be at fault: also the places in it that cannot be taken, for the page's list."""
+    if not isinstance(refusal, BadDocument):
+        return [], add_refusal(form, refusal)
+    many = len(refusal.problems)
+    form.add_error(field, f"{many} place{'s' if many > 1 else ''} in it cannot be taken.")
+    return [{"place": place, "what": what} for place, what in refusal.problems], STATUS[refusal.sort]
 
 
 def with_refusal(

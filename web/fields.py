@@ -105,3 +105,22 @@ class StrictForm(forms.Form):
         if unknown:
             raise forms.ValidationError(f"There is no field “{unknown[0][:40]}” here.", code="unknown_field")
         return self.cleaned_data
+
+
+class YamlFileForm(StrictForm):
+    """The base of forms with a field `yaml`: a document that is pasted, or a file, which counts before that."""
+
+    also = StrictForm.also | {"file"}
+
+    def __init__(self, data: Any = None, *, text: str | None = None) -> None:
+        if data is not None and text is not None:
+            data = data.copy()
+            data["yaml"] = text
+        super().__init__(data, label_suffix="")
+
+    def clean_yaml(self) -> str:
+        """The text itself; that it is YAML was checked by the field. Raises ValidationError for none."""
+        text = str(self.data.get("yaml", ""))
+        if not text.strip():
+            raise forms.ValidationError("Paste a document, or choose a file.", code="required")
+        return text

@@ -1,5 +1,6 @@
 """What a person can cause and is told: one shape for page and API."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 
 
@@ -28,6 +29,17 @@ class Refused(Exception):
 
 class BadInput(Refused):
     """A value that cannot be taken."""
+
+
+class BadDocument(BadInput):
+    """A document that cannot be taken; `problems` are (place in it, what is wrong) pairs, of which there is one."""
+
+    def __init__(self, problems: Sequence[tuple[str, str]], *, code: str) -> None:
+        place, what = problems[0]
+        first = f"{place}: {what}" if place else what
+        more = f" And {len(problems) - 1} more." if len(problems) > 1 else ""
+        super().__init__(first + more, code=code, field="document")
+        self.problems = tuple(problems)
 
 
 class NoRight(Refused):

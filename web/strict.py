@@ -1,16 +1,18 @@
 """What the API takes: exact types, bounded texts, and nothing that was not asked for."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
 
 from web.fields import LONGEST_TEXT
+from web.refusals import BadDocument
 
+T = TypeVar("T")
 MOST_GPUS = 100_000
 LARGEST_PAGE = 100
 USUAL_PAGE = 25
@@ -170,3 +172,11 @@ def at_their_places(
         if place and field != "document":
             detail[-1] = ErrorDetail(f"{place}: {what}", code)
     return serializers.ValidationError({field: detail})
+
+
+def with_places(field: str, act: Callable[[], T]) -> T:
+    """Do what takes a document; raises ValidationError with a pointer to every place of it that is wrong."""
+    try:
+        return act()
+    except BadDocument as refused:
+        raise at_their_places(refused.problems, code=refused.code, field=field) from refused

@@ -1,6 +1,5 @@
 """Versions and drafts of the policy over the API, and the policy as YAML."""
 
-from collections.abc import Callable
 from typing import Any
 
 from django.http import HttpResponse
@@ -20,7 +19,6 @@ from approvals.judging.inputs import policy_in_force
 from approvals.policy_desk import actions as policy_actions
 from approvals.policy_desk import simulator
 from approvals.policy_desk.forms import USUAL_DAYS
-from approvals.policy_desk.parsing import NotAPolicy
 from approvals.policy_desk.serializers import (
     ActivateSerializer,
     DraftQuery,
@@ -42,7 +40,7 @@ from policy.differences import differences
 from policy.document import write
 from policy.models import PolicyDraft, PolicyVersion
 from web.refusals import NoRight
-from web.strict import PageQuery, at_their_places
+from web.strict import PageQuery, with_places
 
 
 class ReadersOnly(Endpoint):
@@ -97,8 +95,8 @@ class DraftEndpoint(mixins.ListModelMixin, ReadersOnly):
         """Write other values into one's own draft."""
         body, seen = self.body(PolicyDocumentSerializer), seen_version(call)
         values = {"said": _said(body), "why": body.get("why")}
-        found = _placed(
-            body,
+        found = with_places(
+            _field_of(body),
             lambda: policy_actions.change(
                 self.get_object().pk, by=self.caller, expected_version=seen, now=timezone.now(), **values
             ),
@@ -197,7 +195,10 @@ class YamlEndpoint(Endpoint):
 
 def _made(endpoint: Endpoint, body: dict[str, Any]) -> Answer:
     values = {"base": body.get("base"), "said": _said(body), "why": body.get("why", "")}
-    made = _placed(body, lambda: policy_actions.draft(by=endpoint.caller, now=timezone.now(), **values))
+    made = with_places(
+        _field_of(body),
+        lambda: policy_actions.draft(by=endpoint.caller, now=timezone.now(), **values),
+    )
     return Answer(endpoint.shown(made, PolicyDraftSerializer), 201, f"/api/v1/policy/drafts/{made.pk}/")
 
 
@@ -205,10 +206,5 @@ def _said(body: dict[str, Any]) -> Any:
     return body.get("yaml", body.get("document"))
 
 
-def _placed(body: dict[str, Any], act: Callable[[], PolicyDraft]) -> PolicyDraft:
-    """Do it; raises ValidationError with a pointer to every place of the policy that is wrong."""
-    try:
-        return act()
-    except NotAPolicy as refused:
-        field = "yaml" if "yaml" in body else "document"
-        raise at_their_places(refused.problems, code=refused.code, field=field) from refused
+def _field_of(body: dict[str, Any]) -> str:
+    return "yaml" if "yaml" in body else "document"

@@ -14,7 +14,7 @@ from policy import words
 from policy.document import Policy, Route, StepPlan, Thresholds, Where, to_json
 from policy.models import PolicyDraft
 from web.documents import placed
-from web.fields import MomentField, StrictForm, YamlField
+from web.fields import MomentField, StrictForm, YamlField, YamlFileForm
 
 WHOLE = re.compile(r"[0-9]{1,10}", re.ASCII)
 AMOUNT = re.compile(r"[0-9]{1,10}(\.[0-9]{1,4})?", re.ASCII)
@@ -100,26 +100,11 @@ class PolicyForm(StrictForm):
             self.add_error(name if name in self.fields else None, placed(deeper, what))
 
 
-class ImportForm(StrictForm):
-    """A policy as YAML, pasted or as a file; a file counts before what was pasted."""
-
-    also = StrictForm.also | {"file"}
+class ImportForm(YamlFileForm):
+    """A policy as YAML."""
 
     yaml = YamlField(label="The policy as YAML", rows=18)
     reason = forms.CharField(label="Why", required=False, max_length=LONGEST_WHY)
-
-    def __init__(self, data: Any = None, *, text: str | None = None) -> None:
-        if data is not None and text is not None:
-            data = data.copy()
-            data["yaml"] = text
-        super().__init__(data, label_suffix="")
-
-    def clean_yaml(self) -> str:
-        """The text itself; that it is YAML was looked at by the field."""
-        text = str(self.data.get("yaml", ""))
-        if not text.strip():
-            raise forms.ValidationError("Paste a policy, or choose a file.", code="required")
-        return text
 
 
 class SimulationForm(forms.Form):

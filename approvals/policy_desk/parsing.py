@@ -7,21 +7,17 @@ from accounts.models import Team
 from catalogue.offerings import OFFERINGS
 from policy.document import Policy, Where, policy_from, read, write
 from web.documents import LARGEST, DocumentRefused
-from web.refusals import BadInput
+from web.refusals import BadDocument
 
 Said = str | Mapping[str, Any]
 ENVIRONMENTS = ("dev", "test", "production")
 
 
-class NotAPolicy(BadInput):
-    """A document that is no policy; `problems` are (place, what is wrong) pairs."""
+class NotAPolicy(BadDocument):
+    """A document that is no policy."""
 
     def __init__(self, problems: tuple[tuple[str, str], ...]) -> None:
-        place, what = problems[0]
-        said = f"{place}: {what}" if place else what
-        more = f" And {len(problems) - 1} more." if len(problems) > 1 else ""
-        super().__init__(said + more, code="not_a_policy", field="document")
-        self.problems = problems
+        super().__init__(problems, code="not_a_policy")
 
 
 def policy_said(said: Said) -> Policy:

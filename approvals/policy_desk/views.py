@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts.current_user import add_refusal, visitor, with_refusal
+from accounts.current_user import add_document_refusal, add_refusal, visitor, with_refusal
 from accounts.directory import freshness
 from accounts.models import User
 from accounts.roles import Permission
@@ -172,7 +172,7 @@ def take_in(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return render(request, "approvals/policy_import.html", {"form": ImportForm()})
     form, status = ImportForm(request.POST, text=uploaded(request.FILES.get("file"))), 422
-    problems: tuple[tuple[str, str], ...] = ()
+    problems: list[dict[str, str]] = []
     if form.is_valid():
         try:
             clean = form.cleaned_data
@@ -181,14 +181,9 @@ def take_in(request: HttpRequest) -> HttpResponse:
             )
             messages.success(request, "It is a draft now. Nothing has changed yet.")
             return _to(made)
-        except NotAPolicy as refused:
-            problems = refused.problems
-            form.add_error(
-                "yaml", f"{len(problems)} place{'s' if len(problems) > 1 else ''} in it cannot be taken."
-            )
         except Refused as refusal:
-            status = add_refusal(form, refusal)
-    context = {"form": form, "problems": [{"place": place, "what": what} for place, what in problems]}
+            problems, status = add_document_refusal(form, refusal)
+    context = {"form": form, "problems": problems}
     return with_refusal(render(request, "approvals/policy_import.html", context, status=status), form)
 
 

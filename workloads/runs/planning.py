@@ -6,10 +6,12 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
+from fleet.images import refused_image
 from provisioning.desired.first_job import Kind
+from provisioning.desired.mounts import CLAIM
 from workloads.runs.pools import Pool, Recommended, recommended, refused_pool
 from workloads.templates.library import BY_SLUG, Abilities, Template, lacking
-from workloads.templates.parameters import CLAIM, TESTS, Parameter, Type, Value, check
+from workloads.templates.parameters import TESTS, Parameter, Type, Value, check
 from workloads.templates.pods import Manifest
 from workloads.templates.run import HOUR, Claim, Repository, Run, Script, Topology, Where, name_of, run_of
 
@@ -293,13 +295,6 @@ def _of_the_frame(asked: Submission, place: Place) -> list[Problem]:
         )
     found += _of_files(asked)
     return found
-
-
-def refused_image(image: object, allowed: Sequence[str]) -> str:
-    """Why an image may not be used, given the beginnings of those that may; empty when it may, and without any."""
-    if not allowed or not isinstance(image, str) or image.startswith(tuple(allowed)):
-        return ""
-    return f"Images come from: {', '.join(allowed)}."
 
 
 def _of_files(asked: Submission) -> list[Problem]:

@@ -10,9 +10,9 @@ from django.db import IntegrityError, transaction
 from accounts.models import User
 from audit.events import Kind
 from audit.log import record
+from fleet.images import refused_image
 from web.documents import UNSTORABLE, DocumentRefused, parse
-from web.refusals import BadInput, Conflict
-from workloads.runs.planning import refused_image
+from web.refusals import BadDocument, BadInput, Conflict
 from workloads.template_desk.kept import require_lead
 from workloads.template_desk.models import TemplateVersion
 from workloads.templates.document import Document, document_from, document_of, read, write
@@ -23,15 +23,11 @@ MOST_IN_A_FILE = 100
 Said = str | Mapping[str, Any]
 
 
-class NotATemplate(BadInput):
-    """A document that is no template; `problems` are (place, what is wrong) pairs."""
+class NotATemplate(BadDocument):
+    """A document that is no template."""
 
     def __init__(self, problems: Sequence[tuple[str, str]]) -> None:
-        place, what = problems[0]
-        said = f"{place}: {what}" if place else what
-        more = f" And {len(problems) - 1} more." if len(problems) > 1 else ""
-        super().__init__(said + more, code="not_a_template", field="document")
-        self.problems = tuple(problems)
+        super().__init__(problems, code="not_a_template")
 
 
 @transaction.atomic

@@ -1,6 +1,5 @@
 """Templates of runs over the API: what they ask, and keeping them as platform leads do."""
 
-from collections.abc import Callable
 from typing import Any
 
 from django.http import HttpResponse
@@ -11,7 +10,7 @@ from rest_framework.request import Request as Call
 from rest_framework.response import Response
 
 from accounts.endpoints import Endpoint
-from web.strict import at_their_places
+from web.strict import with_places
 from workloads.template_desk import actions
 from workloads.template_desk.kept import Kept, kept_as, require_lead, written
 from workloads.template_desk.offered import offered
@@ -53,7 +52,7 @@ class TemplateEndpoint(Endpoint):
         body = self.body(KeepTemplateSerializer)
         said = body.pop("yaml", None) or body.pop("document", None) or {}
         field = "yaml" if isinstance(said, str) else "document"
-        _placed(field, lambda: actions.keep(said, by=self.caller, now=timezone.now(), slug=slug, **body))
+        with_places(field, lambda: actions.keep(said, by=self.caller, now=timezone.now(), slug=slug, **body))
         return Response(self._shown(slug))
 
     @extend_schema(request=TakeBackTemplateSerializer, responses=KeptTemplateSerializer)
@@ -100,18 +99,10 @@ class TemplateYamlEndpoint(Endpoint):
         """Offer every template of a file, all or none; those that it does not name stay (platform leads)."""
         require_lead(self.caller)
         body = self.body(TemplatesYamlInSerializer)
-        _placed(
+        with_places(
             "yaml",
             lambda: actions.take_in(
                 body["yaml"], by=self.caller, now=timezone.now(), why=body.get("why", "")
             ),
         )
         return Response({"yaml": written()})
-
-
-def _placed(field: str, act: Callable[[], object]) -> None:
-    """Do it; raises ValidationError with a pointer to every place of the document that is wrong."""
-    try:
-        act()
-    except actions.NotATemplate as refused:
-        raise at_their_places(refused.problems, code=refused.code, field=field) from refused

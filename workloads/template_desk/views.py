@@ -13,10 +13,10 @@ from django.utils.html import format_html
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts.current_user import add_refusal, visitor, with_refusal
+from accounts.current_user import add_document_refusal, visitor, with_refusal
 from accounts.models import User
 from web.documents import uploaded
-from web.fields import StrictForm, YamlField
+from web.fields import StrictForm, YamlField, YamlFileForm
 from web.refusals import NoRight, Refused
 from workloads.runs.form import shown
 from workloads.template_desk import actions
@@ -57,10 +57,8 @@ class TemplateForm(StrictForm):
     )
 
 
-class FileForm(StrictForm):
-    """Templates as YAML, pasted or as a file; a file counts before what was pasted."""
-
-    also = StrictForm.also | {"file"}
+class FileForm(YamlFileForm):
+    """Templates as YAML."""
 
     yaml = YamlField(label="Templates as YAML", rows=18)
     why = forms.CharField(label="Why", required=False, max_length=actions.LONGEST_WHY)
@@ -117,21 +115,18 @@ def templates_import(request: HttpRequest) -> HttpResponse:
     """Templates from a file, all or none."""
     lead = _lead(request)
     if request.method != "POST":
-        return render(request, "workloads/templates_import.html", {"form": FileForm(label_suffix="")})
-    data = request.POST.copy()
-    if (text := uploaded(request.FILES.get("file"))) is not None:
-        data["yaml"] = text
-    form, problems, status = FileForm(data, label_suffix=""), list[Part](), 422
+        return render(request, "workloads/templates_import.html", {"form": FileForm()})
+    form = FileForm(request.POST, text=uploaded(request.FILES.get("file")))
+    problems, status = list[Part](), 422
     if form.is_valid():
         try:
-            made = actions.take_in(
-                data.get("yaml", ""), by=lead, now=timezone.now(), why=form.cleaned_data["why"]
-            )
+            clean = form.cleaned_data
+            made = actions.take_in(clean["yaml"], by=lead, now=timezone.now(), why=clean["why"])
             names = ", ".join(one.title for one in made)
             messages.success(request, f"Offered from now on: {names}.")
             return HttpResponseRedirect(reverse("templates"))
         except Refused as refusal:
-            problems, status = _put(form, refusal)
+            problems, status = add_document_refusal(form, refusal)
     context = {"form": form, "problems": problems}
     return with_refusal(render(request, "workloads/templates_import.html", context, status=status), form)
 
@@ -164,7 +159,7 @@ def _edit(
                 messages.success(request, f"{made.title} is offered as you wrote it.")
                 return HttpResponseRedirect(reverse("template", args=[made.slug]))
             except Refused as refusal:
-                problems, status = _put(form, refusal)
+                problems, status = add_document_refusal(form, refusal)
     shape = looks_like.template
     context = {
         "form": form,
@@ -177,15 +172,6 @@ def _edit(
         "begin": [{"label": one.title, "href": f"?from={one.slug}"} for one in TEMPLATES] if not kept else [],
     }
     return with_refusal(render(request, "workloads/template.html", context, status=status), form)
-
-
-def _put(form: forms.Form, refusal: Refused) -> tuple[list[Part], int]:
-    """Say in a form what was refused: the places in its document that are wrong, where that is why, and the status."""
-    if isinstance(refusal, actions.NotATemplate):
-        many = len(refusal.problems)
-        form.add_error("yaml", f"{many} place{'s' if many > 1 else ''} in it cannot be taken.")
-        return [{"place": place, "what": what} for place, what in refusal.problems], 422
-    return [], add_refusal(form, refusal)
 
 
 def _row(kept: Kept) -> Part:

@@ -12,11 +12,11 @@ from typing import Any, Literal
 import yaml
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from fleet.images import IMAGE
+from provisioning.desired.mounts import CLAIM
 from web.documents import DocumentRefused, parse, problems_of, unfit
 from workloads.templates.library import ANY_CAPACITY, BY_SLUG, Template
 from workloads.templates.parameters import (
-    CLAIM,
-    IMAGE,
     TESTS,
     Parameter,
     Type,

@@ -7,12 +7,11 @@ from enum import StrEnum
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
+from fleet.images import IMAGE
+from provisioning.desired.mounts import CLAIM, is_path
+
 Value = str | int | bool | tuple[str, ...]
 MAX_TEXT, MAX_WORDS, MAX_SCRIPT_BYTES = 400, 200, 256 * 1024
-IMAGE = re.compile(
-    r"[a-z0-9][a-z0-9./_-]*(?::\d+/[a-z0-9./_-]+)?(?::[\w.-]{1,128})?(?:@sha256:[0-9a-f]{64})?", re.ASCII
-)
-CLAIM = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?", re.ASCII)
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
 REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,199}", re.ASCII)
 # What would change which code runs, or what the cluster itself tells a container.
@@ -175,17 +174,7 @@ def _image(one: Parameter, value: object) -> str:
 
 
 def _path(one: Parameter, value: object) -> str:
-    fine = (
-        isinstance(value, str)
-        and value.startswith("/")
-        and value.isprintable()
-        and ".." not in value.split("/")
-    )
-    return (
-        ""
-        if fine and len(str(value)) <= MAX_TEXT and ":" not in str(value)
-        else f"{one.title} is an absolute path."
-    )
+    return "" if is_path(value) else f"{one.title} is an absolute path."
 
 
 def _claim(one: Parameter, value: object) -> str:
