@@ -15,6 +15,7 @@ COPY catalogue catalogue
 COPY policy policy
 COPY allocations allocations
 COPY manual manual
+COPY notebooks notebooks
 COPY provisioning provisioning
 COPY reconciling reconciling
 COPY fleet fleet

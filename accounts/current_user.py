@@ -1,12 +1,14 @@
 """What the views of pages share: who looks, what was sent, and how a refused form is answered and remembered."""
 
+from collections.abc import Callable
+
 from django.core.exceptions import PermissionDenied
 from django.forms import BaseForm
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404
 
 from accounts.models import Team, User
-from web.refusals import BadDocument, Refused, Sort
+from web.refusals import BadDocument, NoRight, Refused, Sort
 
 STATUS = {Sort.INPUT: 422, Sort.RIGHTS: 403, Sort.CONFLICT: 409, Sort.STALE: 412, Sort.AWAY: 503}
 
@@ -16,6 +18,16 @@ def visitor(request: HttpRequest) -> User:
     if not isinstance(request.user, User):
         raise PermissionDenied
     return request.user
+
+
+def visitor_whom(request: HttpRequest, allows: Callable[[User], None]) -> User:
+    """The signed-in person, whom `allows` lets through or refuses with NoRight: that becomes PermissionDenied."""
+    user = visitor(request)
+    try:
+        allows(user)
+    except NoRight as refusal:
+        raise PermissionDenied(refusal.message) from refusal
+    return user
 
 
 def visible_team(user: User, slug: str) -> Team:

@@ -32,6 +32,7 @@ from approvals.shares.api import ShareEndpoint
 from approvals.stand_ins.api import DelegationEndpoint
 from catalogue.api import OfferingEndpoint
 from fleet.api import ClusterEndpoint, FlavorEndpoint
+from notebooks.profile_desk.api import ProfileEndpoint, ProfileYamlEndpoint
 from notices.api import ChannelEndpoint, DeliveryEndpoint, NoticeSettingsEndpoint
 from offboarding.api import DepartureEndpoint, ProtectionEndpoint
 from onboarding.api import GroupEndpoint, TeamEndpoint
@@ -81,6 +82,8 @@ KINDS = (
     "places",
     "templates",
     "templates/yaml",
+    "profiles",
+    "profiles/yaml",
 )
 
 router = SimpleRouter(use_regex_path=False)
@@ -95,6 +98,7 @@ router.register("queues", QueueEndpoint, basename="queue")
 router.register("runs", RunEndpoint, basename="run")
 router.register("places", PlaceEndpoint, basename="place")
 router.register("templates", TemplateEndpoint, basename="template")
+router.register("profiles", ProfileEndpoint, basename="profile")
 router.register("tenancies", TenancyEndpoint, basename="tenancy")
 router.register("requests", RequestEndpoint, basename="request")
 router.register("approvals", ApprovalEndpoint, basename="approval")
@@ -134,6 +138,15 @@ nested = [
         "templates/<slug:slug>/take-back/",
         TemplateEndpoint.as_view({"post": "take_back"}),
         name="template-take-back",
+    ),
+    path(
+        "profiles/yaml/",
+        ProfileYamlEndpoint.as_view({"get": "list", "put": "update"}),
+        name="profiles-yaml",
+    ),
+    *(
+        path(f"profiles/<slug:slug>/{name}/", ProfileEndpoint.as_view({"post": name}), name=f"profile-{name}")
+        for name in ("publish", "deprecate", "retire")
     ),
     path("policy/yaml/", YamlEndpoint.as_view({"get": "list", "put": "update"}), name="policy-yaml"),
     path(

@@ -20,6 +20,7 @@ PAGES: Mapping[str, str] = {
     "decisions": "explanation/decisions.md",
     "ends": "explanation/ends.md",
     "templates": "how-to/keep-templates.md",
+    "profiles": "how-to/maintain-profiles.md",
 }
 # What is shown elsewhere in the product.
 ELSEWHERE: Mapping[str, str] = {"reference/api.md": "/api/docs/"}

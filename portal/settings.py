@@ -39,6 +39,7 @@ INSTALLED_APPS = [
     "provisioning",
     "allocations",
     "manual",
+    "notebooks",
     "policy",
     "catalogue",
     "approvals",
@@ -206,6 +207,7 @@ SPECTACULAR_SETTINGS = {
         "DeliveryState": "notices.models.Delivery.State",
         "DepartureState": "offboarding.serializers.STATES",
         "RunState": "workloads.runs.serializers.STATES",
+        "ProfileState": "notebooks.profile_desk.serializers.STATES",
     },
 }
 RATES = {

@@ -23,6 +23,7 @@ urlpatterns = [
     path("", include("approvals.urls")),
     path("", include("allocations.urls")),
     path("", include("workloads.urls")),
+    path("", include("notebooks.urls")),
     path("", include("fleet.urls")),
     path("", include("notices.urls")),
     path("", include("audit.urls")),

@@ -14,6 +14,7 @@ LAYERS = [
     "policy",
     "allocations",
     "manual",
+    "notebooks",
     "provisioning",
     "fleet",
     "notices",

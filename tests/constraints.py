@@ -56,6 +56,7 @@ from provisioning.models import Tenancy
 from tests import factories
 from tests.allocations import attacks as allocations
 from tests.approvals import attacks as approvals
+from tests.notebooks import attacks as notebooks
 from tests.notices import attacks as notices
 from tests.onboarding import attacks as leaving
 from tests.provisioning import attacks as drift
@@ -72,6 +73,7 @@ PACKAGES = (
     "fleet",
     "provisioning",
     "manual",
+    "notebooks",
     "allocations",
     "policy",
     "catalogue",
@@ -324,6 +326,7 @@ NAMED: Mapping[str, Attack] = {
     "a_run_starts_after_it_was_submitted": lambda w: only(run(w)).update(started_at=NOW - DAY),
     **allocations.NAMED,
     **notices.NAMED,
+    **notebooks.NAMED,
     **drift.NAMED,
     **leaving.NAMED,
     **approvals.NAMED,
@@ -346,11 +349,13 @@ UNIQUE: Mapping[str, Attack] = {
         request=w.approved
     ),
     **notices.UNIQUE,
+    **notebooks.UNIQUE,
     **approvals.UNIQUE,
 }
 # Further ways around a rule that has more than one side.
 ALSO: Mapping[str, Attack] = {
     **notices.ALSO,
+    **notebooks.ALSO,
     **drift.ALSO,
     **leaving.ALSO,
     **approvals.ALSO,

@@ -49,6 +49,7 @@ ABOUT = {
     "run": "Runs",
     "work": "Work on the clusters",
     "template": "Templates of runs",
+    "profile": "Notebook profiles",
     "budget": "Budgets",
     "cost_centre": "Cost centres",
     "policy": "Policy",

@@ -86,8 +86,8 @@ def whole(event: Event, *, by: User, teams: Mapping[int, Team]) -> About:
         href = reverse("channel", args=[pk]) if Channel.objects.filter(pk=pk).exists() else ""
     elif kind == "delivery" and by.may(Permission.MANAGE_NOTICES):
         href = reverse("deliveries")
-    elif kind == "template" and by.may(Permission.MANAGE_CATALOGUE):
-        href = reverse("template", args=[event.subject_id])
+    elif kind in ("template", "profile") and by.may(Permission.MANAGE_CATALOGUE):
+        href = reverse(kind, args=[event.subject_id])
     elif kind == "departure":
         left = Departure.objects.visible_to(by).filter(pk=pk).select_related("team").first()
         href = reverse("departure", args=[left.team.slug, left.pk]) if left else ""

@@ -21,14 +21,22 @@ PRUNE_GUARDS = {
 
 def labels(spec: TenancySpec) -> dict[str, str]:
     """Labels that every object of a tenancy carries: ownership, and what cost is put under."""
-    told = {
-        "team": spec.team,
-        "project": spec.project,
-        "cost-center": spec.cost_centre,
-        "environment": spec.environment,
-    }
+    costs = cost_labels(
+        team=spec.team, project=spec.project, cost_centre=spec.cost_centre, environment=spec.environment
+    )
+    return MANAGED_BY | owner(spec) | costs
+
+
+def cost_labels(
+    *, team: str, project: str, cost_centre: str, environment: str, **ours: str
+) -> dict[str, str]:
+    """Labels by which cost tools and the portal know whose something is; `ours` stand under the portal's domain alone.
+
+    None of them is one by which the portal knows objects of its own.
+    """
+    costs = {"team": team, "project": project, "cost-center": cost_centre, "environment": environment}
     # Cost tools (Azure Cost Management, OpenCost, Kubecost) read the bare names; ours cannot be anybody else's.
-    return MANAGED_BY | owner(spec) | told | {f"{DOMAIN}/{k}": v for k, v in told.items()}
+    return {**costs, **{f"{DOMAIN}/{name}": value for name, value in {**costs, **ours}.items()}}
 
 
 def owner(spec: TenancySpec) -> dict[str, str]:

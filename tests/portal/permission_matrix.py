@@ -12,17 +12,19 @@ from django.test import Client
 from django.urls import URLPattern, get_resolver
 from django.utils import timezone
 
-from accounts.models import ApiToken
+from accounts.models import ApiToken, User
 from allocations.models import Brake
 from audit.events import Kind
 from audit.log import record
 from audit.models import Event
+from notebooks.profile_desk.actions import save
 from offboarding.models import Departure
 from provisioning.models import Drift, Tenancy
 from tests import factories
 from tests.calling import token_of
 from tests.world import Side, World
 
+PROFILE = "{slug: small, title: Small, image: registry.example.com/notebook:1, cpus: 1, memory: 4}"
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 ROLES = (
     "anonymous",
@@ -79,6 +81,7 @@ class Prober:
         }
         # Ends that wait for a platform lead: they are of no team.
         self.brake = Brake.objects.create(clock=timezone.now(), due=11, live=11).pk
+        self.profile = drafted_profile(here.people["platform_lead"])
         # Something that happened in each team.
         self.events = {side.team.pk: happened(side).seq for side in (here.own, here.other)}
         self.tokens = {role: token_of(user) for role, user in here.people.items()}
@@ -153,6 +156,9 @@ class Prober:
         if "templates/" in route:
             # One that comes with the product, which belongs to no team.
             found["slug"] = "single-node"
+        if "profiles/" in route:
+            # Profiles belong to no team either.
+            found["slug"] = self.profile if own else MISSING["slug"]
         mine = self.tokens.get(role, "").split("_")
         found["prefix"] = mine[1] if thing == "own" and len(mine) > 1 else side.token.prefix
         return found
@@ -211,6 +217,10 @@ class Prober:
                 "reason": "A course.",
                 "until": (timezone.now() + timedelta(days=1)).isoformat(),
             },
+            "api/v1/profiles/<slug:slug>/": {"yaml": PROFILE},
+            "api/v1/profiles/<slug:slug>/retire/": {"reason": "Nobody needs it."},
+            "api/v1/profiles/<slug:slug>/deprecate/": {"reason": "Nobody needs it."},
+            "api/v1/profiles/yaml/": {"yaml": "[{display_name: Tiny}]"},
             "api/v1/cost-centres/": {"code": "CC-NEW"},
             "api/v1/tokens/": {"name": "x", "scope": "read", "days": 1},
             "api/v1/clusters/": {"name": "new", "title": "New", "region": "x", "purpose": "training"},
@@ -224,6 +234,11 @@ class Prober:
             },
         }
         return json.dumps(bodies.get(route, {})) if route.startswith("api/") else ""
+
+
+def drafted_profile(by: User) -> str:
+    """A draft of a notebook profile that can be published."""
+    return save(PROFILE, by=by, now=timezone.now()).profile.slug
 
 
 PODS = [{"path": "spec.hard.pods", "wanted": "50", "live": "80", "who": ""}]

@@ -4,7 +4,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
@@ -13,11 +12,11 @@ from django.utils.html import format_html
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts.current_user import add_document_refusal, visitor, with_refusal
+from accounts.current_user import add_document_refusal, visitor_whom, with_refusal
 from accounts.models import User
 from web.documents import uploaded
 from web.fields import StrictForm, YamlField, YamlFileForm
-from web.refusals import NoRight, Refused
+from web.refusals import Refused
 from workloads.runs.form import shown
 from workloads.template_desk import actions
 from workloads.template_desk.kept import Kept, all_kept, kept_as, require_lead, written
@@ -251,9 +250,4 @@ def _kept(slug: str) -> Kept:
 
 
 def _lead(request: HttpRequest) -> User:
-    user = visitor(request)
-    try:
-        require_lead(user)
-    except NoRight as refusal:
-        raise PermissionDenied(refusal.message) from refusal
-    return user
+    return visitor_whom(request, require_lead)

@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from provisioning.desired.first_job import QUEUE_LABEL
-from provisioning.desired.objects import DOMAIN
+from provisioning.desired.objects import DOMAIN, cost_labels
 from provisioning.desired.quantities import gibibytes
 from workloads.templates.run import SCRIPTS, SOURCE, Repository, Run
 
@@ -29,28 +29,28 @@ FETCH = (
 def metadata(run: Run, *, is_queued: bool = True) -> Manifest:
     """Name, namespace and labels: the queue, the priority, whose it is and what its cost is put under."""
     queued = {QUEUE_LABEL: run.where.queue, PRIORITY_LABEL: run.where.priority} if is_queued else {}
-    head = {"name": run.name, "namespace": run.where.namespace, "labels": {**cost_labels(run), **queued}}
+    head = {"name": run.name, "namespace": run.where.namespace, "labels": {**run_labels(run), **queued}}
     return head | ({"annotations": {STARTED_BY: run.where.started_by}} if run.where.started_by else {})
 
 
-def cost_labels(run: Run) -> dict[str, str]:
-    """Labels by which cost tools and the portal know a run, and none by which the portal knows objects of its own."""
+def run_labels(run: Run) -> dict[str, str]:
+    """Labels by which cost tools and the portal know a run."""
     where = run.where
-    costs = {
-        "team": where.team,
-        "project": where.project,
-        "cost-center": where.cost_centre,
-        "environment": where.environment,
-    }
-    ours = {**costs, "run": run.name, "template": run.template}
-    return {**costs, **{f"{DOMAIN}/{name}": value for name, value in ours.items()}}
+    return cost_labels(
+        team=where.team,
+        project=where.project,
+        cost_centre=where.cost_centre,
+        environment=where.environment,
+        run=run.name,
+        template=run.template,
+    )
 
 
 def pod_template(
     run: Run, command: Sequence[str], *, own: Sequence[Manifest] = (), gpus: int | None = None
 ) -> Manifest:
     """The template of a pod with one container; `own` are variables of the template itself."""
-    head: Manifest = {"labels": cost_labels(run)}
+    head: Manifest = {"labels": run_labels(run)}
     if run.topology is not None:
         head["annotations"] = run.topology.annotation
     return {"metadata": head, "spec": pod_spec(run, command, own=own, gpus=gpus)}
@@ -102,7 +102,7 @@ def script_map(run: Run) -> list[Manifest]:
             "metadata": {
                 "name": f"{run.name}-script",
                 "namespace": run.where.namespace,
-                "labels": cost_labels(run),
+                "labels": run_labels(run),
             },
             "immutable": True,
             "data": {run.script.file: run.script.text},

@@ -1,0 +1,1 @@
+"""Notebook servers: the profiles that people choose from."""

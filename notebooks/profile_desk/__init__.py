@@ -1,0 +1,1 @@
+"""Where platform leads maintain the profiles of notebook servers."""

@@ -1,0 +1,162 @@
+"""Profiles as the database has them: which version counts, what came before, and which are offered."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import structlog
+from django.conf import settings
+
+from accounts.models import Team, User
+from accounts.roles import Permission
+from fleet.models import Cluster, Flavor
+from notebooks.models import Profile, ProfileVersion
+from notebooks.profiles.document import Document
+from notebooks.profiles.kubespawner import write_list
+from notebooks.profiles.publishing import Capacity, Fleet, problems_of
+from notebooks.profiles.states import OFFERED, State
+from web.documents import DocumentRefused
+from web.refusals import NoRight
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """A profile with its versions, newest first."""
+
+    profile: Profile
+    versions: Sequence[ProfileVersion]
+
+    @property
+    def slug(self) -> str:
+        """Its name in addresses."""
+        return self.profile.slug
+
+    @property
+    def state(self) -> State:
+        """How far it has come."""
+        return State(self.profile.state)
+
+    @property
+    def newest(self) -> ProfileVersion:
+        """The version that was written last."""
+        return self.versions[0]
+
+    @property
+    def number(self) -> int:
+        """The newest version's."""
+        return self.newest.number
+
+    @property
+    def published(self) -> ProfileVersion | None:
+        """The version that people get, or got before it was retired."""
+        return next((one for one in self.versions if one.number == self.profile.published), None)
+
+    @property
+    def has_draft(self) -> bool:
+        """Whether its newest version is not what people get."""
+        return self.state is not State.RETIRED and self.number != self.profile.published
+
+    @property
+    def document(self) -> Document | None:
+        """What its newest version says; None where an update of the product takes it no longer."""
+        return document_in(self.newest)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offered:
+    """A profile that people can choose, in the version that counts; a deprecated one with why and what instead."""
+
+    document: Document
+    number: int
+    reason: str = ""
+    successor: str = ""
+
+
+def offered() -> list[Offered]:
+    """Every profile that people can choose; two queries however many there are."""
+    rows = {one.pk: one for one in Profile.objects.offered().select_related("successor")}
+    versions = ProfileVersion.objects.filter(profile__in=rows)
+    counting = [(rows[one.profile_id], one) for one in versions]
+    return [
+        Offered(
+            document=document,
+            number=version.number,
+            reason=row.reason,
+            successor=row.successor.slug if row.successor and row.successor.state in OFFERED else "",
+        )
+        for row, version in counting
+        if version.number == row.published and (document := document_in(version)) is not None
+    ]
+
+
+def kept_as(slug: str) -> Kept | None:
+    """One profile; None for a slug that nothing has."""
+    profile = Profile.objects.filter(slug=slug).select_related("successor").first()
+    if profile is None:
+        return None
+    return Kept(profile=profile, versions=list(profile.versions.select_related("by")))
+
+
+def all_kept() -> list[Kept]:
+    """Every profile with its versions; two queries however many there are."""
+    versions: dict[int, list[ProfileVersion]] = defaultdict(list)
+    for one in ProfileVersion.objects.select_related("by"):
+        versions[one.profile_id].append(one)
+    rows = Profile.objects.select_related("successor")
+    return [Kept(profile=one, versions=versions[one.pk]) for one in rows]
+
+
+def documents_kept() -> list[Document]:
+    """What the newest version of every profile says that is not retired."""
+    kept = [one for one in all_kept() if one.state is not State.RETIRED]
+    return [one.document for one in kept if one.document is not None]
+
+
+def written() -> str:
+    """The profiles that are not retired, as one file that can be taken in again, and that KubeSpawner takes, too."""
+    return write_list(documents_kept())
+
+
+def document_in(version: ProfileVersion) -> Document | None:
+    """What a version says; None, and a line in the log, where an update of the product takes it no longer."""
+    try:
+        return version.document
+    except DocumentRefused as refused:
+        log.warning(
+            "profile cannot be offered",
+            profile=version.profile_id,
+            version=version.number,
+            problem=str(refused),
+        )
+        return None
+
+
+def fleet() -> Fleet:
+    """What profiles can name now; three queries."""
+    flavors: dict[str, list[Capacity]] = defaultdict(list)
+    for name, cluster, resource, per_node in Flavor.objects.filter(cluster__enabled=True).values_list(
+        "name", "cluster__name", "resource", "gpus_per_node"
+    ):
+        flavors[name].append(Capacity(cluster, resource, per_node))
+    return Fleet(
+        teams=frozenset(Team.objects.values_list("slug", flat=True)),
+        clusters=frozenset(Cluster.objects.values_list("name", flat=True)),
+        flavors=flavors,
+        images=settings.ENV.run_images,
+    )
+
+
+def missing_in(kept: Kept) -> list[tuple[str, str]]:
+    """What keeps its newest version from being published, with its places."""
+    document = kept.document
+    if document is None:
+        return [("", "An update of the product takes this document no longer. Write it again.")]
+    return problems_of(document, fleet())
+
+
+def require_lead(user: User) -> None:
+    """Raises NoRight for who does not maintain profiles."""
+    if not user.may(Permission.MANAGE_CATALOGUE):
+        raise NoRight("Platform leads maintain the profiles.", code="not_a_platform_lead")

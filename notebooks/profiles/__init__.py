@@ -1,0 +1,1 @@
+"""Profiles of notebook servers: what each gives, and what KubeSpawner makes of it. Pure."""
