@@ -1,6 +1,6 @@
 """The namespaces in which servers would start, as profiles have to know them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from django.conf import settings
 
@@ -10,19 +10,15 @@ from provisioning.desired.first_job import Kind
 from provisioning.models import Tenancy
 
 
-def places_of(tenancies: Sequence[Tenancy]) -> list[Place]:
-    """What spawning has to know of namespaces, in their order; `tenancies` come with team, project and cluster.
-
-    One query, however many they are.
-    """
-    rows = Flavor.objects.filter(cluster__in={one.cluster_id for one in tenancies})
-    flavors = {(one.cluster_id, one.name): one for one in rows}
-    return [_place(one, flavors) for one in tenancies]
+def flavors_on(cluster: int) -> Mapping[str, Flavor]:
+    """Every flavor of a cluster by name, in one query."""
+    return {one.name: one for one in Flavor.objects.filter(cluster=cluster).select_related("cluster")}
 
 
-def _place(tenancy: Tenancy, flavors: dict[tuple[int, str], Flavor]) -> Place:
-    held = [one for one in tenancy.desired.flavors if (tenancy.cluster_id, one.name) in flavors]
-    there = {one.name: flavors[tenancy.cluster_id, one.name] for one in held}
+def place_of(tenancy: Tenancy, flavors: Mapping[str, Flavor]) -> Place:
+    """What spawning has to know of a namespace; `tenancy` comes with team, project and cluster, `flavors` are its."""
+    held = [one for one in tenancy.desired.flavors if one.name in flavors]
+    there = {one.name: flavors[one.name] for one in held}
     return Place(
         namespace=tenancy.namespace,
         cluster=tenancy.cluster.name,

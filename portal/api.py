@@ -42,6 +42,7 @@ from portal.http.problem_codes import CODES
 from provisioning.api import TenancyEndpoint
 from provisioning.drift.api import DriftEndpoint, RepairBrakeEndpoint
 from workloads.api import WorkEndpoint
+from workloads.choosing.api import ProfileChoiceEndpoint
 from workloads.queue_api import QueueEndpoint
 from workloads.runs.api import PlaceEndpoint, RunEndpoint
 from workloads.template_desk.api import TemplateEndpoint, TemplateYamlEndpoint
@@ -148,6 +149,12 @@ nested = [
         path(f"profiles/<slug:slug>/{name}/", ProfileEndpoint.as_view({"post": name}), name=f"profile-{name}")
         for name in ("publish", "deprecate", "retire")
     ),
+    path(
+        "profiles/<slug:slug>/devcontainer/",
+        ProfileChoiceEndpoint.as_view({"get": "devcontainer"}),
+        name="profile-devcontainer",
+    ),
+    path("places/<int:pk>/profiles/", ProfileChoiceEndpoint.as_view({"get": "list"}), name="place-profiles"),
     path("policy/yaml/", YamlEndpoint.as_view({"get": "list", "put": "update"}), name="policy-yaml"),
     path(
         "offerings/<slug:key>/options/",

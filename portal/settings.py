@@ -207,6 +207,7 @@ SPECTACULAR_SETTINGS = {
         "DeliveryState": "notices.models.Delivery.State",
         "DepartureState": "offboarding.serializers.STATES",
         "RunState": "workloads.runs.serializers.STATES",
+        "ProfileOutcome": "workloads.choosing.serializers.OUTCOMES",
         "ProfileState": "notebooks.profile_desk.serializers.STATES",
     },
 }

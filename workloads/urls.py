@@ -3,6 +3,7 @@
 from django.urls import path
 
 from workloads import queue_page, views
+from workloads.choosing import views as choosing
 from workloads.runs import views as runs
 from workloads.template_desk import views as templates
 
@@ -13,6 +14,10 @@ urlpatterns = [
     path("teams/<slug:slug>/runs", runs.runs, name="runs"),
     path("teams/<slug:slug>/runs/new", runs.run_new, name="run-new"),
     path("teams/<slug:slug>/runs/new/preview", runs.run_preview, name="run-preview"),
+    path("teams/<slug:slug>/notebooks", choosing.notebooks, name="notebooks"),
+    path(
+        "profiles/<slug:slug>/devcontainer.json", choosing.profile_devcontainer, name="profile-devcontainer"
+    ),
     path("templates", templates.templates, name="templates"),
     path("templates/new", templates.template_new, name="template-new"),
     path("templates/import", templates.templates_import, name="templates-import"),

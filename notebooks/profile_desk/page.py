@@ -9,7 +9,7 @@ import yaml
 from django.urls import reverse
 
 from fleet.models import Flavor
-from notebooks.places import places_of
+from notebooks.places import flavors_on, place_of
 from notebooks.profile_desk.kept import Kept
 from notebooks.profiles.document import Document
 from notebooks.profiles.kubespawner import LIST, in_order
@@ -74,7 +74,7 @@ def tenancies_to_preview() -> list[Tenancy]:
 
 def preview_of(document: Document, tenancy: Tenancy) -> Part:
     """What KubeSpawner gets of a profile in a namespace: YAML, or why it gets nothing."""
-    [place] = places_of([tenancy])
+    place = place_of(tenancy, flavors_on(tenancy.cluster_id))
     if refused := refused_here(document, place):
         return {"refused": refused}
     found = profile_list([document], place)

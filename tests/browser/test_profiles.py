@@ -6,6 +6,7 @@ from playwright.sync_api import Page, expect
 
 from fleet.models import Flavor
 from notebooks.profile_desk import actions
+from provisioning.models import Tenancy
 from tests.browser.conftest import LOOKS, Open, overflow, violations
 from tests.notebooks.documents import A100, CPU
 from tests.scene import Scene
@@ -40,6 +41,25 @@ def test_a_profile_is_written_published_and_deprecated(
     page.get_by_role("button", name="Deprecate").click()
     expect(page.get_by_text("People are offered")).to_be_visible()
     looks_right(page)
+
+
+@pytest.mark.parametrize(("size", "theme"), LOOKS)
+def test_people_see_what_a_notebook_costs_and_whether_it_starts(
+    scene: Scene, open_page: Open, size: str, theme: str
+) -> None:
+    lead, now = scene.priya, timezone.now()
+    many = A100.replace("flavor: a100", f"flavor: {scene.flavor.name}").replace("teams: [vision, nlp]\n", "")
+    for text in (CPU, many, f"{CPU}environments: [production]\n".replace("slug: cpu", "slug: served")):
+        made = actions.save(text, by=lead, now=now)
+        actions.publish(made.profile.slug, by=lead, now=now)
+    actions.deprecate("cpu", by=lead, now=now, reason="Its image is old.", successor="a100-1")
+    Tenancy.objects.filter(pk=scene.tenancy.pk).update(observed_generation=1)
+    page = open_page(scene.ada, f"/teams/{scene.team.slug}/notebooks", size=size, theme=theme)
+    expect(page.get_by_role("heading", name="1 × A100")).to_be_visible()
+    looks_right(page)
+    page.get_by_role("link", name="Ask for 1 GPU").click()
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    assert "purpose=notebook" in page.url
 
 
 def looks_right(page: Page) -> None:

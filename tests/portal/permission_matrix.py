@@ -136,6 +136,7 @@ class Prober:
             ("tenancies/", side.tenancy.pk),
             ("delegations/", side.stand_in.pk),
             ("stand-in/", side.stand_in.pk),
+            ("places/", side.tenancy.pk),
             ("runs/", self.runs[side.team.pk]),
             ("drift/", self.drifts[side.team.pk]),
             ("audit/", self.events[side.team.pk]),

@@ -1,5 +1,6 @@
 """What a run would find if it were submitted now: how many of the team's GPUs are free, and how long others waited."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -22,6 +23,11 @@ class Outlook:
 
 
 def outlook_of(tenancy: Tenancy, flavor: str, gpus: int) -> Outlook:
+    """What so many GPUs of a flavor would find in a namespace, as `outlooks_of` finds it."""
+    return outlooks_of(tenancy, [(flavor, gpus)])[flavor, gpus]
+
+
+def outlooks_of(tenancy: Tenancy, wanted: Collection[tuple[str, int]]) -> Mapping[tuple[str, int], Outlook]:
     """Look at the portal's copy of the namespace's Workloads, in one query; no cluster is asked.
 
     A namespace's queue is its own, so these are all that stand in it.
@@ -33,8 +39,12 @@ def outlook_of(tenancy: Tenancy, flavor: str, gpus: int) -> Outlook:
     history = history_of(
         waits_of(found), source=f"the jobs of {tenancy.namespace} that the cluster still shows"
     )
-    return Outlook(
-        used=sum(one.gpus for one in quota_holders_of(found) if one.flavor == flavor),
-        waiting=len(line_in(map(workload_of, found))),
-        estimate=history.estimate(gpus, waited=timedelta(0)),
-    )
+    holders, waiting = [*quota_holders_of(found)], len(line_in(map(workload_of, found)))
+    return {
+        (flavor, gpus): Outlook(
+            used=sum(one.gpus for one in holders if one.flavor == flavor),
+            waiting=waiting,
+            estimate=history.estimate(gpus, waited=timedelta(0)),
+        )
+        for flavor, gpus in wanted
+    }

@@ -36,6 +36,7 @@ TONES = {
     State.REFUSED: "bad",
     State.GONE: "past",
 }
+BACK_IN_LINE = "the run goes back to the line then"
 ENDS = {
     State.FINISHED: "It ran to its end.",
     State.FAILED: "It ended with an error.",
@@ -310,8 +311,11 @@ def _outlook(plan: Plan, tenancy: Tenancy, flavor: str) -> Part:
     return start_of(plan.gpus, plan.pool, outlook_of(tenancy, flavor, plan.gpus))
 
 
-def start_of(wanted: int, pool: Pool, outlook: Outlook) -> Part:
-    """Whether so many GPUs, which are possible here, start at once, if some can be borrowed, or after others."""
+def start_of(wanted: int, pool: Pool, outlook: Outlook, *, taken_back: str = BACK_IN_LINE) -> Part:
+    """Whether so many GPUs, which are possible here, start at once, if some can be borrowed, or after others.
+
+    `taken_back` is what becomes of it when others take back what it borrowed.
+    """
     free = pool.gpus - outlook.used
     held = f"{max(free, 0)} of your {pool.gpus} × {pool.product} are free now"
     if wanted <= free and not outlook.waiting:
@@ -319,7 +323,7 @@ def start_of(wanted: int, pool: Pool, outlook: Outlook) -> Part:
     # What runs may have borrowed already, and nobody lends the same twice.
     may_borrow = wanted - free <= pool.borrow and not outlook.waiting
     borrowed = wanted - max(free, 0) if may_borrow else wanted - pool.gpus
-    said = [_borrow_words(pool, borrowed)] if borrowed > 0 else []
+    said = [_borrow_words(pool, borrowed, taken_back)] if borrowed > 0 else []
     if outlook.waiting:
         said.append(
             f"{_jobs(outlook.waiting)} of your team wait{'s' if outlook.waiting == 1 else ''} already."
@@ -337,10 +341,10 @@ def start_of(wanted: int, pool: Pool, outlook: Outlook) -> Part:
     }
 
 
-def _borrow_words(pool: Pool, borrowed: int) -> str:
+def _borrow_words(pool: Pool, borrowed: int, taken_back: str) -> str:
     return (
         f"{borrowed} × {pool.product} would be borrowed from teams that leave theirs idle; they can take them back, "
-        "and the run goes back to the line then."
+        f"and {taken_back}."
     )
 
 

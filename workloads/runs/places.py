@@ -66,6 +66,11 @@ def places_of(tenancies: Sequence[Tenancy], *, by: User, with_lent: bool = True)
     ]
 
 
+def pools_of(tenancy: Tenancy, flavors: Mapping[str, Flavor]) -> Mapping[str, Pool]:
+    """The GPUs that a namespace has of each of its cluster's flavors, with what can be borrowed; in two queries."""
+    return _pools(tenancy, flavors, _lenders([tenancy.cluster_id]).get(tenancy.cluster_id, ()))
+
+
 def _place(
     tenancy: Tenancy,
     flavors: Mapping[str, Flavor],
@@ -73,10 +78,8 @@ def _place(
     by: User,
     templates: Mapping[str, Template],
 ) -> Place:
-    spec = tenancy.desired
-    cpus, memory = room(spec)
+    cpus, memory = room(tenancy.desired)
     levels = _levels(tenancy.cluster)
-    lent = lent_to(tenancy.namespace, spec.cohort, lenders)
     return Place(
         cluster=tenancy.cluster.title,
         where=Where(
@@ -88,17 +91,7 @@ def _place(
             started_by=by.email or by.name,
             variables=tenancy.cluster.run_variables,
         ),
-        pools={
-            quota.name: _pool(
-                flavors[quota.name],
-                flavors.values(),
-                quota.gpus,
-                min(quota.borrow, lent.get((quota.name, quota.resource), 0)),
-                levels.get(quota.name, ()),
-            )
-            for quota in spec.flavors
-            if quota.gpus and quota.name in flavors
-        },
+        pools=_pools(tenancy, flavors, lenders),
         priorities=tenancy.open_priorities,
         abilities=abilities_of(tenancy),
         cpus=cpus,
@@ -111,6 +104,22 @@ def _place(
             if one.is_offered and one.dedicated_to_id in (None, tenancy.team_id)
         },
     )
+
+
+def _pools(tenancy: Tenancy, flavors: Mapping[str, Flavor], lenders: Sequence[Lender]) -> Mapping[str, Pool]:
+    spec, levels = tenancy.desired, _levels(tenancy.cluster)
+    lent = lent_to(tenancy.namespace, spec.cohort, lenders)
+    return {
+        quota.name: _pool(
+            flavors[quota.name],
+            flavors.values(),
+            quota.gpus,
+            min(quota.borrow, lent.get((quota.name, quota.resource), 0)),
+            levels.get(quota.name, ()),
+        )
+        for quota in spec.flavors
+        if quota.gpus and quota.name in flavors
+    }
 
 
 def _lenders(clusters: Collection[int]) -> Mapping[int, list[Lender]]:

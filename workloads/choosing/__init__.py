@@ -1,0 +1,1 @@
+"""Notebook profiles as people of a team can choose them, each with its answer beforehand."""

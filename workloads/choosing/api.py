@@ -1,0 +1,37 @@
+"""Profiles of notebooks over the API, as people of a team can choose them."""
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request as Call
+from rest_framework.response import Response
+
+from accounts.endpoints import Endpoint
+from notebooks.profile_desk.kept import offered
+from notebooks.profiles.devcontainers import devcontainer
+from workloads.choosing.page import cards_of
+from workloads.choosing.serializers import DevContainerSerializer, ProfileCardsSerializer
+from workloads.runs.places import open_to
+
+
+class ProfileChoiceEndpoint(Endpoint):
+    """Profiles of notebooks with their answers."""
+
+    serializer_class = ProfileCardsSerializer
+
+    @extend_schema(operation_id="place_profiles", responses=ProfileCardsSerializer)
+    def list(self, call: Call, pk: int) -> Response:
+        """The profiles of notebooks in a namespace of one's own team: price, and whether one would start now."""
+        tenancy = next((one for one in open_to(self.caller) if one.pk == pk), None)
+        if tenancy is None:
+            raise NotFound
+        found = cards_of(tenancy, now=timezone.now())
+        return Response(self.shown({"results": found}, ProfileCardsSerializer))
+
+    @extend_schema(operation_id="profile_devcontainer", responses=DevContainerSerializer)
+    def devcontainer(self, call: Call, slug: str) -> Response:
+        """A development container of a profile that people can choose, with the same image."""
+        found = next((one for one in offered() if one.document.slug == slug), None)
+        if found is None:
+            raise NotFound
+        return Response({"json": devcontainer(found.document)})

@@ -1,0 +1,161 @@
+"""The profiles of notebooks in a namespace, each with its price and its answer: now, in line, not held, not for you."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+
+from approvals.request_form.quick_ends import quick_end
+from approvals.requests.links import ask_link
+from fleet.models import Flavor
+from notebooks.places import flavors_on, place_of
+from notebooks.profile_desk.kept import Offered, offered
+from notebooks.profiles.document import Document, usual
+from notebooks.profiles.pricing import price_words, size_words
+from notebooks.profiles.publishing import most_gpus
+from notebooks.profiles.spawning import refused_here
+from provisioning.models import Tenancy
+from ui.amounts import gpus
+from workloads.runs.outlook import outlooks_of
+from workloads.runs.page import start_of
+from workloads.runs.places import pools_of
+from workloads.runs.pools import Pool
+
+WITHOUT_GPUS = "It takes none of your team's GPUs."
+TAKEN_BACK = "the notebook is stopped then, with what it has in memory"
+RANKS = ("now", "queue", "not_held", "refused")
+
+
+class Outcome(StrEnum):
+    """What would become of a server that is started now."""
+
+    NOW = "now"
+    QUEUE = "queue"
+    NOT_HELD = "not_held"
+    REFUSED = "refused"
+
+    @property
+    def tone(self) -> str:
+        """The hue of its verdict."""
+        return {"now": "good", "queue": "waiting", "not_held": "waiting", "refused": "past"}[self.value]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What a profile's card says; `lacks` are GPUs to ask for, and `ask` is the form for them, filled in."""
+
+    outcome: Outcome
+    sentence: str
+    detail: str = ""
+    lacks: int = 0
+    ask: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """A profile in a namespace. USD are those of an hour of the server that starts where nobody chose anything."""
+
+    profile: Offered
+    size: str
+    price: str
+    usd_per_hour: Decimal | None
+    options: Sequence[str]
+    answer: Answer
+
+    @property
+    def verdict(self) -> dict[str, object]:
+        """The answer as a strip."""
+        label = f"Ask for {gpus(self.answer.lacks)}"
+        hint = {"text": "The form is filled in.", "label": label, "href": self.answer.ask}
+        return {
+            "tone": self.answer.outcome.tone,
+            "sentence": self.answer.sentence,
+            "detail": self.answer.detail,
+            "rules": [],
+            "hint": hint if self.answer.ask else None,
+        }
+
+
+def cards_of(tenancy: Tenancy, *, now: datetime) -> list[Card]:
+    """Every profile that is offered, those that start first before those that never will; in six queries.
+
+    `tenancy` comes with team, project and cluster.
+    """
+    profiles = offered()
+    flavors = flavors_on(tenancy.cluster_id)
+    place, pools = place_of(tenancy, flavors), pools_of(tenancy, flavors)
+    wanted = {(one.document.flavor, _usual_gpus(one.document)) for one in profiles}
+    outlooks = outlooks_of(tenancy, wanted)
+
+    def answer(document: Document) -> Answer:
+        if refused := refused_here(document, place):
+            return Answer(outcome=Outcome.REFUSED, sentence="Not for you here", detail=refused)
+        count, flavor = _usual_gpus(document), flavors.get(document.flavor)
+        if not count:
+            return Answer(outcome=Outcome.NOW, sentence="It can start at once", detail=WITHOUT_GPUS)
+        pool = pools.get(document.flavor)
+        room = pool.gpus + pool.borrow if pool else 0
+        if pool is None or count > room:
+            return _not_held(document, count, pool, flavor, tenancy, now)
+        found = start_of(count, pool, outlooks[document.flavor, count], taken_back=TAKEN_BACK)
+        outcome = Outcome.NOW if found["tone"] == "good" else Outcome.QUEUE
+        return Answer(outcome=outcome, sentence=found["sentence"], detail=found["detail"])
+
+    cards = [_card(one, flavors.get(one.document.flavor), answer(one.document)) for one in profiles]
+    return sorted(
+        cards,
+        key=lambda one: (
+            RANKS.index(one.answer.outcome),
+            one.profile.document.order,
+            one.profile.document.slug,
+        ),
+    )
+
+
+def _card(profile: Offered, flavor: Flavor | None, answer: Answer) -> Card:
+    document = profile.document
+    has_gpus = bool(most_gpus(document))
+    price = flavor.price_per_gpu_hour if flavor else None
+    usd = None if has_gpus and price is None else (price or Decimal(0)) * _usual_gpus(document)
+    return Card(
+        profile=profile,
+        size=size_words(document, flavor.words if flavor and has_gpus else "GPU"),
+        price=price_words(document, [price] if price is not None else []),
+        usd_per_hour=usd,
+        options=[option.title for option in document.options.values()],
+        answer=answer,
+    )
+
+
+def _not_held(
+    document: Document, count: int, pool: Pool | None, flavor: Flavor | None, tenancy: Tenancy, now: datetime
+) -> Answer:
+    """The team has too few GPUs for it, or none; what it lacks is asked for where the cluster has any."""
+    if flavor is None:
+        detail = f"{tenancy.cluster.title} has no {document.flavor}."
+        return Answer(outcome=Outcome.REFUSED, sentence="Not on this cluster", detail=detail)
+    room = pool.gpus + pool.borrow if pool else 0
+    most = f"{gpus(room, flavor.product)} at most" if room else "none"
+    is_asked = flavor.is_offered and tenancy.cluster.enabled
+    return Answer(
+        outcome=Outcome.NOT_HELD,
+        sentence=f"Your team holds {'too few' if room else 'no'} {flavor.product}",
+        detail=f"It takes {gpus(count, flavor.product)}; this namespace can have {most}.",
+        lacks=count - room,
+        ask=_ask(flavor, count - room, tenancy, now) if is_asked else "",
+    )
+
+
+def _ask(flavor: Flavor, count: int, tenancy: Tenancy, now: datetime) -> str:
+    return ask_link(
+        "gpus",
+        team=tenancy.team.slug,
+        spec={"flavor": flavor.key, "gpus": count, "purpose": "notebook"},
+        until=quick_end("7", now),
+        namespace=tenancy.namespace,
+    )
+
+
+def _usual_gpus(document: Document) -> int:
+    return int(usual(document, "gpus") or 0)
