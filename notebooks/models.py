@@ -41,7 +41,8 @@ class Profile(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(state=State.DRAFT, published=None)
-                | Q(state__in=sorted(OFFERED), published__gte=1)
+                # What cannot be said of NULL counts as held.
+                | Q(state__in=sorted(OFFERED), published__isnull=False, published__gte=1)
                 | Q(state=State.RETIRED),
                 name="a_profile_is_offered_in_a_version",
             ),

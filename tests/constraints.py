@@ -61,7 +61,7 @@ from tests.notices import attacks as notices
 from tests.onboarding import attacks as leaving
 from tests.provisioning import attacks as drift
 from tests.scene import DAY, NOW, Scene, scene
-from workloads.models import ClusterObject, Feed, FeedRevision, Run, TemplateVersion
+from workloads.models import ClusterObject, Feed, FeedRevision, GpuUse, Run, TemplateVersion
 
 if TYPE_CHECKING:
     from django.db.models.query import QuerySet
@@ -122,6 +122,11 @@ def world() -> World:
 def run(world: World, **fields: Any) -> Run:
     """A run of the other team."""
     return factories.run(world.other_place, world.scene.mallory, **{"created_at": NOW, **fields})
+
+
+def used(world: World, **fields: Any) -> GpuUse:
+    """How busy the GPUs of a run are."""
+    return GpuUse.objects.create(**{"run": run(world), "share": 0.5, "measured_at": NOW, **fields})
 
 
 def template_version(world: World, **fields: Any) -> TemplateVersion:
@@ -321,6 +326,8 @@ NAMED: Mapping[str, Attack] = {
     "a_run_is_over_once_it_ended": lambda w: run(w, state="failed"),
     "a_run_is_stopped_by_somebody": lambda w: only(run(w)).update(stop_asked_at=NOW),
     "a_stopped_run_was_asked_to_stop": lambda w: run(w, state="stopped", ended_at=NOW),
+    "gpu_use_is_a_share": lambda w: used(w, share=1.5),
+    "gpus_are_idle_since_before_they_were_measured": lambda w: used(w, idle_since=NOW + DAY),
     "a_run_never_earns_money": lambda w: run(w, usd_per_hour="-1"),
     "a_run_that_runs_has_started": lambda w: only(run(w)).update(running_since=NOW),
     "a_run_starts_after_it_was_submitted": lambda w: only(run(w)).update(started_at=NOW - DAY),

@@ -68,7 +68,11 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(
                             models.Q(("published", None), ("state", "draft")),
-                            models.Q(("published__gte", 1), ("state__in", ["deprecated", "published"])),
+                            models.Q(
+                                ("published__gte", 1),
+                                ("published__isnull", False),
+                                ("state__in", ["deprecated", "published"]),
+                            ),
                             ("state", "retired"),
                             _connector="OR",
                         ),

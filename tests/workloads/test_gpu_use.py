@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import IntegrityError
 from django.utils import timezone
 
 from accounts.roles import Role
@@ -175,13 +174,3 @@ def test_a_service_is_named_as_one(watched: Watched, wrong: str) -> None:
     change_cluster(watched.cluster.pk, values={"prometheus": SERVICE}, by=lead)
     watched.cluster.refresh_from_db()
     assert watched.cluster.prometheus == SERVICE
-
-
-def test_the_database_refuses_what_cannot_be(watched: Watched) -> None:
-    run, now = submit(watched), timezone.now()
-    use = GpuUse.objects.create(run=run, share=0.5, measured_at=now)
-    rows = GpuUse.objects.filter(pk=use.pk)
-    with pytest.raises(IntegrityError, match="gpu_use_is_a_share"):
-        rows.update(share=1.5)
-    with pytest.raises(IntegrityError, match="gpus_are_idle_since_before_they_were_measured"):
-        rows.update(idle_since=now + timedelta(minutes=1))

@@ -18,6 +18,7 @@ from approvals.requests.wanted import Wanted, resolve
 from connectors.entra import Claims
 from fleet.actions import DEFAULT_BORROW_PERCENT
 from fleet.models import Cluster, Flavor
+from notebooks.profile_desk import actions as profiles
 from onboarding.actions import Enrolment, Start, onboard
 from provisioning.clusters.observe import look_at
 from workloads.template_desk.actions import keep as keep_template
@@ -63,6 +64,53 @@ variables: {TORCH_HOME: /data/torch}
 claims: [{name: datasets, path: /data}]
 gpu_memory: 40
 """
+
+# The shapes of notebooks, from none to a whole A100.
+PROFILES = (
+    """
+slug: cpu
+title: No GPU
+help: For reading data and writing code. Ask for GPUs when the model is there.
+order: 10
+image: registry.example.com/notebook/minimal:2026.11
+cpus: 4
+memory: 16
+""",
+    """
+slug: t4
+title: 1 × T4
+help: To try a model on a GPU.
+order: 20
+default: true
+image: registry.example.com/notebook/pytorch:2.9-cuda13
+cpus: 4
+memory: 28
+gpus: 1
+flavor: t4-16gb
+""",
+    """
+slug: a100
+title: 1 × A100 80 GB
+help: PyTorch or JAX with a GPU of your own, where a run would be too long to wait for.
+order: 30
+image: registry.example.com/notebook/pytorch:2.9-cuda13
+cpus: 8
+memory: 64
+gpus: 1
+flavor: a100-80gb
+options:
+  image:
+    title: Image
+    choices:
+      pytorch: {title: PyTorch 2.9, default: true, image: registry.example.com/notebook/pytorch:2.9-cuda13}
+      jax: {title: JAX 0.9, image: registry.example.com/notebook/jax:0.9}
+  size:
+    title: Size
+    choices:
+      one: {title: 1 GPU, default: true, gpus: 1, cpus: 8, memory: 64}
+      two: {title: 2 GPUs, gpus: 2, cpus: 16, memory: 128}
+""",
+)
 
 
 class Command(BaseCommand):
@@ -229,6 +277,9 @@ def _teams() -> None:
     )
     submit(wanted, by=ada, now=now)
     keep_template(RECIPE, by=priya, now=now, why="What Vision fine-tunes with, ready to start.")
+    for text in PROFILES:
+        profile = profiles.save(text, by=priya, now=now).profile
+        profiles.publish(profile.slug, by=priya, now=now)
     speech = Team.objects.get(name="Speech")
     _rest_of_the_catalogue(vision.team, ada, speech=speech, mallory=mallory, now=now)
 
