@@ -84,6 +84,7 @@ def test_a_token_that_asks_may_ask_and_change_nothing_else() -> None:
         ("DepartureEndpoint", "withdraw"),
         ("EffectEndpoint", "create"),
         ("RunEndpoint", "preview"),
+        ("RunEndpoint", "resume_preview"),
     }
 
 
