@@ -1,6 +1,7 @@
 """A server that answers as it is told: late, wrongly, by halves, or not at all."""
 
 import json
+import sys
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -132,12 +133,20 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
 
+class _QuietServer(ThreadingHTTPServer):
+    """A server that does not tell of a client that is gone: its words would stand among the client's own."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
 @contextmanager
 def misbehaving() -> Iterator[Misbehaving]:
     """Serve on a free loopback port until the block ends."""
     told = Misbehaving()
     handler = type("Handler", (_Handler,), {"server_of": told})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with _QuietServer(("127.0.0.1", 0), handler) as server:
         server.daemon_threads = True
         told.url = f"http://127.0.0.1:{server.server_port}"
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
