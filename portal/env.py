@@ -126,7 +126,7 @@ def database(url: str) -> dict[str, Any]:
             "connect_timeout": 5,
             "tcp_user_timeout": 10_000,
             # PostgreSQL plans a statement of eight tables for longer than it reads for it: from the sixth time on, a
-            # connection has it prepared. A pooler in between must keep prepared statements, as PgBouncer 1.22 does.
+            # connection has it prepared. PgBouncer has to be 1.22 or newer, with max_prepared_statements above 0.
             "server_side_binding": True,
             "prepare_threshold": PREPARED_FROM,
             # Nobody waits for a row for longer than a person waits for a page.

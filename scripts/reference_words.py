@@ -45,7 +45,7 @@ SETTINGS: Mapping[str, str] = {
     "fleet_file": "A JSON file with clusters and flavors that are added or changed at each start; empty for none.",
     "kubeconfig_dir": "The folder with the kubeconfig files of the fleet; a cluster names a file in it.",
     "database_url": "`postgresql://user:password@host:5432/name`, or `sqlite:////path` for one machine. Statements are "
-    "prepared: a pooler in between keeps them, as PgBouncer 1.22 or newer does in every mode.",
+    "prepared: PgBouncer in between needs to be 1.22 or newer, with `max_prepared_statements` above 0.",
     "migrate_database_url": (
         "The login that owns the tables, for `manage.py migrate` alone, which then grants the login of "
         "`QM_DATABASE_URL` what it needs. Empty: that login migrates, too."

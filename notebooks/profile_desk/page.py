@@ -35,7 +35,7 @@ def prices_of(names: Collection[str]) -> Mapping[str, list[Decimal]]:
 
 
 def rows_of(kept: Iterable[Kept]) -> list[Part]:
-    """The list: what people can choose in its order, then drafts, then what is retired."""
+    """The list in the order of the cards, with what is retired last."""
     found = [(one, one.document) for one in kept]
     prices = prices_of({document.flavor for _, document in found if document})
     documents = in_order([document for _, document in found if document is not None])

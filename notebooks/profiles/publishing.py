@@ -16,8 +16,6 @@ from provisioning.desired.spec import GPU
 FROM_THE_NAMESPACE = ("namespace", "user_namespace_template", "enable_user_namespaces")
 # What people read on a profile, and pay.
 CHARGED = frozenset({"image", "cpus", "memory", "gpus"})
-# What people read on a profile, and pay.
-CHARGED = frozenset({"image", "cpus", "memory", "gpus"})
 GPU_VENDOR = GPU.partition("/")[0] + "/"
 OUR_LABELS = (f"{DOMAIN}/", QUEUE_LABEL.partition("/")[0] + "/")
 
