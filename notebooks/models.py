@@ -6,8 +6,11 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
+from notebooks.hubs.models import Hub, HubAccount
 from notebooks.profiles.document import Document, read
 from notebooks.profiles.states import OFFERED, State
+
+__all__ = ["Hub", "HubAccount", "Profile", "ProfileVersion"]
 
 
 class ProfileQuerySet(models.QuerySet["Profile"]):

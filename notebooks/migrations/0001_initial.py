@@ -19,10 +19,109 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
+        ("fleet", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
+        migrations.CreateModel(
+            name="Hub",
+            fields=[
+                (
+                    "cluster",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        primary_key=True,
+                        related_name="hub",
+                        serialize=False,
+                        to="fleet.cluster",
+                    ),
+                ),
+                ("address", models.CharField(max_length=300)),
+                ("token_file", models.CharField(max_length=200)),
+                ("key_prefix", models.CharField(blank=True, default="", max_length=12)),
+                ("key_digest", models.CharField(blank=True, default="", max_length=64)),
+                ("key_made_at", models.DateTimeField(null=True)),
+                (
+                    "reclaim",
+                    models.CharField(
+                        choices=[
+                            ("off", "Leave them"),
+                            ("warn", "Warn their people"),
+                            ("on", "Warn, then stop them"),
+                        ],
+                        default="off",
+                        max_length=4,
+                    ),
+                ),
+                ("version", models.CharField(blank=True, default="", max_length=40)),
+                ("reachable", models.BooleanField(null=True)),
+                ("message", models.CharField(blank=True, default="", max_length=600)),
+                ("looked_at", models.DateTimeField(null=True)),
+                ("failures", models.PositiveSmallIntegerField(default=0)),
+                ("next_look_at", models.DateTimeField()),
+            ],
+            options={
+                "ordering": ["cluster__name"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("address",), name="a_hub_belongs_to_one_cluster"),
+                    models.CheckConstraint(
+                        condition=models.Q(("address__regex", "^https://[^/]")),
+                        name="a_hub_is_called_over_https",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("token_file", ""), _negated=True), name="a_hub_has_a_token"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("key_digest", ""), ("key_made_at", None), ("key_prefix", "")),
+                            models.Q(
+                                models.Q(("key_prefix", ""), _negated=True),
+                                models.Q(("key_digest", ""), _negated=True),
+                                ("key_made_at__isnull", False),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="a_hub_key_is_kept_whole",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("key_prefix", ""), _negated=True),
+                        fields=("key_prefix",),
+                        name="a_hub_key_opens_one_hub",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("reclaim__in", ["off", "warn", "on"])),
+                        name="a_hub_reclaims_in_a_known_way",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("failures", 0),
+                                ("looked_at", None),
+                                ("message", ""),
+                                ("reachable", None),
+                                ("version", ""),
+                            ),
+                            models.Q(
+                                ("failures", 0),
+                                ("looked_at__isnull", False),
+                                ("reachable", True),
+                                ("reachable__isnull", False),
+                            ),
+                            models.Q(
+                                ("failures__gte", 1),
+                                ("looked_at__isnull", False),
+                                ("reachable", False),
+                                ("reachable__isnull", False),
+                                models.Q(("message", ""), _negated=True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="a_hub_is_away_for_a_reason",
+                    ),
+                ],
+            },
+        ),
         migrations.CreateModel(
             name="Profile",
             fields=[
@@ -142,6 +241,47 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(("number__gte", 1)), name="a_profile_version_counts_from_one"
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="HubAccount",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("username", models.CharField(max_length=255)),
+                ("first_seen_at", models.DateTimeField()),
+                (
+                    "hub",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="accounts",
+                        to="notebooks.hub",
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="hub_accounts",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["hub", "username"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("hub", "user"), name="a_person_has_one_name_on_a_hub"),
+                    models.UniqueConstraint(
+                        fields=("hub", "username"), name="a_name_on_a_hub_is_of_one_person"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("username", ""), _negated=True), name="a_hub_account_has_a_name"
                     ),
                 ],
             },

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from notebooks.models import Profile, ProfileVersion
+from notebooks.models import Hub, HubAccount, Profile, ProfileVersion
+from tests import factories
 from tests.scene import NOW
 
 
@@ -24,6 +25,29 @@ def followed_by_itself() -> None:
     Profile.objects.filter(pk=made.pk).update(successor=made)
 
 
+def hub(world: Any, **fields: Any) -> Hub:
+    """A hub of the scene's cluster, past every action."""
+    usual = {
+        "cluster": world.scene.flavor.cluster,
+        "address": "https://hub.example.com",
+        "token_file": "hub",
+        "next_look_at": NOW,
+    }
+    return Hub.objects.create(**usual | fields)
+
+
+def with_key(world: Any, **fields: Any) -> Hub:
+    """A hub that has a key."""
+    return hub(world, **{"key_prefix": "one", "key_digest": "x", "key_made_at": NOW} | fields)
+
+
+def account(world: Any, **fields: Any) -> HubAccount:
+    """Ada's account on the hub of the scene's cluster."""
+    made = Hub.objects.first() or hub(world)
+    usual = {"hub": made, "user": world.scene.ada, "username": "ada", "first_seen_at": NOW}
+    return HubAccount.objects.create(**usual | fields)
+
+
 NAMED: Mapping[str, Callable[[Any], object]] = {
     "a_profile_is_in_a_known_state": lambda w: profile(state="asleep"),
     "a_profile_is_offered_in_a_version": lambda w: profile(state="published"),
@@ -34,11 +58,27 @@ NAMED: Mapping[str, Callable[[Any], object]] = {
         [version(w, 1), version(w, 1)]
     ),
     "a_profile_version_counts_from_one": lambda w: ProfileVersion.objects.bulk_create([version(w, 0)]),
+    "a_hub_belongs_to_one_cluster": lambda w: (hub(w), hub(w, cluster=factories.cluster("second"))),
+    "a_hub_is_called_over_https": lambda w: hub(w, address="http://hub.example.com"),
+    "a_hub_has_a_token": lambda w: hub(w, token_file=""),
+    "a_hub_key_is_kept_whole": lambda w: hub(w, key_prefix="one", key_made_at=NOW),
+    "a_hub_key_opens_one_hub": lambda w: (
+        with_key(w),
+        with_key(w, cluster=factories.cluster("second"), address="https://other.example.com"),
+    ),
+    "a_hub_reclaims_in_a_known_way": lambda w: hub(w, reclaim="soon"),
+    "a_hub_is_away_for_a_reason": lambda w: hub(w, looked_at=NOW, reachable=False, failures=1),
+    "a_person_has_one_name_on_a_hub": lambda w: (account(w), account(w, username="ada-2")),
+    "a_name_on_a_hub_is_of_one_person": lambda w: (account(w), account(w, user=w.scene.priya)),
+    "a_hub_account_has_a_name": lambda w: account(w, username=""),
 }
 UNIQUE: Mapping[str, Callable[[Any], object]] = {
     "notebooks.Profile.slug": lambda w: [profile(), profile()],
 }
 ALSO: Mapping[str, Callable[[Any], object]] = {
+    "a key of a hub without its prefix": lambda w: with_key(w, key_prefix=""),
+    "a hub that answered and was never looked at": lambda w: hub(w, reachable=True),
+    "a hub that was looked at and nothing is known of it": lambda w: hub(w, looked_at=NOW),
     "a version of a profile changed": lambda w: (
         ProfileVersion.objects.bulk_create([version(w, 1)]),
         ProfileVersion.objects.update(text="colour: red"),

@@ -1,0 +1,105 @@
+"""JupyterHubs that the portal works with, and the names by which they know people."""
+
+from datetime import datetime
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from fleet.models import Cluster
+
+
+class Reclaim(models.TextChoices):
+    """What happens to servers whose GPUs are idle."""
+
+    OFF = "off", "Leave them"
+    WARN = "warn", "Warn their people"
+    ON = "on", "Warn, then stop them"
+
+
+class HubQuerySet(models.QuerySet["Hub"]):
+    """Ways to look at hubs."""
+
+    def due(self, now: datetime) -> "HubQuerySet":
+        """Those to look at now."""
+        return self.filter(next_look_at__lte=now)
+
+
+class Hub(models.Model):
+    """The JupyterHub of a cluster. Its token stays in a file that is only named here."""
+
+    cluster = models.OneToOneField(Cluster, models.PROTECT, primary_key=True, related_name="hub")
+    # Such as https://hub.example.com; the REST API is at /hub/api below it.
+    address = models.CharField(max_length=300)
+    # By what the hub takes the portal for its service, in the folder QM_HUB_CREDENTIALS_DIR.
+    token_file = models.CharField(max_length=200)
+    # By what the portal knows the hub: qmh_<prefix>_<secret>, of which only the SHA-256 is kept. Empty: none was made.
+    key_prefix = models.CharField(max_length=12, blank=True, default="")
+    key_digest = models.CharField(max_length=64, blank=True, default="")
+    key_made_at = models.DateTimeField(null=True)
+    reclaim = models.CharField(max_length=4, choices=Reclaim.choices, default=Reclaim.OFF)
+
+    # What the last look found, None before the first: whether the portal can work with it, and why not.
+    version = models.CharField(max_length=40, blank=True, default="")
+    reachable = models.BooleanField(null=True)
+    message = models.CharField(max_length=600, blank=True, default="")
+    looked_at = models.DateTimeField(null=True)
+    # Looks in a row that found no hub to work with, and when to look again.
+    failures = models.PositiveSmallIntegerField(default=0)
+    next_look_at = models.DateTimeField()
+
+    objects = HubQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["cluster__name"]
+        constraints = [
+            models.UniqueConstraint(fields=["address"], name="a_hub_belongs_to_one_cluster"),
+            models.CheckConstraint(
+                condition=Q(address__regex=r"^https://[^/]"), name="a_hub_is_called_over_https"
+            ),
+            models.CheckConstraint(condition=~Q(token_file=""), name="a_hub_has_a_token"),
+            models.CheckConstraint(
+                condition=Q(key_prefix="", key_digest="", key_made_at=None)
+                | (~Q(key_prefix="") & ~Q(key_digest="") & Q(key_made_at__isnull=False)),
+                name="a_hub_key_is_kept_whole",
+            ),
+            models.UniqueConstraint(
+                fields=["key_prefix"], condition=~Q(key_prefix=""), name="a_hub_key_opens_one_hub"
+            ),
+            models.CheckConstraint(
+                condition=Q(reclaim__in=Reclaim.values), name="a_hub_reclaims_in_a_known_way"
+            ),
+            models.CheckConstraint(
+                condition=Q(looked_at=None, reachable=None, message="", version="", failures=0)
+                # What cannot be said of NULL counts as held.
+                | Q(looked_at__isnull=False, reachable__isnull=False, reachable=True, failures=0)
+                | (
+                    Q(looked_at__isnull=False, reachable__isnull=False, reachable=False, failures__gte=1)
+                    & ~Q(message="")
+                ),
+                name="a_hub_is_away_for_a_reason",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.address
+
+
+class HubAccount(models.Model):
+    """By which name a hub knows a person: as the hub told it, never guessed from a name."""
+
+    hub = models.ForeignKey(Hub, models.CASCADE, related_name="accounts")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="hub_accounts")
+    username = models.CharField(max_length=255)
+    first_seen_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["hub", "username"]
+        constraints = [
+            models.UniqueConstraint(fields=["hub", "user"], name="a_person_has_one_name_on_a_hub"),
+            models.UniqueConstraint(fields=["hub", "username"], name="a_name_on_a_hub_is_of_one_person"),
+            models.CheckConstraint(condition=~Q(username=""), name="a_hub_account_has_a_name"),
+        ]
+
+    def __str__(self) -> str:
+        return self.username
