@@ -21,7 +21,7 @@ from connectors.kubernetes import path
 from tests import factories
 from tests.services.process import wait_until
 from workloads.models import ClusterObject, Run
-from workloads.runs.logs import MAX_FOLLOWED
+from workloads.runs.logs.reading import MAX_FOLLOWED
 from workloads.templates.pods import RUN_LABEL
 from workloads.watching.kept import copy_of
 

@@ -28,7 +28,7 @@ from provisioning.actions import create_tenancy
 from provisioning.desired.manifests import tenancy_objects
 from provisioning.models import Tenancy
 from workloads.models import Run
-from workloads.runs.planning import Submission
+from workloads.runs.planning.plan import Submission
 
 TENANT = UUID("11111111-1111-4111-8111-111111111111")
 M = TypeVar("M", bound=Model)

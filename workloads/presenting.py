@@ -12,7 +12,7 @@ from provisioning.models import Tenancy
 from ui.amounts import gpus
 from workloads.answers import Outlook
 from workloads.listing import State, Work
-from workloads.runs.steps import link_of
+from workloads.runs.pages.steps import link_of
 from workloads.stopping import KINDS
 
 TONES = {

@@ -3,9 +3,11 @@
 from celery import shared_task
 
 from audit import clock
-from workloads.runs import abilities, following, measuring, sending
+from workloads.runs import following, sending
 from workloads.runs.enqueue import enqueue
+from workloads.runs.gpu_use import measuring
 from workloads.runs.models import Run
+from workloads.runs.planning import abilities
 
 MAX_AT_ONCE = 200
 

@@ -4,7 +4,7 @@ from django.urls import path
 
 from workloads import queue_page, views
 from workloads.choosing import views as choosing
-from workloads.runs import views as runs
+from workloads.runs.pages import views as runs
 from workloads.template_desk import views as templates
 
 urlpatterns = [

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 PROVISIONING, POLICY = "tests/provisioning/", "tests/policy/"
+NOTEBOOKS, WORKLOADS = "tests/notebooks/", "tests/workloads/"
 DRIFT = [PROVISIONING + each for each in ("test_plan.py", "test_drift.py", "test_defaults.py")]
 MANIFESTS = [
     PROVISIONING + each
@@ -19,6 +20,17 @@ MANIFESTS = [
 SPEC = [PROVISIONING + "test_spec.py", PROVISIONING + "test_manifests_hostile.py"]
 OFFERINGS = ["tests/catalogue/test_offerings.py"]
 RULES = [POLICY + "test_rules.py", POLICY + "test_evaluation.py"]
+# What a run is made of is tested by templates, and by what the documents say of them.
+RUNS = [
+    WORKLOADS + each
+    for each in (
+        "test_templates.py",
+        "test_template_documents.py",
+        "test_template_parameters.py",
+        "test_topology.py",
+        "test_run_variables.py",
+    )
+]
 
 OWN_TESTS: Mapping[str, Sequence[str]] = {
     "provisioning/desired/plan.py": [PROVISIONING + "test_plan.py"],
@@ -43,4 +55,23 @@ OWN_TESTS: Mapping[str, Sequence[str]] = {
     "policy/differences.py": [POLICY + "test_differences.py"],
     "policy/remedies.py": [POLICY + "test_remedies.py"],
     "policy/route_size.py": [POLICY + "test_route_size.py", POLICY + "test_evaluation.py"],
+    "notebooks/profiles/devcontainers.py": [NOTEBOOKS + "test_devcontainers.py"],
+    "notebooks/profiles/document.py": [NOTEBOOKS + "test_profile_documents.py"],
+    "notebooks/profiles/kubespawner.py": [NOTEBOOKS + "test_kubespawner.py"],
+    "notebooks/profiles/patterns.py": [NOTEBOOKS + "test_patterns.py"],
+    "notebooks/profiles/pricing.py": [NOTEBOOKS + "test_profile_documents.py"],
+    "notebooks/profiles/publishing.py": [NOTEBOOKS + "test_publishing.py"],
+    "notebooks/profiles/spawning.py": [NOTEBOOKS + "test_spawning.py"],
+    "workloads/economics.py": [WORKLOADS + "test_economics.py"],
+    "workloads/estimating.py": [WORKLOADS + "test_estimating.py"],
+    "workloads/queueing.py": [WORKLOADS + "test_queueing.py"],
+    "workloads/runs/gpu_use/busy.py": [WORKLOADS + "test_gpu_use.py"],
+    "workloads/runs/planning/lending.py": [WORKLOADS + "test_lending.py"],
+    "workloads/runs/planning/plan.py": RUNS,
+    "workloads/runs/planning/pools.py": [
+        WORKLOADS + "test_gpu_memory.py",
+        WORKLOADS + "test_template_documents.py",
+    ],
+    "workloads/runs/planning/resuming.py": [WORKLOADS + "test_resuming.py"],
+    "workloads/runs/planning/spot.py": [WORKLOADS + "test_spot.py"],
 }

@@ -19,7 +19,7 @@ from tests.contract import live
 from tests.contract.raw import eventually
 from tests.contract.test_main_job import GPU, POD, QUEUE, Team, take_jobs, team, trouble
 from tests.workloads.conftest import is_read, watching, worker_pass
-from workloads.runs.abilities import learn
+from workloads.runs.planning.abilities import learn
 
 pytestmark = pytest.mark.slow
 

@@ -16,7 +16,7 @@ from tests.workloads.conftest import Watched
 from tests.workloads.test_runs import ASKED
 from tests.workloads.test_runs_api import body
 from tests.workloads.test_runs_page import address, client, filled, form, page
-from workloads.runs.pools import Pool, Recommended, fitting, recommended
+from workloads.runs.planning.pools import Pool, Recommended, fitting, recommended
 from workloads.template_desk import actions
 from workloads.templates.library import BY_SLUG
 

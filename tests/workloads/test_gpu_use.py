@@ -19,8 +19,8 @@ from tests.workloads.test_runs import look_after, submit, until
 from tests.workloads.test_runs_page import client, page
 from web.refusals import BadInput
 from workloads.models import GpuUse, Run
-from workloads.runs.busy import FRESH
-from workloads.runs.measuring import measure, shares_of
+from workloads.runs.gpu_use.busy import FRESH
+from workloads.runs.gpu_use.measuring import measure, shares_of
 from workloads.runs.shown import pods_of
 
 SERVICE = "monitoring/prometheus-operated:9090"

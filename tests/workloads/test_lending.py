@@ -26,13 +26,13 @@ from tests.workloads.conftest import Watched
 from tests.workloads.test_runs import ASKED
 from workloads.models import ClusterObject
 from workloads.runs import actions
-from workloads.runs.form import pool_words
-from workloads.runs.lending import Lender, lent_to
-from workloads.runs.outlook import Outlook
-from workloads.runs.page import start_of
-from workloads.runs.places import place_of, places_of
-from workloads.runs.planning import Plan
-from workloads.runs.pools import Pool
+from workloads.runs.pages.form import pool_words
+from workloads.runs.pages.page import start_of
+from workloads.runs.planning.lending import Lender, lent_to
+from workloads.runs.planning.outlook import Outlook
+from workloads.runs.planning.places import place_of, places_of
+from workloads.runs.planning.plan import Plan
+from workloads.runs.planning.pools import Pool
 
 A100, GPU = "a100", "nvidia.com/gpu"
 WORKLOAD = ("kueue.x-k8s.io/v1beta2", "Workload")

@@ -16,8 +16,18 @@ from connectors.kubernetes import Cluster
 from tests.provisioning.kubernetes import ADMIN, PORTAL, Kubernetes
 from tests.services.process import wait_until
 from web.refusals import Away, Conflict
-from workloads.runs import logs
-from workloads.runs.logs import Follower, Frames, Line, Source, frame, lines_in, read_log, readers, since_of
+from workloads.runs.logs import reading
+from workloads.runs.logs.reading import (
+    Follower,
+    Frames,
+    Line,
+    Source,
+    frame,
+    lines_in,
+    read_log,
+    readers,
+    since_of,
+)
 
 NAMESPACE, POD = "logs", ("v1", "Pod")
 DEADLINE = 60.0
@@ -85,8 +95,8 @@ Make = Callable[..., Pod]
 @pytest.fixture
 def make(kubernetes: Kubernetes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
     """Makes a pod that is on a node and has not started: so many lines, so many seconds between two."""
-    monkeypatch.setattr(logs, "PAUSE", 0.02)
-    monkeypatch.setattr(logs, "LINGER", 0.02)
+    monkeypatch.setattr(reading, "PAUSE", 0.02)
+    monkeypatch.setattr(reading, "LINGER", 0.02)
     monkeypatch.setattr(connector, "LOG_SILENCE", 1.0)
     kubernetes.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
     clients = []
@@ -195,7 +205,7 @@ def test_lines_of_one_nanosecond_are_told_apart_and_go_on_behind_a_place() -> No
         "2026-11-23T10:00:01Z.0",
     ]
     for number, one in enumerate(found):
-        assert logs.PLACE.fullmatch(one.place)
+        assert reading.PLACE.fullmatch(one.place)
         assert [*lines_in(raw[:-1], after=one.place)] == found[number + 1 :]
 
 
@@ -325,8 +335,8 @@ def test_a_pod_that_is_gone_says_so(make: Make) -> None:
         await until(frames, "line 40\n")
         where = f"/api/v1/namespaces/{NAMESPACE}/pods/{pod.source.pod}"
         await meanwhile(pod.kubernetes.write, "DELETE", f"{where}?gracePeriodSeconds=0")
-        await until(frames, f"event: end\ndata: {logs.GONE}\n\n")
-        await until(followed(pod), f"event: end\ndata: {logs.GONE}\n\n")
+        await until(frames, f"event: end\ndata: {reading.GONE}\n\n")
+        await until(followed(pod), f"event: end\ndata: {reading.GONE}\n\n")
 
     run(story)
     with pytest.raises(Conflict, match="gone") as refusal:
@@ -403,7 +413,7 @@ def test_who_joins_others_with_a_place_gets_what_follows_it_too(make: Make) -> N
 def test_a_place_that_is_not_kept_any_more_says_that_lines_are_left_out(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(logs, "MAX_KEPT", 100)
+    monkeypatch.setattr(reading, "MAX_KEPT", 100)
     pod = make(500)
     pod.runs(since=timedelta(seconds=5))
     pod.ends()
@@ -420,7 +430,7 @@ def test_a_place_that_is_not_kept_any_more_says_that_lines_are_left_out(
 def test_a_slow_follower_is_told_how_many_lines_it_missed(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(logs, "MAX_KEPT", 1_000)
+    monkeypatch.setattr(reading, "MAX_KEPT", 1_000)
     pod = make(9_000, every=0.0003)
     pod.runs(since=timedelta(seconds=1))
 
@@ -445,13 +455,13 @@ def test_a_slow_follower_is_told_how_many_lines_it_missed(
 
 
 def test_who_follows_too_many_is_told_so(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logs, "MAX_READERS", 2)
+    monkeypatch.setattr(reading, "MAX_READERS", 2)
     pods = [make(100, every=0.02) for _ in range(3)]
     for pod in pods:
         pod.runs()
 
     async def story() -> None:
-        mine = [followed(pods[0]) for _ in range(logs.MAX_FOLLOWED)]
+        mine = [followed(pods[0]) for _ in range(reading.MAX_FOLLOWED)]
         for one in mine:
             await anext(one)
         heard = await until(followed(pods[0]), "event: refused")
@@ -487,7 +497,7 @@ def test_a_reader_without_followers_ends_and_gives_its_connection_back(make: Mak
 
 
 def test_who_comes_as_a_reader_rests_is_read_for(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logs, "LINGER", DEADLINE)
+    monkeypatch.setattr(reading, "LINGER", DEADLINE)
     pod = make(10_000, every=0.01)
     pod.runs()
 
@@ -499,14 +509,14 @@ def test_who_comes_as_a_reader_rests_is_read_for(make: Make, monkeypatch: pytest
         again = followed(pod, after=places(heard)[-1])
         heard += await until(again, f"line {wait_for}\n")
         assert texts(heard) == numbered(len(texts(heard)))
-        monkeypatch.setattr(logs, "LINGER", 0.02)
+        monkeypatch.setattr(reading, "LINGER", 0.02)
         await closed(again)
 
     run(story)
 
 
 def test_a_log_that_is_silent_says_that_it_is_there(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logs, "PING", 0.05)
+    monkeypatch.setattr(reading, "PING", 0.05)
     pod = make(1)
     pod.runs()
 
@@ -522,7 +532,7 @@ def test_a_log_that_is_silent_says_that_it_is_there(make: Make, monkeypatch: pyt
 def test_a_stream_ends_after_its_time_and_is_asked_for_again(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(logs, "LONGEST", 0.2)
+    monkeypatch.setattr(reading, "LONGEST", 0.2)
     pod = make(10_000, every=0.01)
     pod.runs()
 

@@ -19,7 +19,7 @@ from tests.workloads.test_runs_page import buttons, client, form, page
 from web.refusals import Conflict, NoRight
 from workloads.models import Run
 from workloads.runs import actions
-from workloads.runs.resuming import with_changes
+from workloads.runs.planning.resuming import with_changes
 from workloads.templates.library import BY_SLUG
 from workloads.templates.pods import checkpoints_in
 

@@ -19,8 +19,8 @@ from tests.workloads.conftest import JOB, POD, Watched, is_read, is_seen, watchi
 from web.refusals import Conflict, NoRight, Refused
 from workloads.models import ClusterAbility, Run
 from workloads.runs import actions, following, sending
-from workloads.runs.outlook import outlook_of
-from workloads.runs.planning import Submission
+from workloads.runs.planning.outlook import outlook_of
+from workloads.runs.planning.plan import Submission
 
 ASKED = Submission(
     template="single-node",

@@ -20,8 +20,9 @@ from tests.services.process import wait_until
 from tests.workloads.conftest import Watched, is_read, watching
 from tests.workloads.test_runs import ASKED, REFUSED, look_after, submit, until
 from workloads.models import Run
-from workloads.runs import logs, sending
-from workloads.runs.planning import Submission
+from workloads.runs import sending
+from workloads.runs.logs import reading
+from workloads.runs.planning.plan import Submission
 
 MOST_QUERIES = 6
 
@@ -128,7 +129,7 @@ def test_a_run_without_a_pod_has_no_log_yet(watched: Watched) -> None:
 def test_a_log_is_followed_as_server_sent_events(
     watched: Watched, running: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(logs, "LINGER", 0.02)
+    monkeypatch.setattr(reading, "LINGER", 0.02)
     headers = Caller(watched.ada).headers
     where = address(f"runs/{running.pk}/logs/?follow=true")
 

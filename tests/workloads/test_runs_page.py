@@ -19,7 +19,7 @@ from tests.services.process import wait_until
 from tests.workloads.conftest import Watched, is_read, watching
 from tests.workloads.test_runs import look_after, submit, until
 from workloads.models import Run
-from workloads.runs.views import MOST_ROWS
+from workloads.runs.pages.views import MOST_ROWS
 
 TYPED = {
     "title": "Fine-tune BERT",

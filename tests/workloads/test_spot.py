@@ -13,9 +13,9 @@ from tests.workloads.conftest import Watched
 from tests.workloads.test_runs import ASKED
 from tests.workloads.test_runs_api import body
 from tests.workloads.test_runs_page import address, client, filled
-from workloads.runs.planning import Plan
-from workloads.runs.pools import Pool
-from workloads.runs.spot import spot_of
+from workloads.runs.planning.plan import Plan
+from workloads.runs.planning.pools import Pool
+from workloads.runs.planning.spot import spot_of
 
 POOL = Pool(
     kind=Kind("a100", "nvidia.com/gpu", {}, []),

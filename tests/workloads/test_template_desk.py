@@ -20,7 +20,7 @@ from tests.workloads.test_template_documents import VISION
 from web.refusals import Conflict
 from workloads.models import Run, TemplateVersion
 from workloads.runs import actions as runs
-from workloads.runs.planning import Submission
+from workloads.runs.planning.plan import Submission
 from workloads.template_desk import actions
 from workloads.template_desk.offered import offered
 from workloads.templates.library import TEMPLATES

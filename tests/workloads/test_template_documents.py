@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.workloads.runs import SCRIPT, WHERE
 from web.documents import DocumentRefused
-from workloads.runs.planning import Place, Submission, plan
-from workloads.runs.pools import Pool, fitting
+from workloads.runs.planning.plan import Place, Submission, plan
+from workloads.runs.planning.pools import Pool, fitting
 from workloads.templates.document import document_from, document_of, read, template_of, to_json, write
 from workloads.templates.library import BY_SLUG, TEMPLATES, Abilities, Template
 from workloads.templates.parameters import Type, check

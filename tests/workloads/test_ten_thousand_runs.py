@@ -22,7 +22,7 @@ from provisioning.models import Tenancy
 from tests import factories
 from tests.calling import Caller
 from workloads.models import Run
-from workloads.runs.planning import Submission
+from workloads.runs.planning.plan import Submission
 
 pytestmark = pytest.mark.slow
 

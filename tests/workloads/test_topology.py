@@ -24,8 +24,8 @@ from tests.workloads.test_runs_api import body
 from tests.workloads.test_runs_page import TYPED, address, client, filled, form, page
 from workloads.models import ClusterAbility, Run
 from workloads.runs import actions
-from workloads.runs.abilities import learn, topologies_of
-from workloads.runs.planning import Submission
+from workloads.runs.planning.abilities import learn, topologies_of
+from workloads.runs.planning.plan import Submission
 from workloads.runs.shown import pods_of, seen_run
 from workloads.templates.library import BY_SLUG, TEMPLATES
 from workloads.templates.run import Topology

@@ -11,7 +11,7 @@ from notebooks.profile_desk.kept import offered
 from notebooks.profiles.devcontainers import devcontainer
 from workloads.choosing.page import cards_of
 from workloads.choosing.serializers import DevContainerSerializer, ProfileCardsSerializer
-from workloads.runs.places import open_to
+from workloads.runs.planning.places import open_to
 
 
 class ProfileChoiceEndpoint(Endpoint):

@@ -17,10 +17,10 @@ from notebooks.profiles.publishing import most_gpus
 from notebooks.profiles.spawning import refused_here
 from provisioning.models import Tenancy
 from ui.amounts import gpus
-from workloads.runs.outlook import outlooks_of
-from workloads.runs.page import start_of
-from workloads.runs.places import pools_of
-from workloads.runs.pools import Pool
+from workloads.runs.pages.page import start_of
+from workloads.runs.planning.outlook import outlooks_of
+from workloads.runs.planning.places import pools_of
+from workloads.runs.planning.pools import Pool
 
 WITHOUT_GPUS = "It takes none of your team's GPUs."
 TAKEN_BACK = "the notebook is stopped then, with what it has in memory"

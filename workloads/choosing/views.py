@@ -12,7 +12,7 @@ from accounts.current_user import visible_team, visitor
 from notebooks.profile_desk.kept import offered
 from notebooks.profiles.devcontainers import devcontainer
 from workloads.choosing.page import cards_of
-from workloads.runs.places import open_to
+from workloads.runs.planning.places import open_to
 
 
 @require_safe

@@ -17,9 +17,15 @@ from provisioning.models import Tenancy
 from web.refusals import BadInput, Conflict, NoRight
 from workloads.runs.enqueue import enqueue_on_commit
 from workloads.runs.models import Run
-from workloads.runs.places import place_of
-from workloads.runs.planning import Plan, Submission, plan
-from workloads.runs.resuming import ResumePlan, differences, refused_resume, submission_of, with_changes
+from workloads.runs.planning.places import place_of
+from workloads.runs.planning.plan import Plan, Submission, plan
+from workloads.runs.planning.resuming import (
+    ResumePlan,
+    differences,
+    refused_resume,
+    submission_of,
+    with_changes,
+)
 from workloads.runs.states import State
 from workloads.template_desk.offered import offered
 

@@ -20,11 +20,12 @@ from accounts.replay import Answer, answer_once
 from provisioning.models import Tenancy
 from web.refusals import NoRight
 from workloads.runs import actions
-from workloads.runs.logs import read_log
+from workloads.runs.logs.reading import read_log
+from workloads.runs.logs.streams import stream_of
 from workloads.runs.models import Run
-from workloads.runs.places import claims_of, open_to, places_of
-from workloads.runs.planning import Place, Submission
-from workloads.runs.resuming import submission_of
+from workloads.runs.planning.places import claims_of, open_to, places_of
+from workloads.runs.planning.plan import Place, Submission
+from workloads.runs.planning.resuming import submission_of
 from workloads.runs.serializers import (
     LogQuery,
     LogSerializer,
@@ -38,7 +39,6 @@ from workloads.runs.serializers import (
     SubmissionSerializer,
 )
 from workloads.runs.shown import seen_run, source_of
-from workloads.runs.streams import stream_of
 from workloads.templates.library import lacking
 from workloads.templates.parameters import normalised
 

@@ -8,10 +8,10 @@ from rest_framework import serializers
 from accounts.api import PersonSerializer, TeamNameSerializer
 from web.strict import Boolean, Choice, Integer, PageQuery, QueryNumber, StrictSerializer, Text
 from workloads.api import WhySerializer
-from workloads.runs.logs import MAX_KEPT, PLACE, TAIL
+from workloads.runs.logs.reading import MAX_KEPT, PLACE, TAIL
 from workloads.runs.models import Run
-from workloads.runs.planning import MAX_CLAIMS, MAX_TITLE, MAX_VALUE
-from workloads.runs.spot import spot_of
+from workloads.runs.planning.plan import MAX_CLAIMS, MAX_TITLE, MAX_VALUE
+from workloads.runs.planning.spot import spot_of
 from workloads.runs.states import State
 from workloads.templates.parameters import MAX_SCRIPT_BYTES
 

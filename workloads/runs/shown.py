@@ -12,7 +12,7 @@ from workloads.board import work_of_team
 from workloads.models import ClusterObject
 from workloads.reading.pods import pod_of
 from workloads.reading.values import Object, items, moment, part, text, whole
-from workloads.runs.logs import GONE, Source
+from workloads.runs.logs.reading import GONE, Source
 from workloads.runs.models import Run
 from workloads.seen import Seen
 from workloads.templates.pods import RUN_LABEL

@@ -17,7 +17,7 @@ from accounts.models import User
 from web.documents import uploaded
 from web.fields import StrictForm, YamlField, YamlFileForm
 from web.refusals import Refused
-from workloads.runs.form import shown
+from workloads.runs.pages.form import shown
 from workloads.template_desk import actions
 from workloads.template_desk.kept import Kept, all_kept, kept_as, require_lead, written
 from workloads.template_desk.models import TemplateVersion

@@ -17,10 +17,10 @@ from provisioning.models import Tenancy
 from provisioning.stages import Stage
 from workloads.models import ClusterObject
 from workloads.reading.queues import queue_of
-from workloads.runs.lending import Lender, lent_to
 from workloads.runs.models import ClusterAbility
-from workloads.runs.planning import Place
-from workloads.runs.pools import Pool
+from workloads.runs.planning.lending import Lender, lent_to
+from workloads.runs.planning.plan import Place
+from workloads.runs.planning.pools import Pool
 from workloads.template_desk.offered import offered
 from workloads.templates.library import TEMPLATES, Abilities, Template
 from workloads.templates.run import Where

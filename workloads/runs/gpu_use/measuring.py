@@ -14,7 +14,7 @@ from provisioning import throttle
 from provisioning.delivery import client_for
 from workloads.models import ClusterObject
 from workloads.reading.values import part
-from workloads.runs.busy import FRESH
+from workloads.runs.gpu_use.busy import FRESH
 from workloads.runs.models import GpuUse, Run
 from workloads.templates.pods import RUN_LABEL
 

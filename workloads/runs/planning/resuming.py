@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from workloads.runs.planning import Plan, Problem, Submission, topology_of
-from workloads.runs.words import level_words
+from workloads.runs.planning.plan import Plan, Problem, Submission, topology_of
+from workloads.runs.planning.words import level_words
 from workloads.templates.library import Template
 from workloads.templates.pods import priority_of, volume_of
 

@@ -3,7 +3,7 @@
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 
-from workloads.runs.logs import PLACE, Frames, Source
+from workloads.runs.logs.reading import PLACE, Frames, Source
 
 
 def stream_of(request: HttpRequest, source: Source, *, user_id: int, after: str = "") -> HttpResponseBase:

@@ -13,15 +13,15 @@ from ui.amounts import gpus, span, usd
 from workloads.answers import Explanation
 from workloads.answers import Outlook as Waiting
 from workloads.runs.models import Run
-from workloads.runs.outlook import Outlook, outlook_of
-from workloads.runs.planning import Plan, topology_of
-from workloads.runs.pools import Pool
-from workloads.runs.resuming import ResumePlan
+from workloads.runs.pages.steps import ask_for, link_of
+from workloads.runs.planning.outlook import Outlook, outlook_of
+from workloads.runs.planning.plan import Plan, topology_of
+from workloads.runs.planning.pools import Pool
+from workloads.runs.planning.resuming import ResumePlan
+from workloads.runs.planning.spot import spot_of
+from workloads.runs.planning.words import level_words
 from workloads.runs.shown import RunSeen
-from workloads.runs.spot import spot_of
 from workloads.runs.states import State
-from workloads.runs.steps import ask_for, link_of
-from workloads.runs.words import level_words
 from workloads.template_desk.offered import template_words
 
 Part = dict[str, Any]

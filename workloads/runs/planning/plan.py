@@ -9,7 +9,7 @@ from typing import Any
 from fleet.images import refused_image
 from provisioning.desired.first_job import Kind
 from provisioning.desired.mounts import CLAIM
-from workloads.runs.pools import Pool, Recommended, recommended, refused_pool
+from workloads.runs.planning.pools import Pool, Recommended, recommended, refused_pool
 from workloads.templates.library import BY_SLUG, Abilities, Template, lacking
 from workloads.templates.parameters import TESTS, Parameter, Type, Value, check
 from workloads.templates.pods import Manifest

@@ -6,7 +6,7 @@ from decimal import Decimal
 from ui.amounts import usd
 from workloads import economics
 from workloads.economics import Comparison
-from workloads.runs.planning import Plan
+from workloads.runs.planning.plan import Plan
 
 HOUR = Decimal(3600)
 MINUTES = Decimal(60)

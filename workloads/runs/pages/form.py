@@ -7,9 +7,9 @@ from typing import Any
 from django import forms
 
 from web.fields import StrictForm, WholeNumberField
-from workloads.runs.planning import MAX_TITLE, Place, Problem, Submission, topology_of
-from workloads.runs.pools import Pool, fitting
-from workloads.runs.words import level_words
+from workloads.runs.planning.plan import MAX_TITLE, Place, Problem, Submission, topology_of
+from workloads.runs.planning.pools import Pool, fitting
+from workloads.runs.planning.words import level_words
 from workloads.templates.library import Template
 from workloads.templates.parameters import MAX_SCRIPT_BYTES, MAX_TEXT, Parameter, Type
 from workloads.templates.run import Topology

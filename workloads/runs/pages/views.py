@@ -18,15 +18,16 @@ from accounts.idempotency import new_key, once
 from accounts.models import Team, User
 from provisioning.models import Tenancy
 from web.refusals import Conflict, NoRight, Refused
-from workloads.runs import actions, page
-from workloads.runs.form import SHOWN_AT, RunForm, starts, starts_again
-from workloads.runs.logs import MAX_KEPT, PLACE, read_log
+from workloads.runs import actions
+from workloads.runs.logs.reading import MAX_KEPT, PLACE, read_log
+from workloads.runs.logs.streams import stream_of
 from workloads.runs.models import Run
-from workloads.runs.places import claims_of, open_to, place_of
-from workloads.runs.planning import Place, Plan
+from workloads.runs.pages import page
+from workloads.runs.pages.form import SHOWN_AT, RunForm, starts, starts_again
+from workloads.runs.pages.steps import FILLED_IN, again_link, resume_link
+from workloads.runs.planning.places import claims_of, open_to, place_of
+from workloads.runs.planning.plan import Place, Plan
 from workloads.runs.shown import PodSeen, seen_run, source_of
-from workloads.runs.steps import FILLED_IN, again_link, resume_link
-from workloads.runs.streams import stream_of
 from workloads.templates.library import Template, lacking
 
 ROUTE, ROUTE_AGAIN, ROUTE_RESUME = "page:run-new", "page:run-again", "page:run-resume"

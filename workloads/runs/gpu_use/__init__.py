@@ -1,0 +1,1 @@
+"""How busy the GPUs of runs are: measured, and in words."""

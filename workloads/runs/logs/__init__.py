@@ -1,0 +1,1 @@
+"""Logs of runs: read, and followed while they are written."""
