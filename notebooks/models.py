@@ -9,8 +9,9 @@ from django.db.models import F, Q
 from notebooks.hubs.models import Hub, HubAccount
 from notebooks.profiles.document import Document, read
 from notebooks.profiles.states import OFFERED, State
+from notebooks.servers.models import NotebookServer
 
-__all__ = ["Hub", "HubAccount", "Profile", "ProfileVersion"]
+__all__ = ["Hub", "HubAccount", "NotebookServer", "Profile", "ProfileVersion"]
 
 
 class ProfileQuerySet(models.QuerySet["Profile"]):

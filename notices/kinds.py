@@ -37,6 +37,8 @@ class NoticeKind(StrEnum):
     SEAT_EMPTY = "seat_empty"
     RUN_ENDED = "run_ended"
     RUN_PARKED = "run_parked"
+    NOTEBOOK_ENDED = "notebook_ended"
+    NOTEBOOK_IDLE = "notebook_idle"
     TEST = "test"
 
     @property
@@ -111,6 +113,8 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.SEAT_EMPTY: "A request waits for a seat that nobody has",
     NoticeKind.RUN_ENDED: "A run that you submitted has ended",
     NoticeKind.RUN_PARKED: "A run is tried no more",
+    NoticeKind.NOTEBOOK_ENDED: "A notebook of yours did not start, or was stopped",
+    NoticeKind.NOTEBOOK_IDLE: "A notebook of yours is idle, or ends soon",
     NoticeKind.TEST: "A test",
 }
 CHANNEL_WORDS: Mapping[NoticeKind, str] = {

@@ -62,6 +62,17 @@ SCHEDULE = {
         "schedule": 5.0,
         "options": {"expires": 5},
     },
+    "look after notebooks": {
+        "task": "notebooks.tasks.reconcile_servers",
+        "schedule": 2.0,
+        "options": {"expires": 10},
+    },
+    "follow notebooks": {
+        "task": "notebooks.tasks.follow_servers",
+        "schedule": 5.0,
+        "options": {"expires": 10},
+    },
+    "end notebooks": {"task": "notebooks.tasks.end_servers", "schedule": 30.0, "options": {"expires": 60}},
     "look at clusters": {
         "task": "provisioning.tasks.look_at_clusters",
         "schedule": 30.0,

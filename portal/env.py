@@ -30,6 +30,8 @@ class Environment(BaseSettings):
     data_dir: Path = Path("var")
     fleet_file: Path | None = None
     kubeconfig_dir: Path = Path("/etc/quartermaster/kubeconfigs")
+    hub_credentials_dir: Path = Path("/etc/quartermaster/hubs")
+    hub_hosts_allowed: list[str] = Field(default_factory=list)
     git_credentials_dir: Path = Path("/etc/quartermaster/git")
     git_local_dir: Path | None = None
     git_hosts_allowed: list[str] = Field(default_factory=list)

@@ -72,6 +72,8 @@ SETTINGS: Mapping[str, str] = {
     "mail_from": "The sender of all mail.",
     "mail_tls": "`starttls`, `tls` (from the first byte on), or `none` for a server on the same machine.",
     "webhook_hosts_allowed": "Inner hosts (`host` or `host:port`) that channels may name all the same, as a JSON list.",
+    "hub_credentials_dir": "The folder of the tokens by which JupyterHubs know the portal; hubs name a file in it.",
+    "hub_hosts_allowed": "Inner hosts (`host` or `host:port`) whose JupyterHubs may be called, as a JSON list.",
     "git_credentials_dir": "The folder of tokens and SSH keys that open Git repositories; clusters name a file in it.",
     "git_local_dir": "The folder in which Git repositories on the same machine may lie; none may without it.",
     "run_images": "What images of runs may begin with, as in `registry.example.com/`: a JSON list, empty for any.",

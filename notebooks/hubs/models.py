@@ -7,14 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 from fleet.models import Cluster
-
-
-class Reclaim(models.TextChoices):
-    """What happens to servers whose GPUs are idle."""
-
-    OFF = "off", "Leave them"
-    WARN = "warn", "Warn their people"
-    ON = "on", "Warn, then stop them"
+from notebooks.profiles.idle import Reclaim
 
 
 class HubQuerySet(models.QuerySet["Hub"]):
@@ -37,7 +30,9 @@ class Hub(models.Model):
     key_prefix = models.CharField(max_length=12, blank=True, default="")
     key_digest = models.CharField(max_length=64, blank=True, default="")
     key_made_at = models.DateTimeField(null=True)
-    reclaim = models.CharField(max_length=4, choices=Reclaim.choices, default=Reclaim.OFF)
+    reclaim = models.CharField(
+        max_length=4, choices=[(each.value, each.words) for each in Reclaim], default=Reclaim.OFF
+    )
 
     # What the last look found, None before the first: whether the portal can work with it, and why not.
     version = models.CharField(max_length=40, blank=True, default="")
@@ -67,7 +62,8 @@ class Hub(models.Model):
                 fields=["key_prefix"], condition=~Q(key_prefix=""), name="a_hub_key_opens_one_hub"
             ),
             models.CheckConstraint(
-                condition=Q(reclaim__in=Reclaim.values), name="a_hub_reclaims_in_a_known_way"
+                condition=Q(reclaim__in=[each.value for each in Reclaim]),
+                name="a_hub_reclaims_in_a_known_way",
             ),
             models.CheckConstraint(
                 condition=Q(looked_at=None, reachable=None, message="", version="", failures=0)

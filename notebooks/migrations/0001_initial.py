@@ -13,13 +13,22 @@ PROFILES: dict[str, tuple[str, ...]] = {
     "deprecated": ("published", "retired"),
     "retired": (),
 }
+SERVERS: dict[str, tuple[str, ...]] = {
+    "starting": ("ready", "stopping", "stopped", "failed"),
+    "ready": ("starting", "stopping", "stopped"),
+    "stopping": ("stopped",),
+    "stopped": ("starting", "ready"),
+    "failed": ("starting", "ready", "stopped"),
+}
 
 
 class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
+        ("accounts", "0001_initial"),
         ("fleet", "0001_initial"),
+        ("provisioning", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
@@ -203,6 +212,203 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="NotebookServer",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("requeue_at", models.DateTimeField()),
+                ("attempts", models.PositiveIntegerField(db_default=0, default=0)),
+                ("unfinished", models.PositiveSmallIntegerField(db_default=0, default=0)),
+                ("parked_at", models.DateTimeField(null=True)),
+                ("lease_no", models.PositiveBigIntegerField(db_default=0, default=0)),
+                ("lease_until", models.DateTimeField(null=True)),
+                ("generation", models.PositiveIntegerField(default=0)),
+                ("observed_generation", models.PositiveIntegerField(default=0)),
+                ("conditions", models.JSONField(default=list)),
+                ("profile_version", models.PositiveIntegerField()),
+                ("username", models.CharField(max_length=255)),
+                ("name", models.CharField(blank=True, max_length=63)),
+                ("title", models.CharField(max_length=60)),
+                ("options", models.JSONField(default=dict)),
+                ("gpus", models.PositiveIntegerField()),
+                ("usd_per_hour", models.DecimalField(decimal_places=8, max_digits=18)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("starting", "Starting"),
+                            ("ready", "Ready"),
+                            ("stopping", "Stopping"),
+                            ("stopped", "Stopped"),
+                            ("failed", "Did not start"),
+                        ],
+                        default="starting",
+                        max_length=10,
+                    ),
+                ),
+                ("message", models.CharField(blank=True, db_default="", default="", max_length=600)),
+                ("path", models.CharField(blank=True, db_default="", default="", max_length=400)),
+                ("created_at", models.DateTimeField()),
+                ("launched_at", models.DateTimeField()),
+                ("ready_at", models.DateTimeField(null=True)),
+                ("ran_seconds", models.PositiveIntegerField(db_default=0, default=0)),
+                ("stopped_at", models.DateTimeField(null=True)),
+                (
+                    "stop_reason",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("person", "Somebody stopped it."),
+                            ("idle", "It was idle, so its GPUs went back."),
+                            ("limit", "It had run for as long as its profile allows."),
+                            ("end", "The time of its GPUs is over."),
+                            ("not_a_member", "Whoever started it is no longer of the team."),
+                            ("leaving", "The team leaves this cluster."),
+                            (
+                                "elsewhere",
+                                "It ended in the hub or on the cluster, and not through the portal.",
+                            ),
+                        ],
+                        db_default="",
+                        default="",
+                        max_length=12,
+                    ),
+                ),
+                ("active_at", models.DateTimeField(null=True)),
+                ("gpu_busy_at", models.DateTimeField(null=True)),
+                ("warned_at", models.DateTimeField(null=True)),
+                ("keep_until", models.DateTimeField(null=True)),
+                ("kept_times", models.PositiveSmallIntegerField(db_default=0, default=0)),
+                ("keep_reason", models.CharField(blank=True, db_default="", default="", max_length=200)),
+                (
+                    "flavor",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="fleet.flavor",
+                    ),
+                ),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="notebooks",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "stopped_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="notebooks",
+                        to="accounts.team",
+                    ),
+                ),
+                (
+                    "tenancy",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="notebooks",
+                        to="provisioning.tenancy",
+                    ),
+                ),
+                (
+                    "profile",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="servers",
+                        to="notebooks.profile",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["-id"],
+                "abstract": False,
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("parked_at", None), ("lease_until", None), _connector="OR"),
+                        name="a_parked_notebookserver_is_worked_on_by_nobody",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("observed_generation__lte", models.F("generation"))),
+                        name="a_notebookserver_observes_what_was_wanted",
+                    ),
+                    models.UniqueConstraint(
+                        fields=("tenancy", "username", "name"), name="one_notebook_per_name_at_a_hub"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("state__in", ["starting", "ready", "stopping", "stopped", "failed"])
+                        ),
+                        name="a_notebook_is_in_a_known_state",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("state__in", ["ready", "starting", "stopping"]),
+                            ("ready_at", None),
+                            _connector="OR",
+                        ),
+                        name="only_a_live_notebook_is_ready",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "ready"), _negated=True),
+                            ("ready_at__isnull", False),
+                            _connector="OR",
+                        ),
+                        name="a_ready_notebook_says_since_when",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state__in", ["stopping", "stopped"]), _negated=True),
+                            models.Q(("stop_reason", ""), _negated=True),
+                            _connector="OR",
+                        ),
+                        name="a_stopped_notebook_says_why",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("stop_reason", "person"), ("stopped_by__isnull", False)),
+                            models.Q(
+                                models.Q(("stop_reason", "person"), _negated=True), ("stopped_by", None)
+                            ),
+                            _connector="OR",
+                        ),
+                        name="a_person_who_stops_a_notebook_is_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("usd_per_hour__gte", 0)), name="a_notebook_never_earns_money"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("launched_at__gte", models.F("created_at"))),
+                        name="a_notebook_starts_after_it_was_made",
+                    ),
+                ],
+                "indexes": [
+                    models.Index(fields=["team", "-id"], name="notebook_of_team"),
+                    models.Index(
+                        condition=models.Q(("state__in", ("starting", "stopping"))),
+                        fields=["requeue_at"],
+                        name="notebook_is_due",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
             name="ProfileVersion",
             fields=[
                 (
@@ -287,5 +493,8 @@ class Migration(migrations.Migration):
             },
         ),
         only_moves("notebooks_profile", "state", PROFILES, words="a retired profile never comes back"),
+        only_moves(
+            "notebooks_notebookserver", "state", SERVERS, words="what stops comes up only once it has stopped"
+        ),
         append_only("notebooks_profileversion", words="versions of profiles"),
     ]

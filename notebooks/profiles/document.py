@@ -31,6 +31,7 @@ VALUE = "{value}"
 MAX_TITLE, MAX_MESSAGE, MAX_HELP, MAX_CPUS, MAX_MEMORY, MAX_GPUS = 60, 300, 1_000, 256, 4096, 16
 MAX_VOLUMES, MAX_VARIABLES, MAX_VALUE, MAX_OPTIONS, MAX_CHOICES, MAX_NAMES = 8, 50, 1_000, 8, 40, 200
 FIRST_ORDER, LAST_ORDER = 0, 9_999
+LEAST_IDLE, MOST_IDLE, MOST_HOURS = 10, 7 * 24 * 60, 30 * 24
 FLAGS = frozenset({"read_only", "default"})
 
 
@@ -107,7 +108,8 @@ class DevContainer:
 class Document(Settings):
     """A profile. `resource` is what its GPUs are counted as; no teams, environments or clusters are all of them.
 
-    A lower `order` comes first, and the first `default` is chosen beforehand.
+    A lower `order` comes first, and the first `default` is chosen beforehand. A server is idle after `idle_minutes`
+    without use, and ends `hours` after its start; None is never.
     """
 
     slug: str
@@ -118,6 +120,8 @@ class Document(Settings):
     teams: tuple[str, ...] = ()
     environments: tuple[str, ...] = ()
     clusters: tuple[str, ...] = ()
+    idle_minutes: int | None = None
+    hours: int | None = None
     order: int = 100
     default: bool = False
     options: Mapping[str, Option] = field(default_factory=dict)
@@ -266,6 +270,7 @@ def _wrong(document: Document) -> Iterator[tuple[str, str]]:
         )
     yield from _wrong_words(document)
     yield from _wrong_audience(document)
+    yield from _wrong_times(document)
     yield from _wrong_devcontainer(document.devcontainer)
     if len(document.options) > MAX_OPTIONS:
         yield "options", f"At most {MAX_OPTIONS}."
@@ -280,6 +285,13 @@ def _wrong_words(document: Document) -> Iterator[tuple[str, str]]:
         yield "title", f"Write one line of at most {MAX_TITLE} characters."
     if len(document.help) > MAX_HELP or not document.help.replace("\n", "").isprintable():
         yield "help", f"Write a text of at most {MAX_HELP:,} characters."
+
+
+def _wrong_times(document: Document) -> Iterator[tuple[str, str]]:
+    if document.idle_minutes is not None and not LEAST_IDLE <= document.idle_minutes <= MOST_IDLE:
+        yield "idle_minutes", f"Write a number of minutes from {LEAST_IDLE} to {MOST_IDLE:,}."
+    if document.hours is not None and not 1 <= document.hours <= MOST_HOURS:
+        yield "hours", f"Write a number of hours from 1 to {MOST_HOURS}."
 
 
 def _wrong_devcontainer(one: DevContainer) -> Iterator[tuple[str, str]]:

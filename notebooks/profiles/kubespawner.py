@@ -49,7 +49,16 @@ FREE = frozenset(
         "kubespawner_override",
     }
 )
-ONLY_OURS = ("flavor", "resource", "teams", "environments", "clusters", "devcontainer")
+ONLY_OURS = (
+    "flavor",
+    "resource",
+    "teams",
+    "environments",
+    "clusters",
+    "idle_minutes",
+    "hours",
+    "devcontainer",
+)
 CPU = ("cpu_limit", "cpu_guarantee")
 MEMORY = ("mem_limit", "mem_guarantee")
 GPUS = ("extra_resource_limits", "extra_resource_guarantees")

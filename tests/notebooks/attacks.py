@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from notebooks.models import Hub, HubAccount, Profile, ProfileVersion
+from notebooks.models import Hub, HubAccount, NotebookServer, Profile, ProfileVersion
 from tests import factories
-from tests.scene import NOW
+from tests.scene import DAY, NOW
 
 
 def profile(**fields: Any) -> Profile:
@@ -48,6 +48,27 @@ def account(world: Any, **fields: Any) -> HubAccount:
     return HubAccount.objects.create(**usual | fields)
 
 
+def server(world: Any, **fields: Any) -> NotebookServer:
+    """A server that starts, past every action."""
+    made, _ = Profile.objects.get_or_create(slug="x1")
+    usual = {
+        "team": world.scene.team,
+        "tenancy": world.scene.tenancy,
+        "owner": world.scene.ada,
+        "profile": made,
+        "profile_version": 1,
+        "username": "ada",
+        "name": f"nb-{NotebookServer.objects.count()}",
+        "title": "X",
+        "gpus": 1,
+        "usd_per_hour": 1,
+        "created_at": NOW,
+        "launched_at": NOW,
+        "requeue_at": NOW,
+    }
+    return NotebookServer.objects.create(**usual | fields)
+
+
 NAMED: Mapping[str, Callable[[Any], object]] = {
     "a_profile_is_in_a_known_state": lambda w: profile(state="asleep"),
     "a_profile_is_offered_in_a_version": lambda w: profile(state="published"),
@@ -71,6 +92,16 @@ NAMED: Mapping[str, Callable[[Any], object]] = {
     "a_person_has_one_name_on_a_hub": lambda w: (account(w), account(w, username="ada-2")),
     "a_name_on_a_hub_is_of_one_person": lambda w: (account(w), account(w, user=w.scene.priya)),
     "a_hub_account_has_a_name": lambda w: account(w, username=""),
+    "a_parked_notebookserver_is_worked_on_by_nobody": lambda w: server(w, parked_at=NOW, lease_until=NOW),
+    "a_notebookserver_observes_what_was_wanted": lambda w: server(w, generation=1, observed_generation=2),
+    "one_notebook_per_name_at_a_hub": lambda w: (server(w, name="nb"), server(w, name="nb")),
+    "a_notebook_is_in_a_known_state": lambda w: server(w, state="asleep"),
+    "only_a_live_notebook_is_ready": lambda w: server(w, state="failed", ready_at=NOW),
+    "a_ready_notebook_says_since_when": lambda w: server(w, state="ready"),
+    "a_stopped_notebook_says_why": lambda w: server(w, state="stopped"),
+    "a_person_who_stops_a_notebook_is_known": lambda w: server(w, stop_reason="person"),
+    "a_notebook_never_earns_money": lambda w: server(w, usd_per_hour=-1),
+    "a_notebook_starts_after_it_was_made": lambda w: server(w, launched_at=NOW - DAY),
 }
 UNIQUE: Mapping[str, Callable[[Any], object]] = {
     "notebooks.Profile.slug": lambda w: [profile(), profile()],
@@ -83,6 +114,12 @@ ALSO: Mapping[str, Callable[[Any], object]] = {
         ProfileVersion.objects.bulk_create([version(w, 1)]),
         ProfileVersion.objects.update(text="colour: red"),
     ),
+    "somebody who stopped a notebook that the portal stopped": lambda w: server(
+        w, state="stopped", stop_reason="idle", stopped_by=w.scene.ada
+    ),
+    "a failed notebook that is stopped once more": lambda w: NotebookServer.objects.filter(
+        pk=server(w, state="failed").pk
+    ).update(state="stopping", stop_reason="idle"),
     "a retired profile that comes back": lambda w: Profile.objects.filter(
         pk=profile(state="retired").pk
     ).update(state="draft"),

@@ -1,0 +1,295 @@
+"""What people do with notebook servers: launch one, start it again, stop it, keep it though it is idle, remove it."""
+
+import hashlib
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from accounts.models import Membership, User
+from accounts.roles import Permission
+from audit.actors import PORTAL
+from audit.events import Kind
+from audit.log import record
+from notebooks.hubs.accounts import username_at
+from notebooks.hubs.models import Hub
+from notebooks.models import Profile
+from notebooks.places import flavors_on, place_of
+from notebooks.profile_desk.kept import Offered, offered
+from notebooks.profiles.choosing import Chosen, NotAChoice, chosen
+from notebooks.profiles.spawning import refused_here
+from notebooks.servers.enqueue import enqueue_on_commit
+from notebooks.servers.models import NotebookServer
+from notebooks.servers.states import State, StopReason
+from provisioning.models import Tenancy
+from ui.amounts import gpus
+from web.refusals import BadInput, Conflict, NoRight
+
+MAX_LIVE = 10  # servers of one person that run at once, on all clusters
+KEPT_FOR = timedelta(hours=2)
+LONGEST_KEPT = timedelta(days=30)
+MAX_REASON = 200
+
+
+@transaction.atomic
+def launch(
+    tenancy_id: int,
+    profile: str,
+    options: Mapping[str, str],
+    *,
+    by: User,
+    key: str,
+    now: datetime,
+    title: str = "",
+) -> NotebookServer:
+    """Keep a server that a worker starts at once in the hub of the namespace's cluster; the same key is the same one.
+
+    Raises NoRight for who is not of the team, Conflict where nothing can be started there now, BadInput naming the
+    field for a profile or a choice that there is not, or that takes more GPUs than the team can have there.
+    """
+    tenancy = _tenancy(tenancy_id, by=by)
+    hub = _hub(tenancy)
+    username = username_at(hub, by)
+    name = _name(by, key)
+    same = NotebookServer.objects.filter(tenancy__cluster=tenancy.cluster_id, username=username, name=name)
+    if (earlier := same.described().first()) is not None:
+        if (earlier.tenancy_id, earlier.profile.slug) != (tenancy.pk, profile):
+            raise Conflict("This key came with other values before. Use a new key.", code="another_notebook")
+        return earlier
+    _refuse_many(by)
+    offer, found = _checked(tenancy, profile, options)
+    row = Profile.objects.get(slug=profile)
+    flavor = flavors_on(tenancy.cluster_id).get(offer.document.flavor) if found.gpus else None
+    server = NotebookServer(
+        team=tenancy.team,
+        tenancy=tenancy,
+        owner=by,
+        profile=row,
+        username=username,
+        name=name,
+        title=(title.strip() or offer.document.title)[:60],
+        created_at=now,
+        launched_at=now,
+        requeue_at=now,
+    )
+    _take(server, offer, found, price=flavor.price_per_gpu_hour if flavor else Decimal(0))
+    server.flavor, server.generation = flavor, 1
+    try:
+        with transaction.atomic():
+            server.save(force_insert=True)
+    except IntegrityError:
+        # The same key came twice at once: the other one was first.
+        return same.described().get()
+    _record(Kind.NOTEBOOK_LAUNCHED, server, by=by)
+    enqueue_on_commit(server.pk)
+    return server
+
+
+@transaction.atomic
+def start(server_id: int, *, by: User, now: datetime) -> NotebookServer:
+    """Start a stopped server again with its choices, as its profile is now; one that runs is left alone.
+
+    Raises NoRight for everybody but its owner, Conflict, BadInput as `launch`.
+    """
+    server = _locked(server_id)
+    if server.owner_id != by.pk:
+        raise NoRight("Who launched a notebook starts it again.", code="not_the_owner")
+    tenancy = _tenancy(server.tenancy_id, by=by)
+    _hub(tenancy)
+    if server.state == State.STOPPING:
+        raise Conflict("It is being stopped. Start it when it has stopped.", code="is_stopping")
+    if server.is_live:
+        return server
+    _refuse_many(by)
+    offer, found = _checked(tenancy, server.profile.slug, server.options)
+    flavor = flavors_on(tenancy.cluster_id).get(offer.document.flavor) if found.gpus else None
+    _take(server, offer, found, price=flavor.price_per_gpu_hour if flavor else Decimal(0))
+    server.flavor, server.state, server.message = flavor, State.STARTING, ""
+    server.launched_at, server.stopped_at, server.stopped_by, server.stop_reason = now, None, None, ""
+    server.active_at = server.gpu_busy_at = server.warned_at = server.keep_until = None
+    server.kept_times, server.keep_reason = 0, ""
+    server.generation += 1
+    server.retry(now=now)
+    server.save()
+    _record(Kind.NOTEBOOK_LAUNCHED, server, by=by)
+    enqueue_on_commit(server.pk)
+    return server
+
+
+@transaction.atomic
+def stop(server_id: int, *, by: User, now: datetime) -> NotebookServer:
+    """Stop a server; its volumes stay. Asked twice it is the same, but that one which is tried no more is tried again.
+
+    Raises NoRight for who may not, Conflict for one that does not run.
+    """
+    server = _locked(server_id)
+    if not may_stop(server, by):
+        raise NoRight(
+            "Its owner, leads of the team and platform leads stop a notebook.", code="not_yours_to_stop"
+        )
+    if not server.is_live:
+        raise Conflict(f"It does not run: {State(server.state).words.lower()}.", code="not_running")
+    return _stop(server, reason=StopReason.PERSON, by=by, now=now)
+
+
+@transaction.atomic
+def stop_because(server_id: int, reason: StopReason, *, now: datetime) -> NotebookServer:
+    """Stop a server for a reason of the portal's own; one that does not run, or stops already, is left alone."""
+    server = _locked(server_id)
+    if server.is_live and server.state != State.STOPPING:
+        _stop(server, reason=reason, by=None, now=now)
+    return server
+
+
+@transaction.atomic
+def keep(
+    server_id: int, *, by: User, now: datetime, reason: str = "", until: datetime | None = None
+) -> NotebookServer:
+    """Leave a server alone though it is idle: for two hours, or until a moment that a platform lead names.
+
+    Its owner needs a reason from the second time on. Raises NoRight, Conflict for one that does not run, BadInput.
+    """
+    server = _locked(server_id)
+    is_lead = by.may(Permission.GIVE_BACK_FOR_TEAMS)
+    if server.owner_id != by.pk and not is_lead:
+        raise NoRight("Its owner and platform leads keep a notebook.", code="not_the_owner")
+    if server.state not in (State.STARTING, State.READY):
+        raise Conflict(f"It does not run: {State(server.state).words.lower()}.", code="not_running")
+    if until is not None and not is_lead:
+        raise NoRight("Platform leads keep a notebook for longer than two hours.", code="not_a_platform_lead")
+    reason = reason.strip()
+    if not reason and (server.kept_times or until is not None):
+        raise BadInput("Say why it is kept although it is idle.", code="reason_missing", field="reason")
+    if len(reason) > MAX_REASON:
+        raise BadInput(f"Write at most {MAX_REASON} characters.", code="reason_too_long", field="reason")
+    if until is not None and not now < until <= now + LONGEST_KEPT:
+        raise BadInput("Choose a moment within the next 30 days.", code="bad_end", field="until")
+    server.keep_until = max(until or now + KEPT_FOR, server.keep_until or now)
+    server.warned_at, server.keep_reason = None, reason
+    server.kept_times += 1
+    server.save(update_fields=["keep_until", "warned_at", "keep_reason", "kept_times"])
+    _record(Kind.NOTEBOOK_KEPT, server, by=by, until=server.keep_until, reason=reason or None)
+    return server
+
+
+@transaction.atomic
+def remove(server_id: int, *, by: User) -> None:
+    """Forget a stopped server: it is listed no more. Its volumes stay. Raises NoRight, Conflict while it runs."""
+    server = _locked(server_id)
+    if server.owner_id != by.pk:
+        raise NoRight("Who launched a notebook removes it.", code="not_the_owner")
+    if server.is_live:
+        raise Conflict("Stop it before you remove it.", code="is_running")
+    _record(Kind.NOTEBOOK_REMOVED, server, by=by)
+    server.delete()
+
+
+def may_stop(server: NotebookServer, by: User) -> bool:
+    """Whether this person may stop a server: its owner, leads of its team, and platform leads."""
+    if server.owner_id == by.pk and server.team_id in by.team_ids:
+        return True
+    if by.may(Permission.GIVE_BACK_FOR_TEAMS):
+        return True
+    return by.memberships.filter(team=server.team_id, part=Membership.Part.LEAD).exists()
+
+
+def _stop(server: NotebookServer, *, reason: StopReason, by: User | None, now: datetime) -> NotebookServer:
+    if server.state == State.STOPPING and server.parked_at is None:
+        return server
+    if server.state != State.STOPPING:
+        server.state, server.stop_reason, server.stopped_by = State.STOPPING, reason, by
+        server.generation += 1
+        _record(Kind.NOTEBOOK_STOPPED, server, by=by, reason=str(reason))
+    server.message = ""
+    fields = ["state", "stop_reason", "stopped_by", "generation", "message", *server.retry(now=now)]
+    server.save(update_fields=fields)
+    enqueue_on_commit(server.pk)
+    return server
+
+
+def _locked(server_id: int) -> NotebookServer:
+    return NotebookServer.objects.locked().select_related("profile").get(pk=server_id)
+
+
+def _take(server: NotebookServer, offer: Offered, found: Chosen, *, price: Decimal) -> None:
+    server.profile_version, server.options = offer.number, dict(found.options)
+    server.gpus, server.usd_per_hour = found.gpus, found.gpus * price
+
+
+def _checked(tenancy: Tenancy, profile: str, options: Mapping[str, str]) -> tuple[Offered, Chosen]:
+    """The profile with what was chosen in it; raises BadInput where a hub would refuse it, or its team lacks GPUs."""
+    offer = next((one for one in offered() if one.document.slug == profile), None)
+    if offer is None:
+        raise BadInput(
+            f"There is no profile “{profile[:60]}” now. Choose another.",
+            code="no_such_profile",
+            field="profile",
+        )
+    flavors = flavors_on(tenancy.cluster_id)
+    place = place_of(tenancy, flavors)
+    if refused := refused_here(offer.document, place):
+        raise BadInput(refused, code="not_for_you", field="profile")
+    try:
+        found = chosen(offer.document, options, images=settings.ENV.run_images)
+    except NotAChoice as refused_choice:
+        raise BadInput(
+            refused_choice.sentence, code="no_such_choice", field=f"options.{refused_choice.option}"
+        ) from refused_choice
+    room = place.gpus.get(offer.document.flavor, 0)
+    if found.gpus > room:
+        flavor = flavors.get(offer.document.flavor)
+        product = flavor.product if flavor else offer.document.flavor
+        have = f"can have {gpus(room, product)}" if room else f"holds no {product}"
+        raise BadInput(
+            f"It takes {gpus(found.gpus, product)}; your team {have} there. Ask for {found.gpus - room} more.",
+            code="too_few_gpus",
+            field="profile",
+        )
+    return offer, found
+
+
+def _tenancy(tenancy_id: int, *, by: User) -> Tenancy:
+    tenancy = Tenancy.objects.select_related("team", "project", "cluster").get(pk=tenancy_id)
+    if tenancy.team_id not in by.team_ids:
+        raise NoRight("People of the team start its notebooks.", code="not_of_the_team")
+    if not tenancy.is_here:
+        raise Conflict("The team leaves this cluster: nothing new starts there.", code="is_leaving")
+    if not tenancy.observed_generation:
+        raise Conflict("Your namespace is not there yet. Wait until it is set up.", code="not_set_up")
+    return tenancy
+
+
+def _hub(tenancy: Tenancy) -> Hub:
+    hub = Hub.objects.filter(cluster=tenancy.cluster_id).first()
+    if hub is None:
+        raise Conflict(
+            f"{tenancy.cluster.title} has no JupyterHub that the portal knows. Platform leads connect one.",
+            code="no_hub",
+        )
+    return hub
+
+
+def _refuse_many(by: User) -> None:
+    if NotebookServer.objects.live().filter(owner=by).count() >= MAX_LIVE:
+        raise Conflict(f"{MAX_LIVE} notebooks of yours run. Stop one first.", code="too_many_notebooks")
+
+
+def _name(by: User, key: str) -> str:
+    """The server's name at its hub: letters, digits and a hyphen, as JupyterHub 6 takes it."""
+    return f"nb-{hashlib.sha256(f'{by.pk}:{key}'.encode()).hexdigest()[:12]}"
+
+
+def _record(kind: Kind, server: NotebookServer, *, by: User | None, **facts: Any) -> None:
+    record(
+        kind,
+        actor=by.as_actor() if by is not None else PORTAL,
+        subject=("notebook", server.pk),
+        team_id=server.team_id,
+        name=server.title,
+        profile=server.profile.slug,
+        gpus=server.gpus,
+        **facts,
+    )

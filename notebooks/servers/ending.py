@@ -1,0 +1,111 @@
+"""Notebook servers that the portal ends by itself: idle ones, after a notice, and those that nobody has a right to."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
+
+from accounts.models import Membership
+from audit.actors import PORTAL
+from audit.events import Kind
+from audit.log import record
+from notebooks.hubs.models import Hub
+from notebooks.models import ProfileVersion
+from notebooks.profile_desk.kept import document_in
+from notebooks.profiles.document import Document
+from notebooks.profiles.idle import Deed, Reclaim, Use, due, idle_since, notice, stops_at
+from notebooks.servers.actions import stop_because
+from notebooks.servers.models import NotebookServer
+from notebooks.servers.notices import tell_idle
+from notebooks.servers.states import State, StopReason
+from provisioning.models import Tenancy
+from ui.amounts import span, usd
+
+
+def end_what_is_over(*, now: datetime) -> None:
+    """Stop the servers whose people left the team or whose team leaves the cluster, and those that ran long enough."""
+    rows = NotebookServer.objects.filter(state__in=[State.STARTING, State.READY])
+    is_member = Membership.objects.filter(user=OuterRef("owner"), team=OuterRef("team"))
+    for pk in rows.filter(~Exists(is_member) | Q(owner__is_active=False)).values_list("pk", flat=True):
+        stop_because(pk, StopReason.NOT_A_MEMBER, now=now)
+    for pk in rows.exclude(tenancy__in=Tenancy.objects.here()).values_list("pk", flat=True):
+        stop_because(pk, StopReason.LEAVING, now=now)
+    ready = list(rows.filter(state=State.READY))
+    documents = documents_of(ready)
+    for server in ready:
+        document = documents.get((server.profile_id, server.profile_version))
+        if document and document.hours and limit_of(server, document) <= now:
+            stop_because(server.pk, StopReason.LIMIT, now=now)
+
+
+def reclaim_idle(*, now: datetime) -> None:
+    """Tell people of servers that are idle, and stop those that nobody kept, as the hub of each cluster wants it."""
+    rows = NotebookServer.objects.filter(state=State.READY).exclude(
+        tenancy__cluster__hub__reclaim=Reclaim.OFF
+    )
+    servers = list(rows.filter(gpus__gt=0).described())
+    modes = dict(Hub.objects.values_list("cluster", "reclaim"))
+    documents = documents_of(servers)
+    for server in servers:
+        document = documents.get((server.profile_id, server.profile_version))
+        threshold = threshold_of(document)
+        mode = Reclaim(modes[server.tenancy.cluster_id])
+        deed = due(use_of(server), threshold=threshold, mode=mode, now=now)
+        if threshold is not None and deed is Deed.WARN:
+            _warn(server, threshold, stops=mode is Reclaim.ON, now=now)
+        elif deed is Deed.STOP:
+            stop_because(server.pk, StopReason.IDLE, now=now)
+
+
+def use_of(server: NotebookServer) -> Use:
+    """How a ready server was used, as its row says it."""
+    return Use(
+        ready_at=server.ready_at or server.launched_at,
+        active_at=server.active_at,
+        gpu_busy_at=server.gpu_busy_at,
+        warned_at=server.warned_at,
+        keep_until=server.keep_until,
+    )
+
+
+def threshold_of(document: Document | None) -> timedelta | None:
+    """After how long without use a server of a profile is idle; None for never."""
+    return timedelta(minutes=document.idle_minutes) if document and document.idle_minutes else None
+
+
+def limit_of(server: NotebookServer, document: Document) -> datetime:
+    """When a server ends that its profile lets run for some hours."""
+    return (server.ready_at or server.launched_at) + timedelta(hours=document.hours or 0)
+
+
+def documents_of(servers: list[NotebookServer]) -> Mapping[tuple[int, int], Document]:
+    """The profiles of servers in the versions they were started with, in one query."""
+    wanted = {(one.profile_id, one.profile_version) for one in servers}
+    versions = ProfileVersion.objects.filter(profile__in={profile for profile, _ in wanted})
+    found = [one for one in versions if (one.profile_id, one.number) in wanted]
+    read = {(one.profile_id, one.number): document_in(one) for one in found}
+    return {key: document for key, document in read.items() if document is not None}
+
+
+@transaction.atomic
+def _warn(server: NotebookServer, threshold: timedelta, *, stops: bool, now: datetime) -> None:
+    """Tell the owner once of this idleness; what was used or kept meanwhile is not told of."""
+    fresh = NotebookServer.objects.filter(pk=server.pk, state=State.READY, warned_at=None)
+    if not fresh.filter(active_at=server.active_at, keep_until=server.keep_until).update(warned_at=now):
+        return
+    server.warned_at = now
+    idle = now - idle_since(use_of(server))
+    spent = server.usd_per_hour * int(idle.total_seconds()) / 3_600
+    minutes = span(max(stops_at(use_of(server), threshold) - now, notice(threshold)))
+    ends = f"It is stopped in {minutes}; its volumes stay." if stops else "Stop it if you need it no more."
+    cost = f", which cost {usd(spent)}" if spent else ""
+    tell_idle(server, idle=span(idle), cost=cost, ends=ends, now=now)
+    record(
+        Kind.NOTEBOOK_IDLE,
+        actor=PORTAL,
+        subject=("notebook", server.pk),
+        team_id=server.team_id,
+        name=server.title,
+        minutes=int(idle.total_seconds() // 60),
+    )

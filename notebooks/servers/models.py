@@ -1,0 +1,166 @@
+"""Notebook servers as the portal keeps them: whose, of which profile, where, and how they stand."""
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+
+from accounts.models import Team
+from accounts.teams import TeamScopedQuerySet
+from fleet.models import Cluster, Flavor
+from notebooks.servers.states import LIVE, State, StopReason
+from provisioning.models import Tenancy
+from reconciling.models import Reconciled, ReconciledQuerySet
+from web.rows import Row
+
+# A worker does something for these; the others change by themselves, and are followed.
+IN_MOTION = (State.STARTING, State.STOPPING)
+
+
+# Each of the two has a type of manager of its own; the one that is made here has the methods of both.
+class NotebookServerQuerySet(ReconciledQuerySet["NotebookServer"], TeamScopedQuerySet["NotebookServer"]):  # type: ignore[override]
+    """Ways to look at notebook servers."""
+
+    def live(self) -> "NotebookServerQuerySet":
+        """Those that have a pod, or get or lose one."""
+        return self.filter(state__in=sorted(LIVE))
+
+    def to_do(self) -> "NotebookServerQuerySet":
+        """Those that a worker has to start, to stop, or to see come up."""
+        return self.filter(state__in=IN_MOTION)
+
+    def due(self, now: datetime) -> "NotebookServerQuerySet":
+        """Those for which a worker has to do something now, and nobody is at it."""
+        return super().due(now).to_do()
+
+    def described(self) -> "NotebookServerQuerySet":
+        """With everything that a line about them needs."""
+        return self.select_related(
+            "team",
+            "owner",
+            "profile",
+            "flavor__cluster",
+            "tenancy__cluster",
+            "tenancy__team",
+            "stopped_by",
+        )
+
+
+class NotebookServer(Row, Reconciled):
+    """A named server of one person at one cluster's hub, under a name that it keeps; stopped, it can start again.
+
+    `generation` counts what was asked of it, `observed_generation` is what the hub took. While `state` is starting or
+    ready it is wanted. GPUs and price are those of the choices that it was last started with.
+    """
+
+    team = models.ForeignKey(Team, models.PROTECT, related_name="notebooks")
+    tenancy = models.ForeignKey(Tenancy, models.PROTECT, related_name="notebooks")
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="notebooks")
+    profile = models.ForeignKey("notebooks.Profile", models.PROTECT, related_name="servers")
+    profile_version = models.PositiveIntegerField()
+    flavor = models.ForeignKey(Flavor, models.PROTECT, null=True, related_name="+")
+    # Who it is at the hub: the account's name there, and the server's, empty for the account's unnamed one.
+    username = models.CharField(max_length=255)
+    name = models.CharField(max_length=63, blank=True)
+    title = models.CharField(max_length=60)
+    # What was chosen in the profile, in KubeSpawner's words.
+    options = models.JSONField(default=dict)
+    gpus = models.PositiveIntegerField()
+    usd_per_hour = models.DecimalField(max_digits=18, decimal_places=8)
+    state = models.CharField(
+        max_length=10, choices=[(each.value, each.words) for each in State], default=State.STARTING
+    )
+    # Why it failed or does not come up, in a sentence of the hub's or the portal's.
+    message = models.CharField(max_length=600, blank=True, default="", db_default="")
+    # Below the address of the hub; empty before it was ready for the first time.
+    path = models.CharField(max_length=400, blank=True, default="", db_default="")
+    created_at = models.DateTimeField()
+    # When it was last asked to start, since when it can be used now, and how many seconds it could before.
+    launched_at = models.DateTimeField()
+    ready_at = models.DateTimeField(null=True)
+    ran_seconds = models.PositiveIntegerField(default=0, db_default=0)
+    stopped_at = models.DateTimeField(null=True)
+    stopped_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
+    stop_reason = models.CharField(
+        max_length=12,
+        choices=[(each.value, each.words) for each in StopReason],
+        blank=True,
+        default="",
+        db_default="",
+    )
+    # When the hub last saw it used, and when people were told that it is idle.
+    active_at = models.DateTimeField(null=True)
+    # When its GPUs were last measured to compute; None where nobody measures them.
+    gpu_busy_at = models.DateTimeField(null=True)
+    warned_at = models.DateTimeField(null=True)
+    # Until when it is not stopped for being idle, how often that was asked, and why.
+    keep_until = models.DateTimeField(null=True)
+    kept_times = models.PositiveSmallIntegerField(default=0, db_default=0)
+    keep_reason = models.CharField(max_length=200, blank=True, default="", db_default="")
+
+    objects = NotebookServerQuerySet.as_manager()
+
+    class Meta(Reconciled.Meta):
+        ordering = ["-id"]
+        indexes = [
+            models.Index(fields=["team", "-id"], name="notebook_of_team"),
+            models.Index(fields=["requeue_at"], condition=Q(state__in=IN_MOTION), name="notebook_is_due"),
+        ]
+        constraints = [
+            *Reconciled.Meta.constraints,
+            models.UniqueConstraint(
+                fields=["tenancy", "username", "name"], name="one_notebook_per_name_at_a_hub"
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=[each.value for each in State]), name="a_notebook_is_in_a_known_state"
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=sorted(LIVE)) | Q(ready_at=None), name="only_a_live_notebook_is_ready"
+            ),
+            models.CheckConstraint(
+                condition=~Q(state=State.READY) | Q(ready_at__isnull=False),
+                name="a_ready_notebook_says_since_when",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state__in=[State.STOPPING, State.STOPPED]) | ~Q(stop_reason=""),
+                name="a_stopped_notebook_says_why",
+            ),
+            models.CheckConstraint(
+                condition=Q(stop_reason=StopReason.PERSON, stopped_by__isnull=False)
+                | (~Q(stop_reason=StopReason.PERSON) & Q(stopped_by=None)),
+                name="a_person_who_stops_a_notebook_is_known",
+            ),
+            models.CheckConstraint(condition=Q(usd_per_hour__gte=0), name="a_notebook_never_earns_money"),
+            models.CheckConstraint(
+                condition=Q(launched_at__gte=F("created_at")), name="a_notebook_starts_after_it_was_made"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.title
+
+    @property
+    def cluster(self) -> Cluster:
+        """Where it runs."""
+        return self.tenancy.cluster
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it has a pod, or gets or loses one."""
+        return self.state in LIVE
+
+    @property
+    def user_options(self) -> dict[str, str]:
+        """What the hub is told of the choices."""
+        return {"profile": f"{self.profile.slug}--{self.tenancy.namespace}", **self.options}
+
+    def ran(self, now: datetime) -> timedelta:
+        """How long it could be used in all, over all its starts."""
+        current = now - self.ready_at if self.ready_at is not None else timedelta(0)
+        return max(current, timedelta(0)) + timedelta(seconds=self.ran_seconds)
+
+    def cost(self, now: datetime) -> Decimal:
+        """USD that its GPUs cost while it could be used, at the price of its last start."""
+        return self.usd_per_hour * Decimal(self.ran(now).total_seconds()) / 3_600

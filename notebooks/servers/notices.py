@@ -1,0 +1,92 @@
+"""What people are told about notebook servers."""
+
+from datetime import datetime
+
+from django.urls import reverse
+
+from notebooks.servers.models import NotebookServer
+from notebooks.servers.states import StopReason
+from notices.actions import tell
+from notices.kinds import NoticeKind
+from notices.message import Message
+from ui.amounts import gpus, span, usd
+
+
+def tell_failed(server: NotebookServer, *, now: datetime) -> None:
+    """Tell who launched a server that it did not start, and why."""
+    _tell(
+        NoticeKind.NOTEBOOK_ENDED,
+        server,
+        Message(
+            f"{server.title} did not start",
+            server.message or "The hub says no reason.",
+            facts=_facts(server, now),
+            action="Open the notebook",
+        ),
+        now=now,
+    )
+
+
+def tell_stopped(server: NotebookServer, *, now: datetime) -> None:
+    """Tell who launched a server that it was stopped, and why; its volumes stay."""
+    _tell(
+        NoticeKind.NOTEBOOK_ENDED,
+        server,
+        Message(
+            f"{server.title} was stopped",
+            f"{StopReason(server.stop_reason).words} Its volumes stay.",
+            facts=_facts(server, now),
+            action="Open the notebook",
+        ),
+        now=now,
+    )
+
+
+def tell_idle(server: NotebookServer, *, idle: str, cost: str, ends: str, now: datetime) -> None:
+    """Tell who launched a server how long it is idle, what that cost, and when it is stopped."""
+    _tell(
+        NoticeKind.NOTEBOOK_IDLE,
+        server,
+        Message(
+            f"{server.title} is idle",
+            f"Nobody has used it for {idle}{cost}. {ends}",
+            facts=_facts(server, now),
+            action="Keep it or stop it",
+        ),
+        now=now,
+    )
+
+
+def tell_end_comes(server: NotebookServer, *, ends: str, now: datetime) -> None:
+    """Tell who launched a server when the GPUs that carry it go back."""
+    _tell(
+        NoticeKind.NOTEBOOK_IDLE,
+        server,
+        Message(
+            f"{server.title} ends soon",
+            f"Its GPUs go back {ends}, and it is stopped then. Save what is in its memory; its volumes stay.",
+            facts=_facts(server, now),
+            action="Open the notebook",
+        ),
+        now=now,
+    )
+
+
+def _facts(server: NotebookServer, now: datetime) -> tuple[tuple[str, str], ...]:
+    found = [("Team", server.team.name), ("Cluster", server.cluster.title)]
+    if server.flavor is not None:
+        found.append(("GPUs", gpus(server.gpus, server.flavor.kind)))
+    if server.ran(now).total_seconds() >= 60:
+        found += [("Ran for", span(server.ran(now))), ("Cost", usd(server.cost(now)))]
+    return tuple(found)
+
+
+def _tell(kind: NoticeKind, server: NotebookServer, message: Message, *, now: datetime) -> None:
+    tell(
+        kind,
+        to=[server.owner],
+        subject=("notebook", server.pk),
+        link=reverse("notebooks", args=[server.team.slug]),
+        message=message,
+        now=now,
+    )

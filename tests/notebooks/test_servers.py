@@ -1,0 +1,431 @@
+"""Notebook servers from launch to end: what a hub is told, what becomes of it, and what survives which fault."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import DatabaseError, transaction
+from django.utils import timezone
+from starlette.responses import PlainTextResponse
+
+from accounts.models import Membership, User
+from accounts.roles import Role
+from audit.models import Event
+from notebooks.hubs.models import Hub, HubAccount
+from notebooks.models import NotebookServer
+from notebooks.profile_desk import actions as profiles
+from notebooks.profiles.idle import Reclaim
+from notebooks.servers import actions
+from notebooks.servers.ending import end_what_is_over, reclaim_idle
+from notebooks.servers.following import follow
+from notebooks.servers.reconcile import reconcile
+from notebooks.servers.states import LEGAL, State, StopReason
+from notices.models import Notice
+from provisioning.models import Tenancy
+from tests import factories
+from tests.notebooks.hub_server import TOKEN, HubOfTests, hub_of_tests
+from web.refusals import BadInput, Conflict, NoRight
+
+pytestmark = pytest.mark.django_db
+A100 = """
+slug: a100
+title: A100
+image: registry.example.com/notebook:1
+cpus: 8
+memory: 64
+gpus: 1
+flavor: a100
+idle_minutes: 60
+hours: 12
+options:
+  size:
+    title: Size
+    choices:
+      one: {title: One GPU, gpus: 1, default: true}
+      four: {title: Four GPUs, gpus: 4}
+  image:
+    title: Image
+    choices:
+      base: {title: Base, image: "registry.example.com/notebook:1"}
+    free:
+      title: Another image
+      pattern: 'registry\\.example\\.com/[a-z]{1,20}:[0-9]{1,3}$'
+      message: Only images of our registry.
+      image: "{value}"
+"""
+CPU = """
+slug: cpu
+title: Small
+image: registry.example.com/notebook:1
+cpus: 2
+memory: 8
+"""
+
+
+@pytest.fixture(scope="module")
+def hub_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubOfTests]:
+    with hub_of_tests(tmp_path_factory.mktemp("hub")) as made:
+        yield made
+
+
+@pytest.fixture
+def hub(hub_server: HubOfTests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> HubOfTests:
+    """A hub without servers, which the portal may call."""
+    fresh = HubOfTests()
+    for name in vars(fresh):
+        if name not in ("address", "ca_file"):
+            setattr(hub_server, name, getattr(fresh, name))
+    (tmp_path / "hub").write_text(TOKEN)
+    monkeypatch.setattr(settings.ENV, "hub_credentials_dir", tmp_path)
+    monkeypatch.setattr(settings.ENV, "hub_hosts_allowed", [hub_server.address.removeprefix("https://")])
+    monkeypatch.setattr(settings.ENV, "ca_file", hub_server.ca_file)
+    return hub_server
+
+
+@pytest.fixture
+def lead() -> User:
+    return factories.person("Priya Nair", Role.PLATFORM_LEAD)
+
+
+@pytest.fixture
+def ada() -> User:
+    return factories.person("Ada Okafor")
+
+
+@pytest.fixture
+def tenancy(ada: User, lead: User, hub: HubOfTests) -> Tenancy:
+    """A namespace with 2 A100 on a cluster with a hub, and two published profiles."""
+    cluster = factories.cluster("training")
+    a100 = factories.flavor(cluster, "a100")
+    team = factories.team("Vision", by=ada)
+    factories.join(team, ada)
+    made = factories.tenancy(team, cluster)
+    factories.allocation(ada, made, a100, gpus=2)
+    Tenancy.objects.filter(pk=made.pk).update(observed_generation=1)
+    now = timezone.now()
+    Hub.objects.create(
+        cluster=cluster, address=hub.address, token_file="hub", next_look_at=now, reclaim=Reclaim.ON
+    )
+    for text in (A100, CPU):
+        version = profiles.save(text, by=lead, now=now)
+        profiles.publish(version.profile.slug, by=lead, now=now)
+    return Tenancy.objects.get(pk=made.pk)
+
+
+def launch(
+    tenancy: Tenancy, by: User, *, profile: str = "a100", key: str = "one", **options: str
+) -> NotebookServer:
+    return actions.launch(tenancy.pk, profile, options, by=by, key=key, now=timezone.now())
+
+
+def worked_on(server: NotebookServer, *, at: datetime | None = None) -> NotebookServer:
+    """The server after a worker's turn."""
+    NotebookServer.objects.filter(pk=server.pk).update(requeue_at=timezone.now() - timedelta(seconds=1))
+    reconcile(server.pk, now=(lambda: at) if at else timezone.now)
+    server.refresh_from_db()
+    return server
+
+
+def running(tenancy: Tenancy, by: User, hub: HubOfTests, **asked: Any) -> NotebookServer:
+    """A server that is ready."""
+    server = worked_on(launch(tenancy, by, **asked))
+    hub.come_up(server.name)
+    return worked_on(server)
+
+
+def test_a_launch_starts_the_server_at_the_hub_with_what_was_chosen(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
+    server = worked_on(launch(tenancy, ada, image="base"))
+
+    assert server.state == State.STARTING
+    assert server.username == str(ada.oid)
+    assert hub.options_of(server.name) == {
+        "profile": f"a100--{tenancy.namespace}",
+        "size": "one",
+        "image": "base",
+    }
+
+
+def test_a_server_that_comes_up_is_ready_with_its_address(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
+    server = running(tenancy, ada, hub)
+
+    assert server.state == State.READY
+    assert server.path == f"/user/{ada.oid}/{server.name}/"
+    assert server.ready_at is not None
+    assert Event.objects.filter(kind="notebook.ready", subject_id=str(server.pk)).exists()
+
+
+def test_the_hub_knows_a_person_by_the_name_that_it_told(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
+    told = Hub.objects.get()
+    HubAccount.objects.create(hub=told, user=ada, username="ada@example.com", first_seen_at=timezone.now())
+
+    server = worked_on(launch(tenancy, ada))
+
+    assert list(hub.users) == ["ada@example.com"]
+    assert server.username == "ada@example.com"
+
+
+def test_the_same_key_is_the_same_server(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+    first, second = launch(tenancy, ada), launch(tenancy, ada)
+
+    assert first.pk == second.pk
+    with pytest.raises(Conflict, match="other values"):
+        launch(tenancy, ada, profile="cpu")
+
+
+def test_a_lost_answer_starts_nothing_twice(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+    hub.lost_answers = 1
+    server = worked_on(launch(tenancy, ada))
+    assert server.observed_generation == 0
+
+    server = worked_on(server)
+
+    assert server.observed_generation == 1
+    assert [len(one) for one in hub.users.values()] == [1]
+
+
+@pytest.mark.parametrize(
+    ("profile", "options", "field", "words"),
+    [
+        ("nothing", {}, "profile", "no profile"),
+        ("a100", {"size": "nine"}, "options.size", "one, four"),
+        ("a100", {"colour": "red"}, "options.colour", "no option"),
+        ("a100", {"size": "four"}, "profile", "Ask for 2 more"),
+        (
+            "a100",
+            {"image--unlisted-choice": "docker.io/evil:1"},
+            "options.image",
+            "Only images of our registry",
+        ),
+        ("a100", {"size--unlisted-choice": "8"}, "options.size", "no free choice"),
+    ],
+)
+def test_what_a_hub_would_refuse_is_refused_in_words(
+    tenancy: Tenancy, ada: User, profile: str, options: dict[str, str], field: str, words: str
+) -> None:
+    with pytest.raises(BadInput, match=words) as refused:
+        launch(tenancy, ada, profile=profile, **options)
+
+    assert refused.value.field == field
+    assert not NotebookServer.objects.exists()
+
+
+def test_only_the_team_launches_and_only_its_leads_and_the_owner_stop(
+    tenancy: Tenancy, ada: User, lead: User, hub: HubOfTests
+) -> None:
+    stranger, mate = factories.person("Ravi"), factories.person("Mei", teams=[tenancy.team])
+    server = running(tenancy, ada, hub)
+
+    with pytest.raises(NoRight):
+        launch(tenancy, stranger)
+    for nobody in (stranger, mate):
+        with pytest.raises(NoRight):
+            actions.stop(server.pk, by=nobody, now=timezone.now())
+    Membership.objects.filter(user=mate).update(part=Membership.Part.LEAD)
+    assert actions.stop(server.pk, by=mate, now=timezone.now()).state == State.STOPPING
+
+
+def test_a_cluster_without_a_hub_says_so(tenancy: Tenancy, ada: User) -> None:
+    Hub.objects.all().delete()
+
+    with pytest.raises(Conflict, match="no JupyterHub"):
+        launch(tenancy, ada)
+
+
+def test_a_failed_start_says_the_hubs_reason_and_tells_the_owner(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
+    server = worked_on(launch(tenancy, ada))
+    hub.fail(server.name, "Spawn failed: ImagePullBackOff")
+
+    server = worked_on(server)
+
+    assert (server.state, server.message) == (State.FAILED, "Spawn failed: ImagePullBackOff")
+    assert Notice.objects.filter(kind="notebook_ended", person=ada).count() == 1
+
+
+def test_a_stop_is_carried_out_and_asked_for_once(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+    server = running(tenancy, ada, hub)
+    hub.goes_at_once = False
+    actions.stop(server.pk, by=ada, now=timezone.now())
+    actions.stop(server.pk, by=ada, now=timezone.now())
+    assert worked_on(server).state == State.STOPPING
+
+    hub.goes_at_once = True
+    server = worked_on(server)
+
+    assert (server.state, server.stop_reason, server.ready_at) == (State.STOPPED, StopReason.PERSON, None)
+    assert hub.users == {str(ada.oid): {}}
+    assert Event.objects.filter(kind="notebook.stopped").count() == 1
+    with pytest.raises(Conflict, match="stopped"):
+        actions.stop(server.pk, by=ada, now=timezone.now())
+
+
+def test_a_stopped_server_starts_again_under_its_name(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+    server = running(tenancy, ada, hub, image="base")
+    actions.stop(server.pk, by=ada, now=timezone.now())
+    worked_on(server)
+
+    again = actions.start(server.pk, by=ada, now=timezone.now())
+    worked_on(again)
+
+    assert again.name == server.name
+    assert hub.options_of(server.name)["image"] == "base"
+
+
+def test_a_hub_that_is_away_changes_nothing_and_says_why(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
+    server = running(tenancy, ada, hub)
+    hub.away = PlainTextResponse("", 503, headers={"Retry-After": "7"})
+
+    follow(now=timezone.now)
+    other = worked_on(launch(tenancy, ada, key="two"))
+
+    server.refresh_from_db()
+    assert server.state == State.READY
+    assert (other.state, other.observed_generation) == (State.STARTING, 0)
+    assert "503" in other.message
+
+
+def test_a_withdrawn_token_is_said_on_the_server_and_tried_again(
+    tenancy: Tenancy, ada: User, hub: HubOfTests, tmp_path: Path
+) -> None:
+    (tmp_path / "hub").write_text("withdrawn")
+    server = worked_on(launch(tenancy, ada))
+    assert "refused the portal's token" in server.message
+
+    (tmp_path / "hub").write_text(TOKEN)
+
+    assert worked_on(server).observed_generation == 1
+
+
+def test_what_ends_elsewhere_is_seen_and_told(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+    server = running(tenancy, ada, hub)
+    hub.end(server.name)
+
+    follow(now=timezone.now)
+
+    server.refresh_from_db()
+    assert (server.state, server.stop_reason) == (State.STOPPED, StopReason.ELSEWHERE)
+    assert Notice.objects.filter(kind="notebook_ended", person=ada).exists()
+
+
+def test_a_server_that_was_started_in_the_hub_appears(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+    chosen = {"profile": f"a100--{tenancy.namespace}", "image": "base"}
+    hub.start_inside(str(ada.oid), "mine", chosen)
+    hub.start_inside("stranger", "theirs", chosen)
+
+    follow(now=timezone.now)
+    follow(now=timezone.now)
+
+    server = NotebookServer.objects.get()
+    assert (server.owner, server.name, server.state, server.gpus) == (ada, "mine", State.READY, 1)
+
+
+def test_who_leaves_the_team_loses_the_server(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+    server = running(tenancy, ada, hub)
+    Membership.objects.filter(user=ada).delete()
+
+    end_what_is_over(now=timezone.now())
+
+    server.refresh_from_db()
+    assert (server.state, server.stop_reason) == (State.STOPPING, StopReason.NOT_A_MEMBER)
+
+
+def test_the_limit_of_a_profile_ends_a_server(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+    server = running(tenancy, ada, hub)
+    assert server.ready_at is not None
+
+    end_what_is_over(now=server.ready_at + timedelta(hours=12, seconds=-1))
+    server.refresh_from_db()
+    assert server.state == State.READY
+    end_what_is_over(now=server.ready_at + timedelta(hours=12))
+
+    server.refresh_from_db()
+    assert server.stop_reason == StopReason.LIMIT
+
+
+def test_an_idle_server_is_warned_of_and_then_stopped(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+    server = running(tenancy, ada, hub)
+    assert server.ready_at is not None
+    idle = timedelta(minutes=46)
+
+    reclaim_idle(now=server.ready_at + idle)
+    reclaim_idle(now=server.ready_at + idle)
+    assert Notice.objects.filter(kind="notebook_idle").count() == 1
+    reclaim_idle(now=server.ready_at + timedelta(minutes=61))
+
+    server.refresh_from_db()
+    assert (server.state, server.stop_reason) == (State.STOPPING, StopReason.IDLE)
+
+
+def test_a_kept_server_stays_and_a_second_time_needs_a_reason(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
+    server = running(tenancy, ada, hub)
+    assert server.ready_at is not None
+    reclaim_idle(now=server.ready_at + timedelta(minutes=50))
+
+    actions.keep(server.pk, by=ada, now=server.ready_at + timedelta(minutes=55))
+    reclaim_idle(now=server.ready_at + timedelta(minutes=70))
+
+    server.refresh_from_db()
+    assert server.state == State.READY
+    with pytest.raises(BadInput, match="Say why"):
+        actions.keep(server.pk, by=ada, now=timezone.now())
+    actions.keep(server.pk, by=ada, now=timezone.now(), reason="The dataset loads for three hours.")
+
+
+def test_work_that_was_seen_takes_the_warning_back(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+    server = running(tenancy, ada, hub)
+    assert server.ready_at is not None
+    reclaim_idle(now=server.ready_at + timedelta(minutes=50))
+    hub.used(server.name, server.ready_at + timedelta(minutes=55))
+
+    follow(now=timezone.now)
+    reclaim_idle(now=server.ready_at + timedelta(minutes=70))
+
+    server.refresh_from_db()
+    assert (server.state, server.warned_at) == (State.READY, None)
+
+
+@pytest.mark.parametrize("mode", [Reclaim.OFF, Reclaim.WARN])
+def test_a_cluster_that_does_not_reclaim_stops_nothing(
+    tenancy: Tenancy, ada: User, hub: HubOfTests, mode: Reclaim
+) -> None:
+    Hub.objects.update(reclaim=mode)
+    server = running(tenancy, ada, hub)
+    assert server.ready_at is not None
+
+    for minutes in (50, 90, 900):
+        reclaim_idle(now=server.ready_at + timedelta(minutes=minutes))
+
+    server.refresh_from_db()
+    assert server.state == State.READY
+    assert Notice.objects.filter(kind="notebook_idle").count() == (mode is Reclaim.WARN)
+
+
+@pytest.mark.parametrize("before", list(State))
+def test_the_database_takes_legal_moves_alone(tenancy: Tenancy, ada: User, before: State) -> None:
+    facts: dict[State, dict[str, Any]] = {
+        State.READY: {"ready_at": timezone.now()},
+        State.STOPPING: {"stop_reason": "idle"},
+        State.STOPPED: {"stop_reason": "idle", "ready_at": None},
+        State.FAILED: {"ready_at": None},
+        State.STARTING: {},
+    }
+    server = NotebookServer.objects.filter(pk=launch(tenancy, ada).pk)
+    server.update(state=before, **facts[before])
+
+    for after in set(State) - LEGAL[before] - {before}:
+        with pytest.raises(DatabaseError, match="what stops comes up"), transaction.atomic():
+            server.update(state=after, **facts[after])
