@@ -31,6 +31,7 @@ from audit.events import Kind
 from fleet.models import Flavor
 from manual.briefs import Instructions
 from manual.models import Task
+from notebooks.models import NotebookServer
 from provisioning.desired.isolation import flavors_for
 from provisioning.models import Tenancy
 from reconciling import failpoints
@@ -68,7 +69,7 @@ class Granted:
 
 @dataclass(frozen=True)
 class HandedOver:
-    """How many GPUs go on under a renewal; from when they cost, and whose task it is to make what they are for.
+    """How many GPUs go on under a renewal; from when they cost, and who or what makes what they are for.
 
     `charged_from` is None while nobody has made it.
     """
@@ -76,6 +77,7 @@ class HandedOver:
     gpus: int = 0
     charged_from: datetime | None = None
     task: Task | None = None
+    notebook: NotebookServer | None = None
 
 
 NOTHING_HANDED_OVER = HandedOver()
@@ -117,6 +119,7 @@ def grant(
         provisioner=granted.provisioner,
         instructions=granted.instructions.to_json(),
         task=handed_over.task,
+        notebook=handed_over.notebook,
         task_hours=granted.task_hours,
         gpus=granted.gpus,
         price_per_gpu_hour=0 if flavor is None else flavor.price_per_gpu_hour,
@@ -204,7 +207,10 @@ def not_charged_yet(now: datetime) -> list[int]:
         tenancy__observed_generation=F("tenancy__generation"),
         tenancy__cluster__reachable=True,
     )
-    found = rows.filter(made_by_people | on_cluster).order_by("pk")
+    in_hub = Q(provisioner=Provisioner.JUPYTERHUB) & (
+        Q(notebook__ready_at__isnull=False) | Q(notebook__ran_seconds__gt=0)
+    )
+    found = rows.filter(made_by_people | on_cluster | in_hub).order_by("pk")
     return list(found.values_list("pk", flat=True)[:MAX_OBSERVED_AT_ONCE])
 
 
@@ -235,4 +241,4 @@ def hand_over(hold: Hold, *, flavor: Flavor, gpus: int, to: Hold, actor: Actor, 
         renewed=going,
         under=to.reference,
     )
-    return HandedOver(going, allocation.charged_from, allocation.task)
+    return HandedOver(going, allocation.charged_from, allocation.task, allocation.notebook)

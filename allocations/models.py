@@ -14,6 +14,7 @@ from allocations.schedule import Provisioner, Step, Terms, WhenOver, next_steps
 from allocations.use.models import Brake, Leftover, StoppedWork
 from fleet.models import Flavor
 from manual.models import Task
+from notebooks.models import NotebookServer
 from provisioning.models import Tenancy
 from web.rows import Row
 
@@ -33,7 +34,9 @@ class AllocationQuerySet(TeamScopedQuerySet["Allocation"]):
 
     def described(self) -> "AllocationQuerySet":
         """With everything that a line about them needs."""
-        return self.select_related("team", "flavor__cluster", "tenancy__cluster", "hold__request", "task")
+        return self.select_related(
+            "team", "flavor__cluster", "tenancy__cluster", "hold__request", "task", "notebook"
+        )
 
     def of_gpus(self) -> "AllocationQuerySet":
         """GPUs of a cluster's pool; what else was granted takes none of them."""
@@ -109,6 +112,8 @@ class Allocation(Row):
     # What is carried out for it by people, the last of it, and what they are told (manual.briefs.Instructions).
     task = models.ForeignKey(Task, models.PROTECT, null=True, related_name="allocations")
     instructions = models.JSONField(default=dict)
+    # The notebook server that was launched for it; whoever launched it may start it again until its end.
+    notebook = models.ForeignKey(NotebookServer, models.SET_NULL, null=True, related_name="allocations")
     task_hours = models.PositiveSmallIntegerField(default=24)
     # What it is in a few words, and where it is where no cluster says so.
     title = models.CharField(max_length=200, blank=True, default="", db_default="")

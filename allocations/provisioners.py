@@ -18,6 +18,9 @@ from fleet.models import Cluster
 from manual import actions as tasks
 from manual.briefs import Brief, Fact, Instructions
 from manual.models import Task
+from notebooks.servers import actions as notebooks
+from notebooks.servers.states import State as ServerState
+from notebooks.servers.states import StopReason
 from provisioning.actions import create_tenancy
 from provisioning.desired.spec import Volume
 from provisioning.desired.volumes import claim_name
@@ -54,7 +57,7 @@ def end(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
 
 
 def status(allocation: Allocation) -> Status:
-    """How far its provisioner has come; reads the tenancy and the task of the row, and asks for nothing else."""
+    """How far its provisioner has come; reads tenancy, task and notebook of the row, and asks for nothing else."""
     if allocation.end_reason == Allocation.End.FAILED:
         return Status(Phase.FAILED, allocation.task.note if allocation.task is not None else "")
     return PROVISIONERS[Provisioner(allocation.provisioner)].status(allocation)
@@ -99,6 +102,37 @@ def _status_on_cluster(allocation: Allocation) -> Status:
     return Status(Phase.STUCK if tenancy.has_failed else Phase.PENDING, tenancy.ready["message"])
 
 
+def _begin_in_hub(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
+    """Have the notebook launched for whoever asked; its worker waits until the quota is on the cluster."""
+    refresh_of(allocation, actor=actor, now=now)
+    spec, tenancy = allocation.spec, allocation.tenancy
+    assert tenancy is not None  # noqa: S101 - GPUs of a flavor have one, as a constraint says
+    allocation.notebook = notebooks.launch_for(
+        tenancy,
+        spec["profile"],
+        gpus=allocation.gpus,
+        owner=allocation.requester,
+        key=f"allocation-{allocation.pk}",
+        now=now,
+    )
+    allocation.save(update_fields=["notebook"])
+
+
+def _end_in_hub(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
+    refresh_of(allocation, actor=actor, now=now)
+    if allocation.notebook_id is not None:
+        notebooks.stop_because(allocation.notebook_id, StopReason.END, now=now)
+
+
+def _status_in_hub(allocation: Allocation) -> Status:
+    server = allocation.notebook
+    if allocation.charged_from is not None or server is None or server.ready_at or server.ran_seconds:
+        return Status(Phase.READY)
+    if server.state == ServerState.FAILED:
+        return Status(Phase.STUCK, f"{server.message} Start the notebook again on its page.")
+    return Status(Phase.PENDING, server.message)
+
+
 def _begin_by_hand(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
     words = Instructions.from_json(allocation.instructions)
     _ask(allocation, Task.Kind.SET_UP, words.set_up, now=now)
@@ -141,6 +175,9 @@ WITH_DATA = frozenset({NAMESPACE, VOLUME})
 PROVISIONERS: Mapping[Provisioner, Functions] = {
     Provisioner.KUBERNETES: Functions(
         begin=_begin_on_cluster, change=refresh_of, end=_end_on_cluster, status=_status_on_cluster
+    ),
+    Provisioner.JUPYTERHUB: Functions(
+        begin=_begin_in_hub, change=refresh_of, end=_end_in_hub, status=_status_in_hub
     ),
     Provisioner.MANUAL: Functions(
         begin=_begin_by_hand, change=_change_by_hand, end=_end_by_hand, status=_status_by_hand

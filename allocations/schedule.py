@@ -31,14 +31,17 @@ class Provisioner(StrEnum):
     """What makes a granted allocation true."""
 
     KUBERNETES = "kubernetes"
+    JUPYTERHUB = "jupyterhub"
     MANUAL = "manual"
 
     @property
     def words(self) -> str:
         """As pages say it."""
-        return {"kubernetes": "made by the portal on the cluster", "manual": "carried out by a person"}[
-            self.value
-        ]
+        return {
+            "kubernetes": "made by the portal on the cluster",
+            "jupyterhub": "started by the portal in the cluster's JupyterHub",
+            "manual": "carried out by a person",
+        }[self.value]
 
 
 class State(StrEnum):

@@ -51,7 +51,7 @@ class RequestQuerySet(TeamScopedQuerySet["Request"]):
 
     def with_allocation(self) -> "RequestQuerySet":
         """With what was granted, its task and its tenancy, by which the state that people see is told."""
-        return self.select_related("allocation__tenancy", "allocation__task")
+        return self.select_related("allocation__tenancy", "allocation__task", "allocation__notebook")
 
     def held(self) -> "RequestQuerySet":
         """Granted, and not ended."""

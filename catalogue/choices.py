@@ -14,6 +14,9 @@ from catalogue.models import OfferingSetting, prices_of
 from catalogue.namespace import ENVIRONMENTS, NamespaceSpec
 from catalogue.offering import Offering
 from fleet.models import Cluster, Flavor
+from notebooks.profile_desk.kept import offered
+from notebooks.profiles.kubespawner import in_order
+from notebooks.profiles.publishing import most_gpus
 from provisioning.desired.isolation import flavors_of_team
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
@@ -21,9 +24,6 @@ from ui.amounts import cents
 
 # What a fixed word of a spec is called; the rest is written as it is.
 WORDS = {
-    "pytorch": "PyTorch",
-    "tensorflow": "TensorFlow",
-    "scipy": "SciPy",
     **ENVIRONMENTS,
     "ReadWriteOnce": "One node at a time",
     "ReadWriteMany": "Many nodes at once",
@@ -96,6 +96,8 @@ def _lines(listed: str, offering: Offering, prices: Mapping[str, Decimal], team:
         return [
             Choice(slug, slug) for slug in Project.objects.filter(team=team).values_list("slug", flat=True)
         ]
+    if listed == "profiles":
+        return profiles_of()
     return flavors_of(team) if listed == "flavors" else clusters_of(team, offering)
 
 
@@ -118,6 +120,12 @@ def _flavor_line(row: Flavor) -> Choice:
         group=row.cluster.name,
         short=f"{row.words} · {figures}",
     )
+
+
+def profiles_of() -> list[Choice]:
+    """The profiles of notebooks that take GPUs, with the kind that each takes."""
+    found = in_order([one.document for one in offered() if most_gpus(one.document)])
+    return [Choice(one.slug, f"{one.title} · {one.flavor}") for one in found]
 
 
 def clusters_of(team: Team, offering: Offering) -> list[Choice]:

@@ -2,14 +2,25 @@
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from allocations.schedule import Provisioner, Terms, WhenOver
-from catalogue.offering import BACK, HERE, KEPT, PERSON, Flavor, Gate, Offering, Size, Spec
-from ui.amounts import cents, gpus
+from catalogue.offering import BACK, KEPT, Flavor, Gate, Offering, Size, Spec
+from ui.amounts import cents
 
+LAUNCHED = (
+    "The portal starts the notebook as soon as they are on the cluster. It costs nothing before it is ready."
+)
+Profile = Annotated[
+    str,
+    Field(
+        title="Profile",
+        pattern=r"^[a-z0-9]([a-z0-9_-]{0,38}[a-z0-9])?$",
+        json_schema_extra={"list": "profiles"},
+    ),
+]
 # What a person sits at has had its reminders.
 AT_ONCE = Terms(when_over=WhenOver.STOP)
 
@@ -20,7 +31,7 @@ class NotebookSpec(Spec):
     counted: ClassVar[str] = "gpus"
     flavor: Flavor
     gpus: int = Field(title="GPUs", ge=1, le=8)
-    image: Literal["pytorch", "tensorflow", "scipy"] = Field(default="pytorch", title="Image")
+    profile: Profile
 
     def size(self, *, price: Decimal, prices: Mapping[str, Decimal]) -> Size:
         """Each GPU costs what its flavor costs."""
@@ -39,10 +50,6 @@ class NotebookSpec(Spec):
         """Without its GPUs, which go back by themselves."""
         return "the notebook"
 
-    def set_up(self, count: int, *, at: str) -> str:
-        """With its image and GPUs."""
-        return f"Start a notebook server with {gpus(count)} and the image {self.image} {HERE}{at}."
-
 
 NOTEBOOK = Offering(
     key="notebook",
@@ -52,8 +59,8 @@ NOTEBOOK = Offering(
     unit="GPU",
     gate=Gate.SELF_SERVICE,
     reversible_minutes=5,
-    provisioner=Provisioner.MANUAL,
+    provisioner=Provisioner.JUPYTERHUB,
     purpose="notebook",
-    after=(KEPT, PERSON, BACK),
+    after=(KEPT, LAUNCHED, BACK),
     end=AT_ONCE,
 )

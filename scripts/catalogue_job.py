@@ -32,10 +32,7 @@ class Catalogue:
     def steps(self) -> Iterator[tuple[str, Callable[[], str | None]]]:
         """Every step in order, in words."""
         yield "the catalogue tells nine offerings with their specs and choices", self.told
-        yield (
-            "a notebook, asked in the form: costs once it is carried out; given back, taken down",
-            self.notebook,
-        )
+        yield "a notebook where no hub is connected: refused in words before it is sent", self.notebook
         yield (
             "a volume, asked over the API: stands on the cluster seconds later, over on its date",
             self.volume,
@@ -58,24 +55,13 @@ class Catalogue:
         return ", ".join(row["key"] for row in found)
 
     def notebook(self) -> str:
-        """The form without JavaScript, and a task taken and finished in the browser."""
-        priya = self.job.people["Priya"]
-        number = self.ask_in_the_form("notebook", flavor=A100, gpus="1", image="pytorch")
-        self.job.until("the quota is 11", lambda: self.job.quota() == 11)
-        held = self.get("Ada", f"/requests/{number}/")["allocation"]
-        expect(held["charged_from"] is None, "A notebook that nobody has made costs.")
-        task = self.task(number)
-        priya.get(f"/tasks/{task['id']}/")
-        priya.press("Take it")
-        self.says(number, "Priya Raman has had it since")
-        priya.get(f"/tasks/{task['id']}/")
-        priya.press("Done", note=NOTE)
-        self.stage(number, "active")
-        held = self.get("Ada", f"/requests/{number}/")["allocation"]
-        expect(held["charged_from"] is not None, "A notebook that is there costs nothing.")
-        self.give_back(number, 10)
-        self.take_down(number)
-        return self.says(number, "Carried out", NOTE, "Gave back", "Taken down")
+        """Refused before it is sent, in words, while no hub is connected that could start it."""
+        until = (datetime.now(UTC) + HOUR).isoformat()
+        spec = {"flavor": A100, "gpus": 1, "profile": "a100"}
+        body = {"team": "climate", "offering": "notebook", "spec": spec, "until": until, "reason": WHY}
+        answer = self.job.call("Ada", "POST", "/requests/preview/", body)
+        expect("no JupyterHub" in answer.text, answer.text)
+        return str(answer.json()["detail"])
 
     def volume(self) -> str:
         """Automatic, for a few seconds: nobody makes it, a person takes it down."""

@@ -22,6 +22,7 @@ from approvals.requests.wanted import Wanted
 from fleet.models import Cluster, Flavor
 from manual.briefs import Instructions
 from manual.models import Task
+from notebooks.models import Hub, Profile, ProfileVersion
 from policy.document import ENGINEERING_LEADERSHIP, PLATFORM_LEADS, Policy, Thresholds, seat_words, to_json
 from policy.models import PolicyVersion
 from provisioning.actions import create_tenancy
@@ -69,6 +70,31 @@ def person(
     for team in teams:
         join(team, user)
     return user
+
+
+def notebooks_on(cluster: Cluster, *, slug: str = "pytorch", flavor: str = "a100") -> Profile:
+    """A published profile with one to eight GPUs of a flavor, and a hub on the cluster that starts it."""
+    Hub.objects.get_or_create(
+        cluster=cluster,
+        defaults={
+            "address": f"https://{cluster.name}.hub.example.com",
+            "token_file": "hub",
+            "next_look_at": CONFIRMED,
+        },
+    )
+    sizes = "".join(f"      g{count}: {{title: {count} GPU, gpus: {count}}}\n" for count in (1, 2, 4, 8))
+    text = (
+        f"slug: {slug}\ntitle: PyTorch\nimage: registry.example.com/pytorch:2.9\ncpus: 8\nmemory: 64\n"
+        f"flavor: {flavor}\noptions:\n  size:\n    title: GPUs\n    choices:\n{sizes}"
+    )
+    made, is_new = Profile.objects.get_or_create(slug=slug, defaults={"state": "draft"})
+    if is_new:
+        by = User.objects.order_by("pk").first() or person()
+        version = ProfileVersion(profile=made, number=1, title="PyTorch", text=text, by=by, at=timezone.now())
+        version.save()
+        made.published, made.state = 1, "published"
+        made.save(update_fields=["published", "state"])
+    return made
 
 
 def join(team: Team, user: User, *, lead: bool = False) -> Membership:

@@ -18,6 +18,7 @@ class Migration(migrations.Migration):
         ("accounts", "0001_initial"),
         ("fleet", "0001_initial"),
         ("manual", "0001_initial"),
+        ("notebooks", "0001_initial"),
         ("provisioning", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
@@ -44,6 +45,7 @@ class Migration(migrations.Migration):
                     models.CharField(
                         choices=[
                             ("kubernetes", "made by the portal on the cluster"),
+                            ("jupyterhub", "started by the portal in the cluster's JupyterHub"),
                             ("manual", "carried out by a person"),
                         ],
                         db_default="kubernetes",
@@ -96,6 +98,15 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="allocations",
                         to="fleet.flavor",
+                    ),
+                ),
+                (
+                    "notebook",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="allocations",
+                        to="notebooks.notebookserver",
                     ),
                 ),
                 (
@@ -173,7 +184,7 @@ class Migration(migrations.Migration):
                         condition=models.Q(("usd_per_hour__gte", 0)), name="an_allocation_never_earns_money"
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("provisioner__in", ["kubernetes", "manual"])),
+                        condition=models.Q(("provisioner__in", ["kubernetes", "jupyterhub", "manual"])),
                         name="an_allocation_has_a_known_provisioner",
                     ),
                     models.CheckConstraint(

@@ -4,7 +4,9 @@ from accounts.models import Team
 from allocations.changes import check_volume
 from approvals.requests.wanted import Wanted
 from catalogue.namespace import NamespaceSpec
+from catalogue.notebook import NotebookSpec
 from catalogue.volume import VolumeSpec
+from notebooks.servers import actions as notebooks
 from provisioning.desired.spec import Volume
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
@@ -12,7 +14,10 @@ from web.refusals import Conflict
 
 
 def check(wanted: Wanted) -> None:
-    """Refuse what a team asks for a place that it leaves, and a volume of a name that it has; raises Conflict."""
+    """Refuse what is asked for a place that the team leaves, a volume twice, a notebook that could not start there.
+
+    Raises Conflict, and BadInput naming the field.
+    """
     place = wanted.tenancy
     if place is not None and not place.is_here:
         raise Conflict(
@@ -22,6 +27,8 @@ def check(wanted: Wanted) -> None:
         )
     if place is not None and isinstance(wanted.spec, VolumeSpec):
         check_volume(place, Volume.asked(wanted.spec.model_dump()))
+    if place is not None and wanted.flavor is not None and isinstance(wanted.spec, NotebookSpec):
+        notebooks.check_offer(place, wanted.spec.profile, flavor=wanted.flavor.name, gpus=wanted.spec.gpus)
     if place is None and not isinstance(wanted.spec, NamespaceSpec) and has_left(wanted.team):
         raise Conflict(
             f"{wanted.team.name} has left or is leaving. A namespace on a cluster brings it back.",

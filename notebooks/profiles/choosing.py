@@ -59,6 +59,19 @@ def chosen(document: Document, options: Mapping[str, str], *, images: Sequence[s
     )
 
 
+def options_within(document: Document, gpus: int) -> dict[str, str]:
+    """The choices that decide on GPUs, each with the most that are not more than so many; the others as beforehand."""
+    found = {}
+    for name, option in document.options.items():
+        sizes = {
+            key: one.gpus for key, one in option.choices.items() if one.gpus is not None and one.gpus <= gpus
+        }
+        usual = chosen_beforehand(option)
+        if sizes and (usual is None or usual.gpus is not None):
+            found[name] = max(sizes, key=lambda key: sizes[key])
+    return found
+
+
 def _choice(
     name: str, option: Option, options: Mapping[str, str], images: Sequence[str]
 ) -> tuple[str, str, Settings, str]:

@@ -19,13 +19,13 @@ from notebooks.hubs.models import Hub
 from notebooks.models import Profile
 from notebooks.places import flavors_on, place_of
 from notebooks.profile_desk.kept import Offered, offered
-from notebooks.profiles.choosing import Chosen, NotAChoice, chosen
+from notebooks.profiles.choosing import Chosen, NotAChoice, chosen, options_within
 from notebooks.profiles.spawning import refused_here
 from notebooks.servers.enqueue import enqueue_on_commit
 from notebooks.servers.models import NotebookServer
 from notebooks.servers.states import State, StopReason
 from provisioning.models import Tenancy
-from ui.amounts import gpus
+from ui.amounts import gpus as gpus_words
 from web.refusals import BadInput, Conflict, NoRight
 
 MAX_LIVE = 10  # servers of one person that run at once, on all clusters
@@ -51,6 +51,21 @@ def launch(
     field for a profile or a choice that there is not, or that takes more GPUs than the team can have there.
     """
     tenancy = _tenancy(tenancy_id, by=by)
+    if not tenancy.observed_generation:
+        raise Conflict("Your namespace is not there yet. Wait until it is set up.", code="not_set_up")
+    return _launch(tenancy, profile, options, by=by, key=key, now=now, title=title)
+
+
+def _launch(
+    tenancy: Tenancy,
+    profile: str,
+    options: Mapping[str, str],
+    *,
+    by: User,
+    key: str,
+    now: datetime,
+    title: str = "",
+) -> NotebookServer:
     hub = _hub(tenancy)
     username = username_at(hub, by)
     name = _name(by, key)
@@ -86,6 +101,35 @@ def launch(
     _record(Kind.NOTEBOOK_LAUNCHED, server, by=by)
     enqueue_on_commit(server.pk)
     return server
+
+
+def launch_for(
+    tenancy: Tenancy, profile: str, *, gpus: int, owner: User, key: str, now: datetime
+) -> NotebookServer:
+    """Launch a server with GPUs that were granted for it, with the largest choices that they are enough for.
+
+    It starts once they are on the cluster. Raises as `launch`, in the transaction of the grant.
+    """
+    options = options_within(_offered(profile).document, gpus)
+    return _launch(_tenancy(tenancy.pk, by=owner), profile, options, by=owner, key=key, now=now)
+
+
+def check_offer(tenancy: Tenancy, profile: str, *, flavor: str, gpus: int) -> None:
+    """Refuse what `launch_for` could not start with so many GPUs of a flavor: raises Conflict, BadInput as `launch`."""
+    _hub(tenancy)
+    document = _offered(profile).document
+    if refused := refused_here(document, place_of(tenancy, flavors_on(tenancy.cluster_id))):
+        raise BadInput(refused, code="not_for_you", field="profile")
+    if document.flavor != flavor:
+        words = f"takes GPUs of the kind {document.flavor}" if document.flavor else "takes no GPUs"
+        raise BadInput(f"{document.title} {words}. Choose another.", code="other_flavor", field="profile")
+    found = chosen(document, options_within(document, gpus))
+    if found.gpus > gpus:
+        raise BadInput(
+            f"{document.title} takes {found.gpus} GPUs at least. Ask for as many.",
+            code="too_few_gpus",
+            field="gpus",
+        )
 
 
 @transaction.atomic
@@ -242,13 +286,21 @@ def _checked(tenancy: Tenancy, profile: str, options: Mapping[str, str]) -> tupl
     if found.gpus > room:
         flavor = flavors.get(offer.document.flavor)
         product = flavor.product if flavor else offer.document.flavor
-        have = f"can have {gpus(room, product)}" if room else f"holds no {product}"
+        have = f"can have {gpus_words(room, product)}" if room else f"holds no {product}"
         raise BadInput(
-            f"It takes {gpus(found.gpus, product)}; your team {have} there. Ask for {found.gpus - room} more.",
+            f"It takes {gpus_words(found.gpus, product)}; your team {have} there. Ask for {found.gpus - room} more.",
             code="too_few_gpus",
             field="profile",
         )
     return offer, found
+
+
+def _offered(profile: str) -> Offered:
+    offer = next((one for one in offered() if one.document.slug == profile), None)
+    if offer is None:
+        sentence = f"There is no profile “{profile[:60]}” now. Choose another."
+        raise BadInput(sentence, code="no_such_profile", field="profile")
+    return offer
 
 
 def _tenancy(tenancy_id: int, *, by: User) -> Tenancy:
@@ -257,8 +309,6 @@ def _tenancy(tenancy_id: int, *, by: User) -> Tenancy:
         raise NoRight("People of the team start its notebooks.", code="not_of_the_team")
     if not tenancy.is_here:
         raise Conflict("The team leaves this cluster: nothing new starts there.", code="is_leaving")
-    if not tenancy.observed_generation:
-        raise Conflict("Your namespace is not there yet. Wait until it is set up.", code="not_set_up")
     return tenancy
 
 

@@ -22,7 +22,7 @@ from notebooks.servers.models import NotebookServer, NotebookServerQuerySet
 from notebooks.servers.states import LEGAL, State, StopReason
 from reconciling import failpoints
 from reconciling.backoff import Backoff
-from reconciling.controller import MAX_UNFINISHED, Controller
+from reconciling.controller import MAX_UNFINISHED, Controller, RequeueAfter
 from reconciling.lease import Lease
 
 RETRIES = Backoff(timedelta(seconds=2), timedelta(seconds=30))
@@ -30,6 +30,8 @@ RETRIES = Backoff(timedelta(seconds=2), timedelta(seconds=30))
 FINAL = frozenset({"invalid"})
 # How soon a server that comes up or goes is seen again: one that waits in a queue may take hours.
 SOON, PATIENT, LONG = timedelta(seconds=1), timedelta(seconds=5), timedelta(minutes=2)
+# How long a start waits until what was just granted stands on the cluster.
+WAITS_FOR_QUOTA = timedelta(minutes=2)
 PARKED = (
     f"{MAX_UNFINISHED} tries in a row ended the portal's worker. Platform leads find the reason in the workers' logs. "
     "Stop the notebook, and start it again when they have seen to it."
@@ -75,6 +77,10 @@ def reconcile(server_id: int, *, now: Clock) -> bool:
 
 def _start(lease: Lease[NotebookServer], client: JupyterHub, now: Clock) -> None:
     server = lease.row
+    is_new = now() - server.launched_at < WAITS_FOR_QUOTA
+    if not server.tenancy.observed_generation or (is_new and not server.tenancy.is_settled):
+        # A pod that comes before its quota is refused for good.
+        raise RequeueAfter(SOON)
     lease.check(now=now())
     client.ensure_user(server.username)
     failpoints.reach("notebook.user")

@@ -9,7 +9,7 @@ from tests import factories
 FLAVOR = "training/a100"
 SPECS: Mapping[str, dict[str, Any]] = {
     "gpus": {"flavor": FLAVOR, "gpus": 2, "purpose": "other"},
-    "notebook": {"flavor": FLAVOR, "gpus": 1, "image": "scipy"},
+    "notebook": {"flavor": FLAVOR, "gpus": 1, "profile": "pytorch"},
     "volume": {"cluster": "training", "name": "corpus", "gib": 500, "access": "ReadWriteMany"},
     "namespace": {"cluster": "inference", "environment": "test", "project": "detector"},
     "training": {"flavor": FLAVOR, "gpus": 16},
@@ -21,5 +21,6 @@ SPECS: Mapping[str, dict[str, Any]] = {
 
 
 def another_cluster() -> Cluster:
-    """A cluster that takes teams and where the team of the scene is not yet."""
+    """A cluster that takes teams and where the team of the scene is not yet; the other one starts notebooks."""
+    factories.notebooks_on(Cluster.objects.get(name="training"))
     return factories.cluster("inference", purpose=Cluster.Purpose.INFERENCE)

@@ -16,7 +16,7 @@ from tests.scene import DAY, NOW, REASON, Scene
 
 SPECS: Mapping[str, Mapping[str, Any]] = {
     "gpus": {"flavor": "training/a100", "gpus": 1, "purpose": "training"},
-    "notebook": {"flavor": "training/a100", "gpus": 1, "image": "pytorch"},
+    "notebook": {"flavor": "training/a100", "gpus": 1, "profile": "pytorch"},
     "volume": {"cluster": "training", "name": "corpus", "gib": 100, "access": "ReadWriteMany"},
     "namespace": {"cluster": "dev", "environment": "dev", "project": "main"},
     "training": {"flavor": "training/a100", "gpus": 8, "purpose": "training"},
@@ -25,13 +25,15 @@ SPECS: Mapping[str, Mapping[str, Any]] = {
     "reservation": {"region": "eastus", "vm_size": "Standard_NC4as_T4_v3", "instances": 1},
     "cluster": {"region": "eastus", "vm_size": "Standard_NC4as_T4_v3", "nodes": 2, "purpose": "development"},
 }
-BY_PERSON = ("notebook", "endpoint", "openai", "reservation", "cluster")
+BY_PERSON = ("endpoint", "openai", "reservation", "cluster")
 
 
 def wanted(scene: Scene, key: str, *, until: datetime | None = None, **changes: Any) -> Wanted:
     """An ask of an offering by the scene's team; a namespace is on a cluster where it is not yet."""
     if key == "namespace" and not Cluster.objects.filter(name="dev").exists():
         factories.cluster("dev")
+    if key == "notebook":
+        factories.notebooks_on(scene.flavor.cluster)
     said = {**SPECS[key], **changes}
     return resolve(key, said, team=scene.team, until=until or NOW + 3 * DAY, reason=REASON)
 

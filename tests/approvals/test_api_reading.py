@@ -59,7 +59,7 @@ def test_a_list_line_says_the_same_as_the_whole_request(scene: Scene, everything
 
 
 def test_the_task_of_what_people_make_stands_in_its_request(scene: Scene, everything: list[Request]) -> None:
-    asked = next(each for each in everything if each.offering == "notebook")
+    asked = next(each for each in everything if each.offering == "endpoint")
     task = shop.task_of(asked)
     manual.take(task.pk, to=scene.priya, by=scene.priya, now=timezone.now())
     shown = Caller(scene.priya).get(f"requests/{asked.pk}/").json()

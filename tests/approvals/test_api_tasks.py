@@ -78,12 +78,12 @@ def test_members_do_not_carry_out_what_they_asked_for(scene: Scene) -> None:
 
 
 def test_a_list_is_narrowed_by_state_and_request(scene: Scene, lead: Caller) -> None:
-    volume, notebook = granted(scene, "openai"), granted(scene, "notebook")
-    Task.objects.filter(request_number=volume.pk).update(state="dropped", done_at=volume.created_at)
+    other, endpoint = granted(scene, "openai"), granted(scene, "endpoint")
+    Task.objects.filter(request_number=other.pk).update(state="dropped", done_at=other.created_at)
     for query, found in (
-        ("state=unfinished", [notebook.pk]),
-        ("state=dropped", [volume.pk]),
-        (f"request={volume.pk}", [volume.pk]),
+        ("state=unfinished", [endpoint.pk]),
+        ("state=dropped", [other.pk]),
+        (f"request={other.pk}", [other.pk]),
     ):
         rows = lead.get(f"tasks/?{query}").json()["results"]
         assert [row["request"] for row in rows] == found, query

@@ -40,7 +40,7 @@ def held_for(asked: Request) -> Allocation:
     return Allocation.objects.live().get(hold=asked.hold_id)
 
 
-@pytest.mark.parametrize("key", ["notebook", "endpoint", "openai", "reservation", "cluster"])
+@pytest.mark.parametrize("key", ["endpoint", "openai", "reservation", "cluster"])
 def test_what_a_person_makes_costs_from_when_it_is_there(scene: Scene, key: str) -> None:
     asked = granted(scene, key)
     held = held_for(asked)
@@ -59,15 +59,15 @@ def test_what_a_person_makes_costs_from_when_it_is_there(scene: Scene, key: str)
 
 
 def test_what_nobody_made_until_its_end_has_cost_nothing(scene: Scene) -> None:
-    asked = granted(scene, "notebook")
-    ends.sweep(asked.until)
+    asked = granted(scene, "endpoint")
+    ends.sweep(held_for(asked).kept_until)
     assert scene.held_usd() == 0
     assert scene.allocated() == 0
     assert Allocation.objects.get(hold=asked.hold_id).usd_in_all == 0
 
 
 def test_gpus_that_nobody_can_use_yet_are_not_idle(scene: Scene) -> None:
-    granted(scene, "notebook")
+    granted(scene, "endpoint")
     tenancy = Tenancy.objects.get(pk=scene.tenancy.pk)
     Tenancy.objects.filter(pk=tenancy.pk).update(used={}, used_at=later(hours=2))
     assert use.due() == []
@@ -76,7 +76,7 @@ def test_gpus_that_nobody_can_use_yet_are_not_idle(scene: Scene) -> None:
 
 
 def test_a_renewal_of_what_nobody_made_yet_costs_nothing_either(scene: Scene) -> None:
-    first = granted(scene, "notebook")
+    first = granted(scene, "endpoint")
     longer = renewing.wanted(first, until=first.until + DAY, reason=REASON, now=later(hours=1))
     second = submit(longer, by=scene.ada, now=later(hours=1))
     for lead in (scene.priya, scene.elena):
@@ -92,7 +92,7 @@ def test_a_renewal_of_what_nobody_made_yet_costs_nothing_either(scene: Scene) ->
 
 
 def test_a_renewal_of_what_cannot_be_made_is_let_go_with_it(scene: Scene) -> None:
-    first = granted(scene, "notebook")
+    first = granted(scene, "endpoint")
     longer = renewing.wanted(first, until=first.until + DAY, reason=REASON, now=later(hours=1))
     second = submit(longer, by=scene.ada, now=later(hours=1))
     for lead in (scene.priya, scene.elena):
@@ -121,10 +121,10 @@ def test_what_a_cluster_cannot_be_told_costs_from_when_it_has_it(scene: Scene) -
 
 
 def test_a_part_that_stays_of_what_nobody_made_costs_nothing(scene: Scene) -> None:
-    asked = granted(scene, "notebook", gpus=2)
+    asked = granted(scene, "endpoint")
     give_back(held_for(asked).pk, gpus=1, by=scene.ada, now=later(hours=1))
     rest = held_for(asked)
-    assert (rest.gpus, rest.charged_from, rest.offering) == (1, None, "notebook")
+    assert (rest.gpus, rest.charged_from, rest.offering) == (1, None, "endpoint")
     assert rest.usd_so_far(later(days=2)) == 0
 
 
@@ -184,7 +184,12 @@ def test_nothing_that_waits_for_a_person_is_called_self_service(client: Client, 
     client.force_login(scene.ada)
     page = client.get(reverse("catalogue")).content.decode()
     cards = page.split("<section")
-    for name, is_self_service in (("Notebook", False), ("Dataset volume", True), ("Namespace", True)):
+    for name, is_self_service in (
+        ("Production inference endpoint", False),
+        ("Notebook", True),
+        ("Dataset volume", True),
+        ("Namespace", True),
+    ):
         card = next(part for part in cards if f">{name}<" in part)
         assert ("Self-service" in card) is is_self_service
 
@@ -203,4 +208,4 @@ def test_home_offers_a_notebook_again_as_a_notebook(scene: Scene, client: Client
     links = [line["href"] for line in client.get("/").context["again"]]
     assert len(links) == 1
     assert links[0].startswith("/requests/new/notebook?")
-    assert "image=pytorch" in links[0]
+    assert "profile=pytorch" in links[0]

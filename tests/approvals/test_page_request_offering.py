@@ -29,6 +29,7 @@ REASON = "The review on Friday needs it."
 def page(client: Client, scene: Scene) -> Client:
     """Ada's browser; there is a second cluster where her team is not yet."""
     factories.cluster("dev")
+    factories.notebooks_on(scene.flavor.cluster)
     client.force_login(scene.ada)
     return client
 
@@ -344,22 +345,26 @@ def test_letting_go_asks_first_and_says_what_is_lost(page: Client, scene: Scene,
 
 
 def test_tasks_are_taken_given_and_finished_in_the_browser(page: Client, scene: Scene) -> None:
-    page.post("/requests/new/notebook", values("notebook"))
+    page.post("/requests/new/endpoint", values("endpoint"))
+    for lead in (scene.priya, scene.elena):
+        row = Request.objects.get()
+        if row.state == "waiting":
+            decisions.approve(row.pk, by=lead, expected_version=row.version, now=timezone.now())
     asked, task = Request.objects.get(), Task.objects.get()
     assert page.get("/tasks/").status_code == 403
     page.force_login(scene.priya)
-    assert "Set up a notebook with 1 × A100" in text(page.get("/tasks/"))
+    assert "Set up an endpoint of 2 × 1 A100" in text(page.get("/tasks/"))
     assert "To carry out" in text(page.get("/"))
     taken = page.post(f"/tasks/{task.pk}/", {"do": "take", "version": "1"})
     assert taken["Location"] == f"/requests/{asked.pk}/"
-    assert "Set up a notebook with 1 × A100" in text(page.get("/tasks/?show=mine"))
+    assert "Set up an endpoint of 2 × 1 A100" in text(page.get("/tasks/?show=mine"))
     stale = page.post(f"/tasks/{task.pk}/", {"do": "give", "to": str(scene.marcus.pk), "version": "1"})
     assert stale.status_code == 412
     assert page.post(f"/tasks/{task.pk}/", {"do": "done", "version": "2", "note": ""}).status_code == 422
     kept = page.post(f"/tasks/{task.pk}/", {"do": "cannot", "version": "1", "note": "Full."})
     assert (kept.status_code, ">Full.</textarea>" in text(kept)) == (412, True)
     page.post(f"/tasks/{task.pk}/", {"do": "done", "version": "2", "note": "There."})
-    assert "Set up a notebook with 1 × A100" in text(page.get("/tasks/?show=over"))
+    assert "Set up an endpoint of 2 × 1 A100" in text(page.get("/tasks/?show=over"))
     assert "Nothing is to be done" in text(page.get("/tasks/"))
 
 

@@ -179,7 +179,9 @@ def test_the_page_asks_in_the_namespace_that_was_chosen(
     client.force_login(scene.ada)
     values = form(scene, namespace=second.namespace)
     if address.endswith("notebook"):
-        values = {name: value for name, value in values.items() if name != "purpose"} | {"image": "scipy"}
+        values = {name: value for name, value in values.items() if name != "purpose"} | {
+            "profile": factories.notebooks_on(scene.flavor.cluster).slug
+        }
     assert client.post(address, values).status_code == 302
     assert Request.objects.get().tenancy == second
 

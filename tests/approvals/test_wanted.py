@@ -90,7 +90,7 @@ WRONG: list[tuple[str, str, Any, str]] = [
     ("gpus", "purpose", "mining", "literal_error"),
     ("gpus", "flavor", "a100", "string_pattern_mismatch"),
     ("notebook", "gpus", 9, "less_than_equal"),
-    ("notebook", "image", "anything:latest", "literal_error"),
+    ("notebook", "profile", "../etc", "string_pattern_mismatch"),
     ("volume", "gib", 65_537, "less_than_equal"),
     ("volume", "name", "Corpus", "string_pattern_mismatch"),
     ("volume", "access", "ReadOnlyMany", "literal_error"),

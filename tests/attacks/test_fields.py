@@ -9,7 +9,9 @@ from django.utils import timezone
 from approvals.models import Request
 from approvals.requests.actions import submit
 from approvals.requests.wanted import resolve
+from catalogue.models import OfferingSetting
 from manual.models import Task
+from tests.approvals.shop import SPECS
 from tests.attacks.browsing import as_, state_of_everything
 from tests.calling import Caller
 from tests.world import World
@@ -37,14 +39,13 @@ NUL = "a\x00b"
 
 
 def task_of(here: World, *, theirs: bool = False) -> Task:
-    """A notebook to make, for the own team or for the other."""
+    """An Azure OpenAI endpoint to make, for the own team or for the other."""
     side = here.other if theirs else here.own
-    spec = {"flavor": f"{here.cluster.name}/{here.flavor.name}", "gpus": 1, "image": "pytorch"}
+    OfferingSetting.objects.update_or_create(key="openai", defaults={"gate": "self_service"})
     now = timezone.now()
+    until = now + timedelta(days=3)
     asked = submit(
-        resolve(
-            "notebook", spec, team=side.team, until=now + timedelta(days=3), reason="For the November data."
-        ),
+        resolve("openai", SPECS["openai"], team=side.team, until=until, reason="For the November data."),
         by=side.asker,
         now=now,
     )

@@ -17,6 +17,7 @@ from approvals.policy_desk import actions as policy_actions
 from approvals.requests.actions import submit
 from approvals.requests.wanted import resolve
 from audit.models import Event
+from catalogue.models import OfferingSetting
 from manual.models import Task
 from notices import cards, rendering
 from notices.models import Notice
@@ -125,8 +126,9 @@ def test_the_api_gives_back_what_was_written_as_json_and_never_as_a_page(scene: 
 
 def test_the_note_of_a_task_is_text(scene: Scene) -> None:
     now = timezone.now()
+    OfferingSetting.objects.update_or_create(key="openai", defaults={"gate": "self_service"})
     asked = submit(
-        resolve("notebook", SPECS["notebook"], team=scene.team, until=now + timedelta(days=2), reason=NASTY),
+        resolve("openai", SPECS["openai"], team=scene.team, until=now + timedelta(days=2), reason=NASTY),
         by=scene.ada,
         now=now,
     )

@@ -19,8 +19,9 @@ from tests.scene import Scene
 
 @pytest.fixture
 def ada(scene: Scene) -> Caller:
-    """A member of Vision; there is a second cluster."""
+    """A member of Vision; there is a second cluster, and the first one starts notebooks."""
     factories.cluster("dev")
+    factories.notebooks_on(scene.flavor.cluster)
     return Caller(scene.ada)
 
 

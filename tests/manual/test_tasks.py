@@ -39,7 +39,7 @@ def test_every_offering_is_granted_and_the_work_of_people_becomes_a_task(scene: 
     assert Task.objects.filter(request_number=asked.pk).exists() == (key in BY_PERSON)
     held = Allocation.objects.live().get(hold=asked.hold_id)
     assert (held.offering, held.flavor_id, held.until) == (key, asked.flavor_id, asked.until)
-    assert (held.charged_from is None) == (key in BY_PERSON)
+    assert (held.charged_from is None) == (key in (*BY_PERSON, "notebook"))
     assert all(month.agrees for month in budgets.replay(scene.team))
     assert stage(asked) is State.SETTING_UP
 
@@ -128,9 +128,8 @@ def test_what_cannot_be_carried_out_costs_nothing(scene: Scene, key: str) -> Non
     )
 
 
-@pytest.mark.parametrize("key", ["notebook", "endpoint"])
-def test_what_cannot_be_carried_out_gives_its_gpus_back(scene: Scene, key: str) -> None:
-    asked = granted(scene, key)
+def test_what_cannot_be_carried_out_gives_its_gpus_back(scene: Scene) -> None:
+    asked = granted(scene, "endpoint")
     gpus = asked.gpus
     assert scene.allocated() == gpus
     fulfilment.finish(task_of(asked).pk, by=scene.priya, note="No image.", failed=True, now=later(hours=1))
@@ -164,8 +163,8 @@ def test_who_carries_it_out_is_told_how_many_gpus_are_still_kept_for_it(scene: S
     assert ("GPUs still kept for it", str(held.gpus - 1)) in task_of(asked).lines
 
 
-def test_a_notebook_is_taken_down_when_its_gpus_have_gone_back(scene: Scene) -> None:
-    asked = granted(scene, "notebook")
+def test_an_endpoint_is_taken_down_when_its_gpus_have_gone_back(scene: Scene) -> None:
+    asked = granted(scene, "endpoint")
     fulfilment.finish(task_of(asked).pk, by=scene.priya, note=NOTE, now=NOW)
     held = Allocation.objects.live().get(hold=asked.hold_id)
     give_back(held.pk, gpus=None, by=scene.ada, now=later(hours=1))

@@ -13,6 +13,11 @@ from starlette.responses import PlainTextResponse
 
 from accounts.models import Membership, User
 from accounts.roles import Role
+from allocations import actions as allocations
+from allocations.ends.actions import give_back
+from allocations.models import Allocation
+from approvals.requests.actions import submit
+from approvals.requests.wanted import resolve
 from audit.models import Event
 from notebooks.hubs.models import Hub, HubAccount
 from notebooks.models import NotebookServer
@@ -104,7 +109,7 @@ def tenancy(ada: User, lead: User, hub: HubOfTests) -> Tenancy:
     factories.join(team, ada)
     made = factories.tenancy(team, cluster)
     factories.allocation(ada, made, a100, gpus=2)
-    Tenancy.objects.filter(pk=made.pk).update(observed_generation=1)
+    factories.make_true(made)
     now = timezone.now()
     Hub.objects.create(
         cluster=cluster, address=hub.address, token_file="hub", next_look_at=now, reclaim=Reclaim.ON
@@ -412,6 +417,58 @@ def test_a_cluster_that_does_not_reclaim_stops_nothing(
     server.refresh_from_db()
     assert server.state == State.READY
     assert Notice.objects.filter(kind="notebook_idle").count() == (mode is Reclaim.WARN)
+
+
+def test_a_notebook_that_is_asked_for_starts_once_its_quota_is_there_and_costs_once_it_is_ready(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
+    wanted = resolve(
+        "notebook",
+        {"flavor": "training/a100", "gpus": 1, "profile": "a100"},
+        team=tenancy.team,
+        until=timezone.now() + timedelta(hours=5),
+        reason="Look at the failed frames.",
+    )
+    asked = submit(wanted, by=ada, now=timezone.now())
+    allocation = Allocation.objects.get(hold=asked.hold)
+    server = NotebookServer.objects.get()
+    assert (allocation.notebook, allocation.charged_from, server.owner) == (server, None, ada)
+    worked_on(server)
+    assert hub.users == {}
+
+    factories.make_true(Tenancy.objects.get(pk=tenancy.pk))
+    worked_on(server)
+    assert not allocations.observe(allocation.pk, now=timezone.now())
+    hub.come_up(server.name)
+    worked_on(server)
+    assert allocations.not_charged_yet(timezone.now()) == [allocation.pk]
+    assert allocations.observe(allocation.pk, now=timezone.now())
+
+    give_back(allocation.pk, gpus=None, by=ada, now=timezone.now())
+    server.refresh_from_db()
+    assert (server.state, server.stop_reason) == (State.STOPPING, StopReason.END)
+
+
+@pytest.mark.parametrize(
+    ("spec", "field", "words"),
+    [
+        ({"profile": "nothing"}, "profile", "no profile"),
+        ({"profile": "cpu"}, "profile", "takes no GPUs"),
+        ({"flavor": "training/t4"}, "profile", "of the kind a100"),
+    ],
+)
+def test_a_notebook_that_could_not_start_is_refused_before_it_is_granted(
+    tenancy: Tenancy, ada: User, spec: dict[str, Any], field: str, words: str
+) -> None:
+    factories.flavor(tenancy.cluster, "t4", product="T4")
+    said = {"flavor": "training/a100", "gpus": 1, "profile": "a100", **spec}
+    until = timezone.now() + timedelta(hours=5)
+    with pytest.raises(BadInput, match=words) as refused:
+        submit(
+            resolve("notebook", said, team=tenancy.team, until=until, reason="A."), by=ada, now=timezone.now()
+        )
+
+    assert refused.value.field == field
 
 
 @pytest.mark.parametrize("before", list(State))

@@ -13,6 +13,7 @@ from approvals.requests import actions as approvals
 from approvals.requests.wanted import Wanted, resolve
 from fleet.models import Cluster
 from provisioning.models import Tenancy
+from tests import factories
 from tests.soak.walk import Walk
 from tests.soak.walking import Nothing
 
@@ -28,7 +29,11 @@ def ask(walk: Walk) -> str:
     kind = walk.random.choices(["gpus", "notebook", "volume"], weights=[8, 1, 1])[0]
     said = {
         "gpus": {"flavor": f"{home.cluster.name}/{flavor.name}", "gpus": gpus},
-        "notebook": {"flavor": f"{home.cluster.name}/{flavor.name}", "gpus": min(gpus, 2)},
+        "notebook": {
+            "flavor": f"{home.cluster.name}/{flavor.name}",
+            "gpus": min(gpus, 2),
+            "profile": factories.notebooks_on(home.cluster, slug=flavor.name, flavor=flavor.name).slug,
+        },
         "volume": {"cluster": home.cluster.name, "name": "data", "gib": 100 * gpus},
     }[kind]
     until = town.time + timedelta(days=days)
