@@ -1,6 +1,8 @@
 """The one way an event is written."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -27,15 +29,12 @@ def record(
 ) -> Event:
     """Append one event to the chain inside the caller's transaction, so that it commits with what it tells of.
 
-    It locks the chain's head until that transaction ends: call it after every other lock was taken.
+    It locks the chain's head until that transaction ends: call it after every other lock was taken. Within `together`
+    both wait for the end of the block, and so do the event's number and hash.
     Raises TransactionManagementError outside a transaction, and ValueError for a kind that there is not.
     """
-    if not connection.in_atomic_block:
-        raise transaction.TransactionManagementError("An audit event needs the transaction it tells of.")
-    head = Head.objects.select_for_update(no_key=True).get_or_create(id=1)[0]
+    _check_transaction()
     event = Event(
-        seq=head.seq + 1,
-        at=clock.now(),
         kind=Kind(kind),
         outcome=outcome,
         actor_kind=actor.kind,
@@ -46,12 +45,72 @@ def record(
         subject_id=str(subject[1])[:64],
         details=_plain(details),
         request_id=str(structlog.contextvars.get_contextvars().get("request_id", "")),
-        previous=head.hash,
     )
-    event.hash = chain.digest(seq=event.seq, body=event.body(), previous=head.hash)
-    event.save(force_insert=True)
-    Head.objects.filter(id=1).update(seq=event.seq, hash=event.hash)
+    waiting = _waiting.get()
+    if waiting is None:
+        _append([event])
+    else:
+        waiting.append(_Waiting(event))
     return event
+
+
+@contextmanager
+def together() -> Iterator[None]:
+    """Append what is recorded within, in the order in which it was recorded, when the block ends.
+
+    Three statements for however many events; the chain's head is locked for the last of them only. What was recorded
+    in a savepoint that was rolled back is left out, and of a block that raises nothing is appended. A block within
+    another one ends with that one. Raises TransactionManagementError outside a transaction.
+    """
+    _check_transaction()
+    if _waiting.get() is not None:
+        yield
+        return
+    waiting: list[_Waiting] = []
+    token = _waiting.set(waiting)
+    try:
+        yield
+    finally:
+        _waiting.reset(token)
+    _append([each.event for each in waiting if each.still_happened])
+
+
+class _Waiting:
+    """An event that is not appended yet; it is forgotten with the savepoint in which it was recorded."""
+
+    def __init__(self, event: Event) -> None:
+        self.event = event
+        # Django forgets what is to be done on commit exactly where it rolls back; there is no other sign of it.
+        transaction.on_commit(self._committed)
+
+    @property
+    def still_happened(self) -> bool:
+        """Whether what it tells of was not rolled back."""
+        return any(each[1] == self._committed for each in connection.run_on_commit)
+
+    def _committed(self) -> None:
+        """Nothing is left to do."""
+
+
+_waiting: ContextVar[list[_Waiting] | None] = ContextVar("waiting", default=None)
+
+
+def _check_transaction() -> None:
+    if not connection.in_atomic_block:
+        raise transaction.TransactionManagementError("An audit event needs the transaction it tells of.")
+
+
+def _append(events: Sequence[Event]) -> None:
+    """Number and chain events under the lock of the head, and write them."""
+    if not events:
+        return
+    head = Head.objects.select_for_update(no_key=True).get_or_create(id=1)[0]
+    for event in events:
+        event.seq, event.at, event.previous = head.seq + 1, clock.now(), head.hash
+        event.hash = chain.digest(seq=event.seq, body=event.body(), previous=event.previous)
+        head.seq, head.hash = event.seq, event.hash
+    Event.objects.bulk_create(events)
+    Head.objects.filter(id=1).update(seq=head.seq, hash=head.hash)
 
 
 def refuse(*, actor: Actor, reason: str, where: str, **details: Any) -> None:

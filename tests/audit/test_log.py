@@ -2,10 +2,12 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from allocations.ends.actions import give_back
 from allocations.models import Allocation
@@ -13,7 +15,7 @@ from approvals.decisions.actions import approve
 from audit.actors import PORTAL, Actor
 from audit.chain import verify
 from audit.events import Kind
-from audit.log import record, refuse
+from audit.log import record, refuse, together
 from audit.models import Event, Head, links
 from tests import factories
 from tests.scene import DAY, NOW, Scene, scene
@@ -74,6 +76,56 @@ def test_what_is_rolled_back_leaves_no_event_and_no_gap() -> None:
         (2, {"reason": "two"}),
     ]
     assert verify(links()).checked == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_recorded_together_is_one_piece_of_the_chain_in_its_order() -> None:
+    refuse(actor=PORTAL, reason="before", where="here")
+    with transaction.atomic(), CaptureQueriesContext(connection) as seen:
+        with together():
+            first = record(Kind.REFUSED, actor=PORTAL, reason="one")
+            with together():
+                record(Kind.REFUSED, actor=ADA, reason="two")
+            record(Kind.REFUSED, actor=PORTAL, reason="three")
+            assert len(seen) == 0
+        assert len(seen) == 3
+    refuse(actor=PORTAL, reason="after", where="here")
+    said = [details["reason"] for details in Event.objects.order_by("seq").values_list("details", flat=True)]
+    assert said == ["before", "one", "two", "three", "after"]
+    assert (first.seq, Event.objects.get(seq=2).hash) == (2, first.hash)
+    assert verify(links()).reason == "5 events, unbroken."
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_was_rolled_back_within_is_not_appended() -> None:
+    with transaction.atomic(), together():
+        record(Kind.REFUSED, actor=PORTAL, reason="one")
+        with suppress(ValueError), transaction.atomic():
+            record(Kind.REFUSED, actor=PORTAL, reason="undone")
+            with transaction.atomic():
+                record(Kind.REFUSED, actor=PORTAL, reason="undone with it")
+            raise ValueError
+        with transaction.atomic():
+            record(Kind.REFUSED, actor=PORTAL, reason="two")
+    assert list(Event.objects.order_by("seq").values_list("details__reason", flat=True)) == ["one", "two"]
+    assert verify(links()).reason == "2 events, unbroken."
+
+
+@pytest.mark.django_db
+def test_of_a_block_that_raises_nothing_is_appended_then_or_later() -> None:
+    with suppress(ValueError), together():
+        record(Kind.REFUSED, actor=PORTAL, reason="undone")
+        raise ValueError
+    with together():
+        pass
+    record(Kind.REFUSED, actor=PORTAL, reason="one")
+    assert list(Event.objects.values_list("details__reason", flat=True)) == ["one"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_recording_together_needs_a_transaction() -> None:
+    with pytest.raises(transaction.TransactionManagementError), together():
+        pass
 
 
 def at_once(number: int, work: Callable[[int], Any]) -> list[BaseException]:
