@@ -5,7 +5,7 @@ import json
 import secrets
 from collections.abc import Callable, Mapping
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from accounts.models import Idempotency, User
 from web.refusals import Conflict
@@ -30,20 +30,24 @@ def once(user: User, *, route: str, key: str, body: Mapping[str, str], action: C
     An action that raises is not remembered. A repetition that is under way at the same moment waits for the first.
     Raises Conflict when the key came before with another body.
     """
-    digest = _digest(body)
-    with transaction.atomic():
-        row, is_new = Idempotency.objects.get_or_create(
-            user=user, route=route, key=key[:LONGEST_KEY], defaults={"body_hash": digest}
-        )
-        if is_new:
+    row, digest = None, _digest(body)
+    try:
+        # Almost every key is new: the row itself finds out which is not, and waits for one that is being written.
+        with transaction.atomic():
+            row = Idempotency.objects.create(user=user, route=route, key=key[:LONGEST_KEY], body_hash=digest)
             row.location = action()
             row.save(update_fields=["location"])
-        elif row.body_hash != digest:
-            raise Conflict(
-                "This form was sent already, with other values. Look at what it says now and send it again.",
-                code="sent_already",
-            )
-        return row.location
+            return row.location
+    except IntegrityError:
+        if row is not None:
+            raise
+    earlier = Idempotency.objects.get(user=user, route=route, key=key[:LONGEST_KEY])
+    if earlier.body_hash != digest:
+        raise Conflict(
+            "This form was sent already, with other values. Look at what it says now and send it again.",
+            code="sent_already",
+        )
+    return earlier.location
 
 
 def _digest(body: Mapping[str, str]) -> str:

@@ -52,11 +52,13 @@ def answer_once(request: Request, effect: Callable[[], Answer]) -> Response:
     """
     row = None
     try:
-        # Almost every key is new: the claim itself finds out which is not.
+        # Almost every key is new: the claim itself finds out which is not, and waits for one that is being written.
         with transaction.atomic():
-            row = _claim(request)
-            if row is not None:
-                return _carry_out(row, effect)
+            row = Idempotency.objects.create(**_place(request), body_hash=_digest(request))
+            return _carry_out(row, effect)
+    except IntegrityError:
+        if row is not None:
+            raise
     except OperationalError as error:
         if row is not None or getattr(error.__cause__, "sqlstate", KEY_HELD) != KEY_HELD:
             raise  # nobody else is at work: what this call needed was held, or the database went away or is full
@@ -96,15 +98,6 @@ def _digest(request: Request) -> str:
     """SHA-256 over the address and the body, whatever the order of its fields."""
     text = json.dumps([request.path, request.data], sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _claim(request: Request) -> Idempotency | None:
-    """The key's row, new; None when another call has it. Waits for one that is being written."""
-    try:
-        with transaction.atomic():
-            return Idempotency.objects.create(**_place(request), body_hash=_digest(request))
-    except IntegrityError:
-        return None
 
 
 def _carry_out(row: Idempotency, effect: Callable[[], Answer]) -> Response:
