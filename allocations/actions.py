@@ -83,7 +83,7 @@ class HandedOver:
 NOTHING_HANDED_OVER = HandedOver()
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def grant(
     granted: Granted, *, actor: Actor, now: datetime, handed_over: HandedOver = NOTHING_HANDED_OVER
 ) -> Allocation:

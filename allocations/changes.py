@@ -3,18 +3,17 @@
 Locks are taken in one order: budgets, then the flavor, then the tenancy, then the audit chain.
 """
 
-from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Any
 
-from django.db.models import Q, Sum
+from django.db.models import Q
 
 from accounts.teams import Project
 from allocations.budgets import balances as budgets
 from allocations.budgets import money
 from allocations.desired_state import desired
 from allocations.models import Allocation, Hold, Leftover
-from allocations.places import kinds_of, place_of
+from allocations.places import in_queue, place_of
 from audit.actors import Actor
 from audit.events import Kind
 from audit.log import record
@@ -32,13 +31,14 @@ NOT_TAKEN_DOWN = Q(ended_at__isnull=False, task__kind=Task.Kind.TAKE_DOWN, task_
 
 def refresh(tenancy: Tenancy, *, actor: Actor, now: datetime) -> int:
     """Publish the desired state that the live allocations of a locked tenancy add up to; returns its generation."""
-    live = Allocation.objects.live().of_gpus().filter(tenancy=tenancy)
-    rows = live.values("flavor__name").annotate(gpus=Sum("gpus"))
-    held: Mapping[str, int] = {row["flavor__name"]: row["gpus"] for row in rows}
-    left = Leftover.objects.open().filter(tenancy=tenancy).order_by().values("flavor__name")
-    over = {row["flavor__name"]: row["gpus"] for row in left.annotate(gpus=Sum("gpus"))}
-    kinds = kinds_of(tenancy, held={*held, *over})
-    spec = desired(place_of(tenancy), kinds=kinds, held=held, over=over, **_volumes(tenancy))
+    queue = in_queue(tenancy)
+    spec = desired(
+        place_of(tenancy),
+        kinds=[each.kind for each in queue],
+        held={each.kind.name: each.held for each in queue},
+        over={each.kind.name: each.over for each in queue},
+        **_volumes(tenancy),
+    )
     return publish(tenancy, spec=spec, actor=actor, now=now)
 
 

@@ -1,10 +1,12 @@
 """The parts of a tenancy's desired state that come from its team and its cluster, read from the database."""
 
-from collections.abc import Iterable
+from typing import NamedTuple
 
-from django.db.models import Q
+from django.db.models import OuterRef, Q, Sum
 
+from allocations.budgets.totals import total
 from allocations.desired_state import Kind, Place
+from allocations.models import Allocation, Leftover
 from provisioning.desired.isolation import flavors_for
 from provisioning.desired.spec import egress_from, services_from
 from provisioning.models import Tenancy
@@ -40,15 +42,24 @@ def _storage_class(tenancy: Tenancy) -> str:
     return wanted
 
 
-def kinds_of(tenancy: Tenancy, *, held: Iterable[str]) -> list[Kind]:
-    """The flavors in its queue: those it may use, and any that it still holds something of."""
-    rows = tenancy.cluster.flavors.filter(Q(pk__in=flavors_for(tenancy)) | Q(name__in=held)).order_by("name")
+class Queued(NamedTuple):
+    """A flavor in a tenancy's queue: GPUs that it holds, and those that may still run although it does not any more."""
+
+    kind: Kind
+    held: int
+    over: int
+
+
+def in_queue(tenancy: Tenancy) -> list[Queued]:
+    """The flavors in its queue, by name: those it may use, and any that it still holds something of."""
+    live = Allocation.objects.live().filter(tenancy=tenancy, flavor=OuterRef("pk"))
+    left = Leftover.objects.open().filter(tenancy=tenancy, flavor=OuterRef("pk"))
+    rows = tenancy.cluster.flavors.annotate(
+        held=total(live, Sum("gpus"), by="flavor"), over=total(left, Sum("gpus"), by="flavor")
+    )
+    found = rows.filter(Q(pk__in=flavors_for(tenancy)) | Q(held__isnull=False) | Q(over__isnull=False))
+    fields = ("name", "cpu_per_gpu", "memory_gib_per_gpu", "resource")
     return [
-        Kind(
-            name=f.name,
-            cpu_per_gpu=f.cpu_per_gpu,
-            memory_gib_per_gpu=f.memory_gib_per_gpu,
-            resource=f.resource,
-        )
-        for f in rows
+        Queued(Kind(**{name: row[name] for name in fields}), row["held"] or 0, row["over"] or 0)
+        for row in found.order_by("name").values(*fields, "held", "over")
     ]

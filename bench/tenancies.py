@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from accounts.models import Project, Team, User
 from allocations.desired_state import desired
-from allocations.places import kinds_of, place_of
+from allocations.places import in_queue, place_of
 from bench import rig, seed
 from bench.standing import BATCH, write
 from connectors.kubernetes import PAGE, path, ref_of
@@ -186,7 +186,7 @@ def wanted_on(cluster: Cluster, lead: User, count: int, *, now: datetime) -> lis
         )
         for project in projects
     )
-    kinds = kinds_of(made[0], held=())
+    kinds = [each.kind for each in in_queue(made[0])]
     for tenancy in made:
         tenancy.spec = desired(place_of(tenancy), kinds=kinds, held={}).to_json()
     Tenancy.objects.bulk_update(made, ["spec"], batch_size=BATCH)

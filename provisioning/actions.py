@@ -75,7 +75,7 @@ def _free_namespace(cluster: Cluster, project: Project, environment: str) -> str
     return long if is_taken else short
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def publish(tenancy: Tenancy, *, spec: TenancySpec, actor: Actor, now: datetime) -> int:
     """Replace the desired state of a tenancy that the caller has locked, and return its generation.
 

@@ -55,7 +55,7 @@ def set_budget(team: Team, *, month: date, by: User, **limits: Unpack[Limits]) -
     return budget
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def tell_close(rows: QuerySet[Budget], *, now: datetime) -> int:
     """Tell members and audit log of each of these budgets that has reached its soft stage, once a month's budget.
 

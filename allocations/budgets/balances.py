@@ -1,6 +1,6 @@
 """Setting money and GPU-hours aside and letting them go, by conditional update: nothing is ever overspent."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from typing import NamedTuple
@@ -32,25 +32,34 @@ class Replayed(NamedTuple):
 
 def budgets_of(team: Team, months: list[date], *, lock: bool = False) -> dict[date, Budget]:
     """The budgets of these months, made with the usual limits where there was none; locked in order of month."""
-    known = set(Budget.objects.filter(team=team, month__in=months).values_list("month", flat=True))
-    missing = sorted(set(months) - known)
+    rows = Budget.objects.filter(team=team, month__in=months).order_by("month")
+    found = {row.month: row for row in rows}
+    if _make_missing(team, months, known=found):
+        found = {row.month: row for row in rows.all()}
+    return {row.month: row for row in rows.select_for_update(no_key=True)} if lock else found
+
+
+def _make_missing(team: Team, months: Iterable[date], *, known: Container[date]) -> bool:
+    """Make the months that are not there; whether any was missing. Nothing may be locked: two would wait in a ring."""
+    missing = sorted(month for month in months if month not in known)
     if missing:
         like = usual(team, by=missing[-1])
         # Somebody else may make the same month now: theirs then stands.
         Budget.objects.bulk_create(
             (begin(team, month, like=like) for month in missing), ignore_conflicts=True
         )
-    rows = Budget.objects.filter(team=team, month__in=months).order_by("month")
-    return {row.month: row for row in (rows.select_for_update(no_key=True) if lock else rows)}
+    return bool(missing)
 
 
-def lock_all(team: Team, months: list[date]) -> None:
-    """Lock every budget of a team in order of month, with these months among them.
+def lock_all(team: Team, months: list[date]) -> dict[date, Budget]:
+    """Lock every budget of a team in order of month, with these months among them; returns them as they are then.
 
     What a request set aside earlier may lie in other months than it needs now, and both are moved at once.
     """
-    budgets_of(team, months)
-    list(Budget.objects.select_for_update(no_key=True).filter(team=team).order_by("month"))
+    rows = Budget.objects.filter(team=team).order_by("month")
+    if months:
+        _make_missing(team, months, known=set(rows.filter(month__in=months).values_list("month", flat=True)))
+    return {row.month: row for row in rows.select_for_update(no_key=True)}
 
 
 def usual(team: Team, *, by: date) -> Budget:
@@ -79,11 +88,16 @@ def begin(team: Team, month: date, *, like: Budget) -> Budget:
     )
 
 
-def left_by_month(team: Team, months: Iterable[date], own: int = 0) -> dict[date, Left]:
+def left_by_month(
+    team: Team, months: Iterable[date], own: int = 0, *, locked: Mapping[date, Budget] | None = None
+) -> dict[date, Left]:
     """What is left of each month, read in one query and without writing anything.
 
-    What the hold `own` has set aside counts as left.
+    What the hold `own` has set aside counts as left. Of nobody's own, the `locked` budgets of the team say it as well.
     """
+    if locked is not None and not own:
+        like = locked[max(locked)] if locked else first(team)
+        return {month: _left(locked.get(month) or begin(team, month, like=like), NOTHING) for month in months}
     held = LedgerEntry.objects.filter(budget=OuterRef("pk"), hold=own)
     rows = list(
         Budget.objects.filter(team=team)
@@ -119,31 +133,33 @@ def _left(budget: Budget, own: Amount) -> Left:
     )
 
 
-def reserve(hold: Hold, *, parts: Mapping[date, Amount], now: datetime) -> None:
+def reserve(
+    hold: Hold,
+    *,
+    parts: Mapping[date, Amount],
+    now: datetime,
+    locked: Mapping[date, Budget] | None = None,
+) -> None:
     """Set amounts of its team aside by month; raises Conflict and the caller's transaction must roll back.
 
-    The codes are `budget_too_small` and `gpu_hours_too_few`.
+    The codes are `budget_too_small` and `gpu_hours_too_few`. `locked` are budgets that the caller has locked; where
+    they are all that is needed, none is looked up.
     """
-    budgets = budgets_of(hold.team, sorted(parts), lock=True)
-    for month, part in sorted(parts.items()):
-        if part == NOTHING:
-            continue
+    budgets = locked if locked and parts.keys() <= locked.keys() else budgets_of(hold.team, sorted(parts))
+    needed = [(budgets[month], part) for month, part in sorted(parts.items()) if part != NOTHING]
+    for budget, part in needed:
         then_usd, then_hours = _after(part)
         moved = Budget.objects.filter(
             Q(gpu_hours_limit=None) | Q(gpu_hours_limit__gte=then_hours),
-            pk=budgets[month].pk,
+            pk=budget.pk,
             limit_usd__gte=then_usd,
         ).update(held_usd=then_usd, held_gpu_hours=then_hours)
         if not moved:
-            raise _too_little(budgets[month], part)
-        LedgerEntry.objects.create(
-            budget=budgets[month],
-            hold=hold,
-            usd=part.usd,
-            gpu_hours=part.gpu_hours,
-            at=now,
-            why="set aside",
-        )
+            raise _too_little(Budget.objects.get(pk=budget.pk), part)
+    LedgerEntry.objects.bulk_create(
+        LedgerEntry(budget=budget, hold=hold, usd=part.usd, gpu_hours=part.gpu_hours, at=now, why="set aside")
+        for budget, part in needed
+    )
 
 
 def _after(change: Amount) -> tuple[Round, Round]:
@@ -169,11 +185,13 @@ def settle(hold: Hold, *, parts: Mapping[date, Amount], now: datetime, why: str)
     """Make what is set aside equal to `parts`, which is never more in any month; returns what was freed."""
     rows = LedgerEntry.objects.filter(hold=hold)
     # Locked before they are added up: what two settle at the same time is let go once.
-    list(
+    locked = (
         Budget.objects.select_for_update(no_key=True)
         .filter(pk__in=rows.order_by().values("budget"))
         .order_by("month")
     )
+    if not list(locked):
+        return NOTHING
     held = rows.values("budget_id", "budget__month").annotate(
         usd=in_cents(Sum("usd")), gpu_hours=in_cents(Sum("gpu_hours"))
     )

@@ -11,9 +11,9 @@ from allocations.actions import NOTHING_HANDED_OVER, Granted, HandedOver
 from allocations.changes import locked_with_all
 from allocations.ends import actions as ends
 from allocations.models import Allocation
+from allocations.schedule import Terms
 from approvals.models import Request
 from audit.actors import Actor
-from catalogue.models import setting_of
 from catalogue.offering import in_sentence
 from manual import actions as tasks
 from manual.briefs import Instructions
@@ -26,6 +26,7 @@ def carry_out(
     *,
     gpus: int,
     usd_per_hour: Decimal,
+    terms: Terms,
     task_hours: int,
     actor: Actor,
     now: datetime,
@@ -33,8 +34,8 @@ def carry_out(
 ) -> None:
     """Begin what an approved, locked request asked for, as the last step of the approval; raises Conflict.
 
-    `usd_per_hour` is what all that was approved costs; people carry their part of it out within `task_hours`. Of what
-    goes on, `handed_over`, nothing has to be set up.
+    `usd_per_hour` is what all that was approved costs, `terms` are how it will end; people carry their part of it out
+    within `task_hours`. Of what goes on, `handed_over`, nothing has to be set up.
     """
     granted = Granted(
         team=request.team,
@@ -52,7 +53,7 @@ def carry_out(
         gpus=gpus,
         usd_per_hour=usd_per_hour,
         until=request.until,
-        terms=setting_of(request.of).terms,
+        terms=terms,
         task_hours=task_hours,
     )
     request.allocation = allocations.grant(granted, actor=actor, now=now, handed_over=handed_over)

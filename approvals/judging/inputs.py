@@ -74,7 +74,7 @@ def gather(wanted: Wanted, *, person: User, policy: Policy, now: datetime, own: 
     if held and flavor is not None and tenancy is not None:
         seen = use.of_held(tenancy.pk, flavor.pk, held=held, now=now)
     own_gpus, freed = standing_of(wanted, now=now)
-    left = budgets.left_by_month(wanted.team, months, own=own)
+    left = budgets.left_by_month(wanted.team, months, own=own, locked=wanted.budgets)
     return Standing(
         now=now,
         held_gpus=held,

@@ -20,7 +20,7 @@ from allocations.models import Allocation
 from approvals.models import Request
 from approvals.renewals import renewing
 from approvals.request_form import answer_panel
-from approvals.requests.actions import submit
+from approvals.requests.actions import submit_within
 from approvals.requests.wanted import Wanted
 from approvals.states import State
 from web.fields import INPUT, LONGEST_TEXT, MomentField, StrictForm
@@ -138,7 +138,7 @@ def _send(request: HttpRequest, held: Allocation, form: RenewForm) -> str:
     made: list[Request] = []
 
     def action() -> str:
-        made.append(submit(wanted, by=user, now=timezone.now()))
+        made.append(submit_within(wanted, by=user, now=timezone.now()))
         return reverse("request", args=[made[0].pk])
 
     body = {"until": said["until"].isoformat(), "reason": said["reason"]}

@@ -17,7 +17,7 @@ from approvals.request_form.not_yet import lacks
 from approvals.request_form.offers import Offers
 from approvals.request_form.quick_ends import QUICK_ENDS, quick_end
 from approvals.request_form.starting_points import starting_points, usual_of
-from approvals.requests.actions import submit
+from approvals.requests.actions import submit_within
 from catalogue import page as catalogue_page
 from catalogue.models import OfferingSetting, setting_of
 from catalogue.offering import Offering
@@ -45,20 +45,25 @@ def request_new(request: HttpRequest, key: str) -> HttpResponse:
         context = _words(offering) | {"lacking": lacking}
         status = 422 if request.method == "POST" else 200
         return render(request, "approvals/request_new.html", context, status=status)
-    points = starting_points(user, offers, now, team=team) if offers and offering.key == "gpus" else []
+
+    def points() -> list[Part]:
+        # What was granted shows no form again, so that none are made for it.
+        return starting_points(user, offers, now, team=team) if offers and offering.key == "gpus" else []
+
     if request.method != "POST":
-        return _page(request, _begun(request, offering, setting, points), points)
+        begun = points()
+        return _page(request, _begun(request, offering, setting, begun), begun)
     only_answers = "check" in request.POST or "quick" in request.POST
     form = _form(request, offering, setting, _data(request), follows_team=only_answers)
     if only_answers:
-        return _page(request, form, points)
+        return _page(request, form, points())
     status = 422
     if form.is_valid():
         try:
             return HttpResponseRedirect(_send(form, request))
         except Refused as refusal:
             status = add_refusal(form, refusal)
-    return with_refusal(_page(request, form, points, status=status), form)
+    return with_refusal(_page(request, form, points(), status=status), form)
 
 
 @never_cache
@@ -120,7 +125,7 @@ def _send(form: RequestForm, request: HttpRequest) -> str:
         )
 
     def action() -> str:
-        return reverse("request", args=[submit(wanted, by=user, now=timezone.now()).pk])
+        return reverse("request", args=[submit_within(wanted, by=user, now=timezone.now()).pk])
 
     return once(user, route=ROUTE, key=key, body=body, action=action)
 

@@ -32,7 +32,7 @@ from approvals.states import State, may_move
 from audit import clock
 from audit.actors import POLICY, PORTAL, Actor
 from audit.events import Kind
-from audit.log import record
+from audit.log import record, together
 from fleet.models import Flavor
 from policy.document import Policy, Thresholds
 from policy.evaluation import Ask, Outcome, Standing, evaluate, nearest_automatic
@@ -181,24 +181,31 @@ def submit(wanted: Wanted, *, by: User, now: datetime) -> Request:
 
     Raises Refused, with nothing saved, for what nobody could approve as it stands.
     """
+    return submit_within(wanted, by=by, now=now)
+
+
+def submit_within(wanted: Wanted, *, by: User, now: datetime) -> Request:
+    """The same in the caller's transaction, which must be rolled back with whatever this raises."""
     check(wanted, by=by, now=now)
     wanted = locked(wanted, person=by, now=now)
     now = clock.after_waiting(now)
     renewing.check(wanted, now=now)
     judged = judge(wanted, person=by, now=now)
     check_answer(judged.answer, reason=wanted.reason, field=wanted.spec.counted)
-    request = Request.objects.create(
-        team=wanted.team,
-        tenancy=wanted.tenancy,
-        requester=by,
-        created_at=now,
-        hold=Hold.objects.create(team=wanted.team),
-        renews_id=wanted.renews,
-        **content(wanted, judged, now=now),
-    )
-    passed = settle_verdict(request, judged, by=by, now=now)
-    tell(Kind.REQUEST_SUBMITTED, request, by, answer=judged.answer.outcome.value, usd=str(judged.answer.usd))
-    clockwork.write_down(request, passed)
+    with together():
+        request = Request.objects.create(
+            team=wanted.team,
+            tenancy=wanted.tenancy,
+            requester=by,
+            created_at=now,
+            hold=Hold.objects.create(team=wanted.team),
+            renews_id=wanted.renews,
+            **content(wanted, judged, now=now),
+        )
+        passed = settle_verdict(request, judged, by=by, now=now)
+        answer = judged.answer
+        tell(Kind.REQUEST_SUBMITTED, request, by, answer=answer.outcome.value, usd=str(answer.usd))
+        clockwork.write_down(request, passed)
     failpoints.reach("request.submit")
     return request
 
@@ -227,7 +234,7 @@ def settle_verdict(
 ) -> list[clockwork.Done]:
     """Store what is asked in this version and the answer, then grant it or open its route and tell of it.
 
-    Returns what is left for `clockwork.write_down`.
+    Nothing is set aside for it yet, or any more. Returns what is left for `clockwork.write_down`.
     """
     Revision.objects.create(
         request=request,
@@ -257,11 +264,11 @@ def _set_aside(request: Request, judged: Judged, *, now: datetime) -> None:
     """Set aside what a waiting request would cost; a renewal's part until the present end is set aside already."""
     parts = parts_of(request, judged, now=renewing.hold_from(request, now=now))
     if request.renews is None:
-        budgets.reserve(request.hold, parts=parts, now=now)
+        budgets.reserve(request.hold, parts=parts, now=now, locked=judged.wanted.budgets)
         return
     # Where the price has changed, what is let go at the grant may be what makes it fit: then nothing is set aside yet.
     with suppress(Conflict), transaction.atomic():
-        budgets.reserve(request.hold, parts=parts, now=now)
+        budgets.reserve(request.hold, parts=parts, now=now, locked=judged.wanted.budgets)
 
 
 @transaction.atomic
@@ -370,16 +377,23 @@ def save_evaluation(request: Request, judged: Judged, *, now: datetime) -> Evalu
 def grant(request: Request, judged: Judged, *, count: int, actor: Actor, now: datetime) -> None:
     """Set the money aside and begin what was asked for, as the last step of a locked request; raises Conflict."""
     budgets.settle(request.hold, parts={}, now=now, why="judged again")
+    _begin(request, judged, count=count, actor=actor, now=now)
+
+
+def _begin(request: Request, judged: Judged, *, count: int, actor: Actor, now: datetime) -> None:
+    """The same for a request that has nothing set aside."""
     gpus = count * judged.ask.gpus_each
     # Issued at the price that was judged: the one under the lock.
     request.flavor = judged.wanted.flavor
     handed_over = renewing.hand_over(request, gpus=gpus, actor=actor, now=now)
-    budgets.reserve(request.hold, parts=parts_of(request, judged, now=now), now=now)
+    parts = parts_of(request, judged, now=now)
+    budgets.reserve(request.hold, parts=parts, now=now, locked=judged.wanted.budgets)
     move(request, now=now, state=State.APPROVED, approved_count=count, decided_at=now)
     carry_out(
         request,
         gpus=gpus,
         usd_per_hour=judged.ask.usd_per_hour,
+        terms=judged.wanted.setting.terms,
         task_hours=judged.limits.carried_out_hours,
         actor=actor,
         now=now,
@@ -400,7 +414,7 @@ def locked(wanted: Wanted, *, now: datetime, person: User | None = None) -> Want
     With `person`, whose window an automatic answer counts in, they are locked in between: they may ask for two teams.
     """
     months = money.by_month(gpus=1, usd_per_hour=Decimal(1), start=now, end=wanted.until)
-    budgets.lock_all(wanted.team, sorted(months))
+    wanted = replace(wanted, budgets=budgets.lock_all(wanted.team, sorted(months)))
     if person is not None:
         list(User.objects.select_for_update(of=("self",), no_key=True).filter(pk=person.pk).values_list("pk"))
     if wanted.flavor is None:
@@ -420,7 +434,7 @@ def _approve_by_policy(request: Request, judged: Judged, *, now: datetime) -> No
         at=now,
         reason=f"{judged.version}: every rule holds.",
     )
-    grant(request, judged, count=request.count, actor=POLICY, now=now)
+    _begin(request, judged, count=request.count, actor=POLICY, now=now)
     telling.decided(request, "approved", by=None, reason=judged.answer.sentence, now=now)
 
 

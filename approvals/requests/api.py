@@ -47,6 +47,7 @@ from approvals.requests.serializers import (
     TextSerializer,
 )
 from approvals.requests.wanted import Wanted, kept_namespace, resolve
+from approvals.states import State
 from approvals.versions import etag_of, is_known, seen_version
 from catalogue import choices
 from provisioning.models import Tenancy
@@ -254,7 +255,9 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
     def _wanted(self) -> Wanted:
         """The ask in the body; raises Http404 for a team that is not there to see, BadInput for a wrong spec."""
         said = self.body(AskSerializer)
-        team = get_object_or_404(Team.objects.visible_to(self.request.user), slug=said["team"])
+        # Almost always one of the caller's own, which have been read.
+        own = next((team for team in self.caller.teams if team.slug == said["team"]), None)
+        team = own or get_object_or_404(Team.objects.visible_to(self.caller), slug=said["team"])
         return resolve(
             said.get("offering", "gpus"),
             said["spec"],
@@ -265,11 +268,14 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
         )
 
     def _submit(self, wanted: Wanted) -> Answer:
-        request = actions.submit(wanted, by=self.caller, now=timezone.now())
-        return Answer(self._full(request.pk), 201, f"/api/v1/requests/{request.pk}/")
+        request = actions.submit_within(wanted, by=self.caller, now=timezone.now())
+        was_decided = request.state == State.APPROVED
+        body = self._full(request.pk, with_route=not was_decided)
+        return Answer(body, 201, f"/api/v1/requests/{request.pk}/")
 
-    def _full(self, pk: int) -> dict[str, Any]:
-        return self.shown(whole(Request.objects.all()).get(pk=pk), RequestSerializer)
+    def _full(self, pk: int, *, with_route: bool = True) -> dict[str, Any]:
+        rows = whole(Request.objects.all(), with_route=with_route)
+        return self.shown(rows.get(pk=pk), RequestSerializer)
 
 
 class ApprovalEndpoint(mixins.ListModelMixin, Endpoint):
@@ -365,8 +371,11 @@ def described(rows: Any) -> QuerySet[Request]:
     return found
 
 
-def whole(rows: Any) -> QuerySet[Request]:
-    """Requests with everything about them that an answer shows; in several queries, as lists are."""
+def whole(rows: Any, *, with_route: bool = True) -> QuerySet[Request]:
+    """Requests with everything about them that an answer shows; in several queries, as lists are.
+
+    What the policy has decided as it was asked has no route, which need not be read then.
+    """
     found: QuerySet[Request] = rows.select_related("team", "requester", "flavor__cluster", "hold").only(
         *own_fields(Request),
         *("team__name", "team__slug", "requester__name", "requester__oid", "hold__team"),
@@ -394,12 +403,13 @@ def whole(rows: Any) -> QuerySet[Request]:
     steps = Step.objects.select_related("stand_in").only(
         *own_fields(Step), *("stand_in__name", "stand_in__oid")
     )
+    reroutings = Rerouting.objects.select_related("policy").defer("policy__document")
     return found.prefetch_related(
         Prefetch("tenancy", tenancies),
         Prefetch("allocation", allocations),
-        Prefetch("steps", steps),
+        Prefetch("steps", steps if with_route else steps.none()),
         Prefetch("evaluations", evaluations),
-        Prefetch("reroutings", Rerouting.objects.select_related("policy").defer("policy__document")),
+        Prefetch("reroutings", reroutings if with_route else reroutings.none()),
         Prefetch("decisions", decisions),
     )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from accounts.models import Team
 from accounts.teams import Project
 from allocations.changes import ended_namespace
+from allocations.models import Budget
 from catalogue.azure import REGIONS
 from catalogue.gpus import GpuSpec
 from catalogue.models import OfferingSetting, prices_of, setting_of
@@ -50,6 +51,7 @@ class Wanted:
     namespace: str = (
         ""  # the team's namespace that was named, which is needed where it has several on a cluster
     )
+    budgets: Mapping[date, Budget] | None = None  # the team's, by month, once they are locked
 
     @classmethod
     def of_gpus(
