@@ -3,15 +3,17 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import structlog
 from django.conf import settings
+from django.db.models import F
 
 from accounts.models import Team, User
 from accounts.roles import Permission
 from fleet.models import Cluster, Flavor
 from notebooks.models import Profile, ProfileVersion
-from notebooks.profiles.document import Document
+from notebooks.profiles.document import Document, read
 from notebooks.profiles.kubespawner import write_list
 from notebooks.profiles.publishing import Capacity, Fleet, problems_of
 from notebooks.profiles.states import OFFERED, State
@@ -75,20 +77,25 @@ class Offered:
 
 
 def offered() -> list[Offered]:
-    """Every profile that people can choose; two queries however many there are."""
-    rows = {one.pk: one for one in Profile.objects.offered().select_related("successor")}
-    versions = ProfileVersion.objects.filter(profile__in=rows)
-    counting = [(rows[one.profile_id], one) for one in versions]
+    """Every profile that people can choose; one query however many there are."""
+    counting = ProfileVersion.objects.filter(
+        profile__state__in=sorted(OFFERED), number=F("profile__published")
+    ).select_related("profile__successor")
     return [
         Offered(
             document=document,
             number=version.number,
-            reason=row.reason,
-            successor=row.successor.slug if row.successor and row.successor.state in OFFERED else "",
+            reason=version.profile.reason,
+            successor=_offered_instead(version.profile),
         )
-        for row, version in counting
-        if version.number == row.published and (document := document_in(version)) is not None
+        for version in counting
+        if (document := document_in(version)) is not None
     ]
+
+
+def _offered_instead(profile: Profile) -> str:
+    other = profile.successor
+    return other.slug if other and other.state in OFFERED else ""
 
 
 def kept_as(slug: str) -> Kept | None:
@@ -119,10 +126,16 @@ def written() -> str:
     return write_list(documents_kept())
 
 
+@lru_cache(maxsize=256)
+def _document(text: str) -> Document:
+    """What a text says, read once in the life of a process: a version is never changed, and neither is a document."""
+    return read(text)
+
+
 def document_in(version: ProfileVersion) -> Document | None:
     """What a version says; None, and a line in the log, where an update of the product takes it no longer."""
     try:
-        return version.document
+        return _document(version.text)
     except DocumentRefused as refused:
         log.warning(
             "profile cannot be offered",

@@ -372,4 +372,4 @@ def test_lists_ask_as_often_for_many_profiles_as_for_few(lead: User, page: Clien
         with CaptureQueriesContext(connection) as captured:
             assert ask().status_code == 200
         counted.append(len(captured))
-    assert counted == [7, 4]
+    assert counted == [7, 3]

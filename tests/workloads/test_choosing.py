@@ -237,9 +237,9 @@ def test_the_cards_ask_as_often_for_many_profiles_as_for_few(
         offer(lead, GPU.format(slug=f"gpu-{number}", gpus=1 + number % 4))
     with CaptureQueriesContext(connection) as captured:
         assert len(cards_of(tenancy, now=timezone.now())) == many
-    assert len(captured) == 6
+    assert len(captured) == 5
     browser = Client()
     browser.force_login(ada)
     with CaptureQueriesContext(connection) as captured:
         browser.get("/teams/vision/notebooks")
-    assert len(captured) == 11
+    assert len(captured) == 10

@@ -78,7 +78,7 @@ class Card:
 
 
 def cards_of(tenancy: Tenancy, *, now: datetime) -> list[Card]:
-    """Every profile that is offered, those that start first before those that never will; in six queries.
+    """Every profile that is offered, those that start first before those that never will; in five queries.
 
     `tenancy` comes with team, project and cluster.
     """
