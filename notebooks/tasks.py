@@ -1,8 +1,10 @@
-"""What happens to notebook servers by the clock and by messages. Every task may run twice, late or never."""
+"""What happens to hubs and notebook servers by the clock and by messages. Every task may run twice, late or never."""
 
 from celery import shared_task
 
 from audit import clock
+from notebooks.hubs import observing
+from notebooks.hubs.models import Hub
 from notebooks.servers import ending, following
 from notebooks.servers.enqueue import enqueue
 from notebooks.servers.models import NotebookServer
@@ -36,3 +38,16 @@ def end_servers() -> None:
     """Stop what is idle, what ran long enough, and what nobody has a right to any more."""
     ending.end_what_is_over(now=clock.now())
     ending.reclaim_idle(now=clock.now())
+
+
+@shared_task(name="notebooks.tasks.observe_hubs")
+def observe_hubs() -> None:
+    """Enqueue every hub whose time has come; one that does not answer delays no other."""
+    for hub_id in Hub.objects.due(clock.now()).values_list("pk", flat=True):
+        observe_hub.apply_async(args=[hub_id], expires=60)
+
+
+@shared_task(name="notebooks.tasks.observe_hub")
+def observe_hub(hub_id: int) -> None:
+    """Find out whether a hub answers, takes the portal's token, and is of a version that the portal works with."""
+    observing.observe(hub_id, now=clock.now)

@@ -32,6 +32,7 @@ from approvals.shares.api import ShareEndpoint
 from approvals.stand_ins.api import DelegationEndpoint
 from catalogue.api import OfferingEndpoint
 from fleet.api import ClusterEndpoint, FlavorEndpoint
+from notebooks.hubs.api import HubEndpoint, SpawnableEndpoint
 from notebooks.profile_desk.api import ProfileEndpoint, ProfileYamlEndpoint
 from notices.api import ChannelEndpoint, DeliveryEndpoint, NoticeSettingsEndpoint
 from offboarding.api import DepartureEndpoint, ProtectionEndpoint
@@ -85,6 +86,7 @@ KINDS = (
     "templates/yaml",
     "profiles",
     "profiles/yaml",
+    "hubs",
 )
 
 router = SimpleRouter(use_regex_path=False)
@@ -100,6 +102,7 @@ router.register("runs", RunEndpoint, basename="run")
 router.register("places", PlaceEndpoint, basename="place")
 router.register("templates", TemplateEndpoint, basename="template")
 router.register("profiles", ProfileEndpoint, basename="profile")
+router.register("hubs", HubEndpoint, basename="hub")
 router.register("tenancies", TenancyEndpoint, basename="tenancy")
 router.register("requests", RequestEndpoint, basename="request")
 router.register("approvals", ApprovalEndpoint, basename="approval")
@@ -155,6 +158,8 @@ nested = [
         name="profile-devcontainer",
     ),
     path("places/<int:pk>/profiles/", ProfileChoiceEndpoint.as_view({"get": "list"}), name="place-profiles"),
+    path("hubs/<slug:cluster>/key/", HubEndpoint.as_view({"post": "key"}), name="hub-key"),
+    path("hub/profiles/", SpawnableEndpoint.as_view({"get": "list"}), name="hub-profiles"),
     path("policy/yaml/", YamlEndpoint.as_view({"get": "list", "put": "update"}), name="policy-yaml"),
     path(
         "offerings/<slug:key>/options/",

@@ -78,6 +78,11 @@ SCHEDULE = {
         "schedule": 30.0,
         "options": {"expires": 60},
     },
+    "observe hubs": {
+        "task": "notebooks.tasks.observe_hubs",
+        "schedule": 30.0,
+        "options": {"expires": 60},
+    },
     "follow the directory": {
         "task": "accounts.tasks.follow_directory",
         "schedule": 30.0,

@@ -47,6 +47,7 @@ NOT_PASSED = {
 FIXED = {
     "QM_KUBECONFIG_DIR",
     "QM_GIT_CREDENTIALS_DIR",
+    "QM_HUB_CREDENTIALS_DIR",
     *(f"QM_{name}_URL" for name in ("DATABASE", "BROKER", "CACHE")),
 }
 REFERENCE = re.compile(r"\$\{(\w+)(:?[-+?])?([^}]*)\}")

@@ -32,6 +32,7 @@ OTHER_VARIABLES = {
     "QM_LISTEN",
     "QM_KUBECONFIGS",
     "QM_GIT_CREDENTIALS",
+    "QM_HUB_CREDENTIALS",
     "QM_SECRETS_DIR",
     # Of a run's program.
     "QM_CHECKPOINTS",

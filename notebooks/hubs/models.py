@@ -14,7 +14,7 @@ class HubQuerySet(models.QuerySet["Hub"]):
     """Ways to look at hubs."""
 
     def due(self, now: datetime) -> "HubQuerySet":
-        """Those to look at now."""
+        """Those to observe now."""
         return self.filter(next_look_at__lte=now)
 
 
@@ -34,12 +34,12 @@ class Hub(models.Model):
         max_length=4, choices=[(each.value, each.words) for each in Reclaim], default=Reclaim.OFF
     )
 
-    # What the last look found, None before the first: whether the portal can work with it, and why not.
+    # What was observed last, None before that: whether the portal can work with it, and why not.
     version = models.CharField(max_length=40, blank=True, default="")
     reachable = models.BooleanField(null=True)
     message = models.CharField(max_length=600, blank=True, default="")
     looked_at = models.DateTimeField(null=True)
-    # Looks in a row that found no hub to work with, and when to look again.
+    # Times in a row at which the portal could not work with it, and when it is observed again.
     failures = models.PositiveSmallIntegerField(default=0)
     next_look_at = models.DateTimeField()
 

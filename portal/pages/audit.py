@@ -50,6 +50,7 @@ ABOUT = {
     "work": "Work on the clusters",
     "template": "Templates of runs",
     "profile": "Notebook profiles",
+    "hub": "JupyterHubs",
     "budget": "Budgets",
     "cost_centre": "Cost centres",
     "policy": "Policy",

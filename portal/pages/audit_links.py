@@ -22,6 +22,7 @@ WORDS = {
     "delegation": "Stand-in",
     "cost_centre": "Cost centre",
     "delivery": "Delivery of a notice",
+    "hub": "JupyterHub of",
 }
 # A number behind these words tells people something.
 NUMBERED = frozenset(
@@ -88,6 +89,8 @@ def whole(event: Event, *, by: User, teams: Mapping[int, Team]) -> About:
         href = reverse("deliveries")
     elif kind in ("template", "profile") and by.may(Permission.MANAGE_CATALOGUE):
         href = reverse(kind, args=[event.subject_id])
+    elif kind == "hub" and by.may(Permission.MANAGE_CLUSTERS):
+        href = reverse("hub", args=[event.subject_id])
     elif kind == "departure":
         left = Departure.objects.visible_to(by).filter(pk=pk).select_related("team").first()
         href = reverse("departure", args=[left.team.slug, left.pk]) if left else ""

@@ -11,6 +11,7 @@ TEXTS, TOKENS = "tests.attacks.test_texts:", "tests.attacks.test_tokens:"
 CONTRACT, VIEWS = "tests.portal.test_api_contract:", "tests.accounts.test_views:"
 REQUESTS, DECISIONS = "tests.approvals.test_api_requests:", "tests.approvals.test_api_decisions:"
 EVENTS, BEARER = "tests.portal.test_page_events:", "tests.connectors.test_entra_bearer:"
+HUBS = "tests.notebooks.test_hub_profiles:"
 RATES = "tests.portal.test_api_rates:"
 MATRIX = "tests.portal.test_permission_matrix:test_every_address_answers_everybody_as_the_table_says"
 
@@ -215,6 +216,8 @@ SHOWN_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
             TOKENS + "test_a_token_without_the_scope_decides_nothing",
             TOKENS + "test_a_token_makes_no_token_that_may_more",
             TOKENS + "test_a_key_or_token_in_the_address_is_no_sign_in",
+            HUBS + "test_a_hubs_key_opens_nothing_else",
+            HUBS + "test_nobody_but_a_hub_with_its_key_is_answered",
         ),
     ),
     "A29": (

@@ -41,6 +41,9 @@ def everything_that_decides_or_sets(here: World) -> list[tuple[str, str, dict[st
         ("PUT", f"teams/{here.own.team.slug}/budgets/2026-12/", {"limit_usd": "1.00"}),
         ("PATCH", f"tenancies/{here.own.tenancy.pk}/shares/", {"weight": 9}),
         ("PUT", f"tenancies/{here.own.tenancy.pk}/protection/", {"is_protected": False}),
+        ("PUT", f"hubs/{here.cluster.name}/", {"address": "https://hub.example.com", "token_file": "hub"}),
+        ("POST", f"hubs/{here.cluster.name}/key/", {}),
+        ("DELETE", f"hubs/{here.cluster.name}/", {}),
         ("POST", "tasks/1/cannot/", {"reason": "Full."}),
         ("POST", "tasks/1/give/", {"to": None}),
     ]

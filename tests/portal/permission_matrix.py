@@ -17,6 +17,7 @@ from allocations.models import Brake
 from audit.events import Kind
 from audit.log import record
 from audit.models import Event
+from notebooks.models import Hub
 from notebooks.profile_desk.actions import save
 from offboarding.models import Departure
 from provisioning.models import Drift, Tenancy
@@ -53,6 +54,7 @@ MISSING = {
     "key": "nothing",
     "code": "CC-none",
     "number": "999999",
+    "cluster": "nowhere",
 }
 
 
@@ -81,6 +83,7 @@ class Prober:
         }
         # Ends that wait for a platform lead: they are of no team.
         self.brake = Brake.objects.create(clock=timezone.now(), due=11, live=11).pk
+        connected_hub(here)
         self.profile = drafted_profile(here.people["platform_lead"])
         # Something that happened in each team.
         self.events = {side.team.pk: happened(side).seq for side in (here.own, here.other)}
@@ -153,7 +156,8 @@ class Prober:
         elif thing == "own":
             found |= {"pk": str(self.here.flavor.pk), "flavor": self.here.flavor.name}
         if thing == "own":
-            found |= {"name": self.here.cluster.name, "key": "volume", "code": side.team.cost_centre}
+            name = self.here.cluster.name
+            found |= {"name": name, "cluster": name, "key": "volume", "code": side.team.cost_centre}
         if "templates/" in route:
             # One that comes with the product, which belongs to no team.
             found["slug"] = "single-node"
@@ -222,6 +226,7 @@ class Prober:
             "api/v1/profiles/<slug:slug>/retire/": {"reason": "Nobody needs it."},
             "api/v1/profiles/<slug:slug>/deprecate/": {"reason": "Nobody needs it."},
             "api/v1/profiles/yaml/": {"yaml": "[{display_name: Tiny}]"},
+            "api/v1/hubs/<slug:cluster>/": {"address": "https://hub.example.com", "token_file": "hub"},
             "api/v1/cost-centres/": {"code": "CC-NEW"},
             "api/v1/tokens/": {"name": "x", "scope": "read", "days": 1},
             "api/v1/clusters/": {"name": "new", "title": "New", "region": "x", "purpose": "training"},
@@ -240,6 +245,16 @@ class Prober:
 def drafted_profile(by: User) -> str:
     """A draft of a notebook profile that can be published."""
     return save(PROFILE, by=by, now=timezone.now()).profile.slug
+
+
+def connected_hub(here: World) -> Hub:
+    """The hub of the cluster, past the action: its token's file is nowhere."""
+    return Hub.objects.create(
+        cluster=here.cluster,
+        address="https://hub.example.com",
+        token_file="hub",
+        next_look_at=timezone.now(),
+    )
 
 
 PODS = [{"path": "spec.hard.pods", "wanted": "50", "live": "80", "who": ""}]

@@ -1,0 +1,62 @@
+"""What the pages of hubs show."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.urls import reverse
+
+from fleet.models import Cluster
+from notebooks.hubs.models import Hub
+
+Part = dict[str, Any]
+COLUMNS = ["Cluster", "State", "Address", "Version", "Idle GPUs", "Observed"]
+NOT_CONNECTED: Part = {"tone": "past", "word": "Not connected"}
+STATES: dict[bool | None, Part] = {
+    None: {"tone": "waiting", "word": "Not observed yet"},
+    True: {"tone": "good", "word": "Answers"},
+    False: {"tone": "bad", "word": "Cannot be used"},
+}
+NO_KEY: Part = {"tone": "waiting", "word": "Has no key"}
+
+
+def clusters_with_hubs() -> list[tuple[Cluster, Hub | None]]:
+    """Every cluster with its hub; two queries."""
+    hubs = {one.pk: one for one in Hub.objects.all()}
+    return [(one, hubs.get(one.pk)) for one in Cluster.objects.all()]
+
+
+def rows_of(found: Iterable[tuple[Cluster, Hub | None]]) -> list[Part]:
+    """The list: every cluster, connected or not."""
+    return [_row(cluster, hub) for cluster, hub in found]
+
+
+def badge_of(hub: Hub | None) -> Part:
+    """A hub's state as a badge; None is none."""
+    if hub is None:
+        return NOT_CONNECTED
+    return NO_KEY if hub.reachable and not hub.key_prefix else STATES[hub.reachable]
+
+
+def facts_of(hub: Hub) -> list[Part]:
+    """What is known of a hub, as a list of names and values."""
+    return [
+        {"label": "Version", "text": f"JupyterHub {hub.version}" if hub.version else "Not known yet"},
+        {"label": "Observed", "at": hub.looked_at}
+        if hub.looked_at
+        else {"label": "Observed", "text": "Not yet"},
+        {"label": "Usernames known", "text": str(hub.accounts.count())},
+    ]
+
+
+def _row(cluster: Cluster, hub: Hub | None) -> Part:
+    badge = badge_of(hub)
+    return {
+        "cells": [
+            {"text": cluster.title, "href": reverse("hub", args=[cluster.name])},
+            {**badge, "sub": hub.message} if hub is not None and hub.message else badge,
+            hub.address if hub else "–",
+            (hub.version if hub else "") or "–",
+            hub.get_reclaim_display() if hub else "–",
+            hub.looked_at if hub and hub.looked_at else "–",
+        ]
+    }

@@ -1,0 +1,77 @@
+"""How the API shows hubs and what they may start, and what it takes for them."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from notebooks.hubs.connections import LONGEST_ADDRESS
+from notebooks.hubs.models import Hub
+from notebooks.hubs.spawnable import Spawnable
+from notebooks.profiles.idle import Reclaim
+from web.strict import Choice, StrictSerializer, Text
+
+LONGEST_NAME = 255
+RECLAIMS = [(each.value, each.words) for each in Reclaim]
+
+
+class HubSerializer(serializers.Serializer[Hub]):
+    """The JupyterHub of a cluster; neither its token nor its key is shown."""
+
+    cluster = serializers.CharField(source="cluster.name")
+    address = serializers.CharField()
+    token_file = serializers.CharField()
+    reclaim = serializers.ChoiceField(choices=RECLAIMS)
+    key_prefix = serializers.CharField(help_text="The beginning of its key after qmh_; empty without one.")
+    key_made_at = serializers.DateTimeField(allow_null=True)
+    reachable = serializers.BooleanField(
+        allow_null=True, help_text="Whether the portal can work with it; null until a worker has observed it."
+    )
+    message = serializers.CharField(help_text="Why it cannot.")
+    version = serializers.CharField(help_text="As it was known last; empty until then.")
+    looked_at = serializers.DateTimeField(allow_null=True)
+
+
+class HubsSerializer(serializers.Serializer[Any]):
+    """Every hub, by its cluster's name."""
+
+    results = HubSerializer(many=True)
+
+
+class ConnectHubSerializer(StrictSerializer):
+    """How a hub is reached."""
+
+    address = Text(max_length=LONGEST_ADDRESS, help_text="Such as https://hub.example.com.")
+    token_file = Text(max_length=200, help_text="The name of a file in the folder QM_HUB_CREDENTIALS_DIR.")
+    reclaim = Choice(choices=RECLAIMS, required=False)
+
+
+class HubKeySerializer(serializers.Serializer[Any]):
+    """A new key of a hub."""
+
+    cluster = serializers.CharField()
+    key_prefix = serializers.CharField()
+    key = serializers.CharField(
+        allow_null=True, help_text="Shown this once: null where the call is repeated."
+    )
+
+
+class SpawnableQuery(StrictSerializer):
+    """For whom a hub asks."""
+
+    username = Text(max_length=LONGEST_NAME, trim_whitespace=False, help_text="As the hub knows the person.")
+    object_id = serializers.UUIDField(
+        required=False, help_text="The person's object id in Entra ID, from the hub's authenticator."
+    )
+    server = Text(
+        max_length=LONGEST_NAME, required=False, allow_blank=True, help_text="The server's name, for the log."
+    )
+
+
+class SpawnableSerializer(serializers.Serializer[Spawnable]):
+    """What a hub may start for somebody now."""
+
+    username = serializers.CharField()
+    profiles = serializers.ListField(
+        child=serializers.DictField(), help_text="KubeSpawner's `profile_list`: an entry per namespace."
+    )
+    reason = serializers.CharField(help_text="Why there are none; empty where there are some.")

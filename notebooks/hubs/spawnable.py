@@ -1,0 +1,88 @@
+"""What a person may start on a hub now, as KubeSpawner takes it: one entry per namespace and profile."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from accounts.models import User
+from fleet.models import Cluster, Flavor
+from notebooks.hubs.models import Hub
+from notebooks.hubs.people import person_of
+from notebooks.places import flavors_on, place_of
+from notebooks.profile_desk.kept import offered
+from notebooks.profiles.document import Document
+from notebooks.profiles.spawning import profile_list
+from provisioning.models import Tenancy
+
+Json = dict[str, Any]
+# Between a profile's slug and its namespace; no slug has two hyphens at its end and a namespace begins with a letter.
+BETWEEN = "--"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spawnable:
+    """KubeSpawner's `profile_list` for somebody; why it is empty where it is."""
+
+    username: str
+    profiles: Sequence[Json] = field(default_factory=list)
+    reason: str = ""
+
+
+def spawnable(hub: Hub, username: str, *, object_id: UUID | None, now: datetime) -> Spawnable:
+    """What the hub may start for this username now; five queries where the hub told whose it is before.
+
+    `hub` comes with its cluster.
+    """
+    joined = person_of(hub, username, object_id=object_id, now=now)
+    if joined.user is None:
+        return Spawnable(username=username, reason=joined.reason)
+    cluster = hub.cluster
+    tenancies = open_on(cluster, joined.user) if cluster.enabled else []
+    if not tenancies:
+        return Spawnable(username=username, reason=_no_namespace(cluster))
+    documents = [one.document for one in offered()]
+    profiles = entries(documents, tenancies, flavors_on(cluster.pk))
+    reason = "" if profiles else f"No profile can be started in this person's namespaces on {cluster.title}."
+    return Spawnable(username=username, profiles=profiles, reason=reason)
+
+
+def open_on(cluster: Cluster, user: User) -> list[Tenancy]:
+    """The namespaces of a person's own teams on a cluster that stand and are not leaving."""
+    rows = Tenancy.objects.here().of_member(user).filter(cluster=cluster, observed_generation__gte=1)
+    return list(rows.select_related("team", "project", "cluster").order_by("team__name", "namespace"))
+
+
+def entries(
+    documents: Iterable[Document], tenancies: Sequence[Tenancy], flavors: Mapping[str, Flavor]
+) -> list[Json]:
+    """One entry per namespace and profile, of which the first that is a default is the one."""
+    documents, found = list(documents), list[Json]()
+    for tenancy in tenancies:
+        where = f" · {tenancy.team.name}, {tenancy.namespace}" if len(tenancies) > 1 else ""
+        for profile in profile_list(documents, place_of(tenancy, flavors)):
+            found.append(
+                {
+                    **profile,
+                    "slug": slug_of(profile["slug"], tenancy.namespace),
+                    "display_name": profile["display_name"] + where,
+                }
+            )
+    first = next((one for one in found if one.get("default")), None)
+    return [one if one is first else _not_default(one) for one in found]
+
+
+def slug_of(profile: str, namespace: str) -> str:
+    """The slug of a profile in a namespace."""
+    return f"{profile}{BETWEEN}{namespace}"
+
+
+def _not_default(profile: Json) -> Json:
+    return {name: value for name, value in profile.items() if name != "default"}
+
+
+def _no_namespace(cluster: Cluster) -> str:
+    if not cluster.enabled:
+        return f"{cluster.title} takes no teams now."
+    return f"No team of this person has a namespace on {cluster.title}."
