@@ -13,7 +13,7 @@ from accounts.models import Team, User
 from accounts.roles import Permission
 from fleet.models import Cluster, Flavor
 from notebooks.models import Profile, ProfileVersion
-from notebooks.profiles.document import Document, read
+from notebooks.profiles.document import Document, read_again
 from notebooks.profiles.kubespawner import write_list
 from notebooks.profiles.publishing import Capacity, Fleet, problems_of
 from notebooks.profiles.states import OFFERED, State
@@ -129,7 +129,7 @@ def written() -> str:
 @lru_cache(maxsize=256)
 def _document(text: str) -> Document:
     """What a text says, read once in the life of a process: a version is never changed, and neither is a document."""
-    return read(text)
+    return read_again(text)
 
 
 def document_in(version: ProfileVersion) -> Document | None:

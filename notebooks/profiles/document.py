@@ -32,6 +32,8 @@ MAX_TITLE, MAX_MESSAGE, MAX_HELP, MAX_CPUS, MAX_MEMORY, MAX_GPUS = 60, 300, 1_00
 MAX_VOLUMES, MAX_VARIABLES, MAX_VALUE, MAX_OPTIONS, MAX_CHOICES, MAX_NAMES = 8, 50, 1_000, 8, 40, 200
 FIRST_ORDER, LAST_ORDER = 0, 9_999
 LEAST_IDLE, MOST_IDLE, MOST_HOURS = 10, 7 * 24 * 60, 30 * 24
+# libyaml's, where PyYAML came with it: no less safe, and some ten times as fast.
+WRITTEN = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 FLAGS = frozenset({"read_only", "default"})
 
 
@@ -164,6 +166,15 @@ def to_json(document: Document) -> dict[str, Any]:
 def write(document: Document) -> str:
     """The document as YAML; the same document gives the same text."""
     return yaml.safe_dump(to_json(document), sort_keys=False, allow_unicode=True, width=100)
+
+
+def read_again(text: str) -> Document:
+    """The document of a text that `write` made, in a fraction of the time; raises DocumentRefused as `read`."""
+    try:
+        found = yaml.load(text, WRITTEN)  # noqa: S506  # nosec B506
+    except yaml.YAMLError:
+        found = None
+    return document_from(found) if isinstance(found, dict) else read(text)
 
 
 def chosen_beforehand(option: Option) -> Choice | None:

@@ -109,6 +109,11 @@ def profile_of(document: Document, *, position: int = 0) -> Json:
     ours: Json = {name: value for name, value in to_json(document).items() if name in ONLY_OURS}
     if document.order != _order_at(position):
         ours["order"] = document.order
+    return {**plain_profile_of(document), **({OURS: ours} if ours else {})}
+
+
+def plain_profile_of(document: Document) -> Json:
+    """The same without what KubeSpawner has no word for."""
     options = {name: _option(one, document.resource) for name, one in document.options.items()}
     return {
         "slug": document.slug,
@@ -117,7 +122,6 @@ def profile_of(document: Document, *, position: int = 0) -> Json:
         **({"default": True} if document.default else {}),
         **_with_override(document, document.resource),
         **({"profile_options": options} if options else {}),
-        **({OURS: ours} if ours else {}),
     }
 
 

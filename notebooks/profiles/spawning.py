@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from notebooks.profiles.document import VALUE, Document, FreeChoice, Option
-from notebooks.profiles.kubespawner import OURS, Json, in_order, profile_of
+from notebooks.profiles.kubespawner import Json, in_order, plain_profile_of
 from notebooks.profiles.patterns import guarded
 from notebooks.profiles.publishing import most_gpus
 from provisioning.desired.first_job import QUEUE, QUEUE_LABEL, Kind
@@ -75,7 +75,7 @@ def _with_place(document: Document, place: Place) -> Json:
     options = {
         name: replace(option, free=_checked(option.free, place)) for name, option in document.options.items()
     }
-    profile = profile_of(replace(document, options=options))
+    profile = plain_profile_of(replace(document, options=options))
     override: Json = profile.get("kubespawner_override", {})
     kind = place.kinds.get(document.flavor) if most_gpus(document) else None
     labels = cost_labels(
@@ -86,7 +86,7 @@ def _with_place(document: Document, place: Place) -> Json:
         profile=document.slug,
     )
     return {
-        **{name: one for name, one in profile.items() if name != OURS},
+        **profile,
         "kubespawner_override": {
             **override,
             "namespace": place.namespace,

@@ -1,11 +1,12 @@
 """Profiles as documents: what they may say, what is refused at its place, and that writing one loses nothing."""
 
+import re
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from notebooks.profiles.document import document_from, read, usual, write
+from notebooks.profiles.document import document_from, read, read_again, usual, write
 from notebooks.profiles.pricing import price_words, size_words
 from tests.notebooks.documents import A100, CPU, a100, cpu
 from web.documents import DocumentRefused
@@ -24,8 +25,16 @@ def refused(**changes: Any) -> dict[str, str]:
 @pytest.mark.parametrize("text", [A100, CPU])
 def test_a_document_reads_as_it_was_written(text: str) -> None:
     document = read(text)
-    assert read(write(document)) == document
+    assert read(write(document)) == document == read_again(write(document))
     assert write(read(write(document))) == write(document)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "slug: [", "{slug: x1}", "slug: x1\ntitle: X\ncolour: red"])
+def test_a_text_that_is_no_profile_any_more_is_refused_however_it_is_read(text: str) -> None:
+    with pytest.raises(DocumentRefused) as raised:
+        read(text)
+    with pytest.raises(DocumentRefused, match="^" + re.escape(str(raised.value)) + "$"):
+        read_again(text)
 
 
 def test_cpus_are_written_as_people_write_them() -> None:
