@@ -1,0 +1,113 @@
+"""A KubeSpawner that starts what the portal allows, in the team's namespace."""
+
+from typing import Any
+
+from kubespawner import KubeSpawner
+from tornado.web import HTTPError
+from traitlets import HasTraits, default
+
+from quartermaster_jupyterhub.asking import Answer, answer_for, profiles
+from quartermaster_jupyterhub.choosing import Refused, check
+from quartermaster_jupyterhub.matching import matches
+
+WEEK = 7 * 24 * 3600
+# Lists that KubeSpawner replaces by the profile's, although the hub's own entries count, too.
+MERGED = ("tolerations",)
+
+
+class Refusal(HTTPError):
+    """An answer below 500, which no hub counts as a failure of its own: five of those would end it."""
+
+    def __init__(self, refused: Refused) -> None:
+        super().__init__(refused.status, refused.why)
+        self.jupyterhub_message = refused.why
+
+
+class PortalMixin(HasTraits):
+    """Put before a KubeSpawner: profiles come from the portal, which is asked again when a server starts.
+
+    The namespace comes with the profile. `enable_user_namespaces` stays off: the hub then watches each team's namespace
+    with the rights that it has there, and makes no namespaces. Where it is on, `user_namespace_template` counts for
+    nothing but servers that have no profile, which there are none of.
+    """
+
+    @default("profile_list")
+    def _profile_list_default(self) -> Any:
+        return profiles
+
+    @default("start_timeout")
+    def _start_timeout_default(self) -> int:
+        """A week: the pod of a server waits in its team's queue (Kueue), and a hub ends what has not started by then.
+
+        The default of a minute would take a server out of the line that it had stood in.
+        """
+        return WEEK
+
+    @default("options_from_form")
+    def _options_from_form_default(self) -> Any:
+        return self._checked_options_from_form
+
+    async def _checked_options_from_form(self, formdata: dict[str, list[str]]) -> dict[str, str]:
+        """What the form chose, refused beside the form already where the portal would not allow it."""
+        options: dict[str, str] = self._options_from_form(formdata)
+        await self._check(options)
+        return options
+
+    async def load_user_options(self) -> None:
+        """Take over a choice that the portal allows now; raises Refusal for any other."""
+        answer = await self._check(self.user_options)
+        before, asks = self.namespace, self.profile_list
+        # What was checked is what is taken over, whatever the portal would answer a moment later.
+        self.profile_list = answer.profiles
+        try:
+            await super().load_user_options()
+        finally:
+            self.profile_list = asks
+        if self.namespace != before:
+            # Its volume was seen in another namespace.
+            self._pvc_exists = False
+        # A hub that restarts while this waits in a queue has to know in which namespace.
+        self.orm_spawner.state = self.get_state()
+        self.db.commit()
+
+    async def poll(self) -> Any:
+        """As KubeSpawner; a server that waited while its hub restarted is given up.
+
+        Nobody waits for it any more, and it would start one day without its person.
+        """
+        status = await super().poll()
+        if status is None and self._start_future is None:
+            pods = self.pod_reflector.pods
+            pod = pods.get(f"{self.namespace}/{self.pod_name}")
+            if pod is not None and pod["status"]["phase"] == "Pending":
+                await self.stop(now=True)
+                return 1
+        return status
+
+    async def _check(self, options: Any) -> Answer:
+        answer = await answer_for(self, afresh=True)
+        try:
+            typed = check(options or {}, answer.profiles, is_away=answer.is_away, reason=answer.reason)
+            for one in typed:
+                if not await matches(one.pattern, one.value):
+                    raise Refused(400, one.message)
+        except Refused as refused:
+            raise Refusal(refused) from refused
+        return answer
+
+    def _apply_overrides(self, spawner_override: dict[str, Any]) -> None:
+        """As KubeSpawner, but for lists of which the hub's own entries count beside a profile's."""
+        own = {name: _listed(getattr(self, name)) for name in MERGED if name in spawner_override}
+        super()._apply_overrides(spawner_override)
+        for name, before in own.items():
+            added = [one for one in _listed(getattr(self, name)) if one not in before]
+            setattr(self, name, [*before, *added])
+
+
+class PortalSpawner(PortalMixin, KubeSpawner):
+    """KubeSpawner with the portal before it."""
+
+
+def _listed(value: Any) -> list[Any]:
+    """KubeSpawner takes a list, or a mapping whose keys are for sorting."""
+    return [value[name] for name in sorted(value)] if isinstance(value, dict) else list(value)
