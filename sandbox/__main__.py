@@ -11,6 +11,8 @@ from sandbox.certificates import Certificates
 from sandbox.credentials import Credentials
 from sandbox.entra import EntraSandbox
 from sandbox.handout import Handout
+from sandbox.kubernetes import Cluster
+from sandbox.notebooks import Notebooks
 from sandbox.notices.post import Post
 from sandbox.notices.smtp import MailServer, serve_mail
 from sandbox.saving import Part
@@ -66,11 +68,13 @@ async def _run(options: argparse.Namespace) -> None:
     data = options.data.resolve()
     shown = certificates.ensure(data)
     served, parts, post = _build(options, data, shown)
+    notebooks = Notebooks([part for part in parts.values() if isinstance(part, Cluster)])
     if options.forget:
         parts.clear()
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(serve_mail(MailServer(post.sandbox.inbox), post.smtp, stop))
         tasks.create_task(serve(served, ready, stop))
+        tasks.create_task(notebooks.serve(stop))
         tasks.create_task(saving.keep_saving(data, parts, stop))
         await ready.wait()
         sys.stdout.write("sandbox ready\n")

@@ -10,6 +10,8 @@ from sandbox.world import ClusterSpec, NodeGroup
 
 ADMIN = "admin"
 PORTAL = "quartermaster"
+# The service account of the cluster's JupyterHub (deploy/jupyterhub/rights.yaml).
+HUB, HUB_NAMESPACE = "hub", "jupyterhub"
 GPU_TAINT = ("sku", "gpu", "NoSchedule")
 SPOT, SPOT_TAINT = (
     "kubernetes.azure.com/scalesetpriority",
@@ -43,6 +45,10 @@ def _identities(spec: ClusterSpec, directory: Directory, credentials: Credential
     known = {
         token(spec, ADMIN, credentials): Identity(ADMIN, ("system:masters",)),
         token(spec, PORTAL, credentials): Identity(PORTAL),
+        token(spec, HUB, credentials): Identity(
+            f"system:serviceaccount:{HUB_NAMESPACE}:{HUB}",
+            ("system:serviceaccounts", f"system:serviceaccounts:{HUB_NAMESPACE}"),
+        ),
     }
     for person in directory.people.values():
         if directory.enabled[person.oid]:

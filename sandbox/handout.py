@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from sandbox.clusters import ADMIN, PORTAL, token
+from sandbox.clusters import ADMIN, HUB, PORTAL, token
 from sandbox.credentials import Credentials, write_private
 from sandbox.entra.directory import Directory
 from sandbox.world import ClusterSpec
@@ -29,6 +29,7 @@ class Handout:
             "server": server,
             "kubeconfig": self._kubeconfig(spec, server, PORTAL, f"kubeconfig-{spec.name}.yaml"),
             "admin_kubeconfig": self._kubeconfig(spec, server, ADMIN, f"kubeconfig-{spec.name}-admin.yaml"),
+            "hub_kubeconfig": self._kubeconfig(spec, server, HUB, f"kubeconfig-{spec.name}-hub.yaml"),
             "tokens": {user: token(spec, user, self.credentials) for user in (PORTAL, ADMIN, *people)},
         }
 

@@ -23,13 +23,13 @@ class Served:
     certificates: Certificates | None
 
 
-def listen(port: int) -> socket.socket:
-    """Return a bound loopback socket, on a free port for 0; raise OSError when the port is taken."""
+def listen(port: int, *, host: str = HOST) -> socket.socket:
+    """Return a bound socket, by default of loopback, on a free port for 0; raise OSError when the port is taken."""
     # Only a socket that says it is TCP gets TCP_NODELAY from asyncio; without it every answer waits 40 ms.
     bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        bound.bind((HOST, port))
+        bound.bind((host, port))
     except OSError:
         bound.close()
         raise

@@ -1,7 +1,8 @@
 """The node agent: what it writes into a pod that starts, cannot start or ends, and the events it leaves.
 
 An image whose name has ``pull-denied`` in it cannot be pulled. A container that prepares a pod fails where the last
-word of its command, a Git ref, has ``no-such-ref`` in it.
+word of its command, a Git ref, has ``no-such-ref`` in it. The pod of a notebook server has an address that is reached
+on this machine: whoever serves the cluster may answer there.
 """
 
 from typing import Any
@@ -19,7 +20,15 @@ _ACCESS = (
     "pull access denied, repository does not exist or may require authorization: "
     "authorization failed: no basic auth credentials"
 )
+# By this KubeSpawner knows its pods.
+NOTEBOOK = ("component", "singleuser-server")
 Status = dict[str, Any]
+
+
+def is_notebook(pod: Obj) -> bool:
+    """Whether KubeSpawner made a pod, for a notebook server."""
+    label, value = NOTEBOOK
+    return (pod["metadata"].get("labels") or {}).get(label) == value
 
 
 class Kubelet:
@@ -123,7 +132,7 @@ def _fail_before(status: Status, pod: Obj, container: Obj) -> None:
 
 def _run(status: Status, pod: Obj) -> None:
     now, uid = timestamp(), pod["metadata"]["uid"].replace("-", "")
-    address = f"10.244.{int(uid[:2], 16)}.{int(uid[2:4], 16)}"
+    address = _address(pod, uid)
     status |= {
         "phase": "Running",
         "hostIP": "127.0.0.1",
@@ -146,6 +155,15 @@ def _run(status: Status, pod: Obj) -> None:
         for one in pod["spec"]["containers"]
     ]
     status["conditions"] = _conditions(status, "True", "")
+
+
+def _address(pod: Obj, uid: str) -> str:
+    """The pod's own; of a notebook one that loopback reaches, and that no other pod has by chance."""
+    parts = [int(uid[at : at + 2], 16) for at in (0, 2, 4)]
+    if is_notebook(pod):
+        # 127.0.0.0/16 is for everything else; addresses that end in 0 or 255 are for networks.
+        return f"127.{1 + parts[0] % 254}.{parts[1]}.{1 + parts[2] % 254}"
+    return f"10.244.{parts[0]}.{parts[1]}"
 
 
 def _end(status: Status, code: int) -> None:

@@ -1,6 +1,6 @@
 """Scheduler and node agent: pods find a node, start a moment later and run as long as they say.
 
-Of pods without a controller only those with an annotation of the sandbox are looked after.
+Of pods without a controller only notebook servers and those with an annotation of the sandbox are looked after.
 How long: the annotation ``test/run-for`` (seconds), else the ``sleep N`` of a container, else until somebody deletes
 them. ``test/start-after`` (seconds) delays the start, ``test/exit-code`` is what the containers end with.
 """
@@ -16,7 +16,7 @@ from sandbox.kubernetes.clock import timestamp
 from sandbox.kubernetes.controllers_pods import POD, is_over, phase_of
 from sandbox.kubernetes.events import KUBELET, tell
 from sandbox.kubernetes.kinds import builtin
-from sandbox.kubernetes.kubelet import BACK_OFF_SECONDS, Kubelet
+from sandbox.kubernetes.kubelet import BACK_OFF_SECONDS, Kubelet, is_notebook
 from sandbox.kubernetes.placing import place
 from sandbox.kubernetes.spans import Spans
 from sandbox.kubernetes.statuses import write_status
@@ -169,10 +169,14 @@ class Nodes:
 
 
 def _is_run(pod: Obj) -> bool:
-    """Whether the sandbox schedules and runs a pod: those of controllers, and those that say how."""
+    """Whether the sandbox schedules and runs a pod: those of controllers, notebooks, and those that say how."""
     metadata = pod["metadata"]
     owned = any(one.get("controller") for one in metadata.get("ownerReferences") or ())
-    return owned or any(name.startswith("test/") for name in metadata.get("annotations") or ())
+    return (
+        owned
+        or is_notebook(pod)
+        or any(name.startswith("test/") for name in metadata.get("annotations") or ())
+    )
 
 
 def _labels(node: Obj | None) -> dict[str, str]:
