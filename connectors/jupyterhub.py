@@ -109,7 +109,11 @@ class JupyterHub:
             if not there.is_ready:
                 raise
             return True
-        return status != HTTPStatus.ACCEPTED
+        if status == HTTPStatus.ACCEPTED:
+            return False
+        # A hub (6.1.1) answers as if all were there when the start before this one had failed.
+        there = self.server(username, name)
+        return there is not None and there.is_ready
 
     def stop(self, username: str, name: str) -> bool:
         """Stop a server, also one that starts, and forget its name; True when it is gone, False while it stops."""
@@ -176,6 +180,23 @@ class JupyterHub:
         return version
 
     @property
+    def _base(self) -> str:
+        """Its address without a slash at the end; raises PermanentError for what is none."""
+        try:
+            parts = urlsplit(self.address)
+            is_plain = (
+                parts.scheme == "https"
+                and bool(parts.hostname)
+                and not parts.query
+                and "@" not in parts.netloc
+            )
+        except ValueError:
+            is_plain = False
+        if not is_plain:
+            raise PermanentError("A hub's address begins with https:// and a host.", code="bad_address")
+        return self.address.rstrip("/")
+
+    @property
     def _host(self) -> str:
         return urlsplit(self.address).hostname or "The hub"
 
@@ -211,7 +232,7 @@ class JupyterHub:
         """The status and the text of an answer; `also` are refusals of the hub that are answers as well."""
         headers = self._headers(accept)
         content = None if body is None else json.dumps(body).encode()
-        address = f"{self.address.rstrip('/')}/hub/api{path}"
+        address = f"{self._base}/hub/api{path}"
         try:
             with within(DEADLINE_SECONDS), pool(allowed=self.allowed, ca_file=self.ca_file) as web:
                 answer = web.request(
@@ -225,10 +246,6 @@ class JupyterHub:
                 if HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
                     return answer.status, text
                 failure = self._failure(answer.status, answer.headers, text)
-        except (urllib3.exceptions.LocationValueError, urllib3.exceptions.URLSchemeUnknown) as error:
-            raise PermanentError(
-                "A hub's address begins with https:// and a host.", code="bad_address"
-            ) from error
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise TemporaryError(f"{self._host} cannot be reached: {type(error).__name__}.") from error
         is_refusal = isinstance(failure, PermanentError) and failure.code != "not_a_hub"
@@ -240,9 +257,9 @@ class JupyterHub:
         if status in PASSING or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             wait = headers.get("Retry-After", "")
             seconds = float(wait) if wait.isascii() and wait.isdigit() and len(wait) < 6 else None
-            reason = _reason(text) or "it restarts or is not there"
+            reason = _reason(status, text) or "it restarts or is not there"
             return TemporaryError(f"{self._host} answered {status}: {reason}", retry_after=seconds)
-        reason = _reason(text)
+        reason = _reason(status, text)
         if not reason:
             return self._no_hub()
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
@@ -255,6 +272,9 @@ class JupyterHub:
 
 
 def _part(text: str) -> str:
+    """A name as one part of an address; raises PermanentError for what would lead to another part."""
+    if text in ("", ".", ".."):
+        raise PermanentError("The hub knows nobody and nothing by such a name.", code="invalid")
     return quote(text, safe="")
 
 
@@ -271,11 +291,11 @@ def _moment(text: Any) -> datetime | None:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def _reason(text: bytes) -> str:
+def _reason(status: int, text: bytes) -> str:
     """The sentence of a refusal; empty for one that no hub gave."""
     try:
         told = json.loads(text)
-        return " ".join(str(told["message"]).split())[:LONGEST_REASON] if told["status"] else ""
+        return " ".join(str(told["message"]).split())[:LONGEST_REASON] if told["status"] == status else ""
     except (ValueError, TypeError, KeyError):
         return ""
 

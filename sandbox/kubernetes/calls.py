@@ -55,7 +55,8 @@ class Call:
     @property
     def watching(self) -> bool:
         """Whether this is a watch."""
-        return self.method == "GET" and self.query.get("watch", "") in {"true", "1"}
+        # Every value but these two is true (apimachinery's conversion of a parameter to a boolean).
+        return self.method == "GET" and self.query.get("watch", "false").lower() not in {"false", "0"}
 
     @property
     def verb(self) -> str:
