@@ -171,5 +171,5 @@ class Notebooks:
 
 async def _run(notebook: Notebook, stop: asyncio.Event) -> None:
     socket = listen(notebook.port, host=notebook.host)
-    await notebook.report()
-    await serve([Served(notebook.app(), socket, None)], asyncio.Event(), stop)
+    served = [Served(notebook.app(), socket, None)]
+    await asyncio.gather(serve(served, asyncio.Event(), stop), notebook.report())

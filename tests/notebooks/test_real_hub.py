@@ -54,6 +54,7 @@ def test_a_server_starts_in_the_teams_namespace_as_its_profile_says(hub: RealHub
     assert pod["spec"]["nodeSelector"] == {"accelerator": "nvidia-a100"}
     taint = {"key": "sku", "operator": "Equal", "value": "gpu", "effect": "NoSchedule"}
     assert taint in pod["spec"]["tolerations"]
+    assert "hub.jupyter.org/dedicated" in [one["key"] for one in pod["spec"]["tolerations"]]
     assert (server.title, server.pending, server.is_stopped) == ("Ada's", "", False)
     assert server.options == {"profile": A100, "size": "two"}
     assert (server.pod, server.path) == (pod["metadata"]["name"], f"/user/{ADA}/nb-1/")
