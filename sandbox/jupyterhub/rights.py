@@ -35,8 +35,10 @@ class Rights:
 
     def grant(self) -> None:
         """Make what is missing; what is there stays."""
-        for manifest in yaml.safe_load_all(SHIPPED.read_text(encoding="utf-8")):
-            self._make(manifest)
+        self._make({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+        account = {"name": ACCOUNT, "namespace": NAMESPACE}
+        self._make({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account})
+        self._make(yaml.safe_load(SHIPPED.read_text(encoding="utf-8")))
         self._bind(NAMESPACE)
         self.follow()
 
