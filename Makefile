@@ -36,6 +36,7 @@ test: ## every quick test, on a PostgreSQL and a Redis of its own
 test-slow: ## the other tests: browsers, processes that are killed, wrong clocks, crowds, thousands of rows, walks through all pages
 	@scripts/venv.sh dev
 	@scripts/services.sh
+	@scripts/hub.sh
 	@exec .venv/bin/python -m pytest -n 2 --dist worksteal -m "slow and not long" $(PYTEST_ARGS)
 
 soak: ## a long random walk of operations and faults, checked after each iteration (ITERATIONS= SEED= FIRST=)

@@ -15,8 +15,8 @@ if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
     echo "The sandbox's JupyterHub needs Python 3.11 or newer. Set PYTHON=/path/to/python3.11 and run it again." >&2
     exit 1
 fi
-if ! command -v npm >/dev/null; then
-    echo "The sandbox's JupyterHub needs Node with npm for its proxy (Debian and Ubuntu: apt-get install npm)." >&2
+if ! command -v npm >/dev/null || ! node -e 'process.exit(Number(parseInt(process.versions.node) < 20))' 2>/dev/null; then
+    echo "The sandbox's JupyterHub needs Node 20 or newer with npm, for its proxy. Install both and run it again." >&2
     exit 1
 fi
 
@@ -27,7 +27,7 @@ if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then
     exit 0
 fi
 rm -rf .hub
-echo "hub: creating .hub with $("$python" --version)"
+echo "hub: creating .hub with $("$python" --version) (a minute and a half)"
 "$python" -m venv .hub
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT

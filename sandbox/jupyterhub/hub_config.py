@@ -40,3 +40,6 @@ c.GenericOAuthenticator.userdata_from_id_token = True
 c.GenericOAuthenticator.scope = ["openid", "profile"]
 c.GenericOAuthenticator.http_request_kwargs = {"ca_certs": here["ca"]}
 c.GenericOAuthenticator.allow_all = True
+# Kept encrypted: from it the hub tells the portal the object id of who signed in.
+c.GenericOAuthenticator.enable_auth_state = True
+c.CryptKeeper.keys = [here["state_key"]]

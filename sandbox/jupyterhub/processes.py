@@ -164,6 +164,7 @@ def _fresh() -> dict[str, Any]:
         "hub": hub,
         "proxy_api": api,
         "proxy_token": secrets.token_hex(32),
+        "state_key": secrets.token_hex(32),
         "token": secrets.token_hex(32),
     }
 

@@ -39,9 +39,9 @@ def test_pip_makes_a_wheel_of_it_that_brings_nothing_else(tmp_path: Path) -> Non
         "--no-build-isolation",
         "--no-index",
         "-w",
-        tmp_path,
+        str(tmp_path),
     ]
-    subprocess.run([*command, _copy(tmp_path)], check=True, capture_output=True)
+    subprocess.run([*command, str(_copy(tmp_path))], check=True, capture_output=True)
     [wheel] = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as opened:
         names = opened.namelist()

@@ -13,6 +13,7 @@ from tests.notebooks.real_hub import ADA, BEN, OTHER, TEAM, PersonAtHub, RealHub
 from tests.services.process import wait_until
 
 pytestmark = pytest.mark.slow
+MANY = 30
 A100, CPU = f"a100-1--{TEAM}", f"cpu--{TEAM}"
 
 
@@ -84,7 +85,7 @@ def test_people_are_known_by_their_object_id_and_choose_in_the_hubs_own_form(
     assert hub.wait_ready("own").options == {"profile": A100, "image": "jax"}
     [pod] = hub.pods()
     assert pod["spec"]["containers"][0]["image"] == "registry.example.com/notebook/jax:0.9"
-    assert {"username": ADA, "server": "own"} in hub.portal.asked
+    assert {"username": ADA, "object_id": ADA, "server": "own"} in hub.portal.asked
 
 
 REFUSED: dict[str, tuple[dict[str, str], int, str]] = {
@@ -203,7 +204,8 @@ def test_refusals_never_end_the_hub(hub: RealHub) -> None:
 
 
 def test_servers_go_on_while_the_hub_restarts_and_are_its_own_again(hub: RealHub, ada: PersonAtHub) -> None:
-    api, names = hub.api(), [f"nb-{number}" for number in range(3)]
+    api, names = hub.api(), [f"nb-{number}" for number in range(MANY)]
+    hub.portal.offer(ADA, cpu(cpus=0.1, memory=1))
     for name in names:
         api.start(ADA, name, title=name, options={"profile": CPU})
     before = {name: hub.wait_ready(name) for name in names}
@@ -220,7 +222,7 @@ def test_servers_go_on_while_the_hub_restarts_and_are_its_own_again(hub: RealHub
         assert (after[name].pod, after[name].options) == (before[name].pod, before[name].options)
         assert after[name].started_at == before[name].started_at
     wait_until(lambda: api.stop(ADA, "nb-0"), what="its end")
-    wait_until(lambda: len(hub.pods()) == 2, what="its pod to go")
+    wait_until(lambda: len(hub.pods()) == MANY - 1, what="its pod to go")
 
 
 def test_a_server_that_still_waits_when_the_hub_restarts_is_given_up_with_its_pod(hub: RealHub) -> None:
