@@ -181,7 +181,7 @@ def test_a_hub_with_notebooks_is_neither_disconnected_nor_moved(tokens: Path) ->
     page.force_login(lead)
     refused = page.post(f"/hubs/{cluster.name}/disconnect", follow=True)
     assert "They are stopped first" in refused.content.decode()
-    type(running).objects.filter(pk=running.pk).update(state="stopping")
+    type(running).objects.filter(pk=running.pk).update(state="stopping", stop_reason="limit")
     type(running).objects.filter(pk=running.pk).update(state="stopped", stopped_at=timezone.now())
     actions.disconnect(there, by=lead, now=timezone.now())
     assert not Hub.objects.exists()

@@ -88,7 +88,7 @@ def test_a_token_that_the_hub_refuses_or_that_is_not_there_is_told_without_it(
     assert "refused the portal's token" in refused
     assert "canary" not in refused
     (tmp_path / "hub").write_text("")
-    assert "is empty" in observe(there).message
+    assert "one line of plain characters" in observe(there).message
     (tmp_path / "hub").unlink()
     assert "cannot be read" in observe(there).message
 
