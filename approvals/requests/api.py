@@ -350,6 +350,7 @@ OF_STATE = (
     *("provisioner", "starts_at", "charged_from", "until", "kept_until", "ended_at", "end_reason"),
     *("task__state", "task__note", "tenancy__created_at", "tenancy__true_since", "tenancy__is_true"),
     *("tenancy__conditions", "tenancy__generation", "tenancy__observed_generation"),
+    *("notebook__state", "notebook__message", "notebook__ready_at", "notebook__ran_seconds"),
 )
 
 
@@ -358,7 +359,7 @@ def listed(rows: Any) -> QuerySet[Request]:
 
     Allocations are read by themselves: of eight tables in one query, PostgreSQL plans longer than it reads.
     """
-    allocations = Allocation.objects.select_related("tenancy", "task").only(*OF_STATE)
+    allocations = Allocation.objects.select_related("tenancy", "task", "notebook").only(*OF_STATE)
     found: QuerySet[Request] = rows.select_related("team", "requester", "flavor__cluster").only(*LINE)
     return found.prefetch_related(Prefetch("allocation", allocations))
 
@@ -391,7 +392,7 @@ def whole(rows: Any, *, with_route: bool = True) -> QuerySet[Request]:
         *own_fields(Tenancy, without=("spec", "objects_seen", "adopted", "used", "rendered")),
         *("team__name", "team__slug", "cluster__name", "cluster__title", "project__slug"),
     )
-    allocations = Allocation.objects.select_related("tenancy", "task").only(
+    allocations = Allocation.objects.select_related("tenancy", "task", "notebook").only(
         *own_fields(Allocation, without=("instructions",)), *OF_STATE
     )
     evaluations = Evaluation.objects.select_related("policy").only(

@@ -49,6 +49,7 @@ ABOUT = {
     "run": "Runs",
     "work": "Work on the clusters",
     "template": "Templates of runs",
+    "notebook": "Notebooks",
     "profile": "Notebook profiles",
     "hub": "JupyterHubs",
     "budget": "Budgets",

@@ -1,15 +1,18 @@
 """One ask of every offering, as a person of the scene's team would make it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from accounts.models import User
 from approvals.decisions import actions as decisions
 from approvals.models import Request
 from approvals.requests.actions import submit
 from approvals.requests.wanted import Wanted, resolve
 from approvals.states import State
 from fleet.models import Cluster
+from manual import actions as tasks
+from manual.briefs import Brief
 from manual.models import Task
 from tests import factories
 from tests.scene import DAY, NOW, REASON, Scene
@@ -43,16 +46,36 @@ def granted(
 ) -> Request:
     """The same, asked by Ada and approved by whoever has to; `now` is the real time where a page shows it."""
     asked = submit(wanted(scene, key, until=until or now + 3 * DAY, **changes), by=scene.ada, now=now)
-    for lead in (scene.priya, scene.elena):
+    approve(asked, by=(scene.priya, scene.elena), now=now)
+    return Request.objects.select_related("flavor__cluster", "team").get(pk=asked.pk)
+
+
+def approve(asked: Request, *, by: Iterable[User], now: datetime) -> None:
+    """Have these people approve a request, one after another, as long as it waits."""
+    for lead in by:
         row = Request.objects.get(pk=asked.pk)
         if row.state == State.WAITING:
             decisions.approve(row.pk, by=lead, expected_version=row.version, now=now)
-    return Request.objects.select_related("flavor__cluster", "team").get(pk=asked.pk)
 
 
 def task_of(asked: Request, kind: str = Task.Kind.SET_UP) -> Task:
     """The request's task."""
     return Task.objects.get(request_number=asked.pk, kind=kind)
+
+
+def asked_of_people(asked: Request, *, now: datetime) -> Task:
+    """A task to carry a request out, whatever was decided about it."""
+    brief = Brief(
+        title="Set it up",
+        instruction="Set it up.",
+        facts=(),
+        offering=asked.offering,
+        request=asked.pk,
+        until=asked.until,
+    )
+    return tasks.ask(
+        brief, kind=Task.Kind.SET_UP, team=asked.team, wanted_by=asked.requester, hours=24, now=now
+    )
 
 
 def later(**length: float) -> datetime:

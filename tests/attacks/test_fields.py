@@ -9,9 +9,8 @@ from django.utils import timezone
 from approvals.models import Request
 from approvals.requests.actions import submit
 from approvals.requests.wanted import resolve
-from catalogue.models import OfferingSetting
 from manual.models import Task
-from tests.approvals.shop import SPECS
+from tests.approvals.shop import SPECS, asked_of_people
 from tests.attacks.browsing import as_, state_of_everything
 from tests.calling import Caller
 from tests.world import World
@@ -41,7 +40,6 @@ NUL = "a\x00b"
 def task_of(here: World, *, theirs: bool = False) -> Task:
     """An Azure OpenAI endpoint to make, for the own team or for the other."""
     side = here.other if theirs else here.own
-    OfferingSetting.objects.update_or_create(key="openai", defaults={"gate": "self_service"})
     now = timezone.now()
     until = now + timedelta(days=3)
     asked = submit(
@@ -49,7 +47,7 @@ def task_of(here: World, *, theirs: bool = False) -> Task:
         by=side.asker,
         now=now,
     )
-    return Task.objects.get(request_number=asked.pk)
+    return asked_of_people(asked, now=now)
 
 
 def calls(here: World) -> list[tuple[str, str, str, frozenset[str]]]:

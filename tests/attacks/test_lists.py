@@ -11,9 +11,7 @@ from approvals.models import Comment, Request
 from approvals.requests.actions import submit
 from approvals.requests.wanted import resolve
 from catalogue import actions as offering_actions
-from catalogue.models import OfferingSetting
-from manual.models import Task
-from tests.approvals.shop import SPECS
+from tests.approvals.shop import SPECS, asked_of_people
 from tests.attacks.browsing import as_, state_of_everything, text_of
 from tests.calling import Caller
 from tests.world import World
@@ -72,13 +70,12 @@ PAGES = (
 
 def of_both(here: World) -> dict[str, Any]:
     """A task, a comment and a stand-in of the other team."""
-    OfferingSetting.objects.update_or_create(key="openai", defaults={"gate": "self_service"})
     now, side = timezone.now(), here.other
     until = now + timedelta(days=3)
     wanted = resolve("openai", SPECS["openai"], team=side.team, until=until, reason="For the November data.")
     asked = submit(wanted, by=side.asker, now=now)
     Comment.objects.create(request=side.waiting, by=side.asker, text="Between us.", at=now)
-    return {"task": Task.objects.get(request_number=asked.pk), "request": asked}
+    return {"task": asked_of_people(asked, now=now), "request": asked}
 
 
 def plain(answer: Any) -> dict[str, Any]:

@@ -17,7 +17,6 @@ from approvals.policy_desk import actions as policy_actions
 from approvals.requests.actions import submit
 from approvals.requests.wanted import resolve
 from audit.models import Event
-from catalogue.models import OfferingSetting
 from manual.models import Task
 from notices import cards, rendering
 from notices.models import Notice
@@ -26,7 +25,7 @@ from policy.document import read
 from provisioning.desired.manifests import tenancy_objects
 from provisioning.models import Tenancy
 from tests.approvals.policies import drafted
-from tests.approvals.shop import SPECS
+from tests.approvals.shop import SPECS, approve
 from tests.attacks.browsing import as_, text_of
 from tests.calling import Caller
 from tests.scene import NOW, Scene
@@ -126,12 +125,12 @@ def test_the_api_gives_back_what_was_written_as_json_and_never_as_a_page(scene: 
 
 def test_the_note_of_a_task_is_text(scene: Scene) -> None:
     now = timezone.now()
-    OfferingSetting.objects.update_or_create(key="openai", defaults={"gate": "self_service"})
     asked = submit(
         resolve("openai", SPECS["openai"], team=scene.team, until=now + timedelta(days=2), reason=NASTY),
         by=scene.ada,
         now=now,
     )
+    approve(asked, by=(scene.priya, scene.elena), now=now)
     task = Task.objects.get(request_number=asked.pk)
     is_text(text_of(as_(scene.priya).get(f"/tasks/{task.pk}/")) + "&lt;img src=x onerror=alert(1)&gt;")
     fulfilment.finish(task.pk, by=scene.priya, note=NASTY, now=now)

@@ -256,6 +256,7 @@ NOT_OF_THE_API = {
     "number",
     "pull_request_closed",
     "sent_already",
+    "token_refused",
     "vanished",
 }
 
