@@ -13,6 +13,8 @@ from accounts.directory.client import graph
 from accounts.models import Team, User
 from allocations.budgets.actions import set_budget
 from allocations.budgets.money import month_of
+from approvals.decisions import actions as decisions
+from approvals.models import Request
 from approvals.requests.actions import submit
 from approvals.requests.wanted import Wanted, resolve
 from connectors.entra import Claims
@@ -65,6 +67,7 @@ claims: [{name: datasets, path: /data}]
 gpu_memory: 40
 """
 
+OPENAI = {"region": "eastus", "model": "gpt-4o-mini"}
 # The shapes of notebooks, from none to a whole A100.
 PROFILES = (
     """
@@ -281,17 +284,19 @@ def _teams() -> None:
         profile = profiles.save(text, by=priya, now=now).profile
         profiles.publish(profile.slug, by=priya, now=now)
     speech = Team.objects.get(name="Speech")
-    _rest_of_the_catalogue(vision.team, ada, speech=speech, mallory=mallory, now=now)
+    _rest_of_the_catalogue(vision.team, ada, now=now)
+    model = _ask(speech, mallory, "openai", {**OPENAI, "thousand_tokens_per_minute": 10}, days=2, now=now)
+    decisions.approve(model.pk, by=priya, expected_version=model.version, now=now)
 
 
-def _rest_of_the_catalogue(team: Team, by: User, *, speech: Team, mallory: User, now: datetime) -> None:
-    """A volume, something to carry out, and something else than GPUs to decide."""
+def _rest_of_the_catalogue(team: Team, by: User, *, now: datetime) -> None:
+    """A volume, and something else than GPUs to decide."""
+    _ask(team, by, "volume", {"cluster": "training-eastus", "name": "corpus", "gib": 500}, days=13, now=now)
+    _ask(team, by, "openai", {**OPENAI, "thousand_tokens_per_minute": 30}, days=14, now=now)
+
+
+def _ask(team: Team, by: User, key: str, spec: dict[str, Any], *, days: int, now: datetime) -> Request:
     reason = "The review on Friday needs the answers of the new model beside the old one’s."
-    model = {"region": "eastus", "model": "gpt-4o-mini", "thousand_tokens_per_minute": 30}
-    for whose, who, key, spec, days in (
-        (team, by, "volume", {"cluster": "training-eastus", "name": "corpus", "gib": 500}, 13),
-        (speech, mallory, "notebook", {"flavor": "dev-eastus/t4-16gb", "gpus": 1}, 2),
-        (team, by, "openai", model, 14),
-    ):
-        wanted = resolve(key, spec, team=whose, until=now + timedelta(days=days), reason=reason)
-        submit(wanted, by=who, now=now)
+    return submit(
+        resolve(key, spec, team=team, until=now + timedelta(days=days), reason=reason), by=by, now=now
+    )
