@@ -49,7 +49,7 @@ async def _run(options: argparse.Namespace) -> None:
     cluster = told["kubernetes"][options.cluster]
     rights = Rights(cluster, told["ca"])
     await asyncio.to_thread(rights.grant)
-    # A key in the process list would be everybody's.
+    # A key in the process list would be everybody's; one that is made later goes into `--data`/key.
     key = os.environ.get("QUARTERMASTER_KEY", "")
     hub = Hub(options.data, cluster, told["entra"], told["ca"], options.portal, key)
     listening = listen(options.port)

@@ -32,7 +32,8 @@ class Hub:
     """One hub with its proxy; `data` is its folder, whose files hold secrets.
 
     `cluster` is a cluster's part of sandbox.json, `entra` that of Entra ID, `ca` whom both are signed by. `portal` is
-    the portal's address and `key` the key by which the hub calls it.
+    the portal's address and `key` the key by which the hub calls it: without one, that of the file `key` counts, which
+    may come later.
     """
 
     data: Path
@@ -40,7 +41,7 @@ class Hub:
     entra: Mapping[str, str]
     ca: str
     portal: str
-    key: str
+    key: str = ""
     namespace: str = "jupyterhub"
     _running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
@@ -57,7 +58,8 @@ class Hub:
         }
         write_private(path, json.dumps(self.described, indent=2) + "\n")
         write_private(self.data / "token", self.token)
-        write_private(self.data / "key", self.key)
+        if self.key or not (self.data / "key").exists():
+            write_private(self.data / "key", self.key)
 
     @property
     def token(self) -> str:

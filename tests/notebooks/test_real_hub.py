@@ -173,6 +173,13 @@ def test_a_form_that_was_opened_before_its_profile_was_withdrawn_starts_nothing(
     assert "is not offered to you" in refused_by_api(hub, {"profile": A100})
 
 
+def test_a_forged_link_starts_nothing(hub: RealHub, ada: PersonAtHub) -> None:
+    answer = ada.get(f"/hub/spawn/{ADA}/own?opt-profile=forged")
+    assert answer.status_code == 403
+    assert "The profile “forged” is not offered to you." in html.unescape(answer.text)
+    assert hub.api().servers() == []
+
+
 def test_a_person_who_left_starts_nothing(hub: RealHub, ada: PersonAtHub) -> None:
     del hub.portal.profiles[ADA]
     assert refused_by_api(hub, {"profile": CPU}).endswith("You have left the team.")

@@ -52,8 +52,10 @@ class Portal(SingletonConfigurable):
     def _ca_file_default(self) -> str:
         return os.environ.get("QUARTERMASTER_CA_FILE", "")
 
-    @default("key")
-    def _key_default(self) -> str:
+    def current_key(self) -> str:
+        """The key of this hub; a file is read each time, so that a new key needs no restart. Raises OSError."""
+        if self.key:
+            return self.key
         if path := os.environ.get("QUARTERMASTER_KEY_FILE"):
             return Path(path).read_text(encoding="utf-8").strip()
         return os.environ.get("QUARTERMASTER_KEY", "")
@@ -76,13 +78,14 @@ class Portal(SingletonConfigurable):
         return answer
 
     async def _ask(self, username: str, object_id: str, server: str) -> Answer:
-        if not self.url or not KEY.fullmatch(self.key):
+        key = self.current_key()
+        if not self.url or not KEY.fullmatch(key):
             raise ValueError("set Portal.url and the key of this hub")
         asked = {"username": username, "object_id": object_id, "server": server}
         query = urlencode({name: value for name, value in asked.items() if value})
         request = HTTPRequest(
             f"{self.url.rstrip('/')}{PATH}?{query}",
-            headers={"Authorization": f"Bearer {self.key}", "Accept": "application/json"},
+            headers={"Authorization": f"Bearer {key}", "Accept": "application/json"},
             connect_timeout=self.timeout,
             request_timeout=self.timeout,
             follow_redirects=False,

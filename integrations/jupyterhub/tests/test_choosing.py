@@ -1,7 +1,10 @@
 """What may start, in an environment that has JupyterHub and KubeSpawner: `python -m unittest`."""
 
+import os
+import tempfile
 import time
 import unittest
+from unittest import mock
 
 from quartermaster_jupyterhub import Portal, PortalSpawner
 from quartermaster_jupyterhub.choosing import Refused, check, without_gpus
@@ -111,6 +114,21 @@ class Asking(unittest.IsolatedAsyncioTestCase):
         ):
             answer = await Portal(config=config).ask("ada")
             self.assertEqual((answer.profiles, answer.is_away), ([], True))
+
+
+class Keys(unittest.TestCase):
+    """The key of the hub."""
+
+    def test_a_file_with_a_new_key_counts_at_once(self) -> None:
+        with (
+            tempfile.NamedTemporaryFile("w") as file,
+            mock.patch.dict(os.environ, QUARTERMASTER_KEY_FILE=file.name),
+        ):
+            portal = Portal()
+            self.assertEqual(portal.current_key(), "")
+            file.write("qmh_new\n")
+            file.flush()
+            self.assertEqual(portal.current_key(), "qmh_new")
 
 
 class Settings(unittest.TestCase):
