@@ -3,6 +3,7 @@
 import asyncio
 import html
 import json
+import sys
 import urllib.request
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -170,6 +171,12 @@ class Notebooks:
 
 
 async def _run(notebook: Notebook, stop: asyncio.Event) -> None:
-    socket = listen(notebook.port, host=notebook.host)
+    try:
+        socket = listen(notebook.port, host=notebook.host)
+    except OSError as error:
+        # Where loopback has one address only (macOS), a hub says of the server that it never showed up.
+        sys.stderr.write(f"sandbox: no page at {notebook.host}:{notebook.port}: {error}\n")
+        await stop.wait()
+        return
     served = [Served(notebook.app(), socket, None)]
     await asyncio.gather(serve(served, asyncio.Event(), stop), notebook.report())

@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 from urllib.parse import urlencode
 
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
+from tornado.web import HTTPError
 from traitlets import Float, Unicode, default
 from traitlets.config import SingletonConfigurable
 
-from quartermaster_jupyterhub.choosing import Json, without_gpus
+from quartermaster_jupyterhub.choosing import Json, Refused, check, without_gpus
 
 PATH = "/api/v1/hub/profiles/"
 KEY = re.compile(r"[\x21-\x7e]+")
@@ -29,6 +30,14 @@ class Answer:
     is_away: bool = False
     # Of the hub's own clock, which never goes back.
     at: float = field(default_factory=time.monotonic)
+
+
+class Refusal(HTTPError):
+    """An answer below 500, which no hub counts as a failure of its own: five of those would end it."""
+
+    def __init__(self, refused: Refused) -> None:
+        super().__init__(refused.status, refused.why)
+        self.jupyterhub_message = refused.why
 
 
 class Portal(SingletonConfigurable):
@@ -101,8 +110,18 @@ class Portal(SingletonConfigurable):
 
 
 async def profiles(spawner: Any) -> list[Json]:
-    """What `c.KubeSpawner.profile_list` may be set to; while a server starts, the portal is asked afresh."""
-    return (await answer_for(spawner, afresh=spawner.pending == "spawn")).profiles
+    """What `c.KubeSpawner.profile_list` may be set to; while a server starts, the portal is asked afresh.
+
+    Raises Refusal for a start without any profile, which a KubeSpawner by itself would carry out.
+    """
+    is_start = spawner.pending == "spawn"
+    answer = await answer_for(spawner, afresh=is_start)
+    if is_start and not answer.profiles:
+        try:
+            check({}, [], is_away=answer.is_away, reason=answer.reason)
+        except Refused as refused:
+            raise Refusal(refused) from refused
+    return answer.profiles
 
 
 async def answer_for(spawner: Any, *, afresh: bool) -> Answer:

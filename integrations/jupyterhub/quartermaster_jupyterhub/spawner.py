@@ -3,24 +3,15 @@
 from typing import Any
 
 from kubespawner import KubeSpawner
-from tornado.web import HTTPError
 from traitlets import HasTraits, default
 
-from quartermaster_jupyterhub.asking import Answer, answer_for, profiles
+from quartermaster_jupyterhub.asking import Answer, Refusal, answer_for, profiles
 from quartermaster_jupyterhub.choosing import Refused, check
 from quartermaster_jupyterhub.matching import matches
 
 WEEK = 7 * 24 * 3600
 # Lists that KubeSpawner replaces by the profile's, although the hub's own entries count, too.
 MERGED = ("tolerations",)
-
-
-class Refusal(HTTPError):
-    """An answer below 500, which no hub counts as a failure of its own: five of those would end it."""
-
-    def __init__(self, refused: Refused) -> None:
-        super().__init__(refused.status, refused.why)
-        self.jupyterhub_message = refused.why
 
 
 class PortalMixin(HasTraits):

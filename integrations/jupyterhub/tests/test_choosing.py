@@ -6,7 +6,8 @@ import time
 import unittest
 from unittest import mock
 
-from quartermaster_jupyterhub import Portal, PortalSpawner
+from quartermaster_jupyterhub import Portal, PortalSpawner, profiles
+from quartermaster_jupyterhub.asking import Refusal
 from quartermaster_jupyterhub.choosing import Refused, check, without_gpus
 from quartermaster_jupyterhub.matching import SECONDS, matches
 from traitlets.config import Config
@@ -114,6 +115,24 @@ class Asking(unittest.IsolatedAsyncioTestCase):
         ):
             answer = await Portal(config=config).ask("ada")
             self.assertEqual((answer.profiles, answer.is_away), ([], True))
+
+
+class Profiles(unittest.IsolatedAsyncioTestCase):
+    """The list for a KubeSpawner without the mixin."""
+
+    async def test_a_form_without_profiles_is_empty_and_a_start_without_any_is_refused(self) -> None:
+        user = mock.Mock(get_auth_state=mock.AsyncMock(return_value=None))
+        user.name = "ada"
+        for pending in (None, "spawn"):
+            spawner = mock.Mock(config=Config(), user=user, pending=pending)
+            spawner.name = ""
+            if pending is None:
+                self.assertEqual(await profiles(spawner), [])
+                continue
+            with self.assertRaises(Refusal) as caught:
+                await profiles(spawner)
+            self.assertEqual(caught.exception.status_code, 403)
+            self.assertIn("does not answer", caught.exception.jupyterhub_message)
 
 
 class Keys(unittest.TestCase):
