@@ -52,6 +52,8 @@ class PortalOfTests:
     profiles: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     away: Response | None = None
     is_silent: bool = False
+    # The address of a real portal, which is asked in place of answering here.
+    forwarded_to: str = ""
     asked: list[dict[str, str]] = field(default_factory=list)
 
     def go_away(self, how: str) -> None:
@@ -83,12 +85,20 @@ class PortalOfTests:
             await asyncio.sleep(SILENT_SECONDS)
         if self.away is not None:
             return self.away
+        if self.forwarded_to:
+            return await self._forward(request)
         if request.headers.get("authorization") != f"Bearer {KEY}":
             return JSONResponse({"code": "not_authenticated"}, 401)
         username = request.query_params["username"]
         if username not in self.profiles:
             return JSONResponse({"username": username, "profiles": [], "reason": "You have left the team."})
         return JSONResponse({"username": username, "profiles": self.profiles[username]})
+
+    async def _forward(self, request: Request) -> Response:
+        url = f"{self.forwarded_to}{request.url.path}?{request.url.query}"
+        async with httpx.AsyncClient(trust_env=False, timeout=DEADLINE) as client:
+            answer = await client.get(url, headers={"Authorization": request.headers["authorization"]})
+        return Response(answer.content, answer.status_code, media_type="application/json")
 
 
 @dataclass
@@ -125,6 +135,18 @@ class RealHub:
             return None
         assert answer.is_success or answer.status_code == 409, answer.text
         return answer.json()
+
+    @contextmanager
+    def asking(self, portal: str, key: str) -> Iterator[None]:
+        """Have the hub ask a real portal with this key, while the block lasts."""
+        file = self.hub.data / "key"
+        self.portal.forwarded_to = portal
+        file.write_text(key)
+        try:
+            yield
+        finally:
+            self.portal.forwarded_to = ""
+            file.write_text(KEY)
 
     def namespace(self, name: str) -> None:
         """Make a team's namespace, in which the hub gets its rights."""

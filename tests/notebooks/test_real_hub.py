@@ -5,11 +5,20 @@ from collections.abc import Iterator
 from functools import partial
 
 import pytest
+from django.utils import timezone
+from pytest_django.live_server_helper import LiveServer
 
+from accounts.models import Membership
+from accounts.roles import Role
 from connectors.errors import PermanentError, TemporaryError
 from connectors.jupyterhub import JupyterHub
+from notebooks.hubs import actions
+from tests import factories
+from tests.notebooks import documents
 from tests.notebooks.documents import a100, cpu
+from tests.notebooks.hubs import hub as connected
 from tests.notebooks.real_hub import ADA, BEN, OTHER, TEAM, PersonAtHub, RealHub, real_hub, usual
+from tests.notebooks.test_hub_profiles import GPU, offer, standing
 from tests.services.process import wait_until
 
 pytestmark = pytest.mark.slow
@@ -202,6 +211,36 @@ def test_while_the_portal_is_away_people_whom_it_never_knew_start_nothing(hub: R
     hub.api().ensure_user(BEN)
     assert "Quartermaster does not answer" in refused_by_api(hub, {"profile": CPU}, username=BEN)
     assert "Quartermaster does not answer" in refused_by_api(hub, {}, username=BEN)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_portal_itself_allows_what_it_offers_and_nothing_after_that(
+    hub: RealHub, live_server: LiveServer
+) -> None:
+    lead, person = factories.person("Priya Nair", Role.PLATFORM_LEAD), factories.person("Ada Okafor")
+    cluster, team = factories.cluster("training"), factories.team("Vision", by=person)
+    factories.flavor(cluster, "a100", node_labels={"accelerator": "nvidia-a100"})
+    factories.join(team, person)
+    tenancy = standing(team, cluster, person)
+    offer(lead, documents.CPU)
+    offer(lead, GPU.format(slug="a100-2", gpus=2))
+    key = actions.make_key(connected(cluster), by=lead, now=timezone.now())[1]
+    api, username = hub.api(), str(person.oid)
+    hub.namespace(tenancy.namespace)
+    api.ensure_user(username)
+    chosen = {"profile": f"a100-2--{tenancy.namespace}"}
+    with hub.asking(live_server.url, key):
+        api.start(username, "nb-1", title="", options=chosen)
+        hub.wait_ready("nb-1", username)
+        [pod] = hub.pods(tenancy.namespace)
+        assert pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "2"
+        assert pod["metadata"]["labels"]["quartermaster.io/profile"] == "a100-2"
+        wait_until(lambda: api.stop(username, "nb-1"), what="its end")
+        Membership.objects.filter(user=person).delete()
+        assert "is not offered to you" in refused_by_api(hub, chosen, username)
+    # Any other key is no answer, and there is nothing without GPUs that this person was offered last.
+    with hub.asking(live_server.url, "qmh_00000000_withdrawn"):
+        assert "Quartermaster does not answer" in refused_by_api(hub, chosen, username)
 
 
 def test_refusals_never_end_the_hub(hub: RealHub) -> None:
