@@ -44,6 +44,7 @@ from provisioning.api import TenancyEndpoint
 from provisioning.drift.api import DriftEndpoint, RepairBrakeEndpoint
 from workloads.api import WorkEndpoint
 from workloads.choosing.api import ProfileChoiceEndpoint
+from workloads.notebook_pages.api import NotebookEndpoint
 from workloads.queue_api import QueueEndpoint
 from workloads.runs.api import PlaceEndpoint, RunEndpoint
 from workloads.template_desk.api import TemplateEndpoint, TemplateYamlEndpoint
@@ -81,6 +82,7 @@ KINDS = (
     "directory/losses",
     "cost-centres",
     "runs",
+    "notebooks",
     "places",
     "templates",
     "templates/yaml",
@@ -99,6 +101,7 @@ router.register("directory/losses", AccessLossEndpoint, basename="access-loss")
 router.register("work", WorkEndpoint, basename="work")
 router.register("queues", QueueEndpoint, basename="queue")
 router.register("runs", RunEndpoint, basename="run")
+router.register("notebooks", NotebookEndpoint, basename="notebook")
 router.register("places", PlaceEndpoint, basename="place")
 router.register("templates", TemplateEndpoint, basename="template")
 router.register("profiles", ProfileEndpoint, basename="profile")
@@ -157,6 +160,7 @@ nested = [
         ProfileChoiceEndpoint.as_view({"get": "devcontainer"}),
         name="profile-devcontainer",
     ),
+    path("places/<int:pk>/notebooks/", NotebookEndpoint.as_view({"post": "launch"}), name="place-notebooks"),
     path("places/<int:pk>/profiles/", ProfileChoiceEndpoint.as_view({"get": "list"}), name="place-profiles"),
     path("hubs/<slug:cluster>/key/", HubEndpoint.as_view({"post": "key"}), name="hub-key"),
     path("hub/profiles/", SpawnableEndpoint.as_view({"get": "list"}), name="hub-profiles"),

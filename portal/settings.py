@@ -207,6 +207,8 @@ SPECTACULAR_SETTINGS = {
         "DeliveryState": "notices.models.Delivery.State",
         "DepartureState": "offboarding.serializers.STATES",
         "RunState": "workloads.runs.serializers.STATES",
+        "NotebookState": "workloads.notebook_pages.serializers.STATES",
+        "NotebookStopReason": "workloads.notebook_pages.serializers.STOP_REASONS",
         "ProfileOutcome": "workloads.choosing.serializers.OUTCOMES",
         "ProfileState": "notebooks.profile_desk.serializers.STATES",
     },

@@ -22,7 +22,7 @@ from approvals.requests.wanted import Wanted
 from fleet.models import Cluster, Flavor
 from manual.briefs import Instructions
 from manual.models import Task
-from notebooks.models import Hub, Profile, ProfileVersion
+from notebooks.models import Hub, NotebookServer, Profile, ProfileVersion
 from policy.document import ENGINEERING_LEADERSHIP, PLATFORM_LEADS, Policy, Thresholds, seat_words, to_json
 from policy.models import PolicyVersion
 from provisioning.actions import create_tenancy
@@ -356,4 +356,24 @@ def run(tenancy: Tenancy, requester: User, *, title: str = "Fine-tune BERT", **f
         created_at=at,
         requeue_at=at,
         **{"gpus": 2, "limit_seconds": 3_600, **fields},
+    )
+
+
+def notebook(tenancy: Tenancy, owner: User, *, title: str = "Explore", **fields: Any) -> NotebookServer:
+    """A notebook server that was launched and that no hub has taken yet; of a profile that nobody offers."""
+    at = fields.pop("created_at", None) or timezone.now()
+    return NotebookServer.objects.create(
+        team=tenancy.team,
+        tenancy=tenancy,
+        owner=owner,
+        profile=Profile.objects.get_or_create(slug="explore")[0],
+        profile_version=1,
+        username=str(owner.oid),
+        name=f"nb-{next(_numbers):012x}",
+        title=title,
+        usd_per_hour=Decimal(fields.pop("usd_per_hour", "3.67")),
+        created_at=at,
+        launched_at=at,
+        requeue_at=at,
+        **{"gpus": 1, **fields},
     )

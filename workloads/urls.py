@@ -4,6 +4,7 @@ from django.urls import path
 
 from workloads import queue_page, views
 from workloads.choosing import views as choosing
+from workloads.notebook_pages import views as notebooks
 from workloads.runs.pages import views as runs
 from workloads.template_desk import views as templates
 
@@ -14,7 +15,12 @@ urlpatterns = [
     path("teams/<slug:slug>/runs", runs.runs, name="runs"),
     path("teams/<slug:slug>/runs/new", runs.run_new, name="run-new"),
     path("teams/<slug:slug>/runs/new/preview", runs.run_preview, name="run-preview"),
-    path("teams/<slug:slug>/notebooks", choosing.notebooks, name="notebooks"),
+    path("teams/<slug:slug>/notebooks", notebooks.notebooks, name="notebooks"),
+    path("notebooks/<int:pk>", notebooks.notebook, name="notebook"),
+    path("notebooks/<int:pk>/stop", notebooks.notebook_stop, name="notebook-stop"),
+    path("notebooks/<int:pk>/start", notebooks.notebook_start, name="notebook-start"),
+    path("notebooks/<int:pk>/keep", notebooks.notebook_keep, name="notebook-keep"),
+    path("notebooks/<int:pk>/remove", notebooks.notebook_remove, name="notebook-remove"),
     path(
         "profiles/<slug:slug>/devcontainer.json", choosing.profile_devcontainer, name="profile-devcontainer"
     ),

@@ -86,7 +86,7 @@ def _tell(kind: NoticeKind, server: NotebookServer, message: Message, *, now: da
         kind,
         to=[server.owner],
         subject=("notebook", server.pk),
-        link=reverse("notebooks", args=[server.team.slug]),
+        link=reverse("notebook", args=[server.pk]),
         message=message,
         now=now,
     )

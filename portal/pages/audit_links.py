@@ -26,7 +26,18 @@ WORDS = {
 }
 # A number behind these words tells people something.
 NUMBERED = frozenset(
-    {"request", "run", "drift", "task", "policy", "policy_draft", "departure", "delivery", "channel"}
+    {
+        "request",
+        "run",
+        "notebook",
+        "drift",
+        "task",
+        "policy",
+        "policy_draft",
+        "departure",
+        "delivery",
+        "channel",
+    }
 )
 # A thing whose own page is its team's.
 OF_THE_TEAM = frozenset({"tenancy", "allocation"})
@@ -115,6 +126,7 @@ def _words(event: Event) -> str:
 PAGES: Mapping[str, Callable[[int], str]] = {
     "request": lambda pk: reverse("request", args=[pk]),
     "run": lambda pk: reverse("run", args=[pk]),
+    "notebook": lambda pk: reverse("notebook", args=[pk]),
     "drift": lambda pk: reverse("drift", args=[pk]),
     "policy": lambda pk: reverse("policy-version", args=[pk]),
 }

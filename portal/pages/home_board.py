@@ -20,11 +20,13 @@ from approvals.requests.prices import price_words
 from approvals.stand_ins.actions import period
 from approvals.states import State
 from fleet.models import Cluster
+from notebooks.models import NotebookServer
 from offboarding.models import Departure
 from offboarding.page import to_confirm
 from portal.pages.team_board import holding
 from provisioning.models import Drift, Tenancy
 from ui.amounts import moment
+from workloads.notebook_pages.page import line_of, may
 
 Part = dict[str, Any]
 # What stands where there is nothing yet, by what can be done about it.
@@ -69,6 +71,7 @@ def board(user: User, *, decides: bool, now: datetime) -> Part:
         "more_waiting": _in_all(waits) - len(waits[:MOST_WAITING]),
         "more_held": _in_all(held) - len(held),
         "held": [{"team": row.team, "line": holding(row, now=now)} for row in held],
+        "notebook": last_notebook(user, now=now),
         "again": again(sorted(own, key=lambda row: row.created_at, reverse=True), now=now),
         "leaving": leaving,
         "broken": [*brakes, *broken(user)],
@@ -173,6 +176,15 @@ def again(own: Sequence[Request], *, now: datetime) -> list[Part]:
             "href": again_link(row, now=now),
         }
     return list(found.values())
+
+
+def last_notebook(user: User, *, now: datetime) -> Part | None:
+    """The notebook that somebody launched last in a team of theirs, with what can be done with it; None without one."""
+    rows = NotebookServer.objects.of_member(user).filter(owner=user).described()
+    found = rows.select_related("tenancy__cluster__hub").order_by("-launched_at", "-pk").first()
+    if found is None:
+        return None
+    return line_of(found, may(found, user, leads=()), now) | {"team": found.team.name}
 
 
 def stopped(user: User, *, now: datetime) -> tuple[list[Part], list[Part]]:

@@ -81,6 +81,11 @@ class Prober:
         self.runs = {
             side.team.pk: factories.run(side.tenancy, side.asker).pk for side in (here.own, here.other)
         }
+        # A notebook server in each team.
+        self.notebooks = {
+            side.team.pk: factories.notebook(side.tenancy, side.asker).pk
+            for side in (here.own, here.other)
+        }
         # Ends that wait for a platform lead: they are of no team.
         self.brake = Brake.objects.create(clock=timezone.now(), due=11, live=11).pk
         connected_hub(here)
@@ -141,6 +146,7 @@ class Prober:
             ("stand-in/", side.stand_in.pk),
             ("places/", side.tenancy.pk),
             ("runs/", self.runs[side.team.pk]),
+            ("notebooks/", self.notebooks[side.team.pk]),
             ("drift/", self.drifts[side.team.pk]),
             ("audit/", self.events[side.team.pk]),
             ("events/", self.events[side.team.pk]),
@@ -190,6 +196,7 @@ class Prober:
         bodies: dict[str, Any] = {
             "api/v1/runs/": submission,
             "api/v1/runs/preview/": submission,
+            "api/v1/places/<int:pk>/notebooks/": {"profile": self.profile},
             "api/v1/requests/": ask,
             "api/v1/requests/preview/": ask,
             "api/v1/requests/<int:pk>/reject/": {"reason": "Use the T4s."},

@@ -1,0 +1,91 @@
+"""The form on a profile's card: what is chosen in it, and what the server is called; and the form to keep a server."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+
+from accounts.idempotency import new_key
+from notebooks.profiles.choosing import FREE
+from notebooks.profiles.document import Document, Option, chosen_beforehand
+from notebooks.profiles.patterns import MAX_VALUE
+from notebooks.servers.actions import MAX_REASON
+from web.refusals import Refused
+
+# What an input of an option is called, as a refusal names it.
+OPTION = "options."
+MAX_TITLE = 60
+
+
+class LaunchForm(forms.Form):
+    """A profile's options as selects, free ones with an input beside them. What was typed counts before the select."""
+
+    token = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)
+    profile = forms.CharField(widget=forms.HiddenInput, max_length=40)
+    title = forms.CharField(
+        label="Name",
+        max_length=MAX_TITLE,
+        required=False,
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+        error_messages={"max_length": f"Write at most {MAX_TITLE} characters."},
+    )
+
+    def __init__(self, document: Document, data: Mapping[str, Any] | None = None) -> None:
+        begins = {"profile": document.slug, "token": new_key()}
+        super().__init__(data, initial=begins, auto_id=f"{document.slug}-%s")
+        self.document = document
+        for name, option in document.options.items():
+            if option.choices:
+                self.fields[f"{OPTION}{name}"] = _select(option)
+            if option.free is not None:
+                self.fields[f"{OPTION}{name}{FREE}"] = _typed(option)
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What a clean form chose, in KubeSpawner's words."""
+        said = {key: value for key, value in self.cleaned_data.items() if key.startswith(OPTION) and value}
+        return {key.removeprefix(OPTION): value for key, value in said.items()}
+
+    def add_refusal(self, refusal: Refused) -> None:
+        """Put what was refused at the input at fault: a free choice's where something was typed there."""
+        free = f"{refusal.field}{FREE}"
+        is_typed = free in self.fields and (self.data.get(free) or refusal.field not in self.fields)
+        name = free if is_typed else refusal.field
+        is_seen = name in self.fields and not self.fields[name].widget.is_hidden
+        self.add_error(name if is_seen else None, refusal.message)
+
+
+class KeepForm(forms.Form):
+    """Why a server is kept though nobody uses it."""
+
+    reason = forms.CharField(
+        label="Why it is kept",
+        max_length=MAX_REASON,
+        required=False,
+        help_text="From the second time on, so that your team sees why its GPUs wait.",
+        error_messages={"max_length": f"Write at most {MAX_REASON} characters."},
+    )
+
+
+def _select(option: Option) -> forms.CharField:
+    """The choices of an option. A choice that there is not is refused by the action, in its words."""
+    beforehand = chosen_beforehand(option)
+    choices = [(key, one.title) for key, one in option.choices.items()]
+    initial = next(key for key, one in option.choices.items() if one is beforehand)
+    return forms.CharField(
+        label=option.title, required=False, initial=initial, widget=forms.Select(choices=choices)
+    )
+
+
+def _typed(option: Option) -> forms.CharField:
+    assert option.free is not None  # noqa: S101 - asked for only then
+    free = option.free
+    also = "What you write here counts instead of the choice." if option.choices else ""
+    return forms.CharField(
+        label=free.title,
+        required=False,
+        max_length=MAX_VALUE,
+        strip=True,
+        help_text=" ".join(filter(None, (free.message, also))),
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "class": "input--code"}),
+    )

@@ -1,0 +1,302 @@
+"""What the pages about notebook servers show: a server's state, figures and story, and the lists of a team."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Case, When
+from django.urls import reverse
+
+from accounts.models import Team, User
+from accounts.roles import Permission
+from notebooks.hubs.models import Hub
+from notebooks.models import NotebookServer
+from notebooks.servers.states import LIVE, State, StopReason
+from ui.amounts import gpus, moment, span, usd
+from workloads.notebook_pages.shown import ServerSeen, address_of, idle_of
+from workloads.runs.pages.page import KINDS
+from workloads.runs.pages.steps import link_of
+
+Part = dict[str, Any]
+MOST_LIVE, MOST_STOPPED = 50, 10
+STAYS = "What you saved on its volumes stays."
+
+
+@dataclass(frozen=True, kw_only=True)
+class May:
+    """What a person may do with a server as it stands."""
+
+    open: bool
+    stop: bool
+    start: bool
+    keep: bool
+    remove: bool
+
+
+def may(server: NotebookServer, by: User, *, leads: Sequence[int]) -> May:
+    """What this person may do with a server; `leads` are the teams that they lead."""
+    is_own = server.owner_id == by.pk
+    is_lead = by.may(Permission.GIVE_BACK_FOR_TEAMS)
+    is_member = server.team_id in by.team_ids
+    stops = (is_own and is_member) or is_lead or server.team_id in leads
+    return May(
+        open=may_open(server, by),
+        stop=stops and server.state in (State.STARTING, State.READY),
+        start=is_own and is_member and not server.is_live,
+        keep=(is_own or is_lead) and server.state == State.READY,
+        remove=is_own and not server.is_live,
+    )
+
+
+def may_open(server: NotebookServer, by: User) -> bool:
+    """Whether the hub lets this person into a server: its owner alone, once it is ready."""
+    return server.owner_id == by.pk and server.state == State.READY
+
+
+def tone_of(server: NotebookServer) -> str:
+    """The hue of a server's state; one that nobody uses is about to end."""
+    return "ending" if _is_warned(server) else State(server.state).tone
+
+
+def word_of(server: NotebookServer) -> str:
+    """A server's state in a word."""
+    return "Ready, idle" if _is_warned(server) else State(server.state).words
+
+
+def sentence_of(one: ServerSeen, *, by: User, now: datetime) -> str:
+    """What is with a server, in a sentence or two that say what comes next."""
+    server = one.server
+    state = State(server.state)
+    if state is State.STARTING:
+        return _starting(one)
+    if state is State.READY:
+        return _ready(one, by=by, now=now)
+    if state is State.STOPPING:
+        wait = f" It takes longer than usual: {server.message}" if server.message else ""
+        return f"{_stopped_words(server)} It is being stopped now. {STAYS}{wait}"
+    if state is State.FAILED:
+        return f"It did not start. {server.message}"
+    return f"{_stopped_words(server)} It costs nothing now. {STAYS}"
+
+
+def next_step_of(server: NotebookServer, *, is_own: bool) -> str:
+    """What a person can do about a server that does not run."""
+    if not is_own:
+        return ""
+    if server.state == State.FAILED:
+        return (
+            "Start it again to try once more, or launch another one with other choices. If it fails again, send "
+            "what it says above to your platform team."
+        )
+    return "Start it again, and it comes with the same choices." if server.state == State.STOPPED else ""
+
+
+def waiting_of(one: ServerSeen, now: datetime) -> Part | None:
+    """The lines about a start that waits, as a run has them; None while its pod is not there, or nothing waits."""
+    why, server = one.why, one.server
+    if why is None or why.code == "running":
+        return None
+    return {
+        "kind": KINDS[why.outlook],
+        "what": why.what,
+        "since": why.since,
+        "place": why.line,
+        "expected": why.when,
+        "advice": why.do,
+        "action": link_of(
+            why,
+            server.tenancy,
+            run=None,
+            tenancies=[server.tenancy],
+            flavors=[server.flavor] if server.flavor else [],
+            now=now,
+        ),
+    }
+
+
+def idle_notice_of(one: ServerSeen, now: datetime) -> Part | None:
+    """That a server is idle, with what that costs and what comes; None while nobody was told of it."""
+    server, since = one.server, one.idle_since
+    if not _is_warned(server) or since is None:
+        return None
+    spent = one.idle_usd(now)
+    cost = f", which cost {usd(spent)}" if spent else ""
+    ends = one.stops_when_idle
+    return {
+        "text": f"Nobody has used it for {span(now - since)}{cost}.",
+        "ends": ends,
+        "advice": "" if ends else "Stop it if you need it no more.",
+    }
+
+
+def hub_notice_of(hub: Hub | None, now: datetime, *, of_server: bool) -> str:
+    """That a hub is gone or does not answer, and what this means for what is shown; empty where it does."""
+    if hub is None:
+        return (
+            "This cluster's JupyterHub is no longer connected to the portal: what you see is the last that is known."
+            if of_server
+            else ""
+        )
+    if hub.reachable is not False or hub.looked_at is None:
+        return ""
+    means = (
+        "What you see is the last that is known, and what you ask for waits until it answers."
+        if of_server
+        else "What you launch waits until it answers, and states are the last that are known."
+    )
+    return f"The JupyterHub did not answer when the portal asked on {moment(hub.looked_at, now)}. {means}"
+
+
+def figures_of(one: ServerSeen, now: datetime) -> list[Part]:
+    """A server in numbers."""
+    server = one.server
+    product = server.flavor.kind if server.flavor else "GPU"
+    found: list[Part] = [
+        {"label": "GPUs", "value": str(server.gpus), "unit": product if server.gpus else ""},
+        {
+            "label": "Ran for",
+            "value": span(server.ran(now)) if server.ran(now) else "–",
+            "note": "Counted while it can be used.",
+        },
+        {
+            "label": "Cost so far",
+            "value": usd(server.cost(now)),
+            "note": f"{usd(server.usd_per_hour)} an hour" if server.usd_per_hour else "It takes no GPU.",
+        },
+    ]
+    since = one.idle_since
+    if since is not None:
+        spent = one.idle_usd(now)
+        found.append(
+            {
+                "label": "Not used for",
+                "value": span(now - since),
+                "note": f"{usd(spent)} in that time" if spent else "Runs of cells count as use.",
+            }
+        )
+    return found
+
+
+def story_of(one: ServerSeen) -> list[Part]:
+    """What happened to a server, and what comes."""
+    server, state = one.server, State(one.server.state)
+    found = [_entry("past", "Launched", server.launched_at, who=server.owner.name)]
+    if server.ready_at is not None:
+        found.append(_entry("past", "Ready", server.ready_at))
+    if not state.is_live:
+        return [*found, _entry("past", state.words, server.stopped_at, tone=state.tone)]
+    found.append(_entry("now", word_of(server), None, tone=tone_of(server)))
+    comes = [
+        (one.stops_when_idle, "Stopped if nobody uses or keeps it"),
+        (one.ends_at, "Stopped: it has run for as long as its profile allows"),
+        (one.goes_back, f"Your team's {server.flavor.product} go back" if server.flavor else ""),
+    ]
+    found += [_entry("future", what, at) for at, what in sorted((at, what) for at, what in comes if at)]
+    return found
+
+
+def facts_of(one: ServerSeen, choices: Sequence[str]) -> list[Part]:
+    """What a server was launched with."""
+    server = one.server
+    rows: list[Part] = [
+        {"label": "Profile", "text": one.document.title if one.document else server.profile.slug},
+        {"label": "Launched by", "text": server.owner.name},
+        {"label": "Team", "text": server.team.name, "href": reverse("team", args=[server.team.slug])},
+        {"label": "Cluster", "text": server.cluster.title},
+        {"label": "Namespace", "copyable": server.tenancy.namespace},
+        {"label": "In the hub", "copyable": server.name or "default"},
+    ]
+    if choices:
+        rows.insert(1, {"label": "You chose", "text": ", ".join(choices)})
+    if server.keep_until is not None and server.is_live:
+        rows.append({"label": "Kept until", "at": server.keep_until})
+        if server.keep_reason:
+            rows.append({"label": "Kept because", "text": server.keep_reason})
+    return rows
+
+
+def choices_of(one: ServerSeen) -> list[str]:
+    """What was chosen of each option, as its title; free choices as they were typed."""
+    options = one.document.options if one.document else {}
+    found = []
+    for key, value in one.server.options.items():
+        name, _, free = key.partition("--")
+        option = options.get(name)
+        choice = option.choices.get(value) if option and not free else None
+        found.append(choice.title if choice else str(value))
+    return found
+
+
+def lists_of(team: Team, by: User, *, now: datetime) -> Part:
+    """The team's servers that run, own ones first, and one's own that do not; three queries."""
+    rows = NotebookServer.objects.filter(team=team).described().select_related("tenancy__cluster__hub")
+    own_first = Case(When(owner=by, then=0), default=1)
+    live = list(rows.live().order_by(own_first, "-id")[: MOST_LIVE + 1])
+    stopped = list(rows.filter(owner=by).exclude(state__in=sorted(LIVE))[:MOST_STOPPED])
+    leads = led_by(by)
+    return {
+        "live": [line_of(one, may(one, by, leads=leads), now) for one in live[:MOST_LIVE]],
+        "has_more": len(live) > MOST_LIVE,
+        "stopped": [line_of(one, may(one, by, leads=leads), now) for one in stopped],
+    }
+
+
+def line_of(server: NotebookServer, allowed: May, now: datetime) -> Part:
+    """A server as a line of a list."""
+    return {
+        "pk": server.pk,
+        "title": server.title,
+        "href": reverse("notebook", args=[server.pk]),
+        "sub": f"{server.profile.slug} · {server.cluster.title}",
+        "tone": tone_of(server),
+        "word": word_of(server),
+        "who": server.owner.name,
+        "gpus": gpus(server.gpus, server.flavor.kind) if server.flavor else "none",
+        "since": server.ready_at or server.stopped_at or server.launched_at,
+        "cost": server.cost(now),
+        "idle_since": idle_of(server),
+        "address": address_of(server) if allowed.open else "",
+        "may": allowed,
+    }
+
+
+def led_by(person: User) -> list[int]:
+    """The teams that somebody leads."""
+    return list(person.memberships.filter(part="lead").values_list("team", flat=True))
+
+
+def _starting(one: ServerSeen) -> str:
+    server = one.server
+    if server.observed_generation < server.generation:
+        if server.message:
+            return f"The hub does not start it yet: {server.message}"
+        return "The portal asks the hub to start it."
+    if one.why is None:
+        return "The hub has taken it and makes its pod, the place on the cluster where it runs."
+    if one.why.code == "running":
+        return "Its pod runs. It is ready as soon as the notebook in it answers."
+    return one.why.what
+
+
+def _ready(one: ServerSeen, *, by: User, now: datetime) -> str:
+    if one.server.owner_id != by.pk:
+        return f"{one.server.owner.name} can work in it. Only they can open it."
+    if one.server.gpus:
+        return "It is ready: open it and work. Its GPUs are yours, and cost, until it stops."
+    return "It is ready: open it and work."
+
+
+def _stopped_words(server: NotebookServer) -> str:
+    """Who or what stopped a server."""
+    if server.stop_reason == StopReason.PERSON and server.stopped_by is not None:
+        return f"{server.stopped_by.name} stopped it."
+    return StopReason(server.stop_reason).words if server.stop_reason else ""
+
+
+def _is_warned(server: NotebookServer) -> bool:
+    return server.state == State.READY and server.warned_at is not None
+
+
+def _entry(phase: str, title: str, at: datetime | None, *, who: str = "", tone: str = "past") -> Part:
+    return {"phase": phase, "title": title, "at": at, "who": who, "tone": tone}

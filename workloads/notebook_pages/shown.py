@@ -1,0 +1,163 @@
+"""A notebook server as people look at it: how it stands, why it is not there yet, and when it ends."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from accounts.models import User
+from allocations.models import Allocation
+from notebooks.hubs.models import Hub
+from notebooks.models import NotebookServer
+from notebooks.profiles.document import Document
+from notebooks.profiles.idle import Reclaim, idle_since, stops_at
+from notebooks.servers.ending import documents_of, limit_of, threshold_of, use_of
+from notebooks.servers.states import State
+from workloads.answers import Explanation
+from workloads.board import work_of_team
+from workloads.models import ClusterObject
+from workloads.reading.values import Object, part
+from workloads.seen import Seen
+
+# What KubeSpawner writes on the pod of a server.
+SERVER, USER = "hub.jupyter.org/servername", "hub.jupyter.org/username"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerSeen:
+    """A server with its hub and its profile's version, None where they are gone.
+
+    `why` says why one that starts is not there yet, None before it has a pod. `goes_back` is when the GPUs go that
+    carry it.
+    """
+
+    server: NotebookServer
+    hub: Hub | None
+    document: Document | None
+    why: Explanation | None = None
+    seen: Seen | None = None
+    goes_back: datetime | None = None
+
+    @property
+    def address(self) -> str:
+        """Where its notebook opens; empty while it does not."""
+        return address_of(self.server)
+
+    @property
+    def idle_since(self) -> datetime | None:
+        """Since when nobody has used it; None while it cannot be used."""
+        return idle_of(self.server)
+
+    @property
+    def stops_when_idle(self) -> datetime | None:
+        """When it is stopped if nobody uses or keeps it; None where that does not happen."""
+        threshold = threshold_of(self.document)
+        is_reclaimed = self.hub is not None and self.hub.reclaim == Reclaim.ON and self.server.gpus > 0
+        if self.server.state != State.READY or threshold is None or not is_reclaimed:
+            return None
+        return stops_at(use_of(self.server), threshold)
+
+    @property
+    def may_be_idle(self) -> bool:
+        """Whether somebody is told, or it is stopped, when nobody uses it: where not, keeping it does nothing."""
+        is_looked_at = self.hub is not None and self.hub.reclaim != Reclaim.OFF and self.server.gpus > 0
+        return self.server.state == State.READY and is_looked_at and threshold_of(self.document) is not None
+
+    @property
+    def ends_at(self) -> datetime | None:
+        """When its profile's limit ends it; None without one, and before it is ready."""
+        is_limited = self.document is not None and self.document.hours
+        if self.server.state != State.READY or self.document is None or not is_limited:
+            return None
+        return limit_of(self.server, self.document)
+
+    def idle_usd(self, now: datetime) -> Decimal:
+        """What its GPUs have cost since somebody used it last."""
+        since = self.idle_since
+        seconds = max((now - since).total_seconds(), 0) if since is not None else 0
+        return self.server.usd_per_hour * Decimal(seconds) / 3_600
+
+
+def address_of(server: NotebookServer) -> str:
+    """Where a ready server's notebook opens, empty for any other; it comes with `tenancy__cluster__hub`."""
+    hub: Hub | None = getattr(server.tenancy.cluster, "hub", None)
+    return f"{hub.address}{server.path}" if hub is not None and server.state == State.READY else ""
+
+
+def idle_of(server: NotebookServer) -> datetime | None:
+    """Since when nobody has used a ready server; None for any other."""
+    return idle_since(use_of(server)) if server.state == State.READY else None
+
+
+def seen_server(server: NotebookServer, *, by: User, now: datetime) -> ServerSeen:
+    """What is known of one server; seven queries at most. It comes described, with `tenancy__cluster__hub`."""
+    why, seen = (None, None)
+    if server.state == State.STARTING:
+        why, seen = _why(server, by=by, now=now)
+    return ServerSeen(
+        server=server,
+        hub=getattr(server.tenancy.cluster, "hub", None),
+        document=documents_of([server]).get((server.profile_id, server.profile_version)),
+        why=why,
+        seen=seen,
+        goes_back=_goes_back(server) if server.is_live and server.flavor_id else None,
+    )
+
+
+def carried_until(held: Iterable[tuple[datetime, int]], gpus: int) -> datetime | None:
+    """Until when what a team holds is enough for so many GPUs, from (end, GPUs) pairs; None where it never is."""
+    left = gpus
+    for end, count in sorted(held, reverse=True):
+        left -= count
+        if left <= 0:
+            return end
+    return None
+
+
+def _goes_back(server: NotebookServer) -> datetime | None:
+    rows = Allocation.objects.live().filter(tenancy=server.tenancy_id, flavor=server.flavor_id, gpus__gt=0)
+    return carried_until(rows.values_list("kept_until", "gpus"), server.gpus)
+
+
+def _why(server: NotebookServer, *, by: User, now: datetime) -> tuple[Explanation | None, Seen | None]:
+    """Why its pod does not run, and how far its cluster's copy can be trusted."""
+    board = work_of_team(server.team, by=by, now=now)
+    seen = next((one for one in board.clusters if one.cluster.pk == server.tenancy.cluster_id), None)
+    pod = _pod_of(server)
+    if not pod:
+        return None, seen
+    here = (server.cluster.name, server.tenancy.namespace, pod)
+    found = (one.why for one in board.work if (one.cluster, one.key.namespace, one.key.name) == here)
+    return next(found, None), seen
+
+
+def _pod_of(server: NotebookServer) -> str:
+    """The name of its pod in the portal's copy, the newest; empty while there is none."""
+    rows = ClusterObject.objects.filter(
+        cluster=server.tenancy.cluster_id,
+        namespace=server.tenancy.namespace,
+        kind="Pod",
+        body__metadata__labels__has_key=SERVER,
+    )
+    mine = [body for body in rows.values_list("body", flat=True) if _is_of(body, server)]
+    newest = max(mine, key=lambda one: str(part(one, "metadata").get("creationTimestamp", "")), default=None)
+    return str(part(newest, "metadata").get("name", "")) if newest is not None else ""
+
+
+def _is_of(body: Object, server: NotebookServer) -> bool:
+    """Whether a pod is that server's. Names of the portal's own are nobody else's; of others the user counts, too."""
+    labels = part(body, "metadata", "labels")
+    if labels.get(SERVER) not in written(server.name):
+        return False
+    return server.name.startswith("nb-") or labels.get(USER) in written(server.username)
+
+
+def written(name: str) -> set[str]:
+    """A name as a label has it: as it is, or as KubeSpawner's older scheme escapes it."""
+    escaped = "".join(
+        one
+        if one.isascii() and (one.islower() or one.isdigit())
+        else "".join(f"-{byte:02x}" for byte in one.encode())
+        for one in name
+    )
+    return {name, escaped}
