@@ -360,13 +360,17 @@ def run(tenancy: Tenancy, requester: User, *, title: str = "Fine-tune BERT", **f
 
 
 def notebook(tenancy: Tenancy, owner: User, *, title: str = "Explore", **fields: Any) -> NotebookServer:
-    """A notebook server that was launched and that no hub has taken yet; of a profile that nobody offers."""
+    """A notebook server that was launched and that no hub has taken yet; of a profile that is a draft."""
     at = fields.pop("created_at", None) or timezone.now()
+    profile, is_new = Profile.objects.get_or_create(slug="explore")
+    if is_new:
+        text = "{slug: explore, title: Explore, image: registry.example.com/notebook:1, cpus: 1, memory: 4}"
+        profile.versions.create(number=1, title="Explore", text=text, by=owner, at=at)
     return NotebookServer.objects.create(
         team=tenancy.team,
         tenancy=tenancy,
         owner=owner,
-        profile=Profile.objects.get_or_create(slug="explore")[0],
+        profile=profile,
         profile_version=1,
         username=str(owner.oid),
         name=f"nb-{next(_numbers):012x}",

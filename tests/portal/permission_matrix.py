@@ -83,8 +83,7 @@ class Prober:
         }
         # A notebook server in each team.
         self.notebooks = {
-            side.team.pk: factories.notebook(side.tenancy, side.asker).pk
-            for side in (here.own, here.other)
+            side.team.pk: factories.notebook(side.tenancy, side.asker).pk for side in (here.own, here.other)
         }
         # Ends that wait for a platform lead: they are of no team.
         self.brake = Brake.objects.create(clock=timezone.now(), due=11, live=11).pk

@@ -24,6 +24,7 @@ from tests.calling import Caller
 from tests.notebooks.hub_server import HubOfTests
 from tests.notebooks.test_servers import (
     A100,
+    CPU,
     ada,
     hub,
     hub_server,
@@ -579,6 +580,12 @@ def test_what_happens_to_an_unused_notebook_is_said_before_it_is_launched() -> N
     assert idle_words(document, Reclaim.WARN).startswith("Unused for 1 h, you are told.")
     assert idle_words(document, Reclaim.OFF) == "It goes on, and costs, until you stop it."
     assert limit_words(document) == "12 h at most, then it is stopped. Its volumes stay."
+
+
+def test_a_notebook_without_gpus_goes_on_and_nobody_says_that_it_costs() -> None:
+    document = read(CPU)
+    assert idle_words(document, Reclaim.ON) == "It goes on until you stop it."
+    assert limit_words(document) == "As long as you leave it."
 
 
 def test_gpus_go_back_when_the_rest_is_too_few() -> None:

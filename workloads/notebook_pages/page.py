@@ -44,7 +44,7 @@ def may(server: NotebookServer, by: User, *, leads: Sequence[int]) -> May:
         open=may_open(server, by),
         stop=stops and server.state in (State.STARTING, State.READY),
         start=is_own and is_member and not server.is_live,
-        keep=(is_own or is_lead) and server.state == State.READY,
+        keep=may_keep(server, by) and server.state == State.READY,
         remove=is_own and not server.is_live,
     )
 
@@ -52,6 +52,11 @@ def may(server: NotebookServer, by: User, *, leads: Sequence[int]) -> May:
 def may_open(server: NotebookServer, by: User) -> bool:
     """Whether the hub lets this person into a server: its owner alone, once it is ready."""
     return server.owner_id == by.pk and server.state == State.READY
+
+
+def may_keep(server: NotebookServer, by: User) -> bool:
+    """Whether this person may leave a server alone though nobody uses it: its owner, and platform leads."""
+    return server.owner_id == by.pk or by.may(Permission.GIVE_BACK_FOR_TEAMS)
 
 
 def tone_of(server: NotebookServer) -> str:
@@ -183,7 +188,7 @@ def story_of(one: ServerSeen) -> list[Part]:
     server, state = one.server, State(one.server.state)
     found = [_entry("past", "Launched", server.launched_at, who=server.owner.name)]
     if server.ready_at is not None:
-        found.append(_entry("past", "Ready", server.ready_at))
+        found.append(_entry("past", "Came up", server.ready_at))
     if not state.is_live:
         return [*found, _entry("past", state.words, server.stopped_at, tone=state.tone)]
     found.append(_entry("now", word_of(server), None, tone=tone_of(server)))

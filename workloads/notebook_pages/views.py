@@ -112,6 +112,8 @@ def notebook_keep(request: HttpRequest, pk: int) -> HttpResponse:
     """Keep a server for two hours though nobody uses it; the form asks why from the second time on."""
     user = visitor(request)
     server = _found(user, pk)
+    if not page.may_keep(server, user):
+        raise PermissionDenied("Its owner and platform leads keep a notebook.")
     form = KeepForm(sent(request))
     status = 200
     if request.method == "POST":
@@ -119,8 +121,6 @@ def notebook_keep(request: HttpRequest, pk: int) -> HttpResponse:
         if form.is_valid():
             try:
                 actions.keep(pk, by=user, now=timezone.now(), reason=form.cleaned_data["reason"])
-            except NoRight as refusal:
-                raise PermissionDenied(refusal.message) from refusal
             except Conflict as refusal:
                 messages.error(request, refusal.message)
                 return HttpResponseRedirect(reverse("notebook", args=[pk]))

@@ -16,7 +16,9 @@ def length(minutes: int) -> str:
 
 def idle_words(document: Document, reclaim: Reclaim) -> str:
     """What becomes of a server that nobody uses, where its hub treats idle ones so."""
-    if document.idle_minutes is None or reclaim is Reclaim.OFF or not most_gpus(document):
+    if not most_gpus(document):
+        return "It goes on until you stop it."
+    if document.idle_minutes is None or reclaim is Reclaim.OFF:
         return "It goes on, and costs, until you stop it."
     after = length(document.idle_minutes)
     if reclaim is Reclaim.WARN:

@@ -1,0 +1,98 @@
+"""A notebook in a real browser: chosen, launched, ready before one's eyes, stopped; everybody can use its pages."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import expect
+
+from accounts.models import User
+from notebooks.hubs.models import Hub
+from notebooks.models import NotebookServer
+from notebooks.servers.ending import reclaim_idle
+from notebooks.servers.states import State
+from provisioning.models import Tenancy
+from tests import factories
+from tests.browser.conftest import LOOKS, Open, overflow, violations
+from tests.notebooks.hub_server import HubOfTests
+from tests.notebooks.test_servers import ada, hub, hub_server, launch, lead, running, tenancy, worked_on
+from tests.workloads.copying import Copying
+from tests.workloads.test_notebook_pages import PAGE, pod, queue_of, workload
+
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+__all__ = ["ada", "hub", "hub_server", "lead", "tenancy"]
+
+
+def test_a_notebook_is_chosen_launched_seen_ready_and_stopped(
+    open_page: Open, tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
+    page = open_page(ada, PAGE)
+    card = page.locator("#a100")
+    card.get_by_label("Image", exact=True).select_option("base")
+    card.get_by_label("Name").fill("Explore")
+    card.get_by_role("button", name="Launch").click()
+    heading = page.locator("#heading")
+    expect(heading).to_contain_text("Explore")
+    expect(heading).to_contain_text("Starting")
+
+    server = worked_on(NotebookServer.objects.get())
+    hub.come_up(server.name)
+    worked_on(server)
+
+    link = page.get_by_role("link", name="Open in a new tab")
+    expect(link).to_have_attribute("href", f"{hub.address}{server.path}")
+    expect(heading).to_contain_text("Ready")
+    page.get_by_text("Stop", exact=True).click()
+    page.get_by_role("button", name="Stop the notebook").click()
+    expect(heading).to_contain_text("Stopping")
+    worked_on(server)
+    expect(heading).to_contain_text("Stopped")
+    expect(page.get_by_role("button", name="Start again")).to_be_visible()
+    page.context.close()
+
+
+@pytest.mark.parametrize(("size", "theme"), LOOKS)
+def test_everybody_can_use_the_pages(
+    open_page: Open, tenancy: Tenancy, ada: User, hub: HubOfTests, size: str, theme: str
+) -> None:
+    mei = factories.person("Mei Chen", teams=[tenancy.team])
+    copying = Copying(tenancy.cluster)
+    copying.begin(*queue_of(tenancy))
+    waits = worked_on(launch(tenancy, ada, key="waits"))
+    copying.put(pod(waits))
+    copying.put(workload(waits))
+    ready = running(tenancy, ada, hub, key="ready", image="base")
+    failed = worked_on(launch(tenancy, ada, key="failed"))
+    hub.fail(failed.name, "Spawn failed: ImagePullBackOff. " * 4)
+    worked_on(failed)
+    idle = running(tenancy, ada, hub, key="idle")
+    earlier = timezone.now() - timedelta(minutes=50)
+    NotebookServer.objects.filter(pk=idle.pk).update(
+        created_at=earlier, launched_at=earlier, ready_at=earlier, active_at=earlier, kept_times=1
+    )
+    reclaim_idle(now=timezone.now())
+    running(tenancy, mei, hub, key="mei", profile="cpu")
+    page = open_page(ada, "/", size=size, theme=theme)
+    paths = {
+        "home": "/",
+        "list": PAGE,
+        "waiting": f"/notebooks/{waits.pk}",
+        "ready": f"/notebooks/{ready.pk}",
+        "failed": f"/notebooks/{failed.pk}",
+        "idle": f"/notebooks/{idle.pk}",
+        "keep": f"/notebooks/{idle.pk}/keep",
+    }
+    for path in paths.values():
+        page.goto(path)
+        assert (path, violations(page)) == (path, [])
+        assert (path, overflow(page) <= 0) == (path, True)
+    Hub.objects.update(reachable=False, message="Away.", failures=1, looked_at=timezone.now())
+    NotebookServer.objects.filter(pk=failed.pk).update(
+        state=State.STOPPED, stop_reason="idle", message="", stopped_at=timezone.now()
+    )
+    page.goto(paths["failed"])
+    assert violations(page) == []
+    Hub.objects.all().delete()
+    page.goto(PAGE)
+    assert violations(page) == []
+    page.context.close()
