@@ -73,7 +73,7 @@ def _first_seen(hub: Hub, username: str, oid: UUID, as_id: UUID | None, now: dat
 
 @transaction.atomic
 def _keep_name(hub: Hub, user: User, username: str, now: datetime) -> None:
-    before = HubAccount.objects.select_for_update().filter(hub=hub, user=user).first()
+    before = HubAccount.objects.select_for_update(no_key=True).filter(hub=hub, user=user).first()
     HubAccount.objects.update_or_create(
         hub=hub, user=user, defaults={"username": username, "first_seen_at": now}
     )
