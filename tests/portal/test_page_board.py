@@ -22,7 +22,7 @@ from tests.provisioning.specs import OBJECTS
 from tests.sandbox.entra.running import Running
 
 pytestmark = pytest.mark.django_db
-MOST_QUERIES = 13
+MOST_QUERIES = 14
 PAGES = (
     "/",
     "/teams/",

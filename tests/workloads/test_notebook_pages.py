@@ -434,6 +434,11 @@ def test_what_comes_is_said_with_its_moments(tenancy: Tenancy, ada: User, hub: H
     assert told["gpus_go_back_at"] == as_told(held.kept_until)
     Hub.objects.update(reclaim=Reclaim.WARN)
     assert Caller(ada).get(f"notebooks/{server.pk}/").json()["stops_when_idle"] is None
+    tenancy.allocations.update(notebook=server)
+    assert Caller(ada).get(f"notebooks/{server.pk}/").json()["gpus_go_back_at"] == as_told(held.kept_until)
+    other = launch(tenancy, ada, key="two")
+    assert Caller(ada).get(f"notebooks/{other.pk}/").json()["gpus_go_back_at"] is None
+    tenancy.allocations.update(notebook=None)
     Server.objects.update(gpus=9)
     assert Caller(ada).get(f"notebooks/{server.pk}/").json()["gpus_go_back_at"] is None
 

@@ -115,8 +115,13 @@ def carried_until(held: Iterable[tuple[datetime, int]], gpus: int) -> datetime |
 
 
 def _goes_back(server: NotebookServer) -> datetime | None:
+    """When its own GPUs go back, where it was asked for with some, else those of the team that can carry it."""
     rows = Allocation.objects.live().filter(tenancy=server.tenancy_id, flavor=server.flavor_id, gpus__gt=0)
-    return carried_until(rows.values_list("kept_until", "gpus"), server.gpus)
+    held = list(rows.values_list("notebook", "kept_until", "gpus"))
+    own = max((end for notebook, end, _ in held if notebook == server.pk), default=None)
+    return own or carried_until(
+        [(end, count) for notebook, end, count in held if notebook is None], server.gpus
+    )
 
 
 def _why(server: NotebookServer, *, by: User, now: datetime) -> tuple[Explanation | None, Seen | None]:
