@@ -90,7 +90,7 @@ def idle_of(server: NotebookServer) -> datetime | None:
 
 
 def seen_server(server: NotebookServer, *, by: User, now: datetime) -> ServerSeen:
-    """What is known of one server; seven queries at most. It comes described, with `tenancy__cluster__hub`."""
+    """What is known of one server; nine queries at most. It comes described, with `tenancy__cluster__hub`."""
     why, seen = (None, None)
     if server.state == State.STARTING:
         why, seen = _why(server, by=by, now=now)
@@ -117,11 +117,10 @@ def carried_until(held: Iterable[tuple[datetime, int]], gpus: int) -> datetime |
 def _goes_back(server: NotebookServer) -> datetime | None:
     """When its own GPUs go back, where it was asked for with some, else those of the team that can carry it."""
     rows = Allocation.objects.live().filter(tenancy=server.tenancy_id, flavor=server.flavor_id, gpus__gt=0)
-    held = list(rows.values_list("notebook", "kept_until", "gpus"))
-    own = max((end for notebook, end, _ in held if notebook == server.pk), default=None)
-    return own or carried_until(
-        [(end, count) for notebook, end, count in held if notebook is None], server.gpus
-    )
+    own = rows.filter(notebook=server).order_by("-kept_until").first()
+    if own is not None:
+        return own.kept_until
+    return carried_until(rows.filter(notebook=None).values_list("kept_until", "gpus"), server.gpus)
 
 
 def _why(server: NotebookServer, *, by: User, now: datetime) -> tuple[Explanation | None, Seen | None]:
