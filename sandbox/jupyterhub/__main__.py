@@ -53,6 +53,8 @@ async def _run(options: argparse.Namespace) -> None:
     key = os.environ.get("QUARTERMASTER_KEY", "")
     hub = Hub(options.data, cluster, told["entra"], told["ca"], options.portal, key)
     listening = listen(options.port)
+    # Whoever calls as soon as it is said to be ready waits, and is not refused, until the front takes connections.
+    listening.listen()
     await asyncio.to_thread(hub.start)
     try:
         address = f"https://127.0.0.1:{port_of(listening)}"
