@@ -1,5 +1,6 @@
-"""Whose a username of a hub is: joined by object id and stored, never guessed from a name."""
+"""Whose a username of a hub is, and by which one it knows somebody: joined by object id, never guessed from a name."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -11,6 +12,7 @@ from accounts.models import RoleHeld, User
 from audit.actors import PORTAL
 from audit.events import Kind
 from audit.log import record
+from fleet.models import Cluster
 from notebooks.hubs.models import Hub, HubAccount
 
 NOBODY = "The portal knows nobody with this object id: they sign in to it once."
@@ -69,6 +71,25 @@ def _first_seen(hub: Hub, username: str, oid: UUID, as_id: UUID | None, now: dat
         if not kept.exists():
             return Joined(reason=ANOTHERS)
     return _if_active(user, has_role=user.has_role)
+
+
+def username_at(hub: Hub, user: User) -> str:
+    """The name by which a hub knows a person: their object id where it never told another one."""
+    known = HubAccount.objects.filter(hub=hub, user=user).first()
+    return known.username if known is not None else str(user.oid)
+
+
+def people_at(cluster: Cluster, usernames: Collection[str]) -> Mapping[str, User]:
+    """Whom the hub of a cluster means by these names; a name that is nobody's is left out. Two queries at most."""
+    told = HubAccount.objects.filter(hub=cluster.pk, username__in=usernames).select_related("user")
+    found = {one.username: one.user for one in told}
+    oids = {oid: name for name in usernames if name not in found and (oid := _uuid(name))}
+    if not oids:
+        return found
+    # Whom the hub knows by another name is not whoever took this one.
+    named = HubAccount.objects.filter(hub=cluster.pk, user__oid__in=oids).values("user")
+    rest = User.objects.filter(oid__in=oids).exclude(pk__in=named)
+    return found | {oids[one.oid]: one for one in rest}
 
 
 @transaction.atomic

@@ -13,12 +13,10 @@ from notebooks.hubs.people import person_of
 from notebooks.places import flavors_on, place_of
 from notebooks.profile_desk.kept import offered
 from notebooks.profiles.document import Document
-from notebooks.profiles.spawning import profile_list
+from notebooks.profiles.spawning import profile_list, spawned_as
 from provisioning.models import Tenancy
 
 Json = dict[str, Any]
-# Between a profile's slug and its namespace; no slug has two hyphens at its end and a namespace begins with a letter.
-BETWEEN = "--"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,17 +63,12 @@ def entries(
             found.append(
                 {
                     **profile,
-                    "slug": slug_of(profile["slug"], tenancy.namespace),
+                    "slug": spawned_as(profile["slug"], tenancy.namespace),
                     "display_name": profile["display_name"] + where,
                 }
             )
     first = next((one for one in found if one.get("default")), None)
     return [one if one is first else _not_default(one) for one in found]
-
-
-def slug_of(profile: str, namespace: str) -> str:
-    """The slug of a profile in a namespace."""
-    return f"{profile}{BETWEEN}{namespace}"
 
 
 def _not_default(profile: Json) -> Json:

@@ -49,6 +49,11 @@ def profile_list(documents: Iterable[Document], place: Place) -> list[Json]:
     return [_with_place(one, place) for one in fitting]
 
 
+def spawned_as(profile: str, namespace: str) -> str:
+    """What a hub calls a profile in a namespace, of which a person may have several."""
+    return f"{profile}--{namespace}"
+
+
 def _fitted(document: Document, place: Place) -> Document | None:
     """The profile without the choices that take more GPUs than there can be; None where nothing of it is left."""
     if not most_gpus(document):

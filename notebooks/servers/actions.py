@@ -1,7 +1,8 @@
 """What people do with notebook servers: launch one, start it again, stop it, keep it though it is idle, remove it."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -14,8 +15,9 @@ from accounts.roles import Permission
 from audit.actors import PORTAL
 from audit.events import Kind
 from audit.log import record
-from notebooks.hubs.accounts import username_at
+from fleet.models import Flavor
 from notebooks.hubs.models import Hub
+from notebooks.hubs.people import username_at
 from notebooks.models import Profile
 from notebooks.places import flavors_on, place_of
 from notebooks.profile_desk.kept import Offered, offered
@@ -32,6 +34,15 @@ MAX_LIVE = 10  # servers of one person that run at once, on all clusters
 KEPT_FOR = timedelta(hours=2)
 LONGEST_KEPT = timedelta(days=30)
 MAX_REASON = 200
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A profile with what was chosen in it, and the flavor of its GPUs; None where it takes none."""
+
+    offer: Offered
+    chosen: Chosen
+    flavor: Flavor | None
 
 
 @transaction.atomic
@@ -75,23 +86,21 @@ def _launch(
             raise Conflict("This key came with other values before. Use a new key.", code="another_notebook")
         return earlier
     _refuse_many(by)
-    offer, found = _checked(tenancy, profile, options)
-    row = Profile.objects.get(slug=profile)
-    flavor = flavors_on(tenancy.cluster_id).get(offer.document.flavor) if found.gpus else None
+    asked = _checked(tenancy, profile, options)
     server = NotebookServer(
         team=tenancy.team,
         tenancy=tenancy,
         owner=by,
-        profile=row,
+        profile=Profile.objects.get(slug=profile),
         username=username,
         name=name,
-        title=(title.strip() or offer.document.title)[:60],
+        title=(title.strip() or asked.offer.document.title)[:60],
         created_at=now,
         launched_at=now,
         requeue_at=now,
+        generation=1,
     )
-    _take(server, offer, found, price=flavor.price_per_gpu_hour if flavor else Decimal(0))
-    server.flavor, server.generation = flavor, 1
+    _take(server, asked)
     try:
         with transaction.atomic():
             server.save(force_insert=True)
@@ -148,10 +157,8 @@ def start(server_id: int, *, by: User, now: datetime) -> NotebookServer:
     if server.is_live:
         return server
     _refuse_many(by)
-    offer, found = _checked(tenancy, server.profile.slug, server.options)
-    flavor = flavors_on(tenancy.cluster_id).get(offer.document.flavor) if found.gpus else None
-    _take(server, offer, found, price=flavor.price_per_gpu_hour if flavor else Decimal(0))
-    server.flavor, server.state, server.message = flavor, State.STARTING, ""
+    _take(server, _checked(tenancy, server.profile.slug, server.options))
+    server.state, server.message = State.STARTING, ""
     server.launched_at, server.stopped_at, server.stopped_by, server.stop_reason = now, None, None, ""
     server.active_at = server.gpu_busy_at = server.warned_at = server.keep_until = None
     server.kept_times, server.keep_reason = 0, ""
@@ -170,7 +177,7 @@ def stop(server_id: int, *, by: User, now: datetime) -> NotebookServer:
     Raises NoRight for who may not, Conflict for one that does not run.
     """
     server = _locked(server_id)
-    if not may_stop(server, by):
+    if not may_stop(server, by, leads=teams_led_by(by)):
         raise NoRight(
             "Its owner, leads of the team and platform leads stop a notebook.", code="not_yours_to_stop"
         )
@@ -197,12 +204,11 @@ def keep(
     Its owner needs a reason from the second time on. Raises NoRight, Conflict for one that does not run, BadInput.
     """
     server = _locked(server_id)
-    is_lead = by.may(Permission.GIVE_BACK_FOR_TEAMS)
-    if server.owner_id != by.pk and not is_lead:
+    if not may_keep(server, by):
         raise NoRight("Its owner and platform leads keep a notebook.", code="not_the_owner")
     if server.state not in (State.STARTING, State.READY):
         raise Conflict(f"It does not run: {State(server.state).words.lower()}.", code="not_running")
-    if until is not None and not is_lead:
+    if until is not None and not by.may(Permission.GIVE_BACK_FOR_TEAMS):
         raise NoRight("Platform leads keep a notebook for longer than two hours.", code="not_a_platform_lead")
     reason = reason.strip()
     if not reason and (server.kept_times or until is not None):
@@ -231,13 +237,23 @@ def remove(server_id: int, *, by: User) -> None:
     server.delete()
 
 
-def may_stop(server: NotebookServer, by: User) -> bool:
-    """Whether this person may stop a server: its owner, leads of its team, and platform leads."""
-    if server.owner_id == by.pk and server.team_id in by.team_ids:
-        return True
-    if by.may(Permission.GIVE_BACK_FOR_TEAMS):
-        return True
-    return by.memberships.filter(team=server.team_id, part=Membership.Part.LEAD).exists()
+def may_stop(server: NotebookServer, by: User, *, leads: Collection[int]) -> bool:
+    """Whether this person may stop a server: its owner, leads of its team, and platform leads.
+
+    `leads` are the teams that they lead, as `teams_led_by` reads them once for a whole list.
+    """
+    is_own = server.owner_id == by.pk and server.team_id in by.team_ids
+    return is_own or server.team_id in leads or by.may(Permission.GIVE_BACK_FOR_TEAMS)
+
+
+def may_keep(server: NotebookServer, by: User) -> bool:
+    """Whether this person may leave a server alone though nobody uses it: its owner, and platform leads."""
+    return server.owner_id == by.pk or by.may(Permission.GIVE_BACK_FOR_TEAMS)
+
+
+def teams_led_by(person: User) -> list[int]:
+    """The teams that somebody leads."""
+    return list(person.memberships.filter(part=Membership.Part.LEAD).values_list("team", flat=True))
 
 
 def _stop(server: NotebookServer, *, reason: StopReason, by: User | None, now: datetime) -> NotebookServer:
@@ -258,20 +274,16 @@ def _locked(server_id: int) -> NotebookServer:
     return NotebookServer.objects.locked().select_related("profile").get(pk=server_id)
 
 
-def _take(server: NotebookServer, offer: Offered, found: Chosen, *, price: Decimal) -> None:
-    server.profile_version, server.options = offer.number, dict(found.options)
-    server.gpus, server.usd_per_hour = found.gpus, found.gpus * price
+def _take(server: NotebookServer, asked: Asked) -> None:
+    flavor, gpus = asked.flavor, asked.chosen.gpus
+    server.profile_version, server.options = asked.offer.number, dict(asked.chosen.options)
+    server.flavor, server.gpus = flavor, gpus
+    server.usd_per_hour = gpus * flavor.price_per_gpu_hour if flavor else Decimal(0)
 
 
-def _checked(tenancy: Tenancy, profile: str, options: Mapping[str, str]) -> tuple[Offered, Chosen]:
+def _checked(tenancy: Tenancy, profile: str, options: Mapping[str, str]) -> Asked:
     """The profile with what was chosen in it; raises BadInput where a hub would refuse it, or its team lacks GPUs."""
-    offer = next((one for one in offered() if one.document.slug == profile), None)
-    if offer is None:
-        raise BadInput(
-            f"There is no profile “{profile[:60]}” now. Choose another.",
-            code="no_such_profile",
-            field="profile",
-        )
+    offer = _offered(profile)
     flavors = flavors_on(tenancy.cluster_id)
     place = place_of(tenancy, flavors)
     if refused := refused_here(offer.document, place):
@@ -282,9 +294,9 @@ def _checked(tenancy: Tenancy, profile: str, options: Mapping[str, str]) -> tupl
         raise BadInput(
             refused_choice.sentence, code="no_such_choice", field=f"options.{refused_choice.option}"
         ) from refused_choice
+    flavor = flavors.get(offer.document.flavor)
     room = place.gpus.get(offer.document.flavor, 0)
     if found.gpus > room:
-        flavor = flavors.get(offer.document.flavor)
         product = flavor.product if flavor else offer.document.flavor
         have = f"can have {gpus_words(room, product)}" if room else f"holds no {product}"
         raise BadInput(
@@ -292,7 +304,7 @@ def _checked(tenancy: Tenancy, profile: str, options: Mapping[str, str]) -> tupl
             code="too_few_gpus",
             field="profile",
         )
-    return offer, found
+    return Asked(offer, found, flavor if found.gpus else None)
 
 
 def _offered(profile: str) -> Offered:

@@ -15,13 +15,14 @@ from audit.log import record
 from connectors.errors import ConnectorError
 from connectors.jupyterhub import HubServer, JupyterHub
 from fleet.models import Cluster
-from notebooks.hubs.accounts import people_at
 from notebooks.hubs.clients import client_for
 from notebooks.hubs.models import Hub
+from notebooks.hubs.people import people_at
 from notebooks.models import Profile
 from notebooks.places import flavors_on
 from notebooks.profile_desk.kept import Offered, offered
 from notebooks.profiles.choosing import NotAChoice, chosen
+from notebooks.profiles.spawning import spawned_as
 from notebooks.servers.models import NotebookServer
 from notebooks.servers.reconcile import Clock, move, ready
 from notebooks.servers.states import State
@@ -108,7 +109,7 @@ def take_in(cluster: Cluster, servers: Iterable[HubServer], *, now: datetime) ->
         row = _row(one, *chosen_there, owner=owner, now=now) if owner and chosen_there else None
         if row is None:
             log.info("server of the hub is not known", cluster=cluster.name, server=one.name)
-        elif _keep(row):
+        elif _save(row):
             kept.append(row)
     return kept
 
@@ -119,7 +120,7 @@ def _profile_of(
     """The namespace and the profile that a server's choices name together."""
     name = str(one.options.get("profile", ""))
     for namespace, tenancy in tenancies.items():
-        slug = name.removesuffix(f"--{namespace}")
+        slug = name.removesuffix(spawned_as("", namespace))
         if slug != name and slug in profiles:
             return tenancy, profiles[slug]
     return None
@@ -161,7 +162,7 @@ def _row(
     )
 
 
-def _keep(row: NotebookServer) -> bool:
+def _save(row: NotebookServer) -> bool:
     try:
         with transaction.atomic():
             row.save(force_insert=True)

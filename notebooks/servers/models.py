@@ -10,6 +10,7 @@ from django.db.models import F, Q
 from accounts.models import Team
 from accounts.teams import TeamScopedQuerySet
 from fleet.models import Cluster, Flavor
+from notebooks.profiles.spawning import spawned_as
 from notebooks.servers.states import LIVE, State, StopReason
 from provisioning.models import Tenancy
 from reconciling.models import Reconciled, ReconciledQuerySet
@@ -154,7 +155,7 @@ class NotebookServer(Row, Reconciled):
     @property
     def user_options(self) -> dict[str, str]:
         """What the hub is told of the choices."""
-        return {"profile": f"{self.profile.slug}--{self.tenancy.namespace}", **self.options}
+        return {"profile": spawned_as(self.profile.slug, self.tenancy.namespace), **self.options}
 
     def ran(self, now: datetime) -> timedelta:
         """How long it could be used in all, over all its starts."""

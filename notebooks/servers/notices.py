@@ -57,21 +57,6 @@ def tell_idle(server: NotebookServer, *, idle: str, cost: str, ends: str, now: d
     )
 
 
-def tell_end_comes(server: NotebookServer, *, ends: str, now: datetime) -> None:
-    """Tell who launched a server when the GPUs that carry it go back."""
-    _tell(
-        NoticeKind.NOTEBOOK_IDLE,
-        server,
-        Message(
-            f"{server.title} ends soon",
-            f"Its GPUs go back {ends}, and it is stopped then. Save what is in its memory; its volumes stay.",
-            facts=_facts(server, now),
-            action="Open the notebook",
-        ),
-        now=now,
-    )
-
-
 def _facts(server: NotebookServer, now: datetime) -> tuple[tuple[str, str], ...]:
     found = [("Team", server.team.name), ("Cluster", server.cluster.title)]
     if server.flavor is not None:

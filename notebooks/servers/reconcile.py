@@ -19,6 +19,7 @@ from connectors.jupyterhub import HubServer, JupyterHub
 from notebooks.hubs.clients import client_at
 from notebooks.servers.enqueue import queue
 from notebooks.servers.models import NotebookServer, NotebookServerQuerySet
+from notebooks.servers.notices import tell_failed, tell_stopped
 from notebooks.servers.states import LEGAL, State, StopReason
 from reconciling import failpoints
 from reconciling.backoff import Backoff
@@ -32,6 +33,7 @@ FINAL = frozenset({"invalid"})
 SOON, PATIENT, LONG = timedelta(seconds=1), timedelta(seconds=5), timedelta(minutes=2)
 # How long a start waits until what was just granted stands on the cluster.
 WAITS_FOR_QUOTA = timedelta(minutes=2)
+NO_REASON = "The hub did not start it and says no reason. Its log has it; platform leads can read that."
 PARKED = (
     f"{MAX_UNFINISHED} tries in a row ended the portal's worker. Platform leads find the reason in the workers' logs. "
     "Stop the notebook, and start it again when they have seen to it."
@@ -168,13 +170,11 @@ def move(server_id: int, state: State, *, seen: State, now: datetime, **fields: 
         setattr(server, name, value)
     server.state = state
     server.save(update_fields=["state", *fields])
-    _told(server, seen=seen, now=now)
+    _report(server, now=now)
     return True
 
 
-def _told(server: NotebookServer, *, seen: State, now: datetime) -> None:
-    from notebooks.servers.notices import tell_failed, tell_stopped
-
+def _report(server: NotebookServer, *, now: datetime) -> None:
     kind = {
         State.READY: Kind.NOTEBOOK_READY,
         State.STOPPED: Kind.NOTEBOOK_ENDED,
@@ -194,6 +194,3 @@ def _told(server: NotebookServer, *, seen: State, now: datetime) -> None:
         name=server.title,
         reason=server.stop_reason or server.message or None,
     )
-
-
-NO_REASON = "The hub did not start it and says no reason. Its log has it; platform leads can read that."

@@ -98,10 +98,6 @@ class Hub:
         self._start("hub", [str(PYTHON), "-m", "jupyterhub", "-f", str(CONFIG)], environment)
         self._wait("hub", lambda: _answers(f"{self.browser}/hub/api/", {}))
 
-    def stop_hub(self) -> None:
-        """End the hub; servers and proxy go on."""
-        self._stop("hub")
-
     def kill_hub(self) -> None:
         """End the hub without a word, as a node that fails does."""
         self._running["hub"].kill()

@@ -36,7 +36,7 @@ from tests.notebooks.test_servers import (
 )
 from tests.pages import Element, parsed
 from tests.workloads.copying import Copying
-from workloads.notebook_pages.shown import carried_until, written
+from workloads.notebook_pages.shown import carried_until, label_values
 from workloads.notebook_pages.words import idle_words, length, limit_words
 
 pytestmark = pytest.mark.django_db
@@ -601,5 +601,5 @@ def test_gpus_go_back_when_the_rest_is_too_few() -> None:
 
 
 def test_a_name_is_known_as_it_is_and_as_older_spawners_escape_it() -> None:
-    assert written("nb-1a") == {"nb-1a", "nb-2d1a"}
-    assert written("Ä.b") == {"Ä.b", "-c3-84-2eb"}
+    assert label_values("nb-1a") == {"nb-1a", "nb-2d1a"}
+    assert label_values("Ä.b") == {"Ä.b", "-c3-84-2eb"}

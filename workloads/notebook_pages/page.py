@@ -1,6 +1,6 @@
 """What the pages about notebook servers show: a server's state, figures and story, and the lists of a team."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -9,9 +9,9 @@ from django.db.models import Case, When
 from django.urls import reverse
 
 from accounts.models import Team, User
-from accounts.roles import Permission
 from notebooks.hubs.models import Hub
 from notebooks.models import NotebookServer
+from notebooks.servers import actions
 from notebooks.servers.states import LIVE, State, StopReason
 from ui.amounts import gpus, moment, span, usd
 from workloads.notebook_pages.shown import ServerSeen, address_of, idle_of
@@ -34,17 +34,16 @@ class May:
     remove: bool
 
 
-def may(server: NotebookServer, by: User, *, leads: Sequence[int]) -> May:
+def may(server: NotebookServer, by: User, *, leads: Collection[int]) -> May:
     """What this person may do with a server; `leads` are the teams that they lead."""
     is_own = server.owner_id == by.pk
-    is_lead = by.may(Permission.GIVE_BACK_FOR_TEAMS)
     is_member = server.team_id in by.team_ids
-    stops = (is_own and is_member) or is_lead or server.team_id in leads
+    stops = actions.may_stop(server, by, leads=leads)
     return May(
         open=may_open(server, by),
         stop=stops and server.state in (State.STARTING, State.READY),
         start=is_own and is_member and not server.is_live,
-        keep=may_keep(server, by) and server.state == State.READY,
+        keep=actions.may_keep(server, by) and server.state == State.READY,
         remove=is_own and not server.is_live,
     )
 
@@ -52,11 +51,6 @@ def may(server: NotebookServer, by: User, *, leads: Sequence[int]) -> May:
 def may_open(server: NotebookServer, by: User) -> bool:
     """Whether the hub lets this person into a server: its owner alone, once it is ready."""
     return server.owner_id == by.pk and server.state == State.READY
-
-
-def may_keep(server: NotebookServer, by: User) -> bool:
-    """Whether this person may leave a server alone though nobody uses it: its owner, and platform leads."""
-    return server.owner_id == by.pk or by.may(Permission.GIVE_BACK_FOR_TEAMS)
 
 
 def tone_of(server: NotebookServer) -> str:
@@ -239,7 +233,7 @@ def lists_of(team: Team, by: User, *, now: datetime) -> Part:
     own_first = Case(When(owner=by, then=0), default=1)
     live = list(rows.live().order_by(own_first, "-id")[: MOST_LIVE + 1])
     stopped = list(rows.filter(owner=by).exclude(state__in=sorted(LIVE))[:MOST_STOPPED])
-    leads = led_by(by)
+    leads = actions.teams_led_by(by)
     return {
         "live": [line_of(one, may(one, by, leads=leads), now) for one in live[:MOST_LIVE]],
         "has_more": len(live) > MOST_LIVE,
@@ -264,11 +258,6 @@ def line_of(server: NotebookServer, allowed: May, now: datetime) -> Part:
         "address": address_of(server) if allowed.open else "",
         "may": allowed,
     }
-
-
-def led_by(person: User) -> list[int]:
-    """The teams that somebody leads."""
-    return list(person.memberships.filter(part="lead").values_list("team", flat=True))
 
 
 def _starting(one: ServerSeen) -> str:

@@ -151,12 +151,12 @@ def _pod_of(server: NotebookServer) -> str:
 def _is_of(body: Object, server: NotebookServer) -> bool:
     """Whether a pod is that server's. Names of the portal's own are nobody else's; of others the user counts, too."""
     labels = part(body, "metadata", "labels")
-    if labels.get(SERVER) not in written(server.name):
+    if labels.get(SERVER) not in label_values(server.name):
         return False
-    return server.name.startswith("nb-") or labels.get(USER) in written(server.username)
+    return server.name.startswith("nb-") or labels.get(USER) in label_values(server.username)
 
 
-def written(name: str) -> set[str]:
+def label_values(name: str) -> set[str]:
     """A name as a label has it: as it is, or as KubeSpawner's older scheme escapes it."""
     escaped = "".join(
         one

@@ -73,7 +73,7 @@ def notebook(request: HttpRequest, pk: int) -> HttpResponse:
     user, now = visitor(request), timezone.now()
     server = _found(user, pk)
     seen = seen_server(server, by=user, now=now)
-    allowed = page.may(server, user, leads=page.led_by(user))
+    allowed = page.may(server, user, leads=actions.teams_led_by(user))
     state = State(server.state)
     context = {
         "server": server,
@@ -112,7 +112,7 @@ def notebook_keep(request: HttpRequest, pk: int) -> HttpResponse:
     """Keep a server for two hours though nobody uses it; the form asks why from the second time on."""
     user = visitor(request)
     server = _found(user, pk)
-    if not page.may_keep(server, user):
+    if not actions.may_keep(server, user):
         raise PermissionDenied("Its owner and platform leads keep a notebook.")
     form = KeepForm(sent(request))
     status = 200
