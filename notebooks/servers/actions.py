@@ -132,7 +132,15 @@ def check_offer(tenancy: Tenancy, profile: str, *, flavor: str, gpus: int) -> No
     if document.flavor != flavor:
         words = f"takes GPUs of the kind {document.flavor}" if document.flavor else "takes no GPUs"
         raise BadInput(f"{document.title} {words}. Choose another.", code="other_flavor", field="profile")
-    found = chosen(document, options_within(document, gpus))
+    try:
+        found = chosen(document, options_within(document, gpus))
+    except NotAChoice as refused_choice:
+        # Nobody is asked for options here, so a choice that has none beforehand stays open.
+        raise BadInput(
+            f"{document.title} starts with a choice of your own. Launch it on the page Notebooks, or choose another.",
+            code="no_such_choice",
+            field="profile",
+        ) from refused_choice
     if found.gpus > gpus:
         raise BadInput(
             f"{document.title} takes {found.gpus} GPUs at least. Ask for as many.",

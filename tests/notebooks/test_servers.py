@@ -69,6 +69,23 @@ cpus: 2
 memory: 8
 """
 
+OWN_IMAGE = """
+slug: own-image
+title: Your own image
+image: registry.example.com/notebook:1
+cpus: 8
+memory: 64
+gpus: 1
+flavor: a100
+options:
+  image:
+    title: Image
+    free:
+      title: Image
+      pattern: 'registry\\.example\\.com/[a-z]{1,20}:[0-9]{1,3}$'
+      image: "{value}"
+"""
+
 
 @pytest.fixture(scope="module")
 def hub_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubOfTests]:
@@ -455,12 +472,15 @@ def test_a_notebook_that_is_asked_for_starts_once_its_quota_is_there_and_costs_o
         ({"profile": "nothing"}, "profile", "no profile"),
         ({"profile": "cpu"}, "profile", "takes no GPUs"),
         ({"flavor": "training/t4"}, "profile", "of the kind a100"),
+        ({"profile": "own-image"}, "profile", "a choice of your own"),
     ],
 )
 def test_a_notebook_that_could_not_start_is_refused_before_it_is_granted(
-    tenancy: Tenancy, ada: User, spec: dict[str, Any], field: str, words: str
+    tenancy: Tenancy, ada: User, lead: User, spec: dict[str, Any], field: str, words: str
 ) -> None:
     factories.flavor(tenancy.cluster, "t4", product="T4")
+    version = profiles.save(OWN_IMAGE, by=lead, now=timezone.now())
+    profiles.publish(version.profile.slug, by=lead, now=timezone.now())
     said = {"flavor": "training/a100", "gpus": 1, "profile": "a100", **spec}
     until = timezone.now() + timedelta(hours=5)
     with pytest.raises(BadInput, match=words) as refused:
