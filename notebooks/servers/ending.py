@@ -63,7 +63,6 @@ def use_of(server: NotebookServer) -> Use:
     return Use(
         ready_at=server.ready_at or server.launched_at,
         active_at=server.active_at,
-        gpu_busy_at=server.gpu_busy_at,
         warned_at=server.warned_at,
         keep_until=server.keep_until,
     )

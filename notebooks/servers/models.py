@@ -93,8 +93,6 @@ class NotebookServer(Row, Reconciled):
     )
     # When the hub last saw it used, and when people were told that it is idle.
     active_at = models.DateTimeField(null=True)
-    # When its GPUs were last measured to compute; None where nobody measures them.
-    gpu_busy_at = models.DateTimeField(null=True)
     warned_at = models.DateTimeField(null=True)
     # Until when it is not stopped for being idle, how often that was asked, and why.
     keep_until = models.DateTimeField(null=True)
