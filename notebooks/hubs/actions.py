@@ -33,11 +33,19 @@ def require_lead(user: User) -> None:
 
 @transaction.atomic
 def connect(
-    cluster: Cluster, *, address: str, token_file: str, by: User, now: datetime, reclaim: str | None = None
+    cluster: Cluster,
+    *,
+    address: str,
+    token_file: str,
+    by: User,
+    now: datetime,
+    public_address: str | None = None,
+    reclaim: str | None = None,
 ) -> Hub:
     """Connect a cluster's hub, or change how it is connected; a worker observes it within a minute.
 
-    Without `reclaim` it stays as it is, and is off for a new one. Another address is another hub, whose names for
+    Without `public_address` or `reclaim` these stay as they are; a new hub is opened at its address and has `reclaim`
+    off. Another address is another hub, whose names for
     people are learnt anew. Raises NoRight, BadInput naming the field, Conflict where another cluster has this hub or
     where the address would change while servers run.
     """
@@ -47,7 +55,14 @@ def connect(
     connections.check_token_file(token_file)
     if reclaim is not None and reclaim not in [*Reclaim]:
         raise BadInput("Idle GPUs are reclaimed off, warn or on.", code="invalid", field="reclaim")
-    wanted = {"address": address, "token_file": token_file, "reclaim": reclaim or hub.reclaim}
+    if public_address is not None:
+        public_address = connections.checked_public_address(public_address)
+    wanted = {
+        "address": address,
+        "public_address": hub.public_address if public_address is None else public_address,
+        "token_file": token_file,
+        "reclaim": reclaim or hub.reclaim,
+    }
     changed = {name: value for name, value in wanted.items() if is_new or getattr(hub, name) != value}
     if not changed:
         return hub

@@ -43,6 +43,24 @@ def checked_address(text: str) -> str:
     return address
 
 
+def checked_public_address(text: str) -> str:
+    """Where browsers open a hub, which may be inside their network: nothing is called there.
+
+    Empty where that is the address itself. Raises BadInput for what is no https, but of a host that is allowed.
+    """
+    address = text.strip().rstrip("/")
+    scheme, _, rest = address.partition("://")
+    is_allowed = rest.partition("/")[0] in settings.ENV.hub_hosts_allowed
+    told = f"https://{rest}" if scheme == "http" and is_allowed else address
+    if address and (len(address) > LONGEST_ADDRESS or not ADDRESS.fullmatch(told) or "/.." in address):
+        raise BadInput(
+            "Give the address at which people open the hub, such as https://hub.example.com, or leave it empty.",
+            code="bad_address",
+            field="public_address",
+        )
+    return address
+
+
 def check_token_file(name: str) -> None:
     """Refuse what is no plain name of a file in the folder; raises BadInput."""
     plain = Path(name).name == name and not name.startswith((".", "-")) and name.isprintable()

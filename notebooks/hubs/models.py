@@ -24,6 +24,8 @@ class Hub(models.Model):
     cluster = models.OneToOneField(Cluster, models.PROTECT, primary_key=True, related_name="hub")
     # Such as https://hub.example.com; the REST API is at /hub/api below it.
     address = models.CharField(max_length=300)
+    # Where people open it, where that is another one, such as behind a gateway; the portal never calls it.
+    public_address = models.CharField(max_length=300, blank=True, default="")
     # By what the hub takes the portal for its service, in the folder QM_HUB_CREDENTIALS_DIR.
     token_file = models.CharField(max_length=200)
     # By what the portal knows the hub: qmh_<prefix>_<secret>, of which only the SHA-256 is kept. Empty: none was made.
@@ -52,6 +54,10 @@ class Hub(models.Model):
             models.CheckConstraint(
                 condition=Q(address__regex=r"^https://[^/]"), name="a_hub_is_called_over_https"
             ),
+            models.CheckConstraint(
+                condition=Q(public_address="") | Q(public_address__regex=r"^https?://[^/]"),
+                name="a_hub_is_opened_by_browsers",
+            ),
             models.CheckConstraint(condition=~Q(token_file=""), name="a_hub_has_a_token"),
             models.CheckConstraint(
                 condition=Q(key_prefix="", key_digest="", key_made_at=None)
@@ -79,6 +85,11 @@ class Hub(models.Model):
 
     def __str__(self) -> str:
         return self.address
+
+    @property
+    def opened_at(self) -> str:
+        """Where people open it."""
+        return self.public_address or self.address
 
 
 class HubAccount(models.Model):

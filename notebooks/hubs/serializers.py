@@ -19,6 +19,9 @@ class HubSerializer(serializers.Serializer[Hub]):
 
     cluster = serializers.CharField(source="cluster.name")
     address = serializers.CharField()
+    public_address = serializers.CharField(
+        help_text="Where people open it; empty where that is the address itself."
+    )
     token_file = serializers.CharField()
     reclaim = serializers.ChoiceField(choices=RECLAIMS)
     key_prefix = serializers.CharField(help_text="The beginning of its key after qmh_; empty without one.")
@@ -40,7 +43,15 @@ class HubsSerializer(serializers.Serializer[Any]):
 class ConnectHubSerializer(StrictSerializer):
     """How a hub is reached."""
 
-    address = Text(max_length=LONGEST_ADDRESS, help_text="Such as https://hub.example.com.")
+    address = Text(
+        max_length=LONGEST_ADDRESS, help_text="Where the portal calls it, such as https://hub.example.com."
+    )
+    public_address = Text(
+        max_length=LONGEST_ADDRESS,
+        required=False,
+        allow_blank=True,
+        help_text="Where people open it, if that is another one.",
+    )
     token_file = Text(max_length=200, help_text="The name of a file in the folder QM_HUB_CREDENTIALS_DIR.")
     reclaim = Choice(choices=RECLAIMS, required=False)
 

@@ -28,7 +28,14 @@ class HubForm(StrictForm):
     address = forms.CharField(
         label="Address",
         max_length=LONGEST_ADDRESS,
-        help_text="As people open it, such as https://hub.example.com.",
+        help_text="Where the portal calls it, such as https://hub.example.com.",
+        widget=forms.TextInput(attrs={"spellcheck": "false", "autocapitalize": "off"}),
+    )
+    public_address = forms.CharField(
+        label="Address for people",
+        max_length=LONGEST_ADDRESS,
+        required=False,
+        help_text="Where people open it, if that is another one.",
         widget=forms.TextInput(attrs={"spellcheck": "false", "autocapitalize": "off"}),
     )
     token_file = forms.CharField(

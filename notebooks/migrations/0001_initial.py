@@ -47,6 +47,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("address", models.CharField(max_length=300)),
+                ("public_address", models.CharField(blank=True, default="", max_length=300)),
                 ("token_file", models.CharField(max_length=200)),
                 ("key_prefix", models.CharField(blank=True, default="", max_length=12)),
                 ("key_digest", models.CharField(blank=True, default="", max_length=64)),
@@ -77,6 +78,14 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(("address__regex", "^https://[^/]")),
                         name="a_hub_is_called_over_https",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("public_address", ""),
+                            ("public_address__regex", "^https?://[^/]"),
+                            _connector="OR",
+                        ),
+                        name="a_hub_is_opened_by_browsers",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(("token_file", ""), _negated=True), name="a_hub_has_a_token"

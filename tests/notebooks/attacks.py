@@ -81,6 +81,7 @@ NAMED: Mapping[str, Callable[[Any], object]] = {
     "a_profile_version_counts_from_one": lambda w: ProfileVersion.objects.bulk_create([version(w, 0)]),
     "a_hub_belongs_to_one_cluster": lambda w: (hub(w), hub(w, cluster=factories.cluster("second"))),
     "a_hub_is_called_over_https": lambda w: hub(w, address="http://hub.example.com"),
+    "a_hub_is_opened_by_browsers": lambda w: hub(w, public_address="ftp://hub.example.com"),
     "a_hub_has_a_token": lambda w: hub(w, token_file=""),
     "a_hub_key_is_kept_whole": lambda w: hub(w, key_prefix="one", key_made_at=NOW),
     "a_hub_key_opens_one_hub": lambda w: (

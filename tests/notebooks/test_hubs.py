@@ -103,6 +103,10 @@ def test_a_hub_is_connected_changed_and_disconnected(lead: User, cluster: Cluste
         ({"token_file": ".."}, "token_file"),
         ({"token_file": "nothing"}, "token_file"),
         ({"token_file": "/etc/passwd"}, "token_file"),
+        ({"public_address": "http://hub.example.com"}, "public_address"),
+        ({"public_address": "javascript:alert(1)"}, "public_address"),
+        ({"public_address": "https://hub.example.com?x=1"}, "public_address"),
+        ({"public_address": "https://user:canary@hub.example.com"}, "public_address"),
         ({"reclaim": "soon"}, "reclaim"),
     ],
 )
@@ -125,6 +129,14 @@ def test_a_host_that_is_allowed_is_taken_but_never_one_that_hands_out_credential
     settings.ENV.hub_hosts_allowed.append("169.254.169.254")
     answer = Caller(lead).put("hubs/training/", WANTED | {"address": "https://169.254.169.254"})
     assert answer.json()["code"] == "bad_address"
+
+
+def test_people_may_open_a_hub_at_another_address_than_the_portal_calls(lead: User, cluster: Cluster) -> None:
+    inside = "https://hub.internal.example.com/jupyter"
+    assert connect(cluster, lead, public_address=f"{inside}/").opened_at == inside
+    assert connect(cluster, lead, reclaim="on").opened_at == inside
+    assert connect(cluster, lead, public_address="http://10.0.0.7:8443").opened_at == "http://10.0.0.7:8443"
+    assert connect(cluster, lead, public_address="").opened_at == WANTED["address"]
 
 
 def test_one_address_in_two_spellings_is_one_hub(lead: User, cluster: Cluster) -> None:

@@ -81,7 +81,7 @@ class ServerSeen:
 def address_of(server: NotebookServer) -> str:
     """Where a ready server's notebook opens, empty for any other; it comes with `tenancy__cluster__hub`."""
     hub: Hub | None = getattr(server.tenancy.cluster, "hub", None)
-    return f"{hub.address}{server.path}" if hub is not None and server.state == State.READY else ""
+    return f"{hub.opened_at}{server.path}" if hub is not None and server.state == State.READY else ""
 
 
 def idle_of(server: NotebookServer) -> datetime | None:
