@@ -22,6 +22,10 @@ PEOPLE = (
 )
 
 
+# While the hub is installed, nobody waits at the terminal.
+NOTEBOOKS_QUIET_SECONDS = 20.0
+
+
 def main() -> int:
     """Start everything, say who can sign in, and wait for Ctrl-C."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -47,6 +51,8 @@ def main() -> int:
                 f"  Inference, West US follows a repository:  git -C {demo.repository()} log --stat main\n",
                 flush=True,
             )
+        notebooks = threading.Thread(target=add_notebooks, args=(demo, stop), daemon=True)
+        notebooks.start()
         while not stop.wait(1):
             if demo.dead():
                 raise DemoFailed(f"{demo.dead()} has ended. Its log: {demo.log(demo.dead())}")
@@ -74,6 +80,30 @@ def start(demo: Demo, *, by_git: bool = False, say: Say = silent) -> None:
             ("both answer", demo.wait_ready),
         ],
         say=say,
+    )
+
+
+def add_notebooks(demo: Demo, stop: threading.Event) -> None:
+    """Bring a JupyterHub up beside a demo that runs already; where that does not work, say why: all else goes on."""
+    try:
+        follow(
+            [
+                (
+                    "JupyterHub for notebooks (the first time it is installed: some two minutes)",
+                    demo.start_hub,
+                ),
+                ("JupyterHub answers, and the portal and it know each other", demo.connect_hub),
+            ],
+            say=print_line,
+            quiet=NOTEBOOKS_QUIET_SECONDS,
+        )
+    except DemoFailed as failure:
+        demo.running.pop("hub", None)
+        if not stop.is_set():
+            print_line(f"  Notebooks cannot be launched in this demo. {failure}")
+        return
+    print_line(
+        f"\n  Notebooks can be launched now, from the page of a team. JupyterHub: {demo.hub_opened_at}\n"
     )
 
 

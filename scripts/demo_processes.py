@@ -21,6 +21,10 @@ ROOT = Path(__file__).resolve().parent.parent
 PLATFORM_LEADS = "00000000-0000-4000-9000-000000000004"
 LEADERSHIP = "00000000-0000-4000-9000-000000000005"
 AUDITORS = "00000000-0000-4000-9000-000000000006"
+# The cluster of the sample team that Ada is of.
+HUB_CLUSTER = "training-eastus"
+# Packages and proxy are installed the first time.
+HUB_SECONDS = 420.0
 
 
 class DemoFailed(Exception):
@@ -64,6 +68,31 @@ class Demo:
         found: dict[str, Any] = json.loads((self.data / "sandbox" / "sandbox.json").read_text())
         return found
 
+    @property
+    def hub(self) -> Path:
+        """The folder of the demo's JupyterHub."""
+        return self.data / "hub"
+
+    @property
+    def hub_address(self) -> str:
+        """Where the portal calls the hub."""
+        return f"https://127.0.0.1:{self.hub_ports['api']}"
+
+    @property
+    def hub_opened_at(self) -> str:
+        """Where people's browsers open the hub."""
+        return f"http://127.0.0.1:{self.hub_ports['browser']}"
+
+    @property
+    def hub_ports(self) -> dict[str, int]:
+        """The hub's ports, which stay the same from one start of the demo to the next."""
+        path = self.hub / "ports.json"
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            path.write_text(json.dumps({"api": free_port(), "browser": free_port()}))
+        found: dict[str, int] = json.loads(path.read_text())
+        return found
+
     def repository(self) -> Path:
         """A bare Git repository in the demo's folder, made when it is not there yet."""
         path = self.data / "git" / "fleet.git"
@@ -99,6 +128,19 @@ class Demo:
         """Start what copies the work on the clusters; a page says so until it has."""
         self.start("watcher", [sys.executable, "manage.py", "watch_clusters"], self.environment())
 
+    def start_hub(self) -> None:
+        """Start a real JupyterHub for the notebooks of one cluster; the first time it is installed, for minutes."""
+        command = [sys.executable, "-m", "sandbox.jupyterhub", "--cluster", HUB_CLUSTER]
+        command += ["--sandbox", str(self.data / "sandbox"), "--data", str(self.hub), "--portal", self.url]
+        command += ["--port", str(self.hub_ports["api"]), "--port-browser", str(self.hub_ports["browser"])]
+        self.start("hub", command, {})
+
+    def connect_hub(self) -> None:
+        """Wait until the hub answers, and tell the portal and the hub of each other."""
+        self.wait("hub", lambda: b"jupyterhub ready" in self.log("hub").read_bytes(), seconds=HUB_SECONDS)
+        where = ["--address", self.hub_address, "--public-address", self.hub_opened_at]
+        self.manage("connect_demo_hub", HUB_CLUSTER, *where, "--key-file", str(self.hub / "key"))
+
     def start_worker_and_web(self) -> None:
         """Start both side by side, and the watcher."""
         self.start_worker()
@@ -132,6 +174,8 @@ class Demo:
             "PUBLIC_URL": self.url,
             "DATA_DIR": str(self.data),
             "KUBECONFIG_DIR": str(self.data / "sandbox"),
+            "HUB_CREDENTIALS_DIR": str(self.hub),
+            "HUB_HOSTS_ALLOWED": json.dumps([f"127.0.0.1:{port}" for port in self.hub_ports.values()]),
             "GIT_LOCAL_DIR": str(self.data / "git"),
             "GIT_AUTHOR": "Quartermaster <quartermaster@example.com>",
             "DATABASE_URL": f"sqlite://{self.data / 'portal.sqlite3'}",
@@ -176,9 +220,9 @@ class Demo:
 
     def wait(self, name: str, ready: Any, *, seconds: float) -> None:
         """Wait until a process is ready; raises DemoFailed when it ends or takes too long."""
-        deadline = time.monotonic() + seconds
+        deadline, process = time.monotonic() + seconds, self.running[name]
         while time.monotonic() < deadline:
-            if self.running[name].poll() is not None:
+            if process.poll() is not None:
                 break
             with suppress(requests.RequestException, OSError):
                 if ready():
@@ -198,8 +242,9 @@ class Demo:
         return "\n".join(f"--- {log.name}\n{log.read_text(errors='replace')[-1500:]}" for log in logs)
 
     def dead(self) -> str:
-        """The name of a process that has ended by itself; empty while all run."""
-        return next((name for name, process in self.running.items() if process.poll() is not None), "")
+        """The name of a process that has ended by itself; empty while all run. A demo goes on without its hub."""
+        ended = (name for name, process in list(self.running.items()) if process.poll() is not None)
+        return next((name for name in ended if name != "hub"), "")
 
     def kill(self, name: str) -> None:
         """End a process and its children at once, as a crash would."""

@@ -38,6 +38,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--data", type=Path, required=True, help="where the hub keeps its data")
     parser.add_argument("--portal", required=True, help="the portal's address")
     parser.add_argument("--port", type=int, default=0, help="port of its HTTPS; 0: free")
+    parser.add_argument(
+        "--port-browser",
+        type=int,
+        default=0,
+        help="port at which browsers open it without TLS; 0: as last time",
+    )
     return parser
 
 
@@ -51,7 +57,15 @@ async def _run(options: argparse.Namespace) -> None:
     await asyncio.to_thread(rights.grant)
     # A key in the process list would be everybody's; one that is made later goes into `--data`/key.
     key = os.environ.get("QUARTERMASTER_KEY", "")
-    hub = Hub(options.data, cluster, told["entra"], told["ca"], options.portal, key)
+    hub = Hub(
+        options.data,
+        cluster,
+        told["entra"],
+        told["ca"],
+        options.portal,
+        key,
+        browser_port=options.port_browser,
+    )
     listening = listen(options.port)
     # Whoever calls as soon as it is said to be ready waits, and is not refused, until the front takes connections.
     listening.listen()

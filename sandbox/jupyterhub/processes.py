@@ -33,7 +33,7 @@ class Hub:
 
     `cluster` is a cluster's part of sandbox.json, `entra` that of Entra ID, `ca` whom both are signed by. `portal` is
     the portal's address and `key` the key by which the hub calls it: without one, that of the file `key` counts, which
-    may come later.
+    may come later. Browsers open it at `browser_port`: for 0 where they did last time, at first wherever is room.
     """
 
     data: Path
@@ -43,12 +43,15 @@ class Hub:
     portal: str
     key: str = ""
     namespace: str = "jupyterhub"
+    browser_port: int = 0
     _running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.data.mkdir(parents=True, exist_ok=True, mode=0o700)
         path = self.data / "hub.json"
         kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else _fresh()
+        if self.browser_port:
+            kept["browser"] = f"http://127.0.0.1:{self.browser_port}"
         self.described: dict[str, Any] = kept | {
             "data": str(self.data.resolve()),
             "shipped": str(SHIPPED),

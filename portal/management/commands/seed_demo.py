@@ -90,6 +90,7 @@ cpus: 4
 memory: 28
 gpus: 1
 flavor: t4-16gb
+idle_minutes: 60
 """,
     """
 slug: a100
@@ -101,6 +102,8 @@ cpus: 8
 memory: 64
 gpus: 1
 flavor: a100-80gb
+idle_minutes: 60
+hours: 24
 options:
   image:
     title: Image
