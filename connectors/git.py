@@ -36,6 +36,7 @@ from connectors.ssh import Ssh
 
 DEADLINE_SECONDS = 60.0
 FETCHES_KEPT = 200
+STATIC_REF = "refs/heads/main"
 FILE = 0o100644
 # Any name does beside a token.
 ANYBODY = "x-access-token"
@@ -321,3 +322,17 @@ def _of_protocol(shown: str, error: GitProtocolError) -> ConnectorError:
         return PermanentError(f"{shown} sends on to another address, which is not followed.", code="moved")
     code = "forbidden" if number == "403" else "bad_answer"
     return PermanentError(f"{shown} answered {number}: the credentials may not do this.", code=code)
+
+
+def static_repository(files: Mapping[str, bytes], signed: Signed) -> dict[str, bytes]:
+    """A repository with one commit of these files, as Git's "dumb" HTTP protocol reads it: contents by path.
+
+    The same files, signed at the same moment, are the same repository. https://git-scm.com/docs/http-protocol
+    """
+    objects = _Objects(MemoryObjectStore())
+    tip = objects.commit("", files, signed)
+    found = {"HEAD": f"ref: {STATIC_REF}\n".encode(), "info/refs": b"%s\t%s\n" % (tip, STATIC_REF.encode())}
+    for sha in objects.added:
+        name = sha.decode()
+        found[f"objects/{name[:2]}/{name[2:]}"] = objects.added[sha].as_legacy_object()
+    return found

@@ -24,6 +24,11 @@ urlpatterns = [
     path(
         "profiles/<slug:slug>/devcontainer.json", choosing.profile_devcontainer, name="profile-devcontainer"
     ),
+    path(
+        "devcontainers/<str:token>/<slug:slug>.git/<path:path>",
+        choosing.devcontainer_repository,
+        name="devcontainer-repository",
+    ),
     path("templates", templates.templates, name="templates"),
     path("templates/new", templates.template_new, name="template-new"),
     path("templates/import", templates.templates_import, name="templates-import"),

@@ -35,7 +35,8 @@ EVENTS_PER_MINUTE = 30
 # What failed by itself is no refusal: it stands in the log, and may be what keeps an event from being written.
 FAILED = frozenset({"busy", "database_away", "database_full", "outside_system_away"})
 # Whoever may see a page without signing in; everything under /api/ and the event stream answer 401 themselves.
-OPEN = re.compile(r"^/(api/|static/|healthz$|readyz$|sign-in|session$|events$|\.well-known/)")
+# What Git clones of a development container is opened by the signature in its address.
+OPEN = re.compile(r"^/(api/|static/|healthz$|readyz$|sign-in|session$|events$|\.well-known/|devcontainers/)")
 
 
 class RequestIdMiddleware:

@@ -55,6 +55,8 @@ MISSING = {
     "code": "CC-none",
     "number": "999999",
     "cluster": "nowhere",
+    "token": "nothing",
+    "path": "HEAD",
 }
 
 
@@ -123,7 +125,7 @@ class Prober:
         """The route with the names of a thing in it."""
         values = MISSING | ({} if thing == "missing" else self.names(route, role, thing))
         for name, value in values.items():
-            for kind in ("int", "slug", "str"):
+            for kind in ("int", "slug", "str", "path"):
                 route = route.replace(f"<{kind}:{name}>", value)
         return "api/nothing" if route == NO_ADDRESS else route
 

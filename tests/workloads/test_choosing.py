@@ -186,6 +186,7 @@ def test_the_page_shows_cards_to_members_alone(lead: User, ada: User, tenancy: T
         "Ask for 2 GPUs",
         "Its image is old.",
         "/profiles/cpu/devcontainer.json",
+        "vscode://ms-vscode-remote.remote-containers/cloneInVolume?url=",
     ):
         assert text in shown
     assert "/teams/vision/notebooks" in browser.get("/teams/vision/").content.decode()

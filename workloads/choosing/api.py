@@ -10,6 +10,7 @@ from accounts.endpoints import Endpoint
 from notebooks.profile_desk.kept import offered
 from notebooks.profiles.devcontainers import devcontainer
 from workloads.choosing.page import cards_of
+from workloads.choosing.repositories import address_of, vscode_link
 from workloads.choosing.serializers import DevContainerSerializer, ProfileCardsSerializer
 from workloads.runs.planning.places import open_to
 
@@ -34,4 +35,5 @@ class ProfileChoiceEndpoint(Endpoint):
         found = next((one for one in offered() if one.document.slug == slug), None)
         if found is None:
             raise NotFound
-        return Response({"json": devcontainer(found.document)})
+        shown = {"json": devcontainer(found.document), "repository": address_of(found)}
+        return Response(shown | {"vscode": vscode_link(found)})

@@ -17,6 +17,7 @@ from notebooks.profiles.publishing import most_gpus
 from notebooks.profiles.spawning import refused_here
 from provisioning.models import Tenancy
 from ui.amounts import gpus
+from workloads.choosing.repositories import vscode_link
 from workloads.runs.pages.page import start_of
 from workloads.runs.planning.outlook import outlooks_of
 from workloads.runs.planning.places import pools_of
@@ -62,6 +63,11 @@ class Card:
     usd_per_hour: Decimal | None
     options: Sequence[str]
     answer: Answer
+
+    @property
+    def vscode(self) -> str:
+        """What opens its development container in VS Code."""
+        return vscode_link(self.profile)
 
     @property
     def verdict(self) -> dict[str, object]:

@@ -43,3 +43,7 @@ class DevContainerSerializer(serializers.Serializer[Any]):
     """A development container."""
 
     json = serializers.CharField(help_text="The text of a `devcontainer.json`.")
+    repository = serializers.CharField(
+        help_text="Where Git clones it from without signing in, for a day; a secret of whoever asked."
+    )
+    vscode = serializers.CharField(help_text="What opens it in VS Code on the machine of whoever follows it.")

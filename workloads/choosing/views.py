@@ -1,4 +1,4 @@
-"""The development container of a profile, as a file."""
+"""The development container of a profile: as a file, and as a repository that VS Code clones."""
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
@@ -6,6 +6,7 @@ from django.views.decorators.http import require_safe
 from accounts.current_user import visitor
 from notebooks.profile_desk.kept import offered
 from notebooks.profiles.devcontainers import devcontainer
+from workloads.choosing import repositories
 
 
 @require_safe
@@ -17,3 +18,12 @@ def profile_devcontainer(request: HttpRequest, slug: str) -> HttpResponse:
         raise Http404
     headers = {"Content-Disposition": 'attachment; filename="devcontainer.json"'}
     return HttpResponse(devcontainer(found.document), content_type="application/json", headers=headers)
+
+
+@require_safe
+def devcontainer_repository(request: HttpRequest, token: str, slug: str, path: str) -> HttpResponse:
+    """A file of a development container's repository, for Git: the signature in the address opens it, for a day."""
+    content = repositories.read(token, slug, path)
+    if content is None:
+        raise Http404
+    return HttpResponse(content, content_type="application/octet-stream")
