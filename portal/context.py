@@ -1,5 +1,6 @@
 """What the frame around every page shows: who, where one may go, and how much waits."""
 
+import re
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,21 +21,32 @@ from manual.models import Task
 from provisioning.models import Drift
 
 THEMES = ("system", "light", "dark")
+# A page of a team, by its slug and its section, whose route has the same name.
+TEAM_PAGE = re.compile(r"^/teams/([a-z0-9-]+)/([a-z-]*)$")
+SECTIONS = ("work", "runs", "notebooks")
 
 
 @dataclass(frozen=True)
 class Place:
-    """One entry of the left rail; `key` is its shortcut after g."""
+    """One entry of the left rail; `key` is its shortcut after g.
+
+    One of a team is that of the team on the page, or of the person's first one; `also` begins the addresses of what
+    belongs to it.
+    """
 
     label: str
     route: str
     icon: str
     key: str
+    of_team: bool = False
+    also: str = ""
 
 
 HOME = Place("Home", "home", "house", "g h")
 REQUESTS = Place("Requests", "requests", "inbox", "g r")
 TEAMS = Place("Teams", "teams", "users", "g t")
+RUNS = Place("Runs", "runs", "play", "g u", of_team=True, also="/runs/")
+NOTEBOOKS = Place("Notebooks", "notebooks", "code", "g n", of_team=True, also="/notebooks/")
 CLUSTERS = Place("Clusters", "clusters", "server", "g c")
 APPROVALS = Place("Approvals", "approvals", "stamp", "g a")
 CATALOGUE = Place("Catalogue", "catalogue", "tag", "g o")
@@ -98,7 +110,8 @@ def decides(request: HttpRequest, user: User) -> bool:
 
 def rail(user: User, path: str, *, decides: bool, waiting: int | None = None) -> list[dict[str, Any]]:
     """The places this person may use; approvals with the number that waits for them, counted unless it is given."""
-    places = [HOME, REQUESTS, TEAMS, CLUSTERS]
+    team = _team_at(user, path)
+    places = [HOME, REQUESTS, TEAMS, *([RUNS, NOTEBOOKS] if team else []), CLUSTERS]
     counts: dict[Place, int] = {}
     if decides:
         places.append(APPROVALS)
@@ -106,17 +119,31 @@ def rail(user: User, path: str, *, decides: bool, waiting: int | None = None) ->
     if user.may(Permission.DECIDE_AS_PLATFORM):
         places.append(TASKS)
     places += [CATALOGUE, POLICY, AUDIT, HELP]
+    urls = {place: reverse(place.route, args=[team] if place.of_team else []) for place in places}
+    # The page of a team's runs is below that of the team, which is below that of all teams.
+    here = max(
+        (one for one in places if _is_here(one, urls[one], path)),
+        key=lambda one: len(urls[one]),
+        default=None,
+    )
     return [
         {
             "label": place.label,
-            "url": reverse(place.route),
+            "url": urls[place],
             "icon": place.icon,
             "key": place.key,
             "count": counts.get(place, 0),
-            "current": _is_here(reverse(place.route), path),
+            "current": place is here,
         }
         for place in places
     ]
+
+
+def _team_at(user: User, path: str) -> str:
+    """The team of one's own whose page this is, by its slug, or one's first team; empty for who has none."""
+    found = TEAM_PAGE.match(path)
+    slugs = [team.slug for team in user.teams]
+    return found[1] if found and found[1] in slugs else next(iter(slugs), "")
 
 
 def _counts(user: User, waiting: int | None) -> dict[Place, int]:
@@ -149,10 +176,13 @@ def teams_switch(user: User, path: str) -> dict[str, Any] | None:
     """The person's own teams, for jumping between them; None for who has none."""
     if not user.teams:
         return None
+    found = TEAM_PAGE.match(path)
+    # From the notebooks of one team to those of another.
+    section = found[2] if found and found[2] in SECTIONS else "team"
     items = [
         {
             "label": team.name,
-            "href": reverse("team", args=[team.slug]),
+            "href": reverse(section, args=[team.slug]),
             "current": path.startswith(f"/teams/{team.slug}/"),
         }
         for team in user.teams
@@ -161,5 +191,5 @@ def teams_switch(user: User, path: str) -> dict[str, Any] | None:
     return {"current": current, "items": items}
 
 
-def _is_here(url: str, path: str) -> bool:
-    return path == url if url == "/" else path.startswith(url)
+def _is_here(place: Place, url: str, path: str) -> bool:
+    return path == url if url == "/" else path.startswith((url, place.also or url))

@@ -382,6 +382,48 @@ def test_what_a_cluster_has_given_is_called_held(
     assert "25 % of what is held was busy today" in text(client, f"/clusters/{place.cluster.name}/")
 
 
+@pytest.mark.parametrize(
+    ("path", "label", "team"),
+    [
+        ("/teams/speech/notebooks", "Notebooks", "speech"),
+        ("/teams/speech/runs", "Runs", "speech"),
+        ("/teams/speech/", "Teams", "speech"),
+        ("/notebooks/7", "Notebooks", "nlp"),
+        ("/", "Home", "nlp"),
+    ],
+)
+def test_the_rail_leads_to_the_runs_and_notebooks_of_the_team_that_one_looks_at(
+    client: Client, path: str, label: str, team: str
+) -> None:
+    ada = factories.person("Ada Okafor")
+    for name in ("NLP", "Speech"):
+        factories.join(factories.team(name, by=ada), ada)
+    client.force_login(ada)
+    rail = client.get("/rail", headers={"HX-Request": "true", "HX-Current-URL": f"http://x{path}"}).context[
+        "rail"
+    ]
+    assert [row["label"] for row in rail if row["current"]] == [label]
+    urls = {row["label"]: row["url"] for row in rail}
+    assert (urls["Runs"], urls["Notebooks"]) == (f"/teams/{team}/runs", f"/teams/{team}/notebooks")
+
+
+def test_another_team_is_looked_at_in_the_same_respect(client: Client) -> None:
+    ada = factories.person("Ada Okafor")
+    for name in ("NLP", "Speech"):
+        factories.join(factories.team(name, by=ada), ada)
+    client.force_login(ada)
+    shown = client.get("/teams/nlp/notebooks").context["teams_switch"]
+    assert [(one["href"], one["current"]) for one in shown["items"]] == [
+        ("/teams/nlp/notebooks", True),
+        ("/teams/speech/notebooks", False),
+    ]
+
+
+def test_who_has_no_team_has_no_runs_or_notebooks_in_the_rail(client: Client) -> None:
+    client.force_login(factories.person("Sam", Role.AUDITOR))
+    assert not {"Runs", "Notebooks"} & {row["label"] for row in client.get("/rail").context["rail"]}
+
+
 def test_the_rail_alone_has_its_counts_and_where_one_is(client: Client) -> None:
     client.force_login(factories.person("Priya", Role.PLATFORM_LEAD))
     answer = client.get("/rail", headers={"HX-Request": "true", "HX-Current-URL": "http://x/approvals/7/"})

@@ -163,6 +163,8 @@ def test_what_is_not_for_the_team_or_not_on_the_cluster_says_so(
     found = cards(tenancy)
     assert found["cpu"].answer.detail == "This profile is not for your team."
     assert (found["far"].answer.sentence, found["far"].answer.ask) == ("Not on this cluster", "")
+    assert found["far"].answer.detail == "Training has no H100. Elsewhere has."
+    assert (found["far"].size, found["far"].price) == ("1 × H100 80 GB · 8 CPU · 64 GiB", "")
     assert {one.answer.outcome for one in found.values()} == {Outcome.REFUSED}
 
 

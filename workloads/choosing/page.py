@@ -1,6 +1,7 @@
 """The profiles of notebooks in a namespace, each with its price and its answer: now, in line, not held, not for you."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -55,7 +56,10 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """A profile in a namespace. USD are those of an hour of the server that starts where nobody chose anything."""
+    """A profile in a namespace. USD are those of an hour of the server that starts where nobody chose anything.
+
+    `price` is empty where the cluster has no such GPUs.
+    """
 
     profile: Offered
     size: str
@@ -84,15 +88,17 @@ class Card:
 
 
 def cards_of(tenancy: Tenancy, *, now: datetime) -> list[Card]:
-    """Every profile that is offered, those that start first before those that never will; in five queries.
+    """Every profile that is offered, those that start first before those that never will.
 
-    `tenancy` comes with team, project and cluster.
+    `tenancy` comes with team, project and cluster. In five queries, and one more where profiles want GPUs that the
+    cluster has not.
     """
     profiles = offered()
     flavors = flavors_on(tenancy.cluster_id)
     place, pools = place_of(tenancy, flavors), pools_of(tenancy, flavors)
     wanted = {(one.document.flavor, _usual_gpus(one.document)) for one in profiles}
     outlooks = outlooks_of(tenancy, wanted)
+    elsewhere = _elsewhere(tenancy, {name for name, count in wanted if count} - flavors.keys())
 
     def answer(document: Document) -> Answer:
         if refused := refused_here(document, place):
@@ -102,13 +108,23 @@ def cards_of(tenancy: Tenancy, *, now: datetime) -> list[Card]:
             return Answer(outcome=Outcome.NOW, sentence="It can start at once", detail=WITHOUT_GPUS)
         pool = pools.get(document.flavor)
         room = pool.gpus + pool.borrow if pool else 0
+        if flavor is None:
+            return _not_here(document, tenancy, elsewhere)
         if pool is None or count > room:
-            return _not_held(document, count, pool, flavor, tenancy, now)
+            return _not_held(count, pool, flavor, tenancy, now)
         found = start_of(count, pool, outlooks[document.flavor, count], taken_back=TAKEN_BACK)
         outcome = Outcome.NOW if found["tone"] == "good" else Outcome.QUEUE
         return Answer(outcome=outcome, sentence=found["sentence"], detail=found["detail"])
 
-    cards = [_card(one, flavors.get(one.document.flavor), answer(one.document)) for one in profiles]
+    cards = [
+        _card(
+            one,
+            flavors.get(one.document.flavor),
+            elsewhere.get(one.document.flavor, []),
+            answer(one.document),
+        )
+        for one in profiles
+    ]
     return sorted(
         cards,
         key=lambda one: (
@@ -119,28 +135,44 @@ def cards_of(tenancy: Tenancy, *, now: datetime) -> list[Card]:
     )
 
 
-def _card(profile: Offered, flavor: Flavor | None, answer: Answer) -> Card:
+def _elsewhere(tenancy: Tenancy, names: Collection[str]) -> Mapping[str, Sequence[Flavor]]:
+    """The kinds of GPU of these names that the team can have on other clusters."""
+    found = defaultdict[str, list[Flavor]](list)
+    if names:
+        rows = Flavor.objects.offered_to(tenancy.team).filter(name__in=names).select_related("cluster")
+        for one in rows:
+            found[one.name].append(one)
+    return found
+
+
+def _card(profile: Offered, flavor: Flavor | None, elsewhere: Sequence[Flavor], answer: Answer) -> Card:
     document = profile.document
     has_gpus = bool(most_gpus(document))
     price = flavor.price_per_gpu_hour if flavor else None
     usd = None if has_gpus and price is None else (price or Decimal(0)) * _usual_gpus(document)
+    known = flavor or next(iter(elsewhere), None)
     return Card(
         profile=profile,
-        size=size_words(document, flavor.words if flavor and has_gpus else "GPU"),
-        price=price_words(document, [price] if price is not None else []),
+        size=size_words(document, known.words if known and has_gpus else "GPU"),
+        price="" if usd is None else price_words(document, [price] if price is not None else []),
         usd_per_hour=usd,
         options=[option.title for option in document.options.values()],
         answer=answer,
     )
 
 
-def _not_held(
-    document: Document, count: int, pool: Pool | None, flavor: Flavor | None, tenancy: Tenancy, now: datetime
-) -> Answer:
+def _not_here(document: Document, tenancy: Tenancy, elsewhere: Mapping[str, Sequence[Flavor]]) -> Answer:
+    """The cluster has no such GPUs; where the team could have them is said."""
+    others = elsewhere.get(document.flavor, [])
+    what = others[0].kind if others else document.flavor
+    where = " and ".join(one.cluster.title for one in others)
+    has = f" {where} {'has' if len(others) == 1 else 'have'}." if others else ""
+    detail = f"{tenancy.cluster.title} has no {what}.{has}"
+    return Answer(outcome=Outcome.REFUSED, sentence="Not on this cluster", detail=detail)
+
+
+def _not_held(count: int, pool: Pool | None, flavor: Flavor, tenancy: Tenancy, now: datetime) -> Answer:
     """The team has too few GPUs for it, or none; what it lacks is asked for where the cluster has any."""
-    if flavor is None:
-        detail = f"{tenancy.cluster.title} has no {document.flavor}."
-        return Answer(outcome=Outcome.REFUSED, sentence="Not on this cluster", detail=detail)
     room = pool.gpus + pool.borrow if pool else 0
     most = f"{gpus(room, flavor.product)} at most" if room else "none"
     is_asked = flavor.is_offered and tenancy.cluster.enabled
