@@ -52,6 +52,7 @@ CLUSTER_FIELDS = frozenset(
         "dashboards_url",
         "prometheus",
         "certificate_authority",
+        "azure_id",
         *repositories.FIELDS,
     }
 )
@@ -74,11 +75,18 @@ FLAVOR_FIELDS = frozenset(
         "max_nodes",
         "growing_minutes",
         "interruption_hours",
+        "node_pool",
     }
 )
 # These stand in commands that people paste: nothing in them may mean anything to a shell.
 WEB_ADDRESS = re.compile(r"https://[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]*)?")
 OBJECT_ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+AZURE_ID = re.compile(
+    r"/subscriptions/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/resourcegroups/[\w.()-]{1,90}"
+    r"/providers/microsoft\.containerservice/managedclusters/[\w-]{1,63}",
+    re.ASCII | re.IGNORECASE,
+)
+NODE_POOL = re.compile(r"[a-z][a-z0-9]{0,11}", re.ASCII)
 # Of a new cluster: idle GPUs are lent, and one team borrows at most as much again as it holds.
 DEFAULT_BORROW_PERCENT = 100
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
@@ -164,7 +172,12 @@ def change_cluster(cluster_id: int, *, values: Mapping[str, Any], by: User | Act
     if "dedicated_to" in changed:
         _check_empty_of_others(cluster)
     if changed:
-        cluster.save(update_fields=[*changed])
+        try:
+            with transaction.atomic():
+                cluster.save(update_fields=[*changed])
+        except IntegrityError as error:
+            _refuse_same_aks(cluster, error)
+            raise
         record(
             Kind.CLUSTER_CHANGED,
             actor=actor,
@@ -351,7 +364,19 @@ def _check_told(flavor: Flavor, changed: Mapping[str, Any]) -> None:
 
 
 def _check_pool(flavor: Flavor, changed: Mapping[str, Any]) -> None:
-    """Refuse a minimum over the maximum, and an autoscaler where nobody sees what it does."""
+    """Refuse a minimum over the maximum, an autoscaler where nobody sees what it does, and no pool of AKS."""
+    if changed.get("node_pool") and not NODE_POOL.fullmatch(flavor.node_pool):
+        raise BadInput(
+            "The name of a node pool of AKS has at most 12 small letters and digits, a letter first.",
+            code="bad_name",
+            field="node_pool",
+        )
+    if changed.get("node_pool") and not flavor.cluster.azure_id:
+        raise BadInput(
+            f"Give the Azure resource id of {flavor.cluster.title} first, on its page.",
+            code="not_in_azure",
+            field="node_pool",
+        )
     if flavor.min_nodes > flavor.max_nodes:
         raise BadInput(
             "The least number of nodes is not over the largest.", code="out_of_range", field="min_nodes"
@@ -393,10 +418,21 @@ def _save_new(row: models.Model, *, taken: str) -> None:
         with transaction.atomic():
             row.save(force_insert=True)
     except IntegrityError as error:
+        if isinstance(row, Cluster):
+            _refuse_same_aks(row, error)
         if type(row).objects.filter(name=row.name).exists():  # type: ignore[attr-defined]
             raise Conflict(taken, code="name_taken", field="name") from error
         raise BadInput(
             "Use small letters, digits and dashes, beginning with a letter.", code="bad_name", field="name"
+        ) from error
+
+
+def _refuse_same_aks(cluster: Cluster, error: IntegrityError) -> None:
+    """Raises Conflict where another cluster has this one's resource id."""
+    others = Cluster.objects.exclude(pk=cluster.pk).filter(azure_id__iexact=cluster.azure_id)
+    if cluster.azure_id and others.exists():
+        raise Conflict(
+            "Another cluster has this resource id.", code="registered_twice", field="azure_id"
         ) from error
 
 
@@ -451,6 +487,12 @@ def _check_around(cluster: Cluster) -> None:
             "Give namespace/service:port, such as monitoring/prometheus-operated:9090.",
             code="bad_service",
             field="prometheus",
+        )
+    if cluster.azure_id and not AZURE_ID.fullmatch(cluster.azure_id):
+        raise BadInput(
+            "Give the cluster's resource id, as `az aks show --query id` prints it.",
+            code="bad_id",
+            field="azure_id",
         )
     if not OBJECT_ID.fullmatch(cluster.kubelogin_server_id):
         raise BadInput(

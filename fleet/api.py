@@ -59,6 +59,15 @@ class FlavorSerializer(serializers.Serializer[Flavor]):
     )
     min_nodes = serializers.IntegerField()
     max_nodes = serializers.IntegerField()
+    node_pool = serializers.CharField(
+        help_text="Its pool of AKS; empty for the one whose labels are those of its nodes."
+    )
+    azure_nodes = serializers.IntegerField(
+        allow_null=True, help_text="To how many nodes Azure lets the pool grow; null where that is not known."
+    )
+    azure_limit = serializers.CharField(
+        help_text="What lets the pool grow no further, where that is less than its autoscaler's maximum."
+    )
     growing_minutes = serializers.IntegerField(
         help_text="How long growing usually takes; 0 where nobody said so."
     )
@@ -156,6 +165,7 @@ class ClusterSerializer(serializers.Serializer[Cluster]):
     prometheus = serializers.CharField(
         help_text="As namespace/service:port; empty where nobody measures GPUs."
     )
+    azure_id = serializers.SerializerMethodField()
     on_drift = serializers.ChoiceField(choices=Cluster.OnDrift.choices)
     braked_at = serializers.DateTimeField(allow_null=True)
     brake_reason = serializers.CharField()
@@ -184,6 +194,11 @@ class ClusterSerializer(serializers.Serializer[Cluster]):
         """The file's name, or null."""
         user: User = self.context["request"].user
         return cluster.git_credentials if user.may(Permission.MANAGE_CLUSTERS) else None
+
+    def get_azure_id(self, cluster: Cluster) -> str | None:
+        """Its resource id in Azure, for who manages clusters, or null."""
+        user: User = self.context["request"].user
+        return cluster.azure_id if user.may(Permission.MANAGE_CLUSTERS) else None
 
     def get_kubeconfig(self, cluster: Cluster) -> str | None:
         """The file's name, or null."""
@@ -295,6 +310,12 @@ class ClusterChangeSerializer(StrictSerializer):
         allow_blank=True,
         help_text="The Service of its Prometheus, as namespace/service:port.",
     )
+    azure_id = Text(
+        max_length=300,
+        required=False,
+        allow_blank=True,
+        help_text="Its resource id, as `az aks show --query id` prints it; empty for one that is not in Azure.",
+    )
     on_drift = Choice(choices=Cluster.OnDrift.choices, required=False)
     dedicated_to = Text(
         max_length=40, required=False, allow_blank=True, help_text="A team's slug; empty for all teams."
@@ -356,6 +377,12 @@ class FlavorChangeSerializer(StrictSerializer):
         max_value=8760,
         required=False,
         help_text="Of spot nodes: hours until one is taken back, on average; 0 to say nothing.",
+    )
+    node_pool = Text(
+        max_length=12,
+        required=False,
+        allow_blank=True,
+        help_text="Of a cluster in Azure: its node pool, where its labels do not tell which.",
     )
     price_per_gpu_hour = Money(decimal_places=4)
     capacity_type = Choice(choices=Flavor.Capacity.choices, required=False)

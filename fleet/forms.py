@@ -63,7 +63,10 @@ class LabelsField(forms.CharField):
 LONG = frozenset({"shared_services", "egress", "certificate_authority", "run_variables"})
 SECTIONS = (
     ("What it is", ("name", "title", "region", "purpose", "dedicated_to", "enabled")),
-    ("How the portal reaches it", ("kubeconfig", "context", "writes_per_second", "most_at_once", "on_drift")),
+    (
+        "How the portal reaches it",
+        ("kubeconfig", "context", "azure_id", "writes_per_second", "most_at_once", "on_drift"),
+    ),
     ("How changes are delivered", ("delivery", "git_url", "git_branch", "git_way", "git_credentials")),
     (
         "What teams get",
@@ -108,6 +111,7 @@ class ClusterForm(_ClusterForm):
             "purpose",
             "kubeconfig",
             "context",
+            "azure_id",
             "cohort",
             "borrow_percent",
             "storage_class",
@@ -161,6 +165,7 @@ class ClusterForm(_ClusterForm):
             "kubelogin_server_id": "Application that kubelogin signs in to",
             "dashboards_url": "Grafana’s address",
             "prometheus": "Its Prometheus",
+            "azure_id": "Its resource id in Azure",
         }
         help_texts = {
             "name": NAME_HELP,
@@ -172,6 +177,8 @@ class ClusterForm(_ClusterForm):
             "git_credentials": "The name of a file with a token or an SSH key in the portal’s folder for them.",
             "kubeconfig": "The name of a file in the portal’s kubeconfig folder; empty for the portal’s own cluster.",
             "context": "Empty for the file’s current context.",
+            "azure_id": "As “az aks show --query id” prints it: quota, node pools and reservations are read by it. "
+            "Empty for a cluster that is not in Azure.",
             "cohort": "Teams of one cohort lend each other idle GPUs.",
             "storage_class": "For new teams’ shared disks, which keep theirs; empty for the cluster’s default.",
             "jupyterhub_namespace": "Its hub and proxy may reach the teams’ notebooks; empty for no hub.",
@@ -256,6 +263,7 @@ class FlavorForm(_FlavorForm):
             "gpus_per_node",
             "gpus_total",
             *AUTOSCALER,
+            "node_pool",
             "capacity_type",
             "interruption_hours",
             "price_per_gpu_hour",
@@ -293,9 +301,11 @@ class FlavorForm(_FlavorForm):
             "is_offered": "Offered",
             "capacity_type": "Paid as",
             "dedicated_to": "For one team alone",
+            "node_pool": "Node pool of AKS",
         }
         help_texts = {
             "name": NAME_HELP,
+            "node_pool": "Empty: the pool whose labels are those of its nodes.",
             "gpus_total": "The portal does not see this cluster’s nodes: what you say here is what teams may ask for.",
             "min_nodes": "The autoscaler’s minimum: losing more nodes than it may take away is an alarm.",
             "max_nodes": "The autoscaler’s maximum: teams may ask for as many, ready or not. 0 for no autoscaler.",
@@ -316,6 +326,8 @@ class FlavorForm(_FlavorForm):
             else:
                 del self.fields[name]
         self.fields["interruption_hours"].required = False
+        if not cluster.azure_id:
+            del self.fields["node_pool"]
         say_all_teams(self.fields["dedicated_to"])
 
     def values(self) -> dict[str, Any]:

@@ -1,11 +1,15 @@
 """How a pool that an autoscaler looks after is spoken of. Pure."""
 
 
-def grows(gpus: int, minutes: int) -> str:
-    """ "grows to 8, usually within 6 minutes": to how many GPUs, and how long it takes where somebody said so."""
+def grows(gpus: int, minutes: int, stopped_by: str = "") -> str:
+    """ "grows to 8, usually within 6 minutes": to how many GPUs, and how long it takes where somebody said so.
+
+    `stopped_by` is what lets it grow no further, where that is less than its autoscaler's maximum.
+    """
+    words = f"grows to {gpus}{f', where {stopped_by} stops it' if stopped_by else ''}"
     if not minutes:
-        return f"grows to {gpus}"
-    return f"grows to {gpus}, usually within {minutes} minute{'s' if minutes != 1 else ''}"
+        return words
+    return f"{words}, usually within {minutes} minute{'s' if minutes != 1 else ''}"
 
 
 def free(number: int, *, ready: int, cordoned: int) -> str:

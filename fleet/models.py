@@ -4,7 +4,7 @@ from decimal import Decimal
 
 from django.db import models
 from django.db.models import Count, F, Q, Value
-from django.db.models.functions import Greatest
+from django.db.models.functions import Coalesce, Greatest, Least, Lower
 
 from accounts.models import Team
 from fleet import growth
@@ -114,6 +114,9 @@ class Cluster(Row):
     # As namespace/service:port, inside the cluster: how busy GPUs are. Empty: nobody measures it.
     prometheus = models.CharField(max_length=140, blank=True, default="", db_default="")
 
+    # Its resource id in Azure, as `az aks show --query id` prints it: quota, pools and reservations are read by it.
+    azure_id = models.CharField(max_length=300, blank=True, default="", db_default="")
+
     on_drift = models.CharField(
         max_length=10, choices=OnDrift.choices, default=OnDrift.REPAIR, db_default="repair"
     )
@@ -155,6 +158,9 @@ class Cluster(Row):
         constraints = [
             models.UniqueConstraint(
                 fields=["identity"], condition=~Q(identity=""), name="an_api_server_is_registered_once"
+            ),
+            models.UniqueConstraint(
+                Lower("azure_id"), condition=~Q(azure_id=""), name="an_aks_cluster_is_registered_once"
             ),
             models.CheckConstraint(
                 condition=Q(capacity_doubt="", doubted_looks=0)
@@ -218,7 +224,8 @@ class Cluster(Row):
 
 def gpus_obtainable(*, ready: int, cordoned: int) -> Greatest:
     """`Flavor.gpus_obtainable` as the database computes it: with the maximum that a lead may be changing meanwhile."""
-    return Greatest(Value(ready), F("max_nodes") * F("gpus_per_node") - Value(cordoned))
+    nodes = Least(F("max_nodes"), Coalesce(F("azure_nodes"), F("max_nodes")))
+    return Greatest(Value(ready), nodes * F("gpus_per_node") - Value(cordoned))
 
 
 class FlavorQuerySet(models.QuerySet["Flavor"]):
@@ -267,6 +274,11 @@ class Flavor(Row):
     growing_minutes = models.PositiveSmallIntegerField(default=0, db_default=0)
     # Of spot nodes: hours until one is taken back, on average. 0 is nobody said so.
     interruption_hours = models.PositiveSmallIntegerField(default=0, db_default=0)
+    # In Azure: its node pool where its labels do not tell which, to how many nodes quota and reservations let the pool
+    # grow (None is not known), and which of them it is that lets it grow no further.
+    node_pool = models.CharField(max_length=12, blank=True, default="", db_default="")
+    azure_nodes = models.PositiveSmallIntegerField(null=True)
+    azure_limit = models.CharField(max_length=120, blank=True, default="", db_default="")
     allocated = models.IntegerField(default=0)
     is_offered = models.BooleanField(default=True)
     # As nodes count them: MIG profiles of mixed nodes have names of their own, such as nvidia.com/mig-1g.10gb.
@@ -321,12 +333,24 @@ class Flavor(Row):
     @property
     def gpus_obtainable(self) -> int:
         """GPUs that can be had now or once the pool has grown: what `gpus_total` is where nodes are counted."""
-        return max(self.gpus_ready, (self.can_grow_to or 0) - self.gpus_cordoned)
+        nodes = self.max_nodes if self.azure_nodes is None else min(self.max_nodes, self.azure_nodes)
+        return max(self.gpus_ready, nodes * self.gpus_per_node - self.gpus_cordoned)
+
+    @property
+    def is_kept_small(self) -> bool:
+        """Whether Azure lets the pool grow less far than its autoscaler would."""
+        return self.azure_nodes is not None and self.azure_nodes < self.max_nodes
 
     @property
     def gpus_at_most(self) -> int:
-        """GPUs that there are at the pool's largest, with those that are cordoned now."""
-        return self.gpus_total + self.gpus_cordoned
+        """GPUs that there are at the pool's largest, with those that are cordoned now or that Azure holds back."""
+        return max(self.gpus_total + self.gpus_cordoned, self.can_grow_to or 0)
+
+    @property
+    def grows(self) -> str:
+        """How far the pool grows and how long that takes, in words: "grows to 8, usually within 6 minutes"."""
+        stopped_by = self.azure_limit if self.is_kept_small else ""
+        return growth.grows(self.gpus_total + self.gpus_cordoned, self.growing_minutes, stopped_by)
 
     @property
     def free(self) -> int:

@@ -6,7 +6,6 @@ from typing import Any
 
 from django.urls import reverse
 
-from fleet import growth
 from fleet.models import Cluster, Flavor
 
 HEALTH: Mapping[bool | None, tuple[str, str]] = {
@@ -95,7 +94,7 @@ def bar(flavor: Flavor, *, asked: int = 0, busy: Decimal | None = None) -> dict[
         "unit": "GPUs",
         "total": flavor.gpus_at_most,
         "used": min(flavor.allocated, flavor.gpus_total),
-        "blocked": flavor.gpus_cordoned,
+        "blocked": flavor.gpus_at_most - flavor.gpus_total,
         "asked": asked,
         "note": " · ".join(notes),
     }
@@ -105,7 +104,7 @@ def _ready(flavor: Flavor) -> str:
     """What of a pool that grows is ready; one with more nodes than its maximum is as large as it is."""
     if flavor.gpus_ready >= flavor.gpus_at_most:
         return "all ready now"
-    return f"{flavor.gpus_ready} ready now, {growth.grows(flavor.gpus_at_most, flavor.growing_minutes)}"
+    return f"{flavor.gpus_ready} ready now, {flavor.grows}"
 
 
 def _held_beyond(flavor: Flavor, over: int) -> str:

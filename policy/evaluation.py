@@ -119,7 +119,8 @@ def _at_once(ask: Ask, standing: Standing) -> str:
     arrives = AT_ONCE[ask.arrival]
     if not standing.has_to_grow(ask.gpus):
         return arrives
-    return f"{arrives} {standing.ready_gpus} ready now: the pool {grows(standing.grows_to, standing.growing_minutes)}."
+    words = grows(standing.grows_to, standing.growing_minutes, standing.held_back_by)
+    return f"{arrives} {standing.ready_gpus} ready now: the pool {words}."
 
 
 def nearest_automatic(ask: Ask, standing: Standing, policy: Policy) -> Ask | None:

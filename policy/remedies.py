@@ -182,6 +182,7 @@ def _of_free(case: _Case) -> Remedy:
     kept = case.limits.keep_free_gpus
     few = f"{max(case.standing.free_gpus or 0, 0)} are free"
     few += f", {case.standing.cordoned_gpus} are cordoned or not ready" if case.standing.cordoned_gpus else ""
+    few += f", {case.standing.held_back_by} stops others" if case.standing.held_back_by else ""
     few += f" and {kept} must stay so" if kept else ""
     if case.at is None:
         words = f"{NOTHING_IS} while {few}: no end that is known frees enough."

@@ -108,11 +108,14 @@ class Standing:
     ready_gpus: int | None = None
     cordoned_gpus: int = 0
     growing_minutes: int = 0
+    # GPUs that the pool could have by its autoscaler, and that a link further up lets it have not; which link that is.
+    held_back_gpus: int = 0
+    held_back_by: str = ""
 
     @property
     def grows_to(self) -> int:
-        """GPUs that the pool can grow to now, without its cordoned nodes."""
-        return (self.total_gpus or 0) - self.cordoned_gpus
+        """GPUs that the pool can grow to now, without its cordoned nodes and what is held back."""
+        return (self.total_gpus or 0) - self.cordoned_gpus - self.held_back_gpus
 
     def has_to_grow(self, gpus: int) -> bool:
         """Whether so many GPUs are more than stand ready in a pool that grows."""
@@ -127,6 +130,7 @@ class Room(NamedTuple):
     cordoned: int
     grows_to: int
     minutes: int
+    held_back_by: str = ""
 
 
 class Rule(NamedTuple):
@@ -196,7 +200,16 @@ def _pool(gpus: int, standing: Standing, limits: "Thresholds") -> Iterator[Rule]
     more, fits = max(0, gpus - standing.own_gpus), gpus <= max(total, standing.own_gpus)
     yield Rule("exists", fits, gpus, total, not fits)
     ready = max(0, free if standing.ready_gpus is None else min(standing.ready_gpus, free))
-    room = Room(more, ready, standing.cordoned_gpus, standing.grows_to, standing.growing_minutes)
+    room = Room(
+        *(
+            more,
+            ready,
+            standing.cordoned_gpus,
+            standing.grows_to,
+            standing.growing_minutes,
+            standing.held_back_by,
+        )
+    )
     yield Rule("free", more <= free, free, room)
     if limits.keep_free_gpus:
         stays = free - more >= limits.keep_free_gpus or not more
@@ -318,9 +331,11 @@ def _exists_text(value: Any, bound: Any) -> str:
 def _free_text(value: Any, bound: Room) -> str:
     number = max(0, value)
     words = growth.free(number, ready=bound.ready, cordoned=bound.cordoned)
-    if bound.ready >= number:
-        return words
-    return f"{words}: the pool {growth.grows(bound.grows_to, bound.minutes)}"
+    if bound.ready < number:
+        return f"{words}: the pool {growth.grows(bound.grows_to, bound.minutes, bound.held_back_by)}"
+    if bound.held_back_by and bound.needed > number:
+        return f"{words}: {bound.held_back_by} stops it there"
+    return words
 
 
 def _reversible_text(value: Any, _: Any) -> str:

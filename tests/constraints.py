@@ -264,6 +264,10 @@ NAMED: Mapping[str, Attack] = {
     "a_cluster_name_is_a_dns_label": lambda w: Cluster.objects.update(name="a.b"),
     "borrowing_is_at_most_as_much_again": lambda w: Cluster.objects.update(borrow_percent=101),
     "repairs_stop_for_a_reason": lambda w: Cluster.objects.update(braked_at=NOW),
+    "an_aks_cluster_is_registered_once": lambda w: (
+        Cluster.objects.update(azure_id="/subscriptions/one"),
+        factories.cluster("again", azure_id="/SUBSCRIPTIONS/ONE"),
+    ),
     "an_api_server_is_registered_once": lambda w: (
         only(w.scene.flavor.cluster).update(identity="u-1"),
         only(factories.cluster("second")).update(identity="u-1"),

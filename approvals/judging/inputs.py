@@ -101,13 +101,21 @@ class PoolStanding(TypedDict):
     ready_gpus: int | None
     cordoned_gpus: int
     growing_minutes: int
+    held_back_gpus: int
+    held_back_by: str
 
 
 def pool_of(flavor: Flavor | None) -> PoolStanding:
     """What can be had of a kind of GPU: free, ready of them, cordoned, and how long growing takes."""
     if flavor is None:
         return PoolStanding(
-            free_gpus=None, total_gpus=None, ready_gpus=None, cordoned_gpus=0, growing_minutes=0
+            free_gpus=None,
+            total_gpus=None,
+            ready_gpus=None,
+            cordoned_gpus=0,
+            growing_minutes=0,
+            held_back_gpus=0,
+            held_back_by="",
         )
     return {
         "free_gpus": flavor.free,
@@ -115,6 +123,8 @@ def pool_of(flavor: Flavor | None) -> PoolStanding:
         "ready_gpus": flavor.free_and_ready if flavor.can_grow_to else None,
         "cordoned_gpus": flavor.gpus_cordoned,
         "growing_minutes": flavor.growing_minutes,
+        "held_back_gpus": flavor.gpus_at_most - flavor.gpus_total - flavor.gpus_cordoned,
+        "held_back_by": flavor.azure_limit if flavor.is_kept_small else "",
     }
 
 

@@ -3,6 +3,7 @@
 from decimal import Decimal
 
 import django.db.models.deletion
+import django.db.models.functions.text
 from django.db import migrations, models
 
 
@@ -83,6 +84,7 @@ class Migration(migrations.Migration):
                 ),
                 ("dashboards_url", models.CharField(blank=True, db_default="", default="", max_length=300)),
                 ("prometheus", models.CharField(blank=True, db_default="", default="", max_length=140)),
+                ("azure_id", models.CharField(blank=True, db_default="", default="", max_length=300)),
                 (
                     "on_drift",
                     models.CharField(
@@ -138,6 +140,11 @@ class Migration(migrations.Migration):
                         condition=models.Q(("identity", ""), _negated=True),
                         fields=("identity",),
                         name="an_api_server_is_registered_once",
+                    ),
+                    models.UniqueConstraint(
+                        django.db.models.functions.text.Lower("azure_id"),
+                        condition=models.Q(("azure_id", ""), _negated=True),
+                        name="an_aks_cluster_is_registered_once",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
@@ -208,6 +215,9 @@ class Migration(migrations.Migration):
                 ("max_nodes", models.PositiveSmallIntegerField(db_default=0, default=0)),
                 ("growing_minutes", models.PositiveSmallIntegerField(db_default=0, default=0)),
                 ("interruption_hours", models.PositiveSmallIntegerField(db_default=0, default=0)),
+                ("node_pool", models.CharField(blank=True, db_default="", default="", max_length=12)),
+                ("azure_nodes", models.PositiveSmallIntegerField(null=True)),
+                ("azure_limit", models.CharField(blank=True, db_default="", default="", max_length=120)),
                 ("allocated", models.IntegerField(default=0)),
                 ("is_offered", models.BooleanField(default=True)),
                 (

@@ -5,7 +5,6 @@ from typing import Any
 
 from django.conf import settings
 
-from fleet import growth
 from fleet.authority import authority_of
 from fleet.models import Flavor
 from provisioning.desired.first_job import QUEUE, QUEUE_LABEL, Kind, as_yaml, first_job
@@ -80,8 +79,8 @@ def _held(tenancy: Tenancy) -> list[Held]:
 def _growing(flavor: Flavor) -> str:
     if not flavor.can_grow_to or flavor.gpus_ready >= flavor.gpus_at_most:
         return ""
-    grows = growth.grows(flavor.gpus_at_most, flavor.growing_minutes)
-    return f"{flavor.gpus_ready} ready now. When jobs need more, the pool {grows}; until then their pods are Pending."
+    ready = f"{flavor.gpus_ready} ready now."
+    return f"{ready} When jobs need more, the pool {flavor.grows}; until then their pods are Pending."
 
 
 def _login(tenancy: Tenancy) -> str:

@@ -61,6 +61,28 @@ def test_a_cordoned_pool_is_not_free_and_people_decide_instead_of_nobody() -> No
     assert "4 are cordoned or not ready" in remedies_of(ask(1), known, POLICY)[0].sentence
 
 
+FAMILY = "the subscription quota of standardNCADSA100v4Family"
+
+
+def test_what_azure_holds_back_waits_for_people_and_names_the_link() -> None:
+    known = standing(
+        free_gpus=8, total_gpus=40, ready_gpus=8, growing_minutes=6, held_back_gpus=24, held_back_by=FAMILY
+    )
+    assert words(known, 1)[0] == "Automatic. Yours in about 5 seconds."
+    sentence, text = words(known, 12)
+    assert "decide" in sentence
+    assert text == f"8 free now: {FAMILY} stops it there"
+    assert "not possible" not in sentence
+
+
+def test_a_pool_that_grows_as_far_as_azure_lets_it_says_what_stops_it() -> None:
+    known = standing(
+        free_gpus=16, total_gpus=40, ready_gpus=0, growing_minutes=6, held_back_gpus=24, held_back_by=FAMILY
+    )
+    grows = f"the pool grows to 16, where {FAMILY} stops it, usually within 6 minutes"
+    assert words(known, 2)[1] == f"16 can be had, 0 ready now: {grows}"
+
+
 def test_where_there_is_none_at_all_the_words_say_so() -> None:
     sentence, _ = words(standing(free_gpus=0, total_gpus=0))
     assert sentence == "Not possible as it stands: the cluster has none of this kind now; this asks for 1."
