@@ -15,7 +15,8 @@ import msal
 from msal.exceptions import MsalError
 
 from connectors.errors import PermanentError, TemporaryError
-from connectors.graph import BoundedSession, seconds
+from connectors.graph import BoundedSession
+from connectors.patience import seconds
 
 LEEWAY = 60
 JWKS_LIFESPAN = 3600

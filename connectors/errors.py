@@ -29,3 +29,7 @@ class PermanentError(ConnectorError):
     def __init__(self, message: str, *, code: str = "") -> None:
         super().__init__(message)
         self.code = code
+
+
+class AnswerLost(TemporaryError):
+    """The connection ended after the call was sent, or the answer did: whether the other side did it is not known."""

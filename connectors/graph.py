@@ -4,8 +4,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from math import isfinite
 from typing import Any
 from urllib.parse import quote
 from zoneinfo import ZoneInfo
@@ -14,6 +12,7 @@ import requests
 
 from connectors.errors import PermanentError, TemporaryError
 from connectors.mail import AN_ADDRESS
+from connectors.patience import seconds
 
 GRAPH_SCOPE = "https://graph.microsoft.com/.default"
 TIMEOUT = (3.0, 10.0)
@@ -310,19 +309,6 @@ def _failure(response: requests.Response) -> TemporaryError | PermanentError:
     if response.status_code in TEMPORARY:
         return TemporaryError(message, retry_after=seconds(response.headers.get("Retry-After")))
     return PermanentError(message, code=CODES.get(response.status_code, f"http_{response.status_code}"))
-
-
-def seconds(retry_after: str | None) -> float | None:
-    """Return a Retry-After header, number or date, as seconds from now; None when absent or unreadable."""
-    if not retry_after:
-        return None
-    with suppress(ValueError):
-        wait = float(retry_after)
-        return max(0.0, wait) if isfinite(wait) else None
-    with suppress(ValueError):
-        when = parsedate_to_datetime(retry_after)
-        return max(0.0, (when - datetime.now(UTC)).total_seconds())
-    return None
 
 
 def _group(row: Row) -> Group:

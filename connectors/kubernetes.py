@@ -21,6 +21,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import urllib3
 
+from connectors import errors
 from connectors.errors import ConnectorError, PermanentError, TemporaryError
 from connectors.kubernetes_failures import failure, is_momentary
 from connectors.patience import Patience
@@ -85,8 +86,7 @@ KINDS: Mapping[Ref, tuple[str, bool]] = {
 }
 
 
-class AnswerLost(TemporaryError):
-    """The connection ended after the call was sent: whether the server did it is not known."""
+AnswerLost = errors.AnswerLost
 
 
 class Cluster:

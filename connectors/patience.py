@@ -1,5 +1,9 @@
-"""How long one piece of work may still wait for a server that fails now and then."""
+"""How long one piece of work may still wait for a server that fails now and then, and how long a server asks for."""
 
+from contextlib import suppress
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from math import isfinite
 from secrets import SystemRandom
 
 FIRST_PAUSE = 0.05
@@ -17,3 +21,16 @@ class Patience:
         wait = FIRST_PAUSE * 2.0 ** (tries - 1) * SystemRandom().uniform(0.5, 1.5)
         self._left -= took + wait
         return wait if tries < MOST_TRIES and self._left > 0 else None
+
+
+def seconds(retry_after: str | None) -> float | None:
+    """Return a Retry-After header, number or date, as seconds from now; None when absent or unreadable."""
+    if not retry_after:
+        return None
+    with suppress(ValueError):
+        wait = float(retry_after)
+        return max(0.0, wait) if isfinite(wait) else None
+    with suppress(ValueError):
+        when = parsedate_to_datetime(retry_after)
+        return max(0.0, (when - datetime.now(UTC)).total_seconds())
+    return None

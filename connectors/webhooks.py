@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from connectors.errors import PermanentError, TemporaryError
-from connectors.graph import seconds
+from connectors.patience import seconds
 from connectors.sockets import cut_off_after, is_link_local, is_public, resolve, trust
 
 CONNECT_SECONDS = 3.0

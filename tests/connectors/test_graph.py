@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from connectors.errors import PermanentError, TemporaryError
-from connectors.graph import GRAPH_SCOPE, Absence, Graph, Group, Person, _absence, _is_out, _person, seconds
+from connectors.graph import GRAPH_SCOPE, Absence, Graph, Group, Person, _absence, _is_out, _person
 from sandbox.world import ARCHIVES, CLIENT_ID, TENANT_ID, archive_id, group_id, person_id
 from tests.sandbox.entra.running import Running, running
 
@@ -391,18 +390,3 @@ def test_the_environments_ca_bundle_and_proxy_do_not_disturb(
 def test_a_next_page_elsewhere_gets_no_token(graph: Graph) -> None:
     with pytest.raises(PermanentError, match="another server"):
         graph._within("https://evil.example/v1.0/groups")
-
-
-@pytest.mark.parametrize(
-    ("header", "answer"),
-    [(None, None), ("", None), ("7", 7.0), ("-3", 0.0), ("soon", None), ("1.5", 1.5), ("inf", None)],
-)
-def test_retry_after_is_read_as_seconds(header: Any, answer: float | None) -> None:
-    assert seconds(header) == answer
-
-
-def test_retry_after_is_read_as_a_date() -> None:
-    later = datetime.now(UTC) + timedelta(seconds=90)
-    answer = seconds(format_datetime(later, usegmt=True))
-    assert answer is not None
-    assert 60 < answer <= 90

@@ -1,6 +1,11 @@
 """A call that a server just failed at is made again a few times, as long as patience lasts."""
 
-from connectors.patience import FIRST_PAUSE, MOST_TRIES, Patience
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+
+from connectors.patience import FIRST_PAUSE, MOST_TRIES, Patience, seconds
 
 
 def test_each_pause_is_about_twice_the_one_before_and_there_are_three() -> None:
@@ -21,3 +26,18 @@ def test_what_failed_calls_took_counts_over_all_of_them() -> None:
 
 def test_without_patience_nothing_is_made_twice() -> None:
     assert Patience().pause(1, took=0.0) is None
+
+
+@pytest.mark.parametrize(
+    ("header", "answer"),
+    [(None, None), ("", None), ("7", 7.0), ("-3", 0.0), ("soon", None), ("1.5", 1.5), ("inf", None)],
+)
+def test_retry_after_is_read_as_seconds(header: str | None, answer: float | None) -> None:
+    assert seconds(header) == answer
+
+
+def test_retry_after_is_read_as_a_date() -> None:
+    later = datetime.now(UTC) + timedelta(seconds=90)
+    answer = seconds(format_datetime(later, usegmt=True))
+    assert answer is not None
+    assert 60 < answer <= 90
