@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from fnmatch import fnmatch
 from importlib import metadata
 from pathlib import Path
@@ -50,7 +51,23 @@ PLANTED = [
     ("connectors/errors.py", "import msal", SDKS),
     ("connectors/graph.py", "import jwt", SDKS),
     ("accounts/models.py", "import requests", SDKS),
+    ("fleet/models.py", "import azure", SDKS),
+    ("connectors/errors.py", "import azure", SDKS),
+    ("connectors/azure/ids.py", "import requests", SDKS),
+    ("reconciling/claims.py", "from connectors.azure import compute", ENGINE),
 ]
+# Microsoft's libraries are one namespace to lint-imports: who imports which.
+AZURE = {
+    "azure.core": "pipeline",
+    "azure.identity": "pipeline",
+    "azure.mgmt.core": "pipeline",
+    "azure.mgmt.authorization": "authorization",
+    "azure.mgmt.cognitiveservices": "cognitive_services",
+    "azure.mgmt.compute": "compute",
+    "azure.mgmt.containerregistry": "container_registry",
+    "azure.mgmt.containerservice": "container_service",
+    "azure.mgmt.quota": "quota",
+}
 
 
 def lint_imports(tree: Path) -> tuple[int, str]:
@@ -103,6 +120,26 @@ def edge(file: str, line: str) -> str:
     outside = package is not None and package.partition(".")[0] not in PACKAGES
     imported = name if package is None else package.partition(".")[0] if outside else f"{package}.{name}"
     return f"{file.removesuffix('.py').replace('/', '.')} -> {imported}"
+
+
+def test_each_library_of_azures_has_one_importer() -> None:
+    found = {
+        (".".join(name.split(".")[: 3 if name.startswith("azure.mgmt") else 2]), path.stem)
+        for path in (ROOT / "connectors").rglob("*.py")
+        for name in imported(path)
+        if name.partition(".")[0] == "azure"
+    }
+    assert found == set(AZURE.items())
+
+
+def imported(path: Path) -> Iterator[str]:
+    """The modules that a file imports, inside its functions, too."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            # `from azure.mgmt import compute` names the library in the second part.
+            yield from (f"{node.module}.{each.name}" for each in node.names)
 
 
 def test_whatever_calls_itself_pure_is_under_contract() -> None:
