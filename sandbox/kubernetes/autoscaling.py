@@ -5,7 +5,7 @@ and waits for each to come up; a node that was idle for a while is deleted, down
 """
 
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sandbox.kubernetes.causes import items, part
@@ -18,20 +18,26 @@ from sandbox.kubernetes.store import Change, Store
 
 GROW_SECONDS = 3.0
 IDLE_SECONDS = 60.0
+ZONE = "topology.kubernetes.io/zone"
 WATCHED = frozenset({("", "pods"), ("", "nodes")})
 
 
 @dataclass(frozen=True)
 class NodePool:
-    """Nodes that are all alike, between `least` and `most` of them; `each` is one of them, named after the pool."""
+    """Nodes that are all alike, between `least` and `most` of them; `each` is one of them, named after the pool.
+
+    With `zones` they are spread over those in turn.
+    """
 
     each: NodeSpec
     least: int
     most: int
+    zones: tuple[str, ...] = ()
 
     def named(self, number: int) -> NodeSpec:
         """The node of a number."""
-        return replace(self.each, name=f"{self.each.name}{number:06d}")
+        zone = {ZONE: self.zones[number % len(self.zones)]} if self.zones else {}
+        return replace(self.each, name=f"{self.each.name}{number:06d}", labels={**self.each.labels, **zone})
 
     def has(self, name: str) -> bool:
         """Whether a node is one of this pool."""
@@ -45,6 +51,8 @@ class Autoscaler:
         self._store = store
         self._now = now
         self._pools = tuple(pools)
+        # Whether the cloud has one more node for each of these pools, one that stands there twice counting twice.
+        self.permits: Callable[[Sequence[NodePool]], bool] = lambda pools: True
         self._is_due = bool(pools)
         self._grows_at: float | None = None
         self._idle_since: dict[str, float] = {}
@@ -59,6 +67,24 @@ class Autoscaler:
         """Look again when pods or nodes changed."""
         if change.resource in WATCHED and self._pools:
             self._is_due = True
+
+    def keep(self, pool: NodePool) -> None:
+        """Look after a pool from now on, or by other limits than before."""
+        self._pools = (*(one for one in self._pools if one.each.name != pool.each.name), pool)
+        self.wake()
+
+    def leave(self, name: str) -> None:
+        """Look after the nodes of this name no more; they stay."""
+        self._pools = tuple(one for one in self._pools if one.each.name != name)
+        self.wake()
+
+    def clear(self) -> None:
+        """Look after no nodes any more."""
+        self._pools = ()
+
+    def wake(self) -> None:
+        """Look again at what waits: the cloud may have more than before."""
+        self._is_due = bool(self._pools)
 
     def resume(self) -> None:
         """Start anew with what a store was filled with."""
@@ -84,13 +110,21 @@ class Autoscaler:
         if self._grows_at > self._now():
             return False
         self._grows_at = None
-        for made in wanted:
+        permitted = list(self._permitted(wanted))
+        for made in permitted:
             metadata = {**made["metadata"], "uid": str(uuid.uuid4()), "creationTimestamp": timestamp()}
             self._store.put(NODE, {**made, "metadata": metadata})
-        return True
+        return bool(permitted)
 
-    def _wanted(self, pods: list[Object]) -> Iterator[Object]:
-        """The nodes that pods without one would run on, if they were there."""
+    def _permitted(self, wanted: Iterable[tuple[NodePool, Object]]) -> Iterator[Object]:
+        pools: list[NodePool] = []
+        for pool, made in wanted:
+            if self.permits([*pools, pool]):
+                pools.append(pool)
+                yield made
+
+    def _wanted(self, pods: list[Object]) -> Iterator[tuple[NodePool, Object]]:
+        """The nodes that pods without one would run on, if they were there, with the pool of each."""
         there = [dict(one) for one in self._store.objects(NODE)]
         placed = list(pods)
         for pod in pods:
@@ -102,7 +136,7 @@ class Autoscaler:
                 if made is not None and place(pod, [made], ())[0]:
                     there.append(made)
                     name = made["metadata"]["name"]
-                    yield made
+                    yield pool, made
                     break
             if name:
                 placed.append({**pod, "spec": {**pod["spec"], "nodeName": name}})

@@ -67,7 +67,7 @@ class Controllers:
         self._queues = Queues(store, self._drop_finalizers)
         self.spans = Spans(self._time)
         self._nodes = Nodes(store, self._time, self.spans)
-        self._autoscaler = Autoscaler(store, self._time, pools)
+        self.autoscaler: Autoscaler = Autoscaler(store, self._time, pools)
         self._scheduler = Scheduler(store)
         self._ungater = Ungater(store)
         self._jobs = Jobs(store, admission, self._time, release=self._untrack, remove=self._remove_pod)
@@ -77,7 +77,7 @@ class Controllers:
         self._executions = Executions(store, self._time)
         self._runners = (
             *(self.jobsets, self._jobs, self._queued, self._scheduler, self._ungater, self._nodes),
-            *(self._autoscaler, self.interruptions, self._executions),
+            *(self.autoscaler, self.interruptions, self._executions),
         )
         self._timer: tuple[asyncio.AbstractEventLoop, float, asyncio.TimerHandle] | None = None
         store.listen(self._changes.append)
@@ -88,7 +88,7 @@ class Controllers:
     @property
     def next_node_due(self) -> float | None:
         """When the autoscaler adds or deletes nodes next."""
-        return self._autoscaler.next_due
+        return self.autoscaler.next_due
 
     def settle(self) -> None:
         """Work through what changed; what takes its time, as in a cluster, follows by itself."""
@@ -131,7 +131,7 @@ class Controllers:
         """Take up what was going on in a store that was filled from a snapshot."""
         self._nodes.resume()
         self.jobsets.resume()
-        self._autoscaler.resume()
+        self.autoscaler.resume()
         self._scheduler.wake()
         self._executions.resume()
 
@@ -156,7 +156,7 @@ class Controllers:
         self.jobsets.react(change)
         self._jobs.react(change)
         self._nodes.react(change)
-        self._autoscaler.react(change)
+        self.autoscaler.react(change)
         if change.removed:
             self._collect(obj)
             self._go_on_with_owners(obj)

@@ -54,6 +54,10 @@ class Interruptions:
         self._plan(notice, lambda: self._take(name, back_after))
         return json_answer(201, {"node": name, "notice": notice, "back_after": back_after})
 
+    def take(self, name: str) -> None:
+        """Take a node away for good, as its cloud does; nothing happens where there is none."""
+        self._take(name, None)
+
     def run(self) -> bool:
         """Do what is due; True when anything was."""
         done = False

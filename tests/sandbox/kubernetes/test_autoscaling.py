@@ -90,3 +90,47 @@ def test_a_cluster_from_a_snapshot_goes_on_growing(world: World) -> None:
     world.pass_time()
     world.pass_time(GROW_SECONDS)
     assert len(nodes(world)) == 1
+
+
+def test_it_adds_no_node_that_the_cloud_does_not_permit(world: World) -> None:
+    autoscaler = world.cluster.controllers.autoscaler
+    autoscaler.permits = lambda pools: len(pools) <= 1
+    for number in range(2):
+        world.job("vision", f"train-{number}", 2, pod=TOLERATES)
+    world.pass_time()
+    world.pass_time(GROW_SECONDS)
+    assert len(nodes(world)) == 1
+    autoscaler.permits = lambda pools: True
+    autoscaler.wake()
+    world.pass_time()
+    world.pass_time(GROW_SECONDS)
+    assert len(nodes(world)) == 2
+
+
+def test_it_goes_by_the_limits_that_it_was_told_last(world: World) -> None:
+    autoscaler = world.cluster.controllers.autoscaler
+    autoscaler.keep(NodePool(EACH, 0, 1))
+    for number in range(2):
+        world.job("vision", f"train-{number}", 2, pod=TOLERATES)
+    world.pass_time()
+    world.pass_time(GROW_SECONDS)
+    assert len(nodes(world)) == 1
+    autoscaler.leave(EACH.name)
+    world.pass_time(GROW_SECONDS)
+    assert len(nodes(world)) == 1
+    autoscaler.keep(NodePool(EACH, 0, 2))
+    world.pass_time()
+    world.pass_time(GROW_SECONDS)
+    assert len(nodes(world)) == 2
+    autoscaler.keep(NodePool(EACH, 0, 3))
+    autoscaler.clear()
+    world.job("vision", "train-2", 2, pod=TOLERATES)
+    world.pass_time()
+    world.pass_time(GROW_SECONDS)
+    assert len(nodes(world)) == 2
+
+
+def test_nodes_of_a_pool_lie_in_its_zones_by_turns() -> None:
+    pool = NodePool(EACH, 0, 3, ("eastus-1", "eastus-2"))
+    zones = [pool.named(number).labels["topology.kubernetes.io/zone"] for number in range(3)]
+    assert zones == ["eastus-1", "eastus-2", "eastus-1"]

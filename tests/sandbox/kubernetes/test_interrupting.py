@@ -112,3 +112,12 @@ def test_a_policy_may_end_the_job_whose_node_is_lost(world: World) -> None:
         "PodFailurePolicy",
         f"Pod vision/{pod['metadata']['name']} has condition DisruptionTarget matching FailJob rule at index 0",
     )
+
+
+def test_a_node_that_its_cloud_takes_for_good_does_not_come_back(world: World) -> None:
+    name = node_of(world)
+    taken = world.cluster.controllers.interruptions
+    taken.take(name)
+    taken.take("nothing-of-this-name")
+    world.pass_time(3600)
+    assert name not in nodes(world)
