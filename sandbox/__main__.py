@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from sandbox import certificates, clusters, saving, world
+from sandbox.azure import AzureSandbox
 from sandbox.certificates import Certificates
 from sandbox.credentials import Credentials
 from sandbox.entra import EntraSandbox
@@ -47,6 +48,9 @@ def _parser() -> argparse.ArgumentParser:
         "--port-sign-in",
         type=int,
         help="serve the sign-in page here without TLS as well, for browsers that do not know the CA; 0: free",
+    )
+    parser.add_argument(
+        "--port-azure", type=int, default=0, help="port of Azure Resource Manager and its prices; 0: free"
     )
     parser.add_argument("--port-smtp", type=int, default=0, help="port of the mail server; 0: free")
     parser.add_argument(
@@ -94,16 +98,30 @@ def _build(
     post = Post.open(data, shown, credentials, smtp=options.port_smtp, inbox=options.port_inbox)
     served += post.served
     parts: dict[str, Part] = {"entra": entra, "notices": post.sandbox.inbox}
-    described = {}
+    described, running = {}, dict[str, Cluster]()
     for number, spec in enumerate(contents.clusters):
         name = f"kubernetes-{spec.name}"
         cluster = clusters.build(spec, entra.directory, credentials, ca, saving.read(data, name))
         socket = listen(options.port_kubernetes + number if options.port_kubernetes else 0)
         server = f"https://127.0.0.1:{port_of(socket)}"
         served.append(Served(cluster.app, socket, shown))
-        parts[name] = cluster
+        parts[name] = running[spec.name] = cluster
         described[spec.name] = handout.cluster(spec, server, entra.directory)
-    handout.summary(described, entra.describe(), post.described)
+    told = {"entra": entra.describe(), "notices": post.described}
+    if contents.azure is not None and entra.daemon is not None:
+        socket = listen(options.port_azure)
+        parts["azure"] = azure = AzureSandbox(
+            contents.azure,
+            f"https://localhost:{port_of(socket)}",
+            entra,
+            running,
+            contents.clusters,
+            admin_secret=credentials.secret("azure/admin"),
+            stored=saving.read(data, "azure"),
+        )
+        served.append(Served(azure.app, socket, shown))
+        told["azure"] = azure.describe(handout.federated_token(entra.daemon.federated_token()))
+    handout.summary(described, **told)
     return served, parts, post
 
 
@@ -117,6 +135,7 @@ def _entra(
         f"https://localhost:{port_of(socket)}",
         client_secret=credentials.secret("entra/client"),
         admin_secret=credentials.secret("entra/admin"),
+        azure_secret=credentials.secret("entra/azure"),
         key_file=data / "entra-signing-key.pem",
         browser_base=None if plain is None else f"http://localhost:{port_of(plain)}",
     )

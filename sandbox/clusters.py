@@ -1,6 +1,6 @@
 """The world's clusters as running ones: nodes, and who may call with which token."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sandbox.credentials import Credentials
@@ -12,6 +12,8 @@ ADMIN = "admin"
 PORTAL = "quartermaster"
 # The service account of the cluster's JupyterHub (deploy/jupyterhub/rights.yaml).
 HUB, HUB_NAMESPACE = "hub", "jupyterhub"
+AGENT_POOL = "kubernetes.azure.com/agentpool"
+Taint = tuple[str, str, str]
 GPU_TAINT = ("sku", "gpu", "NoSchedule")
 SPOT, SPOT_TAINT = (
     "kubernetes.azure.com/scalesetpriority",
@@ -68,18 +70,41 @@ def _pools(spec: ClusterSpec) -> list[NodePool]:
 
 
 def _pool(spec: ClusterSpec, group: NodeGroup) -> NodePool:
-    labels = {"kubernetes.azure.com/agentpool": group.name, "topology.kubernetes.io/region": spec.region}
-    if group.accelerator:
-        labels["accelerator"] = group.accelerator
-    if group.spot:
-        labels[SPOT] = "spot"
+    return node_pool(spec.region, group, labels_of(group), taints_of(group))
+
+
+def labels_of(group: NodeGroup) -> dict[str, str]:
+    """Return the labels that somebody gave a pool, besides those of AKS."""
+    return {"accelerator": group.accelerator} if group.accelerator else {}
+
+
+def taints_of(group: NodeGroup) -> tuple[Taint, ...]:
+    """Return the taints that somebody gave a pool, besides that of spot nodes."""
+    return (GPU_TAINT,) if group.gpus else ()
+
+
+def prefix_of(pool: str, region: str) -> str:
+    """Return how the names of a pool's nodes begin."""
+    return f"aks-{pool}-{region}-vmss"
+
+
+def node_pool(
+    region: str,
+    group: NodeGroup,
+    labels: Mapping[str, str],
+    taints: Sequence[Taint],
+    zones: Sequence[str] = (),
+) -> NodePool:
+    """Return a pool of nodes as AKS makes them, in zones such as "1"."""
+    own = {AGENT_POOL: group.name, "topology.kubernetes.io/region": region}
     each = NodeSpec(
-        name=f"aks-{group.name}-{spec.region}-vmss",
+        name=prefix_of(group.name, region),
         gpus=group.gpus,
         cpu=str(group.cpu),
         memory=f"{group.memory_mib}Mi",
         instance_type=group.instance_type,
-        labels=labels,
-        taints=(*((GPU_TAINT,) if group.gpus else ()), *((SPOT_TAINT,) if group.spot else ())),
+        labels=own | dict(labels) | ({SPOT: "spot"} if group.spot else {}),
+        taints=(*taints, *((SPOT_TAINT,) if group.spot else ())),
     )
-    return NodePool(each, least=group.nodes, most=group.most)
+    spread = tuple(f"{region}-{zone}" for zone in zones)
+    return NodePool(each, least=group.nodes, most=group.most, zones=spread)

@@ -33,14 +33,16 @@ class Handout:
             "tokens": {user: token(spec, user, self.credentials) for user in (PORTAL, ADMIN, *people)},
         }
 
-    def summary(self, clusters: dict[str, Any], entra: dict[str, str], notices: dict[str, str]) -> None:
-        """Write sandbox.json."""
-        ca = str(self.directory / "ca.pem")
-        write_private(
-            self.directory / "sandbox.json",
-            json.dumps({"ca": ca, "kubernetes": clusters, "entra": entra, "notices": notices}, indent=2)
-            + "\n",
-        )
+    def summary(self, clusters: dict[str, Any], **parts: dict[str, str]) -> None:
+        """Write sandbox.json: the clusters, and the other parts by their name."""
+        told = {"ca": str(self.directory / "ca.pem"), "kubernetes": clusters, **parts}
+        write_private(self.directory / "sandbox.json", json.dumps(told, indent=2) + "\n")
+
+    def federated_token(self, token: str) -> str:
+        """Write what a cluster would put into the portal's pod, and return where it is."""
+        path = self.directory / "azure-federated-token"
+        write_private(path, token)
+        return str(path)
 
     def _kubeconfig(self, spec: ClusterSpec, server: str, user: str, name: str) -> str:
         authority = base64.b64encode(self.ca.encode()).decode()

@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sandbox import azure_world
+from sandbox.azure_world import AzureSpec
+
 TENANT_ID = "11111111-1111-4111-8111-111111111111"
 CLIENT_ID = "22222222-2222-4222-8222-222222222222"
 GIB = 1024
@@ -71,6 +74,7 @@ class World:
     people: tuple[Person, ...]
     groups: tuple[Group, ...]
     clusters: tuple[ClusterSpec, ...]
+    azure: AzureSpec | None = None
     tenant_id: str = TENANT_ID
     client_id: str = CLIENT_ID
     app_roles: tuple[str, ...] = field(
@@ -106,6 +110,7 @@ def load(path: Path) -> World:
             people=tuple(Person(**_tuples(row)) for row in raw.pop("people")),
             groups=tuple(Group(**_tuples(row)) for row in raw.pop("groups")),
             clusters=tuple(_cluster(row) for row in raw.pop("clusters", [])),
+            azure=AzureSpec.of(raw.pop("azure")) if "azure" in raw else None,
             **_tuples(raw),
         )
     except (KeyError, TypeError) as error:
@@ -123,7 +128,7 @@ def _tuples(row: dict[str, Any]) -> dict[str, Any]:
 
 def sample() -> World:
     """Return the world of the demo and of the tests."""
-    return World(people=_people(), groups=_groups(), clusters=_clusters())
+    return World(people=_people(), groups=_groups(), clusters=_clusters(), azure=azure_world.sample())
 
 
 ARCHIVES = 205

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp
 
 from sandbox.entra.authorize import AuthorizeEndpoint, Codes
 from sandbox.entra.callers import Callers
+from sandbox.entra.daemons import Daemon
 from sandbox.entra.directory import Directory
 from sandbox.entra.discovery import Metadata
 from sandbox.entra.graph_absence import Absences
@@ -35,13 +36,15 @@ def _secret() -> str:
 class EntraSandbox:
     """One tenant with one application, served as `app` at `base` (https://localhost:PORT).
 
-    With `browser_base`, metadata sends browsers there for sign-in and sign-out: `browser_app`, plain HTTP.
+    A world with Azure has a second one, the `daemon`, by which programs call it with `azure_secret`. With
+    `browser_base`, metadata sends browsers there for sign-in and sign-out: `browser_app`, plain HTTP.
     """
 
     world: World
     base: str
     client_secret: str = field(default_factory=_secret)
     admin_secret: str = field(default_factory=_secret)
+    azure_secret: str = field(default_factory=_secret)
     key_file: Path | None = None
     browser_base: str | None = None
     page_size: int = 100
@@ -53,6 +56,8 @@ class EntraSandbox:
         self.directory = Directory(self.world)
         self.issuer = Issuer(self.base, self.directory, SigningKey.ensure(self.key_file))
         self.callers = Callers(self.issuer, self.admin_secret)
+        azure = self.world.azure
+        self.daemon = Daemon(self.issuer, azure, self.azure_secret) if azure else None
         faults = Faults(_nothing)
         self.metadata = Metadata(self.issuer, self.browser_base or self.base)
         codes = Codes()
@@ -104,7 +109,7 @@ class EntraSandbox:
 
     def _entra(self, codes: Codes) -> list[BaseRoute]:
         metadata, tenant = self.metadata, self.metadata.in_tenant
-        token = TokenEndpoint(self.issuer, codes, self.client_secret)
+        token = TokenEndpoint(self.issuer, codes, self.client_secret, self.daemon)
         return [
             Route("/common/discovery/instance", metadata.instances),
             Route("/{tenant}/v2.0/.well-known/openid-configuration", tenant(metadata.configuration)),

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from sandbox.entra.authorize import Codes, Grant
+from sandbox.entra.daemons import Daemon
 from sandbox.entra.errors import Refusal
 from sandbox.entra.keys import encode, encode_json
 from sandbox.entra.tokens import GRAPH, LIFETIME, Issuer
@@ -22,11 +23,15 @@ NO_STORE = {"Cache-Control": "no-store, no-cache", "Pragma": "no-cache"}
 
 @dataclass
 class TokenEndpoint:
-    """Knows the grants `authorization_code` and `client_credentials`; the application has one secret."""
+    """Knows the grants `authorization_code` and `client_credentials`; the application has one secret.
+
+    `daemon` is a second application, which only ever calls Azure.
+    """
 
     issuer: Issuer
     codes: Codes
     secret: str
+    daemon: Daemon | None = None
 
     async def answer(self, request: Request) -> Response:
         """Answer with tokens or with an error."""
@@ -45,6 +50,8 @@ class TokenEndpoint:
             self._authenticate(form)
             return self._code(form)
         if grant == "client_credentials":
+            if self.daemon is not None and form.get("client_id") == self.daemon.spec.client_id:
+                return _bearer(self.daemon.tokens(form))
             self._authenticate(form)
             return self._application(form.get("scope", ""))
         raise Refusal("unsupported_grant_type", 70003, grant=grant)

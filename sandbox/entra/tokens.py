@@ -11,6 +11,7 @@ from sandbox.entra.keys import SigningKey, encode
 from sandbox.world import Person
 
 GRAPH = "https://graph.microsoft.com"
+ARM = "https://management.azure.com"
 GRAPH_ROLES = (
     "User.Read.All",
     "GroupMember.Read.All",
@@ -106,6 +107,12 @@ class Issuer:
             return {**claims, **self._application(), "idtyp": "app", "roles": list(GRAPH_ROLES)}
         mine = {"name": person.name, "scp": "User.Read email openid profile"}
         return {**claims, **self._identity(person), **mine}
+
+    def arm_token(self, client: str, oid: str) -> dict[str, Any]:
+        """Return the claims of an access token for Azure Resource Manager, for an application of its own."""
+        uti = encode(uuid.uuid4().bytes)
+        claims = {"aud": ARM, **self._lifetime(self.v1), "ver": "1.0", "appid": client, "appidacr": "1"}
+        return {**claims, "idtyp": "app", "oid": oid, "sub": oid, "uti": uti}
 
     def _lifetime(self, issuer: str) -> dict[str, Any]:
         now = int(time.time())

@@ -16,10 +16,18 @@ import pytest
 import yaml
 
 from sandbox import world
+from sandbox.azure_world import RESOURCE_GROUP, SUBSCRIPTION_ID
 from sandbox.world import person_id
+from tests.services.process import wait_until
 
 ROOT = Path(__file__).parents[2]
 ADA = person_id(1)
+CLUSTER = (
+    f"/subscriptions/{SUBSCRIPTION_ID}/resourceGroups/{RESOURCE_GROUP}/providers/Microsoft.ContainerService"
+    "/managedClusters/training-eastus"
+)
+POOLS = f"{CLUSTER}/agentPools?api-version=2026-08-01"
+POOL = f"{CLUSTER}/agentPools/kept?api-version=2026-08-01"
 
 
 @contextmanager
@@ -66,6 +74,15 @@ def test_it_serves_everything_it_writes_down(tmp_path: Path) -> None:
         with client(described, entra["admin_secret"]) as admin:
             assert admin.get(f"{entra['authority']}/v2.0/.well-known/openid-configuration").status_code == 200
             assert admin.get(f"{entra['graph']}/users/{ADA}").json()["displayName"] == "Ada Okafor"
+        azure = described["azure"]
+        assert set(azure) == {
+            *("arm", "prices", "authority", "tenant_id", "subscription_id", "resource_group"),
+            *("client_id", "client_secret", "token_file", "admin_secret"),
+        }
+        with client(described, azure["admin_secret"]) as admin:
+            pools = admin.get(f"{azure['arm']}{POOLS}").json()["value"]
+            assert {pool["name"]: pool["properties"]["count"] for pool in pools}["h100"] == 2
+            assert admin.get(f"{azure['prices']}/api/retail/prices").json()["Count"] == 100
         assert set(described["kubernetes"]) == {"training-eastus", "dev-eastus"}
         for name, nodes in (("training-eastus", 6), ("dev-eastus", 7)):
             cluster = described["kubernetes"][name]
@@ -95,6 +112,9 @@ def test_a_restart_keeps_state_secrets_and_certificates(tmp_path: Path) -> None:
         with client(first, first["kubernetes"]["dev-eastus"]["tokens"]["admin"]) as admin:
             body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kept"}}
             assert admin.post(f"{server}/api/v1/namespaces", json=body).status_code == 201
+        with client(first, first["azure"]["admin_secret"]) as admin:
+            said = {"properties": {"vmSize": "Standard_NC4as_T4_v3", "count": 1}}
+            assert admin.put(f"{first['azure']['arm']}{POOL}", json=said).status_code == 201
         ca = (tmp_path / "ca.pem").read_bytes()
     with started(tmp_path) as second:
         assert (tmp_path / "ca.pem").read_bytes() == ca
@@ -106,6 +126,32 @@ def test_a_restart_keeps_state_secrets_and_certificates(tmp_path: Path) -> None:
             assert answer.json()["accountEnabled"] is False
         with client(second, second["kubernetes"]["dev-eastus"]["tokens"]["admin"]) as admin:
             assert admin.get(f"{server}/api/v1/namespaces/kept").status_code == 200
+        assert second["azure"]["client_secret"] == first["azure"]["client_secret"]
+        with client(second, second["azure"]["admin_secret"]) as admin:
+            # Begun before the end of the first, and over in the second.
+            address = f"{second['azure']['arm']}{POOL}"
+            wait_until(
+                lambda: admin.get(address).json()["properties"]["provisioningState"] == "Succeeded",
+                what="the pool is there",
+            )
+            assert admin.get(address).json()["properties"]["count"] == 1
+
+
+def test_the_portals_pod_has_a_token_of_its_cluster(tmp_path: Path) -> None:
+    with started(tmp_path) as described:
+        azure = described["azure"]
+        form = {
+            "grant_type": "client_credentials",
+            "client_id": azure["client_id"],
+            "scope": "https://management.azure.com/.default",
+            "client_assertion_type": "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+            "client_assertion": Path(azure["token_file"]).read_text(),
+        }
+        with client(described, "none") as pod:
+            answer = pod.post(f"{azure['authority']}/{azure['tenant_id']}/oauth2/v2.0/token", data=form)
+        assert answer.status_code == 200
+        with client(described, answer.json()["access_token"]) as portal:
+            assert portal.get(f"{azure['arm']}{POOLS}").status_code == 200
 
 
 def test_people_lose_the_clusters_with_their_account(tmp_path: Path) -> None:

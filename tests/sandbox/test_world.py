@@ -1,6 +1,11 @@
 """The sample world holds together."""
 
+import json
+from collections import Counter
+from pathlib import Path
+
 from sandbox import world
+from sandbox.azure import sizes
 from sandbox.entra.directory import Directory
 from sandbox.world import group_id, person_id
 
@@ -56,3 +61,38 @@ def test_a_circle_of_groups_ends() -> None:
     directory = Directory(world.World((person,), groups, ()))
     assert directory.groups_of("p") == ["a", "b"]
     assert directory.people_of("b") == [person]
+
+
+def test_every_pool_is_of_a_size_that_azure_has_in_its_region() -> None:
+    for cluster in world.sample().clusters:
+        for group in cluster.node_groups:
+            size = sizes.find(group.instance_type)
+            assert size is not None, group.name
+            assert cluster.region in size.zones
+
+
+def test_the_subscription_has_room_for_its_clusters_and_not_for_everything() -> None:
+    azure = world.sample().azure
+    assert azure is not None
+    limits = {one.name: one.limit for one in azure.limits if one.region == "eastus"}
+    used: Counter[str] = Counter()
+    for group in (group for cluster in world.sample().clusters for group in cluster.node_groups):
+        size = sizes.find(group.instance_type)
+        assert size is not None
+        used[size.family] += size.vcpus * group.nodes
+    left = {name: limits[name] - count for name, count in used.items()}
+    assert min(left.values()) == 0 == left[sizes.H100_ND]
+    assert left[sizes.A100_ND] == 96
+    assert sum(used.values()) < limits["cores"]
+
+
+def test_a_world_from_a_file_may_have_a_subscription_or_none(tmp_path: Path) -> None:
+    path = tmp_path / "world.json"
+    path.write_text(json.dumps({"people": [], "groups": [], "clusters": []}))
+    assert world.load(path).azure is None
+    limit = {"region": "westus", "name": "cores", "limit": 10}
+    path.write_text(json.dumps({"people": [], "groups": [], "clusters": [], "azure": {"limits": [limit]}}))
+    azure = world.load(path).azure
+    assert azure is not None
+    assert azure.limits[0].limit == 10
+    assert azure.role_actions
