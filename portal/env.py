@@ -18,7 +18,10 @@ PREPARED_FROM = 5
 class Environment(BaseSettings):
     """The `QM_*` variables; a secret may also come from a file of its name in `QM_SECRETS_DIR`."""
 
-    model_config = SettingsConfigDict(env_prefix="QM_", extra="ignore", env_ignore_empty=True)
+    # What is refused is not repeated: it may be a secret, and stands in whatever logs the start.
+    model_config = SettingsConfigDict(
+        env_prefix="QM_", extra="ignore", env_ignore_empty=True, hide_input_in_errors=True
+    )
 
     secret_key: SecretStr
     secret_key_fallbacks: list[SecretStr] = Field(default_factory=list)
@@ -59,6 +62,17 @@ class Environment(BaseSettings):
     ca_file: Path | None = None
     role_groups: dict[str, str] = Field(default_factory=dict)
 
+    azure_subscription_id: str = ""
+    azure_resource_group: str = ""
+    azure_tenant_id: str = ""
+    azure_credential: Literal["workload_identity", "managed_identity", "client_secret"] = "workload_identity"
+    azure_client_id: str = ""
+    azure_client_secret: SecretStr = SecretStr("")
+    azure_token_file: Path = Path("/var/run/secrets/azure/tokens/azure-identity-token")
+    azure_arm_url: str = Field(default="https://management.azure.com", pattern=r"^https://[^/?#@]+$")
+    azure_authority: str = Field(default="https://login.microsoftonline.com", pattern=r"^https://[^/?#@]+$")
+    azure_prices_url: str = Field(default="https://prices.azure.com", pattern=r"^https://[^/?#@]+$")
+
     mail_host: str = ""
     mail_port: int = Field(default=587, ge=1, le=65535)
     mail_username: str = ""
@@ -83,6 +97,18 @@ class Environment(BaseSettings):
     def _mail_passwords_travel_encrypted(self) -> Self:
         if self.mail_password.get_secret_value() and self.mail_tls == "none":
             raise ValueError("QM_MAIL_PASSWORD is sent over TLS only: QM_MAIL_TLS must be starttls or tls.")
+        return self
+
+    @model_validator(mode="after")
+    def _azure_is_whole_or_off(self) -> Self:
+        if self.azure_subscription_id:
+            needed = {"QM_AZURE_RESOURCE_GROUP": self.azure_resource_group}
+            if self.azure_credential != "managed_identity":
+                needed["QM_AZURE_CLIENT_ID"] = self.azure_client_id
+            if self.azure_credential == "client_secret":
+                needed["QM_AZURE_CLIENT_SECRET"] = self.azure_client_secret.get_secret_value()
+            if absent := [name for name, value in needed.items() if not value]:
+                raise ValueError(f"QM_AZURE_SUBSCRIPTION_ID is set: {' and '.join(absent)} must be, too.")
         return self
 
 

@@ -167,7 +167,7 @@ class Demo:
 
     def environment(self) -> dict[str, str]:
         """The portal's environment: its real connectors, pointed at the sandbox."""
-        entra, notices = self.sandbox["entra"], self.sandbox["notices"]
+        entra, notices, azure = (self.sandbox[part] for part in ("entra", "notices", "azure"))
         values = {
             "SECRET_KEY": self._secret_key(),
             "DEMO": "true",
@@ -188,6 +188,15 @@ class Demo:
             "GRAPH_URL": entra["graph"],
             "SIGN_IN_ORIGIN": entra.get("sign_in", ""),
             "CA_FILE": str(self.data / "sandbox" / "ca.pem"),
+            "AZURE_SUBSCRIPTION_ID": azure["subscription_id"],
+            "AZURE_RESOURCE_GROUP": azure["resource_group"],
+            "AZURE_TENANT_ID": azure["tenant_id"],
+            "AZURE_CREDENTIAL": "client_secret",
+            "AZURE_CLIENT_ID": azure["client_id"],
+            "AZURE_CLIENT_SECRET": azure["client_secret"],
+            "AZURE_ARM_URL": azure["arm"],
+            "AZURE_AUTHORITY": azure["authority"],
+            "AZURE_PRICES_URL": azure["prices"],
             "SIGN_IN_RATE": "600/min",
             "MAIL_HOST": notices["smtp_host"],
             "MAIL_PORT": notices["smtp_port"],

@@ -63,8 +63,21 @@ SETTINGS: Mapping[str, str] = {
     "as a JSON object. A token with none of these scopes may do nothing.",
     "sign_in_origin": "A second origin that the sign-in page is served from; empty with Entra ID.",
     "graph_url": "Microsoft Graph.",
-    "ca_file": "A PEM file with the authorities to trust for Entra ID and Graph; empty means the public ones.",
+    "ca_file": "A PEM file with the authorities to trust for Entra ID, Graph and Azure; empty means the public ones.",
     "role_groups": 'Roles given by group: a JSON object from a group\'s object id to a role: `{"…": "auditor"}`.',
+    "azure_subscription_id": "The Azure subscription with the fleet's clusters; empty for none: everything else works.",
+    "azure_resource_group": "The resource group in which the portal makes what it makes in Azure. Needed with a "
+    "subscription.",
+    "azure_tenant_id": "The subscription's tenant; empty for `QM_ENTRA_TENANT_ID`.",
+    "azure_credential": "As whom Azure is called: `workload_identity` (of a pod), `managed_identity` (of a "
+    "machine), or `client_secret`.",
+    "azure_client_id": "The id of the application or identity; `managed_identity` needs it only where a machine has "
+    "several.",
+    "azure_client_secret": "The application's secret, with `client_secret` alone.",
+    "azure_token_file": "Where the cluster puts the token that Entra ID trusts, with `workload_identity`.",
+    "azure_arm_url": "Azure Resource Manager, where it is not the public one.",
+    "azure_authority": "Where tokens for Azure come from, without the tenant.",
+    "azure_prices_url": "Azure's retail prices, which are read without a token.",
     "mail_host": "The mail server; while it is empty, mails wait.",
     "mail_port": "Its port: 587 for `starttls`, 465 for `tls`.",
     "mail_username": "The user name to sign in with; empty for a server that takes mail without.",

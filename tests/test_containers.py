@@ -41,6 +41,7 @@ NOT_PASSED = {
     "QM_DEMO": "is for the demo alone",
     "QM_DATA_DIR": "is a folder of the image",
     "QM_SIGN_IN_ORIGIN": "is empty with Entra ID",
+    "QM_AZURE_TOKEN_FILE": "is where Kubernetes puts it",
     "QM_MIGRATE_DATABASE_URL": "is the service's that migrates, and nobody else's",
 }
 # What Compose itself decides.
