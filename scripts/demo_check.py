@@ -30,6 +30,7 @@ def main() -> int:
         demo = Demo((options.keep or Path(folder)).resolve(), free_port())
         try:
             timed("the demo starts", lambda: start(demo))
+            timed("JupyterHub begins, beside everything else", demo.start_hub)
             job = MainJob(demo)
             for words, step in job.steps():
                 timed(words, step)

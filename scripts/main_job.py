@@ -15,6 +15,7 @@ from scripts.demo_processes import Demo
 from scripts.ending_job import Ending
 from scripts.expecting import expect
 from scripts.form_browser import FormBrowser
+from scripts.notebook_job import Launching
 from scripts.pool_job import Growing
 from scripts.run_job import Running
 from scripts.work_job import Working
@@ -70,6 +71,7 @@ class MainJob:
         yield "one A100 for a few seconds ends by itself; the quota goes down", self.expire
         yield from Catalogue(self).steps()
         yield from Ending(self).steps()
+        yield from Launching(self).steps()
         yield from Growing(self).steps()
         yield (
             "a cluster that follows a repository: Climate's namespace there is committed",
