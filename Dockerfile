@@ -7,6 +7,7 @@ RUN python -m venv /venv && /venv/bin/pip install --no-deps --require-hashes -r 
 COPY manage.py ./
 COPY portal portal
 COPY checks checks
+COPY insights insights
 COPY workloads workloads
 COPY offboarding offboarding
 COPY onboarding onboarding
@@ -16,6 +17,7 @@ COPY policy policy
 COPY allocations allocations
 COPY manual manual
 COPY notebooks notebooks
+COPY capacity capacity
 COPY provisioning provisioning
 COPY reconciling reconciling
 COPY fleet fleet

@@ -210,7 +210,11 @@ def not_charged_yet(now: datetime) -> list[int]:
     in_hub = Q(provisioner=Provisioner.JUPYTERHUB) & (
         Q(notebook__ready_at__isnull=False) | Q(notebook__ran_seconds__gt=0)
     )
-    found = rows.filter(made_by_people | on_cluster | in_hub).order_by("pk")
+    in_azure = Q(provisioner=Provisioner.AZURE) & (
+        Q(reservation__observed_generation=F("reservation__generation"))
+        | Q(reservation__refused_generation=F("reservation__generation"))
+    )
+    found = rows.filter(made_by_people | on_cluster | in_hub | in_azure).order_by("pk")
     return list(found.values_list("pk", flat=True)[:MAX_OBSERVED_AT_ONCE])
 
 

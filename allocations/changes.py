@@ -135,6 +135,22 @@ def end_part(allocation: Allocation, gpus: int, reason: str, *, by: str, now: da
     return part
 
 
+def end_machines(allocation: Allocation, machines: int, reason: str, *, by: str, now: datetime) -> Allocation:
+    """End some of the machines of a reservation, which goes on with the others; returns the part as it has ended."""
+    part = Allocation.objects.get(pk=allocation.pk)
+    part.pk, part.part_of = None, allocation
+    part.hold, part.reservation, part.remind_at = allocation.hold, allocation.reservation, None
+    part.ended_at, part.end_reason, part.ended_by = now, reason, by
+    whole = (allocation.count, allocation.gpus, allocation.usd_per_hour)
+    for row, left in ((part, machines), (allocation, allocation.count - machines)):
+        row.count, row.gpus, row.usd_per_hour = left, whole[1] * left // whole[0], whole[2] * left / whole[0]
+        row.spec = {**row.spec, "instances": left}
+        row.title = row.title.replace(f"{whole[0]} × ", f"{left} × ", 1)
+    part.save(force_insert=True)
+    allocation.save(update_fields=["count", "gpus", "usd_per_hour", "spec", "title"])
+    return part
+
+
 def leave_room(allocation: Allocation, *, gpus: int, now: datetime) -> None:
     """Keep room for what still runs on GPUs that were just let go, until somebody has looked."""
     tenancy, flavor = allocation.tenancy, allocation.flavor

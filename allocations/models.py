@@ -12,6 +12,7 @@ from accounts.teams import TeamScopedQuerySet
 from allocations.budgets import money
 from allocations.schedule import Provisioner, Step, Terms, WhenOver, next_steps
 from allocations.use.models import Brake, Leftover, StoppedWork
+from capacity.models import Reservation
 from fleet.models import Flavor
 from manual.models import Task
 from notebooks.models import NotebookServer
@@ -35,7 +36,7 @@ class AllocationQuerySet(TeamScopedQuerySet["Allocation"]):
     def described(self) -> "AllocationQuerySet":
         """With everything that a line about them needs."""
         return self.select_related(
-            "team", "flavor__cluster", "tenancy__cluster", "hold__request", "task", "notebook"
+            "team", "flavor__cluster", "tenancy__cluster", "hold__request", "task", "notebook", "reservation"
         )
 
     def of_gpus(self) -> "AllocationQuerySet":
@@ -114,6 +115,8 @@ class Allocation(Row):
     instructions = models.JSONField(default=dict)
     # The notebook server that was launched for it; whoever launched it may start it again until its end.
     notebook = models.ForeignKey(NotebookServer, models.SET_NULL, null=True, related_name="allocations")
+    # The capacity in Azure of which this is all or a part.
+    reservation = models.ForeignKey(Reservation, models.PROTECT, null=True, related_name="allocations")
     task_hours = models.PositiveSmallIntegerField(default=24)
     # What it is in a few words, and where it is where no cluster says so.
     title = models.CharField(max_length=200, blank=True, default="", db_default="")
@@ -144,6 +147,8 @@ class Allocation(Row):
     ended_at = models.DateTimeField(null=True)
     end_reason = models.CharField(max_length=12, choices=End.choices, blank=True)
     ended_by = models.CharField(max_length=200, blank=True)
+    # Why it could not be made, where it could not.
+    failure = models.CharField(max_length=600, blank=True, default="", db_default="")
 
     objects = AllocationQuerySet.as_manager()
 

@@ -8,12 +8,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import Sum
+
 from accounts.teams import Project
 from allocations.changes import check_volume, drop_take_down, ended_namespace, refresh_of
 from allocations.models import Allocation
 from allocations.schedule import Phase, Provisioner, State, Status
 from allocations.schedule import state_of as state_by_schedule
 from audit.actors import Actor
+from capacity.reservations import actions as reservations
+from capacity.reservations.places import place_of as place_of_reservation
 from fleet.models import Cluster
 from manual import actions as tasks
 from manual.briefs import Brief, Fact, Instructions
@@ -57,9 +61,9 @@ def end(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
 
 
 def status(allocation: Allocation) -> Status:
-    """How far its provisioner has come; reads tenancy, task and notebook of the row, and asks for nothing else."""
+    """How far its provisioner has come; reads what the row points at, and hardly asks for anything else."""
     if allocation.end_reason == Allocation.End.FAILED:
-        return Status(Phase.FAILED, allocation.task.note if allocation.task is not None else "")
+        return Status(Phase.FAILED, allocation.failure)
     return PROVISIONERS[Provisioner(allocation.provisioner)].status(allocation)
 
 
@@ -133,6 +137,35 @@ def _status_in_hub(allocation: Allocation) -> Status:
     return Status(Phase.PENDING, server.message)
 
 
+def _begin_in_azure(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
+    """Have it reserved: what a team is granted of one size in one zone adds up to one reservation."""
+    place = place_of_reservation(allocation.spec, usd_per_hour=allocation.usd_per_hour / allocation.count)
+    row = reservations.of_place(allocation.team, place, machines=allocation.count, now=now)
+    allocation.reservation = row
+    allocation.save(update_fields=["reservation"])
+    _change_in_azure(allocation, actor=actor, now=now)
+
+
+def _change_in_azure(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
+    if allocation.reservation_id is None:
+        return
+    row = reservations.locked(allocation.reservation_id)
+    granted = Allocation.objects.live().filter(reservation=row).aggregate(all=Sum("count"))["all"] or 0
+    reservations.want(row, granted, actor=actor, now=now)
+
+
+def _status_in_azure(allocation: Allocation) -> Status:
+    row = allocation.reservation
+    if allocation.charged_from is not None or row is None or row.is_true:
+        return Status(Phase.READY)
+    if row.is_refused:
+        # Of several that wait, what was granted last is too much; the others are tried without it.
+        waiting = Allocation.objects.live().filter(reservation=row, charged_from=None)
+        if waiting.order_by("-pk").values_list("pk", flat=True).first() == allocation.pk:
+            return Status(Phase.FAILED, row.refusal)
+    return Status(Phase.STUCK if row.message else Phase.PENDING, row.message)
+
+
 def _begin_by_hand(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
     words = Instructions.from_json(allocation.instructions)
     _ask(allocation, Task.Kind.SET_UP, words.set_up, now=now)
@@ -178,6 +211,9 @@ PROVISIONERS: Mapping[Provisioner, Functions] = {
     ),
     Provisioner.JUPYTERHUB: Functions(
         begin=_begin_in_hub, change=refresh_of, end=_end_in_hub, status=_status_in_hub
+    ),
+    Provisioner.AZURE: Functions(
+        begin=_begin_in_azure, change=_change_in_azure, end=_change_in_azure, status=_status_in_azure
     ),
     Provisioner.MANUAL: Functions(
         begin=_begin_by_hand, change=_change_by_hand, end=_end_by_hand, status=_status_by_hand

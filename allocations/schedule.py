@@ -32,6 +32,7 @@ class Provisioner(StrEnum):
 
     KUBERNETES = "kubernetes"
     JUPYTERHUB = "jupyterhub"
+    AZURE = "azure"
     MANUAL = "manual"
 
     @property
@@ -40,6 +41,7 @@ class Provisioner(StrEnum):
         return {
             "kubernetes": "made by the portal on the cluster",
             "jupyterhub": "started by the portal in the cluster's JupyterHub",
+            "azure": "made by the portal in Azure",
             "manual": "carried out by a person",
         }[self.value]
 

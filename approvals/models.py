@@ -13,14 +13,17 @@ from accounts.roles import Permission
 from accounts.stand_ins.actions import givers_for
 from accounts.teams import TeamScopedQuerySet
 from allocations.models import Allocation, Hold
+from allocations.schedule import Provisioner
 from approvals.conversation.models import Comment
 from approvals.decisions.seats import seats_of
 from approvals.states import STORED, State
+from catalogue.models import arrival_of, is_by_person
 from catalogue.offering import Offering, Spec
 from catalogue.offerings import CHOICES, OFFERINGS
 from fleet.models import Flavor
 from policy.evaluation import Outcome
 from policy.models import PolicyVersion
+from policy.rules import Arrival
 from provisioning.models import Tenancy
 from web.rows import Row
 
@@ -194,6 +197,18 @@ class Request(Row):
     def of(self) -> Offering:
         """What of the catalogue it is for."""
         return OFFERINGS[self.offering]
+
+    @property
+    def is_by_person(self) -> bool:
+        """Whether a person makes it: as it was granted, or as it would be now."""
+        if self.allocation is not None:
+            return self.allocation.provisioner == Provisioner.MANUAL
+        return is_by_person(self.of)
+
+    @property
+    def arrival(self) -> Arrival:
+        """How it gets to where it is used, unless a person makes it."""
+        return arrival_of(self.of, self.flavor.cluster if self.flavor else None)
 
     @property
     def asked(self) -> Spec:

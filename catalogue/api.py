@@ -16,7 +16,7 @@ from accounts.roles import Permission
 from allocations.schedule import WhenOver
 from catalogue import actions as offering_actions
 from catalogue.choices import choices_of
-from catalogue.models import OfferingSetting, prices_of, setting_of
+from catalogue.models import OfferingSetting, follows, is_by_person, prices_of, setting_of
 from catalogue.offering import Gate
 from catalogue.offerings import OFFERINGS
 from web.strict import Boolean, Choice, Integer, Money, StrictSerializer, Text
@@ -185,7 +185,7 @@ def shown(row: OfferingSetting, place: int) -> dict[str, Any]:
         "reversible_minutes": offering.reversible_minutes,
         **(offering_actions.ends_of(row) if offering.on_cluster else NO_END),
         "is_self_service": row.is_self_service,
-        "carried_out_by_a_person": offering.by_person,
-        "after_approval": list(offering.after),
+        "carried_out_by_a_person": is_by_person(offering),
+        "after_approval": list(follows(offering)),
         "spec": offering.spec.model_json_schema(),
     }

@@ -9,6 +9,7 @@ from django.db.models import Case, When
 
 from accounts.models import Team
 from accounts.teams import Project
+from capacity.connection import is_connected
 from catalogue.azure import REGIONS, VM_GPUS
 from catalogue.models import OfferingSetting, prices_of
 from catalogue.namespace import ENVIRONMENTS, NamespaceSpec
@@ -33,6 +34,8 @@ WORDS = {
     "notebook": "Notebook",
     "other": "Something else",
 }
+ZONES = {"": "Wherever Azure has it", "1": "Zone 1", "2": "Zone 2", "3": "Zone 3"}
+NO_NODES = "No nodes: the capacity alone"
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,9 @@ def choices_of(offering: Offering, setting: OfferingSetting, *, team: Team | Non
     prices = prices_of(offering, setting)
     found: dict[str, list[Choice]] = {}
     for name, schema in fields_of(offering).items():
-        if "enum" in schema:
+        if name == "zone":
+            found[name] = [Choice(zone, words) for zone, words in ZONES.items()]
+        elif "enum" in schema:
             found[name] = [
                 Choice(word, _worded(word, prices, offering))
                 for word in schema["enum"]
@@ -73,7 +78,7 @@ def fields_of(offering: Offering) -> Mapping[str, Mapping[str, Any]]:
 
 def depends_on_team(schema: Mapping[str, Any]) -> bool:
     """Whether what may be chosen is another for another team."""
-    return schema.get("list") in ("flavors", "clusters")
+    return schema.get("list") in ("flavors", "clusters", "azure_flavors")
 
 
 def is_suggested(schema: Mapping[str, Any]) -> bool:
@@ -90,6 +95,8 @@ def _lines(listed: str, offering: Offering, prices: Mapping[str, Decimal], team:
             Choice(name, f"{name} · with a cluster of ours" if name in ours else name)
             for name in sorted({*REGIONS, *ours}, key=lambda name: (name not in ours, name))
         ]
+    if listed == "azure_flavors":
+        return azure_flavors_of(team)
     if team is None:
         return []
     if listed == "projects":
@@ -109,6 +116,17 @@ def flavors_of(team: Team) -> list[Choice]:
     return [
         _flavor_line(row) for row in rows.order_by("cluster__name", is_spot, "price_per_gpu_hour", "name")
     ]
+
+
+def azure_flavors_of(team: Team | None) -> list[Choice]:
+    """The kinds of GPU for which nodes can be made of reserved capacity, and none of them."""
+    none = Choice("", NO_NODES)
+    if team is None or not is_connected():
+        return [none]
+    rows = flavors_of_team(team).select_related("cluster").exclude(cluster__azure_id="")
+    spot = Flavor.Capacity.SPOT
+    kinds = rows.exclude(capacity_type=spot).order_by("cluster__name", "price_per_gpu_hour", "name")
+    return [none, *(Choice(row.key, f"{row.words} · {row.cluster.title}") for row in kinds)]
 
 
 def _flavor_line(row: Flavor) -> Choice:

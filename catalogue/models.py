@@ -5,9 +5,12 @@ from decimal import Decimal
 from django.db import models
 from django.db.models import Q
 
-from allocations.schedule import LONGEST_DRAIN, LONGEST_GRACE, Terms, WhenOver
+from allocations.schedule import LONGEST_DRAIN, LONGEST_GRACE, Provisioner, Terms, WhenOver
+from capacity.connection import is_connected
 from catalogue.offering import Gate, Offering
 from catalogue.offerings import CHOICES, OFFERINGS
+from fleet.models import Cluster
+from policy.rules import Arrival
 
 
 class OfferingSetting(models.Model):
@@ -58,7 +61,7 @@ class OfferingSetting(models.Model):
     @property
     def is_self_service(self) -> bool:
         """Whether nobody has to do anything: the policy may approve it, and the portal makes it by itself."""
-        return self.gate == Gate.SELF_SERVICE and not OFFERINGS[self.key].by_person
+        return self.gate == Gate.SELF_SERVICE and not is_by_person(OFFERINGS[self.key])
 
     @property
     def terms(self) -> Terms:
@@ -69,6 +72,35 @@ class OfferingSetting(models.Model):
             when_over=WhenOver(self.when_over) if self.when_over else usual.when_over,
             drain_hours=usual.drain_hours if self.drain_hours is None else self.drain_hours,
         )
+
+
+def provisioner_of(offering: Offering) -> Provisioner:
+    """Who makes it in this installation: where the portal is not connected to Azure, a person does what it would."""
+    if offering.provisioner is Provisioner.AZURE and not is_connected():
+        return Provisioner.MANUAL
+    return offering.provisioner
+
+
+def is_by_person(offering: Offering) -> bool:
+    """Whether a person makes it in this installation."""
+    return provisioner_of(offering) is Provisioner.MANUAL
+
+
+def arrival_of(offering: Offering, cluster: Cluster | None) -> Arrival:
+    """How what is granted gets to where it is used."""
+    return Arrival.IN_AZURE if provisioner_of(offering) is Provisioner.AZURE else arrival_on(cluster)
+
+
+def arrival_on(cluster: Cluster | None) -> Arrival:
+    """How what is granted gets to a cluster; what needs none is there as soon as it is written down."""
+    if cluster is None or cluster.delivery == Cluster.Delivery.APPLY:
+        return Arrival.WRITTEN
+    return Arrival.COMMITTED if cluster.git_way == Cluster.GitWay.DIRECT else Arrival.PROPOSED
+
+
+def follows(offering: Offering) -> tuple[str, ...]:
+    """What follows an approval, as pages say it."""
+    return offering.after_by_person if is_by_person(offering) and offering.after_by_person else offering.after
 
 
 def setting_of(offering: Offering) -> OfferingSetting:

@@ -125,6 +125,7 @@ class Offering:
     purpose: str = ""  # as requests are listed by, where the spec does not say it
     judged_as: str = ""  # the environment as which it is judged, whatever its tenancy's is
     after: tuple[str, ...] = ()
+    after_by_person: tuple[str, ...] = ()  # where a person makes what the portal could
     priced: str = ""  # what the prices are of: "GiB and month"
     prices: Mapping[str, Decimal] = field(default_factory=dict)  # USD to start with
     end: Terms = NO_TERMS
@@ -133,11 +134,6 @@ class Offering:
     def on_cluster(self) -> bool:
         """Whether it takes GPUs of a cluster's pool."""
         return "flavor" in self.spec.model_fields
-
-    @property
-    def by_person(self) -> bool:
-        """Whether a person makes it."""
-        return self.provisioner is Provisioner.MANUAL
 
     def units(self, many: int) -> str:
         """What so many are of: "GPUs", "GiB", "replica"."""

@@ -8,7 +8,7 @@ from accounts.models import User
 from accounts.roles import Permission
 from catalogue.actions import settings_in_order
 from catalogue.choices import WORDS
-from catalogue.models import OfferingSetting, prices_of
+from catalogue.models import OfferingSetting, follows, is_by_person, prices_of
 from catalogue.offering import Gate, Offering
 from catalogue.offerings import OFFERINGS
 from fleet.models import Flavor
@@ -39,8 +39,9 @@ def card(row: OfferingSetting, flavors: list[Flavor]) -> Part:
         "is_self_service": row.is_self_service,
         "decided_by_policy": row.gate == Gate.SELF_SERVICE,
         "decides": _capital(Gate(row.gate).words),
-        "makes": "A platform lead" if offering.by_person else "The portal, by itself",
+        "makes": "A platform lead" if is_by_person(offering) else "The portal, by itself",
         "prices": price_lines(offering, row, flavors),
+        "after": follows(offering),
         "undone": offering.undone,
         "ask": f"Ask for {kind_of(offering)}",
         "href": reverse("request-new", args=[row.key]),

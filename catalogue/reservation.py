@@ -1,8 +1,12 @@
-"""Azure capacity that is kept, and paid. Pure."""
+"""Azure capacity that is kept, and paid. Pure.
+
+What is offered are on-demand reservations, which end on any day. Azure's block and future reservations cannot be given
+up before their end, and are not offered.
+"""
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -18,6 +22,8 @@ PRICES = {
     for name, price in VM_PRICES.items()
     if not name.startswith("Standard_ND") and not name.endswith("_H100_v5")
 }
+SAME = "It costs the same whether it is used or not, until you let go of it."
+RELEASED = "On its end date the portal releases it."
 
 
 class ReservationSpec(Spec):
@@ -27,10 +33,21 @@ class ReservationSpec(Spec):
     region: Region
     vm_size: VmSize
     instances: int = Field(title="Instances", ge=1, le=1_000)
+    zone: Literal["", "1", "2", "3"] = Field(default="", title="Zone")
+    nodes_for: str = Field(
+        default="",
+        title="Nodes for",
+        pattern=r"^([a-z0-9-]{1,40}/[a-z0-9-]{1,40})?$",
+        json_schema_extra={"list": "azure_flavors"},
+    )
 
     def size(self, *, price: Decimal, prices: Mapping[str, Decimal]) -> Size:
         """By instance and hour."""
         return machines(self.count, self.vm_size, prices)
+
+    def gone_with_it(self) -> str:
+        """What runs on it may find no machine the next time."""
+        return "; nodes that were made of it go, with what runs on them" if self.nodes_for else ""
 
     def title(self, number: str, *, product: str) -> str:
         """ "2 × Standard_NC24ads_A100_v4 reserved"."""
@@ -64,8 +81,9 @@ RESERVATION = Offering(
     unit="instance",
     gate=Gate.APPROVAL,
     reversible_minutes=60,
-    provisioner=Provisioner.MANUAL,
-    after=(PERSON, "It costs the same whether it is used or not, until you let go of it.", DOWN),
+    provisioner=Provisioner.AZURE,
+    after=("The portal reserves it in Azure within minutes, all of it or nothing.", SAME, RELEASED),
+    after_by_person=(PERSON, SAME, DOWN),
     priced="instance and hour",
     prices=PRICES,
 )

@@ -39,6 +39,7 @@ class NoticeKind(StrEnum):
     RUN_PARKED = "run_parked"
     NOTEBOOK_ENDED = "notebook_ended"
     NOTEBOOK_IDLE = "notebook_idle"
+    LIMIT_NEAR = "limit_near"
     TEST = "test"
 
     @property
@@ -115,6 +116,7 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.RUN_PARKED: "A run is tried no more",
     NoticeKind.NOTEBOOK_ENDED: "A notebook of yours did not start, or was stopped",
     NoticeKind.NOTEBOOK_IDLE: "A notebook of yours is idle, or ends soon",
+    NoticeKind.LIMIT_NEAR: "A limit of Azure's comes near",
     NoticeKind.TEST: "A test",
 }
 CHANNEL_WORDS: Mapping[NoticeKind, str] = {

@@ -16,7 +16,8 @@ from allocations.budgets import money
 from approvals.judging.inputs import answer_of, given_lately, policy_in_force, pool_of
 from approvals.requests.actions import Judged, check_answer
 from approvals.requests.presenting import hint_of, verdict
-from approvals.requests.wanted import Wanted, arrival_on
+from approvals.requests.wanted import Wanted
+from catalogue.models import arrival_on
 from connectors.errors import ConnectorError
 from connectors.graph import Graph
 from fleet.models import Cluster, Environment, Flavor
@@ -44,6 +45,7 @@ SIZES = ((1, 7), (2, 7))
 SOON = {
     Arrival.WRITTEN: "usually in about 5 seconds",
     Arrival.COMMITTED: "committed to Git in about 5 seconds",
+    Arrival.IN_AZURE: "usually within minutes",
     Arrival.PROPOSED: "in a pull request in about 5 seconds",
 }
 

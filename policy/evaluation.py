@@ -33,6 +33,7 @@ AT_ONCE = {
     Arrival.WRITTEN: "Yours in about 5 seconds.",
     Arrival.COMMITTED: "Committed to Git in about 5 seconds, yours once the cluster follows.",
     Arrival.PROPOSED: "A pull request opens in about 5 seconds, yours once it is merged.",
+    Arrival.IN_AZURE: "Azure makes it within minutes, or says why not.",
 }
 # Rules that time alone may mend: what is taken now comes back, what was asked lately falls out of the windows.
 MENDED_BY_TIME = frozenset(

@@ -22,11 +22,15 @@ NO_BUDGET = Left(Decimal(0), Decimal(0), None, None, 100)
 
 
 class Arrival(StrEnum):
-    """How what is granted gets to its cluster: written there, committed to Git, or as a pull request to merge."""
+    """How what is granted gets to where it is used.
+
+    It is written to its cluster, committed to Git, proposed as a pull request to merge, or made in Azure.
+    """
 
     WRITTEN = "written"
     COMMITTED = "committed"
     PROPOSED = "proposed"
+    IN_AZURE = "in_azure"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -32,6 +32,8 @@ from approvals.shares.api import ShareEndpoint
 from approvals.stand_ins.api import DelegationEndpoint
 from catalogue.api import OfferingEndpoint
 from fleet.api import ClusterEndpoint, FlavorEndpoint
+from insights.capacity.api import LimitEndpoint
+from insights.quota_chain.api import ChainEndpoint
 from notebooks.hubs.api import HubEndpoint, SpawnableEndpoint
 from notebooks.profile_desk.api import ProfileEndpoint, ProfileYamlEndpoint
 from notices.api import ChannelEndpoint, DeliveryEndpoint, NoticeSettingsEndpoint
@@ -63,6 +65,7 @@ KINDS = (
     "allocations",
     "clusters",
     "flavors",
+    "limits",
     "options/flavors",
     "policy",
     "policy/versions",
@@ -116,6 +119,8 @@ router.register("allocations", AllocationEndpoint, basename="allocation")
 router.register("clusters", ClusterEndpoint, basename="cluster")
 router.register("drift", DriftEndpoint, basename="drift")
 router.register("expiry-brakes", BrakeEndpoint, basename="expiry-brake")
+router.register("quota-chains", ChainEndpoint, basename="quota-chain")
+router.register("limits", LimitEndpoint, basename="limit")
 router.register("flavors", FlavorEndpoint, basename="flavor")
 router.register("options/flavors", FlavorOptionEndpoint, basename="flavor-option")
 router.register("policy", PolicyEndpoint, basename="policy")

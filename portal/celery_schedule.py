@@ -73,6 +73,26 @@ SCHEDULE = {
         "options": {"expires": 10},
     },
     "end notebooks": {"task": "notebooks.tasks.end_servers", "schedule": 30.0, "options": {"expires": 60}},
+    "look after reservations": {
+        "task": "capacity.tasks.reconcile_reservations",
+        "schedule": 2.0,
+        "options": {"expires": 10},
+    },
+    "read subscriptions": {
+        "task": "capacity.tasks.observe_subscriptions",
+        "schedule": 30.0,
+        "options": {"expires": 60},
+    },
+    "read the fleet's limits": {
+        "task": "capacity.tasks.read_fleet",
+        "schedule": 600.0,
+        "options": {"expires": 600},
+    },
+    "forget old readings": {
+        "task": "capacity.tasks.forget_readings",
+        "schedule": 3600.0,
+        "options": {"expires": 3600},
+    },
     "look at clusters": {
         "task": "provisioning.tasks.look_at_clusters",
         "schedule": 30.0,

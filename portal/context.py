@@ -48,6 +48,7 @@ TEAMS = Place("Teams", "teams", "users", "g t")
 RUNS = Place("Runs", "runs", "play", "g u", of_team=True, also="/runs/")
 NOTEBOOKS = Place("Notebooks", "notebooks", "code", "g n", of_team=True, also="/notebooks/")
 CLUSTERS = Place("Clusters", "clusters", "server", "g c")
+CAPACITY = Place("Capacity", "capacity", "gauge", "g y")
 APPROVALS = Place("Approvals", "approvals", "stamp", "g a")
 CATALOGUE = Place("Catalogue", "catalogue", "tag", "g o")
 TASKS = Place("Tasks", "tasks", "box", "g k")
@@ -111,7 +112,7 @@ def decides(request: HttpRequest, user: User) -> bool:
 def rail(user: User, path: str, *, decides: bool, waiting: int | None = None) -> list[dict[str, Any]]:
     """The places this person may use; approvals with the number that waits for them, counted unless it is given."""
     team = _team_at(user, path)
-    places = [HOME, REQUESTS, TEAMS, *([RUNS, NOTEBOOKS] if team else []), CLUSTERS]
+    places = [HOME, REQUESTS, TEAMS, *([RUNS, NOTEBOOKS] if team else []), CLUSTERS, CAPACITY]
     counts: dict[Place, int] = {}
     if decides:
         places.append(APPROVALS)

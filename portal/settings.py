@@ -40,6 +40,7 @@ INSTALLED_APPS = [
     "allocations",
     "manual",
     "notebooks",
+    "capacity",
     "policy",
     "catalogue",
     "approvals",

@@ -23,6 +23,7 @@ urlpatterns = [
     path("", include("approvals.urls")),
     path("", include("allocations.urls")),
     path("", include("workloads.urls")),
+    path("", include("insights.urls")),
     path("", include("notebooks.urls")),
     path("", include("fleet.urls")),
     path("", include("notices.urls")),

@@ -110,7 +110,7 @@ def sample() -> AzureSpec:
         QuotaLimit("eastus", "StandardNCADSA100v4Family", 192, "days"),
         QuotaLimit("eastus", "StandardNCadsH100v5Family", 160, "days"),
         QuotaLimit("eastus", "Standard NCASv3_T4 Family", 512),
-        QuotaLimit("eastus", "StandardNVADSA10v5Family", 288),
+        QuotaLimit("eastus", "StandardNVADSA10v5Family", 432),
         QuotaLimit("eastus", "OpenAI.S0.AccountCount", 30),
         QuotaLimit("eastus", "OpenAI.Standard.gpt-4o", 450),
         QuotaLimit("eastus", "OpenAI.GlobalStandard.gpt-4o", 1000),

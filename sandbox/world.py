@@ -216,7 +216,7 @@ def _clusters() -> tuple[ClusterSpec, ...]:
             (
                 NodeGroup("system", 1),
                 NodeGroup("t4", 4, 4, "nvidia-t4", "Standard_NC64as_T4_v3", 64, 440 * GIB),
-                NodeGroup("a10", 2, 4, "nvidia-a10", "Standard_NV72ads_A10_v5", 72, 880 * GIB),
+                NodeGroup("a10", 4, 2, "nvidia-a10", "Standard_NV72ads_A10_v5", 72, 880 * GIB),
                 NodeGroup(
                     "h100nvl", 0, 1, "nvidia-h100-nvl", "Standard_NC40ads_H100_v5", 40, 320 * GIB, most=4
                 ),

@@ -6,6 +6,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = [
     "portal",
     "checks",
+    "insights",
     "workloads",
     "offboarding",
     "onboarding",
@@ -15,6 +16,7 @@ LAYERS = [
     "allocations",
     "manual",
     "notebooks",
+    "capacity",
     "provisioning",
     "fleet",
     "notices",

@@ -99,9 +99,21 @@ def choice_cards(bound: BoundField, options: Sequence[Part], wide: bool = False,
 
 
 @register.inclusion_tag("parts/filter_bar.html")
-def filter_bar(form: BaseForm, placeholder: str = "Search", clear: str = "") -> Context:
+def filter_bar(
+    form: BaseForm,
+    placeholder: str = "Search",
+    clear: str = "",
+    button: str = "Filter",
+    icon: str = "list-filter",
+) -> Context:
     """A GET form in one row; a field named `q` is the search box and has the key `/`."""
-    return {"fields": list(form), "placeholder": placeholder, "clear": clear}
+    return {
+        "fields": list(form),
+        "placeholder": placeholder,
+        "clear": clear,
+        "button": button,
+        "icon_name": icon,
+    }
 
 
 @register.filter

@@ -7,7 +7,15 @@ from django.db import transaction
 from accounts.models import User
 from accounts.roles import Permission
 from allocations import provisioners
-from allocations.changes import end, end_part, leave_room, locked_with_all, record_change, refresh_of, settle
+from allocations.changes import (
+    end,
+    end_machines,
+    end_part,
+    leave_room,
+    locked_with_all,
+    record_change,
+    settle,
+)
 from allocations.models import Allocation
 from audit.actors import PORTAL, Actor
 from audit.events import Kind
@@ -87,13 +95,55 @@ def release(allocation_id: int, *, actor: Actor, now: datetime, why: str) -> boo
     return True
 
 
+@transaction.atomic
+def give_back_machines(allocation_id: int, machines: int, *, by: User, now: datetime) -> Allocation | None:
+    """Give back some or all machines of a reservation early; returns the grant of the others, None for none left.
+
+    Raises Conflict when it has ended, holds fewer or is no reservation, NoRight for who is neither of the team nor a
+    platform lead.
+    """
+    allocation = locked_with_all(allocation_id)
+    if not may_give_back(by, allocation.team_id):
+        raise NoRight("Members of the team and platform leads give machines back.", code="not_of_the_team")
+    if allocation.reservation_id is None:
+        raise Conflict(f"{allocation.title} is no reserved machines.", code="no_reservation")
+    held = allocation.count if allocation.ended_at is None and allocation.kept_until > now else 0
+    if not 1 <= machines <= held:
+        raise Conflict(
+            f"{held} machines are held under this grant: give back 1 to {held} of them."
+            if held
+            else "No machine is held under this grant any more.",
+            code="not_held",
+            field="machines",
+        )
+    actor, over, rest = by.as_actor(), allocation, None
+    if machines == allocation.count:
+        end(allocation, Allocation.End.RETURNED, by=by.name, now=now)
+    else:
+        over = end_machines(allocation, machines, Allocation.End.RETURNED, by=by.name, now=now)
+        rest = allocation
+    freed = settle(allocation.hold, now=now, why="given back")
+    (provisioners.end if rest is None else provisioners.change)(allocation, actor=actor, now=now)
+    record_change(
+        Kind.ALLOCATION_RETURNED,
+        allocation,
+        actor,
+        what=over.what,
+        returned=machines,
+        freed_usd=str(freed.usd),
+    )
+    return rest
+
+
 def give_up(allocation: Allocation, *, now: datetime) -> None:
     """End a locked allocation that could not be made: it has cost nothing, and its GPUs are free again."""
+    allocation.failure = provisioners.status(allocation).message[:600]
+    allocation.save(update_fields=["failure"])
     end(allocation, Allocation.End.FAILED, by=PORTAL.name, now=now)
     if allocation.flavor is not None:
         allocation.flavor.put_back(allocation.gpus)
     settle(allocation.hold, now=now, why="could not be made")
-    refresh_of(allocation, actor=PORTAL, now=now)
+    provisioners.end(allocation, actor=PORTAL, now=now)
     record_change(Kind.ALLOCATION_FAILED, allocation, PORTAL)
 
 

@@ -16,6 +16,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("accounts", "0001_initial"),
+        ("capacity", "0001_initial"),
         ("fleet", "0001_initial"),
         ("manual", "0001_initial"),
         ("notebooks", "0001_initial"),
@@ -46,6 +47,7 @@ class Migration(migrations.Migration):
                         choices=[
                             ("kubernetes", "made by the portal on the cluster"),
                             ("jupyterhub", "started by the portal in the cluster's JupyterHub"),
+                            ("azure", "made by the portal in Azure"),
                             ("manual", "carried out by a person"),
                         ],
                         db_default="kubernetes",
@@ -91,6 +93,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("ended_by", models.CharField(blank=True, max_length=200)),
+                ("failure", models.CharField(blank=True, db_default="", default="", max_length=600)),
                 (
                     "flavor",
                     models.ForeignKey(
@@ -107,6 +110,15 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.SET_NULL,
                         related_name="allocations",
                         to="notebooks.notebookserver",
+                    ),
+                ),
+                (
+                    "reservation",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="allocations",
+                        to="capacity.reservation",
                     ),
                 ),
                 (
@@ -184,7 +196,9 @@ class Migration(migrations.Migration):
                         condition=models.Q(("usd_per_hour__gte", 0)), name="an_allocation_never_earns_money"
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("provisioner__in", ["kubernetes", "jupyterhub", "manual"])),
+                        condition=models.Q(
+                            ("provisioner__in", ["kubernetes", "jupyterhub", "azure", "manual"])
+                        ),
                         name="an_allocation_has_a_known_provisioner",
                     ),
                     models.CheckConstraint(

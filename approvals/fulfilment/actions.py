@@ -14,6 +14,7 @@ from allocations.models import Allocation
 from allocations.schedule import Terms
 from approvals.models import Request
 from audit.actors import Actor
+from catalogue.models import provisioner_of
 from catalogue.offering import in_sentence
 from manual import actions as tasks
 from manual.briefs import Instructions
@@ -47,7 +48,7 @@ def carry_out(
         title=request.given_name,
         place=request.place,
         instructions=instructions_of(request),
-        provisioner=request.of.provisioner,
+        provisioner=provisioner_of(request.of),
         tenancy=request.tenancy,
         flavor=request.flavor,
         gpus=gpus,

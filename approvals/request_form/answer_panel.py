@@ -22,6 +22,7 @@ from approvals.requests.presenting import (
 )
 from approvals.requests.vacancies import of_plans
 from approvals.requests.wanted import Wanted
+from catalogue.models import follows
 from catalogue.offering import in_sentence
 from policy.evaluation import Outcome, duration
 from ui.amounts import usd
@@ -94,7 +95,7 @@ def answer(wanted: Wanted, judged: Judged, *, now: datetime) -> Part:
         "button": f"Keep {in_sentence(wanted.name)} longer"
         if wanted.renews is not None
         else f"Ask for {in_sentence(wanted.name)}",
-        "after": wanted.offering.after,
+        "after": follows(wanted.offering),
         "about": about(wanted),
     }
 

@@ -64,6 +64,7 @@ def _list(
     return forms.ChoiceField(
         label=label,
         choices=in_groups(possible),
+        required=all(line.value for line in possible),
         widget=forms.RadioSelect if few else forms.Select,
         help_text="" if possible else nothing_words(offering, name),
         error_messages={"invalid_choice": said, "required": said},

@@ -19,7 +19,7 @@ from approvals.request_form.quick_ends import QUICK_ENDS, quick_end
 from approvals.request_form.starting_points import starting_points, usual_of
 from approvals.requests.actions import submit_within
 from catalogue import page as catalogue_page
-from catalogue.models import OfferingSetting, setting_of
+from catalogue.models import OfferingSetting, follows, setting_of
 from catalogue.offering import Offering
 from catalogue.offerings import OFFERINGS
 from web.fields import INPUT
@@ -153,4 +153,8 @@ def _context(request: HttpRequest, form: RequestForm) -> Part:
 
 
 def _words(offering: Offering) -> Part:
-    return {"offering": offering, "ask_label": f"Ask for {catalogue_page.kind_of(offering)}"}
+    return {
+        "offering": offering,
+        "after": follows(offering),
+        "ask_label": f"Ask for {catalogue_page.kind_of(offering)}",
+    }

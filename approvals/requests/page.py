@@ -51,7 +51,6 @@ from approvals.requests.presenting import (
     verdict,
 )
 from approvals.requests.vacancies import sorted_out
-from approvals.requests.wanted import arrival_on
 from approvals.states import State
 from catalogue.offering import in_sentence
 from manual.models import Task
@@ -64,6 +63,7 @@ PLURAL = ("gpus", "training")
 SOON = {
     Arrival.WRITTEN: "Usually a few seconds.",
     Arrival.COMMITTED: "It is committed to Git, and the cluster follows.",
+    Arrival.IN_AZURE: "Azure makes it within minutes, or says why not.",
     Arrival.PROPOSED: "It is in a pull request, and the cluster follows once that is merged.",
 }
 
@@ -201,9 +201,9 @@ def sentence(
 
 def _soon(request: Request) -> str:
     """How long setting it up takes, and who does it."""
-    if request.of.by_person:
+    if request.is_by_person:
         return "A platform lead carries it out. It costs nothing before it is there."
-    return SOON[arrival_on(request.flavor.cluster if request.flavor else None)]
+    return SOON[request.arrival]
 
 
 def _waiting(

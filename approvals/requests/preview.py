@@ -12,6 +12,7 @@ from approvals.requests.actions import check, judge
 from approvals.requests.presenting import cost_per_day, usual_wait
 from approvals.requests.vacancies import of_plans
 from approvals.requests.wanted import Wanted
+from catalogue.models import follows
 
 
 def preview_of(wanted: Wanted, *, by: User, now: datetime) -> dict[str, Any]:
@@ -36,7 +37,7 @@ def preview_of(wanted: Wanted, *, by: User, now: datetime) -> dict[str, Any]:
         "name": wanted.name,
         "formula": wanted.size.formula,
         "reversible_minutes": wanted.offering.reversible_minutes,
-        "after_approval": list(wanted.offering.after),
+        "after_approval": list(follows(wanted.offering)),
         "answer": answer,
         "nearest_automatic": {"count": nearest.count, "until": nearest.until} if nearest else None,
         "automatic_from": later,

@@ -98,7 +98,7 @@ def _held(request: Request, allocations: Sequence[Allocation]) -> Iterator[Part]
         return
     since = _set_up_at(request, tenancy, allocations)
     if since is not None:
-        title = "GPUs kept for it" if request.of.by_person else "Set up"
+        title = "GPUs kept for it" if request.is_by_person else "Set up"
         yield _past(f"{title} on {request.place}", since, why="Every object stands as wanted.", tone="good")
     for allocation in allocations:
         if allocation.ended_at is None or flavor is None:

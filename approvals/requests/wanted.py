@@ -14,12 +14,12 @@ from allocations.changes import ended_namespace
 from allocations.models import Budget
 from catalogue.azure import REGIONS
 from catalogue.gpus import GpuSpec
-from catalogue.models import OfferingSetting, prices_of, setting_of
+from catalogue.models import OfferingSetting, arrival_of, is_by_person, prices_of, setting_of
 from catalogue.namespace import NamespaceSpec
 from catalogue.offering import Gate, Offering, Size, Spec
 from catalogue.offerings import OFFERINGS
 from fleet.models import Cluster, Flavor
-from policy.rules import Arrival, Ask
+from policy.rules import Ask
 from provisioning.actions import why_not_another
 from provisioning.desired.isolation import flavors_of_team
 from provisioning.models import Tenancy
@@ -120,10 +120,10 @@ class Wanted:
             flavor=self.flavor.name if self.flavor else "",
             tier=self.team.tier,
             reversible_minutes=self.offering.reversible_minutes,
-            by_person=self.offering.by_person,
+            by_person=is_by_person(self.offering),
             decided_by_people=self.setting.gate == Gate.APPROVAL,
             least=self.spec.least(),
-            arrival=arrival_on(self.cluster),
+            arrival=arrival_of(self.offering, self.cluster),
         )
 
     def of(self, count: int) -> "Wanted":
@@ -143,13 +143,6 @@ def environment_of(offering: Offering, spec: Spec, tenancy: Tenancy | None) -> s
     if offering.judged_as:
         return offering.judged_as
     return tenancy.environment if tenancy else str(getattr(spec, "environment", ""))
-
-
-def arrival_on(cluster: Cluster | None) -> Arrival:
-    """How what is granted gets to a cluster; what needs none is there as soon as it is written down."""
-    if cluster is None or cluster.delivery == Cluster.Delivery.APPLY:
-        return Arrival.WRITTEN
-    return Arrival.COMMITTED if cluster.git_way == Cluster.GitWay.DIRECT else Arrival.PROPOSED
 
 
 def resolve(

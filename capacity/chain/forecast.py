@@ -38,14 +38,26 @@ class Point:
     used: float
 
 
+@dataclass(frozen=True)
+class Expected:
+    """What is expected at a moment, and between what it lies four times of five."""
+
+    at: datetime
+    used: float
+    low: float
+    high: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class Forecast:
     """The line and when it crosses a limit. `crosses_at` is None where it does not within twelve weeks.
 
     `earliest` and `latest` are where the edges of the 80 % interval cross; `latest` is None where that lies beyond.
+    `weeks` is the line from now on, week by week.
     """
 
     per_week: float
+    weeks: tuple[Expected, ...]
     crosses_at: datetime | None
     earliest: datetime | None
     latest: datetime | None
@@ -75,6 +87,15 @@ def forecast(points: Sequence[Point], *, limit: float, now: datetime) -> Forecas
     margin = _margin(xs, [y - intercept - slope * x for x, y in zip(xs, ys, strict=True)])
     return Forecast(
         per_week=slope,
+        weeks=tuple(
+            Expected(
+                at=now + week * WEEK,
+                used=max(0, intercept + slope * week),
+                low=max(0, intercept + slope * week - margin(week)),
+                high=max(0, intercept + slope * week + margin(week)),
+            )
+            for week in range(FURTHEST // WEEK + 1)
+        ),
         crosses_at=_crossing(lambda x: intercept + slope * x, limit, now),
         earliest=_crossing(lambda x: intercept + slope * x + margin(x), limit, now),
         latest=_crossing(lambda x: intercept + slope * x - margin(x), limit, now),

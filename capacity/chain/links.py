@@ -201,7 +201,9 @@ def _promised(facts: Facts) -> Link:
         limit=promised.obtainable,
         used=promised.granted,
         room=None,
-        detail=f"{over} more were granted than can be had" if over > 0 else "",
+        detail=f"{over} more were granted than can be had"
+        if over > 0
+        else f"{promised.granted} of {promised.obtainable} that can be had",
     )
 
 

@@ -19,15 +19,20 @@ class Stage(IntEnum):
         """What it means for who reads it."""
         return {
             0: "",
-            60: "Ask for an increase now: it takes days.",
+            60: "Begin now what gives more: an increase takes days.",
             80: "Little is left.",
             95: "Almost nothing is left: the next ask may be stopped.",
         }[self.value]
 
     @property
+    def title(self) -> str:
+        """Its badge."""
+        return {0: "Far", 60: "Ask for more", 80: "Little left", 95: "Almost reached"}[self.value]
+
+    @property
     def tone(self) -> str:
         """The hue of its badge."""
-        return {0: "good", 60: "moving", 80: "ending", 95: "bad"}[self.value]
+        return {0: "good", 60: "waiting", 80: "bad", 95: "bad"}[self.value]
 
 
 def stage_of(percent: int) -> Stage:

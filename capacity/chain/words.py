@@ -41,13 +41,13 @@ def verdict(chain: Sequence[Link], more: int, *, product: str, question: Questio
         doing = "can be granted" if question is Question.GRANT else "can start"
         return Verdict(
             fits=True,
-            sentence=f"{asked} more {doing}. The tightest link is {_called(closest)}: {closest.room} left.",
+            sentence=f"{asked} more {doing}. The tightest link is {called(closest)}: {closest.room} left.",
         )
     first, *others = stops
     return Verdict(
         fits=False,
-        sentence=f"{asked} more: stopped at {_called(first)}, {first.room} left.",
-        then=" ".join(f"Then {_called(one)} stops it: {one.room} left." for one in others),
+        sentence=f"{asked} more: stopped at {called(first)}, {first.room} left.",
+        then=" ".join(f"Then {called(one)} stops it: {one.room} left." for one in others),
         advice=ADVICE[first.layer, question],
         stopped_by=first,
     )
@@ -60,7 +60,8 @@ def age(link: Link, now: datetime) -> str:
     return f"as of {span(now - link.seen_at)} ago"
 
 
-def _called(link: Link) -> str:
+def called(link: Link) -> str:
+    """A link as the subject of a sentence: "the maximum of node pool a100"."""
     name = f" {link.name}" if link.name else ""
     return {
         Layer.FAMILY: f"the subscription quota of{name}",

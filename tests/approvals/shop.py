@@ -25,7 +25,13 @@ SPECS: Mapping[str, Mapping[str, Any]] = {
     "training": {"flavor": "training/a100", "gpus": 8, "purpose": "training"},
     "endpoint": {"flavor": "training/a100", "model": "mistral-7b", "gpus_per_replica": 1, "replicas": 2},
     "openai": {"region": "eastus", "model": "gpt-4o-mini", "thousand_tokens_per_minute": 2},
-    "reservation": {"region": "eastus", "vm_size": "Standard_NC4as_T4_v3", "instances": 1},
+    "reservation": {
+        "region": "eastus",
+        "vm_size": "Standard_NC4as_T4_v3",
+        "instances": 1,
+        "zone": "",
+        "nodes_for": "",
+    },
     "cluster": {"region": "eastus", "vm_size": "Standard_NC4as_T4_v3", "nodes": 2, "purpose": "development"},
 }
 BY_PERSON = ("endpoint", "openai", "reservation", "cluster")

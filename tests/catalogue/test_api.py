@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from approvals.models import Request
 from catalogue import actions as offering_actions
-from catalogue.models import OfferingSetting
+from catalogue.models import OfferingSetting, is_by_person
 from catalogue.offerings import OFFERINGS
 from tests import factories
 from tests.approvals.shop import SPECS
@@ -59,7 +59,7 @@ def test_every_offering_is_previewed_and_asked_for_with_one_answer(ada: Caller, 
     assert made["evaluations"][0]["answer"] == preview["answer"]
     assert preview["formula"]
     assert [task["kind"] for task in made["tasks"]] == (
-        ["set_up"] if OFFERINGS[key].by_person and made["state"] == "approved" else []
+        ["set_up"] if is_by_person(OFFERINGS[key]) and made["state"] == "approved" else []
     )
 
 

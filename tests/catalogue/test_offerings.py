@@ -5,6 +5,7 @@ from decimal import Decimal
 import pytest
 
 from catalogue.azure import VM_GPUS, VM_PRICES
+from catalogue.models import is_by_person
 from catalogue.offering import DOWN, Gate, in_sentence
 from catalogue.offerings import OFFERINGS
 from tests.approvals.shop import BY_PERSON, SPECS
@@ -60,7 +61,7 @@ def test_the_charters_eight_offerings_and_reservations_have_their_gates() -> Non
     own = {key for key, offering in OFFERINGS.items() if offering.gate is Gate.SELF_SERVICE}
     assert own == {"gpus", "notebook", "volume", "namespace"}
     assert set(OFFERINGS) - own == {"training", "endpoint", "openai", "reservation", "cluster"}
-    assert {key for key, offering in OFFERINGS.items() if offering.by_person} == set(BY_PERSON)
+    assert {key for key, offering in OFFERINGS.items() if is_by_person(offering)} == set(BY_PERSON)
 
 
 def test_every_offering_says_what_follows_and_how_it_is_undone() -> None:

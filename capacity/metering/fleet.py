@@ -1,0 +1,35 @@
+"""Limits of the fleet itself: what was granted of each kind of GPU, and to how many nodes each pool has grown."""
+
+from datetime import datetime
+
+from capacity.metering.actions import Level, note
+from capacity.models import NodePool
+from fleet.models import Flavor
+
+
+def note_fleet(*, now: datetime) -> None:
+    """Keep a reading of every kind of GPU on clusters in use, and of every pool that an autoscaler looks after."""
+    flavors = Flavor.objects.filter(cluster__enabled=True).select_related("cluster")
+    pools = NodePool.objects.filter(cluster__enabled=True, max_nodes__isnull=False).select_related("cluster")
+    for level in (*map(_granted, flavors), *map(_grown, pools)):
+        note(level, now=now)
+
+
+def _granted(flavor: Flavor) -> Level:
+    return Level(
+        key=f"granted:{flavor.cluster.name}/{flavor.name}",
+        title=f"{flavor.kind} granted on {flavor.cluster.title}",
+        unit="GPUs",
+        limit=flavor.gpus_total,
+        used=flavor.allocated,
+    )
+
+
+def _grown(pool: NodePool) -> Level:
+    return Level(
+        key=f"pool:{pool.cluster.name}/{pool.name}",
+        title=f"Node pool {pool.name} of {pool.cluster.title}",
+        unit="nodes",
+        limit=pool.max_nodes or 0,
+        used=pool.nodes,
+    )

@@ -1,0 +1,427 @@
+"""The tables as they are, with what guards them."""
+
+import django.db.models.deletion
+from django.db import migrations, models
+
+from audit.legal_moves import only_moves
+
+RESERVATIONS: dict[str, tuple[str, ...]] = {
+    "pending": ("releasing", "reserved"),
+    "reserved": ("releasing",),
+    "releasing": ("released",),
+    "released": (),
+}
+
+
+class Migration(migrations.Migration):
+    initial = True
+
+    dependencies = [
+        ("accounts", "0001_initial"),
+        ("fleet", "0001_initial"),
+    ]
+
+    operations = [
+        migrations.CreateModel(
+            name="Meter",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("key", models.CharField(max_length=200, unique=True)),
+                ("title", models.CharField(max_length=200)),
+                ("unit", models.CharField(max_length=20)),
+                ("limit", models.PositiveIntegerField()),
+                ("used", models.PositiveIntegerField()),
+                ("seen_at", models.DateTimeField()),
+                ("told_stage", models.PositiveSmallIntegerField(default=0)),
+                ("told_at", models.DateTimeField(null=True)),
+            ],
+            options={
+                "ordering": ["key"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("told_stage__in", [0, 60, 80, 95])),
+                        name="a_meter_tells_known_stages",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Reservation",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("requeue_at", models.DateTimeField()),
+                ("attempts", models.PositiveIntegerField(db_default=0, default=0)),
+                ("unfinished", models.PositiveSmallIntegerField(db_default=0, default=0)),
+                ("parked_at", models.DateTimeField(null=True)),
+                ("lease_no", models.PositiveBigIntegerField(db_default=0, default=0)),
+                ("lease_until", models.DateTimeField(null=True)),
+                ("generation", models.PositiveIntegerField(default=0)),
+                ("observed_generation", models.PositiveIntegerField(default=0)),
+                ("conditions", models.JSONField(default=list)),
+                ("subscription", models.CharField(max_length=36)),
+                ("resource_group", models.CharField(max_length=90)),
+                ("region", models.CharField(max_length=40)),
+                ("zone", models.CharField(blank=True, max_length=3)),
+                ("vm_size", models.CharField(max_length=60)),
+                ("gpus_each", models.PositiveSmallIntegerField()),
+                ("machines", models.PositiveIntegerField()),
+                ("usd_per_hour_each", models.DecimalField(decimal_places=4, max_digits=12)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("pending", "Being reserved"),
+                            ("reserved", "Reserved"),
+                            ("releasing", "Being released"),
+                            ("released", "Released"),
+                        ],
+                        default="pending",
+                        max_length=10,
+                    ),
+                ),
+                ("message", models.CharField(blank=True, default="", max_length=600)),
+                ("refusal", models.CharField(blank=True, default="", max_length=600)),
+                ("refused_generation", models.PositiveIntegerField(null=True)),
+                ("operation", models.JSONField(null=True)),
+                ("created_at", models.DateTimeField()),
+                ("reserved_at", models.DateTimeField(null=True)),
+                ("released_at", models.DateTimeField(null=True)),
+                ("held", models.PositiveIntegerField(default=0)),
+                ("used", models.PositiveIntegerField(default=0)),
+                ("over", models.PositiveIntegerField(default=0)),
+                ("seen_at", models.DateTimeField(null=True)),
+                (
+                    "flavor",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="reservations",
+                        to="fleet.flavor",
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="reservations",
+                        to="accounts.team",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["-id"],
+                "abstract": False,
+                "indexes": [
+                    models.Index(fields=["team", "-id"], name="reservation_of_team"),
+                    models.Index(
+                        condition=models.Q(("state", "released"), _negated=True),
+                        fields=["requeue_at"],
+                        name="reservation_is_due",
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("parked_at", None), ("lease_until", None), _connector="OR"),
+                        name="a_parked_reservation_is_worked_on_by_nobody",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("observed_generation__lte", models.F("generation"))),
+                        name="a_reservation_observes_what_was_wanted",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("state__in", ["pending", "reserved"]), ("flavor__isnull", False)),
+                        fields=("team", "subscription", "region", "zone", "vm_size", "flavor"),
+                        name="a_team_reserves_nodes_in_a_zone_once",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("state__in", ["pending", "reserved"]), ("flavor", None)),
+                        fields=("team", "subscription", "region", "zone", "vm_size"),
+                        name="a_team_reserves_a_size_in_a_zone_once",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["pending", "reserved", "releasing", "released"])),
+                        name="a_reservation_is_in_a_known_state",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state__in", ["pending", "reserved"]), ("machines__gte", 1)),
+                            models.Q(
+                                models.Q(("state__in", ["pending", "reserved"]), _negated=True),
+                                ("machines", 0),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="a_reservation_that_is_wanted_has_machines",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "reserved"), _negated=True),
+                            ("reserved_at__isnull", False),
+                            _connector="OR",
+                        ),
+                        name="a_reservation_says_since_when",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("held", 0),
+                                ("operation", None),
+                                ("released_at__isnull", False),
+                                ("state", "released"),
+                                ("used", 0),
+                            ),
+                            models.Q(models.Q(("state", "released"), _negated=True), ("released_at", None)),
+                            _connector="OR",
+                        ),
+                        name="what_is_released_holds_nothing",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("refusal", ""), ("refused_generation", None)),
+                            models.Q(
+                                ("refused_generation__isnull", False),
+                                ("refused_generation__lte", models.F("generation")),
+                                models.Q(("refusal", ""), _negated=True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="a_refusal_says_why",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("used__lte", models.F("held"))),
+                        name="no_more_is_used_than_is_reserved",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("usd_per_hour_each__gte", 0)),
+                        name="a_reservation_never_earns_money",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="ReservationDay",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("day", models.DateField()),
+                ("looks", models.PositiveIntegerField(default=1)),
+                ("held_sum", models.PositiveBigIntegerField()),
+                ("used_sum", models.PositiveBigIntegerField()),
+                ("most", models.PositiveIntegerField()),
+                ("over", models.PositiveIntegerField(default=0)),
+                ("last_at", models.DateTimeField()),
+                (
+                    "reservation",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="days",
+                        to="capacity.reservation",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["day"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("reservation", "day"), name="a_day_of_a_reservation_is_counted_once"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("used_sum__lte", models.F("held_sum"))),
+                        name="a_day_uses_no_more_than_is_reserved",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("over__lte", models.F("looks"))),
+                        name="a_day_is_over_at_some_of_its_looks",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Subscription",
+            fields=[
+                ("id", models.CharField(max_length=36, primary_key=True, serialize=False)),
+                ("reachable", models.BooleanField(null=True)),
+                ("message", models.CharField(blank=True, default="", max_length=600)),
+                ("looked_at", models.DateTimeField(null=True)),
+                ("answered_at", models.DateTimeField(null=True)),
+                ("failures", models.PositiveSmallIntegerField(default=0)),
+                ("next_look_at", models.DateTimeField()),
+            ],
+            options={
+                "ordering": ["id"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("reachable", False), _negated=True),
+                            models.Q(models.Q(("message", ""), _negated=True), ("failures__gte", 1)),
+                            _connector="OR",
+                        ),
+                        name="a_subscription_is_away_for_a_reason",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="FamilyQuota",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("region", models.CharField(max_length=40)),
+                ("name", models.CharField(max_length=80)),
+                ("title", models.CharField(max_length=120)),
+                ("limit", models.PositiveIntegerField()),
+                ("used", models.PositiveIntegerField()),
+                ("seen_at", models.DateTimeField()),
+                (
+                    "subscription",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="quotas",
+                        to="capacity.subscription",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["region", "name"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("subscription", "region", "name"), name="a_quota_is_of_a_region_once"
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="VmSize",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("region", models.CharField(max_length=40)),
+                ("name", models.CharField(max_length=60)),
+                ("family", models.CharField(max_length=80)),
+                ("vcpus", models.PositiveIntegerField()),
+                ("gpus", models.PositiveSmallIntegerField()),
+                ("zones", models.JSONField(default=list)),
+                ("is_reservable", models.BooleanField()),
+                ("restriction", models.CharField(blank=True, default="", max_length=200)),
+                ("seen_at", models.DateTimeField()),
+                (
+                    "subscription",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="sizes",
+                        to="capacity.subscription",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["name"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("subscription", "region", "name"), name="a_size_is_in_a_region_once"
+                    ),
+                    models.CheckConstraint(condition=models.Q(("vcpus__gte", 1)), name="a_size_has_a_vcpu"),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="NodePool",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=12)),
+                ("vm_size", models.CharField(max_length=60)),
+                ("nodes", models.PositiveIntegerField()),
+                ("min_nodes", models.PositiveIntegerField(null=True)),
+                ("max_nodes", models.PositiveIntegerField(null=True)),
+                ("is_spot", models.BooleanField(default=False)),
+                ("labels", models.JSONField(default=dict)),
+                ("reservation_group", models.CharField(blank=True, default="", max_length=300)),
+                ("reserved", models.PositiveIntegerField(default=0)),
+                ("reserved_used", models.PositiveIntegerField(default=0)),
+                ("seen_at", models.DateTimeField()),
+                (
+                    "cluster",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="node_pools",
+                        to="fleet.cluster",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["name"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("cluster", "name"), name="a_pool_is_in_a_cluster_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("max_nodes", None), ("min_nodes", None)),
+                            models.Q(
+                                ("max_nodes__isnull", False),
+                                ("min_nodes__isnull", False),
+                                ("min_nodes__lte", models.F("max_nodes")),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="an_autoscaler_has_both_ends",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Reading",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("at", models.DateTimeField()),
+                ("limit", models.PositiveIntegerField()),
+                ("used", models.PositiveIntegerField()),
+                (
+                    "meter",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="readings",
+                        to="capacity.meter",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["at"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("meter", "at"), name="a_meter_is_read_once_an_hour")
+                ],
+            },
+        ),
+        only_moves(
+            "capacity_reservation", "state", RESERVATIONS, words="what is released is reserved no more"
+        ),
+    ]

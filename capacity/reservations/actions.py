@@ -1,0 +1,162 @@
+"""What changes about reservations: what was granted adds up to machines, and what Azure says of them is kept."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Greatest
+
+from accounts.models import Team
+from audit.actors import PORTAL, Actor
+from audit.events import Kind
+from audit.log import record
+from capacity.reservations.enqueue import enqueue_on_commit
+from capacity.reservations.models import Reservation, ReservationDay
+from capacity.reservations.states import State
+from fleet.models import Flavor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where machines are reserved, of which size, and for which kind of GPU nodes are made of them; None for none."""
+
+    subscription: str
+    resource_group: str
+    region: str
+    vm_size: str
+    gpus_each: int
+    usd_per_hour_each: Decimal
+    zone: str = ""
+    flavor: Flavor | None = None
+
+
+def locked(reservation_id: int) -> Reservation:
+    """A reservation, locked: after budgets, flavor and tenancy, before the audit chain."""
+    return (
+        Reservation.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("team")
+        .get(pk=reservation_id)
+    )
+
+
+def of_place(team: Team, place: Place, *, machines: int, now: datetime) -> Reservation:
+    """The reservation that what was granted belongs to, locked: the team's own there, or a new one for so many.
+
+    The caller holds a lock that keeps the same team from having it made twice, such as those of its budgets; whoever
+    has none is refused by the database.
+    """
+    same = Reservation.objects.wanted_now().filter(
+        team=team,
+        subscription=place.subscription,
+        region=place.region,
+        zone=place.zone,
+        vm_size=place.vm_size,
+        flavor=place.flavor,
+    )
+    found = same.select_for_update(of=("self",), no_key=True).first()
+    if found is not None:
+        return found
+    made = Reservation.objects.create(
+        team=team,
+        subscription=place.subscription,
+        resource_group=place.resource_group,
+        region=place.region,
+        zone=place.zone,
+        vm_size=place.vm_size,
+        gpus_each=place.gpus_each,
+        usd_per_hour_each=place.usd_per_hour_each,
+        flavor=place.flavor,
+        machines=machines,
+        generation=1,
+        created_at=now,
+        requeue_at=now,
+    )
+    enqueue_on_commit(made.pk)
+    return made
+
+
+def want(reservation: Reservation, machines: int, *, actor: Actor, now: datetime) -> None:
+    """Have a locked reservation be of so many machines; 0 has it released. What is released stays so."""
+    if reservation.state not in (State.PENDING, State.RESERVED) or reservation.machines == machines:
+        return
+    before, reservation.machines = reservation.machines, machines
+    reservation.generation += 1
+    reservation.message = ""
+    if not machines:
+        reservation.state = State.RELEASING
+    fields = ["machines", "generation", "message", "state", *reservation.retry(now=now)]
+    reservation.save(update_fields=fields)
+    kind = Kind.RESERVATION_CHANGED if machines else Kind.RESERVATION_RELEASED
+    append(kind, reservation, actor=actor, machines=machines, machines_before=before)
+    enqueue_on_commit(reservation.pk)
+
+
+@transaction.atomic
+def reserved(reservation_id: int, *, generation: int, now: datetime) -> None:
+    """Write down that Azure has what a generation wanted."""
+    row = locked(reservation_id)
+    if row.state == State.PENDING and row.generation == generation:
+        row.state, row.reserved_at = State.RESERVED, now
+        row.save(update_fields=["state", "reserved_at"])
+        append(Kind.RESERVATION_READY, row, actor=PORTAL, machines=row.machines)
+
+
+@transaction.atomic
+def released(reservation_id: int, *, now: datetime) -> None:
+    """Write down that nothing of it is left in Azure."""
+    row = locked(reservation_id)
+    if row.state != State.RELEASING:
+        return
+    row.state, row.released_at, row.operation = State.RELEASED, now, None
+    row.held = row.used = row.over = 0
+    row.save(update_fields=["state", "released_at", "operation", "held", "used", "over"])
+    append(Kind.RESERVATION_GONE, row, actor=PORTAL)
+
+
+@transaction.atomic
+def refused(reservation_id: int, *, generation: int, why: str) -> None:
+    """Write down that Azure refuses for good what a generation wants; what was granted with it fails."""
+    row = locked(reservation_id)
+    if row.state == State.RELEASING or row.generation != generation or row.is_refused:
+        return
+    row.refusal, row.refused_generation = why[:600], generation
+    row.save(update_fields=["refusal", "refused_generation"])
+    append(Kind.RESERVATION_REFUSED, row, actor=PORTAL, reason=row.refusal)
+
+
+@transaction.atomic
+def count_use(reservation_id: int, *, held: int, used: int, over: int, now: datetime) -> None:
+    """Count one look at how much of a reservation is in use, on its day (UTC)."""
+    day = ReservationDay(
+        reservation_id=reservation_id,
+        day=now.date(),
+        looks=0,
+        held_sum=0,
+        used_sum=0,
+        most=0,
+        last_at=now,
+    )
+    ReservationDay.objects.bulk_create([day], ignore_conflicts=True)
+    ReservationDay.objects.filter(reservation=reservation_id, day=now.date()).update(
+        looks=F("looks") + 1,
+        held_sum=F("held_sum") + held,
+        used_sum=F("used_sum") + used,
+        most=Greatest(F("most"), used + over),
+        over=F("over") + (1 if over else 0),
+        last_at=now,
+    )
+
+
+def append(kind: Kind, reservation: Reservation, *, actor: Actor, **details: Any) -> None:
+    """Record an event about a reservation."""
+    record(
+        kind,
+        actor=actor,
+        subject=("reservation", reservation.pk),
+        team_id=reservation.team_id,
+        what=f"{reservation.vm_size} in {reservation.region}",
+        **details,
+    )

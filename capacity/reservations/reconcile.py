@@ -1,0 +1,346 @@
+"""What a worker does for a reservation: look at Azure, do the one next step, see the step through, and count its use.
+
+One worker at a time holds a reservation's lease. What Azure takes long for is begun, its token stored, and asked after
+with short calls: a worker that dies is followed by one that goes on with the same operation. Names follow from the
+reservation's number, so what was begun before a token was stored is found, and not begun twice.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from random import SystemRandom
+from typing import Any
+
+from audit.actors import PORTAL
+from audit.events import Kind
+from capacity.connection import Azure, azure_of
+from capacity.reservations import actions
+from capacity.reservations.enqueue import queue
+from capacity.reservations.models import Reservation, ReservationQuerySet
+from capacity.reservations.naming import group_name, pool_name, reservation_name, tags
+from capacity.reservations.plan import Found, FoundPool, Observed, Step, Wanted, next_step
+from capacity.reservations.states import State
+from capacity.subscriptions.ids import aks_of
+from connectors.azure.compute import Reservation as InAzure
+from connectors.azure.container_service import AgentPool, NewPool
+from connectors.azure.ids import same
+from connectors.azure.session import DONE, Operation
+from connectors.errors import ConnectorError, PermanentError, TemporaryError
+from provisioning.clusters.installation import mark
+from reconciling import failpoints
+from reconciling.backoff import Backoff
+from reconciling.controller import MAX_UNFINISHED, Controller, RequeueAfter
+from reconciling.lease import Lease
+
+RETRIES = Backoff(timedelta(seconds=5), timedelta(minutes=10))
+# There may be machines later; nobody knows when.
+NO_CAPACITY = Backoff(timedelta(minutes=2), timedelta(hours=1))
+# What Azure will say again however often it is asked, until somebody changes something there or here.
+FINAL = frozenset(
+    {"quota", "size_not_available", "not_supported", "denied_by_policy", "not_allowed", "immutable"}
+)
+FINAL |= {"bad_name", "invalid", "no_subscription", "not_registered"}
+# What an operation is forgotten for: whatever it was about is looked at again.
+FORGOTTEN = frozenset({"not_found", "no_parent", "bad_token", "foreign_link"})
+# How soon an operation is asked after, what Azure works on is seen again, and what is as wanted is looked at again;
+# and how long an operation may take until it is said that it does.
+SOON, BUSY_WAIT, LOOK_AGAIN = timedelta(seconds=2), timedelta(seconds=10), timedelta(minutes=5)
+LONG = timedelta(minutes=30)
+BUSY = frozenset({"Creating", "Updating", "Deleting", "Scaling", "Upgrading"})
+PARKED = (
+    f"{MAX_UNFINISHED} tries in a row ended the portal's worker. Platform leads find the reason in the workers' logs, "
+    "and have it tried again on its page."
+)
+_random = SystemRandom()
+Clock = Callable[[], datetime]
+
+
+def _rows() -> ReservationQuerySet:
+    return Reservation.objects.select_related("team", "flavor__cluster").in_azure()
+
+
+def _park(row: Reservation, now: datetime) -> list[str]:
+    row.message = PARKED
+    actions.append(Kind.RESERVATION_PARKED, row, actor=PORTAL)
+    return ["message"]
+
+
+CONTROLLER: Controller[Reservation] = Controller(rows=_rows, queue=queue, park=_park)
+
+
+@dataclass(frozen=True)
+class Look:
+    """What Azure has of a reservation: as the plan reads it, and with its use."""
+
+    observed: Observed
+    reservation: InAzure | None
+
+
+def reconcile(reservation_id: int, *, now: Clock) -> bool:
+    """Do what is due for a reservation; False when nothing is, or another worker is at it."""
+    lease = CONTROLLER.acquire(reservation_id, now=now(), only_due=True)
+    if lease is None:
+        return False
+    with CONTROLLER.work(lease, now=now, fail=lambda error: _failed(lease, error, now=now())):
+        azure = azure_of(lease.row.subscription)
+        if lease.row.operation is not None:
+            _see_through(lease, azure, now)
+        _go_on(lease, azure, now)
+    return True
+
+
+def _see_through(lease: Lease[Reservation], azure: Azure, now: Clock) -> None:
+    """Ask how far the stored operation is; raises RequeueAfter while it goes on, PermanentError when it has failed."""
+    row = lease.row
+    assert row.operation is not None  # noqa: S101 - its caller has looked
+    try:
+        operation = azure.session.poll(row.operation["token"])
+    except PermanentError as error:
+        _store(lease, None)
+        if error.code in FORGOTTEN:
+            return
+        raise
+    if operation.is_done:
+        _store(lease, None)
+        return
+    since = datetime.fromisoformat(row.operation["since"])
+    if now() - since > LONG:
+        lease.write(
+            message=f"Azure has worked on it since {since:%a %d %b, %H:%M} UTC and does not say that it is done."
+        )
+    raise RequeueAfter(_wait_for(operation))
+
+
+def _go_on(lease: Lease[Reservation], azure: Azure, now: Clock) -> None:
+    """Take one step after the other, until one is begun that takes Azure long, or there is nothing left to do."""
+    row = lease.row
+    wanted = Wanted(machines=row.machines, with_pool=row.flavor_id is not None)
+    for _ in Step:
+        look = _look(azure, row)
+        step = next_step(wanted, look.observed)
+        if step is Step.NOTHING:
+            _as_wanted(lease, look, now())
+            return
+        # What was refused stays as it is until what was granted with it has failed, and something else is wanted.
+        is_held_up = row.is_refused and step in (Step.RESERVE, Step.RESIZE)
+        if step is Step.WAIT or is_held_up:
+            wait = LOOK_AGAIN if is_held_up else BUSY_WAIT
+            lease.finish(requeue_at=now() + wait, now=now(), attempts=0, **_use(look, now()))
+            return
+        lease.check(now=now())
+        operation = STEPS[step](azure, row)
+        failpoints.reach(f"reservation.{step}")
+        if not operation.is_done:
+            _store(lease, {"step": step.value, "token": operation.token, "since": now().isoformat()})
+            failpoints.reach("reservation.stored")
+            wait = _wait_for(operation)
+            lease.finish(requeue_at=now() + wait, now=now(), attempts=0, message="", **_use(look, now()))
+            return
+    raise TemporaryError("Azure takes every step and does not keep it.")
+
+
+def _as_wanted(lease: Lease[Reservation], look: Look, now: datetime) -> None:
+    """Nothing is left to do: say so, and count how much of it is in use."""
+    row = lease.row
+    if row.state == State.RELEASING:
+        if lease.finish(requeue_at=now, now=now, attempts=0, observed_generation=row.generation):
+            actions.released(row.pk, now=now)
+        return
+    use = _use(look, now)
+    done = lease.finish(
+        requeue_at=now + LOOK_AGAIN,
+        now=now,
+        attempts=0,
+        observed_generation=row.generation,
+        message=_note(row, look),
+        **use,
+    )
+    if done:
+        actions.reserved(row.pk, generation=row.generation, now=now)
+        actions.count_use(row.pk, held=use["held"], used=use["used"], over=use["over"], now=now)
+
+
+def _look(azure: Azure, row: Reservation) -> Look:
+    names = Names.of(row)
+    group = azure.compute.group(row.resource_group, names.group)
+    found = azure.compute.reservation(row.resource_group, names.group, names.reservation) if group else None
+    pool = None
+    if row.flavor is not None and (aks := aks_of(row.flavor.cluster)) is not None:
+        there = azure.containers.pool(aks.group, aks.name, names.pool)
+        pool = None if there is None else _pool(there, group.id if group else "")
+    reservation = None if found is None else _reservation(found)
+    return Look(Observed(group=group is not None, reservation=reservation, pool=pool), found)
+
+
+def _reservation(found: InAzure) -> Found:
+    return Found(
+        machines=found.capacity,
+        associated=len(found.associated),
+        is_busy=found.state in BUSY,
+        has_failed=found.state == "Failed",
+    )
+
+
+def _pool(there: AgentPool, group_id: str) -> FoundPool:
+    return FoundPool(
+        maximum=there.limit,
+        nodes=there.count,
+        is_joined=bool(group_id) and same(there.reservation_group, group_id),
+        is_busy=there.state in BUSY,
+    )
+
+
+def _use(look: Look, now: datetime) -> Mapping[str, Any]:
+    found = look.reservation
+    if found is None:
+        return {"held": 0, "used": 0, "over": 0, "seen_at": now}
+    return {"held": found.held, "used": found.used, "over": found.overallocated, "seen_at": now}
+
+
+def _note(row: Reservation, look: Look) -> str:
+    """What people should know of one that is as wanted."""
+    pool = look.observed.pool
+    if row.flavor_id is not None and pool is not None and not pool.is_joined:
+        return (
+            "Its node pool takes its machines from elsewhere: AKS did not join it to the reservation. See that the "
+            "cluster's identity may use the reservation group."
+        )
+    return ""
+
+
+@dataclass(frozen=True)
+class Names:
+    """What a reservation's parts are called in Azure."""
+
+    group: str
+    reservation: str
+    pool: str
+
+    @classmethod
+    def of(cls, row: Reservation) -> "Names":
+        """From its number."""
+        return cls(
+            group_name(row.pk, mark=mark(), team=row.team.slug),
+            reservation_name(row.vm_size, row.zone),
+            pool_name(row.pk),
+        )
+
+
+def _make_group(azure: Azure, row: Reservation) -> Operation:
+    azure.compute.ensure_group(
+        row.resource_group,
+        Names.of(row).group,
+        location=row.region,
+        zones=[row.zone] if row.zone else [],
+        tags=_tags(row),
+    )
+    return DONE
+
+
+def _reserve(azure: Azure, row: Reservation) -> Operation:
+    names = Names.of(row)
+    return azure.compute.begin_create_reservation(
+        row.resource_group,
+        names.group,
+        names.reservation,
+        location=row.region,
+        size=row.vm_size,
+        capacity=row.machines,
+        zone=row.zone,
+        tags=_tags(row),
+    )
+
+
+def _resize(azure: Azure, row: Reservation) -> Operation:
+    names = Names.of(row)
+    return azure.compute.begin_resize_reservation(
+        row.resource_group, names.group, names.reservation, row.machines
+    )
+
+
+def _make_pool(azure: Azure, row: Reservation) -> Operation:
+    flavor, names = row.flavor, Names.of(row)
+    aks = _aks(row)
+    group = azure.compute.group(row.resource_group, names.group)
+    assert flavor is not None  # noqa: S101 - a pool is wanted for one alone
+    pool = NewPool(
+        size=row.vm_size,
+        minimum=0,
+        maximum=row.machines,
+        zones=(row.zone,) if row.zone else (),
+        labels=flavor.node_labels,
+        taints=tuple(
+            f"{one['key']}={one.get('value', '')}:{one['effect']}" for one in flavor.node_taints or []
+        ),
+        reservation_group=group.id if group else "",
+    )
+    return azure.containers.begin_create_pool(aks.group, aks.name, names.pool, pool)
+
+
+def _scale_pool(azure: Azure, row: Reservation) -> Operation:
+    aks = _aks(row)
+    return azure.containers.begin_scale_pool(
+        aks.group, aks.name, Names.of(row).pool, minimum=0, maximum=row.machines
+    )
+
+
+def _delete_pool(azure: Azure, row: Reservation) -> Operation:
+    aks = _aks(row)
+    return azure.containers.begin_delete_pool(aks.group, aks.name, Names.of(row).pool)
+
+
+def _release(azure: Azure, row: Reservation) -> Operation:
+    names = Names.of(row)
+    return azure.compute.begin_delete_reservation(row.resource_group, names.group, names.reservation)
+
+
+def _delete_group(azure: Azure, row: Reservation) -> Operation:
+    return azure.compute.begin_delete_group(row.resource_group, Names.of(row).group)
+
+
+STEPS: Mapping[Step, Callable[[Azure, Reservation], Operation]] = {
+    Step.MAKE_GROUP: _make_group,
+    Step.RESERVE: _reserve,
+    Step.RESIZE: _resize,
+    Step.MAKE_POOL: _make_pool,
+    Step.SCALE_POOL: _scale_pool,
+    Step.DELETE_POOL: _delete_pool,
+    Step.RELEASE: _release,
+    Step.DELETE_GROUP: _delete_group,
+}
+
+
+def _failed(lease: Lease[Reservation], error: ConnectorError, *, now: datetime) -> None:
+    """Book the next try; what Azure refuses for good fails what was granted with it, but never a release."""
+    row = lease.row
+    code = error.code if isinstance(error, PermanentError) else ""
+    retry_after = error.retry_after if isinstance(error, TemporaryError) else None
+    if code in FINAL and row.state != State.RELEASING:
+        actions.refused(row.pk, generation=row.generation, why=error.message)
+        # The allocation that it was for fails next, and wants less again.
+        lease.finish(requeue_at=now + LOOK_AGAIN, now=now, message=error.message[:600])
+        return
+    backoff = NO_CAPACITY if code == "no_capacity" else RETRIES
+    wait = backoff.wait(row.attempts, chance=_random.random(), retry_after=retry_after)
+    lease.finish(requeue_at=now + wait, now=now, message=error.message[:600])
+
+
+def _store(lease: Lease[Reservation], operation: Mapping[str, str] | None) -> None:
+    """Keep the operation that is under way, so that whoever comes next goes on with it."""
+    lease.row.operation = None if operation is None else dict(operation)
+    lease.write(operation=lease.row.operation)
+
+
+def _wait_for(operation: Operation) -> timedelta:
+    return max(SOON, timedelta(seconds=operation.retry_after or 0))
+
+
+def _tags(row: Reservation) -> Mapping[str, str]:
+    return tags(row.pk, mark=mark(), team=row.team.slug, cost_centre=row.team.cost_centre)
+
+
+def _aks(row: Reservation) -> Any:
+    found = aks_of(row.flavor.cluster) if row.flavor is not None else None
+    if found is None:
+        raise PermanentError("The cluster is no longer known to be in Azure.", code="not_in_azure")
+    return found

@@ -1,0 +1,37 @@
+"""Where a reservation is, and which moves there are. Pure."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+
+class State(StrEnum):
+    """How far a reservation has come. One that Azure refuses is released, with the reason."""
+
+    PENDING = "pending"
+    RESERVED = "reserved"
+    RELEASING = "releasing"
+    RELEASED = "released"
+
+    @property
+    def words(self) -> str:
+        """As people read it."""
+        return {"pending": "Being reserved", "reserved": "Reserved", "releasing": "Being released"}.get(
+            self.value, "Released"
+        )
+
+    @property
+    def tone(self) -> str:
+        """The badge's tone."""
+        return {"pending": "moving", "reserved": "good", "releasing": "ending", "released": "past"}[
+            self.value
+        ]
+
+
+LEGAL: Mapping[State, frozenset[State]] = {
+    State.PENDING: frozenset({State.RESERVED, State.RELEASING}),
+    State.RESERVED: frozenset({State.RELEASING}),
+    State.RELEASING: frozenset({State.RELEASED}),
+    State.RELEASED: frozenset(),
+}
+WANTED = frozenset({State.PENDING, State.RESERVED})
+IN_AZURE = frozenset({*WANTED, State.RELEASING})

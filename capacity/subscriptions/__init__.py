@@ -1,0 +1,1 @@
+"""What Azure says of the subscriptions of the fleet: sizes, quotas and node pools, as they were read last."""

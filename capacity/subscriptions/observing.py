@@ -1,0 +1,218 @@
+"""Reading what Azure says of a subscription, every ten minutes: sizes, quotas and pools, and what follows from it."""
+
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+import structlog
+from django.db import transaction
+from django.db.models import Q
+
+from audit.actors import PORTAL
+from audit.events import Kind
+from audit.log import record
+from capacity.connection import Azure, azure_of, home_subscription, is_connected
+from capacity.metering import actions as metering
+from capacity.metering.actions import Level
+from capacity.models import FamilyQuota, NodePool, Reservation, Subscription, VmSize
+from capacity.subscriptions import pools
+from capacity.subscriptions.ids import aks_of
+from connectors.azure.compute import Size
+from connectors.azure.container_service import AgentPool
+from connectors.azure.ids import parsed
+from connectors.errors import ConnectorError, TemporaryError
+from fleet.models import Cluster
+from reconciling.backoff import Backoff
+
+log = structlog.get_logger(__name__)
+LOOKED_EVERY, LOOKING = timedelta(minutes=10), timedelta(minutes=5)
+# What sizes there are changes with Azure's catalogue alone.
+SIZES_EVERY = timedelta(hours=12)
+PAUSES = Backoff(timedelta(seconds=30), timedelta(minutes=10))
+Clock = Callable[[], datetime]
+
+
+def keep_known(*, now: datetime) -> None:
+    """Have a row for each subscription that a cluster or a reservation is in, and for the one that is configured."""
+    pools.forget_azure()
+    if not is_connected():
+        return
+    wanted = {home_subscription()}
+    wanted |= {
+        found.subscription.lower() for one in Cluster.objects.exclude(azure_id="") if (found := aks_of(one))
+    }
+    wanted |= {*Reservation.objects.in_azure().values_list("subscription", flat=True).distinct()}
+    new = [Subscription(pk=one, next_look_at=now) for one in sorted(wanted)]
+    Subscription.objects.bulk_create(new, ignore_conflicts=True)
+    Subscription.objects.exclude(pk__in=wanted).delete()
+
+
+def observe(subscription_id: str, *, now: Clock) -> None:
+    """Read one subscription and keep what was found; nothing is done while another worker does, or before its time."""
+    at = now()
+    if not Subscription.objects.due(at).filter(pk=subscription_id).update(next_look_at=at + LOOKING):
+        return
+    subscription = Subscription.objects.get(pk=subscription_id)
+    try:
+        _read(subscription, azure_of(subscription.pk), now)
+    except ConnectorError as error:
+        wait = error.retry_after if isinstance(error, TemporaryError) else None
+        note_look(subscription.pk, problem=error.message, retry_after=wait, now=now())
+    else:
+        note_look(subscription.pk, now=now())
+
+
+@transaction.atomic
+def note_look(
+    subscription_id: str, *, now: datetime, problem: str = "", retry_after: float | None = None
+) -> None:
+    """Keep how a look went; each failure doubles the wait."""
+    row = Subscription.objects.select_for_update(no_key=True).filter(pk=subscription_id).first()
+    if row is None:
+        return
+    was, row.reachable = row.reachable, not problem
+    row.message, row.looked_at = problem[:600], now
+    row.answered_at = row.answered_at if problem else now
+    row.failures = row.failures + 1 if problem else 0
+    wait = PAUSES.wait(row.failures, retry_after=retry_after) if problem else LOOKED_EVERY
+    row.next_look_at = now + wait
+    row.save()
+    if row.reachable is not was:
+        kind = Kind.SUBSCRIPTION_REACHABLE if row.reachable else Kind.SUBSCRIPTION_UNREACHABLE
+        record(kind, actor=PORTAL, subject=("subscription", row.pk), message=row.message)
+
+
+def _read(subscription: Subscription, azure: Azure, now: Clock) -> None:
+    clusters = [one for one in Cluster.objects.exclude(azure_id="") if _is_in(one, subscription.pk)]
+    reserved = Reservation.objects.in_azure().filter(subscription=subscription.pk)
+    regions = {one.region for one in clusters} | {*reserved.values_list("region", flat=True).distinct()}
+    if subscription.pk == home_subscription():
+        regions |= {
+            *Cluster.objects.filter(enabled=True).exclude(azure_id="").values_list("region", flat=True)
+        }
+    for region in sorted(regions):
+        if _sizes_are_old(subscription, region, now()):
+            _keep_sizes(subscription, region, azure.compute.sizes(region), now())
+        _keep_quotas(subscription, region, azure, now())
+    for cluster in clusters:
+        aks = aks_of(cluster)
+        assert aks is not None  # noqa: S101 - `_is_in` has looked
+        _keep_pools(cluster, azure.containers.pools(aks.group, aks.name), azure, now())
+        pools.follow(cluster)
+
+
+def _is_in(cluster: Cluster, subscription: str) -> bool:
+    found = aks_of(cluster)
+    return found is not None and found.subscription.lower() == subscription
+
+
+def _sizes_are_old(subscription: Subscription, region: str, now: datetime) -> bool:
+    fresh = VmSize.objects.filter(subscription=subscription, region=region, seen_at__gt=now - SIZES_EVERY)
+    return not fresh.exists()
+
+
+def _keep_sizes(subscription: Subscription, region: str, sizes: Iterable[Size], now: datetime) -> None:
+    rows = [
+        VmSize(
+            subscription=subscription,
+            region=region,
+            name=one.name,
+            family=one.family,
+            vcpus=one.vcpus,
+            gpus=one.gpus,
+            zones=[*one.zones],
+            is_reservable=one.is_reservable,
+            restriction=one.closed,
+            seen_at=now,
+        )
+        for one in sizes
+        if one.gpus
+    ]
+    fields = ["family", "vcpus", "gpus", "zones", "is_reservable", "restriction", "seen_at"]
+    _replace(VmSize, rows, fields, subscription=subscription, region=region, now=now)
+
+
+def _keep_quotas(subscription: Subscription, region: str, azure: Azure, now: datetime) -> None:
+    """The families of the GPUs that there are, and the region's total; of the other families nobody asks anything."""
+    families = {
+        name.casefold()
+        for name in VmSize.objects.filter(subscription=subscription, region=region).values_list(
+            "family", flat=True
+        )
+    } | {FamilyQuota.REGIONAL, FamilyQuota.SPOT}
+    found = [one for one in azure.compute.usages(region) if one.name.casefold() in families]
+    rows = [
+        FamilyQuota(
+            subscription=subscription,
+            region=region,
+            name=one.name,
+            title=one.title,
+            limit=one.limit,
+            used=one.used,
+            seen_at=now,
+        )
+        for one in found
+    ]
+    _replace(
+        FamilyQuota,
+        rows,
+        ["title", "limit", "used", "seen_at"],
+        subscription=subscription,
+        region=region,
+        now=now,
+    )
+    for one in found:
+        # Families that the subscription may not use at all are no limit that comes near.
+        if one.limit or one.used:
+            metering.note(
+                Level(
+                    key=f"quota:{subscription.pk}/{region}/{one.name}".lower(),
+                    title=f"{one.title} in {region}",
+                    unit="vCPUs",
+                    limit=one.limit,
+                    used=one.used,
+                ),
+                now=now,
+            )
+
+
+def _keep_pools(cluster: Cluster, found: Iterable[AgentPool], azure: Azure, now: datetime) -> None:
+    rows = []
+    for one in found:
+        reserved, used = _reserved_for(one, azure)
+        rows.append(
+            NodePool(
+                cluster=cluster,
+                name=one.name,
+                vm_size=one.size,
+                nodes=one.count,
+                min_nodes=one.minimum,
+                max_nodes=one.maximum,
+                is_spot=one.is_spot,
+                labels=dict(one.labels),
+                reservation_group=one.reservation_group,
+                reserved=reserved,
+                reserved_used=used,
+                seen_at=now,
+            )
+        )
+    fields = ["vm_size", "nodes", "min_nodes", "max_nodes", "is_spot", "labels", "reservation_group"]
+    _replace(NodePool, rows, [*fields, "reserved", "reserved_used", "seen_at"], cluster=cluster, now=now)
+
+
+def _reserved_for(pool: AgentPool, azure: Azure) -> tuple[int, int]:
+    """Machines of the pool's size in its reservation group, whoever made that: reserved, and in use."""
+    group = parsed(pool.reservation_group)
+    if group is None:
+        return 0, 0
+    rows = azure.compute.reservations(group.group, group.name)
+    mine = [one for one in rows if one.size.casefold() == pool.size.casefold()]
+    return sum(one.held for one in mine), sum(one.used for one in mine)
+
+
+@transaction.atomic
+def _replace(model: Any, rows: list[Any], fields: list[str], *, now: datetime, **of: Any) -> None:
+    """Write what was read over what was known, and forget what was not there any more."""
+    unique = next(one.fields for one in model._meta.constraints if hasattr(one, "fields"))
+    model.objects.bulk_create(rows, update_conflicts=True, update_fields=fields, unique_fields=unique)
+    model.objects.filter(Q(seen_at__lt=now), **of).delete()

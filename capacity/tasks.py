@@ -1,0 +1,53 @@
+"""What happens in Azure by the clock and by messages. Every task may run twice, late or never."""
+
+from celery import shared_task
+
+from audit import clock
+from capacity.metering import actions as metering
+from capacity.metering.fleet import note_fleet
+from capacity.models import Reservation, Subscription
+from capacity.reservations.enqueue import enqueue
+from capacity.reservations.reconcile import reconcile
+from capacity.subscriptions import observing
+
+MAX_AT_ONCE = 200
+
+
+@shared_task(name="capacity.tasks.reconcile_reservations")
+def reconcile_reservations() -> None:
+    """Enqueue every reservation for which something is to be done, or that is to be looked at again."""
+    due = Reservation.objects.in_azure().due(clock.now()).order_by("requeue_at").values_list("pk", flat=True)
+    for reservation_id in due[:MAX_AT_ONCE]:
+        enqueue(reservation_id)
+
+
+@shared_task(name="capacity.tasks.reconcile_reservation")
+def reconcile_reservation(reservation_id: int) -> None:
+    """Do what is due for one reservation; nothing when another worker is at it."""
+    reconcile(reservation_id, now=clock.now)
+
+
+@shared_task(name="capacity.tasks.observe_subscriptions")
+def observe_subscriptions() -> None:
+    """Enqueue every subscription whose time has come; one that does not answer delays no other."""
+    observing.keep_known(now=clock.now())
+    for subscription_id in Subscription.objects.due(clock.now()).values_list("pk", flat=True):
+        observe_subscription.apply_async(args=[subscription_id], expires=60)
+
+
+@shared_task(name="capacity.tasks.observe_subscription")
+def observe_subscription(subscription_id: str) -> None:
+    """Read one subscription, and keep what follows from it for the fleet."""
+    observing.observe(subscription_id, now=clock.now)
+
+
+@shared_task(name="capacity.tasks.read_fleet")
+def read_fleet() -> None:
+    """Keep a reading of the fleet's own limits."""
+    note_fleet(now=clock.now())
+
+
+@shared_task(name="capacity.tasks.forget_readings")
+def forget_readings() -> None:
+    """Delete the readings that no forecast looks at any more."""
+    metering.forget(clock.now())

@@ -1,0 +1,189 @@
+"""Gathering a kind of GPU's chain: from Azure, the fleet, and the portal's copy of the cluster. Asks no cluster."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from capacity.chain.facts import Facts, Nodes, Pool, Promised, Queue, ResourceQuota
+from capacity.chain.links import Link, Question, links
+from capacity.chain.words import Verdict, verdict
+from capacity.models import Subscription
+from capacity.subscriptions.ids import aks_of
+from capacity.subscriptions.pools import Behind, Catalogue, behind_flavors
+from fleet.models import Cluster, Flavor
+from provisioning.models import Tenancy
+from workloads.models import ClusterObject, Feed
+from workloads.observed import Queue as ClusterQueue
+from workloads.reading.pods import OVER
+from workloads.reading.queues import queue_of
+from workloads.reading.values import Object, gpus_of_pod, part, text
+from workloads.seen import Seen, seen_in, seen_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chain:
+    """A kind of GPU with its chain, for one of a team's namespaces where one is looked at.
+
+    `subscription` is None where the cluster is not known to be in Azure, or Azure is not connected.
+    """
+
+    flavor: Flavor
+    tenancy: Tenancy | None
+    facts: Facts
+    seen: Seen
+    subscription: Subscription | None
+
+    def links(self, question: Question) -> tuple[Link, ...]:
+        """The chain for a question."""
+        return links(self.facts, question)
+
+    def answer(self, more: int, question: Question) -> Verdict:
+        """What stops so many more."""
+        return verdict(self.links(question), more, product=self.flavor.kind, question=question)
+
+
+def chains_of(clusters: Sequence[Cluster], *, now: datetime) -> list[Chain]:
+    """The chain of every kind of GPU of some clusters, without a team.
+
+    Five queries, however many there are; the clusters come with their flavors and node pools.
+    """
+    known = Catalogue.of(clusters)
+    feeds = Feed.objects.filter(cluster__in=clusters)
+    seen = seen_in({one.pk: one for one in clusters}, feeds, now)
+    queues = _queues_of(clusters)
+    subscriptions = Subscription.objects.in_bulk(
+        [found for one in clusters if (found := _subscription_id(one))]
+    )
+    chains: list[Chain] = []
+    for cluster in clusters:
+        behind = behind_flavors(cluster, known)
+        copied = _Copied(queues[cluster.pk], ())
+        chains += [
+            Chain(
+                flavor=flavor,
+                tenancy=None,
+                facts=_facts(flavor, behind.get(flavor.pk, Behind()), copied, None, now),
+                seen=seen[cluster.pk],
+                subscription=subscriptions.get(_subscription_id(cluster)),
+            )
+            for flavor in cluster.flavors.all()
+        ]
+    return chains
+
+
+def chain_of(flavor: Flavor, tenancy: Tenancy | None, *, now: datetime) -> Chain:
+    """The chain of one kind of GPU; `flavor` comes with its cluster, `tenancy` with its team."""
+    cluster = flavor.cluster
+    copied = _Copied(_queues_of([cluster])[cluster.pk], _pods_of(tenancy))
+    behind = behind_flavors(cluster).get(flavor.pk, Behind())
+    return Chain(
+        flavor=flavor,
+        tenancy=tenancy,
+        facts=_facts(flavor, behind, copied, tenancy, now),
+        seen=seen_of(cluster, now),
+        subscription=Subscription.objects.filter(pk=_subscription_id(cluster)).first(),
+    )
+
+
+@dataclass(frozen=True)
+class _Copied:
+    """What the portal's copy says of a cluster: its queues by name, and the pods of a namespace."""
+
+    queues: Mapping[str, ClusterQueue]
+    pods: Sequence[Object]
+
+    def busy(self, flavor: str) -> int:
+        """GPUs of a flavor that run for anybody."""
+        return sum(
+            quota.reserved for one in self.queues.values() for quota in one.quotas if quota.flavor == flavor
+        )
+
+
+def _facts(flavor: Flavor, behind: Behind, copied: _Copied, tenancy: Tenancy | None, now: datetime) -> Facts:
+    seen_at = flavor.gpus_seen_at or now
+    pool = behind.pool
+    if pool is None and flavor.max_nodes:
+        # What platform leads said of the autoscaler, where Azure does not say it.
+        standing = -(-(flavor.gpus_ready + flavor.gpus_cordoned) // flavor.gpus_per_node)
+        pool = Pool(name="", nodes=standing, maximum=flavor.max_nodes, seen_at=seen_at)
+    return Facts(
+        product=flavor.kind,
+        gpus_per_node=flavor.gpus_per_node,
+        nodes=Nodes(ready=flavor.gpus_ready, cordoned=flavor.gpus_cordoned, seen_at=seen_at),
+        promised=Promised(granted=flavor.allocated, obtainable=flavor.gpus_total),
+        busy=copied.busy(flavor.name),
+        machine=behind.machine,
+        family=behind.family,
+        regional=behind.regional,
+        pool=pool,
+        reserved=behind.reserved,
+        queue=_queue(flavor, copied, tenancy, now) if tenancy is not None else None,
+        namespace=_namespace(flavor, copied, tenancy, now) if tenancy is not None else None,
+    )
+
+
+def _queue(flavor: Flavor, copied: _Copied, tenancy: Tenancy, now: datetime) -> Queue | None:
+    """The tenancy's ClusterQueue, which has the name of its namespace, beside those that lend to it."""
+    own = copied.queues.get(tenancy.namespace)
+    mine = next((one for one in own.quotas if one.flavor == flavor.name), None) if own is not None else None
+    if own is None or mine is None:
+        return None
+    lenders = [
+        quota
+        for one in copied.queues.values()
+        if one.name != own.name and own.cohort and one.cohort == own.cohort
+        for quota in one.quotas
+        if quota.flavor == flavor.name
+    ]
+    idle = sum(max(0, min(one.lends, one.nominal - one.reserved)) for one in lenders)
+    borrowed_by_others = sum(one.borrowed for one in lenders)
+    return Queue(
+        name=own.name,
+        nominal=mine.nominal,
+        borrowable=mine.borrowing if mine.borrowing is not None else idle,
+        used=mine.reserved,
+        idle_elsewhere=max(0, idle - borrowed_by_others),
+        seen_at=now,
+    )
+
+
+def _namespace(flavor: Flavor, copied: _Copied, tenancy: Tenancy, now: datetime) -> ResourceQuota | None:
+    """What the namespace's quota allows of the flavor's resource, over all kinds that nodes count alike."""
+    kinds = {one.name: one for one in flavor.cluster.flavors.all()}
+    alike = [
+        one
+        for one in tenancy.desired.flavors
+        if one.name in kinds and kinds[one.name].resource == flavor.resource
+    ]
+    if not alike:
+        return None
+    hard = sum(one.gpus + one.borrow + one.over for one in alike)
+    used = sum(
+        gpus_of_pod(part(one, "spec"))
+        for one in copied.pods
+        if text(part(one, "status"), "phase") not in OVER
+    )
+    return ResourceQuota(hard=hard, used=used, seen_at=now)
+
+
+def _queues_of(clusters: Sequence[Cluster]) -> Mapping[int, Mapping[str, ClusterQueue]]:
+    """The ClusterQueues of some clusters by their names, by the cluster's id; one query."""
+    found: dict[int, dict[str, ClusterQueue]] = {one.pk: {} for one in clusters}
+    rows = ClusterObject.objects.filter(cluster__in=clusters, kind="ClusterQueue")
+    for cluster_id, body in rows.values_list("cluster", "body"):
+        queue = queue_of(body)
+        found[cluster_id][queue.name] = queue
+    return found
+
+
+def _pods_of(tenancy: Tenancy | None) -> Sequence[Object]:
+    """The pods of a namespace; one query, none without one."""
+    if tenancy is None:
+        return ()
+    rows = ClusterObject.objects.filter(cluster=tenancy.cluster_id, kind="Pod", namespace=tenancy.namespace)
+    return list(rows.values_list("body", flat=True))
+
+
+def _subscription_id(cluster: Cluster) -> str:
+    aks = aks_of(cluster)
+    return aks.subscription.lower() if aks is not None else ""

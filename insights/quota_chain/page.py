@@ -1,0 +1,121 @@
+"""The page of the quota chain: from the subscription to the pod, and which link stops an ask."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from accounts.current_user import visitor
+from capacity.chain.links import Layer
+from capacity.chain.words import Verdict, age
+from capacity.connection import is_connected
+from fleet.models import Cluster
+from insights.quota_chain.asking import QuestionForm, spaces_of
+from insights.quota_chain.drawing import Bar, bars
+from insights.quota_chain.gathering import Chain, chain_of
+from ui.amounts import ago, gpus
+
+COLUMNS = [
+    "Link",
+    {"label": "Limit", "kind": "number"},
+    {"label": "Taken", "kind": "number"},
+    {"label": "Lets through", "kind": "number"},
+    "For this ask",
+]
+
+
+@require_safe
+def quota_chain(request: HttpRequest, name: str) -> HttpResponse:
+    """What stops so many GPUs more of a kind on a cluster, drawn link by link."""
+    user, now = visitor(request), timezone.now()
+    cluster = get_object_or_404(Cluster, name=name)
+    flavors = list(cluster.flavors.all())
+    context: dict[str, Any] = {"cluster": cluster}
+    if flavors:
+        form = QuestionForm(request.GET, flavors=flavors, spaces=spaces_of(cluster, user))
+        context["form"] = form
+        if form.is_valid():
+            context |= _answer(form, now)
+    return render(request, "insights/quota_chain.html", context)
+
+
+def _answer(form: QuestionForm, now: datetime) -> dict[str, Any]:
+    more, question = form.cleaned_data["gpus"], form.chosen_question
+    chain = chain_of(form.chosen_flavor, form.chosen_tenancy, now=now)
+    drawn = bars(chain.links(question), more)
+    return {
+        "asked": gpus(more, chain.flavor.kind),
+        "verdict": _strip(chain, chain.answer(more, question)),
+        "bars": [_line(one, now) for one in drawn],
+        "columns": COLUMNS,
+        "rows": [{"cells": _cells(one)} for one in drawn],
+        "doubts": _doubts(chain, now),
+    }
+
+
+def _strip(chain: Chain, answer: Verdict) -> dict[str, Any]:
+    strip: dict[str, Any] = {
+        "tone": "good" if answer.fits else "bad",
+        "sentence": answer.sentence,
+        "detail": " ".join(filter(None, (answer.then, answer.advice))),
+    }
+    if answer.stopped_by is not None and answer.stopped_by.layer in (Layer.QUEUE, Layer.NAMESPACE):
+        strip["hint"] = {
+            "text": "A request is answered as you fill it in.",
+            "label": "Ask for more",
+            "href": f"{reverse('request-new')}?flavor={chain.flavor.pk}",
+        }
+    if answer.stopped_by is not None and answer.stopped_by.layer in (Layer.FAMILY, Layer.REGIONAL):
+        strip["hint"] = {
+            "text": "Its readings tell when it will be reached, and an increase is asked for there.",
+            "label": "Look at this quota",
+            "href": reverse("capacity"),
+        }
+    return strip
+
+
+def _line(bar: Bar, now: datetime) -> dict[str, Any]:
+    return {"bar": bar, "label": bar.link.layer.words, "age": age(bar.link, now)}
+
+
+def _cells(bar: Bar) -> Sequence[Any]:
+    link = bar.link
+    room = "no limit" if link.room is None else link.room
+    return [
+        {"text": link.layer.words, "sub": link.name},
+        link.limit,
+        link.used,
+        room,
+        {"tone": bar.tone, "word": bar.words},
+    ]
+
+
+def _doubts(chain: Chain, now: datetime) -> list[str]:
+    """What of the chain the portal cannot read, or read long ago."""
+    cluster, found = chain.flavor.cluster, []
+    subscription = chain.subscription
+    if not cluster.azure_id:
+        found.append(
+            "Nobody has said which AKS cluster this is: its subscription and its pools are not known here."
+        )
+    elif not is_connected():
+        found.append(
+            "The portal is not connected to Azure: its subscription and its pools are not known here."
+        )
+    elif subscription is None or subscription.answered_at is None:
+        found.append("Azure has not been read yet for this cluster's subscription.")
+    elif not subscription.reachable:
+        found.append(
+            f"Azure does not answer for this subscription; what you see of it is from "
+            f"{ago(subscription.answered_at, now)}. {subscription.message}"
+        )
+    if chain.seen.silent_since is not None:
+        found.append(f"The cluster has said nothing since {ago(chain.seen.silent_since, now)}.")
+    elif not chain.seen.is_known and cluster.is_observed:
+        found.append("The portal has not read this cluster's queues yet.")
+    return found

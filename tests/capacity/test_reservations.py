@@ -1,0 +1,84 @@
+"""Reservations from a grant to Azure and back: made, changed and released by workers, against the sandbox's Azure."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from allocations.ends.actions import give_back_machines
+from allocations.models import Allocation, Budget
+from audit.models import Event
+from capacity.models import Reservation
+from capacity.reservations.states import State
+from tests.capacity.connected import Site, connected, site
+from tests.sandbox.azure.running import Running
+from tests.scene import scene
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def here(azure: Running, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    with connected(azure, monkeypatch):
+        yield site(scene(), azure)
+
+
+def test_a_grant_is_reserved_in_azure_and_costs_from_then_on(here: Site) -> None:
+    allocation = here.grant(2)
+    assert (allocation.reservation is None, allocation.charged_from) == (False, None)
+    here.work()
+    row, made = Reservation.objects.get(), Allocation.objects.get()
+    assert (row.state, row.machines, row.held) == (State.RESERVED, 2, 2)
+    assert made.charged_from is not None
+    assert list(here.in_azure().values()) == [2]
+    assert here.in_azure() == here.in_books()
+
+
+def test_more_for_the_same_place_grows_the_same_reservation(here: Site) -> None:
+    here.grant(1)
+    here.work()
+    here.grant(2)
+    here.work()
+    assert Reservation.objects.count() == 1
+    assert list(here.in_azure().values()) == [3]
+
+
+def test_machines_given_back_shrink_it_and_the_last_one_releases_it(here: Site) -> None:
+    first, second = here.grant(2), here.grant(1)
+    here.work()
+    give_back_machines(second.pk, 1, by=here.scene.ada, now=here.time())
+    here.work()
+    assert list(here.in_azure().values()) == [2]
+    give_back_machines(first.pk, 2, by=here.scene.ada, now=here.time())
+    here.work()
+    assert here.in_azure() == {}
+    assert Reservation.objects.get().state == State.RELEASED
+
+
+def test_nodes_are_made_of_it_and_go_before_it(here: Site) -> None:
+    allocation = here.grant(2, nodes_for="dev-eastus/t4")
+    here.work(rounds=40)
+    assert list(here.pools.values()) == [2]
+    give_back_machines(allocation.pk, 1, by=here.scene.ada, now=here.time())
+    here.work(rounds=40)
+    assert list(here.pools.values()) == [1]
+    assert list(here.in_azure().values()) == [1]
+    give_back_machines(allocation.pk, 1, by=here.scene.ada, now=here.time())
+    here.work(rounds=40)
+    assert here.pools == {}
+    assert here.in_azure() == {}
+
+
+def test_a_quota_that_is_full_fails_the_grant_with_the_reason_and_frees_the_budget(here: Site) -> None:
+    allocation = here.grant(200)
+    before = sum(one.held_usd for one in Budget.objects.filter(team=here.scene.team))
+    assert before > 0
+    here.work()
+    allocation.refresh_from_db()
+    assert allocation.ended_at is not None
+    assert allocation.end_reason == Allocation.End.FAILED
+    assert "quota" in allocation.failure.lower()
+    assert sum(one.held_usd for one in Budget.objects.filter(team=here.scene.team)) == 0
+    here.work()
+    assert here.in_azure() == {}
+    assert Reservation.objects.get().state == State.RELEASED
+    assert Event.objects.filter(kind="reservation.refused").exists()
