@@ -5,7 +5,7 @@ carries the portal's own mark, on the reservation and on its group, is the porta
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
@@ -125,23 +125,29 @@ def differences(
 def _unbooked(
     group: Group, mark: str, known: set[tuple[str, str, str]], of_books: set[tuple[str, str]]
 ) -> Iterator[Difference]:
-    where = {"resource_group": group.resource_group, "group": group.name, "region": group.region}
+    is_ours = bool(mark) and group.mark == mark
+    empty = Difference(
+        kind=OrphanKind.UNBOOKED,
+        resource_group=group.resource_group,
+        group=group.name,
+        name="",
+        region=group.region,
+        team=group.team,
+    )
     for one in group.reservations:
         if (*group.key, one.name.lower()) not in known:
-            is_ours = bool(mark) and group.mark == one.mark == mark
-            yield Difference(
-                kind=OrphanKind.UNBOOKED if is_ours else OrphanKind.FOREIGN,
+            yield replace(
+                empty,
+                kind=OrphanKind.UNBOOKED if is_ours and one.mark == mark else OrphanKind.FOREIGN,
                 name=one.name,
                 zone=one.zone,
                 vm_size=one.vm_size,
                 machines=one.machines,
                 used=one.used,
                 associated=one.associated,
-                team=group.team,
-                **where,
             )
-    if not group.reservations and group.key not in of_books and mark and group.mark == mark:
-        yield Difference(kind=OrphanKind.UNBOOKED, name="", team=group.team, **where)
+    if is_ours and not group.reservations and group.key not in of_books:
+        yield empty
 
 
 def _not_as_booked(booked: Booked, groups: Mapping[tuple[str, str], Group]) -> Iterator[Difference]:

@@ -35,7 +35,7 @@ def use_chart(days: Sequence[DayCost]) -> UseChart | None:
     """The lines of some days in a row; None before there are two of them."""
     if len(days) < 2:
         return None
-    top = max(1, *(max(one.reserved, Decimal(one.most)) for one in days))
+    top = max([Decimal(1), *(max(one.reserved, Decimal(one.most)) for one in days)])
 
     def points(value: Callable[[DayCost], Decimal]) -> list[str]:
         return [
@@ -54,5 +54,5 @@ def use_chart(days: Sequence[DayCost]) -> UseChart | None:
     )
 
 
-def _y(value: Decimal, top: Decimal | int) -> Decimal:
+def _y(value: Decimal, top: Decimal) -> Decimal:
     return HEIGHT * (1 - value / (ROOM * top))

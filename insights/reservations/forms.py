@@ -44,7 +44,12 @@ class MachinesForm(StrictForm):
             "required": "Choose the grant.",
         },
     )
-    machines = WholeNumberField(label="Machines to give back", most=MAX_MACHINES, of="machines")
+    machines = WholeNumberField(
+        label="Machines to give back",
+        most=MAX_MACHINES,
+        of="machines",
+        error_messages={"required": "Say how many."},
+    )
     token = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)
 
     def __init__(self, data: Any, *, grants: Sequence[tuple[Allocation, str]]) -> None:

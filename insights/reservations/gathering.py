@@ -39,14 +39,8 @@ class Use:
 def days_of(rows: Sequence[Reservation]) -> Mapping[int, list[Day]]:
     """The days of some reservations, by the reservation's id; one query."""
     found: dict[int, list[Day]] = {one.pk: [] for one in rows}
-    days = ReservationDay.objects.filter(reservation__in=found).order_by("day")
-    for number, *values in days.values_list(
-        "reservation", "day", "looks", "held_sum", "used_sum", "most", "over"
-    ):
-        day, looks, reserved_sum, used_sum, most, over = values
-        found[number].append(
-            Day(day=day, looks=looks, reserved_sum=reserved_sum, used_sum=used_sum, most=most, over=over)
-        )
+    for one in ReservationDay.objects.filter(reservation__in=found).order_by("day"):
+        found[one.reservation_id].append(one.as_day)
     return found
 
 

@@ -188,4 +188,4 @@ def _beside(query: Mapping[str, str], name: str, rows: Sequence[Reservation]) ->
     if not rows:
         return ""
     kept = {key: value for key, value in query.items() if value and key not in ("before", "after")}
-    return "?" + urlencode({**kept, name: rows[0].pk})
+    return "?" + urlencode({**kept, name: str(rows[0].pk)})

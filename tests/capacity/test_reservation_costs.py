@@ -39,7 +39,7 @@ def test_what_changed_within_a_day_counts_by_its_average() -> None:
 def test_a_day_without_a_look_counts_as_the_one_before_it() -> None:
     ends = MONDAY + timedelta(days=3)
     found = by_day([a_day(), a_day(2, reserved=2)], usd_per_hour_each=PRICE, begins=MONDAY, ends=ends)
-    assert [(one.reserved, one.is_read) for one in found] == [(4, True), (4, False), (2, True)]
+    assert [(int(one.reserved), one.is_read) for one in found] == [(4, True), (4, False), (2, True)]
 
 
 def test_what_never_began_or_was_never_looked_at_costs_nothing_that_is_known() -> None:
