@@ -39,6 +39,7 @@ NUMBERED = frozenset(
         "departure",
         "delivery",
         "channel",
+        "reservation",
     }
 )
 # A thing whose own page is its team's.
