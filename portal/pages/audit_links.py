@@ -31,7 +31,6 @@ NUMBERED = frozenset(
         "request",
         "run",
         "notebook",
-        "reservation",
         "drift",
         "task",
         "policy",
