@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models import Max, Q, QuerySet
 from django.utils import timezone
+from django.utils.functional import SimpleLazyObject
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import mixins, serializers
 from rest_framework.decorators import action
@@ -36,6 +37,7 @@ from web.output import OutputSerializer
 from web.strict import Choice, PageQuery, StrictSerializer, Text
 
 CENT = Decimal("0.01")
+STATES = [(each.value, each.words) for each in State]
 
 
 class AzureNamesSerializer(serializers.Serializer[Any]):
@@ -53,7 +55,7 @@ class ReservationSerializer(OutputSerializer[Reservation]):
 
     id = serializers.IntegerField()
     team = TeamNameSerializer()
-    state = serializers.ChoiceField(choices=[(each.value, each.words) for each in State])
+    state = serializers.ChoiceField(choices=STATES)
     word = serializers.SerializerMethodField(help_text="How it stands, as its page says it.")
     sentence = serializers.SerializerMethodField()
     is_parked = serializers.SerializerMethodField(
@@ -285,7 +287,7 @@ class OrphanEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint)
 
     def get_serializer_context(self) -> dict[str, Any]:
         """With the prices of today."""
-        return {**super().get_serializer_context(), "prices": orphan_prices()}
+        return {**super().get_serializer_context(), "prices": SimpleLazyObject(orphan_prices)}
 
     @extend_schema(request=NothingSerializer, responses=OrphanSerializer)
     @action(detail=True, methods=["post"])
