@@ -6,20 +6,20 @@ Pure.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 
 from capacity.reservations.costs import DayCost
 
 WIDTH, HEIGHT = 1000, 200
-# What stands above the highest line.
-ROOM = Decimal("1.08")
+# Half of a line's width, which would be cut off at the edges.
+EDGE = 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class UseChart:
     """Points of an SVG's lines, "x,y x,y …"; `idle` goes round what lies between reserved and used.
 
-    `top` is the highest number of machines that is drawn.
+    `top` is the number of machines at the upper edge.
     """
 
     reserved: str
@@ -35,7 +35,8 @@ def use_chart(days: Sequence[DayCost]) -> UseChart | None:
     """The lines of some days in a row; None before there are two of them."""
     if len(days) < 2:
         return None
-    top = max([Decimal(1), *(max(one.reserved, Decimal(one.most)) for one in days)])
+    highest = max([Decimal(1), *(max(one.reserved, Decimal(one.most)) for one in days)])
+    top = highest.to_integral_value(ROUND_CEILING)
 
     def points(value: Callable[[DayCost], Decimal]) -> list[str]:
         return [
@@ -50,9 +51,9 @@ def use_chart(days: Sequence[DayCost]) -> UseChart | None:
         idle=" ".join([*reserved, *reversed(used)]),
         begins=days[0].day,
         ends=days[-1].day,
-        top=round(top),
+        top=int(top),
     )
 
 
 def _y(value: Decimal, top: Decimal) -> Decimal:
-    return HEIGHT * (1 - value / (ROOM * top))
+    return EDGE + (HEIGHT - 2 * EDGE) * (1 - value / top)

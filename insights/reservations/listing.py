@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from textwrap import shorten
 from typing import Any
 
 from django.db.models import QuerySet
@@ -24,11 +25,13 @@ from insights.reservations.presenting import orphan_standing, place, standing
 from ui.amounts import usd
 
 Part = dict[str, Any]
-PAGE_SIZE, MAX_TEAMS, MAX_ORPHANS = 25, 200, 100
+PAGE_SIZE, MAX_TEAMS, MAX_ORPHANS, MAX_SENTENCE = 25, 200, 100, 100
 LARGEST_ID = 2**63 - 1
+# A number and its size stay in one line.
+NBSP = "\N{NO-BREAK SPACE}"
 COLUMNS = [
     "Reservation",
-    "Where",
+    "Team",
     "State",
     {"label": "In use", "kind": "number"},
     {"label": "An hour", "kind": "number"},
@@ -37,7 +40,6 @@ COLUMNS = [
 ]
 ORPHAN_COLUMNS = [
     "In Azure",
-    "Where",
     "What is wrong",
     {"label": "In use", "kind": "number"},
     {"label": "An hour", "kind": "number"},
@@ -120,17 +122,15 @@ def orphans(prices: Mapping[str, Decimal], *, now: datetime) -> Part:
 
 def _line(row: Reservation, costs: Costs, until: datetime | None, *, now: datetime) -> Part:
     stands = standing(row, now)
-    nodes = f"{row.flavor.cluster.title}, pool {pool_name(row.pk)}" if row.flavor else "no node pool"
+    nodes = f", pool {pool_name(row.pk)} of {row.flavor.cluster.title}" if row.flavor else ""
     return {
         "cells": [
             {
-                "text": f"{row.machines or row.held} × {row.vm_size}"
-                if row.machines or row.held
-                else row.vm_size,
+                "text": titled(row),
                 "href": reverse("reservation", args=[row.pk]),
-                "sub": row.team.name,
+                "sub": f"{place(row)}{nodes}",
             },
-            {"text": place(row), "sub": nodes},
+            row.team.name,
             {"tone": stands.tone, "word": stands.word, "sub": _short(stands.sentence)},
             {"text": f"{row.used} of {row.held}", "sub": f"{row.over} beyond" if row.over else ""},
             {"text": usd(row.usd_per_hour)},
@@ -140,9 +140,15 @@ def _line(row: Reservation, costs: Costs, until: datetime | None, *, now: dateti
     }
 
 
+def titled(row: Reservation) -> str:
+    """ "2 × Standard_NC24ads_A100_v4"; what is or was released has no number any more."""
+    number = row.machines or row.held
+    return f"{number}{NBSP}×{NBSP}{row.vm_size}" if number else row.vm_size
+
+
 def _orphan(row: Orphan, prices: Mapping[str, Decimal], now: datetime) -> Part:
     stands, cost = orphan_standing(row), usd_per_hour(row, prices)
-    what: Part = {"text": row.title, "sub": row.group}
+    what: Part = {"text": row.title.replace(" × ", f"{NBSP}×{NBSP}"), "sub": f"{row.group} in {place(row)}"}
     if row.kind == OrphanKind.UNBOOKED:
         what["href"] = reverse("orphan", args=[row.pk])
     elif row.reservation_id is not None:
@@ -150,7 +156,6 @@ def _orphan(row: Orphan, prices: Mapping[str, Decimal], now: datetime) -> Part:
     return {
         "cells": [
             what,
-            place(row),
             {"tone": stands.tone, "word": stands.word, "sub": _short(stands.sentence)},
             f"{row.used} of {row.machines}",
             {"text": "no price" if cost is None and row.name else usd(cost or Decimal(0))},
@@ -172,8 +177,11 @@ def _foreign(row: Orphan, prices: Mapping[str, Decimal]) -> Part:
 
 
 def _short(sentence: str) -> str:
-    """A sentence that fits into a line of a table; its page says it all."""
-    return sentence if len(sentence) <= 120 else f"{sentence[:117].rstrip()}…"
+    """What fits into a line of a table: all of it, else its first sentence; its page says it all."""
+    if len(sentence) <= MAX_SENTENCE:
+        return sentence
+    first, dot, _ = sentence.partition(". ")
+    return shorten(f"{first}{dot.strip()}", MAX_SENTENCE, placeholder=" …")
 
 
 def _teams(user: User) -> list[tuple[str, str]]:

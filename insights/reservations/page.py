@@ -104,6 +104,8 @@ def context(row: Reservation, *, by: User, now: datetime) -> Part:
 
 def figures(row: Reservation, costs: Costs) -> list[Part]:
     """What is reserved, used and idle, and what that cost."""
+    if row.state != State.RELEASED and not row.held and not costs.usd:
+        return _figures_to_come(row)
     gpus = f"{row.held * row.gpus_each} GPUs" if row.gpus_each else ""
     wanted = f"{row.machines} wanted" if row.machines != row.held and row.state != State.RELEASED else gpus
     idle_share = share(int(costs.idle_usd * 100), int(costs.usd * 100))
@@ -137,17 +139,25 @@ def figures(row: Reservation, costs: Costs) -> list[Part]:
     ]
 
 
+def _figures_to_come(row: Reservation) -> list[Part]:
+    """Of what Azure does not hold yet nothing is used, and nothing has cost anything."""
+    unit = "machine" if row.machines == 1 else "machines"
+    return [
+        {"label": "Wanted", "value": row.machines, "unit": unit, "note": "none of them is reserved yet"},
+        {"label": "Price", "value": usd(row.usd_per_hour), "note": "an hour, once it is reserved"},
+    ]
+
+
 def give_back_choices(grants: Sequence[Allocation], now: datetime) -> list[tuple[Allocation, str]]:
     """The grants of which machines can be given back, each in words; the one that ends last stands first."""
     live = [one for one in grants if one.ended_at is None and one.kept_until > now]
     live.sort(key=lambda one: (one.until, one.pk), reverse=True)
-    return [
-        (
-            one,
-            f"{machines(one.count)} of {one.hold.reference.replace('-', ' ')}, until {moment(one.until, now)}",
-        )
-        for one in live
-    ]
+    return [(one, f"{_of_request(one)}, until {moment(one.until, now)}") for one in live]
+
+
+def _of_request(one: Allocation) -> str:
+    number = one.hold.request_id
+    return machines(one.count) if number is None else f"{machines(one.count)} of request {number}"
 
 
 def effect(row: Reservation, grant: Allocation, count: int, *, now: datetime) -> Part:
