@@ -174,7 +174,7 @@ def test_orphans_are_for_platform_leads_with_their_cost(team: Scene) -> None:
         assert Caller(person).get(f"reservations/orphans/{row.pk}/").status_code == 403
     priya = Caller(team.priya)
     said = priya.get("reservations/orphans/").json()["results"]
-    assert [(one["kind"], one["usd_per_hour"]) for one in said] == [("unbooked", "7.35"), ("foreign", None)]
+    assert [(one["kind"], one["usd_per_hour"]) for one in said] == [("orphaned", "7.35"), ("foreign", None)]
     assert numbers(priya.get("reservations/orphans/?kind=foreign")) == [theirs.pk]
     assert priya.get("reservations/orphans/?kind=lost").status_code == 400
 
