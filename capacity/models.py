@@ -1,6 +1,7 @@
 """Everything that the package keeps, gathered for Django."""
 
 from capacity.metering.models import Meter, Reading
+from capacity.orphans.models import Orphan
 from capacity.reservations.models import Reservation, ReservationDay
 from capacity.subscriptions.models import FamilyQuota, NodePool, Subscription, VmSize
 
@@ -8,6 +9,7 @@ __all__ = [
     "FamilyQuota",
     "Meter",
     "NodePool",
+    "Orphan",
     "Reading",
     "Reservation",
     "ReservationDay",

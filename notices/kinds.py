@@ -41,6 +41,7 @@ class NoticeKind(StrEnum):
     NOTEBOOK_ENDED = "notebook_ended"
     NOTEBOOK_IDLE = "notebook_idle"
     LIMIT_NEAR = "limit_near"
+    RESERVATION_ORPHANED = "reservation_orphaned"
     TEST = "test"
 
     @property
@@ -119,6 +120,7 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.NOTEBOOK_ENDED: "A notebook of yours did not start, or was stopped",
     NoticeKind.NOTEBOOK_IDLE: "A notebook of yours is idle, or ends soon",
     NoticeKind.LIMIT_NEAR: "A limit of Azure's comes near",
+    NoticeKind.RESERVATION_ORPHANED: "A reservation in Azure is in no books",
     NoticeKind.TEST: "A test",
 }
 CHANNEL_WORDS: Mapping[NoticeKind, str] = {

@@ -34,6 +34,7 @@ from catalogue.api import OfferingEndpoint
 from fleet.api import ClusterEndpoint, FlavorEndpoint
 from insights.capacity.api import LimitEndpoint
 from insights.quota_chain.api import ChainEndpoint
+from insights.reservations.api import OrphanEndpoint, ReservationEndpoint
 from notebooks.hubs.api import HubEndpoint, SpawnableEndpoint
 from notebooks.profile_desk.api import ProfileEndpoint, ProfileYamlEndpoint
 from notices.api import ChannelEndpoint, DeliveryEndpoint, NoticeSettingsEndpoint
@@ -66,6 +67,8 @@ KINDS = (
     "clusters",
     "flavors",
     "limits",
+    "reservations",
+    "reservations/orphans",
     "options/flavors",
     "policy",
     "policy/versions",
@@ -121,6 +124,8 @@ router.register("drift", DriftEndpoint, basename="drift")
 router.register("expiry-brakes", BrakeEndpoint, basename="expiry-brake")
 router.register("quota-chains", ChainEndpoint, basename="quota-chain")
 router.register("limits", LimitEndpoint, basename="limit")
+router.register("reservations/orphans", OrphanEndpoint, basename="orphan")
+router.register("reservations", ReservationEndpoint, basename="reservation")
 router.register("flavors", FlavorEndpoint, basename="flavor")
 router.register("options/flavors", FlavorOptionEndpoint, basename="flavor-option")
 router.register("policy", PolicyEndpoint, basename="policy")

@@ -107,6 +107,7 @@ def context(request: Request, *, viewer: User, now: datetime) -> Part:
         "facts": facts(request, evaluation),
         "talk": talk.lines(request, decisions),
         "held": held,
+        "reservation": next((a.reservation_id for a in reversed(allocations) if a.reservation_id), None),
         "renewed": request.renews_id,
         "tasks": task_page.of_request(tasks, viewer=viewer),
         "may": _may(request, state, held, viewer, now=now),

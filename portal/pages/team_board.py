@@ -64,6 +64,7 @@ class Holding:
     word: str
     has_gpus: bool
     href: str
+    reservation: int | None = None
 
 
 def find(slug: str, user: User) -> Team | None:
@@ -162,6 +163,7 @@ def holding(row: Allocation, *, now: datetime) -> Holding:
         word="In place" if in_place else state.words,
         has_gpus=flavor is not None and not row.is_booked,
         href=_request_page(row.hold.request_id),
+        reservation=row.reservation_id,
     )
 
 
