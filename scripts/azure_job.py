@@ -43,8 +43,8 @@ class Reserving:
         yield "the chain names what stops more GPUs, and the quota above it", self.chain
         yield "a zone that has no such machines is refused before it is sent", self.refuse
         yield "three machines with nodes are asked for, approved, and reserved in Azure", self.reserve
-        yield "a pod takes one of them: Azure counts it, and the portal says so", self.use
-        yield "one is given back: Azure holds two, and the pool grows no further", self.shrink
+        yield "a pod takes one of them, and Azure counts it", self.use
+        yield "one is given back: two are held, of which one is used, as the portal says, too", self.shrink
         yield (
             "its worker is killed in the middle of an operation: the next goes on with the same",
             self.survive,
@@ -93,7 +93,7 @@ class Reserving:
         [pool] = self.pools()
         self.cluster.create(_pod(pool.name))
         self.job.until("Azure counts it", lambda: len(self.used()) == 1, seconds=60)
-        return f"{self.used()[0].rpartition('/')[2]} runs on what is reserved"
+        return f"{len(self.used())} of {self.reservations()[0].sku.capacity} machines are used"
 
     def shrink(self) -> str:
         """What runs stays."""
@@ -101,7 +101,11 @@ class Reserving:
         self.job.until("two are reserved", lambda: [one.sku.capacity for one in self.reservations()] == [2])
         self.job.until("the pool knows", lambda: [one.properties.max_count for one in self.pools()] == [2])
         expect(len(self.used()) == 1, f"Azure counts {self.used()}.")
-        return "3 → 2, with its pod running"
+        self.job.until("the portal says so", lambda: (self.seen()["held"], self.seen()["used"]) == (2, 1))
+        seen = self.seen()
+        page = self.job.people["Ada"].get(f"/capacity/reservations/{seen['id']}")
+        expect(page.status == 200 and SIZE in page.text, f"Its page answers {page.status}.")
+        return f"{seen['held']} held, {seen['used']} used, ${seen['usd_per_hour_each']} an hour each"
 
     def survive(self) -> str:
         """Both of a grant are a reservation of their own, which is being made when the worker ends."""
@@ -143,7 +147,7 @@ class Reserving:
         expect(not rule["holds"], f"It says {rule}.")
         self.shop.approve(number)
         self.shop.stage(number, "failed")
-        expect(self.shop.held() == before, f"${self.shop.held()} are set aside, ${before} were.")
+        self.job.until("its money is free", lambda: self.shop.held() == before)
         self.job.until("Azure has nothing of it", lambda: not self.groups(), seconds=60)
         said = self.shop.says(number, "quota")
         return f"{rule['text']}; {said}"
@@ -168,6 +172,11 @@ class Reserving:
         """Give back some of what the first request was granted."""
         held = self.shop.get("Ada", f"/requests/{self.request}/")["allocation"]
         self.shop.post("Ada", f"/allocations/{held['id']}/give-back/", {"machines": machines})
+
+    def seen(self) -> dict[str, Any]:
+        """The reservation with nodes as Ada's client is told of it."""
+        rows = self.shop.get("Ada", "/reservations/?team=climate")["results"]
+        return dict(next(row for row in rows if row["vm_size"] == SIZE and row["state"] != "released"))
 
     def being_made(self) -> datetime | None:
         """When Azure began to make the small reservation that is not there yet; None where none is being made."""
