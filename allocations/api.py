@@ -74,6 +74,12 @@ class AllocationSerializer(OutputSerializer[Allocation]):
     usd_per_day = serializers.DecimalField(max_digits=14, decimal_places=2)
     usd_in_all = serializers.DecimalField(max_digits=14, decimal_places=2)
     starts_at = serializers.DateTimeField()
+    begun_at = serializers.DateTimeField(
+        allow_null=True, help_text="Null for a booking, which begins by itself at starts_at."
+    )
+    hindrance = serializers.CharField(
+        help_text="What stands in a booking's way as things are; empty for nothing."
+    )
     charged_from = serializers.DateTimeField(
         allow_null=True, help_text="It costs from then on; null, and it costs nothing, before it is there."
     )
@@ -109,7 +115,9 @@ class AllocationQuery(PageQuery):
     team = Text(required=False, max_length=40)
     offering = Text(required=False, max_length=20, help_text="Only of this key of the catalogue: `gpus`.")
     held = Choice(
-        choices=["true", "false"], required=False, help_text="Only what is held now, or only what ended."
+        choices=["true", "false"],
+        required=False,
+        help_text="Only what is held now, or only what ended. What is booked is neither.",
     )
 
 
@@ -158,7 +166,7 @@ class AllocationEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpo
         if "offering" in asked:
             queryset = queryset.filter(offering=asked["offering"])
         if "held" in asked:
-            queryset = queryset.filter(ended_at__isnull=asked["held"] == "true")
+            queryset = queryset.live() if asked["held"] == "true" else queryset.exclude(ended_at=None)
         return queryset
 
     @extend_schema(request=GiveBackSerializer, responses=GivenBackSerializer)

@@ -64,6 +64,8 @@ class Kind(models.TextChoices):
     POLICY_ACTIVATED = "policy.activated", "put the policy in force"
     OFFERING_CHANGED = "offering.changed", "changed how something is offered"
     ALLOCATION_ISSUED = "allocation.issued", "granted an allocation"
+    ALLOCATION_BOOKED = "allocation.booked", "granted an allocation that begins later"
+    ALLOCATION_BEGUN = "allocation.begun", "began what was booked"
     ALLOCATION_RETURNED = "allocation.returned", "gave an allocation back"
     ALLOCATION_READY = "allocation.ready", "saw that an allocation is there"
     ALLOCATION_FAILED = "allocation.failed", "ended what could not be made"

@@ -25,8 +25,8 @@ TAGS = re.compile(r"<[^>]+>")
 class Catalogue:
     """The steps, played by the people of the main job for its team."""
 
-    def __init__(self, job: "MainJob") -> None:
-        self.job = job
+    def __init__(self, job: "MainJob", *, keys: str = "catalogue") -> None:
+        self.job, self.keys = job, keys
         self.calls = 0
 
     def steps(self) -> Iterator[tuple[str, Callable[[], str | None]]]:
@@ -41,7 +41,6 @@ class Catalogue:
         yield "a large training, asked in the form: two steps decide; given back", self.training
         yield "an inference endpoint: approved, carried out in the browser, given back", self.endpoint
         yield "an Azure OpenAI endpoint that cannot be had: its money is free again", self.openai
-        yield "a capacity reservation: approved, carried out, over on its date", self.reservation
         yield "a new cluster: approved, carried out, over on its date", self.cluster
 
     def told(self) -> str:
@@ -134,18 +133,6 @@ class Catalogue:
         self.stage(number, "failed")
         expect(self.held() == before, f"${self.held()} are set aside, ${before} were.")
         return self.says(number, "Could not be carried out", "The region has no quota for this model.")
-
-    def reservation(self) -> str:
-        """It is let go of before its date, and a person deletes it."""
-        spec = {"region": "eastus", "vm_size": "Standard_NC4as_T4_v3", "instances": 1}
-        number = self.ask("reservation", spec, length=SHORT)
-        self.approve(number)
-        self.finish(number)
-        let_go = self.job.call("Ada", "POST", f"/requests/{number}/let-go/", {}, key=self.key())
-        expect(let_go.status_code == 200, let_go.text)
-        self.stage(number, "ended")
-        self.take_down(number)
-        return self.says(number, "Carried out", "Taken down")
 
     def cluster(self) -> str:
         """As long as a demo is."""
@@ -254,7 +241,7 @@ class Catalogue:
     def key(self) -> str:
         """A new Idempotency-Key."""
         self.calls += 1
-        return f"catalogue-{self.calls}"
+        return f"{self.keys}-{self.calls}"
 
     def _checked(self, answer: requests.Response) -> dict[str, Any]:
         expect(answer.ok, f"{answer.request.method} {answer.url}: {answer.status_code} {answer.text}")
