@@ -139,14 +139,14 @@ class Kind(models.TextChoices):
     RESERVATION_GONE = "reservation.gone", "saw reserved capacity released"
     RESERVATION_PARKED = "reservation.parked", "gave up reserving or releasing capacity"
     RESERVATION_TRIED_AGAIN = "reservation.tried_again", "had reserving or releasing capacity tried again"
-    RESERVATION_ORPHANED = "reservation.orphaned", "found a reservation in Azure that is in no books"
+    RESERVATION_ORPHANED = "reservation.orphaned", "found an orphaned reservation in Azure"
     ORPHAN_RELEASE_ASKED = (
         "orphan.release_asked",
-        "asked for a reservation to be released that is in no books",
+        "asked for an orphaned reservation to be released",
     )
-    ORPHAN_KEPT = "orphan.kept", "left a reservation alone that is in no books"
-    ORPHAN_RELEASED = "orphan.released", "released a reservation that was in no books"
-    ORPHAN_PARKED = "orphan.parked", "gave up releasing a reservation that is in no books"
+    ORPHAN_KEPT = "orphan.kept", "left an orphaned reservation alone"
+    ORPHAN_RELEASED = "orphan.released", "released an orphaned reservation"
+    ORPHAN_PARKED = "orphan.parked", "gave up releasing an orphaned reservation"
     HUB_CONNECTED = "hub.connected", "connected the JupyterHub of a cluster"
     HUB_CHANGED = "hub.changed", "changed how a JupyterHub is connected"
     HUB_KEY_MADE = "hub.key_made", "made a new key for a JupyterHub"

@@ -120,7 +120,7 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.NOTEBOOK_ENDED: "A notebook of yours did not start, or was stopped",
     NoticeKind.NOTEBOOK_IDLE: "A notebook of yours is idle, or ends soon",
     NoticeKind.LIMIT_NEAR: "A limit of Azure's comes near",
-    NoticeKind.RESERVATION_ORPHANED: "A reservation in Azure is in no books",
+    NoticeKind.RESERVATION_ORPHANED: "A reservation in Azure is orphaned",
     NoticeKind.TEST: "A test",
 }
 CHANNEL_WORDS: Mapping[NoticeKind, str] = {

@@ -441,10 +441,10 @@ class Migration(migrations.Migration):
                     "kind",
                     models.CharField(
                         choices=[
-                            ("unbooked", "In no books"),
+                            ("orphaned", "Orphaned"),
                             ("foreign", "Somebody else’s"),
-                            ("missing", "Gone from Azure"),
-                            ("differs", "Another number"),
+                            ("missing", "Missing in Azure"),
+                            ("differs", "Size differs"),
                         ],
                         max_length=10,
                     ),
@@ -494,7 +494,7 @@ class Migration(migrations.Migration):
                     ),
                     models.UniqueConstraint(fields=("subscription", "key"), name="a_difference_is_kept_once"),
                     models.CheckConstraint(
-                        condition=models.Q(("kind__in", ["unbooked", "foreign", "missing", "differs"])),
+                        condition=models.Q(("kind__in", ["orphaned", "foreign", "missing", "differs"])),
                         name="a_difference_is_of_a_known_kind",
                     ),
                     models.CheckConstraint(
@@ -511,10 +511,10 @@ class Migration(migrations.Migration):
                             ),
                             _connector="OR",
                         ),
-                        name="a_difference_from_the_books_names_them",
+                        name="a_difference_from_a_record_names_it",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("release_asked_at", None), ("kind", "unbooked"), _connector="OR"),
+                        condition=models.Q(("release_asked_at", None), ("kind", "orphaned"), _connector="OR"),
                         name="nothing_of_others_is_released",
                     ),
                     models.CheckConstraint(

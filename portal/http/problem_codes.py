@@ -83,7 +83,7 @@ CODES: Mapping[str, str] = {
     "more_than_the_quota": "The namespace has no room for so many CPUs or so much memory, however empty it is.",
     "name_taken": "There is one of this name already.",
     "named_twice": "Each request is named once.",
-    "not_an_orphan": "Only a reservation that carries the portal's mark and is in no books is released so.",
+    "not_an_orphan": "Only a reservation that carries the portal's mark and has no record here is released so.",
     "notebooks_run": "Notebooks run on the hub: they are stopped first.",
     "no_checkpoints": "The run kept no checkpoints, so there is none to go on from: submit it anew.",
     "no_credentials": "Credentials of Git or of a hub are the plain name of a file; ssh and pull requests need one.",

@@ -64,7 +64,7 @@ ABOUT = {
     "cluster": "Clusters",
     "flavor": "Kinds of GPU",
     "reservation": "Reservations in Azure",
-    "orphan": "Reservations in no books",
+    "orphan": "Orphaned reservations",
     "limit": "Limits",
     "subscription": "Azure subscriptions",
     "expiry": "Ends held back",

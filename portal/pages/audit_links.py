@@ -23,7 +23,7 @@ WORDS = {
     "cost_centre": "Cost centre",
     "delivery": "Delivery of a notice",
     "hub": "JupyterHub of",
-    "orphan": "Reservation in no books",
+    "orphan": "Orphaned reservation",
 }
 # A number behind these words tells people something.
 NUMBERED = frozenset(

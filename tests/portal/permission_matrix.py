@@ -88,7 +88,7 @@ class Prober:
         self.notebooks = {
             side.team.pk: factories.notebook(side.tenancy, side.asker).pk for side in (here.own, here.other)
         }
-        # Machines in Azure that nobody works on any more, in each team; and some that are in no books, of no team.
+        # Machines in Azure that nobody works on any more, in each team; and some that are orphaned, of no team.
         self.reservations = {
             side.team.pk: factories.reservation(side.team, parked_at=timezone.now(), message="Gave up.").pk
             for side in (here.own, here.other)
