@@ -1,5 +1,6 @@
 """Everything that the package keeps, gathered for Django."""
 
+from capacity.increases.models import QuotaIncrease
 from capacity.metering.models import Meter, Reading
 from capacity.reservations.models import Reservation, ReservationDay
 from capacity.subscriptions.models import FamilyQuota, NodePool, Subscription, VmSize
@@ -8,6 +9,7 @@ __all__ = [
     "FamilyQuota",
     "Meter",
     "NodePool",
+    "QuotaIncrease",
     "Reading",
     "Reservation",
     "ReservationDay",

@@ -28,6 +28,11 @@ class Subscription(Row):
     answered_at = models.DateTimeField(null=True)
     failures = models.PositiveSmallIntegerField(default=0)
     next_look_at = models.DateTimeField()
+    # The actions that the portal lacks, by what they are needed for (connectors.azure.rights); None before it was
+    # checked. Why they could not be read the last time, while they could not.
+    missing_rights = models.JSONField(null=True)
+    rights_checked_at = models.DateTimeField(null=True)
+    rights_message = models.CharField(max_length=600, blank=True, default="")
 
     objects = SubscriptionQuerySet.as_manager()
 
@@ -37,6 +42,11 @@ class Subscription(Row):
             models.CheckConstraint(
                 condition=~Q(reachable=False) | (~Q(message="") & Q(failures__gte=1)),
                 name="a_subscription_is_away_for_a_reason",
+            ),
+            models.CheckConstraint(
+                condition=Q(missing_rights__isnull=True, rights_checked_at=None)
+                | Q(missing_rights__isnull=False, rights_checked_at__isnull=False),
+                name="rights_were_checked_at_a_moment",
             ),
         ]
 
