@@ -15,9 +15,9 @@ from capacity.connection import is_connected
 from capacity.increases.enqueue import enqueue_on_commit
 from capacity.increases.models import QuotaIncrease
 from capacity.increases.notices import tell_answered
+from capacity.increases.quotas import quota_of
 from capacity.increases.sizing import max_limit
 from capacity.increases.states import State
-from capacity.metering.keys import parsed_quota
 from capacity.metering.models import Meter
 from capacity.subscriptions.models import FamilyQuota, Subscription
 from web.fields import LONGEST_TEXT
@@ -43,15 +43,6 @@ def require_lead(user: User) -> None:
     """Raises NoRight for who does not manage clusters."""
     if not user.may(Permission.MANAGE_CLUSTERS):
         raise NoRight("Platform leads ask Azure for more quota.", code="not_a_platform_lead")
-
-
-def quota_of(meter: Meter) -> FamilyQuota | None:
-    """The quota of Azure that a limit is; None for another limit, or one that Azure tells no more. One query."""
-    key = parsed_quota(meter.key)
-    if key is None:
-        return None
-    rows = FamilyQuota.objects.filter(subscription=key.subscription, region=key.region)
-    return rows.filter(name__iexact=key.family).first()
 
 
 @transaction.atomic
@@ -102,10 +93,11 @@ def withdraw(increase_id: int, *, by: User, now: datetime) -> QuotaIncrease:
     if row.state == State.WITHDRAWN:
         return row
     if not row.is_open:
-        raise Conflict("Azure has answered this request already.", code="answered")
+        raise Conflict("Azure has answered this request already.", code="increase_answered")
     if not row.may_be_withdrawn:
         raise Conflict(
-            "Azure has this request, or may have it: it cannot be withdrawn from here any more.", code="sent"
+            "Azure has this request, or may have it: it cannot be withdrawn from here any more.",
+            code="increase_sent",
         )
     row.state, row.answered_at = State.WITHDRAWN, now
     row.save(update_fields=["state", "answered_at"])
@@ -166,15 +158,17 @@ def _check(asked: Ask, quota: FamilyQuota) -> None:
     if asked.limit <= quota.limit:
         raise BadInput(
             f"The limit is {quota.limit:,} vCPUs now: ask for more than that.",
-            code="not_more",
+            code="not_more_than_now",
             field="limit",
         )
     if asked.limit > most:
-        raise BadInput(f"Ask for {most:,} vCPUs at most.", code="too_many", field="limit")
+        raise BadInput(f"Ask for {most:,} vCPUs at most.", code="increase_too_large", field="limit")
     if not asked.why.strip():
         raise BadInput("Say why: whoever reads this later wants to know.", code="required", field="why")
     if len(asked.why.strip()) > LONGEST_WHY:
-        raise BadInput(f"Say it in at most {LONGEST_WHY:,} characters.", code="too_long", field="why")
+        raise BadInput(
+            f"Say it in at most {LONGEST_WHY:,} characters.", code="too_many_characters", field="why"
+        )
 
 
 def _locked(increase_id: int) -> QuotaIncrease:

@@ -95,6 +95,11 @@ class QuotaIncrease(Row, Leased):
         return f"{self.title}: {self.limit_before} → {self.limit} vCPUs"
 
     @property
+    def status(self) -> State:
+        """How far it has come."""
+        return State(self.state)
+
+    @property
     def is_open(self) -> bool:
         """Whether it is to be sent, or waits for Azure."""
         return self.state in OPEN

@@ -8,6 +8,7 @@ from accounts import people
 from accounts.roles import Permission
 from capacity.increases.models import QuotaIncrease
 from capacity.increases.states import State
+from capacity.increases.words import SUPPORT
 from capacity.metering.keys import quota_key
 from capacity.metering.models import Meter
 from notices.actions import tell, tell_channels
@@ -21,7 +22,7 @@ TITLES = {
 }
 NEXT = {
     State.GRANTED: "The limit is read again now; what can be had follows.",
-    State.REFUSED: "A support request in Azure, of the type “service and subscription limits”, is the way from here.",
+    State.REFUSED: SUPPORT,
     State.FAILED: "Somebody has to put right what is in the way, and ask again.",
 }
 

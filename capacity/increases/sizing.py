@@ -29,7 +29,9 @@ def more_machines(sizes: Sequence[MachineSize], *, before: int, after: int) -> s
         machines = after // size.vcpus - before // size.vcpus
         gpus = machines * size.gpus
         counted = f"{gpus:,} GPU{'' if gpus == 1 else 's'}"
-        parts.append(f"{machines:,} more {size.name} ({counted})" if gpus else f"{machines:,} more {size.name}")
+        parts.append(
+            f"{machines:,} more {size.name} ({counted})" if gpus else f"{machines:,} more {size.name}"
+        )
     return " or ".join(parts)
 
 

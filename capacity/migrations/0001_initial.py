@@ -289,9 +289,7 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(
                             models.Q(("missing_rights__isnull", True), ("rights_checked_at", None)),
-                            models.Q(
-                                ("missing_rights__isnull", False), ("rights_checked_at__isnull", False)
-                            ),
+                            models.Q(("missing_rights__isnull", False), ("rights_checked_at__isnull", False)),
                             _connector="OR",
                         ),
                         name="rights_were_checked_at_a_moment",
@@ -536,9 +534,7 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(
                             models.Q(("state__in", ["sent", "granted"]), _negated=True),
-                            models.Q(
-                                models.Q(("azure_id", ""), _negated=True), ("sent_at__isnull", False)
-                            ),
+                            models.Q(models.Q(("azure_id", ""), _negated=True), ("sent_at__isnull", False)),
                             _connector="OR",
                         ),
                         name="an_increase_that_was_sent_has_a_number",

@@ -20,7 +20,13 @@ Missing = Mapping[str, Sequence[str]]
 def require_sight(user: User) -> None:
     """Raises NoRight for who may not see what the portal itself may do in Azure."""
     if not user.may(Permission.SEE_AUDIT):
-        raise NoRight("Platform leads and auditors see what the portal may do in Azure.", code="not_a_lead")
+        raise NoRight("Leads and auditors see what the portal may do in Azure.", code="not_an_auditor")
+
+
+def require_lead(user: User) -> None:
+    """Raises NoRight for who does not manage clusters."""
+    if not user.may(Permission.MANAGE_CLUSTERS):
+        raise NoRight("Platform leads have Azure read again.", code="not_a_platform_lead")
 
 
 @transaction.atomic
@@ -29,8 +35,7 @@ def check_again(subscription_id: str, *, by: User, now: datetime) -> Subscriptio
 
     Raises NoRight for who is no platform lead, Subscription.DoesNotExist.
     """
-    if not by.may(Permission.MANAGE_CLUSTERS):
-        raise NoRight("Platform leads have Azure read again.", code="not_a_platform_lead")
+    require_lead(by)
     row = Subscription.objects.select_for_update(no_key=True).get(pk=subscription_id)
     row.next_look_at = now
     row.save(update_fields=["next_look_at"])

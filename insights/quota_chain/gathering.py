@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from capacity.chain.facts import Facts, Nodes, Pool, Promised, Queue, ResourceQuota
+from capacity.chain.facts import Facts, Nodes, Pool, Promised, Queue, Quota, ResourceQuota
 from capacity.chain.links import Link, Question, links
 from capacity.chain.words import Verdict, verdict
-from capacity.models import Subscription
+from capacity.metering.keys import quota_key
+from capacity.models import Meter, Subscription
 from capacity.subscriptions.ids import aks_of
 from capacity.subscriptions.pools import Behind, Catalogue, behind_flavors
 from fleet.models import Cluster, Flavor
@@ -83,6 +84,13 @@ def chain_of(flavor: Flavor, tenancy: Tenancy | None, *, now: datetime) -> Chain
         seen=seen_of(cluster, now),
         subscription=Subscription.objects.filter(pk=_subscription_id(cluster)).first(),
     )
+
+
+def meter_of(subscription: Subscription | None, quota: Quota | None) -> Meter | None:
+    """The limit whose readings are those of a quota; None for one that nobody has read."""
+    if subscription is None or quota is None:
+        return None
+    return Meter.objects.filter(key=quota_key(subscription.pk, quota.region, quota.name)).first()
 
 
 @dataclass(frozen=True)

@@ -207,13 +207,13 @@ def test_the_same_ask_is_one_request_and_another_one_waits(here: Site) -> None:
 @pytest.mark.parametrize(
     ("limit", "why", "code", "field"),
     [
-        (192, WHY, "not_more", "limit"),
-        (0, WHY, "not_more", "limit"),
-        (-5, WHY, "not_more", "limit"),
-        (19_201, WHY, "too_many", "limit"),
-        (10**9, WHY, "too_many", "limit"),
+        (192, WHY, "not_more_than_now", "limit"),
+        (0, WHY, "not_more_than_now", "limit"),
+        (-5, WHY, "not_more_than_now", "limit"),
+        (19_201, WHY, "increase_too_large", "limit"),
+        (10**9, WHY, "increase_too_large", "limit"),
         (384, "  ", "required", "why"),
-        (384, "x" * 1001, "too_long", "why"),
+        (384, "x" * 1001, "too_many_characters", "why"),
     ],
 )
 def test_what_makes_no_sense_is_refused_at_its_field(
@@ -235,7 +235,9 @@ def test_platform_leads_alone_ask_and_withdraw(here: Site) -> None:
 
 
 def test_a_limit_that_is_no_quota_is_not_asked_for(here: Site) -> None:
-    other = Meter.objects.create(key="granted:a/b", title="x", unit="GPUs", limit=8, used=1, seen_at=here.time())
+    other = Meter.objects.create(
+        key="granted:a/b", title="x", unit="GPUs", limit=8, used=1, seen_at=here.time()
+    )
     with pytest.raises(Conflict) as refused:
         actions.ask(other.pk, Ask(limit=16, why=WHY), by=here.scene.priya, now=here.time())
     assert refused.value.code == "not_a_quota"
@@ -257,7 +259,7 @@ def test_it_is_withdrawn_while_azure_has_nothing_of_it(here: Site) -> None:
     second = work(here, ask(here, A100, 384))
     with pytest.raises(Conflict) as refused:
         actions.withdraw(second.pk, by=here.scene.priya, now=here.time())
-    assert refused.value.code == "sent"
+    assert refused.value.code == "increase_sent"
 
 
 def test_one_that_may_have_reached_azure_is_not_withdrawn(here: Site) -> None:
