@@ -3,8 +3,11 @@
 from datetime import datetime
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, OuterRef, Q, Subquery, Value
+from django.db.models.functions import Concat, Lower
 
+from capacity.metering.keys import QUOTA
+from capacity.metering.models import Meter
 from fleet.models import Cluster
 from web.rows import Row
 
@@ -82,10 +85,23 @@ class VmSize(Row):
         return f"{self.name} in {self.region}"
 
 
+class FamilyQuotaQuerySet(models.QuerySet["FamilyQuota"]):
+    """Ways to look at quotas."""
+
+    def with_meters(self) -> "FamilyQuotaQuerySet":
+        """With their subscriptions, and in `meter` the id of the limit that keeps their readings; one query."""
+        parts = (Value(QUOTA), F("subscription_id"), Value("/"), F("region"), Value("/"), F("name"))
+        key = Lower(Concat(*parts, output_field=models.CharField()))
+        readings = Meter.objects.filter(key=OuterRef("key")).values("pk")
+        return self.select_related("subscription").annotate(key=key).annotate(meter=Subquery(readings[:1]))
+
+
 class FamilyQuota(Row):
     """vCPUs that a subscription may use in a region: of a family of sizes, of all of them, or of spot machines."""
 
     REGIONAL, SPOT = "cores", "lowprioritycores"
+    # The id of its limit, where it was read by `with_meters`.
+    meter: int | None
 
     subscription = models.ForeignKey(Subscription, models.CASCADE, related_name="quotas")
     region = models.CharField(max_length=40)
@@ -94,6 +110,8 @@ class FamilyQuota(Row):
     limit = models.PositiveIntegerField()
     used = models.PositiveIntegerField()
     seen_at = models.DateTimeField()
+
+    objects = FamilyQuotaQuerySet.as_manager()
 
     class Meta:
         ordering = ["region", "name"]

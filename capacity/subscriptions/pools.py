@@ -7,7 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from capacity.chain.facts import Machine, Pool, Quota, Reserved
-from capacity.models import FamilyQuota, NodePool, VmSize
+from capacity.models import FamilyQuota, NodePool, Subscription, VmSize
 from capacity.subscriptions.ids import aks_of
 from fleet.models import Cluster, Flavor
 
@@ -43,8 +43,18 @@ class Catalogue:
         here["region__in"] = {one.region for one in clusters}
         return cls(
             {_key(one): one for one in VmSize.objects.filter(**here)},
-            {_key(one): one for one in FamilyQuota.objects.filter(**here)},
+            {_key(one): one for one in FamilyQuota.objects.filter(**here).with_meters()},
         )
+
+    def subscription(self, subscription_id: str) -> Subscription | None:
+        """A subscription of whose quotas some are known, without a query."""
+        rows = (one.subscription for one in self.quotas.values())
+        return next((one for one in rows if one.pk == subscription_id), None)
+
+    def meter(self, subscription_id: str, quota: Quota) -> int | None:
+        """The id of the limit whose readings are those of a quota; None where nobody has read it."""
+        row = self.quotas.get((subscription_id, quota.region, quota.name.casefold()))
+        return None if row is None else row.meter
 
 
 def _key(row: VmSize | FamilyQuota) -> tuple[str, str, str]:

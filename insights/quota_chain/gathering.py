@@ -1,14 +1,15 @@
 """Gathering a kind of GPU's chain: from Azure, the fleet, and the portal's copy of the cluster. Asks no cluster."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
-from capacity.chain.facts import Facts, Nodes, Pool, Promised, Queue, Quota, ResourceQuota
-from capacity.chain.links import Link, Question, links
+from django.db.models import Q
+
+from capacity.chain.facts import Facts, Nodes, Pool, Promised, Queue, ResourceQuota
+from capacity.chain.links import Layer, Link, Question, links
 from capacity.chain.words import Verdict, verdict
-from capacity.metering.keys import quota_key
-from capacity.models import Meter, Subscription
+from capacity.models import Subscription
 from capacity.subscriptions.ids import aks_of
 from capacity.subscriptions.pools import Behind, Catalogue, behind_flavors
 from fleet.models import Cluster, Flavor
@@ -25,7 +26,8 @@ from workloads.seen import Seen, seen_in, seen_of
 class Chain:
     """A kind of GPU with its chain, for one of a team's namespaces where one is looked at.
 
-    `subscription` is None where the cluster is not known to be in Azure, or Azure is not connected.
+    `subscription` is None where the cluster is not known to be in Azure, or Azure is not connected; `meters` are the
+    ids of the limits of its quotas.
     """
 
     flavor: Flavor
@@ -33,6 +35,7 @@ class Chain:
     facts: Facts
     seen: Seen
     subscription: Subscription | None
+    meters: Mapping[Layer, int] = field(default_factory=dict)
 
     def links(self, question: Question) -> tuple[Link, ...]:
         """The chain for a question."""
@@ -73,24 +76,31 @@ def chains_of(clusters: Sequence[Cluster], *, now: datetime) -> list[Chain]:
 
 
 def chain_of(flavor: Flavor, tenancy: Tenancy | None, *, now: datetime) -> Chain:
-    """The chain of one kind of GPU; `flavor` comes with its cluster, `tenancy` with its team."""
+    """The chain of one kind of GPU, for a tenancy where one is given.
+
+    Four queries where `flavor` comes with its cluster, and that with its flavors and node pools.
+    """
     cluster = flavor.cluster
-    copied = _Copied(_queues_of([cluster])[cluster.pk], _pods_of(tenancy))
-    behind = behind_flavors(cluster).get(flavor.pk, Behind())
+    known, seen, copied = Catalogue.of([cluster]), seen_of(cluster, now), _copied(cluster, tenancy)
+    behind = behind_flavors(cluster, known).get(flavor.pk, Behind())
+    subscription_id = _subscription_id(cluster)
+    found = known.subscription(subscription_id)
+    if found is None and subscription_id:
+        found = Subscription.objects.filter(pk=subscription_id).first()
+    meters = {
+        layer: known.meter(subscription_id, quota)
+        for layer, quota in ((Layer.FAMILY, behind.family), (Layer.REGIONAL, behind.regional))
+        if quota is not None
+    }
     return Chain(
         flavor=flavor,
         tenancy=tenancy,
-        facts=_facts(flavor, behind, copied, tenancy, now),
-        seen=seen_of(cluster, now),
-        subscription=Subscription.objects.filter(pk=_subscription_id(cluster)).first(),
+        # What is told of queues and pods is as old as the copy that tells of them.
+        facts=_facts(flavor, behind, copied, tenancy, seen.heard_at or now),
+        seen=seen,
+        subscription=found,
+        meters={layer: pk for layer, pk in meters.items() if pk is not None},
     )
-
-
-def meter_of(subscription: Subscription | None, quota: Quota | None) -> Meter | None:
-    """The limit whose readings are those of a quota; None for one that nobody has read."""
-    if subscription is None or quota is None:
-        return None
-    return Meter.objects.filter(key=quota_key(subscription.pk, quota.region, quota.name)).first()
 
 
 @dataclass(frozen=True)
@@ -107,8 +117,10 @@ class _Copied:
         )
 
 
-def _facts(flavor: Flavor, behind: Behind, copied: _Copied, tenancy: Tenancy | None, now: datetime) -> Facts:
-    seen_at = flavor.gpus_seen_at or now
+def _facts(
+    flavor: Flavor, behind: Behind, copied: _Copied, tenancy: Tenancy | None, heard_at: datetime
+) -> Facts:
+    seen_at = flavor.gpus_seen_at or heard_at
     pool = behind.pool
     if pool is None and flavor.max_nodes:
         # What platform leads said of the autoscaler, where Azure does not say it.
@@ -125,12 +137,12 @@ def _facts(flavor: Flavor, behind: Behind, copied: _Copied, tenancy: Tenancy | N
         regional=behind.regional,
         pool=pool,
         reserved=behind.reserved,
-        queue=_queue(flavor, copied, tenancy, now) if tenancy is not None else None,
-        namespace=_namespace(flavor, copied, tenancy, now) if tenancy is not None else None,
+        queue=_queue(flavor, copied, tenancy, heard_at) if tenancy is not None else None,
+        namespace=_namespace(flavor, copied, tenancy, heard_at) if tenancy is not None else None,
     )
 
 
-def _queue(flavor: Flavor, copied: _Copied, tenancy: Tenancy, now: datetime) -> Queue | None:
+def _queue(flavor: Flavor, copied: _Copied, tenancy: Tenancy, heard_at: datetime) -> Queue | None:
     """The tenancy's ClusterQueue, which has the name of its namespace, beside those that lend to it."""
     own = copied.queues.get(tenancy.namespace)
     mine = next((one for one in own.quotas if one.flavor == flavor.name), None) if own is not None else None
@@ -151,11 +163,11 @@ def _queue(flavor: Flavor, copied: _Copied, tenancy: Tenancy, now: datetime) -> 
         borrowable=mine.borrowing if mine.borrowing is not None else idle,
         used=mine.reserved,
         idle_elsewhere=max(0, idle - borrowed_by_others),
-        seen_at=now,
+        seen_at=heard_at,
     )
 
 
-def _namespace(flavor: Flavor, copied: _Copied, tenancy: Tenancy, now: datetime) -> ResourceQuota | None:
+def _namespace(flavor: Flavor, copied: _Copied, tenancy: Tenancy, heard_at: datetime) -> ResourceQuota | None:
     """What the namespace's quota allows of the flavor's resource, over all kinds that nodes count alike."""
     kinds = {one.name: one for one in flavor.cluster.flavors.all()}
     alike = [
@@ -171,7 +183,7 @@ def _namespace(flavor: Flavor, copied: _Copied, tenancy: Tenancy, now: datetime)
         for one in copied.pods
         if text(part(one, "status"), "phase") not in OVER
     )
-    return ResourceQuota(hard=hard, used=used, seen_at=now)
+    return ResourceQuota(hard=hard, used=used, seen_at=heard_at)
 
 
 def _queues_of(clusters: Sequence[Cluster]) -> Mapping[int, Mapping[str, ClusterQueue]]:
@@ -184,12 +196,15 @@ def _queues_of(clusters: Sequence[Cluster]) -> Mapping[int, Mapping[str, Cluster
     return found
 
 
-def _pods_of(tenancy: Tenancy | None) -> Sequence[Object]:
-    """The pods of a namespace; one query, none without one."""
-    if tenancy is None:
-        return ()
-    rows = ClusterObject.objects.filter(cluster=tenancy.cluster_id, kind="Pod", namespace=tenancy.namespace)
-    return list(rows.values_list("body", flat=True))
+def _copied(cluster: Cluster, tenancy: Tenancy | None) -> _Copied:
+    """The ClusterQueues of a cluster and the pods of a namespace there; one query."""
+    wanted = Q(kind="ClusterQueue")
+    if tenancy is not None:
+        wanted |= Q(kind="Pod", namespace=tenancy.namespace)
+    rows = ClusterObject.objects.filter(wanted, cluster=cluster).values_list("kind", "body")
+    found = list(rows)
+    queues = (queue_of(body) for kind, body in found if kind == "ClusterQueue")
+    return _Copied({one.name: one for one in queues}, [body for kind, body in found if kind == "Pod"])
 
 
 def _subscription_id(cluster: Cluster) -> str:

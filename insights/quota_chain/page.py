@@ -19,7 +19,7 @@ from capacity.connection import is_connected
 from fleet.models import Cluster
 from insights.quota_chain.asking import QuestionForm, spaces_of
 from insights.quota_chain.drawing import Bar, bars
-from insights.quota_chain.gathering import Chain, chain_of, meter_of
+from insights.quota_chain.gathering import Chain, chain_of
 from ui.amounts import ago, gpus
 
 COLUMNS = [
@@ -35,7 +35,8 @@ COLUMNS = [
 def quota_chain(request: HttpRequest, name: str) -> HttpResponse:
     """What stops so many GPUs more of a kind on a cluster, drawn link by link."""
     user, now = visitor(request), timezone.now()
-    cluster = get_object_or_404(Cluster, name=name)
+    clusters = Cluster.objects.prefetch_related("flavors", "node_pools")
+    cluster = get_object_or_404(clusters, name=name)
     flavors = list(cluster.flavors.all())
     context: dict[str, Any] = {"cluster": cluster}
     if flavors:
@@ -57,6 +58,7 @@ def _answer(form: QuestionForm, user: User, now: datetime) -> dict[str, Any]:
         "columns": COLUMNS,
         "rows": [{"cells": _cells(one)} for one in drawn],
         "doubts": _doubts(chain, now),
+        "is_connected": is_connected(),
     }
 
 
@@ -82,9 +84,8 @@ def _strip(chain: Chain, form: QuestionForm, user: User) -> dict[str, Any]:
 
 def _quota_hint(chain: Chain, layer: Layer, limit: int, user: User) -> dict[str, str]:
     """Where more of a quota is asked for, with the limit that the ask needs filled in."""
-    quota = chain.facts.family if layer is Layer.FAMILY else chain.facts.regional
-    meter = meter_of(chain.subscription, quota)
-    page = reverse("capacity") if meter is None else reverse("limit", args=[meter.pk])
+    meter = chain.meters.get(layer)
+    page = reverse("capacity") if meter is None else reverse("limit", args=[meter])
     needed = f"It needs {limit:,} vCPUs."
     if meter is None or not user.may(Permission.MANAGE_CLUSTERS):
         text = f"{needed} Its readings tell when it will be reached; platform leads ask Azure for more there."
