@@ -40,7 +40,8 @@ def suggested(sizes: Sequence[MachineSize], *, limit: int, expected: float | Non
 
     `expected` is the upper edge of the forecast, in vCPUs; it counts where it is above the limit.
     """
-    wanted = math.ceil(expected) if expected is not None and expected > limit else 2 * limit
+    # A sum of fractions is a hair above what it means.
+    wanted = math.ceil(round(expected, 3)) if expected is not None and expected > limit else 2 * limit
     each = max((size.vcpus for size in sizes), default=1)
     whole = -(-wanted // each) * each
     return min(max(whole, limit + each), max_limit(limit))

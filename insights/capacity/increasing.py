@@ -109,7 +109,9 @@ def panel(
         "increases": [_increase(one, quota.sizes, may_ask, now) for one in rows],
     }
     if form is not None or (may_ask and is_free):
-        context |= {"form": form or quota.form(), "gives": quota.gives(sent)}
+        # Where the form itself says what is wrong with the limit, nothing is said twice.
+        gives = {} if form is not None and "limit" in form.errors else quota.gives(sent)
+        context |= {"form": form or quota.form(), "gives": gives}
     return context
 
 

@@ -42,7 +42,6 @@ def limit(request: HttpRequest, pk: int) -> HttpResponse:
     if request.method == "POST":
         form, status = _ask(request, meter, quota)
         if form is None:
-            messages.success(request, "Asked. A worker sends it to Azure now.")
             return HttpResponseRedirect(reverse("limit", args=[pk]))
     context = _context(meter, points, ahead) | panel(meter, quota, user, now, form=form)
     answer = render(request, "insights/limit.html", context, status=status)
@@ -64,20 +63,20 @@ def withdraw(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _ask(request: HttpRequest, meter: Meter, quota: Quota | None) -> tuple[IncreaseForm | None, int]:
-    """Ask for what was sent: the form with what is wrong in it and its status, None once it is asked."""
-    lead = visitor_whom(request, actions.require_lead)
-    if quota is None:
-        # The action says why.
-        actions.ask(meter.pk, Ask(limit=0, why=""), by=lead, now=timezone.now())
-        return None, 200
-    form = quota.form(sent(request))
-    if not form.is_valid():
+    """Ask for what was sent: the form with what is wrong in it and its status; None where there is no form to show."""
+    lead, form = visitor(request), None if quota is None else quota.form(sent(request))
+    if form is not None and not form.is_valid():
         return form, 422
     try:
-        actions.ask(meter.pk, Ask(**form.cleaned_data), by=lead, now=timezone.now())
+        # Of what is no quota the action says so.
+        asked = Ask(limit=0, why="") if form is None else Ask(**form.cleaned_data)
+        actions.ask(meter.pk, asked, by=lead, now=timezone.now())
+        messages.success(request, "Asked. A worker sends it to Azure now.")
     except Refused as refusal:
-        return form, add_refusal(form, refusal)
-    return None, 200
+        if form is not None:
+            return form, add_refusal(form, refusal)
+        messages.error(request, refusal.message)
+    return None, 302
 
 
 def _context(meter: Meter, points: list[Point], ahead: Forecast | None) -> dict[str, Any]:

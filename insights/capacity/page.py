@@ -25,7 +25,7 @@ from fleet.models import Cluster
 from insights.capacity.expecting import expected_words
 from insights.capacity.readings import points_of
 from insights.capacity.rights import shown_rights
-from insights.quota_chain.gathering import Chain, chains_of
+from insights.quota_chain.gathering import Kind, kinds_of
 from ui.amounts import ago, capitalized
 
 KINDS = [
@@ -54,7 +54,7 @@ def capacity(request: HttpRequest) -> HttpResponse:
     points = points_of(meters, now)
     context = {
         "kinds": KINDS,
-        "rows": [_kind(one) for one in chains_of(clusters, now=now)],
+        "rows": [_kind(one) for one in kinds_of(clusters, now=now)],
         "limits": LIMITS,
         "near": [_limit(one, points[one.pk], now) for one in near],
         "far": [_limit(one, points[one.pk], now) for one in meters if one not in near],
@@ -75,9 +75,9 @@ def check_subscription(request: HttpRequest, pk: str) -> HttpResponse:
     return redirect("capacity")
 
 
-def _kind(chain: Chain) -> dict[str, Any]:
-    flavor, facts = chain.flavor, chain.facts
-    closest = tightest(chain.links(Question.GRANT))
+def _kind(kind: Kind) -> dict[str, Any]:
+    flavor, facts = kind.flavor, kind.facts
+    closest = tightest(kind.links(Question.GRANT))
     href = f"{reverse('quota-chain', args=[flavor.cluster.name])}?flavor={flavor.name}"
     return {
         "cells": [

@@ -14,65 +14,58 @@ from capacity.subscriptions.ids import aks_of
 from capacity.subscriptions.pools import Behind, Catalogue, behind_flavors
 from fleet.models import Cluster, Flavor
 from provisioning.models import Tenancy
-from workloads.models import ClusterObject, Feed
+from workloads.models import ClusterObject
 from workloads.observed import Queue as ClusterQueue
 from workloads.reading.pods import OVER
 from workloads.reading.queues import queue_of
 from workloads.reading.values import Object, gpus_of_pod, part, text
-from workloads.seen import Seen, seen_in, seen_of
+from workloads.seen import Seen, seen_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chain:
-    """A kind of GPU with its chain, for one of a team's namespaces where one is looked at.
+class Kind:
+    """A kind of GPU with its chain."""
+
+    flavor: Flavor
+    facts: Facts
+
+    def links(self, question: Question) -> tuple[Link, ...]:
+        """The chain for a question."""
+        return links(self.facts, question)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chain(Kind):
+    """The same for one of a team's namespaces where one is looked at, and how far what is told can be trusted.
 
     `subscription` is None where the cluster is not known to be in Azure, or Azure is not connected; `meters` are the
     ids of the limits of its quotas.
     """
 
-    flavor: Flavor
     tenancy: Tenancy | None
-    facts: Facts
     seen: Seen
     subscription: Subscription | None
     meters: Mapping[Layer, int] = field(default_factory=dict)
-
-    def links(self, question: Question) -> tuple[Link, ...]:
-        """The chain for a question."""
-        return links(self.facts, question)
 
     def answer(self, more: int, question: Question) -> Verdict:
         """What stops so many more."""
         return verdict(self.links(question), more, product=self.flavor.kind, question=question)
 
 
-def chains_of(clusters: Sequence[Cluster], *, now: datetime) -> list[Chain]:
-    """The chain of every kind of GPU of some clusters, without a team.
+def kinds_of(clusters: Sequence[Cluster], *, now: datetime) -> list[Kind]:
+    """Every kind of GPU of some clusters with what limits grants of it; what runs there is not looked at.
 
-    Five queries, however many there are; the clusters come with their flavors and node pools.
+    Two queries, however many there are; the clusters come with their flavors and node pools.
     """
-    known = Catalogue.of(clusters)
-    feeds = Feed.objects.filter(cluster__in=clusters)
-    seen = seen_in({one.pk: one for one in clusters}, feeds, now)
-    queues = _queues_of(clusters)
-    subscriptions = Subscription.objects.in_bulk(
-        [found for one in clusters if (found := _subscription_id(one))]
-    )
-    chains: list[Chain] = []
+    known, nothing = Catalogue.of(clusters), _Copied({}, ())
+    kinds: list[Kind] = []
     for cluster in clusters:
         behind = behind_flavors(cluster, known)
-        copied = _Copied(queues[cluster.pk], ())
-        chains += [
-            Chain(
-                flavor=flavor,
-                tenancy=None,
-                facts=_facts(flavor, behind.get(flavor.pk, Behind()), copied, None, now),
-                seen=seen[cluster.pk],
-                subscription=subscriptions.get(_subscription_id(cluster)),
-            )
-            for flavor in cluster.flavors.all()
+        kinds += [
+            Kind(flavor=one, facts=_facts(one, behind.get(one.pk, Behind()), nothing, None, now))
+            for one in cluster.flavors.all()
         ]
-    return chains
+    return kinds
 
 
 def chain_of(flavor: Flavor, tenancy: Tenancy | None, *, now: datetime) -> Chain:
@@ -184,16 +177,6 @@ def _namespace(flavor: Flavor, copied: _Copied, tenancy: Tenancy, heard_at: date
         if text(part(one, "status"), "phase") not in OVER
     )
     return ResourceQuota(hard=hard, used=used, seen_at=heard_at)
-
-
-def _queues_of(clusters: Sequence[Cluster]) -> Mapping[int, Mapping[str, ClusterQueue]]:
-    """The ClusterQueues of some clusters by their names, by the cluster's id; one query."""
-    found: dict[int, dict[str, ClusterQueue]] = {one.pk: {} for one in clusters}
-    rows = ClusterObject.objects.filter(cluster__in=clusters, kind="ClusterQueue")
-    for cluster_id, body in rows.values_list("cluster", "body"):
-        queue = queue_of(body)
-        found[cluster_id][queue.name] = queue
-    return found
 
 
 def _copied(cluster: Cluster, tenancy: Tenancy | None) -> _Copied:
