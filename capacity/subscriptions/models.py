@@ -93,7 +93,8 @@ class FamilyQuotaQuerySet(models.QuerySet["FamilyQuota"]):
         parts = (Value(QUOTA), F("subscription_id"), Value("/"), F("region"), Value("/"), F("name"))
         key = Lower(Concat(*parts, output_field=models.CharField()))
         readings = Meter.objects.filter(key=OuterRef("key")).values("pk")
-        return self.select_related("subscription").annotate(key=key).annotate(meter=Subquery(readings[:1]))
+        rows = self.select_related("subscription").alias(key=key)
+        return rows.annotate(meter=Subquery(readings[:1]))  # type: ignore[no-redef]  # it is declared for its readers
 
 
 class FamilyQuota(Row):

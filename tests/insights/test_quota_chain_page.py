@@ -128,7 +128,7 @@ def test_a_number_that_makes_no_sense_is_answered_with_a_sentence(here: Site, gp
 
 @pytest.mark.parametrize("asked", [{"flavor": "h900"}, {"question": "why"}, {"space": "x"}])
 def test_a_choice_that_there_is_not_is_answered_with_a_sentence(here: Site, asked: dict[str, str]) -> None:
-    assert "This cannot be answered" in words(here, **asked)
+    assert "This cannot be answered" in words(here, None, **asked)
 
 
 def test_a_cluster_that_there_is_not_is_missing(here: Site) -> None:
