@@ -23,7 +23,7 @@ from capacity.subscriptions.models import FamilyQuota, Subscription
 from web.fields import LONGEST_TEXT
 from web.refusals import BadInput, Conflict, NoRight
 
-LONGEST_WHY = LONGEST_TEXT // 2
+LONGEST_REASON = LONGEST_TEXT // 2
 EVENTS = {
     State.GRANTED: Kind.QUOTA_INCREASE_GRANTED,
     State.REFUSED: Kind.QUOTA_INCREASE_REFUSED,
@@ -36,7 +36,7 @@ class Ask:
     """What a platform lead asks for: another limit in vCPUs, and why."""
 
     limit: int
-    why: str
+    reason: str
 
 
 def require_lead(user: User) -> None:
@@ -72,12 +72,12 @@ def ask(meter_id: int, asked: Ask, *, by: User, now: datetime) -> QuotaIncrease:
         title=meter.title,
         limit=asked.limit,
         limit_before=quota.limit,
-        why=asked.why.strip(),
+        reason=asked.reason.strip(),
         asked_by=by,
         asked_at=now,
         requeue_at=now,
     )
-    _append(Kind.QUOTA_INCREASE_ASKED, made, actor=by.as_actor(), why=made.why)
+    _append(Kind.QUOTA_INCREASE_ASKED, made, actor=by.as_actor(), reason=made.reason)
     enqueue_on_commit(made.pk)
     return made
 
@@ -163,11 +163,11 @@ def _check(asked: Ask, quota: FamilyQuota) -> None:
         )
     if asked.limit > most:
         raise BadInput(f"Ask for {most:,} vCPUs at most.", code="increase_too_large", field="limit")
-    if not asked.why.strip():
-        raise BadInput("Say why: whoever reads this later wants to know.", code="required", field="why")
-    if len(asked.why.strip()) > LONGEST_WHY:
+    if not asked.reason.strip():
+        raise BadInput("Say why: whoever reads this later wants to know.", code="required", field="reason")
+    if len(asked.reason.strip()) > LONGEST_REASON:
         raise BadInput(
-            f"Say it in at most {LONGEST_WHY:,} characters.", code="too_many_characters", field="why"
+            f"Say it in at most {LONGEST_REASON:,} characters.", code="too_many_characters", field="reason"
         )
 
 

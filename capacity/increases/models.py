@@ -39,7 +39,7 @@ class QuotaIncrease(Row, Leased):
     title = models.CharField(max_length=200)
     limit = models.PositiveIntegerField()
     limit_before = models.PositiveIntegerField()
-    why = models.CharField(max_length=1000)
+    reason = models.CharField(max_length=1000)
     asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
     asked_at = models.DateTimeField()
     state = models.CharField(
@@ -76,7 +76,7 @@ class QuotaIncrease(Row, Leased):
             models.CheckConstraint(
                 condition=Q(limit__gt=F("limit_before")), name="an_increase_asks_for_more"
             ),
-            models.CheckConstraint(condition=~Q(why=""), name="an_increase_has_a_reason"),
+            models.CheckConstraint(condition=~Q(reason=""), name="an_increase_has_a_reason"),
             models.CheckConstraint(
                 condition=~Q(state__in=NUMBERED) | (~Q(azure_id="") & Q(sent_at__isnull=False)),
                 name="an_increase_that_was_sent_has_a_number",

@@ -464,7 +464,7 @@ class Migration(migrations.Migration):
                 ("title", models.CharField(max_length=200)),
                 ("limit", models.PositiveIntegerField()),
                 ("limit_before", models.PositiveIntegerField()),
-                ("why", models.CharField(max_length=1000)),
+                ("reason", models.CharField(max_length=1000)),
                 ("asked_at", models.DateTimeField()),
                 (
                     "state",
@@ -529,7 +529,7 @@ class Migration(migrations.Migration):
                         name="an_increase_asks_for_more",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("why", ""), _negated=True), name="an_increase_has_a_reason"
+                        condition=models.Q(("reason", ""), _negated=True), name="an_increase_has_a_reason"
                     ),
                     models.CheckConstraint(
                         condition=models.Q(

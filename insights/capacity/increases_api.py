@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from accounts.endpoints import Endpoint
 from accounts.replay import Answer, answer_once
 from capacity.increases import actions
-from capacity.increases.actions import LONGEST_WHY, Ask
+from capacity.increases.actions import LONGEST_REASON, Ask
 from capacity.increases.quotas import told_of
 from capacity.increases.states import State
 from capacity.increases.words import sentence
@@ -26,7 +26,7 @@ class AskIncreaseSerializer(StrictSerializer):
     """Which limit Azure is asked for, in vCPUs, and why; Azure is not told the reason."""
 
     limit = Integer()
-    why = Text(max_length=LONGEST_WHY)
+    reason = Text(max_length=LONGEST_REASON)
 
 
 class QuotaIncreaseSerializer(serializers.Serializer[QuotaIncrease]):
@@ -39,7 +39,7 @@ class QuotaIncreaseSerializer(serializers.Serializer[QuotaIncrease]):
     title = serializers.CharField()
     limit_before = serializers.IntegerField()
     limit = serializers.IntegerField()
-    why = serializers.CharField()
+    reason = serializers.CharField()
     asked_by = serializers.CharField(source="asked_by.name")
     asked_at = serializers.DateTimeField()
     state = serializers.ChoiceField(choices=[(each.value, each.words) for each in State])

@@ -11,7 +11,7 @@ from accounts.models import User
 from accounts.roles import Permission
 from capacity.chain.forecast import Forecast
 from capacity.connection import is_connected
-from capacity.increases.actions import LONGEST_WHY
+from capacity.increases.actions import LONGEST_REASON
 from capacity.increases.quotas import increases_of, quota_of, sizes_of, told_of
 from capacity.increases.sizing import MachineSize, max_limit, more_machines, suggested
 from capacity.increases.words import sentence
@@ -26,9 +26,9 @@ SHOWN = 10
 class IncreaseForm(StrictForm):
     """Which limit a platform lead asks Azure for, and why."""
 
-    why = forms.CharField(
+    reason = forms.CharField(
         label="Why",
-        max_length=LONGEST_WHY,
+        max_length=LONGEST_REASON,
         help_text="For whoever reads it here later; Azure is not told.",
         widget=forms.Textarea(attrs={"rows": 2}),
     )
@@ -36,7 +36,7 @@ class IncreaseForm(StrictForm):
     def __init__(self, sent: Any = None, *, quota: FamilyQuota, suggestion: int) -> None:
         super().__init__(sent, label_suffix="", initial={"limit": suggestion})
         self.fields["limit"] = limit_field(quota)
-        self.order_fields(["limit", "why"])
+        self.order_fields(["limit", "reason"])
 
 
 def limit_field(quota: FamilyQuota) -> WholeNumberField:

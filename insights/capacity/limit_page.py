@@ -69,7 +69,7 @@ def _ask(request: HttpRequest, meter: Meter, quota: Quota | None) -> tuple[Incre
         return form, 422
     try:
         # Of what is no quota the action says so.
-        asked = Ask(limit=0, why="") if form is None else Ask(**form.cleaned_data)
+        asked = Ask(limit=0, reason="") if form is None else Ask(**form.cleaned_data)
         actions.ask(meter.pk, asked, by=lead, now=timezone.now())
         messages.success(request, "Asked. A worker sends it to Azure now.")
     except Refused as refusal:
@@ -81,11 +81,14 @@ def _ask(request: HttpRequest, meter: Meter, quota: Quota | None) -> tuple[Incre
 
 def _context(meter: Meter, points: list[Point], ahead: Forecast | None) -> dict[str, Any]:
     now = timezone.now()
+    drawn = chart(points, limit=meter.limit, forecast=ahead, now=now)
     return {
         "meter": meter,
         "stage": meter.stage,
         "expected": expected_words(ahead, meter, now),
-        "chart": chart(points, limit=meter.limit, forecast=ahead, now=now),
+        "chart": drawn,
+        "begins": day(drawn.begins, now) if drawn is not None else "",
+        "ends": day(drawn.ends, now) if drawn is not None else "",
         "columns": WEEKS,
         "rows": [
             {"cells": [day(one.at, now), round(one.used), _share(one, meter)]}

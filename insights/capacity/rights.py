@@ -6,6 +6,8 @@ from capacity.models import Subscription
 from connectors.azure.rights import NEEDED
 from ui.amounts import capitalized
 
+COLUMNS = ["To", "The portal", "Missing permissions"]
+
 
 def rights_of(subscription: Subscription) -> list[tuple[str, list[str]]] | None:
     """Each purpose with the actions that the portal lacks for it; None before that was read."""
@@ -14,15 +16,17 @@ def rights_of(subscription: Subscription) -> list[tuple[str, list[str]]] | None:
 
 
 def shown_rights(subscription: Subscription) -> dict[str, Any]:
-    """The same for a page: how many purposes lack something, each with its words, and what is not known."""
-    rights = rights_of(subscription)
-    rows = [
-        {"purpose": capitalized(purpose), "lacking": lacking, "tone": "bad" if lacking else "good"}
-        for purpose, lacking in rights or ()
-    ]
+    """The same for a page: a table, what lacks something first, and what is not known."""
+    rights = sorted(rights_of(subscription) or (), key=lambda one: not one[1])
     return {
-        "rows": rows,
-        "lacking": sum(1 for row in rows if row["lacking"]),
+        "columns": COLUMNS,
+        "rows": [{"cells": _cells(purpose, lacking)} for purpose, lacking in rights],
+        "lacking": sum(1 for _, lacking in rights if lacking),
         "at": subscription.rights_checked_at,
         "problem": subscription.rights_message,
     }
+
+
+def _cells(purpose: str, lacking: list[str]) -> list[Any]:
+    state = {"tone": "bad", "word": "Lacks"} if lacking else {"tone": "good", "word": "May"}
+    return [capitalized(purpose), state, ", ".join(lacking)]

@@ -23,6 +23,7 @@ WORDS = {
     "cost_centre": "Cost centre",
     "delivery": "Delivery of a notice",
     "hub": "JupyterHub of",
+    "subscription": "Azure subscription",
 }
 # A number behind these words tells people something.
 NUMBERED = frozenset(
@@ -37,6 +38,7 @@ NUMBERED = frozenset(
         "departure",
         "delivery",
         "channel",
+        "quota_increase",
     }
 )
 # A thing whose own page is its team's.
@@ -129,4 +131,7 @@ PAGES: Mapping[str, Callable[[int], str]] = {
     "notebook": lambda pk: reverse("notebook", args=[pk]),
     "drift": lambda pk: reverse("drift", args=[pk]),
     "policy": lambda pk: reverse("policy-version", args=[pk]),
+    # Of these the page of all leads on: a limit that nobody reads any more is forgotten.
+    "limit": lambda _: reverse("capacity"),
+    "quota_increase": lambda _: reverse("capacity"),
 }

@@ -24,7 +24,7 @@ from web.refusals import BadInput, Conflict, NoRight
 
 pytestmark = pytest.mark.django_db
 A100, T4, H100 = "StandardNCADSA100v4Family", "Standard NCASv3_T4 Family", "standardNDSH100v5Family"
-WHY = "Vision trains from January on."
+REASON = "Vision trains from January on."
 
 
 @pytest.fixture
@@ -37,8 +37,8 @@ def meter(family: str) -> Meter:
     return Meter.objects.get(key=f"quota:{SUBSCRIPTION}/eastus/{family}".lower())
 
 
-def ask(here: Site, family: str, limit: int, why: str = WHY) -> QuotaIncrease:
-    asked = Ask(limit=limit, why=why)
+def ask(here: Site, family: str, limit: int, reason: str = REASON) -> QuotaIncrease:
+    asked = Ask(limit=limit, reason=reason)
     return actions.ask(meter(family).pk, asked, by=here.scene.priya, now=here.time())
 
 
@@ -205,22 +205,22 @@ def test_the_same_ask_is_one_request_and_another_one_waits(here: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "why", "code", "field"),
+    ("limit", "reason", "code", "field"),
     [
-        (192, WHY, "not_more_than_now", "limit"),
-        (0, WHY, "not_more_than_now", "limit"),
-        (-5, WHY, "not_more_than_now", "limit"),
-        (19_201, WHY, "increase_too_large", "limit"),
-        (10**9, WHY, "increase_too_large", "limit"),
-        (384, "  ", "required", "why"),
-        (384, "x" * 1001, "too_many_characters", "why"),
+        (192, REASON, "not_more_than_now", "limit"),
+        (0, REASON, "not_more_than_now", "limit"),
+        (-5, REASON, "not_more_than_now", "limit"),
+        (19_201, REASON, "increase_too_large", "limit"),
+        (10**9, REASON, "increase_too_large", "limit"),
+        (384, "  ", "required", "reason"),
+        (384, "x" * 1001, "too_many_characters", "reason"),
     ],
 )
 def test_what_makes_no_sense_is_refused_at_its_field(
-    here: Site, limit: int, why: str, code: str, field: str
+    here: Site, limit: int, reason: str, code: str, field: str
 ) -> None:
     with pytest.raises(BadInput) as refused:
-        ask(here, A100, limit, why)
+        ask(here, A100, limit, reason)
     assert (refused.value.code, refused.value.field) == (code, field)
     assert not QuotaIncrease.objects.exists()
 
@@ -229,7 +229,7 @@ def test_platform_leads_alone_ask_and_withdraw(here: Site) -> None:
     row = ask(here, A100, 384)
     for person in (here.scene.ada, here.scene.elena, here.scene.mallory):
         with pytest.raises(NoRight):
-            actions.ask(meter(A100).pk, Ask(limit=384, why=WHY), by=person, now=here.time())
+            actions.ask(meter(A100).pk, Ask(limit=384, reason=REASON), by=person, now=here.time())
         with pytest.raises(NoRight):
             actions.withdraw(row.pk, by=person, now=here.time())
 
@@ -239,7 +239,7 @@ def test_a_limit_that_is_no_quota_is_not_asked_for(here: Site) -> None:
         key="granted:a/b", title="x", unit="GPUs", limit=8, used=1, seen_at=here.time()
     )
     with pytest.raises(Conflict) as refused:
-        actions.ask(other.pk, Ask(limit=16, why=WHY), by=here.scene.priya, now=here.time())
+        actions.ask(other.pk, Ask(limit=16, reason=REASON), by=here.scene.priya, now=here.time())
     assert refused.value.code == "not_a_quota"
 
 

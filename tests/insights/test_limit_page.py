@@ -19,7 +19,7 @@ from tests.scene import scene
 
 pytestmark = pytest.mark.django_db
 MAX_QUERIES = 12
-WHY = "Vision trains from January on."
+REASON = "Vision trains from January on."
 # Twelve machines now; what the form suggests without a forecast.
 NOW_ALLOWED, DOUBLE = 12 * VCPUS, 24 * VCPUS
 
@@ -55,7 +55,7 @@ def gives(found: Element) -> str:
 
 
 def ask(here: Site, limit: int = DOUBLE) -> QuotaIncrease:
-    asked = Ask(limit=limit, why=WHY)
+    asked = Ask(limit=limit, reason=REASON)
     return actions.ask(here.meter().pk, asked, by=here.scene.priya, now=timezone.now())
 
 
@@ -98,39 +98,39 @@ def test_a_limit_in_the_address_that_makes_no_sense_is_answered_with_a_sentence(
     here: Site, limit: str
 ) -> None:
     found = page(here, limit=limit)
-    assert gives(found) == "Write a whole number of vCPUs from 1153 to 100,000."
+    assert gives(found) == "Write a whole number of vCPUs from 1,153 to 100,000."
     suggested = field(found, "limit")
     assert suggested is not None
     assert suggested.attrs["value"] == str(DOUBLE)
 
 
 def test_a_lead_asks_and_reads_how_it_stands(here: Site) -> None:
-    sent = {"limit": str(DOUBLE), "why": WHY}
+    sent = {"limit": str(DOUBLE), "reason": REASON}
     browser = signed_in(here.scene.priya)
     answer = browser.post(address(here), sent, follow=True)
     said = parsed(answer.content.decode()).words
     assert "Asked. A worker sends it to Azure now." in said
     assert "Being sent 1,152 → 2,304 vCPUs" in said
     assert "The portal sends it now." in said
-    assert WHY in said
+    assert REASON in said
     # The button twice, or a second lead: still one.
     browser.post(address(here), sent)
     assert QuotaIncrease.objects.count() == 1
-    assert field(page(here), "why") is None
+    assert field(page(here), "reason") is None
 
 
 @pytest.mark.parametrize(
-    ("limit", "why", "words"),
+    ("limit", "reason", "words"),
     [
-        ("1152", WHY, "Write a whole number of vCPUs from 1153"),
-        ("", WHY, "Nothing stands here yet. Fill it in."),
-        ("many", WHY, "Write a whole number of vCPUs"),
+        ("1152", REASON, "Write a whole number of vCPUs from 1,153"),
+        ("", REASON, "Nothing stands here yet. Fill it in."),
+        ("many", REASON, "Write a whole number of vCPUs"),
         ("2304", "", "Nothing stands here yet. Fill it in."),
         ("2304", "x" * 1001, "Write 1000 characters at most."),
     ],
 )
-def test_bad_input_changes_nothing_and_says_so(here: Site, limit: str, why: str, words: str) -> None:
-    answer = signed_in(here.scene.priya).post(address(here), {"limit": limit, "why": why})
+def test_bad_input_changes_nothing_and_says_so(here: Site, limit: str, reason: str, words: str) -> None:
+    answer = signed_in(here.scene.priya).post(address(here), {"limit": limit, "reason": reason})
     assert answer.status_code == 422
     said = parsed(answer.content.decode()).words
     assert "Azure was not asked. Please look at this:" in said
@@ -140,15 +140,15 @@ def test_bad_input_changes_nothing_and_says_so(here: Site, limit: str, why: str,
 
 def test_another_limit_while_one_is_open_is_refused(here: Site) -> None:
     ask(here)
-    answer = signed_in(here.scene.priya).post(address(here), {"limit": "4800", "why": WHY})
+    answer = signed_in(here.scene.priya).post(address(here), {"limit": "4800", "reason": REASON})
     assert answer.status_code == 409
     assert "2,304 vCPUs were asked for already" in answer.content.decode()
 
 
 def test_who_is_no_lead_asks_nothing(here: Site) -> None:
     for person in (here.scene.ada, here.scene.elena):
-        assert field(page(here, person), "why") is None
-        sent = {"limit": str(DOUBLE), "why": WHY}
+        assert field(page(here, person), "reason") is None
+        sent = {"limit": str(DOUBLE), "reason": REASON}
         assert signed_in(person).post(address(here), sent).status_code == 403
     assert "Platform leads ask Azure for more of it." in page(here, here.scene.ada).words
     assert not QuotaIncrease.objects.exists()
@@ -161,7 +161,7 @@ def test_what_is_no_quota_of_azures_offers_nothing_to_ask(here: Site) -> None:
     browser = signed_in(here.scene.priya)
     found = parsed(browser.get(f"/capacity/limits/{other.pk}").content.decode())
     assert "More from Azure" not in found.words
-    refused = browser.post(f"/capacity/limits/{other.pk}", {"limit": "24", "why": WHY}, follow=True)
+    refused = browser.post(f"/capacity/limits/{other.pk}", {"limit": "24", "reason": REASON}, follow=True)
     assert "no quota of Azure" in refused.content.decode()
     assert not QuotaIncrease.objects.exists()
 
@@ -169,7 +169,7 @@ def test_what_is_no_quota_of_azures_offers_nothing_to_ask(here: Site) -> None:
 def test_without_azure_it_says_how_to_connect_it(here: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("capacity.connection.settings.ENV.azure_subscription_id", "")
     found = page(here)
-    assert field(found, "why") is None
+    assert field(found, "reason") is None
     assert "The portal is not connected to Azure" in found.words
 
 
@@ -183,7 +183,7 @@ def test_a_request_is_withdrawn_while_azure_has_nothing_of_it(here: Site) -> Non
     row.refresh_from_db()
     assert row.state == State.WITHDRAWN
     QuotaIncrease.objects.create(
-        **{name: getattr(row, name) for name in ("subscription", "region", "family", "title", "why")},
+        **{name: getattr(row, name) for name in ("subscription", "region", "family", "title", "reason")},
         limit=DOUBLE,
         limit_before=NOW_ALLOWED,
         asked_by=here.scene.priya,

@@ -20,7 +20,7 @@ from tests.scene import scene
 
 pytestmark = pytest.mark.django_db
 MAX_QUERIES = 6
-BODY = {"limit": 24 * VCPUS, "why": "Vision trains from January on."}
+BODY = {"limit": 24 * VCPUS, "reason": "Vision trains from January on."}
 
 
 @pytest.fixture
@@ -90,9 +90,9 @@ def test_a_lead_asks_once_however_often_the_call_arrives(here: Site, lead: Calle
         ({**BODY, "limit": "2304"}, "/limit"),
         ({**BODY, "limit": 2304.5}, "/limit"),
         ({**BODY, "limit": 10**12}, "/limit"),
-        ({**BODY, "why": "   "}, "/why"),
-        ({**BODY, "why": "x" * 1001}, "/why"),
-        ({"limit": 2304}, "/why"),
+        ({**BODY, "reason": "   "}, "/reason"),
+        ({**BODY, "reason": "x" * 1001}, "/reason"),
+        ({"limit": 2304}, "/reason"),
         ({**BODY, "gpus": 8}, "/gpus"),
     ],
 )
@@ -193,7 +193,7 @@ def test_lists_take_as_many_queries_however_long_they_are(here: Site, lead: Call
             read_for_weeks(made, weeks=3, per_week=1, now=timezone.now())
             row = actions.ask(
                 here.meter().pk,
-                Ask(limit=24 * VCPUS, why="x"),
+                Ask(limit=24 * VCPUS, reason="x"),
                 by=factories.person("Lead", Role.PLATFORM_LEAD),
                 now=timezone.now() - timedelta(days=1),
             )
