@@ -44,4 +44,4 @@ def suggested(sizes: Sequence[MachineSize], *, limit: int, expected: float | Non
     wanted = math.ceil(round(expected, 3)) if expected is not None and expected > limit else 2 * limit
     each = max((size.vcpus for size in sizes), default=1)
     whole = -(-wanted // each) * each
-    return min(max(whole, limit + each), max_limit(limit))
+    return min(max(whole, each), max_limit(limit))
