@@ -100,15 +100,15 @@ def panel(
         return {}
     rows = list(increases_of(meter)[:SHOWN])
     may_ask = user.may(Permission.MANAGE_CLUSTERS)
-    is_free = is_connected() and not any(one.is_open for one in rows)
     sent = form.data if form is not None else None
     context: dict[str, Any] = {
         "quota": quota.row,
         "may_ask": may_ask,
         "is_connected": is_connected(),
+        "is_open": any(one.is_open for one in rows),
         "increases": [_increase(one, quota.sizes, may_ask, now) for one in rows],
     }
-    if form is not None or (may_ask and is_free):
+    if form is not None or (may_ask and is_connected() and not context["is_open"]):
         # Where the form itself says what is wrong with the limit, nothing is said twice.
         gives = {} if form is not None and "limit" in form.errors else quota.gives(sent)
         context |= {"form": form or quota.form(), "gives": gives}

@@ -282,8 +282,10 @@ def test_the_limit_that_an_ask_needs_lets_it_through_and_one_less_does_not(
     name = {Layer.FAMILY: "family", Layer.REGIONAL: "regional"}[layer]
 
     def room(limit: int) -> int:
-        allowed = Quota(name=FAMILY, region="eastus", limit=limit, used=used, seen_at=NOW)
-        [link] = [one for one in links(replace(facts, **{name: allowed}), question) if one.layer is layer]
+        allowed: dict[str, Any] = {
+            name: Quota(name=FAMILY, region="eastus", limit=limit, used=used, seen_at=NOW)
+        }
+        [link] = [one for one in links(replace(facts, **allowed), question) if one.layer is layer]
         assert link.room is not None
         return link.room
 
