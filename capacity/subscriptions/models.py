@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import F, OuterRef, Q, Subquery, Value
 from django.db.models.functions import Concat, Lower
 
+from capacity.chain.words import SPOT
 from capacity.metering.keys import QUOTA
 from capacity.metering.models import Meter
 from fleet.models import Cluster
@@ -100,7 +101,7 @@ class FamilyQuotaQuerySet(models.QuerySet["FamilyQuota"]):
 class FamilyQuota(Row):
     """vCPUs that a subscription may use in a region: of a family of sizes, of all of them, or of spot machines."""
 
-    REGIONAL, SPOT = "cores", "lowprioritycores"
+    REGIONAL, SPOT = "cores", SPOT
     # The id of its limit, where it was read by `with_meters`.
     meter: int | None
 

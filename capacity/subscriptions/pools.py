@@ -7,6 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from capacity.chain.facts import Machine, Pool, Quota, Reserved
+from capacity.chain.words import regional
 from capacity.models import FamilyQuota, NodePool, Subscription, VmSize
 from capacity.subscriptions.ids import aks_of
 from fleet.models import Cluster, Flavor
@@ -141,7 +142,7 @@ def azure_nodes(behind: Behind) -> tuple[int | None, str]:
         (one.machines_left(machine), words)
         for one, words in (
             (behind.family, f"the subscription quota of {behind.family.name}" if behind.family else ""),
-            (behind.regional, "the subscription quota of the region"),
+            (behind.regional, regional(behind.regional.name) if behind.regional else ""),
         )
         if one is not None
     ]

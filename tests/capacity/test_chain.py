@@ -296,3 +296,9 @@ def test_the_limit_that_an_ask_needs_lets_it_through_and_one_less_does_not(
     assert room(needed) >= more
     if needed > used:
         assert room(needed - 1) < more
+
+
+def test_spot_machines_have_a_quota_of_their_own() -> None:
+    spot = changed(family=None, regional=quota(machines=3, used=0, name="lowPriorityCores"))
+    said = verdict(links(spot, Question.GRANT), 48, product="A100", question=Question.GRANT).sentence
+    assert said == "48 × A100 more: stopped at the subscription quota of spot machines, 14 left."
