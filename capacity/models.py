@@ -1,5 +1,6 @@
 """Everything that the package keeps, gathered for Django."""
 
+from capacity.increases.models import QuotaIncrease
 from capacity.metering.models import Meter, Reading
 from capacity.orphans.models import Orphan
 from capacity.reservations.models import Reservation, ReservationDay
@@ -10,6 +11,7 @@ __all__ = [
     "Meter",
     "NodePool",
     "Orphan",
+    "QuotaIncrease",
     "Reading",
     "Reservation",
     "ReservationDay",

@@ -42,6 +42,7 @@ class NoticeKind(StrEnum):
     NOTEBOOK_IDLE = "notebook_idle"
     LIMIT_NEAR = "limit_near"
     RESERVATION_ORPHANED = "reservation_orphaned"
+    QUOTA_ANSWERED = "quota_answered"
     TEST = "test"
 
     @property
@@ -121,6 +122,7 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.NOTEBOOK_IDLE: "A notebook of yours is idle, or ends soon",
     NoticeKind.LIMIT_NEAR: "A limit of Azure's comes near",
     NoticeKind.RESERVATION_ORPHANED: "A reservation in Azure is orphaned",
+    NoticeKind.QUOTA_ANSWERED: "Azure answers a request for more quota",
     NoticeKind.TEST: "A test",
 }
 CHANNEL_WORDS: Mapping[NoticeKind, str] = {

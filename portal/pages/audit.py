@@ -67,6 +67,7 @@ ABOUT = {
     "orphan": "Orphaned reservations",
     "limit": "Limits",
     "subscription": "Azure subscriptions",
+    "quota_increase": "Limits",
     "expiry": "Ends held back",
     "person": "People",
     "token": "Tokens",
