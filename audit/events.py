@@ -129,6 +129,7 @@ class Kind(models.TextChoices):
     PROFILE_RETIRED = "profile.retired", "retired a notebook profile"
     SUBSCRIPTION_REACHABLE = "subscription.reachable", "reads the Azure subscription"
     SUBSCRIPTION_UNREACHABLE = "subscription.unreachable", "cannot read the Azure subscription"
+    PRICES_CHANGED = "prices.changed", "saw Azure's list prices change"
     LIMIT_NEAR = "limit.near", "saw a limit come near"
     RESERVATION_CHANGED = "reservation.changed", "changed how much capacity is reserved in Azure"
     RESERVATION_READY = "reservation.ready", "saw capacity reserved in Azure"

@@ -5,7 +5,8 @@ from celery import shared_task
 from audit import clock
 from capacity.metering import actions as metering
 from capacity.metering.fleet import note_fleet
-from capacity.models import Reservation, Subscription
+from capacity.models import PriceRegion, Reservation, Subscription
+from capacity.prices import syncing
 from capacity.reservations.enqueue import enqueue
 from capacity.reservations.reconcile import reconcile
 from capacity.subscriptions import observing
@@ -51,3 +52,18 @@ def read_fleet() -> None:
 def forget_readings() -> None:
     """Delete the readings that no forecast looks at any more."""
     metering.forget(clock.now())
+
+
+@shared_task(name="capacity.tasks.read_prices")
+def read_prices() -> None:
+    """Enqueue every region whose prices are to be read, and have kinds of GPU follow those that are known."""
+    syncing.keep_known(now=clock.now())
+    for region in PriceRegion.objects.due(clock.now()).values_list("pk", flat=True):
+        read_prices_of.apply_async(args=[region], expires=60)
+    syncing.follow()
+
+
+@shared_task(name="capacity.tasks.read_prices_of")
+def read_prices_of(region: str) -> None:
+    """Read one region's prices; one that does not answer delays no other."""
+    syncing.read(region, now=clock.now)

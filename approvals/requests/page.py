@@ -319,6 +319,7 @@ def facts(request: Request, evaluation: Evaluation) -> list[Part]:
         *_of_place(tenancy, team),
         *_of_spec(request),
         {"label": "Until", "at": request.until},
+        *([{"label": "Price", "text": request.formula}] if request.formula else []),
         {"label": "Judged by", "text": str(evaluation.policy), "href": reverse("policy")},
     ]
     return rows
