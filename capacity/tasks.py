@@ -58,12 +58,12 @@ def forget_readings() -> None:
 def read_prices() -> None:
     """Enqueue every region whose prices are to be read, and have kinds of GPU follow those that are known."""
     syncing.keep_known(now=clock.now())
-    for region in PriceRegion.objects.due(clock.now()).values_list("pk", flat=True):
-        read_prices_of.apply_async(args=[region], expires=60)
+    for region_id in PriceRegion.objects.due(clock.now()).values_list("pk", flat=True):
+        read_prices_of.apply_async(args=[region_id], expires=60)
     syncing.follow()
 
 
 @shared_task(name="capacity.tasks.read_prices_of")
-def read_prices_of(region: str) -> None:
+def read_prices_of(region_id: int) -> None:
     """Read one region's prices; one that does not answer delays no other."""
-    syncing.read(region, now=clock.now)
+    syncing.read(region_id, now=clock.now)

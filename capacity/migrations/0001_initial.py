@@ -55,7 +55,13 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="PriceRegion",
             fields=[
-                ("name", models.CharField(max_length=40, primary_key=True, serialize=False)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=40, unique=True)),
                 ("read_at", models.DateTimeField(null=True)),
                 ("message", models.CharField(blank=True, default="", max_length=600)),
                 ("failing_since", models.DateTimeField(null=True)),

@@ -35,8 +35,10 @@ class ListPrice:
     seen_at: datetime
 
 
-def list_prices(flavors: Sequence[Flavor]) -> dict[Flavor, ListPrice]:
-    """The list price of each kind of GPU whose machines are known; two queries.
+def list_prices(
+    flavors: Sequence[Flavor], prices: Sequence[MachinePrice] | None = None
+) -> dict[Flavor, ListPrice]:
+    """The list price of each kind of GPU whose machines are known; two queries, one where the prices are given.
 
     `flavors` come with their clusters. Of several pools of one kind the first one's machine counts.
     """
@@ -46,7 +48,7 @@ def list_prices(flavors: Sequence[Flavor]) -> dict[Flavor, ListPrice]:
     pools: dict[int, list[NodePool]] = {}
     for pool in NodePool.objects.filter(cluster__in={one.cluster_id for one in flavors}):
         pools.setdefault(pool.cluster_id, []).append(pool)
-    known = by_size(MachinePrice.objects.filter(region__in=regions))
+    known = by_size(MachinePrice.objects.filter(region__in=regions) if prices is None else prices)
     found = {}
     for flavor in flavors:
         mine = pools_of(flavor, pools.get(flavor.cluster_id, ()))

@@ -5,8 +5,10 @@ from datetime import datetime
 from decimal import Decimal
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import OuterRef, Q, Subquery
 
+from capacity.prices.shipped import VM_GPUS
+from capacity.subscriptions.models import VmSize
 from web.rows import Row
 
 # USD of one machine and hour; None where Azure does not sell the size in this way.
@@ -40,7 +42,7 @@ class PriceRegionQuerySet(models.QuerySet["PriceRegion"]):
 class PriceRegion(Row):
     """A region whose prices are read every day, and how the last reading went."""
 
-    name = models.CharField(primary_key=True, max_length=40)
+    name = models.CharField(max_length=40, unique=True)
     # The last success; None before the first. What failed since, in words, is empty when nothing did.
     read_at = models.DateTimeField(null=True)
     message = models.CharField(max_length=600, blank=True, default="")
@@ -64,6 +66,15 @@ class PriceRegion(Row):
         return self.name
 
 
+class MachinePriceQuerySet(models.QuerySet["MachinePrice"]):
+    """Ways to look at prices."""
+
+    def with_gpus(self) -> "MachinePriceQuerySet":
+        """Each with how many GPUs a machine has, as a subscription of the fleet says it, in `seen_gpus`."""
+        sizes = VmSize.objects.filter(region=OuterRef("region"), name__iexact=OuterRef("size"))
+        return self.annotate(seen_gpus=Subquery(sizes.values("gpus")[:1]))
+
+
 class MachinePrice(Row):
     """What a size of virtual machine costs in a region with Linux, in USD an hour, by Azure's list."""
 
@@ -73,6 +84,8 @@ class MachinePrice(Row):
     # From when on the price on demand holds, as Azure says it, and when the list was read last.
     since = models.DateTimeField(null=True)
     seen_at = models.DateTimeField()
+
+    objects = MachinePriceQuerySet.as_manager()
 
     class Meta:
         ordering = ["region", "size"]
@@ -88,6 +101,11 @@ class MachinePrice(Row):
     def by_way(self) -> Mapping[str, Decimal | None]:
         """USD an hour by how the machine is paid."""
         return {way: getattr(self, way) for way in WAYS}
+
+    @property
+    def gpus(self) -> int | None:
+        """GPUs of a machine of `with_gpus()`; None where that is not known."""
+        return getattr(self, "seen_gpus", None) or VM_GPUS.get(self.size)
 
 
 class PastPrice(Row):

@@ -27,21 +27,21 @@ def keep_known(*, now: datetime) -> None:
     actions.keep_regions(_regions() if is_connected() else (), now=now)
 
 
-def read(region: str, *, now: Clock) -> None:
+def read(region_id: int, *, now: Clock) -> None:
     """Read one region's prices and keep them; nothing while another worker does, or before its time."""
     at = now()
-    if not PriceRegion.objects.due(at).filter(pk=region).update(next_read_at=at + READING):
+    if not PriceRegion.objects.due(at).filter(pk=region_id).update(next_read_at=at + READING):
         return
+    region = PriceRegion.objects.get(pk=region_id)
     try:
-        found = retail_prices().prices(region, _sizes(region))
+        found = retail_prices().prices(region.name, _sizes(region.name))
     except ConnectorError as error:
         wait = error.retry_after if isinstance(error, TemporaryError) else None
-        failures = PriceRegion.objects.values_list("failures", flat=True).get(pk=region)
-        again_at = now() + PAUSES.wait(failures + 1, retry_after=wait)
-        actions.note_failure(region, message=error.message, now=now(), again_at=again_at)
-        log.warning("prices_not_read", region=region, problem=error.message)
+        again_at = now() + PAUSES.wait(region.failures + 1, retry_after=wait)
+        actions.note_failure(region.name, message=error.message, now=now(), again_at=again_at)
+        log.warning("prices_not_read", region=region.name, problem=error.message)
     else:
-        actions.keep(region, found, now=now(), again_at=now() + READ_EVERY)
+        actions.keep(region.name, found, now=now(), again_at=now() + READ_EVERY)
 
 
 def follow() -> None:
