@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal
 from http.cookies import SimpleCookie
 from typing import Any
 
@@ -17,6 +18,7 @@ from allocations.models import Brake
 from audit.events import Kind
 from audit.log import record
 from audit.models import Event
+from capacity.models import MachinePrice
 from notebooks.models import Hub
 from notebooks.profile_desk.actions import save
 from offboarding.models import Departure
@@ -90,6 +92,7 @@ class Prober:
         # Ends that wait for a platform lead: they are of no team.
         self.brake = Brake.objects.create(clock=timezone.now(), due=11, live=11).pk
         connected_hub(here)
+        self.price = listed_price().pk
         self.profile = drafted_profile(here.people["platform_lead"])
         # Something that happened in each team.
         self.events = {side.team.pk: happened(side).seq for side in (here.own, here.other)}
@@ -152,6 +155,7 @@ class Prober:
             ("audit/", self.events[side.team.pk]),
             ("events/", self.events[side.team.pk]),
             ("expiry-brakes/", self.brake if own else MISSING["pk"]),
+            ("prices/", self.price if own else MISSING["pk"]),
         ]
         named = next((pk for part, pk in pks if part in route), None)
         if named is not None:
@@ -253,6 +257,13 @@ class Prober:
 def drafted_profile(by: User) -> str:
     """A draft of a notebook profile that can be published."""
     return save(PROFILE, by=by, now=timezone.now()).profile.slug
+
+
+def listed_price() -> MachinePrice:
+    """A machine of Azure's list, which belongs to no team."""
+    return MachinePrice.objects.create(
+        region="eastus", size="Standard_NC4as_T4_v3", on_demand=Decimal("0.526"), seen_at=timezone.now()
+    )
 
 
 def connected_hub(here: World) -> Hub:
