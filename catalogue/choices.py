@@ -1,6 +1,6 @@
 """What may be chosen in an offering's spec for a team: only what is possible, with its price, in few queries."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +10,13 @@ from accounts.models import Team
 from accounts.teams import Project
 from capacity.connection import is_connected
 from capacity.prices.shipped import VM_GPUS
+from capacity.reservations.asking import reservable_sizes
 from catalogue.azure import REGIONS
 from catalogue.models import OfferingSetting
 from catalogue.namespace import ENVIRONMENTS, NamespaceSpec
 from catalogue.offering import Offering
 from catalogue.pricing import Lowest, listed_prices, lowest
+from catalogue.reservation import ReservationSpec
 from fleet.models import Cluster, Flavor
 from notebooks.profile_desk.kept import offered
 from notebooks.profiles.kubespawner import in_order
@@ -89,7 +91,8 @@ def is_suggested(schema: Mapping[str, Any]) -> bool:
 
 def _lines(listed: str, offering: Offering, prices: Mapping[str, Lowest], team: Team | None) -> list[Choice]:
     if listed in ("vm_sizes", "models"):
-        return [Choice(name, _priced(name, price, offering)) for name, price in sorted(prices.items())]
+        named = _possible(prices, offering)
+        return [Choice(name, _priced(name, prices[name], offering)) for name in sorted(named)]
     if listed == "regions":
         ours = set(Cluster.objects.filter(enabled=True).values_list("region", flat=True))
         return [
@@ -107,6 +110,12 @@ def _lines(listed: str, offering: Offering, prices: Mapping[str, Lowest], team: 
     if listed == "profiles":
         return profiles_of()
     return flavors_of(team) if listed == "flavors" else clusters_of(team, offering)
+
+
+def _possible(prices: Mapping[str, Lowest], offering: Offering) -> Collection[str]:
+    """What has a price, and of sizes to reserve only what Azure reserves, as far as that was read."""
+    known = reservable_sizes() if offering.spec is ReservationSpec else frozenset()
+    return [name for name in prices if name in known] if known else prices.keys()
 
 
 def flavors_of(team: Team) -> list[Choice]:

@@ -212,6 +212,11 @@ def _of_pool(case: _Case) -> Remedy:
     )
 
 
+def _of_quota(case: _Case) -> Remedy:
+    words = f"{NOTHING_IS} while {case.rule.text}: platform leads ask Azure for more, which takes days."
+    return Remedy(code="quota", sentence=words)
+
+
 def _of_cost_centre(case: _Case) -> Remedy:
     code = case.standing.unconfirmed_cost_centre
     words = f"Nothing that costs is automatic until cost centre {code} is confirmed by its owner or a platform lead."
@@ -240,5 +245,6 @@ REMEDIES: Mapping[str, Callable[[_Case], Remedy]] = {
     "reversible": _irreversible,
     "gate": _gated,
     "exists": _of_pool,
+    "quota": _of_quota,
     "cost_centre": _of_cost_centre,
 }

@@ -115,6 +115,9 @@ class Standing:
     # GPUs that the pool could have by its autoscaler, and that a link further up lets it have not; which link that is.
     held_back_gpus: int = 0
     held_back_by: str = ""
+    # Of what is made in Azure: how many units more fit the quota that has the least left, and which that is.
+    quota_left: int | None = None
+    quota_name: str = ""
 
     @property
     def grows_to(self) -> int:
@@ -171,6 +174,8 @@ def applied(
     gpus = ask.gpus
     if gpus:
         yield from _pool(gpus, standing, limits)
+    if standing.quota_left is not None:
+        yield Rule("quota", ask.count <= standing.quota_left, standing.quota_left, standing.quota_name)
     yield from _budget(standing, limits, parts)
     length = ask.until - standing.now
     too_long = length > timedelta(days=limits.longest_days)
@@ -357,6 +362,10 @@ WORDS: Mapping[str, tuple[Words, Words]] = {
     "after": (
         lambda v, b: f"{max(v, 0)} stay free",
         lambda v, b: f"people decide where fewer than {b} stay free",
+    ),
+    "quota": (
+        lambda v, b: f"{v:,} more fit {b}",
+        lambda v, b: "people decide beyond; an increase takes days",
     ),
     "budget": (
         lambda v, b: f"{usd(v[0])} of the {usd(v[1])} left in {v[2]:%B}",

@@ -23,6 +23,8 @@ from approvals.judging import earlier_requests as earlier_asks
 from approvals.models import Decision
 from approvals.renewals.renewing import standing_of
 from approvals.requests.wanted import Wanted
+from capacity.reservations import asking as reserving
+from catalogue.reservation import ReservationSpec
 from fleet.models import Flavor
 from policy.document import Policy, Thresholds, policy_from
 from policy.evaluation import Ask, Coming, Evaluation, Standing, evaluate
@@ -83,6 +85,7 @@ def gather(wanted: Wanted, *, person: User, policy: Policy, now: datetime, own: 
         recent_team_usd=of_team.usd,
         recent_person_usd=of_person.usd,
         **pool_of(flavor),
+        **_quota_of(wanted),
         use_percent=seen.percent,
         held_since=seen.since,
         use_samples=seen.samples,
@@ -126,6 +129,23 @@ def pool_of(flavor: Flavor | None) -> PoolStanding:
         "held_back_gpus": flavor.gpus_at_most - flavor.gpus_total - flavor.gpus_cordoned,
         "held_back_by": flavor.azure_limit if flavor.is_kept_small else "",
     }
+
+
+class QuotaStanding(TypedDict):
+    """What a standing says of the quota in Azure, by field."""
+
+    quota_left: int | None
+    quota_name: str
+
+
+def _quota_of(wanted: Wanted) -> QuotaStanding:
+    """How many machines more Azure's quota has room for, of what is reserved there."""
+    spec, left = wanted.spec, None
+    if isinstance(spec, ReservationSpec):
+        left = reserving.quota_left(reserving.Asked(**spec.place()))
+    if left is None:
+        return QuotaStanding(quota_left=None, quota_name="")
+    return QuotaStanding(quota_left=left[0], quota_name=left[1])
 
 
 def coming(wanted: Wanted, *, person: User, policy: Policy, now: datetime) -> tuple[Coming, ...]:

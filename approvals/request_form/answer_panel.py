@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from accounts.models import User
 from approvals.judging.inputs import answer_of
 from approvals.renewals import words as renewal
-from approvals.requests.actions import Judged, judge
+from approvals.requests.actions import Judged, check, judge
 from approvals.requests.links import ask_link
 from approvals.requests.presenting import (
     changes,
@@ -54,6 +54,9 @@ def answer_context(form: Answerable, *, person: User, now: datetime, own: int = 
         return {"answer": None, "lacks": list(_lacks(form))}
     try:
         wanted = form.wanted
+        if wanted.renews is None:
+            # What would be refused when it is sent is said beside the form.
+            check(wanted, by=person, now=now)
         judged = judge(wanted, person=person, now=now, own=own)
     except Refused as refusal:
         return {"answer": None, "lacks": [refusal.message]}

@@ -3,8 +3,10 @@
 from accounts.models import Team
 from allocations.changes import check_volume
 from approvals.requests.wanted import Wanted
+from capacity.reservations import asking as reserving
 from catalogue.namespace import NamespaceSpec
 from catalogue.notebook import NotebookSpec
+from catalogue.reservation import ReservationSpec
 from catalogue.volume import VolumeSpec
 from notebooks.servers import actions as notebooks
 from provisioning.desired.spec import Volume
@@ -14,7 +16,8 @@ from web.refusals import Conflict
 
 
 def check(wanted: Wanted) -> None:
-    """Refuse what is asked for a place that the team leaves, a volume twice, a notebook that could not start there.
+    """Refuse what is asked for a place that the team leaves, a volume twice, a notebook that could not start there,
+    or capacity that Azure does not reserve.
 
     Raises Conflict, and BadInput naming the field.
     """
@@ -29,6 +32,8 @@ def check(wanted: Wanted) -> None:
         check_volume(place, Volume.asked(wanted.spec.model_dump()))
     if place is not None and wanted.flavor is not None and isinstance(wanted.spec, NotebookSpec):
         notebooks.check_offer(place, wanted.spec.profile, flavor=wanted.flavor.name, gpus=wanted.spec.gpus)
+    if isinstance(wanted.spec, ReservationSpec):
+        reserving.check(reserving.Asked(**wanted.spec.place()), wanted.team)
     if place is None and not isinstance(wanted.spec, NamespaceSpec) and has_left(wanted.team):
         raise Conflict(
             f"{wanted.team.name} has left or is leaving. A namespace on a cluster brings it back.",

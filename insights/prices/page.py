@@ -106,9 +106,10 @@ def price(request: HttpRequest, pk: int) -> HttpResponse:
 def _by_region(
     rows: Sequence[MachinePrice], kinds: dict[int, list[Ours]]
 ) -> list[tuple[str, list[MachinePrice]]]:
-    """Prices by region; machines that kinds of GPU stand on come first."""
+    """Prices by region, of machines with GPUs; those that kinds of GPU stand on come first."""
     found: dict[str, list[MachinePrice]] = {}
-    for one in sorted(rows, key=lambda one: (one.region, one.pk not in kinds, one.size)):
+    shown = [one for one in rows if one.gpus or one.pk in kinds]
+    for one in sorted(shown, key=lambda one: (one.region, one.pk not in kinds, one.size)):
         found.setdefault(one.region, []).append(one)
     return list(found.items())
 
@@ -124,7 +125,7 @@ def _price(row: MachinePrice, kinds: Sequence[Ours]) -> Part:
             },
             *({"text": _usd(usd), "sub": _each(usd, machine)} for usd in row.by_way.values()),
             _ours(kinds),
-            row.since or "not told",
+            "not told" if row.since is None else dated(row.since),
         ]
     }
 
@@ -134,7 +135,9 @@ def _ours(kinds: Sequence[Ours]) -> Part:
     if not kinds:
         return {"text": "–"}
     text = " · ".join(dict.fromkeys(cents(one.flavor.price_per_gpu_hour) for one in kinds))
-    return {"text": text, "sub": "; ".join(f"{one.flavor.key}: {one.words}" for one in kinds)}
+    if len(kinds) == 1:
+        return {"text": text, "sub": kinds[0].words}
+    return {"text": text, "sub": "; ".join(f"{one.flavor.kind}: {one.words}" for one in kinds)}
 
 
 def _kind(one: Ours) -> Part:

@@ -37,6 +37,7 @@ NUMBERED = frozenset(
         "departure",
         "delivery",
         "channel",
+        "reservation",
     }
 )
 # A thing whose own page is its team's.
