@@ -130,6 +130,8 @@ class Kind(models.TextChoices):
     SUBSCRIPTION_REACHABLE = "subscription.reachable", "reads the Azure subscription"
     SUBSCRIPTION_UNREACHABLE = "subscription.unreachable", "cannot read the Azure subscription"
     PRICES_CHANGED = "prices.changed", "saw Azure's list prices change"
+    PRICES_DOUBTED = "prices.doubted", "did not believe Azure's list prices"
+    PRICES_CONFIRMED = "prices.confirmed", "confirmed Azure's list prices of a machine"
     LIMIT_NEAR = "limit.near", "saw a limit come near"
     RESERVATION_CHANGED = "reservation.changed", "changed how much capacity is reserved in Azure"
     RESERVATION_READY = "reservation.ready", "saw capacity reserved in Azure"

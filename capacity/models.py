@@ -1,11 +1,12 @@
 """Everything that the package keeps, gathered for Django."""
 
 from capacity.metering.models import Meter, Reading
-from capacity.prices.models import MachinePrice, PastPrice, PriceRegion
+from capacity.prices.models import DoubtedPrice, MachinePrice, PastPrice, PriceRegion
 from capacity.reservations.models import Reservation, ReservationDay
 from capacity.subscriptions.models import FamilyQuota, NodePool, Subscription, VmSize
 
 __all__ = [
+    "DoubtedPrice",
     "FamilyQuota",
     "MachinePrice",
     "Meter",

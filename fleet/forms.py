@@ -307,7 +307,7 @@ class FlavorForm(_FlavorForm):
         }
         help_texts = {
             "name": NAME_HELP,
-            "follows_list": "The price then goes with the list, once a day; until that is read, what stands here counts.",
+            "follows_list": "The price then goes with the list, day by day. Until that is read, this one counts.",
             "node_pool": "Empty: the pool whose labels are those of its nodes.",
             "gpus_total": "The portal does not see this cluster’s nodes: what you say here is what teams may ask for.",
             "min_nodes": "The autoscaler’s minimum: losing more nodes than it may take away is an alarm.",

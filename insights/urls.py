@@ -11,5 +11,6 @@ urlpatterns = [
     path("capacity/limits/<int:pk>", capacity.limit, name="limit"),
     path("capacity/prices", prices.prices, name="prices"),
     path("capacity/prices/<int:pk>", prices.price, name="price"),
+    path("capacity/prices/<int:pk>/confirm", prices.confirm, name="price-confirm"),
     path("clusters/<slug:name>/chain", quota_chain.quota_chain, name="quota-chain"),
 ]

@@ -40,6 +40,7 @@ class NoticeKind(StrEnum):
     NOTEBOOK_ENDED = "notebook_ended"
     NOTEBOOK_IDLE = "notebook_idle"
     LIMIT_NEAR = "limit_near"
+    PRICE_DOUBTED = "price_doubted"
     TEST = "test"
 
     @property
@@ -117,6 +118,7 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.NOTEBOOK_ENDED: "A notebook of yours did not start, or was stopped",
     NoticeKind.NOTEBOOK_IDLE: "A notebook of yours is idle, or ends soon",
     NoticeKind.LIMIT_NEAR: "A limit of Azure's comes near",
+    NoticeKind.PRICE_DOUBTED: "A list price of Azure's moved so far that nobody believes it yet",
     NoticeKind.TEST: "A test",
 }
 CHANNEL_WORDS: Mapping[NoticeKind, str] = {

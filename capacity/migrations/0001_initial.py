@@ -133,6 +133,54 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="DoubtedPrice",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("at", models.DateTimeField()),
+                ("on_demand", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
+                ("spot", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
+                ("one_year", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
+                ("three_years", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
+                (
+                    "price",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="doubt",
+                        to="capacity.machineprice",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["-at"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("on_demand", None),
+                            ("one_year", None),
+                            ("spot", None),
+                            ("three_years", None),
+                            _negated=True,
+                        ),
+                        name="a_doubted_price_is_known_in_some_way",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("on_demand", None), ("on_demand__gt", Decimal(0)), _connector="OR"),
+                            models.Q(("spot", None), ("spot__gt", Decimal(0)), _connector="OR"),
+                            models.Q(("one_year", None), ("one_year__gt", Decimal(0)), _connector="OR"),
+                            models.Q(("three_years", None), ("three_years__gt", Decimal(0)), _connector="OR"),
+                        ),
+                        name="a_doubted_price_is_above_zero",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
             name="PastPrice",
             fields=[
                 (

@@ -72,7 +72,7 @@ class MachinePriceQuerySet(models.QuerySet["MachinePrice"]):
     def with_gpus(self) -> "MachinePriceQuerySet":
         """Each with how many GPUs a machine has, as a subscription of the fleet says it, in `seen_gpus`."""
         sizes = VmSize.objects.filter(region=OuterRef("region"), name__iexact=OuterRef("size"))
-        return self.annotate(seen_gpus=Subquery(sizes.values("gpus")[:1]))
+        return self.select_related("doubt").annotate(seen_gpus=Subquery(sizes.values("gpus")[:1]))
 
 
 class MachinePrice(Row):
@@ -103,9 +103,37 @@ class MachinePrice(Row):
         return {way: getattr(self, way) for way in WAYS}
 
     @property
+    def doubts(self) -> "DoubtedPrice | None":
+        """What the list says of it that is not believed yet."""
+        return getattr(self, "doubt", None)
+
+    @property
     def gpus(self) -> int | None:
         """GPUs of a machine of `with_gpus()`; None where that is not known."""
         return getattr(self, "seen_gpus", None) or VM_GPUS.get(self.size)
+
+
+class DoubtedPrice(Row):
+    """What the list says of a machine since `at`, and nobody believes until a platform lead confirms it.
+
+    A price is None where the list's is believed.
+    """
+
+    price = models.OneToOneField(MachinePrice, models.CASCADE, related_name="doubt")
+    at = models.DateTimeField()
+    on_demand, spot, one_year, three_years = _usd(), _usd(), _usd(), _usd()
+
+    class Meta:
+        ordering = ["-at"]
+        constraints = _has_prices("doubted_price")
+
+    def __str__(self) -> str:
+        return f"{self.price_id} doubted from {self.at:%Y-%m-%d}"
+
+    @property
+    def by_way(self) -> Mapping[str, Decimal]:
+        """USD an hour by how the machine is paid, where it is doubted."""
+        return {way: usd for way in WAYS if (usd := getattr(self, way)) is not None}
 
 
 class PastPrice(Row):

@@ -2,15 +2,19 @@
 
 from typing import Any
 
+from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, serializers
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.endpoints import Endpoint
-from capacity.models import MachinePrice, PastPrice
+from accounts.replay import Answer, answer_once
+from capacity.models import DoubtedPrice, MachinePrice, PastPrice
+from capacity.prices import actions
 from insights.prices.gathering import Ours, kinds_by_price
-from web.strict import PageQuery, Text
+from web.strict import Moment, PageQuery, StrictSerializer, Text
 
 
 def _usd(**options: Any) -> serializers.DecimalField:
@@ -34,6 +38,22 @@ class PriceSerializer(serializers.Serializer[MachinePrice]):
         allow_null=True, help_text="From when the price on demand holds, as Azure says it."
     )
     seen_at = serializers.DateTimeField(help_text="When the list was read last.")
+
+
+class DoubtSerializer(serializers.Serializer[DoubtedPrice]):
+    """What the list says since a moment that does not count before somebody confirms it; null where it is believed."""
+
+    at = serializers.DateTimeField()
+    on_demand = _usd()
+    spot = _usd()
+    one_year = _usd()
+    three_years = _usd()
+
+
+class ConfirmSerializer(StrictSerializer):
+    """Which doubtful prices were seen."""
+
+    doubted_at = Moment(help_text="The `at` of the doubt.")
 
 
 class PastPriceSerializer(serializers.Serializer[PastPrice]):
@@ -69,6 +89,9 @@ class OursSerializer(serializers.Serializer[Ours]):
 class PriceHistorySerializer(PriceSerializer):
     """A price with its changes, newest first, and the kinds of GPU that it is behind."""
 
+    doubt = DoubtSerializer(
+        source="doubts", allow_null=True, help_text="Prices that moved too far to be believed at once."
+    )
     kinds = OursSerializer(many=True)
     history = PastPriceSerializer(many=True)
 
@@ -87,6 +110,7 @@ class PriceEndpoint(mixins.ListModelMixin, Endpoint):
     lookup_value_converter = "int"
     ordering = "id"
     asks = {"list": PriceQuery}
+    keyed = frozenset({"confirm"})
 
     def filter_queryset(self, queryset: Any) -> Any:
         """Those of one region, if one is named."""
@@ -96,8 +120,24 @@ class PriceEndpoint(mixins.ListModelMixin, Endpoint):
     @extend_schema(responses=PriceHistorySerializer)
     def retrieve(self, request: Request, pk: int) -> Response:
         """One price with its history."""
-        row = self.get_object()
+        return Response(self._whole(self.get_object()))
+
+    @extend_schema(request=ConfirmSerializer, responses=PriceHistorySerializer)
+    @action(detail=True, methods=["post"])
+    def confirm(self, request: Request, pk: int) -> Response:
+        """Believe the prices of the list that moved so far (platform leads)."""
+        seen, row = self.body(ConfirmSerializer)["doubted_at"], self.get_object()
+
+        def act() -> Answer:
+            actions.confirm(row.pk, doubted_at=seen, by=self.caller, now=timezone.now())
+            return Answer(self._whole(self.get_object()))
+
+        return answer_once(request, act)
+
+    def _whole(self, row: MachinePrice) -> dict[str, Any]:
         shown = self.shown(row, PriceSerializer)
+        doubt = row.doubts
+        shown["doubt"] = None if doubt is None else self.shown(doubt, DoubtSerializer)
         shown["kinds"] = [self.shown(one, OursSerializer) for one in kinds_by_price([row]).get(row.pk, [])]
-        shown["history"] = PastPriceSerializer(row.history.all(), many=True).data
-        return Response(shown)
+        shown["history"] = [self.shown(one, PastPriceSerializer) for one in row.history.all()]
+        return shown

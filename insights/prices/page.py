@@ -5,20 +5,24 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from accounts.current_user import visitor
 from accounts.roles import Permission
 from capacity.connection import is_connected
-from capacity.models import MachinePrice, PriceRegion
+from capacity.models import DoubtedPrice, MachinePrice, PriceRegion
+from capacity.prices import actions
 from capacity.prices.shipped import SHIPPED_ON, VM_GPUS, VM_PRICES
 from insights.prices.charting import Point, chart
 from insights.prices.gathering import Ours, kinds_by_price, per_gpu
 from ui.amounts import cents, dated, gpus
+from web.refusals import Refused
 
 Part = dict[str, Any]
 WAYS = {
@@ -77,8 +81,7 @@ def prices(request: HttpRequest) -> HttpResponse:
 @require_safe
 def price(request: HttpRequest, pk: int) -> HttpResponse:
     """What one machine costs in a region, what it cost before, and what we charge for its GPUs."""
-    visitor(request)
-    now = timezone.now()
+    user, now = visitor(request), timezone.now()
     row = get_object_or_404(MachinePrice.objects.with_gpus(), pk=pk)
     region = PriceRegion.objects.filter(name=row.region).first()
     machine, history = row.gpus, list(row.history.all())
@@ -94,6 +97,9 @@ def price(request: HttpRequest, pk: int) -> HttpResponse:
             for label, usd in zip(WAYS.values(), row.by_way.values(), strict=True)
         ],
         "doubt": _doubt(region, now) if region is not None else "",
+        "doubted": row.doubts,
+        "doubted_words": "" if row.doubts is None else _doubted(row, row.doubts),
+        "may_confirm": user.may(Permission.MANAGE_CLUSTERS),
         "chart": chart(points, now=now),
         "columns": HISTORY,
         "rows": [{"cells": [one.at, *(_usd(getattr(one, way)) for way in WAYS)]} for one in history],
@@ -101,6 +107,27 @@ def price(request: HttpRequest, pk: int) -> HttpResponse:
         "kinds": [_kind(one) for one in kinds_by_price([row]).get(row.pk, ())],
     }
     return render(request, "insights/price.html", context)
+
+
+@require_POST
+def confirm(request: HttpRequest, pk: int) -> HttpResponse:
+    """Believe what the list says of one machine, as it was shown."""
+    user = visitor(request)
+    if not user.may(Permission.MANAGE_CLUSTERS):
+        raise PermissionDenied("Platform leads confirm prices.")
+    row = get_object_or_404(MachinePrice, pk=pk)
+    try:
+        seen = datetime.fromisoformat(request.POST.get("doubted_at", ""))
+    except ValueError:
+        messages.error(request, "It is not clear which prices were seen. Look again.")
+        return redirect("price", pk)
+    try:
+        actions.confirm(row.pk, doubted_at=seen, by=user, now=timezone.now())
+    except Refused as refusal:
+        messages.error(request, refusal.message)
+    else:
+        messages.success(request, "Confirmed. Kinds of GPU that follow the list take it within a minute.")
+    return redirect("price", pk)
 
 
 def _by_region(
@@ -115,13 +142,17 @@ def _by_region(
 
 
 def _price(row: MachinePrice, kinds: Sequence[Ours]) -> Part:
-    machine = row.gpus
+    machine, notes = row.gpus, []
+    if row.gpus:
+        notes.append(gpus(row.gpus))
+    if row.doubts is not None:
+        notes.append("doubtful since the last reading")
     return {
         "cells": [
             {
                 "text": row.size,
                 "href": reverse("price", args=[row.pk]),
-                "sub": gpus(machine) if machine else "",
+                "sub": " · ".join(notes),
             },
             *({"text": _usd(usd), "sub": _each(usd, machine)} for usd in row.by_way.values()),
             _ours(kinds),
@@ -185,6 +216,18 @@ def _doubt(region: PriceRegion, now: datetime) -> str:
         else "until then those that came with the portal count"
     )
     return f"Prices of {region.name} cannot be read since {dated(region.failing_since)}; {known}."
+
+
+def _doubted(row: MachinePrice, doubt: DoubtedPrice) -> str:
+    """What the list says that is not believed: "on demand $40.00 instead of $3.67"."""
+    jumps = [
+        f"{WAYS[way].lower()} {cents(usd)} instead of {cents(row.by_way[way] or usd)}"
+        for way, usd in doubt.by_way.items()
+    ]
+    return (
+        f"Since {dated(doubt.at)} the list says {'; '.join(jumps)}. That is more than a factor of three: "
+        "what was before counts until a platform lead confirms it."
+    )
 
 
 def _usd(usd: Decimal | None) -> str:

@@ -65,6 +65,7 @@ ABOUT = {
     "flavor": "Kinds of GPU",
     "reservation": "Reservations in Azure",
     "limit": "Limits",
+    "prices": "Azure's list prices",
     "subscription": "Azure subscriptions",
     "expiry": "Ends held back",
     "person": "People",

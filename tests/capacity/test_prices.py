@@ -13,12 +13,14 @@ from django.db.models import F
 
 from approvals.requests.wanted import Wanted
 from audit.models import Event
-from capacity.models import MachinePrice, NodePool, PastPrice, PriceRegion
-from capacity.prices import syncing
+from capacity.models import DoubtedPrice, MachinePrice, NodePool, PastPrice, PriceRegion
+from capacity.prices import actions, syncing
+from capacity.prices.doubts import doubted
 from capacity.prices.listed import list_prices
 from capacity.tasks import read_prices, read_prices_of
 from fleet.actions import change_flavor, take_list_price
 from fleet.models import Flavor
+from notices.models import Notice
 from sandbox.azure import prices as sandbox_prices
 from sandbox.azure import sizes
 from tests import factories
@@ -26,9 +28,10 @@ from tests.approvals import shop
 from tests.capacity.connected import A100, EASTUS, T4, Site, Time, connected, site
 from tests.sandbox.azure.running import Running
 from tests.scene import NOW, scene
-from web.refusals import BadInput
+from web.refusals import BadInput, Conflict, NoRight, Stale
 
 pytestmark = pytest.mark.django_db
+FOUR_T4 = "Standard_NC64as_T4_v3"
 LIST = "/api/retail/prices"
 WESTEUROPE = EASTUS.replace("dev-eastus", "far")
 
@@ -116,7 +119,7 @@ def test_a_change_is_history_and_one_event_for_all_of_them(
     assert changes() == 2
     words = Event.objects.filter(kind="prices.changed").latest("seq").details["prices"]
     assert any(
-        line.startswith(f"{A100}: on demand from $3.673000 to $4.0403, spot from $1.101900") for line in words
+        line.startswith(f"{A100}: on demand from $3.673 to $4.0403, spot from $1.1019 to") for line in words
     )
 
 
@@ -219,6 +222,90 @@ def test_the_tasks_may_run_twice(reader: Reader) -> None:
         for region_id in (PriceRegion.objects.get().pk, 999_999):
             read_prices_of(region_id)
     assert (changes(), PastPrice.objects.count()) == (1, MachinePrice.objects.count())
+
+
+# Prices that nobody believes
+
+
+def test_a_price_that_moved_too_far_is_told_and_does_not_count(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flavor = follower(reader)
+    reader.read()
+    costlier(monkeypatch, "10")
+    reader.next_day()
+    reader.next_day()
+    found = price(FOUR_T4)
+    assert (found.on_demand, found.seen_at) == (Decimal("4.352"), NOW)
+    assert found.doubts is not None
+    assert found.doubts.by_way["on_demand"] == Decimal("43.52")
+    flavor.refresh_from_db()
+    assert (flavor.price_per_gpu_hour, flavor.priced_at) == (Decimal("1.088"), NOW)
+    # Each lead is told once, of all of them together.
+    told = Notice.objects.filter(kind="price_doubted").values_list("person__name", flat=True)
+    assert sorted(told) == ["Marcus Weber", "Priya Raman"]
+    assert Event.objects.filter(kind="prices.doubted").count() == 1
+    assert found.history.count() == 1
+
+
+def test_a_doubtful_price_counts_once_a_platform_lead_confirms_it(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flavor, people = follower(reader), reader.site.scene
+    reader.read()
+    costlier(monkeypatch, "10")
+    reader.next_day()
+    row = price(FOUR_T4)
+    assert row.doubts is not None
+    seen, now = row.doubts.at, reader.time()
+    with pytest.raises(NoRight):
+        actions.confirm(row.pk, doubted_at=seen, by=people.ada, now=now)
+    with pytest.raises(Stale):
+        actions.confirm(row.pk, doubted_at=NOW, by=people.priya, now=now)
+    assert price(FOUR_T4).on_demand == Decimal("4.352")
+    actions.confirm(row.pk, doubted_at=seen, by=people.priya, now=now)
+    with pytest.raises(Conflict):
+        actions.confirm(row.pk, doubted_at=seen, by=people.priya, now=now)
+    row = price(FOUR_T4)
+    assert (row.on_demand, row.doubts, row.history.count()) == (Decimal("43.52"), None, 2)
+    syncing.follow()
+    flavor.refresh_from_db()
+    assert flavor.price_per_gpu_hour == Decimal("10.88")
+    assert Event.objects.filter(kind="prices.confirmed", actor_name="Priya Raman").count() == 1
+    # The next reading finds what was confirmed.
+    reader.next_day()
+    assert price(FOUR_T4).doubts is None
+
+
+def test_a_mistake_that_is_mended_is_doubted_no_more(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader.read()
+    costlier(monkeypatch, "0.1")
+    reader.next_day()
+    assert DoubtedPrice.objects.count() == MachinePrice.objects.count()
+    costlier(monkeypatch, "1.2")
+    reader.next_day()
+    assert not DoubtedPrice.objects.exists()
+    assert (price().on_demand, price().seen_at) == (Decimal("4.4076"), reader.time())
+
+
+@pytest.mark.parametrize(
+    ("before", "found", "is_doubted"),
+    [
+        ("3", "9", False),
+        ("3", "9.01", True),
+        ("3", "1", False),
+        ("3", "0.99", True),
+        (None, "900", False),
+        ("3", None, False),
+    ],
+)
+def test_up_or_down_by_three_is_still_believed(
+    before: str | None, found: str | None, is_doubted: bool
+) -> None:
+    def spot(usd: str | None) -> dict[str, Decimal | None]:
+        return {"spot": None if usd is None else Decimal(usd)}
+
+    assert bool(doubted(spot(before), spot(found))) is is_doubted
 
 
 # Kinds of GPU that follow the list
@@ -382,7 +469,7 @@ def test_what_was_granted_keeps_the_price_of_its_day(reader: Reader, monkeypatch
 # What the database refuses
 
 
-@pytest.mark.parametrize("model", [MachinePrice, PastPrice])
+@pytest.mark.parametrize("model", [MachinePrice, PastPrice, DoubtedPrice])
 @pytest.mark.parametrize(
     "change",
     [
@@ -397,6 +484,7 @@ def test_a_price_of_nothing_is_refused(
     reader: Reader, model: type[MachinePrice], change: dict[str, object]
 ) -> None:
     reader.read()
+    DoubtedPrice.objects.create(price=price(), at=NOW, spot=Decimal(9))
     with pytest.raises(IntegrityError), transaction.atomic():
         model.objects.update(**change)
 

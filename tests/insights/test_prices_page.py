@@ -158,7 +158,7 @@ def test_more_machines_cost_no_more_queries(
 ) -> None:
     now = timezone.now()
     MachinePrice.objects.bulk_create(
-        MachinePrice(region="eastus", size=f"Standard_{number}", on_demand=1, seen_at=now)
+        MachinePrice(region="eastus", size=f"Standard_{number}", on_demand=Decimal(1), seen_at=now)
         for number in range(50)
     )
     for number in range(5):
@@ -167,12 +167,62 @@ def test_more_machines_cost_no_more_queries(
         assert ada.get(PAGE + path.replace("first", str(price().pk))).status_code == 200
 
 
+# Doubtful prices
+
+
+def jump(size: str = FOUR_T4) -> MachinePrice:
+    """Have the list say ten times as much."""
+    now = timezone.now()
+    found = Price(size, "eastus", 10 * (price(size).on_demand or Decimal(1)))
+    actions.keep("eastus", [found], now=now, again_at=now + DAY)
+    return price(size)
+
+
+def test_a_doubtful_price_is_said_and_confirmed_on_its_page(here: Site, priya: Client) -> None:
+    row = jump()
+    assert "4 GPUs · doubtful since the last reading" in words(priya)
+    shown = words(priya, f"{PAGE}/{row.pk}")
+    assert "the list says on demand $43.52 instead of $4.35." in shown
+    assert row.doubts is not None
+    path, seen = f"{PAGE}/{row.pk}/confirm", row.doubts.at.isoformat()
+    for wrong in ("", "yesterday", NOW.isoformat()):
+        assert priya.post(path, {"doubted_at": wrong}).status_code == 302
+    assert price().doubts is not None
+    assert priya.post(path, {"doubted_at": seen}, follow=True).status_code == 200
+    assert (price().doubts, price().on_demand) == (None, Decimal("43.52"))
+
+
+def test_only_platform_leads_confirm_it(here: Site, ada: Client) -> None:
+    row = jump()
+    assert "Use these prices" not in words(ada, f"{PAGE}/{row.pk}")
+    assert row.doubts is not None
+    assert ada.post(f"{PAGE}/{row.pk}/confirm", {"doubted_at": row.doubts.at.isoformat()}).status_code == 403
+    body = {"doubted_at": row.doubts.at.isoformat()}
+    assert Caller(here.scene.ada).post(f"prices/{row.pk}/confirm/", body).status_code == 403
+    assert price().doubts is not None
+
+
+def test_it_is_confirmed_over_the_api(here: Site) -> None:
+    row, lead = jump(), Caller(here.scene.priya)
+    doubt = lead.get(f"prices/{row.pk}/").json()["doubt"]
+    assert (doubt["on_demand"], doubt["spot"]) == ("43.520000", None)
+    refused = lead.post(f"prices/{row.pk}/confirm/", {"doubted_at": "2026-01-01T00:00:00Z"})
+    assert refused.json()["code"] == "stale"
+    done = lead.post(f"prices/{row.pk}/confirm/", {"doubted_at": doubt["at"]}).json()
+    assert (done["doubt"], done["on_demand"], len(done["history"])) == (None, "43.520000", 3)
+
+
 # The chart
 
 
 def test_a_price_is_drawn_in_steps_and_not_where_there_was_none() -> None:
     def point(days: int, usd: str | None) -> Point:
-        return Point(at=NOW + days * DAY, on_demand=Decimal(2), spot=usd and Decimal(usd), one_year=None)
+        return Point(
+            at=NOW + days * DAY,
+            on_demand=Decimal(2),
+            spot=None if usd is None else Decimal(usd),
+            one_year=None,
+        )
 
     drawn = chart([point(0, "1"), point(5, None), point(6, "0.5")], now=NOW + 10 * DAY)
     assert drawn is not None
