@@ -21,6 +21,8 @@ PAGES: Mapping[str, str] = {
     "ends": "explanation/ends.md",
     "templates": "how-to/keep-templates.md",
     "profiles": "how-to/maintain-profiles.md",
+    "connect-azure": "how-to/connect-azure.md",
+    "prices": "how-to/prices.md",
 }
 # What is shown elsewhere in the product.
 ELSEWHERE: Mapping[str, str] = {"reference/api.md": "/api/docs/"}
