@@ -40,7 +40,7 @@ class PriceSerializer(serializers.Serializer[MachinePrice]):
     seen_at = serializers.DateTimeField(help_text="When the list was read last.")
 
 
-class DoubtSerializer(serializers.Serializer[DoubtedPrice]):
+class PriceDoubtSerializer(serializers.Serializer[DoubtedPrice]):
     """What the list says since a moment that does not count before somebody confirms it; null where it is believed."""
 
     at = serializers.DateTimeField()
@@ -50,7 +50,7 @@ class DoubtSerializer(serializers.Serializer[DoubtedPrice]):
     three_years = _usd()
 
 
-class ConfirmSerializer(StrictSerializer):
+class ConfirmPriceSerializer(StrictSerializer):
     """Which doubtful prices were seen."""
 
     doubted_at = Moment(help_text="The `at` of the doubt.")
@@ -89,7 +89,7 @@ class OursSerializer(serializers.Serializer[Ours]):
 class PriceHistorySerializer(PriceSerializer):
     """A price with its changes, newest first, and the kinds of GPU that it is behind."""
 
-    doubt = DoubtSerializer(
+    doubt = PriceDoubtSerializer(
         source="doubts", allow_null=True, help_text="Prices that moved too far to be believed at once."
     )
     kinds = OursSerializer(many=True)
@@ -122,11 +122,11 @@ class PriceEndpoint(mixins.ListModelMixin, Endpoint):
         """One price with its history."""
         return Response(self._whole(self.get_object()))
 
-    @extend_schema(request=ConfirmSerializer, responses=PriceHistorySerializer)
+    @extend_schema(request=ConfirmPriceSerializer, responses=PriceHistorySerializer)
     @action(detail=True, methods=["post"])
     def confirm(self, request: Request, pk: int) -> Response:
         """Believe the prices of the list that moved so far (platform leads)."""
-        seen, row = self.body(ConfirmSerializer)["doubted_at"], self.get_object()
+        seen, row = self.body(ConfirmPriceSerializer)["doubted_at"], self.get_object()
 
         def act() -> Answer:
             actions.confirm(row.pk, doubted_at=seen, by=self.caller, now=timezone.now())
@@ -137,7 +137,7 @@ class PriceEndpoint(mixins.ListModelMixin, Endpoint):
     def _whole(self, row: MachinePrice) -> dict[str, Any]:
         shown = self.shown(row, PriceSerializer)
         doubt = row.doubts
-        shown["doubt"] = None if doubt is None else self.shown(doubt, DoubtSerializer)
+        shown["doubt"] = None if doubt is None else self.shown(doubt, PriceDoubtSerializer)
         shown["kinds"] = [self.shown(one, OursSerializer) for one in kinds_by_price([row]).get(row.pk, [])]
         shown["history"] = [self.shown(one, PastPriceSerializer) for one in row.history.all()]
         return shown
