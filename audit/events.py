@@ -64,6 +64,8 @@ class Kind(models.TextChoices):
     POLICY_ACTIVATED = "policy.activated", "put the policy in force"
     OFFERING_CHANGED = "offering.changed", "changed how something is offered"
     ALLOCATION_ISSUED = "allocation.issued", "granted an allocation"
+    ALLOCATION_BOOKED = "allocation.booked", "granted an allocation that begins later"
+    ALLOCATION_BEGUN = "allocation.begun", "began what was booked"
     ALLOCATION_RETURNED = "allocation.returned", "gave an allocation back"
     ALLOCATION_READY = "allocation.ready", "saw that an allocation is there"
     ALLOCATION_FAILED = "allocation.failed", "ended what could not be made"
@@ -139,6 +141,15 @@ class Kind(models.TextChoices):
     RESERVATION_RELEASED = "reservation.released", "asked Azure to release reserved capacity"
     RESERVATION_GONE = "reservation.gone", "saw reserved capacity released"
     RESERVATION_PARKED = "reservation.parked", "gave up reserving or releasing capacity"
+    RESERVATION_TRIED_AGAIN = "reservation.tried_again", "had reserving or releasing capacity tried again"
+    RESERVATION_ORPHANED = "reservation.orphaned", "found a reservation in Azure that is in no books"
+    ORPHAN_RELEASE_ASKED = (
+        "orphan.release_asked",
+        "asked for a reservation to be released that is in no books",
+    )
+    ORPHAN_KEPT = "orphan.kept", "left a reservation alone that is in no books"
+    ORPHAN_RELEASED = "orphan.released", "released a reservation that was in no books"
+    ORPHAN_PARKED = "orphan.parked", "gave up releasing a reservation that is in no books"
     HUB_CONNECTED = "hub.connected", "connected the JupyterHub of a cluster"
     HUB_CHANGED = "hub.changed", "changed how a JupyterHub is connected"
     HUB_KEY_MADE = "hub.key_made", "made a new key for a JupyterHub"

@@ -1,6 +1,7 @@
 """Everything that the package keeps, gathered for Django."""
 
 from capacity.metering.models import Meter, Reading
+from capacity.orphans.models import Orphan
 from capacity.prices.models import DoubtedPrice, MachinePrice, PastPrice, PriceRegion
 from capacity.reservations.models import Reservation, ReservationDay
 from capacity.subscriptions.models import FamilyQuota, NodePool, Subscription, VmSize
@@ -11,6 +12,7 @@ __all__ = [
     "MachinePrice",
     "Meter",
     "NodePool",
+    "Orphan",
     "PastPrice",
     "PriceRegion",
     "Reading",

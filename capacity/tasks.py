@@ -5,7 +5,9 @@ from celery import shared_task
 from audit import clock
 from capacity.metering import actions as metering
 from capacity.metering.fleet import note_fleet
-from capacity.models import PriceRegion, Reservation, Subscription
+from capacity.models import Orphan, PriceRegion, Reservation, Subscription
+from capacity.orphans.enqueue import enqueue as enqueue_orphan
+from capacity.orphans.releasing import release
 from capacity.prices import syncing
 from capacity.reservations.enqueue import enqueue
 from capacity.reservations.reconcile import reconcile
@@ -16,16 +18,25 @@ MAX_AT_ONCE = 200
 
 @shared_task(name="capacity.tasks.reconcile_reservations")
 def reconcile_reservations() -> None:
-    """Enqueue every reservation for which something is to be done, or that is to be looked at again."""
+    """Enqueue every reservation and orphan for which something is to be done, or that is to be looked at again."""
     due = Reservation.objects.in_azure().due(clock.now()).order_by("requeue_at").values_list("pk", flat=True)
     for reservation_id in due[:MAX_AT_ONCE]:
         enqueue(reservation_id)
+    orphans = Orphan.objects.releasing().due(clock.now()).order_by("requeue_at").values_list("pk", flat=True)
+    for orphan_id in orphans[:MAX_AT_ONCE]:
+        enqueue_orphan(orphan_id)
 
 
 @shared_task(name="capacity.tasks.reconcile_reservation")
 def reconcile_reservation(reservation_id: int) -> None:
     """Do what is due for one reservation; nothing when another worker is at it."""
     reconcile(reservation_id, now=clock.now)
+
+
+@shared_task(name="capacity.tasks.release_orphan")
+def release_orphan(orphan_id: int) -> None:
+    """Do what is due for one orphan that is to be released; nothing when another worker is at it."""
+    release(orphan_id, now=clock.now)
 
 
 @shared_task(name="capacity.tasks.observe_subscriptions")

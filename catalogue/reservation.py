@@ -89,5 +89,6 @@ RESERVATION = Offering(
     after=("The portal reserves it in Azure within minutes, all of it or nothing.", SAME, RELEASED),
     after_by_person=(PERSON, SAME, DOWN),
     priced="instance and hour",
+    may_begin_later=True,
     prices=PRICES,
 )

@@ -25,7 +25,7 @@ from approvals.requests.wanted import Wanted
 from catalogue.models import follows
 from catalogue.offering import in_sentence
 from policy.evaluation import Outcome, duration
-from ui.amounts import usd
+from ui.amounts import moment, usd
 from web.fields import INPUT
 from web.refusals import Refused
 
@@ -69,7 +69,7 @@ def answer(wanted: Wanted, judged: Judged, *, now: datetime) -> Part:
     """Verdict, price and what would change, of one ask."""
     stored = answer_of(judged.answer)
     people = judged.answer.outcome is Outcome.PEOPLE
-    days = f"{duration(wanted.until - now)}"
+    days = f"{duration(wanted.until - judged.ask.begins(now))}"
     return {
         "verdict": verdict(
             stored,
@@ -88,6 +88,7 @@ def answer(wanted: Wanted, judged: Judged, *, now: datetime) -> Part:
             held=judged.standing.held_gpus,
             per_day=_per_day(wanted),
         ),
+        "fits": _fits(wanted, judged),
         "extra": renewal.extra_words(wanted, judged, now=now),
         "is_changing": wanted.gpus > 0 or wanted.size.usd_per_hour_each > 0,
         "people": people,
@@ -110,7 +111,9 @@ def _per_day(wanted: Wanted) -> Decimal:
 def about(wanted: Wanted) -> str:
     """What an answer was about; a form sent with another one is shown the new answer first."""
     said = sorted(wanted.spec.model_dump(mode="json").items())
-    parts = (wanted.team.slug, wanted.offering.key, wanted.namespace, said, wanted.until.strftime(INPUT))
+    begins = "" if wanted.starts is None else wanted.starts.strftime(INPUT)
+    until = wanted.until.strftime(INPUT)
+    parts = (wanted.team.slug, wanted.offering.key, wanted.namespace, said, begins, until)
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
 
@@ -124,8 +127,26 @@ def _hint(wanted: Wanted, judged: Judged) -> Part | None:
         spec=wanted.spec.fewer(nearest.count),
         until=nearest.until,
         namespace=wanted.namespace,
+        starts=wanted.starts,
     )
     return {**hint, "label": "Use that", "href": link}
+
+
+def _fits(wanted: Wanted, judged: Judged) -> Part | None:
+    """When all of it is free, with a link that books it from then; None where it is free, or nobody knows when."""
+    at = judged.fits_from
+    if at is None:
+        return None
+    length = wanted.until - judged.ask.begins(judged.standing.now)
+    link = ask_link(
+        wanted.offering.key,
+        team=wanted.team.slug,
+        spec=wanted.spec.model_dump(mode="json"),
+        until=at + length,
+        namespace=wanted.namespace,
+        starts=at,
+    )
+    return {"text": f"All of it is free from {moment(at, judged.standing.now)}.", "href": link}
 
 
 def _lacks(form: Answerable) -> Iterator[str]:

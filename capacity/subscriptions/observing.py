@@ -15,6 +15,7 @@ from capacity.connection import Azure, azure_of, home_subscription, is_connected
 from capacity.metering import actions as metering
 from capacity.metering.actions import Level
 from capacity.models import FamilyQuota, NodePool, Reservation, Subscription, VmSize
+from capacity.orphans import reading as orphans
 from capacity.subscriptions import pools
 from capacity.subscriptions.ids import aks_of
 from connectors.azure.compute import Size
@@ -99,6 +100,8 @@ def _read(subscription: Subscription, azure: Azure, now: Clock) -> None:
         assert aks is not None  # noqa: S101 - `_is_in` has looked
         _keep_pools(cluster, azure.containers.pools(aks.group, aks.name), azure, now())
         pools.follow(cluster)
+    # Last, as nothing else waits for it.
+    orphans.read(subscription, azure, now=now())
 
 
 def _is_in(cluster: Cluster, subscription: str) -> bool:

@@ -64,6 +64,7 @@ ABOUT = {
     "cluster": "Clusters",
     "flavor": "Kinds of GPU",
     "reservation": "Reservations in Azure",
+    "orphan": "Reservations in no books",
     "limit": "Limits",
     "prices": "Azure's list prices",
     "subscription": "Azure subscriptions",

@@ -23,6 +23,7 @@ WORDS = {
     "cost_centre": "Cost centre",
     "delivery": "Delivery of a notice",
     "hub": "JupyterHub of",
+    "orphan": "Reservation in no books",
 }
 # A number behind these words tells people something.
 NUMBERED = frozenset(
@@ -130,4 +131,5 @@ PAGES: Mapping[str, Callable[[int], str]] = {
     "notebook": lambda pk: reverse("notebook", args=[pk]),
     "drift": lambda pk: reverse("drift", args=[pk]),
     "policy": lambda pk: reverse("policy-version", args=[pk]),
+    "reservation": lambda pk: reverse("reservation", args=[pk]),
 }
