@@ -32,7 +32,7 @@ class Ours:
             return "follows the list"
         if not percent:
             return "as in the list"
-        return f"{abs(percent)} % {'above' if percent > 0 else 'below'} the list"
+        return f"{abs(percent):,} % {'above' if percent > 0 else 'below'} the list"
 
 
 def kinds_by_price(prices: Sequence[MachinePrice]) -> dict[int, list[Ours]]:

@@ -43,6 +43,8 @@ SHIPPED = [
     {"label": "On demand", "kind": "number"},
     {"label": "Per GPU", "kind": "number"},
 ]
+# So that a day is not broken in a narrow column.
+NARROW = "\N{NO-BREAK SPACE}"
 HISTORY = ["From", *({"label": label, "kind": "number"} for label in WAYS.values())]
 KINDS = [
     "Kind of GPU",
@@ -156,7 +158,7 @@ def _price(row: MachinePrice, kinds: Sequence[Ours]) -> Part:
             },
             *({"text": _usd(usd), "sub": _each(usd, machine)} for usd in row.by_way.values()),
             _ours(kinds),
-            "not told" if row.since is None else dated(row.since),
+            "not told" if row.since is None else dated(row.since).replace(" ", NARROW),
         ]
     }
 
