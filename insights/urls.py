@@ -4,11 +4,15 @@ from django.urls import path
 
 from insights.capacity import limit_page
 from insights.capacity import page as capacity
+from insights.prices import page as prices
 from insights.quota_chain import page as quota_chain
 from insights.reservations import views as reservations
 
 urlpatterns = [
     path("capacity/", capacity.capacity, name="capacity"),
+    path("capacity/prices", prices.prices, name="prices"),
+    path("capacity/prices/<int:pk>", prices.price, name="price"),
+    path("capacity/prices/<int:pk>/confirm", prices.confirm, name="price-confirm"),
     path("capacity/reservations/", reservations.reservations, name="reservations"),
     path("capacity/reservations/<int:pk>", reservations.reservation, name="reservation"),
     path("capacity/reservations/<int:pk>/give-back", reservations.give_back, name="reservation-give-back"),

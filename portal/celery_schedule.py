@@ -98,6 +98,11 @@ SCHEDULE = {
         "schedule": 30.0,
         "options": {"expires": 60},
     },
+    "read prices": {
+        "task": "capacity.tasks.read_prices",
+        "schedule": 60.0,
+        "options": {"expires": 60},
+    },
     "read the fleet's limits": {
         "task": "capacity.tasks.read_fleet",
         "schedule": 600.0,

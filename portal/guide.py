@@ -24,6 +24,7 @@ PAGES: Mapping[str, str] = {
     "capacity": "how-to/capacity.md",
     "quota-chain": "explanation/quota-chain.md",
     "connect-azure": "how-to/connect-azure.md",
+    "prices": "how-to/prices.md",
 }
 # What is shown elsewhere in the product.
 ELSEWHERE: Mapping[str, str] = {"reference/api.md": "/api/docs/"}

@@ -282,6 +282,7 @@ NAMED: Mapping[str, Attack] = {
     "a_flavor_name_is_a_dns_label": lambda w: Flavor.objects.update(name="A100"),
     "allocated_gpus_are_not_negative": lambda w: Flavor.objects.update(allocated=F("allocated") - 4),
     "a_gpu_hour_has_a_price": lambda w: Flavor.objects.update(price_per_gpu_hour=0),
+    "a_list_price_is_followed_and_of_a_day": lambda w: Flavor.objects.update(is_list_price=True),
     "a_node_has_a_gpu": lambda w: Flavor.objects.update(gpus_per_node=0),
     "a_pool_is_not_smaller_than_its_minimum": lambda w: Flavor.objects.update(min_nodes=1),
     "a_project_has_an_environment_on_a_cluster_once": lambda w: only(w.other_place).update(

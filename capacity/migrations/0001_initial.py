@@ -1,5 +1,7 @@
 """The tables as they are, with what guards them."""
 
+from decimal import Decimal
+
 import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
@@ -58,6 +60,184 @@ class Migration(migrations.Migration):
                         condition=models.Q(("told_stage__in", [0, 60, 80, 95])),
                         name="a_meter_tells_known_stages",
                     )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="PriceRegion",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=40, unique=True)),
+                ("read_at", models.DateTimeField(null=True)),
+                ("message", models.CharField(blank=True, default="", max_length=600)),
+                ("failing_since", models.DateTimeField(null=True)),
+                ("failures", models.PositiveSmallIntegerField(default=0)),
+                ("next_read_at", models.DateTimeField()),
+            ],
+            options={
+                "ordering": ["name"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("failing_since", None), ("failures", 0), ("message", "")),
+                            models.Q(
+                                models.Q(("message", ""), _negated=True),
+                                ("failing_since__isnull", False),
+                                ("failures__gte", 1),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="prices_are_not_read_for_a_reason",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="MachinePrice",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("region", models.CharField(max_length=40)),
+                ("size", models.CharField(max_length=60)),
+                ("on_demand", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
+                ("spot", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
+                ("one_year", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
+                ("three_years", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
+                ("since", models.DateTimeField(null=True)),
+                ("seen_at", models.DateTimeField()),
+            ],
+            options={
+                "ordering": ["region", "size"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("region", "size"), name="a_size_has_one_price_in_a_region"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("on_demand", None),
+                            ("one_year", None),
+                            ("spot", None),
+                            ("three_years", None),
+                            _negated=True,
+                        ),
+                        name="a_price_is_known_in_some_way",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("on_demand", None), ("on_demand__gt", Decimal(0)), _connector="OR"),
+                            models.Q(("spot", None), ("spot__gt", Decimal(0)), _connector="OR"),
+                            models.Q(("one_year", None), ("one_year__gt", Decimal(0)), _connector="OR"),
+                            models.Q(("three_years", None), ("three_years__gt", Decimal(0)), _connector="OR"),
+                        ),
+                        name="a_price_is_above_zero",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="DoubtedPrice",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("at", models.DateTimeField()),
+                ("on_demand", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
+                ("spot", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
+                ("one_year", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
+                ("three_years", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
+                (
+                    "price",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="doubt",
+                        to="capacity.machineprice",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["-at"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("on_demand", None),
+                            ("one_year", None),
+                            ("spot", None),
+                            ("three_years", None),
+                            _negated=True,
+                        ),
+                        name="a_doubted_price_is_known_in_some_way",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("on_demand", None), ("on_demand__gt", Decimal(0)), _connector="OR"),
+                            models.Q(("spot", None), ("spot__gt", Decimal(0)), _connector="OR"),
+                            models.Q(("one_year", None), ("one_year__gt", Decimal(0)), _connector="OR"),
+                            models.Q(("three_years", None), ("three_years__gt", Decimal(0)), _connector="OR"),
+                        ),
+                        name="a_doubted_price_is_above_zero",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="PastPrice",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("at", models.DateTimeField()),
+                ("on_demand", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
+                ("spot", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
+                ("one_year", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
+                ("three_years", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
+                ("since", models.DateTimeField(null=True)),
+                (
+                    "price",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="history",
+                        to="capacity.machineprice",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["-at"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("price", "at"), name="a_price_changes_once_at_a_moment"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("on_demand", None),
+                            ("one_year", None),
+                            ("spot", None),
+                            ("three_years", None),
+                            _negated=True,
+                        ),
+                        name="a_past_price_is_known_in_some_way",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("on_demand", None), ("on_demand__gt", Decimal(0)), _connector="OR"),
+                            models.Q(("spot", None), ("spot__gt", Decimal(0)), _connector="OR"),
+                            models.Q(("one_year", None), ("one_year__gt", Decimal(0)), _connector="OR"),
+                            models.Q(("three_years", None), ("three_years__gt", Decimal(0)), _connector="OR"),
+                        ),
+                        name="a_past_price_is_above_zero",
+                    ),
                 ],
             },
         ),

@@ -66,6 +66,7 @@ ABOUT = {
     "reservation": "Reservations in Azure",
     "orphan": "Orphaned reservations",
     "limit": "Limits",
+    "prices": "Azure's list prices",
     "subscription": "Azure subscriptions",
     "quota_increase": "Limits",
     "expiry": "Ends held back",

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal
 from http.cookies import SimpleCookie
 from typing import Any
 
@@ -17,7 +18,7 @@ from allocations.models import Brake
 from audit.events import Kind
 from audit.log import record
 from audit.models import Event
-from capacity.models import FamilyQuota, Meter, QuotaIncrease, Subscription
+from capacity.models import FamilyQuota, MachinePrice, Meter, QuotaIncrease, Subscription
 from notebooks.models import Hub
 from notebooks.profile_desk.actions import save
 from offboarding.models import Departure
@@ -100,6 +101,7 @@ class Prober:
         connected_hub(here)
         # A quota of Azure's and a request for more of it: both belong to no team.
         self.meter, self.increase, self.subscription = quota_of_azure(here)
+        self.price = listed_price().pk
         self.profile = drafted_profile(here.people["platform_lead"])
         # Something that happened in each team.
         self.events = {side.team.pk: happened(side).seq for side in (here.own, here.other)}
@@ -167,6 +169,7 @@ class Prober:
             ("limits/", self.meter if own else MISSING["pk"]),
             ("increases/", self.increase if own else MISSING["pk"]),
             ("subscriptions/", self.subscription if own else MISSING["pk"]),
+            ("prices/", self.price if own else MISSING["pk"]),
         ]
         named = next((pk for part, pk in pks if part in route), None)
         if named is not None:
@@ -269,6 +272,13 @@ class Prober:
 def drafted_profile(by: User) -> str:
     """A draft of a notebook profile that can be published."""
     return save(PROFILE, by=by, now=timezone.now()).profile.slug
+
+
+def listed_price() -> MachinePrice:
+    """A machine of Azure's list, which belongs to no team."""
+    return MachinePrice.objects.create(
+        region="eastus", size="Standard_NC4as_T4_v3", on_demand=Decimal("0.526"), seen_at=timezone.now()
+    )
 
 
 def connected_hub(here: World) -> Hub:
