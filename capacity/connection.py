@@ -5,9 +5,11 @@ from functools import cache
 
 from django.conf import settings
 
+from connectors.azure.authorization import AzureAuthorization
 from connectors.azure.compute import AzureCompute
 from connectors.azure.container_service import AzureContainerService
 from connectors.azure.quota import AzureQuota
+from connectors.azure.retail_prices import RetailPrices
 from connectors.azure.session import AzureSession, AzureSettings
 from connectors.errors import PermanentError
 
@@ -20,6 +22,7 @@ class Azure:
     compute: AzureCompute
     containers: AzureContainerService
     quota: AzureQuota
+    authorization: AzureAuthorization
 
 
 def is_connected() -> bool:
@@ -52,18 +55,38 @@ def azure_of(subscription: str) -> Azure:
     )
 
 
+def retail_prices() -> RetailPrices:
+    """The client for Azure's price list, which takes no token; made once in a process."""
+    env = settings.ENV
+    return _made_prices(env.azure_prices_url, str(env.ca_file) if env.ca_file else None)
+
+
 def forget() -> None:
     """Close every client, so that the next call makes them anew from the settings of then."""
     while _open:
         _open.pop().close()
     _made.cache_clear()
+    _made_prices.cache_clear()
 
 
-_open: list[AzureSession] = []
+_open: list[AzureSession | RetailPrices] = []
 
 
 @cache
 def _made(given: AzureSettings) -> Azure:
     session = AzureSession(given)
     _open.append(session)
-    return Azure(session, AzureCompute(session), AzureContainerService(session), AzureQuota(session))
+    return Azure(
+        session=session,
+        compute=AzureCompute(session),
+        containers=AzureContainerService(session),
+        quota=AzureQuota(session),
+        authorization=AzureAuthorization(session),
+    )
+
+
+@cache
+def _made_prices(url: str, ca_file: str | None) -> RetailPrices:
+    client = RetailPrices(url, ca_file)
+    _open.append(client)
+    return client
