@@ -12,7 +12,7 @@ from accounts.teams import TeamScopedQuerySet
 from allocations.budgets import money
 from allocations.schedule import Provisioner, Step, Terms, WhenOver, next_steps
 from allocations.use.models import Brake, Leftover, StoppedWork
-from capacity.models import Reservation
+from capacity.models import ModelEndpoint, Reservation
 from fleet.models import Flavor
 from manual.models import Task
 from notebooks.models import NotebookServer
@@ -36,7 +36,14 @@ class AllocationQuerySet(TeamScopedQuerySet["Allocation"]):
     def described(self) -> "AllocationQuerySet":
         """With everything that a line about them needs."""
         return self.select_related(
-            "team", "flavor__cluster", "tenancy__cluster", "hold__request", "task", "notebook", "reservation"
+            "team",
+            "flavor__cluster",
+            "tenancy__cluster",
+            "hold__request",
+            "task",
+            "notebook",
+            "reservation",
+            "endpoint__account",
         )
 
     def of_gpus(self) -> "AllocationQuerySet":
@@ -117,6 +124,8 @@ class Allocation(Row):
     notebook = models.ForeignKey(NotebookServer, models.SET_NULL, null=True, related_name="allocations")
     # The capacity in Azure of which this is all or a part.
     reservation = models.ForeignKey(Reservation, models.PROTECT, null=True, related_name="allocations")
+    # The deployment in Azure OpenAI of whose capacity this is all or a part.
+    endpoint = models.ForeignKey(ModelEndpoint, models.PROTECT, null=True, related_name="allocations")
     task_hours = models.PositiveSmallIntegerField(default=24)
     # What it is in a few words, and where it is where no cluster says so.
     title = models.CharField(max_length=200, blank=True, default="", db_default="")

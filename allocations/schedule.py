@@ -33,6 +33,7 @@ class Provisioner(StrEnum):
     KUBERNETES = "kubernetes"
     JUPYTERHUB = "jupyterhub"
     AZURE = "azure"
+    OPENAI = "openai"
     MANUAL = "manual"
 
     @property
@@ -42,6 +43,7 @@ class Provisioner(StrEnum):
             "kubernetes": "made by the portal on the cluster",
             "jupyterhub": "started by the portal in the cluster's JupyterHub",
             "azure": "made by the portal in Azure",
+            "openai": "made by the portal in Azure OpenAI",
             "manual": "carried out by a person",
         }[self.value]
 

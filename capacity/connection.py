@@ -5,7 +5,10 @@ from functools import cache
 
 from django.conf import settings
 
+from connectors.azure.authorization import AzureAuthorization
+from connectors.azure.cognitive_services import AzureCognitiveServices
 from connectors.azure.compute import AzureCompute
+from connectors.azure.container_registry import AzureContainerRegistry
 from connectors.azure.container_service import AzureContainerService
 from connectors.azure.quota import AzureQuota
 from connectors.azure.session import AzureSession, AzureSettings
@@ -20,6 +23,9 @@ class Azure:
     compute: AzureCompute
     containers: AzureContainerService
     quota: AzureQuota
+    services: AzureCognitiveServices
+    authorization: AzureAuthorization
+    registries: AzureContainerRegistry
 
 
 def is_connected() -> bool:
@@ -66,4 +72,12 @@ _open: list[AzureSession] = []
 def _made(given: AzureSettings) -> Azure:
     session = AzureSession(given)
     _open.append(session)
-    return Azure(session, AzureCompute(session), AzureContainerService(session), AzureQuota(session))
+    return Azure(
+        session,
+        AzureCompute(session),
+        AzureContainerService(session),
+        AzureQuota(session),
+        AzureCognitiveServices(session),
+        AzureAuthorization(session),
+        AzureContainerRegistry(session),
+    )

@@ -1,12 +1,16 @@
 """Everything that the package keeps, gathered for Django."""
 
 from capacity.metering.models import Meter, Reading
+from capacity.openai.models import ModelAccount, ModelEndpoint, ModelQuota
 from capacity.reservations.models import Reservation, ReservationDay
 from capacity.subscriptions.models import FamilyQuota, NodePool, Subscription, VmSize
 
 __all__ = [
     "FamilyQuota",
     "Meter",
+    "ModelAccount",
+    "ModelEndpoint",
+    "ModelQuota",
     "NodePool",
     "Reading",
     "Reservation",

@@ -5,7 +5,9 @@ from celery import shared_task
 from audit import clock
 from capacity.metering import actions as metering
 from capacity.metering.fleet import note_fleet
-from capacity.models import Reservation, Subscription
+from capacity.models import ModelAccount, Reservation, Subscription
+from capacity.openai.enqueue import enqueue as enqueue_model_account
+from capacity.openai.reconcile import reconcile as reconcile_account
 from capacity.reservations.enqueue import enqueue
 from capacity.reservations.reconcile import reconcile
 from capacity.subscriptions import observing
@@ -25,6 +27,20 @@ def reconcile_reservations() -> None:
 def reconcile_reservation(reservation_id: int) -> None:
     """Do what is due for one reservation; nothing when another worker is at it."""
     reconcile(reservation_id, now=clock.now)
+
+
+@shared_task(name="capacity.tasks.reconcile_model_accounts")
+def reconcile_model_accounts() -> None:
+    """Enqueue every account of Azure OpenAI for which something is to be done, or that is to be looked at again."""
+    due = ModelAccount.objects.in_azure().due(clock.now()).order_by("requeue_at").values_list("pk", flat=True)
+    for account_id in due[:MAX_AT_ONCE]:
+        enqueue_model_account(account_id)
+
+
+@shared_task(name="capacity.tasks.reconcile_model_account")
+def reconcile_model_account(account_id: int) -> None:
+    """Do what is due for one account; nothing when another worker is at it."""
+    reconcile_account(account_id, now=clock.now)
 
 
 @shared_task(name="capacity.tasks.observe_subscriptions")

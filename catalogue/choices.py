@@ -10,6 +10,7 @@ from django.db.models import Case, When
 from accounts.models import Team
 from accounts.teams import Project
 from capacity.connection import is_connected
+from capacity.openai import quotas
 from catalogue.azure import REGIONS, VM_GPUS
 from catalogue.models import OfferingSetting, prices_of
 from catalogue.namespace import ENVIRONMENTS, NamespaceSpec
@@ -33,6 +34,8 @@ WORDS = {
     "development": "Development",
     "notebook": "Notebook",
     "other": "Something else",
+    "region": "In its region",
+    "anywhere": "In any region of Azure",
 }
 ZONES = {"": "Wherever Azure has it", "1": "Zone 1", "2": "Zone 2", "3": "Zone 3"}
 NO_NODES = "No nodes: the capacity alone"
@@ -87,7 +90,9 @@ def is_suggested(schema: Mapping[str, Any]) -> bool:
 
 
 def _lines(listed: str, offering: Offering, prices: Mapping[str, Decimal], team: Team | None) -> list[Choice]:
-    if listed in ("vm_sizes", "models"):
+    if listed == "models":
+        return _models(prices, offering)
+    if listed == "vm_sizes":
         return [Choice(name, _priced(name, price, offering)) for name, price in sorted(prices.items())]
     if listed == "regions":
         ours = set(Cluster.objects.filter(enabled=True).values_list("region", flat=True))
@@ -106,6 +111,15 @@ def _lines(listed: str, offering: Offering, prices: Mapping[str, Decimal], team:
     if listed == "profiles":
         return profiles_of()
     return flavors_of(team) if listed == "flavors" else clusters_of(team, offering)
+
+
+def _models(prices: Mapping[str, Decimal], offering: Offering) -> list[Choice]:
+    """The models that have a price, each with what is left of its quota where that was read."""
+    offers = quotas.offers() if is_connected() else {}
+    return [
+        Choice(name, " · ".join([_priced(name, price, offering), *quotas.left_words(offers.get(name, ()))]))
+        for name, price in sorted(prices.items())
+    ]
 
 
 def flavors_of(team: Team) -> list[Choice]:

@@ -78,6 +78,11 @@ SCHEDULE = {
         "schedule": 2.0,
         "options": {"expires": 10},
     },
+    "look after models": {
+        "task": "capacity.tasks.reconcile_model_accounts",
+        "schedule": 2.0,
+        "options": {"expires": 10},
+    },
     "read subscriptions": {
         "task": "capacity.tasks.observe_subscriptions",
         "schedule": 30.0,

@@ -1,10 +1,18 @@
-"""Whether a team may ask for something at a place: not where it leaves, nothing once it has left, no name twice."""
+"""Whether a team may ask for something at a place: not where it leaves, nothing once it has left, no name twice.
+
+Of a model no more than Azure has left.
+"""
 
 from accounts.models import Team
 from allocations.changes import check_volume
+from allocations.schedule import Provisioner
 from approvals.requests.wanted import Wanted
+from capacity.openai import quotas
+from capacity.openai.places import sku_of
+from catalogue.models import provisioner_of
 from catalogue.namespace import NamespaceSpec
 from catalogue.notebook import NotebookSpec
+from catalogue.openai import OpenAiSpec
 from catalogue.volume import VolumeSpec
 from notebooks.servers import actions as notebooks
 from provisioning.desired.spec import Volume
@@ -14,7 +22,7 @@ from web.refusals import Conflict
 
 
 def check(wanted: Wanted) -> None:
-    """Refuse what is asked for a place that the team leaves, a volume twice, a notebook that could not start there.
+    """Refuse what is asked for a place that the team leaves, a volume twice, and what could not be made there.
 
     Raises Conflict, and BadInput naming the field.
     """
@@ -29,6 +37,9 @@ def check(wanted: Wanted) -> None:
         check_volume(place, Volume.asked(wanted.spec.model_dump()))
     if place is not None and wanted.flavor is not None and isinstance(wanted.spec, NotebookSpec):
         notebooks.check_offer(place, wanted.spec.profile, flavor=wanted.flavor.name, gpus=wanted.spec.gpus)
+    if isinstance(wanted.spec, OpenAiSpec) and provisioner_of(wanted.offering) is Provisioner.OPENAI:
+        spec = wanted.spec
+        quotas.check(spec.region, spec.model, sku_of(spec.answered), wanted.count)
     if place is None and not isinstance(wanted.spec, NamespaceSpec) and has_left(wanted.team):
         raise Conflict(
             f"{wanted.team.name} has left or is leaving. A namespace on a cluster brings it back.",
