@@ -34,8 +34,8 @@ WORDS = {
     "development": "Development",
     "notebook": "Notebook",
     "other": "Something else",
-    "region": "In its region",
-    "anywhere": "In any region of Azure",
+    "Standard": "Standard: answers come from its region",
+    "GlobalStandard": "Global Standard: answers come from any region of Azure",
 }
 ZONES = {"": "Wherever Azure has it", "1": "Zone 1", "2": "Zone 2", "3": "Zone 3"}
 NO_NODES = "No nodes: the capacity alone"

@@ -28,7 +28,9 @@ class OpenAiSpec(Spec):
     )
     thousand_tokens_per_minute: int = Field(title="Thousand tokens a minute", ge=1, le=10_000)
 
-    answered: Literal["region", "anywhere"] = Field(default="region", title="Answered")
+    deployment_type: Literal["Standard", "GlobalStandard"] = Field(
+        default="Standard", title="Deployment type"
+    )
 
     def size(self, *, price: Decimal, prices: Mapping[str, Decimal]) -> Size:
         """As if every token of the ceiling were used."""

@@ -8,7 +8,6 @@ from allocations.changes import check_volume
 from allocations.schedule import Provisioner
 from approvals.requests.wanted import Wanted
 from capacity.openai import quotas
-from capacity.openai.places import sku_of
 from catalogue.models import provisioner_of
 from catalogue.namespace import NamespaceSpec
 from catalogue.notebook import NotebookSpec
@@ -39,7 +38,7 @@ def check(wanted: Wanted) -> None:
         notebooks.check_offer(place, wanted.spec.profile, flavor=wanted.flavor.name, gpus=wanted.spec.gpus)
     if isinstance(wanted.spec, OpenAiSpec) and provisioner_of(wanted.offering) is Provisioner.OPENAI:
         spec = wanted.spec
-        quotas.check(spec.region, spec.model, sku_of(spec.answered), wanted.count)
+        quotas.check(spec.region, spec.model, spec.deployment_type, wanted.count)
     if place is None and not isinstance(wanted.spec, NamespaceSpec) and has_left(wanted.team):
         raise Conflict(
             f"{wanted.team.name} has left or is leaving. A namespace on a cluster brings it back.",

@@ -554,7 +554,7 @@ class Migration(migrations.Migration):
                 (
                     "sku",
                     models.CharField(
-                        choices=[("Standard", "in its region"), ("GlobalStandard", "in any region of Azure")],
+                        choices=[("Standard", "Standard"), ("GlobalStandard", "Global Standard")],
                         max_length=20,
                     ),
                 ),

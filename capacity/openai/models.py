@@ -112,9 +112,7 @@ class ModelEndpoint(Row):
     model = models.CharField(max_length=60)
     # What the region offers by default when it is deployed first; empty before that.
     version = models.CharField(max_length=40, blank=True, default="")
-    sku = models.CharField(
-        max_length=20, choices=[(STANDARD, "in its region"), (GLOBAL, "in any region of Azure")]
-    )
+    sku = models.CharField(max_length=20, choices=[(STANDARD, "Standard"), (GLOBAL, "Global Standard")])
     capacity = models.PositiveIntegerField()
     held = models.PositiveIntegerField(default=0)
     state = models.CharField(max_length=10, choices=STATES, default=State.PENDING)

@@ -7,7 +7,7 @@ from django.conf import settings
 
 from capacity.connection import home_subscription
 from capacity.openai.actions import Place
-from capacity.openai.naming import GLOBAL, STANDARD
+from capacity.openai.naming import STANDARD
 
 
 def place_of(spec: Mapping[str, Any]) -> Place:
@@ -17,10 +17,5 @@ def place_of(spec: Mapping[str, Any]) -> Place:
         resource_group=settings.ENV.azure_resource_group,
         region=spec["region"],
         model=spec["model"],
-        sku=sku_of(spec.get("answered", "")),
+        sku=spec.get("deployment_type", STANDARD),
     )
-
-
-def sku_of(answered: str) -> str:
-    """How a model is deployed that answers in its region, or anywhere, as Azure calls it."""
-    return GLOBAL if answered == "anywhere" else STANDARD

@@ -46,15 +46,15 @@ def check(region: str, model: str, sku: str, capacity: int) -> None:
 def left_words(offers: Iterable[ModelQuota]) -> list[str]:
     """What is left of a model, region by region: "420 of 450k left in eastus"."""
     return [
-        f"{one.left:,} of {one.limit:,}k left in {one.region}{' (answered anywhere)' if one.sku != STANDARD else ''}"
+        f"{one.left:,} of {one.limit:,}k left in {one.region}{' (Global Standard)' if one.sku != STANDARD else ''}"
         for one in offers
         if one.sku in (STANDARD, GLOBAL)
     ]
 
 
 def words_of(model: str, sku: str) -> str:
-    """ "gpt-4o", or "gpt-4o answered anywhere"."""
-    return model if sku == STANDARD else f"{model} answered anywhere"
+    """ "gpt-4o", or "gpt-4o as Global Standard"."""
+    return model if sku == STANDARD else f"{model} as Global Standard"
 
 
 def _check_offered(region: str, model: str, sku: str) -> None:
@@ -63,9 +63,9 @@ def _check_offered(region: str, model: str, sku: str) -> None:
         return
     if here.filter(model=model).exists():
         raise BadInput(
-            f"{region} does not offer {words_of(model, sku)}. Choose the other way to answer.",
+            f"{region} does not offer {words_of(model, sku)}. Choose the other type of deployment.",
             code="no_such_model",
-            field="answered",
+            field="deployment_type",
         )
     others = sorted({row.region for row in offers().get(model, ())})
     where = f" It is offered in {', '.join(others)}." if others else ""

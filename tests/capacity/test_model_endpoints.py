@@ -1,6 +1,7 @@
 """Models from a grant to Azure OpenAI and back: deployed, changed and purged by workers, in the sandbox."""
 
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from random import Random
 from typing import Any
 
@@ -18,6 +19,7 @@ from capacity.openai import actions, quotas
 from capacity.openai import reconcile as engine
 from capacity.openai.states import State
 from capacity.subscriptions import observing
+from catalogue import actions as offering_actions
 from connectors.azure.cognitive_services import AzureCognitiveServices
 from reconciling import failpoints
 from sandbox.world import group_id
@@ -78,7 +80,7 @@ def test_more_of_the_same_model_grows_its_deployment_and_another_model_stands_be
     here.work()
     second = here.grant(20)
     here.grant(5, model=EMBEDDING)
-    here.grant(7, answered="anywhere")
+    here.grant(7, deployment_type="GlobalStandard")
     here.work()
     assert here.deployed == {"gpt-4o": 50, EMBEDDING: 5, "gpt-4o_global": 7}
     assert len(here.accounts) == 1
@@ -148,10 +150,10 @@ def test_one_model_that_is_refused_keeps_no_other_from_being_made(here: Models) 
 
 
 def test_a_model_that_the_region_does_not_offer_fails_and_leaves_nothing(here: Models) -> None:
-    allocation = here.grant(2, model="gpt-4o-mini")
+    allocation = here.grant(2, region="swedencentral")
     here.work(rounds=40)
     allocation.refresh_from_db()
-    assert "offers no gpt-4o-mini" in allocation.failure
+    assert "swedencentral offers no gpt-4o" in allocation.failure
     assert here.accounts == []
     assert here.services.deleted_accounts() == []
 
@@ -344,10 +346,10 @@ def test_more_than_is_left_is_refused_before_it_is_sent(here: Models) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"model": "gpt-4o-mini"}, "eastus does not offer gpt-4o-mini."),
+        ({"model": "gpt-9"}, "eastus does not offer gpt-9."),
         (
-            {"model": "text-embedding-3-large", "answered": "anywhere"},
-            "eastus does not offer text-embedding-3-large answered anywhere. Choose the other way to answer.",
+            {"model": "text-embedding-3-large", "deployment_type": "GlobalStandard"},
+            "eastus does not offer text-embedding-3-large as Global Standard. Choose the other type of deployment.",
         ),
     ],
 )
@@ -355,6 +357,7 @@ def test_what_a_region_that_was_read_does_not_offer_is_refused(
     here: Models, changes: dict[str, str], words: str
 ) -> None:
     read(here)
+    offering_actions.change("openai", by=here.scene.priya, prices={"gpt-9": Decimal(1)})
     with pytest.raises(Refused) as refusal:
         here.grant(1, **changes)
     assert refusal.value.message == words
