@@ -10,7 +10,7 @@ from django.db.models import F, Q, Sum
 from accounts.models import Team
 from accounts.teams import TeamScopedQuerySet
 from allocations.budgets import money
-from allocations.schedule import Provisioner, Step, Terms, WhenOver, next_steps
+from allocations.schedule import DELETED, TAKEN_DOWN, Provisioner, Step, Terms, WhenOver, next_steps
 from allocations.use.models import Brake, Leftover, StoppedWork
 from capacity.models import ModelEndpoint, Reservation
 from fleet.models import Flavor
@@ -261,6 +261,7 @@ class Allocation(Row):
             now=now,
             remind_at=self.remind_at,
             of_gpus=self.flavor_id is not None,
+            at_end=DELETED if self.provisioner in (Provisioner.AZURE, Provisioner.OPENAI) else TAKEN_DOWN,
         )
 
     @property

@@ -157,8 +157,8 @@ def _change_in_azure(allocation: Allocation, *, actor: Actor, now: datetime) -> 
 
 
 def _status_in_azure(allocation: Allocation) -> Status:
-    row = allocation.reservation
-    if allocation.charged_from is not None or row is None or row.is_true:
+    row = allocation.reservation if allocation.charged_from is None else None
+    if row is None or row.is_true:
         return Status(Phase.READY)
     if row.is_refused:
         # Of several that wait, what was granted last is too much; the others are tried without it.
@@ -186,8 +186,8 @@ def _change_in_openai(allocation: Allocation, *, actor: Actor, now: datetime) ->
 
 
 def _status_in_openai(allocation: Allocation) -> Status:
-    row = allocation.endpoint
-    if allocation.charged_from is not None or row is None or row.is_true:
+    row = allocation.endpoint if allocation.charged_from is None else None
+    if row is None or row.is_true:
         return Status(Phase.READY)
     if row.is_refused:
         # Of several that wait, what was granted last is too much; the others are tried without it.

@@ -155,6 +155,7 @@ def kept_by(offering: str) -> str:
 
 
 TAKEN_DOWN = "Ends; a platform lead asks, then takes it down"
+DELETED = "Ends; the portal deletes it in Azure"
 
 
 @dataclass(frozen=True)
@@ -185,14 +186,18 @@ def next_steps(
     now: datetime,
     remind_at: datetime | None = None,
     of_gpus: bool = True,
+    at_end: str = TAKEN_DOWN,
 ) -> list[Step]:
-    """Everything that will happen to a holding after now, in order; `remind_at` is the next reminder to be sent."""
+    """Everything that will happen to a holding after now, in order; `remind_at` is the next reminder to be sent.
+
+    `at_end` says what becomes of what is no GPUs.
+    """
     steps = [
         Step(at, "reminder", "The team is reminded of the end")
         for at in reminders(starts, until)
         if remind_at is not None and at >= remind_at
     ]
-    ends = _ends(until, terms) if of_gpus else [Step(until, "end", TAKEN_DOWN)]
+    ends = _ends(until, terms) if of_gpus else [Step(until, "end", at_end)]
     return [step for step in [*steps, *ends] if step.at > now]
 
 

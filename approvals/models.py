@@ -54,7 +54,8 @@ class RequestQuerySet(TeamScopedQuerySet["Request"]):
 
     def with_allocation(self) -> "RequestQuerySet":
         """With what was granted, its task and its tenancy, by which the state that people see is told."""
-        return self.select_related("allocation__tenancy", "allocation__task", "allocation__notebook")
+        makers = ("tenancy", "task", "notebook", "reservation", "endpoint__account")
+        return self.select_related(*(f"allocation__{one}" for one in makers))
 
     def held(self) -> "RequestQuerySet":
         """Granted, and not ended."""

@@ -33,6 +33,7 @@ from approvals.stand_ins.api import DelegationEndpoint
 from catalogue.api import OfferingEndpoint
 from fleet.api import ClusterEndpoint, FlavorEndpoint
 from insights.capacity.api import LimitEndpoint
+from insights.model_endpoints.api import ModelEndpointEndpoint
 from insights.quota_chain.api import ChainEndpoint
 from notebooks.hubs.api import HubEndpoint, SpawnableEndpoint
 from notebooks.profile_desk.api import ProfileEndpoint, ProfileYamlEndpoint
@@ -66,6 +67,7 @@ KINDS = (
     "clusters",
     "flavors",
     "limits",
+    "model-endpoints",
     "options/flavors",
     "policy",
     "policy/versions",
@@ -121,6 +123,7 @@ router.register("drift", DriftEndpoint, basename="drift")
 router.register("expiry-brakes", BrakeEndpoint, basename="expiry-brake")
 router.register("quota-chains", ChainEndpoint, basename="quota-chain")
 router.register("limits", LimitEndpoint, basename="limit")
+router.register("model-endpoints", ModelEndpointEndpoint, basename="model-endpoint")
 router.register("flavors", FlavorEndpoint, basename="flavor")
 router.register("options/flavors", FlavorOptionEndpoint, basename="flavor-option")
 router.register("policy", PolicyEndpoint, basename="policy")

@@ -11,6 +11,7 @@ from approvals.judging.inputs import answer_of
 from approvals.renewals import words as renewal
 from approvals.requests.actions import Judged, judge
 from approvals.requests.links import ask_link
+from approvals.requests.places import check_quota, left_of
 from approvals.requests.presenting import (
     changes,
     cost_per_day,
@@ -54,6 +55,7 @@ def answer_context(form: Answerable, *, person: User, now: datetime, own: int = 
         return {"answer": None, "lacks": list(_lacks(form))}
     try:
         wanted = form.wanted
+        check_quota(wanted)
         judged = judge(wanted, person=person, now=now, own=own)
     except Refused as refusal:
         return {"answer": None, "lacks": [refusal.message]}
@@ -87,7 +89,7 @@ def answer(wanted: Wanted, judged: Judged, *, now: datetime) -> Part:
             held=judged.standing.held_gpus,
             per_day=_per_day(wanted),
         ),
-        "extra": renewal.extra_words(wanted, judged, now=now),
+        "extra": renewal.extra_words(wanted, judged, now=now) or left_of(wanted),
         "is_changing": wanted.gpus > 0 or wanted.size.usd_per_hour_each > 0,
         "people": people,
         "seats": ", then ".join(step.words for step in judged.answer.route) if people else "",

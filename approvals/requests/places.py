@@ -36,15 +36,29 @@ def check(wanted: Wanted) -> None:
         check_volume(place, Volume.asked(wanted.spec.model_dump()))
     if place is not None and wanted.flavor is not None and isinstance(wanted.spec, NotebookSpec):
         notebooks.check_offer(place, wanted.spec.profile, flavor=wanted.flavor.name, gpus=wanted.spec.gpus)
-    if isinstance(wanted.spec, OpenAiSpec) and provisioner_of(wanted.offering) is Provisioner.OPENAI:
-        spec = wanted.spec
-        quotas.check(spec.region, spec.model, spec.deployment_type, wanted.count)
+    check_quota(wanted)
     if place is None and not isinstance(wanted.spec, NamespaceSpec) and has_left(wanted.team):
         raise Conflict(
             f"{wanted.team.name} has left or is leaving. A namespace on a cluster brings it back.",
             code="is_leaving",
             field="team",
         )
+
+
+def check_quota(wanted: Wanted) -> None:
+    """Refuse more of a model than Azure has left, where that is known; raises Conflict and BadInput."""
+    spec = wanted.spec
+    if isinstance(spec, OpenAiSpec) and provisioner_of(wanted.offering) is Provisioner.OPENAI:
+        quotas.check(spec.region, spec.model, spec.deployment_type, wanted.count)
+
+
+def left_of(wanted: Wanted) -> str:
+    """What is left of a model before this ask, in a sentence; empty for anything else, and where it is not known."""
+    spec = wanted.spec
+    if not isinstance(spec, OpenAiSpec) or provisioner_of(wanted.offering) is not Provisioner.OPENAI:
+        return ""
+    offer = quotas.offer_in(spec.region, spec.model, spec.deployment_type)
+    return f"{offer.sentence}." if offer is not None else ""
 
 
 def has_left(team: Team) -> bool:

@@ -169,6 +169,11 @@ class ModelEndpoint(Row):
         return f"{self.model} with {self.capacity:,}k tokens a minute"
 
     @property
+    def state_of(self) -> State:
+        """Where it is."""
+        return State(self.state)
+
+    @property
     def deployment(self) -> str:
         """What it is called in its account, and in calls of it."""
         return deployment_name(self.model, self.sku)
