@@ -9,7 +9,7 @@ from typing import Any
 
 from capacity.connection import Azure
 from connectors.azure.session import Operation
-from connectors.errors import PermanentError
+from connectors.errors import ConnectorError, PermanentError
 from reconciling.backoff import Backoff
 from reconciling.controller import MAX_UNFINISHED, RequeueAfter
 from reconciling.lease import Lease
@@ -67,6 +67,13 @@ def forget(lease: Lease[Any]) -> None:
 def wait_for(operation: Operation) -> timedelta:
     """When to ask after it again."""
     return max(SOON, timedelta(seconds=operation.retry_after or 0))
+
+
+def told(error: ConnectorError) -> str:
+    """What people are told of a call that failed."""
+    if isinstance(error, PermanentError) and error.code == "principal_not_found":
+        return "Azure does not know the team’s group yet; it is told of a new group within minutes."
+    return error.message
 
 
 def _store(lease: Lease[Any], operation: Mapping[str, str] | None) -> None:

@@ -716,6 +716,73 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
+        migrations.CreateModel(
+            name="RegistryAccess",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("requeue_at", models.DateTimeField()),
+                ("attempts", models.PositiveIntegerField(db_default=0, default=0)),
+                ("unfinished", models.PositiveSmallIntegerField(db_default=0, default=0)),
+                ("parked_at", models.DateTimeField(null=True)),
+                ("lease_no", models.PositiveBigIntegerField(db_default=0, default=0)),
+                ("lease_until", models.DateTimeField(null=True)),
+                ("generation", models.PositiveIntegerField(default=0)),
+                ("observed_generation", models.PositiveIntegerField(default=0)),
+                ("conditions", models.JSONField(default=list)),
+                ("registry", models.CharField(max_length=300)),
+                ("is_wanted", models.BooleanField(default=True)),
+                ("group", models.UUIDField()),
+                ("granted_group", models.UUIDField(null=True)),
+                ("login_server", models.CharField(blank=True, default="", max_length=120)),
+                ("is_by_repository", models.BooleanField(default=False)),
+                ("message", models.CharField(blank=True, default="", max_length=600)),
+                ("created_at", models.DateTimeField()),
+                ("granted_at", models.DateTimeField(null=True)),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="registry_accesses",
+                        to="accounts.team",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["id"],
+                "abstract": False,
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("parked_at", None), ("lease_until", None), _connector="OR"),
+                        name="a_parked_registryaccess_is_worked_on_by_nobody",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("observed_generation__lte", models.F("generation"))),
+                        name="a_registryaccess_observes_what_was_wanted",
+                    ),
+                    models.UniqueConstraint(
+                        fields=("team", "registry"), name="a_team_has_one_access_to_a_registry"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("granted_at", None),
+                            models.Q(
+                                ("granted_group", models.F("group")),
+                                ("granted_group__isnull", False),
+                                ("is_wanted", True),
+                                models.Q(("login_server", ""), _negated=True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="an_access_that_was_granted_is_of_a_group",
+                    ),
+                ],
+            },
+        ),
         only_moves(
             "capacity_reservation", "state", RESERVATIONS, words="what is released is reserved no more"
         ),

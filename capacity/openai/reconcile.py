@@ -293,7 +293,7 @@ def _failed(lease: Lease[ModelAccount], work: list[Work], error: ConnectorError,
         lease.finish(requeue_at=now, now=now, message=error.message[:600])
         return
     wait = RETRIES.wait(row.attempts, chance=_random.random(), retry_after=retry_after)
-    lease.finish(requeue_at=now + wait, now=now, message=_told(error)[:600])
+    lease.finish(requeue_at=now + wait, now=now, message=operations.told(error)[:600])
 
 
 def _concerned(work: Work) -> Mapping[str, int]:
@@ -303,9 +303,3 @@ def _concerned(work: Work) -> Mapping[str, int]:
     if work.doing.step is Step.DEPLOY and work.doing.about in work.endpoints:
         return {work.doing.about: work.endpoints[work.doing.about].capacity}
     return {}
-
-
-def _told(error: ConnectorError) -> str:
-    if isinstance(error, PermanentError) and error.code == "principal_not_found":
-        return "Azure does not know the team’s group yet; it is told of a new group within minutes."
-    return error.message

@@ -354,7 +354,7 @@ def test_more_than_is_left_is_refused_before_it_is_sent(here: Models) -> None:
     ],
 )
 def test_what_a_region_that_was_read_does_not_offer_is_refused(
-    here: Models, changes: dict[str, str], words: str
+    here: Models, changes: dict[str, Any], words: str
 ) -> None:
     read(here)
     offering_actions.change("openai", by=here.scene.priya, prices={"gpt-9": Decimal(1)})
