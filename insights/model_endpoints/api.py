@@ -13,7 +13,7 @@ from capacity.openai.states import State
 from web.output import OutputSerializer
 from web.strict import Choice, PageQuery, Text
 
-STATES = tuple(State)
+STATES = [(each.value, each.words) for each in State]
 
 
 class ModelEndpointQuery(PageQuery):

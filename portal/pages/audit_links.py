@@ -17,12 +17,17 @@ from policy.models import PolicyDraft
 WORDS = {
     "directory-brake": "Directory",
     "brake": "Ends held back",
+    "tenancy": "Place on a cluster",
+    "allocation": "GPUs held",
     "policy": "Policy version",
     "policy_draft": "Draft of the policy",
     "delegation": "Stand-in",
     "cost_centre": "Cost centre",
     "delivery": "Delivery of a notice",
     "hub": "JupyterHub of",
+    "model_endpoint": "Model in Azure OpenAI",
+    "model_account": "Account of Azure OpenAI",
+    "registry_access": "Access to the registry",
 }
 # A number behind these words tells people something.
 NUMBERED = frozenset(
@@ -40,7 +45,7 @@ NUMBERED = frozenset(
     }
 )
 # A thing whose own page is its team's.
-OF_THE_TEAM = frozenset({"tenancy", "allocation"})
+OF_THE_TEAM = frozenset({"tenancy", "allocation", "model_endpoint", "model_account", "registry_access"})
 
 
 @dataclass(frozen=True)
@@ -78,8 +83,7 @@ class Subjects:
         if kind == "team":
             return About("Team", _page_of(team))
         if kind in OF_THE_TEAM:
-            words = "Place on a cluster" if kind == "tenancy" else "GPUs held"
-            return About(words, _page_of(team))
+            return About(WORDS[kind], _page_of(team))
         return About(_words(event), PAGES[kind](pk) if kind in PAGES and pk else "")
 
 
