@@ -87,6 +87,10 @@ class Prober:
         self.notebooks = {
             side.team.pk: factories.notebook(side.tenancy, side.asker).pk for side in (here.own, here.other)
         }
+        # A model in Azure OpenAI in each team.
+        self.models = {
+            side.team.pk: factories.model_endpoint(side.team).pk for side in (here.own, here.other)
+        }
         # Ends that wait for a platform lead: they are of no team.
         self.brake = Brake.objects.create(clock=timezone.now(), due=11, live=11).pk
         connected_hub(here)
@@ -148,6 +152,7 @@ class Prober:
             ("places/", side.tenancy.pk),
             ("runs/", self.runs[side.team.pk]),
             ("notebooks/", self.notebooks[side.team.pk]),
+            ("model-endpoints/", self.models[side.team.pk]),
             ("drift/", self.drifts[side.team.pk]),
             ("audit/", self.events[side.team.pk]),
             ("events/", self.events[side.team.pk]),
