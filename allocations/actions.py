@@ -14,6 +14,8 @@ from django.db.models import F, Q
 
 from accounts.models import Team, User
 from allocations import provisioners
+from allocations.bookings.levels import lowest
+from allocations.bookings.promised import has_bookings, levels_of, take_unpromised
 from allocations.budgets.actions import tell_close
 from allocations.changes import (
     end,
@@ -65,6 +67,11 @@ class Granted:
     flavor: Flavor | None = None
     terms: Terms = NO_TERMS
     task_hours: int = 24
+    starts_at: datetime | None = None
+
+    def begins(self, now: datetime) -> datetime:
+        """When it begins: now, or later where it was asked for from then on."""
+        return now if self.starts_at is None else max(now, self.starts_at)
 
 
 @dataclass(frozen=True)
@@ -91,18 +98,18 @@ def grant(
 
     It costs from now on; what a person has to make first, and what the cluster cannot be told now, costs from when it
     is there. The money must have been set aside under its hold. What is `handed_over` comes from `hand_over` in the
-    same transaction, not from the pool. Raises Conflict when GPUs are not there or not for this team.
+    same transaction, not from the pool. What starts later is booked: nothing is taken and nothing begins before then.
+    Raises Conflict when GPUs are not there or not for this team.
     """
-    flavor, terms = granted.flavor, granted.terms
+    flavor, terms, starts = granted.flavor, granted.terms, granted.begins(now)
+    is_booked = starts > now
     if flavor is not None:
-        _take(flavor, granted.gpus - handed_over.gpus)
+        _promise(flavor, granted, going_on=handed_over.gpus, now=now)
     tenancy = _place(granted)
     cluster = flavor.cluster if flavor is not None else tenancy.cluster if tenancy is not None else None
     if cluster is not None and not cluster.is_written_to:
         terms = terms.where_nothing_is_stopped()
-    is_there = granted.provisioner is Provisioner.KUBERNETES and (
-        cluster is None or cluster.reachable is not False
-    )
+    is_there = not is_booked and provisioners.is_there_at_once(granted.provisioner, cluster)
     if handed_over.gpus:
         is_there = handed_over.charged_from is not None
     allocation = Allocation.objects.create(
@@ -124,28 +131,47 @@ def grant(
         gpus=granted.gpus,
         price_per_gpu_hour=0 if flavor is None else flavor.price_per_gpu_hour,
         usd_per_hour=granted.usd_per_hour if flavor is None else granted.gpus * flavor.price_per_gpu_hour,
-        starts_at=now,
+        starts_at=starts,
+        begun_at=None if is_booked else now,
         charged_from=now if is_there else None,
         until=granted.until,
         kept_until=terms.kept_until(granted.until),
         grace_hours=terms.grace_hours,
         when_over=terms.when_over,
         drain_hours=terms.drain_hours,
-        remind_at=next_reminder(now, granted.until, after=now),
+        remind_at=None if is_booked else next_reminder(now, granted.until, after=now),
     )
     failpoints.reach("allocation.issue")
-    provisioners.begin(allocation, is_new=not handed_over.gpus, actor=actor, now=now)
-    record_change(Kind.ALLOCATION_ISSUED, allocation, actor, until=granted.until.isoformat())
+    if is_booked:
+        begins = {"starts_at": starts.isoformat(), "until": granted.until.isoformat()}
+        record_change(Kind.ALLOCATION_BOOKED, allocation, actor, **begins)
+    else:
+        provisioners.begin(allocation, is_new=not handed_over.gpus, actor=actor, now=now)
+        record_change(Kind.ALLOCATION_ISSUED, allocation, actor, until=granted.until.isoformat())
     # Only the budgets of this hold: those are locked already.
     tell_close(Budget.objects.filter(entries__hold=granted.hold).distinct(), now=now)
     return allocation
 
 
-def _take(flavor: Flavor, gpus: int) -> None:
-    """Take GPUs from the pool; raises Conflict where there are fewer."""
-    if gpus and not flavor.take(gpus):
-        fewer = f"Fewer than {gpus} × {flavor.kind} are free on {flavor.cluster.name}."
-        raise Conflict(fewer, code="not_enough_free")
+def _promise(flavor: Flavor, granted: Granted, *, going_on: int, now: datetime) -> None:
+    """Take the GPUs that begin now from the pool, and see that all there are in the time of the grant; raises Conflict.
+
+    Under the lock of the flavor nobody else takes or books at the same moment.
+    """
+    starts, more = granted.begins(now), granted.gpus - going_on
+    is_booked = starts > now
+    if not is_booked and more and take_unpromised(flavor, more):
+        return
+    known = Flavor.objects.select_for_update(of=("self",), no_key=True).get(pk=flavor.pk)
+    where = f"{flavor.kind} are free on {flavor.cluster.name}"
+    if not is_booked and more and not known.take(more):
+        raise Conflict(f"Fewer than {more} × {where}.", code="not_enough_free")
+    if not is_booked and not has_bookings(flavor):
+        return
+    known.refresh_from_db(fields=["allocated"])
+    needed, ends = granted.gpus if is_booked else 0, granted.terms.kept_until(granted.until)
+    if lowest(levels_of(known, now=now), start=starts, end=ends) < needed:
+        raise Conflict(f"Fewer than {granted.gpus} × {where} in all of that time.", code="not_enough_free")
 
 
 def _place(granted: Granted) -> Tenancy | None:

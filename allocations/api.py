@@ -1,5 +1,6 @@
 """What teams hold."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.db.models import QuerySet
@@ -7,6 +8,7 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import mixins, serializers
 from rest_framework.decorators import action
+from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -18,8 +20,9 @@ from allocations.ends import actions as ends
 from allocations.models import Allocation
 from allocations.schedule import Provisioner, State, WhenOver
 from web.output import OutputSerializer
-from web.strict import Choice, Gpus, PageQuery, StrictSerializer, Text
+from web.strict import Choice, Gpus, Integer, PageQuery, StrictSerializer, Text
 
+MAX_MACHINES = 1_000
 STEPS = ("reminder", "end", "grace_end", "drain", "stop")
 
 
@@ -71,6 +74,12 @@ class AllocationSerializer(OutputSerializer[Allocation]):
     usd_per_day = serializers.DecimalField(max_digits=14, decimal_places=2)
     usd_in_all = serializers.DecimalField(max_digits=14, decimal_places=2)
     starts_at = serializers.DateTimeField()
+    begun_at = serializers.DateTimeField(
+        allow_null=True, help_text="Null for a booking, which begins by itself at starts_at."
+    )
+    hindrance = serializers.CharField(
+        help_text="What stands in a booking's way as things are; empty for nothing."
+    )
     charged_from = serializers.DateTimeField(
         allow_null=True, help_text="It costs from then on; null, and it costs nothing, before it is there."
     )
@@ -106,14 +115,26 @@ class AllocationQuery(PageQuery):
     team = Text(required=False, max_length=40)
     offering = Text(required=False, max_length=20, help_text="Only of this key of the catalogue: `gpus`.")
     held = Choice(
-        choices=["true", "false"], required=False, help_text="Only what is held now, or only what ended."
+        choices=["true", "false"],
+        required=False,
+        help_text="Only what is held now, or only what ended. What is booked is neither.",
     )
 
 
 class GiveBackSerializer(StrictSerializer):
-    """How many to give back."""
+    """How many to give back: GPUs, or machines of a reservation; not both."""
 
-    gpus = Gpus(required=False, help_text="All of them unless told otherwise.")
+    gpus = Gpus(required=False, help_text="GPUs of a pool; all of them unless told otherwise.")
+    machines = Integer(
+        required=False, min_value=1, max_value=MAX_MACHINES, help_text="Machines of a capacity reservation."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Raises ValidationError where both are given."""
+        if {"gpus", "machines"} <= attrs.keys():
+            both = ErrorDetail("Give GPUs or machines, not both.", "one_of_two")
+            raise serializers.ValidationError({"machines": [both]})
+        return attrs
 
 
 class GivenBackSerializer(OutputSerializer[Any]):
@@ -145,7 +166,7 @@ class AllocationEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpo
         if "offering" in asked:
             queryset = queryset.filter(offering=asked["offering"])
         if "held" in asked:
-            queryset = queryset.filter(ended_at__isnull=asked["held"] == "true")
+            queryset = queryset.live() if asked["held"] == "true" else queryset.exclude(ended_at=None)
         return queryset
 
     @extend_schema(request=GiveBackSerializer, responses=GivenBackSerializer)
@@ -153,8 +174,12 @@ class AllocationEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpo
     def give_back(self, request: Request, pk: int) -> Response:
         """Give some or all of it back now; its money is let go."""
         held, wanted = self.get_object(), self.body(GiveBackSerializer)
-        return answer_once(request, lambda: self._return(held, wanted.get("gpus")))
+        return answer_once(request, lambda: self._return(held, wanted))
 
-    def _return(self, held: Allocation, gpus: int | None) -> Answer:
-        rest = ends.give_back(held.pk, gpus=gpus, by=self.caller, now=timezone.now())
+    def _return(self, held: Allocation, wanted: Mapping[str, int]) -> Answer:
+        now = timezone.now()
+        if "machines" in wanted:
+            rest = ends.give_back_machines(held.pk, wanted["machines"], by=self.caller, now=now)
+        else:
+            rest = ends.give_back(held.pk, gpus=wanted.get("gpus"), by=self.caller, now=now)
         return Answer({"rest": self.shown(rest, AllocationSerializer) if rest else None})

@@ -26,8 +26,16 @@ class AllocationQuerySet(TeamScopedQuerySet["Allocation"]):
     """Ways to look at allocations."""
 
     def live(self) -> "AllocationQuerySet":
-        """Held: not ended yet."""
+        """Held: begun, and not ended yet."""
+        return self.filter(ended_at=None, begun_at__isnull=False)
+
+    def granted(self) -> "AllocationQuerySet":
+        """Held or booked: not ended yet."""
         return self.filter(ended_at=None)
+
+    def booked(self) -> "AllocationQuerySet":
+        """Granted to begin later, and not begun yet."""
+        return self.filter(ended_at=None, begun_at=None)
 
     def held(self, now: datetime) -> "AllocationQuerySet":
         """Not ended, and neither its date nor its grace has passed."""
@@ -61,14 +69,13 @@ class AllocationQuerySet(TeamScopedQuerySet["Allocation"]):
 
     def over(self, now: datetime) -> "AllocationQuerySet":
         """Still held although the end date and its grace have passed."""
-        return self.filter(ended_at=None, kept_until__lte=now)
+        return self.live().filter(kept_until__lte=now)
 
     def of_month(self, now: datetime) -> "AllocationQuerySet":
         """Held now, or ended in the month (UTC) under way."""
         first = money.month_of(now)
-        return self.filter(
-            Q(ended_at=None) | Q(ended_at__gt=datetime(first.year, first.month, 1, tzinfo=UTC))
-        )
+        ended = Q(ended_at__gt=datetime(first.year, first.month, 1, tzinfo=UTC))
+        return self.filter(Q(ended_at=None) | ended, begun_at__isnull=False)
 
 
 class Hold(Row):
@@ -96,9 +103,10 @@ class Allocation(Row):
 
     `gpus` are the GPUs whose hours count against the budget, `usd_per_hour` is what all of it costs an hour. It costs
     from `charged_from`, which is null while its provisioner has not made it yet, and is paid until `until` and kept
-    until `kept_until`; the terms of its end are those of the day it was granted. Of GPUs that are given back in part,
-    or go on under a renewal in part, the part becomes an ended row of its own from the same start: what was held when
-    can always be added up, and what stays keeps its number.
+    until `kept_until`. One without `begun_at` is a booking: it takes nothing before `starts_at`, when it begins by
+    itself, and `hindrance` says what stands in its way. The terms of its end are those of the day it was granted. Of
+    GPUs that are given back in part, or go on under a renewal in part, the part becomes an ended row of its own from
+    the same start: what was held when can always be added up, and what stays keeps its number.
     """
 
     class End(models.TextChoices):
@@ -140,6 +148,10 @@ class Allocation(Row):
     price_per_gpu_hour = models.DecimalField(max_digits=9, decimal_places=4)
     usd_per_hour = models.DecimalField(max_digits=18, decimal_places=8)
     starts_at = models.DateTimeField()
+    begun_at = models.DateTimeField(null=True)
+    hindrance = models.CharField(max_length=400, blank=True, default="", db_default="")
+    # What stood in its way when people were told last, so that they are told once of each.
+    hindrance_told = models.CharField(max_length=400, blank=True, default="", db_default="")
     charged_from = models.DateTimeField(null=True)
     until = models.DateTimeField()
     kept_until = models.DateTimeField()
@@ -172,6 +184,9 @@ class Allocation(Row):
                 name="allocation_reminds_next",
             ),
             models.Index(
+                fields=["starts_at"], condition=Q(ended_at=None, begun_at=None), name="allocation_begins_next"
+            ),
+            models.Index(
                 fields=["tenancy"],
                 condition=Q(ended_at=None, charged_from=None),
                 name="allocation_not_charged_yet",
@@ -192,6 +207,12 @@ class Allocation(Row):
             models.CheckConstraint(
                 condition=Q(charged_from=None) | Q(charged_from__gte=F("starts_at")),
                 name="nothing_costs_before_it_starts",
+            ),
+            models.CheckConstraint(
+                condition=Q(begun_at=None, charged_from=None, task=None, notebook=None, reservation=None)
+                # A comparison with NULL would let everything pass.
+                | Q(begun_at__isnull=False, begun_at__gte=F("starts_at"), hindrance=""),
+                name="a_booking_has_nothing_yet",
             ),
             models.CheckConstraint(condition=Q(usd_per_hour__gte=0), name="an_allocation_never_earns_money"),
             models.CheckConstraint(
@@ -226,6 +247,11 @@ class Allocation(Row):
         return Terms(
             grace_hours=self.grace_hours, when_over=WhenOver(self.when_over), drain_hours=self.drain_hours
         )
+
+    @property
+    def is_booked(self) -> bool:
+        """Whether it was granted to begin later, and has neither begun nor ended."""
+        return self.begun_at is None and self.ended_at is None
 
     @property
     def what(self) -> str:

@@ -71,6 +71,8 @@ def status(allocation: Allocation) -> Status:
 
 def state_of(allocation: Allocation, *, now: datetime) -> State:
     """Where an allocation stands between its grant and its end: the one state that page, API and mail tell."""
+    if allocation.is_booked:
+        return State.BOOKED
     return state_by_schedule(
         status(allocation),
         starts=allocation.starts_at,
@@ -78,6 +80,11 @@ def state_of(allocation: Allocation, *, now: datetime) -> State:
         ended=allocation.ended_at is not None or allocation.kept_until <= now,
         now=now,
     )
+
+
+def is_there_at_once(provisioner: Provisioner, cluster: Cluster | None) -> bool:
+    """Whether what is granted is there within seconds: made by the portal on a cluster that answers."""
+    return provisioner is Provisioner.KUBERNETES and (cluster is None or cluster.reachable is not False)
 
 
 def _begin_on_cluster(allocation: Allocation, *, actor: Actor, now: datetime) -> None:

@@ -51,6 +51,7 @@ class Provisioner(StrEnum):
 class State(StrEnum):
     """Where an allocation stands between its grant and its end."""
 
+    BOOKED = "booked"
     SETTING_UP = "setting_up"
     HELD = "held"
     ENDING_SOON = "ending_soon"
@@ -62,6 +63,7 @@ class State(StrEnum):
     def words(self) -> str:
         """As pages say it."""
         return {
+            "booked": "Booked",
             "setting_up": "Setting up",
             "held": "Held",
             "ending_soon": "Ending soon",
@@ -73,7 +75,7 @@ class State(StrEnum):
     @property
     def tone(self) -> str:
         """The badge's tone."""
-        tones = {"setting_up": "moving", "held": "good", "ended": "past", "failed": "bad"}
+        tones = {"booked": "moving", "setting_up": "moving", "held": "good", "ended": "past", "failed": "bad"}
         return tones.get(self.value, "ending")
 
 

@@ -3,6 +3,7 @@
 from celery import shared_task
 
 from allocations import actions
+from allocations.bookings import actions as bookings
 from allocations.budgets import actions as budget_actions
 from allocations.ends import reminders as reminding
 from allocations.ends import sweep as ending
@@ -17,6 +18,20 @@ from audit import clock
 def expire() -> None:
     """End every allocation whose date and grace have passed, each in a transaction of its own."""
     ending.sweep(clock.now())
+
+
+@shared_task(name="allocations.tasks.begin_bookings")
+def begin_bookings() -> None:
+    """Begin every booking whose time has come, the earliest first, each in a transaction of its own."""
+    for allocation_id in bookings.to_begin(clock.now()):
+        bookings.begin(allocation_id, now=clock.now())
+
+
+@shared_task(name="allocations.tasks.look_at_bookings")
+def look_at_bookings() -> None:
+    """See what stands in the way of what begins within two days, and tell people of it once."""
+    for allocation_id in bookings.to_look_at(clock.now()):
+        bookings.look(allocation_id, now=clock.now())
 
 
 @shared_task(name="allocations.tasks.observe")

@@ -54,12 +54,14 @@ class RequestQuerySet(TeamScopedQuerySet["Request"]):
 
     def with_allocation(self) -> "RequestQuerySet":
         """With what was granted, its task and its tenancy, by which the state that people see is told."""
-        makers = ("tenancy", "task", "notebook", "reservation", "endpoint__account")
-        return self.select_related(*(f"allocation__{one}" for one in makers))
+        made_by = ("tenancy", "task", "notebook", "reservation", "endpoint__account")
+        return self.select_related(*(f"allocation__{name}" for name in made_by))
 
     def held(self) -> "RequestQuerySet":
         """Granted, and not ended."""
-        return self.filter(state=State.APPROVED, allocation__ended_at=None)
+        return self.filter(
+            state=State.APPROVED, allocation__ended_at=None, allocation__begun_at__isnull=False
+        )
 
     def open_to(self, user: Any, now: datetime) -> "RequestQuerySet":
         """Those a person sees: of their teams, and those whose route leads by them or on which they have decided."""
@@ -111,6 +113,7 @@ class Request(Row):
     count = models.PositiveIntegerField()
     gpus = models.PositiveIntegerField()
     until = models.DateTimeField()
+    starts_at = models.DateTimeField(null=True)  # from then on, where it was not to begin at once
     purpose = models.CharField(max_length=12, choices=Purpose.choices)
     reason = models.TextField(blank=True, max_length=2000)
     # Whose route it goes: the policy that judged it, or one that came into force while it waited.
@@ -163,6 +166,10 @@ class Request(Row):
             ),
             models.CheckConstraint(
                 condition=Q(until__gt=F("created_at")), name="a_request_ends_after_it_is_made"
+            ),
+            models.CheckConstraint(
+                condition=Q(starts_at=None) | Q(starts_at__lt=F("until"), renews=None),
+                name="a_request_begins_before_it_ends",
             ),
             models.CheckConstraint(
                 condition=Q(state__in=[s.value for s in STORED]), name="a_request_is_in_a_known_state"
@@ -265,6 +272,7 @@ class Revision(models.Model):
     spec = models.JSONField()
     count = models.PositiveIntegerField()
     until = models.DateTimeField()
+    starts_at = models.DateTimeField(null=True)
     reason = models.TextField(blank=True)
     usd = models.DecimalField(max_digits=12, decimal_places=2)
     by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")

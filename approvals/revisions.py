@@ -20,6 +20,7 @@ class Said:
     until: datetime
     reason: str
     usd: Decimal
+    starts: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ class Change:
 def changes(before: Said, after: Said, *, offering: Offering, now: datetime) -> list[Change]:
     """What differs, in the order of the form; empty where both say the same."""
     found = list(_of_spec(before.spec, after.spec, offering))
+    if (then := _begins(before, now)) != (later := _begins(after, now)):
+        found.append(Change("From", then, later))
     # To the minute: a form knows no seconds.
     if (then := moment(before.until, now)) != (later := moment(after.until, now)):
         found.append(Change("Until", then, later))
@@ -52,6 +55,10 @@ def changes(before: Said, after: Said, *, offering: Offering, now: datetime) -> 
 def in_words(found: list[Change]) -> str:
     """ "GPUs: 5 → 3, Until: Mon 23 Nov, 12:00 UTC → Tue 24 Nov, 12:00 UTC"; the reason is named, not repeated."""
     return "; ".join("the reason" if change.label == "Why" else change.words for change in found)
+
+
+def _begins(said: Said, now: datetime) -> str:
+    return "at once" if said.starts is None else moment(said.starts, now)
 
 
 def _of_spec(before: Mapping[str, Any], after: Mapping[str, Any], offering: Offering) -> Iterator[Change]:

@@ -12,6 +12,7 @@ class State(StrEnum):
     DRAFT = "draft"
     WAITING = "waiting"
     APPROVED = "approved"
+    BOOKED = "booked"
     SETTING_UP = "setting_up"
     ACTIVE = "active"
     ENDING_SOON = "ending_soon"
@@ -36,6 +37,7 @@ _WORDS: Mapping[State, tuple[str, str]] = {
     State.DRAFT: ("Draft", "past"),
     State.WAITING: ("Waiting for approval", "waiting"),
     State.APPROVED: ("Approved", "moving"),
+    State.BOOKED: ("Booked", "moving"),
     State.SETTING_UP: ("Setting up", "moving"),
     State.ACTIVE: ("Held", "good"),
     State.ENDING_SOON: ("Ending soon", "ending"),
@@ -65,6 +67,7 @@ def may_move(before: State, after: State) -> bool:
 
 # What people see of an approved request is the state of its allocation.
 OF_ALLOCATION: Mapping[Allocated, State] = {
+    Allocated.BOOKED: State.BOOKED,
     Allocated.SETTING_UP: State.SETTING_UP,
     Allocated.HELD: State.ACTIVE,
     Allocated.ENDING_SOON: State.ENDING_SOON,

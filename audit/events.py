@@ -64,6 +64,8 @@ class Kind(models.TextChoices):
     POLICY_ACTIVATED = "policy.activated", "put the policy in force"
     OFFERING_CHANGED = "offering.changed", "changed how something is offered"
     ALLOCATION_ISSUED = "allocation.issued", "granted an allocation"
+    ALLOCATION_BOOKED = "allocation.booked", "granted an allocation that begins later"
+    ALLOCATION_BEGUN = "allocation.begun", "began what was booked"
     ALLOCATION_RETURNED = "allocation.returned", "gave an allocation back"
     ALLOCATION_READY = "allocation.ready", "saw that an allocation is there"
     ALLOCATION_FAILED = "allocation.failed", "ended what could not be made"
@@ -145,6 +147,15 @@ class Kind(models.TextChoices):
     REGISTRY_GRANTED = "registry.granted", "gave the team’s group access to the registry"
     REGISTRY_WITHDRAWN = "registry.withdrawn", "took access to the registry from the team’s group"
     REGISTRY_PARKED = "registry.parked", "gave up giving or taking access to the registry"
+    RESERVATION_TRIED_AGAIN = "reservation.tried_again", "had reserving or releasing capacity tried again"
+    RESERVATION_ORPHANED = "reservation.orphaned", "found a reservation in Azure that is in no books"
+    ORPHAN_RELEASE_ASKED = (
+        "orphan.release_asked",
+        "asked for a reservation to be released that is in no books",
+    )
+    ORPHAN_KEPT = "orphan.kept", "left a reservation alone that is in no books"
+    ORPHAN_RELEASED = "orphan.released", "released a reservation that was in no books"
+    ORPHAN_PARKED = "orphan.parked", "gave up releasing a reservation that is in no books"
     HUB_CONNECTED = "hub.connected", "connected the JupyterHub of a cluster"
     HUB_CHANGED = "hub.changed", "changed how a JupyterHub is connected"
     HUB_KEY_MADE = "hub.key_made", "made a new key for a JupyterHub"

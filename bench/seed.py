@@ -209,6 +209,7 @@ def _allocation(row: Request) -> Allocation:
         price_per_gpu_hour=PRICE,
         usd_per_hour=row.approved_count * PRICE,
         starts_at=row.decided_at,
+        begun_at=row.decided_at,
         charged_from=row.decided_at,
         until=row.until,
         kept_until=row.until,

@@ -2,6 +2,7 @@
 
 from capacity.metering.models import Meter, Reading
 from capacity.openai.models import ModelAccount, ModelEndpoint, ModelQuota
+from capacity.orphans.models import Orphan
 from capacity.registry.models import RegistryAccess
 from capacity.reservations.models import Reservation, ReservationDay
 from capacity.subscriptions.models import FamilyQuota, NodePool, Subscription, VmSize
@@ -13,6 +14,7 @@ __all__ = [
     "ModelEndpoint",
     "ModelQuota",
     "NodePool",
+    "Orphan",
     "Reading",
     "RegistryAccess",
     "Reservation",

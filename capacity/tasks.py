@@ -5,9 +5,11 @@ from celery import shared_task
 from audit import clock
 from capacity.metering import actions as metering
 from capacity.metering.fleet import note_fleet
-from capacity.models import ModelAccount, RegistryAccess, Reservation, Subscription
+from capacity.models import ModelAccount, Orphan, RegistryAccess, Reservation, Subscription
 from capacity.openai.enqueue import enqueue as enqueue_model_account
 from capacity.openai.reconcile import reconcile as reconcile_account
+from capacity.orphans.enqueue import enqueue as enqueue_orphan
+from capacity.orphans.releasing import release
 from capacity.registry import actions as registry
 from capacity.registry.enqueue import enqueue as enqueue_access
 from capacity.registry.reconcile import reconcile as reconcile_access
@@ -20,10 +22,13 @@ MAX_AT_ONCE = 200
 
 @shared_task(name="capacity.tasks.reconcile_reservations")
 def reconcile_reservations() -> None:
-    """Enqueue every reservation for which something is to be done, or that is to be looked at again."""
+    """Enqueue every reservation and orphan for which something is to be done, or that is to be looked at again."""
     due = Reservation.objects.in_azure().due(clock.now()).order_by("requeue_at").values_list("pk", flat=True)
     for reservation_id in due[:MAX_AT_ONCE]:
         enqueue(reservation_id)
+    orphans = Orphan.objects.releasing().due(clock.now()).order_by("requeue_at").values_list("pk", flat=True)
+    for orphan_id in orphans[:MAX_AT_ONCE]:
+        enqueue_orphan(orphan_id)
 
 
 @shared_task(name="capacity.tasks.reconcile_reservation")
@@ -59,6 +64,12 @@ def reconcile_registry_accesses() -> None:
 def reconcile_registry_access(access_id: int) -> None:
     """Do what is due for one access; nothing when another worker is at it."""
     reconcile_access(access_id, now=clock.now)
+
+
+@shared_task(name="capacity.tasks.release_orphan")
+def release_orphan(orphan_id: int) -> None:
+    """Do what is due for one orphan that is to be released; nothing when another worker is at it."""
+    release(orphan_id, now=clock.now)
 
 
 @shared_task(name="capacity.tasks.observe_subscriptions")

@@ -1,6 +1,6 @@
 """What may be chosen in an offering's spec for a team: only what is possible, with its price, in few queries."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -11,10 +11,12 @@ from accounts.models import Team
 from accounts.teams import Project
 from capacity.connection import is_connected
 from capacity.openai import quotas
+from capacity.reservations.asking import reservable_sizes
 from catalogue.azure import REGIONS, VM_GPUS
 from catalogue.models import OfferingSetting, prices_of
 from catalogue.namespace import ENVIRONMENTS, NamespaceSpec
 from catalogue.offering import Offering
+from catalogue.reservation import ReservationSpec
 from fleet.models import Cluster, Flavor
 from notebooks.profile_desk.kept import offered
 from notebooks.profiles.kubespawner import in_order
@@ -93,7 +95,8 @@ def _lines(listed: str, offering: Offering, prices: Mapping[str, Decimal], team:
     if listed == "models":
         return _models(prices, offering)
     if listed == "vm_sizes":
-        return [Choice(name, _priced(name, price, offering)) for name, price in sorted(prices.items())]
+        named = _possible(prices, offering)
+        return [Choice(name, _priced(name, prices[name], offering)) for name in sorted(named)]
     if listed == "regions":
         ours = set(Cluster.objects.filter(enabled=True).values_list("region", flat=True))
         return [
@@ -120,6 +123,12 @@ def _models(prices: Mapping[str, Decimal], offering: Offering) -> list[Choice]:
         Choice(name, " · ".join([_priced(name, price, offering), *quotas.left_words(offers.get(name, ()))]))
         for name, price in sorted(prices.items())
     ]
+
+
+def _possible(prices: Mapping[str, Decimal], offering: Offering) -> Collection[str]:
+    """What has a price, and of sizes to reserve only what Azure reserves, as far as that was read."""
+    known = reservable_sizes() if offering.spec is ReservationSpec else frozenset()
+    return [name for name in prices if name in known] if known else prices.keys()
 
 
 def flavors_of(team: Team) -> list[Choice]:

@@ -59,6 +59,7 @@ GPUS = Offering(
     reversible_minutes=1,
     after=(GRANTED, BACK),
     end=A_DAY_MORE,
+    may_begin_later=True,
 )
 TRAINING = Offering(
     key="training",
@@ -71,4 +72,5 @@ TRAINING = Offering(
     purpose="training",
     after=(GRANTED, BACK),
     end=TRAINING_ENDS,
+    may_begin_later=True,
 )

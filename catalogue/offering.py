@@ -129,6 +129,7 @@ class Offering:
     priced: str = ""  # what the prices are of: "GiB and month"
     prices: Mapping[str, Decimal] = field(default_factory=dict)  # USD to start with
     end: Terms = NO_TERMS
+    may_begin_later: bool = False
 
     @property
     def on_cluster(self) -> bool:

@@ -45,6 +45,10 @@ class ReservationSpec(Spec):
         """By instance and hour."""
         return machines(self.count, self.vm_size, prices)
 
+    def place(self) -> dict[str, str]:
+        """Where it is reserved, of which size, and for whose nodes."""
+        return self.model_dump(mode="json", include={"region", "vm_size", "zone", "nodes_for"})
+
     def gone_with_it(self) -> str:
         """What runs on it may find no machine the next time."""
         return "; nodes that were made of it go, with what runs on them" if self.nodes_for else ""
@@ -85,5 +89,6 @@ RESERVATION = Offering(
     after=("The portal reserves it in Azure within minutes, all of it or nothing.", SAME, RELEASED),
     after_by_person=(PERSON, SAME, DOWN),
     priced="instance and hour",
+    may_begin_later=True,
     prices=PRICES,
 )

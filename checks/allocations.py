@@ -28,7 +28,11 @@ def granted_once(now: datetime) -> Iterator[Finding]:
         words = f"It is granted {row['number']} times."
         yield Finding("I1", f"request-{row['hold__request']}", words, "Give all but one back.")
     counted = Flavor.objects.annotate(
-        held=Sum("allocations__gpus", filter=Q(allocations__ended_at=None), default=0)
+        held=Sum(
+            "allocations__gpus",
+            filter=Q(allocations__ended_at=None, allocations__begun_at__isnull=False),
+            default=0,
+        )
     )
     for wrong in counted.exclude(allocated=F("held")).values("cluster__name", "name", "allocated", "held"):
         yield Finding(

@@ -25,6 +25,7 @@ class NoticeKind(StrEnum):
     TASK_ASSIGNED = "task_assigned"
     TASK_DONE = "task_done"
     ALLOCATION_ENDING = "allocation_ending"
+    BOOKING_BLOCKED = "booking_blocked"
     WORK_STOPPED = "work_stopped"
     ENDS_HELD_BACK = "ends_held_back"
     BUDGET_SOFT = "budget_soft"
@@ -40,6 +41,7 @@ class NoticeKind(StrEnum):
     NOTEBOOK_ENDED = "notebook_ended"
     NOTEBOOK_IDLE = "notebook_idle"
     LIMIT_NEAR = "limit_near"
+    RESERVATION_ORPHANED = "reservation_orphaned"
     TEST = "test"
 
     @property
@@ -102,6 +104,7 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.TASK_ASSIGNED: "Work was assigned to you",
     NoticeKind.TASK_DONE: "Work for your request was done",
     NoticeKind.ALLOCATION_ENDING: "GPUs of your team end soon",
+    NoticeKind.BOOKING_BLOCKED: "Something stands in the way of what your team has booked",
     NoticeKind.WORK_STOPPED: "Work of your team runs on GPUs it no longer holds, or was stopped",
     NoticeKind.ENDS_HELD_BACK: "Many GPUs would end at once, and wait for a person",
     NoticeKind.BUDGET_SOFT: "Your team's budget is nearly used up",
@@ -117,6 +120,7 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.NOTEBOOK_ENDED: "A notebook of yours did not start, or was stopped",
     NoticeKind.NOTEBOOK_IDLE: "A notebook of yours is idle, or ends soon",
     NoticeKind.LIMIT_NEAR: "A limit of Azure's comes near",
+    NoticeKind.RESERVATION_ORPHANED: "A reservation in Azure is in no books",
     NoticeKind.TEST: "A test",
 }
 CHANNEL_WORDS: Mapping[NoticeKind, str] = {
@@ -134,6 +138,7 @@ CHANNEL_WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.TASK_ASSIGNED: "Work was assigned to somebody",
     NoticeKind.TASK_DONE: "Work for a request was done",
     NoticeKind.ALLOCATION_ENDING: "GPUs of a team end soon",
+    NoticeKind.BOOKING_BLOCKED: "Something stands in the way of what a team has booked",
     NoticeKind.WORK_STOPPED: "Work of a team runs on GPUs it no longer holds, or was stopped",
     NoticeKind.ENDS_HELD_BACK: "Many GPUs would end at once, and wait for a person",
     NoticeKind.BUDGET_SOFT: "A team's budget is nearly used up",

@@ -67,7 +67,7 @@ def content(leaving: Leaving) -> dict[str, Any]:
     """What a confirmation is about, as far as the portal itself knows it."""
     pks = [place.pk for place in leaving.tenancies]
     held = (
-        Allocation.objects.live()
+        Allocation.objects.granted()
         .of_gpus()
         .filter(tenancy__in=pks)
         .order_by("pk")
@@ -111,7 +111,7 @@ def preview(leaving: Leaving, found: Mapping[int, Contents], *, now: datetime) -
     """Everything that goes, in a fixed number of queries."""
     pks = [place.pk for place in leaving.tenancies]
     rows = list(
-        Allocation.objects.live()
+        Allocation.objects.granted()
         .of_gpus()
         .filter(tenancy__in=pks)
         .select_related("flavor__cluster")

@@ -5,6 +5,7 @@ What is to be done is read from the database each time; each step is an action i
 
 from datetime import datetime
 
+from allocations.bookings import actions as bookings
 from allocations.ends import actions as ends
 from allocations.models import Allocation
 from approvals.fulfilment import leaving as requests
@@ -79,6 +80,9 @@ def _give_back(found: Departure, *, now: datetime) -> None:
     held = Allocation.objects.live().of_gpus().filter(tenancy__in=tenancies).order_by("pk")
     for allocation_id in list(held.values_list("pk", flat=True)):
         ends.take_back(allocation_id, actor=PORTAL, now=now)
+    booked = Allocation.objects.booked().of_gpus().filter(tenancy__in=tenancies).order_by("pk")
+    for allocation_id in list(booked.values_list("pk", flat=True)):
+        bookings.cancel(allocation_id, actor=PORTAL, now=now, why="the team leaves")
     if tenancies:
         others = requests.held(found.team, tenancies, whole=found.is_whole)
         for request_id in list(others.values_list("pk", flat=True)):

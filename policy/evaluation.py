@@ -9,11 +9,13 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 
+from allocations.bookings.levels import lowest
 from allocations.budgets import money
 from fleet.growth import grows
 from policy.document import Policy, StepPlan, Thresholds
 from policy.route_size import RouteSize, choose
 from policy.rules import Arrival, Ask, Coming, Rule, Standing, applied, duration
+from ui.amounts import moment
 
 __all__ = [
     "Ask",
@@ -86,7 +88,7 @@ def evaluate(ask: Ask, standing: Standing, policy: Policy) -> Evaluation:
     """Judge an ask; the same arguments always give the same answer."""
     kind = (ask.offering, ask.environment, ask.flavor, ask.tier)
     hourly, gpus = ask.usd_per_hour, ask.gpus
-    parts = money.by_month(gpus=gpus, usd_per_hour=hourly, start=standing.now, end=ask.until)
+    parts = money.by_month(gpus=gpus, usd_per_hour=hourly, start=ask.begins(standing.now), end=ask.until)
     total = money.NOTHING
     for part in parts.values():
         total = total.plus(part)
@@ -117,6 +119,8 @@ def _by_person(thresholds: Thresholds) -> str:
 
 def _at_once(ask: Ask, standing: Standing) -> str:
     """What happens once it is granted, and that a pool has to grow before anything runs."""
+    if ask.starts is not None and ask.starts > standing.now:
+        return f"It begins by itself on {moment(ask.starts, standing.now)}."
     arrives = AT_ONCE[ask.arrival]
     if not standing.has_to_grow(ask.gpus):
         return arrives
@@ -141,7 +145,7 @@ def nearest_automatic(ask: Ask, standing: Standing, policy: Policy) -> Ask | Non
     if is_automatic(whole, standing, policy):
         return whole
     days = _largest(
-        (ask.until - standing.now).days,
+        (ask.until - ask.begins(standing.now)).days,
         lambda n: is_automatic(resized(ask, standing, count=count, days=n), standing, policy),
     )
     return resized(ask, standing, count=count, days=max(days, 1))
@@ -156,12 +160,18 @@ def later_automatic(ask: Ask, standing: Standing, policy: Policy) -> datetime | 
     failing = {rule.code for rule in evaluate(ask, standing, policy).rules if not rule.holds}
     if not failing or failing - MENDED_BY_TIME:
         return None
-    length, then = ask.until - standing.now, standing
+    begins = ask.begins(standing.now)
+    length, then = ask.until - begins, standing
     for event in events_of(standing):
-        then = after(then, event)
-        if is_automatic(replace(ask, until=event.at + length), then, policy):
+        then = after(then, event, length=length)
+        if event.at > begins and is_automatic(moved(ask, event.at, length), then, policy):
             return event.at
     return None
+
+
+def moved(ask: Ask, to: datetime, length: timedelta) -> Ask:
+    """The same ask, made at a later moment, for as long from then on."""
+    return replace(ask, starts=None, until=to + length)
 
 
 def events_of(standing: Standing) -> list[Coming]:
@@ -171,13 +181,16 @@ def events_of(standing: Standing) -> list[Coming]:
     return sorted([*standing.coming, *months], key=lambda event: event.at)
 
 
-def after(standing: Standing, event: Coming) -> Standing:
-    """What the policy looks at once something that comes by itself has come."""
+def after(standing: Standing, event: Coming, *, length: timedelta) -> Standing:
+    """What the policy looks at once something that comes by itself has come, for an ask for so long from then on."""
     free = None if standing.free_gpus is None else standing.free_gpus + event.free
+    if free is not None and standing.levels:
+        free = lowest(standing.levels, start=event.at, end=event.at + length)
     return replace(
         standing,
         now=event.at,
         free_gpus=free,
+        booked_gpus=0,
         held_gpus=standing.held_gpus,
         recent_team_gpus=standing.recent_team_gpus - event.team,
         recent_person_gpus=standing.recent_person_gpus - event.person,
@@ -200,7 +213,7 @@ def _fits(ask: Ask, standing: Standing, policy: Policy) -> int:
 
 def resized(ask: Ask, standing: Standing, *, count: int, days: int) -> Ask:
     """The same ask for another number of units, and for at most so many days."""
-    return replace(ask, count=count, until=min(ask.until, standing.now + days * DAY))
+    return replace(ask, count=count, until=min(ask.until, ask.begins(standing.now) + days * DAY))
 
 
 def is_automatic(ask: Ask, standing: Standing, policy: Policy) -> bool:

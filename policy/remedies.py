@@ -4,7 +4,7 @@ An ask that people decide always has at least one remedy, so that nobody is left
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import ROUND_FLOOR
 
@@ -18,6 +18,7 @@ from policy.evaluation import (
     evaluate,
     events_of,
     later_automatic,
+    moved,
     nearest_automatic,
     resized,
 )
@@ -100,10 +101,10 @@ def _holds_from(
     code: str, least: Ask, standing: Standing, policy: Policy
 ) -> tuple[datetime | None, Standing | None]:
     """The first known moment at which a rule holds for the smallest ask, and what is known of that moment."""
-    length, then = least.until - standing.now, standing
+    length, then = least.until - least.begins(standing.now), standing
     for event in events_of(standing):
-        then = after(then, event)
-        rules = evaluate(replace(least, until=event.at + length), then, policy).rules
+        then = after(then, event, length=length)
+        rules = evaluate(moved(least, event.at, length), then, policy).rules
         if all(rule.holds for rule in rules if rule.code == code):
             return event.at, then
     return None, None
@@ -212,6 +213,11 @@ def _of_pool(case: _Case) -> Remedy:
     )
 
 
+def _of_quota(case: _Case) -> Remedy:
+    words = f"{NOTHING_IS} while {case.rule.text}: platform leads ask Azure for more, which takes days."
+    return Remedy(code="quota", sentence=words)
+
+
 def _of_cost_centre(case: _Case) -> Remedy:
     code = case.standing.unconfirmed_cost_centre
     words = f"Nothing that costs is automatic until cost centre {code} is confirmed by its owner or a platform lead."
@@ -220,7 +226,7 @@ def _of_cost_centre(case: _Case) -> Remedy:
 
 def _too_large(case: _Case) -> Remedy:
     """The least that can be asked for is over a limit of the policy."""
-    size = f"{case.ask.count:,} for {duration(case.ask.until - case.standing.now)}"
+    size = f"{case.ask.count:,} for {duration(case.ask.until - case.ask.begins(case.standing.now))}"
     words = f"{NOTHING_IS}: even {size} is over a limit ({case.rule.text}; {case.rule.limit})."
     return Remedy(code=case.rule.code, sentence=words)
 
@@ -240,5 +246,6 @@ REMEDIES: Mapping[str, Callable[[_Case], Remedy]] = {
     "reversible": _irreversible,
     "gate": _gated,
     "exists": _of_pool,
+    "quota": _of_quota,
     "cost_centre": _of_cost_centre,
 }

@@ -10,10 +10,11 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from allocations.bookings.levels import Level
 from allocations.budgets.money import Amount, Left
 from fleet import growth
 from policy.route_size import Earlier
-from ui.amounts import hours, usd
+from ui.amounts import hours, moment, usd
 
 if TYPE_CHECKING:
     from policy.document import Thresholds
@@ -35,10 +36,10 @@ class Arrival(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ask:
-    """What is asked for from `now` until a moment: `count` units of an offering, each with GPUs and USD an hour.
+    """What is asked for until a moment: `count` units of an offering, each with GPUs and USD an hour.
 
-    `environment` and `flavor` are "" for what has none; `reversible_minutes` is None for what cannot be undone;
-    fewer than `least` cannot be asked for.
+    It begins at once, or at `starts`. `environment` and `flavor` are "" for what has none; `reversible_minutes` is None
+    for what cannot be undone; fewer than `least` cannot be asked for.
     """
 
     count: int
@@ -55,6 +56,11 @@ class Ask:
     by_person: bool = False
     arrival: Arrival = Arrival.WRITTEN
     least: int = 1
+    starts: datetime | None = None
+
+    def begins(self, now: datetime) -> datetime:
+        """When it begins: now, or later where it was asked for from then on."""
+        return now if self.starts is None else max(now, self.starts)
 
     @property
     def gpus(self) -> int:
@@ -115,6 +121,14 @@ class Standing:
     # GPUs that the pool could have by its autoscaler, and that a link further up lets it have not; which link that is.
     held_back_gpus: int = 0
     held_back_by: str = ""
+    # `free_gpus` are those that are free in all of its time; so many more are free when it begins, and are booked by
+    # others from then on. `levels` is what is free from when on, where anything is booked.
+    booked_gpus: int = 0
+    booked_from: datetime | None = None
+    levels: tuple[Level, ...] = ()
+    # Of what is made in Azure: how many units more fit the quota that has the least left, and which that is.
+    quota_left: int | None = None
+    quota_name: str = ""
 
     @property
     def grows_to(self) -> int:
@@ -135,6 +149,10 @@ class Room(NamedTuple):
     grows_to: int
     minutes: int
     held_back_by: str = ""
+    booked: int = 0
+    booked_from: datetime | None = None
+    begins: datetime | None = None
+    now: datetime | None = None
 
 
 class Rule(NamedTuple):
@@ -170,9 +188,11 @@ def applied(
     """Every rule that says something about an ask; `parts` is its cost by month and `total` in all."""
     gpus = ask.gpus
     if gpus:
-        yield from _pool(gpus, standing, limits)
+        yield from _pool(ask, standing, limits)
+    if standing.quota_left is not None:
+        yield Rule("quota", ask.count <= standing.quota_left, standing.quota_left, standing.quota_name)
     yield from _budget(standing, limits, parts)
-    length = ask.until - standing.now
+    length = ask.until - ask.begins(standing.now)
     too_long = length > timedelta(days=limits.longest_days)
     yield Rule(
         "days",
@@ -196,8 +216,8 @@ def applied(
         yield Rule("gate", False, ask.name, None)
 
 
-def _pool(gpus: int, standing: Standing, limits: "Thresholds") -> Iterator[Rule]:
-    total, free = standing.total_gpus, standing.free_gpus
+def _pool(ask: Ask, standing: Standing, limits: "Thresholds") -> Iterator[Rule]:
+    gpus, total, free = ask.gpus, standing.total_gpus, standing.free_gpus
     if total is None or free is None:
         return
     # What is held already exists, even where nodes have gone since.
@@ -205,14 +225,16 @@ def _pool(gpus: int, standing: Standing, limits: "Thresholds") -> Iterator[Rule]
     yield Rule("exists", fits, gpus, total, not fits)
     ready = max(0, free if standing.ready_gpus is None else min(standing.ready_gpus, free))
     room = Room(
-        *(
-            more,
-            ready,
-            standing.cordoned_gpus,
-            standing.grows_to,
-            standing.growing_minutes,
-            standing.held_back_by,
-        )
+        needed=more,
+        ready=ready,
+        cordoned=standing.cordoned_gpus,
+        grows_to=standing.grows_to,
+        minutes=standing.growing_minutes,
+        held_back_by=standing.held_back_by,
+        booked=standing.booked_gpus,
+        booked_from=standing.booked_from,
+        begins=ask.starts if ask.begins(standing.now) > standing.now else None,
+        now=standing.now,
     )
     yield Rule("free", more <= free, free, room)
     if limits.keep_free_gpus:
@@ -334,6 +356,11 @@ def _exists_text(value: Any, bound: Any) -> str:
 
 def _free_text(value: Any, bound: Room) -> str:
     number = max(0, value)
+    if bound.begins is not None and bound.now is not None:
+        return f"{number} free from {moment(bound.begins, bound.now)} until its end"
+    if bound.booked and bound.booked_from is not None and bound.now is not None:
+        others = f"{bound.booked} more are booked from {moment(bound.booked_from, bound.now)}"
+        return f"{number} free for this time; {others}"
     words = growth.free(number, ready=bound.ready, cordoned=bound.cordoned)
     if bound.ready < number:
         return f"{words}: the pool {growth.grows(bound.grows_to, bound.minutes, bound.held_back_by)}"
@@ -357,6 +384,10 @@ WORDS: Mapping[str, tuple[Words, Words]] = {
     "after": (
         lambda v, b: f"{max(v, 0)} stay free",
         lambda v, b: f"people decide where fewer than {b} stay free",
+    ),
+    "quota": (
+        lambda v, b: f"{v:,} more fit {b}",
+        lambda v, b: "people decide beyond; an increase takes days",
     ),
     "budget": (
         lambda v, b: f"{usd(v[0])} of the {usd(v[1])} left in {v[2]:%B}",

@@ -35,6 +35,7 @@ from fleet.api import ClusterEndpoint, FlavorEndpoint
 from insights.capacity.api import LimitEndpoint
 from insights.model_endpoints.api import ModelEndpointEndpoint
 from insights.quota_chain.api import ChainEndpoint
+from insights.reservations.api import OrphanEndpoint, ReservationEndpoint
 from notebooks.hubs.api import HubEndpoint, SpawnableEndpoint
 from notebooks.profile_desk.api import ProfileEndpoint, ProfileYamlEndpoint
 from notices.api import ChannelEndpoint, DeliveryEndpoint, NoticeSettingsEndpoint
@@ -68,6 +69,8 @@ KINDS = (
     "flavors",
     "limits",
     "model-endpoints",
+    "reservations",
+    "reservations/orphans",
     "options/flavors",
     "policy",
     "policy/versions",
@@ -124,6 +127,8 @@ router.register("expiry-brakes", BrakeEndpoint, basename="expiry-brake")
 router.register("quota-chains", ChainEndpoint, basename="quota-chain")
 router.register("limits", LimitEndpoint, basename="limit")
 router.register("model-endpoints", ModelEndpointEndpoint, basename="model-endpoint")
+router.register("reservations/orphans", OrphanEndpoint, basename="orphan")
+router.register("reservations", ReservationEndpoint, basename="reservation")
 router.register("flavors", FlavorEndpoint, basename="flavor")
 router.register("options/flavors", FlavorOptionEndpoint, basename="flavor-option")
 router.register("policy", PolicyEndpoint, basename="policy")

@@ -6,6 +6,16 @@ SCHEDULE = {
     "send notices": {"task": "notices.tasks.deliver", "schedule": 5.0, "options": {"expires": 10}},
     "sweep tenancies": {"task": "provisioning.tasks.sweep", "schedule": 2.0, "options": {"expires": 10}},
     "expire allocations": {"task": "allocations.tasks.expire", "schedule": 2.0, "options": {"expires": 10}},
+    "begin bookings": {
+        "task": "allocations.tasks.begin_bookings",
+        "schedule": 2.0,
+        "options": {"expires": 10},
+    },
+    "look at bookings": {
+        "task": "allocations.tasks.look_at_bookings",
+        "schedule": 300.0,
+        "options": {"expires": 300},
+    },
     "tell of budgets that are close": {
         "task": "allocations.tasks.tell_close",
         "schedule": 30.0,

@@ -211,6 +211,7 @@ SPECTACULAR_SETTINGS = {
         "NotebookState": "workloads.notebook_pages.serializers.STATES",
         "NotebookStopReason": "workloads.notebook_pages.serializers.STOP_REASONS",
         "ModelEndpointState": "insights.model_endpoints.api.STATES",
+        "ReservationState": "insights.reservations.api.STATES",
         "ProfileOutcome": "workloads.choosing.serializers.OUTCOMES",
         "ProfileState": "notebooks.profile_desk.serializers.STATES",
     },

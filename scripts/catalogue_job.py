@@ -41,7 +41,6 @@ class Catalogue:
         yield "a large training, asked in the form: two steps decide; given back", self.training
         yield "an inference endpoint: approved, carried out in the browser, given back", self.endpoint
         yield "an Azure OpenAI endpoint that cannot be had: its money is free again", self.openai
-        yield "a capacity reservation: approved, carried out, over on its date", self.reservation
         yield "a new cluster: approved, carried out, over on its date", self.cluster
 
     def told(self) -> str:
@@ -129,18 +128,6 @@ class Catalogue:
         self.stage(number, "failed")
         expect(self.held() == before, f"${self.held()} are set aside, ${before} were.")
         return self.says(number, "Could not be set up", "not available for resource type")
-
-    def reservation(self) -> str:
-        """It is let go of before its date, and a person deletes it."""
-        spec = {"region": "eastus", "vm_size": "Standard_NC4as_T4_v3", "instances": 1}
-        number = self.ask("reservation", spec, length=SHORT)
-        self.approve(number)
-        self.finish(number)
-        let_go = self.job.call("Ada", "POST", f"/requests/{number}/let-go/", {}, key=self.key())
-        expect(let_go.status_code == 200, let_go.text)
-        self.stage(number, "ended")
-        self.take_down(number)
-        return self.says(number, "Carried out", "Taken down")
 
     def cluster(self) -> str:
         """As long as a demo is."""

@@ -10,6 +10,7 @@ import requests
 from connectors.git import Repository
 from connectors.git_address import Remote
 from connectors.kubernetes import Cluster
+from scripts.azure_job import Reserving
 from scripts.catalogue_job import Catalogue
 from scripts.demo_processes import Demo
 from scripts.ending_job import Ending
@@ -69,7 +70,9 @@ class MainJob:
         yield "Elena approves; twelve more are on the cluster", self.approve_finally
         yield "Ada gives four back; the quota goes down", self.give_back
         yield "one A100 for a few seconds ends by itself; the quota goes down", self.expire
+        yield "one A100 is booked for later, and begins by itself", self.book
         yield from Catalogue(self).steps()
+        yield from Reserving(self).steps()
         yield from Ending(self).steps()
         yield from Launching(self).steps()
         yield from Growing(self).steps()
@@ -303,6 +306,25 @@ class MainJob:
         self.until("the quota is 10 again", lambda: self.quota() == 10 and self.nominal() == 10)
         late = (datetime.now(UTC) - until).total_seconds()
         return f"quota 10 → 11 → 10, {late:.1f} s after its end"
+
+    def book(self) -> str:
+        """Granted now, in force later, and nobody has to come back for it."""
+        starts = datetime.now(UTC) + timedelta(seconds=8)
+        body = self.body(1, days=0) | {
+            "starts_at": starts.isoformat(),
+            "until": (starts + timedelta(hours=1)).isoformat(),
+        }
+        before = self.quota()
+        answer = self.call("Ada", "POST", "/requests/", body, key="booked-1")
+        expect(answer.status_code == 201 and answer.json()["stage"] == "booked", answer.text)
+        expect(self.quota() == before, "The quota moved before it began.")
+        self.until("it has begun", lambda: self.quota() == before + 1)
+        late = (datetime.now(UTC) - starts).total_seconds()
+        held = self.call("Ada", "GET", f"/requests/{answer.json()['id']}/").json()["allocation"]
+        back = self.call("Ada", "POST", f"/allocations/{held['id']}/give-back/", {}, key="booked-2")
+        expect(back.status_code == 200, back.text)
+        self.until("the quota is as before", lambda: self.quota() == before)
+        return f"on the cluster {late:.1f} s after its time had come"
 
     def by_git(self) -> str:
         """Added by a platform lead, with no cluster behind it; asked for as any other namespace is."""

@@ -167,6 +167,10 @@ RULES: Mapping[str, tuple[str, str]] = {
     "exists": ("Has the cluster this many GPUs of this flavor at all?", "Not possible."),
     "free": ("Are this many free now?", "People decide; they can approve only when enough are free."),
     "after": ("Do enough GPUs stay free for others? Only where `keep_free_gpus` is set.", "People decide."),
+    "quota": (
+        "Does Azure's quota have room for it, as it was read last? Only for what is made in Azure.",
+        "People decide; Azure refuses what is beyond it, and the request fails with that reason.",
+    ),
     "budget": (
         "Is the cost within what the budget has left, in each month that it touches?",
         "People decide; they can approve only when the budget has been raised.",

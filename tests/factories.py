@@ -19,7 +19,7 @@ from allocations.schedule import Provisioner
 from approvals.models import Request
 from approvals.requests.actions import submit
 from approvals.requests.wanted import Wanted
-from capacity.models import ModelAccount, ModelEndpoint
+from capacity.models import ModelAccount, ModelEndpoint, Reservation, ReservationDay
 from fleet.models import Cluster, Flavor
 from manual.briefs import Instructions
 from manual.models import Task
@@ -398,3 +398,76 @@ def model_endpoint(team: Team, **fields: Any) -> ModelEndpoint:
     )
     usual = {"model": "gpt-4o", "sku": "Standard", "capacity": 30, "created_at": now}
     return ModelEndpoint.objects.create(team=team, account=account, **usual | fields)
+
+
+def reservation(team: Team, *, machines: int = 2, flavor: Flavor | None = None, **fields: Any) -> Reservation:
+    """Machines that Azure holds for a team, as a worker saw them last; each in a zone of its own number."""
+    at = fields.pop("at", None) or timezone.now()
+    usual = {
+        "subscription": "44444444-4444-4444-8444-444444444444",
+        "resource_group": "gpu-platform",
+        "region": "eastus",
+        "zone": str(next(_numbers) % 1_000),
+        "vm_size": "Standard_NC24ads_A100_v4",
+        "gpus_each": 1,
+        "usd_per_hour_each": Decimal("3.673"),
+        "state": "reserved",
+        "generation": 1,
+        "observed_generation": 1,
+        "held": machines,
+        "used": 0,
+        "created_at": at,
+        "reserved_at": at,
+        "seen_at": at,
+        "requeue_at": at + timedelta(minutes=5),
+    }
+    return Reservation.objects.create(team=team, flavor=flavor, machines=machines, **usual | fields)
+
+
+def reserved_days(of: Reservation, used: Iterable[int], *, over: int = 0) -> None:
+    """Days of a reservation until now, the newest last, on each of which so many of its machines ran at all looks."""
+    numbers, now = [*used], timezone.now()
+    of.reserved_at = now - timedelta(days=len(numbers))
+    of.save(update_fields=["reserved_at"])
+    looks = 100
+    for back, number in enumerate(reversed(numbers)):
+        ReservationDay.objects.create(
+            reservation=of,
+            day=(now - timedelta(days=back)).date(),
+            looks=looks,
+            held_sum=looks * of.held,
+            used_sum=looks * min(number, of.held),
+            most=number,
+            over=over,
+            last_at=now - timedelta(days=back),
+        )
+
+
+def machines_of(of: Reservation, by: User, *, count: int = 2, days: float = 5) -> Allocation:
+    """A grant of machines of a reservation, past every action; it costs since it was granted."""
+    now = timezone.now()
+    return Allocation.objects.create(
+        team=of.team,
+        hold=hold(of.team),
+        requester=by,
+        reservation=of,
+        offering="reservation",
+        provisioner=Provisioner.AZURE,
+        spec={
+            "region": of.region,
+            "vm_size": of.vm_size,
+            "instances": count,
+            "zone": of.zone,
+            "nodes_for": "",
+        },
+        count=count,
+        title=f"{count} × {of.vm_size} reserved",
+        place=of.region,
+        gpus=count * of.gpus_each,
+        price_per_gpu_hour=Decimal(0),
+        usd_per_hour=count * of.usd_per_hour_each,
+        starts_at=now,
+        charged_from=now,
+        until=now + timedelta(days=days),
+        kept_until=now + timedelta(days=days),
+    )

@@ -56,6 +56,7 @@ def give_back(allocation_id: int, *, gpus: int | None, by: User, now: datetime) 
             f"{allocation.title} is no GPUs of a pool. Let go of it on the page of its request.",
             code="no_gpus_to_give_back",
         )
+    _check_begun(allocation)
     amount = allocation.gpus if gpus is None else gpus
     # What has reached its date is not held any more, though the task that ends it may still be on its way.
     held = allocation.gpus if allocation.ended_at is None and allocation.kept_until > now else 0
@@ -82,11 +83,21 @@ def give_back(allocation_id: int, *, gpus: int | None, by: User, now: datetime) 
     return rest
 
 
+def _check_begun(allocation: Allocation) -> None:
+    if allocation.is_booked:
+        raise Conflict(
+            f"{allocation.what}: booked, and nothing is held yet. Cancel the booking on the page of its request.",
+            code="not_begun",
+        )
+
+
 @transaction.atomic
 def release(allocation_id: int, *, actor: Actor, now: datetime, why: str) -> bool:
     """End what takes no GPUs of a pool before its date; what it will not cost is free again. False for nothing held."""
     allocation = locked_with_all(allocation_id)
-    if allocation.flavor_id is not None or allocation.ended_at is not None or allocation.kept_until <= now:
+    if allocation.flavor_id is not None or allocation.is_booked:
+        return False
+    if allocation.ended_at is not None or allocation.kept_until <= now:
         return False
     end(allocation, Allocation.End.RETURNED, by=actor.name, now=now)
     freed = settle(allocation.hold, now=now, why=why)
@@ -105,6 +116,7 @@ def give_back_machines(allocation_id: int, machines: int, *, by: User, now: date
     allocation = locked_with_all(allocation_id)
     if not may_give_back(by, allocation.team_id):
         raise NoRight("Members of the team and platform leads give machines back.", code="not_of_the_team")
+    _check_begun(allocation)
     if allocation.reservation_id is None:
         raise Conflict(f"{allocation.title} is no reserved machines.", code="no_reservation")
     held = allocation.count if allocation.ended_at is None and allocation.kept_until > now else 0
@@ -155,7 +167,7 @@ def take_back(allocation_id: int, *, actor: Actor, now: datetime) -> bool:
     """
     allocation = locked_with_all(allocation_id)
     place, flavor = allocation.tenancy, allocation.flavor
-    if allocation.ended_at is not None or allocation.kept_until <= now:
+    if allocation.ended_at is not None or allocation.is_booked or allocation.kept_until <= now:
         return False
     if place is None or flavor is None or place.is_here:
         return False
@@ -178,7 +190,7 @@ def take_back(allocation_id: int, *, actor: Actor, now: datetime) -> bool:
 def expire(allocation_id: int, *, now: datetime) -> bool:
     """End what has reached its date and its grace; False, and nothing changed, when it has ended or they are ahead."""
     allocation = locked_with_all(allocation_id)
-    if allocation.ended_at is not None or allocation.kept_until > now:
+    if allocation.ended_at is not None or allocation.is_booked or allocation.kept_until > now:
         return False
     end(allocation, Allocation.End.EXPIRED, by=PORTAL.name, now=now)
     if allocation.charged_from is None:

@@ -60,6 +60,9 @@ class Migration(migrations.Migration):
                 ("price_per_gpu_hour", models.DecimalField(decimal_places=4, max_digits=9)),
                 ("usd_per_hour", models.DecimalField(decimal_places=8, max_digits=18)),
                 ("starts_at", models.DateTimeField()),
+                ("begun_at", models.DateTimeField(null=True)),
+                ("hindrance", models.CharField(blank=True, db_default="", default="", max_length=400)),
+                ("hindrance_told", models.CharField(blank=True, db_default="", default="", max_length=400)),
                 ("charged_from", models.DateTimeField(null=True)),
                 ("until", models.DateTimeField()),
                 ("kept_until", models.DateTimeField()),
@@ -203,6 +206,21 @@ class Migration(migrations.Migration):
                         name="nothing_costs_before_it_starts",
                     ),
                     models.CheckConstraint(
+                        condition=models.Q(
+                            ("begun_at", None),
+                            ("charged_from", None),
+                            ("notebook", None),
+                            ("reservation", None),
+                            ("task", None),
+                        )
+                        | models.Q(
+                            ("begun_at__gte", models.F("starts_at")),
+                            ("begun_at__isnull", False),
+                            ("hindrance", ""),
+                        ),
+                        name="a_booking_has_nothing_yet",
+                    ),
+                    models.CheckConstraint(
                         condition=models.Q(("usd_per_hour__gte", 0)), name="an_allocation_never_earns_money"
                     ),
                     models.CheckConstraint(
@@ -253,6 +271,11 @@ class Migration(migrations.Migration):
                         condition=models.Q(("ended_at", None), ("remind_at__isnull", False)),
                         fields=["remind_at"],
                         name="allocation_reminds_next",
+                    ),
+                    models.Index(
+                        condition=models.Q(("begun_at", None), ("ended_at", None)),
+                        fields=["starts_at"],
+                        name="allocation_begins_next",
                     ),
                     models.Index(
                         condition=models.Q(("charged_from", None), ("ended_at", None)),

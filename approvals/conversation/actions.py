@@ -45,7 +45,13 @@ def edit(request_id: int, wanted: Wanted, *, by: User, expected_version: int, no
     judged = judge(wanted, person=by, now=now, own=request.hold_id)
     check_answer(judged.answer, reason=wanted.reason, field=wanted.spec.counted)
     fields = content(wanted, judged, now=now)
-    after = Said(spec=fields["spec"], until=wanted.until, reason=fields["reason"], usd=fields["usd"])
+    after = Said(
+        spec=fields["spec"],
+        until=wanted.until,
+        reason=fields["reason"],
+        usd=fields["usd"],
+        starts=wanted.starts,
+    )
     found = changes(said_now(request), after, offering=wanted.offering, now=now)
     if not found:
         raise BadInput("Nothing is different from what you asked for already.", code="nothing_changed")
@@ -113,12 +119,24 @@ def comment(request_id: int, *, by: User, text: str, now: datetime) -> Comment:
 
 def said_now(request: Request) -> Said:
     """What a request says now."""
-    return Said(spec=request.spec, until=request.until, reason=request.reason, usd=request.usd)
+    return Said(
+        spec=request.spec,
+        until=request.until,
+        reason=request.reason,
+        usd=request.usd,
+        starts=request.starts_at,
+    )
 
 
 def said_in(revision: Revision) -> Said:
     """What a version of a request said."""
-    return Said(spec=revision.spec, until=revision.until, reason=revision.reason, usd=revision.usd)
+    return Said(
+        spec=revision.spec,
+        until=revision.until,
+        reason=revision.reason,
+        usd=revision.usd,
+        starts=revision.starts_at,
+    )
 
 
 def _check_turn(request: Request, *, by: User, expected_version: int) -> None:

@@ -1,5 +1,6 @@
 """Saying something about a request, and changing what was asked while it waits."""
 
+from datetime import datetime
 from typing import Any
 
 from django import forms
@@ -105,11 +106,17 @@ def _starts(asked: Request) -> dict[str, str]:
     spec = {name: str(value) for name, value in asked.spec.items()}
     return spec | {
         "team": asked.team.slug,
+        "starts_at": _later(asked.starts_at),
         "until": asked.until.strftime(INPUT),
         "reason": asked.reason,
         "version": str(asked.version),
         "namespace": asked.tenancy.namespace if asked.tenancy else "",
     }
+
+
+def _later(starts_at: datetime | None) -> str:
+    """As its field has it; empty once it has passed, for then it begins at once."""
+    return "" if starts_at is None or starts_at <= timezone.now() else starts_at.strftime(INPUT)
 
 
 def _page(request: HttpRequest, asked: Request, form: EditForm, *, status: int = 200) -> HttpResponse:
@@ -123,7 +130,9 @@ def _page(request: HttpRequest, asked: Request, form: EditForm, *, status: int =
         "name": asked.name(),
         "voted": any(d.content_version == asked.content_version and d.step_id for d in asked.decisions.all()),
     }
+    # These links begin another request.
+    if context["answer"]:
+        context["answer"]["fits"] = None
     if context["answer"] and context["answer"]["verdict"]["hint"]:
-        # Its link begins another request.
         context["answer"]["verdict"]["hint"] = {"text": context["answer"]["verdict"]["hint"]["text"]}
     return render(request, "approvals/request_edit.html", context, status=status)

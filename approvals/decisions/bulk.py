@@ -133,7 +133,10 @@ def effect_of(requests: Sequence[Request], *, now: datetime) -> Effect:
         # A renewal goes on with what is held, which is paid until its present end.
         held = renewed.get(request.renews_id or 0)
         more, start = (max(0, gpus - held.gpus), max(held.until, now)) if held is not None else (gpus, now)
-        if request.flavor is not None:
+        begins = max(now, request.starts_at or now)
+        start = max(start, begins)
+        # What begins later takes nothing of what is free now.
+        if request.flavor is not None and begins == now:
             pools.setdefault(request.flavor.pk, Pool(request.flavor)).gpus += more
         found.gpus += more
         found.kept += gpus - more
@@ -160,7 +163,7 @@ def _renewed(requests: Sequence[Request], *, now: datetime) -> dict[int, Allocat
 def _hourly(request: Request) -> Decimal:
     if request.flavor is not None:
         return request.flavor.price_per_gpu_hour * request.gpus
-    hours = money.hours_between(request.created_at, request.until)
+    hours = money.hours_between(request.starts_at or request.created_at, request.until)
     return request.usd / hours if hours else Decimal(0)
 
 

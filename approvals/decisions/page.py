@@ -28,6 +28,7 @@ from approvals.requests.presenting import person, verdict
 from approvals.states import State
 from catalogue.choices import WORDS
 from catalogue.offering import in_sentence
+from fleet.models import Flavor
 from policy.evaluation import Ask
 from policy.remedies import nearest_words
 from ui.amounts import ago, gpus, hours, moment, usd
@@ -193,13 +194,14 @@ def rivals(request: Request, count: int, judged: Judged | None, *, viewer: User,
     ]
     # What goes on takes nothing from the pool.
     kept = renewing.held_under(request.renews, now=now) if request.renews is not None else None
-    after = flavor.free - max(0, count - (kept.gpus if kept is not None else 0))
+    free, in_its_time = _free_in_its_time(flavor, judged)
+    after = free - max(0, count - (kept.gpus if kept is not None else 0))
     short = (
-        f"{max(flavor.free, 0)} free, {flavor.free - after} needed"
+        f"{max(free, 0)} free{in_its_time}, {free - after} needed"
         if after < 0
-        else f"{after} of {flavor.gpus_at_most} stay free"
+        else f"{after} of {flavor.gpus_at_most} stay free{in_its_time}"
     )
-    if after >= 0 and flavor.free - after > flavor.free_and_ready:
+    if after >= 0 and not in_its_time and free - after > flavor.free_and_ready:
         short = f"{short} once the pool has grown"
     fits = _fits_from(judged, -after, now=now) if judged is not None and after < 0 else ""
     return {
@@ -211,7 +213,21 @@ def rivals(request: Request, count: int, judged: Judged | None, *, viewer: User,
     }
 
 
+def _free_in_its_time(flavor: Flavor, judged: Judged | None) -> tuple[int, str]:
+    """GPUs that are free now, or where anything is booked as long as the ask lasts, with the words for it."""
+    if judged is None or not judged.standing.levels or judged.standing.free_gpus is None:
+        return flavor.free, ""
+    return judged.standing.free_gpus, " in its time"
+
+
 def _fits_from(judged: Judged, missing: int, *, now: datetime) -> str:
+    if judged.standing.levels:
+        at = judged.fits_from
+        return (
+            f"All of it is free from {moment(at, now)} on."
+            if at is not None
+            else "Nobody knows when it fits."
+        )
     for event in coming(judged.wanted, person=judged.person, policy=judged.policy, now=now):
         missing -= event.free
         if missing <= 0:
@@ -299,7 +315,8 @@ def changed_since(request: Request, version: int, *, now: datetime) -> list[str]
 
 def _holdings(request: Request) -> Part:
     """What the team holds, held and asked for before, in one query."""
-    held, live = Allocation.objects.filter(team=OuterRef("pk")), Q(ended_at=None)
+    held = Allocation.objects.filter(team=OuterRef("pk"))
+    live = Q(ended_at=None, begun_at__isnull=False)
     here = live & Q(tenancy=request.tenancy_id, flavor=request.flavor_id)
     returned = Q(end_reason=Allocation.End.RETURNED)
     earlier = Request.objects.filter(team=OuterRef("pk")).exclude(pk=request.pk)

@@ -11,7 +11,7 @@ from approvals.requests import prices
 from approvals.requests.actions import Judged
 from approvals.states import State
 from policy.evaluation import evaluate
-from ui.amounts import usd
+from ui.amounts import moment, usd
 
 Part = dict[str, Any]
 LONG_REASON = 180
@@ -84,9 +84,16 @@ def _fits(request: Request, judged: Judged | None, rivals: Mapping[str, Any], no
         "label": "Fits",
         "value": f"{free} free",
         "unit": f"{max(needed, 0)} needed",
-        "note": "It fits now." if fits else rivals.get("fits") or now_possible["why"],
+        "note": _when(judged) if fits else rivals.get("fits") or now_possible["why"],
         "tone": "good" if fits else "bad",
     }
+
+
+def _when(judged: Judged) -> str:
+    """That what fits begins at once, or from when on."""
+    now = judged.standing.now
+    starts = judged.ask.begins(now)
+    return "It fits now." if starts <= now else f"It fits from {moment(starts, now)} on."
 
 
 def _money(request: Request, judged: Judged | None) -> Part:
@@ -131,7 +138,8 @@ def _hurt(request: Request, rivals: Mapping[str, Any]) -> Part:
 
 def mark_of(request: Request) -> str:
     """✓ or ✕ of a request in the queue: whether its GPUs are free; empty for what takes none."""
-    if request.flavor is None or not request.gpus:
+    # Of what begins later its page says it.
+    if request.flavor is None or not request.gpus or request.starts_at is not None:
         return ""
     return "ok" if request.flavor.free >= request.gpus or request.renews_id else "no"
 

@@ -8,6 +8,7 @@ from django.db import transaction
 from accounts.models import User
 from allocations import actions as allocations
 from allocations.actions import NOTHING_HANDED_OVER, Granted, HandedOver
+from allocations.bookings import actions as bookings
 from allocations.changes import locked_with_all
 from allocations.ends import actions as ends
 from allocations.models import Allocation
@@ -54,6 +55,7 @@ def carry_out(
         gpus=gpus,
         usd_per_hour=usd_per_hour,
         until=request.until,
+        starts_at=request.starts_at,
         terms=terms,
         task_hours=task_hours,
     )
@@ -109,13 +111,16 @@ def finish(
 
 @transaction.atomic
 def release(request_id: int, *, by: User, now: datetime) -> Request:
-    """End what takes no GPUs before its date, at the wish of its team; what it will not cost is free again.
+    """End what takes no GPUs before its date, or cancel what has not begun; what it will not cost is free again.
 
-    Raises NoRight for others than the team and platform leads, Conflict for what cannot be undone or is not held.
+    It is the team's wish. Raises NoRight for others than the team and platform leads, Conflict for what cannot be
+    undone or is not held.
     """
     request = Request.objects.select_related("allocation").get(pk=request_id)
     if not ends.may_give_back(by, request.team_id):
         raise NoRight("Members of the team and platform leads let it go.", code="not_of_the_team")
+    if _cancel_booking(request, actor=by.as_actor(), now=now, why="cancelled before it began"):
+        return request
     if request.flavor_id is not None:
         raise Conflict("Its GPUs are given back, all or some; that ends it.", code="gpus_are_given_back")
     if request.of.reversible_minutes is None:
@@ -129,15 +134,25 @@ def release(request_id: int, *, by: User, now: datetime) -> Request:
 def end_early(request_id: int, *, actor: Actor, now: datetime) -> bool:
     """End what takes no GPUs before its date, because its team leaves; False for what cannot be undone or is over."""
     request = Request.objects.select_related("allocation").get(pk=request_id)
+    if _cancel_booking(request, actor=actor, now=now, why="the team leaves"):
+        return True
     return may_release(request, now=now) and _release(request, actor=actor, now=now, why="the team leaves")
 
 
 def may_release(request: Request, *, now: datetime) -> bool:
-    """Whether there is something without GPUs that can end before its date, of a request with its allocation."""
+    """Whether there is a booking, or something without GPUs that can end early, of a request with its allocation."""
     allocation = request.allocation
+    if allocation is not None and allocation.is_booked:
+        return True
     if allocation is None or request.flavor_id is not None or request.of.reversible_minutes is None:
         return False
     return allocation.ended_at is None and allocation.until > now
+
+
+def _cancel_booking(request: Request, *, actor: Actor, now: datetime, why: str) -> bool:
+    return request.allocation_id is not None and bookings.cancel(
+        request.allocation_id, actor=actor, now=now, why=why
+    )
 
 
 def _release(request: Request, *, actor: Actor, now: datetime, why: str) -> bool:

@@ -73,10 +73,15 @@ def offer(request_id: int, *, now: datetime, promised: dict[int, int] | None = N
 
 
 def _is_possible(request: Request, taken: int, *, now: datetime) -> bool:
-    """Whether the same ask, from now on for as long, would find GPUs and money."""
-    if request.flavor is None or request.tenancy is None or request.flavor.free < request.gpus + taken:
+    """Whether the same ask, in its own time or from now on for as long, would find GPUs and money."""
+    if request.flavor is None or request.tenancy is None:
         return False
-    request.until = now + (request.until - request.created_at)  # of this object alone
+    if request.starts_at is not None and request.starts_at <= now:
+        return False
+    if request.starts_at is None:
+        if request.flavor.free < request.gpus + taken:
+            return False
+        request.until = now + (request.until - request.created_at)  # of this object alone
     request.tenancy.team = request.team
     try:
         wanted = wanted_of(request)

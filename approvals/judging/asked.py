@@ -25,6 +25,7 @@ def wanted_of(request: Request, count: int | None = None) -> Wanted:
         offering=offering,
         spec=spec,
         until=request.until,
+        starts=request.starts_at,
         reason=request.reason,
         tenancy=request.tenancy,
         flavor=request.flavor,

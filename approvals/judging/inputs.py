@@ -9,11 +9,13 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Any, NamedTuple, TypedDict
 
-from django.db.models import OuterRef, Subquery, Sum
+from django.db.models import Exists, OuterRef, Subquery, Sum
 from pydantic import TypeAdapter
 
 from accounts.cost_centres.models import is_confirmed
 from accounts.models import Team, User
+from allocations.bookings.levels import Level, lowest
+from allocations.bookings.promised import levels_of
 from allocations.budgets import balances as budgets
 from allocations.budgets import money
 from allocations.budgets.totals import total
@@ -23,6 +25,8 @@ from approvals.judging import earlier_requests as earlier_asks
 from approvals.models import Decision
 from approvals.renewals.renewing import standing_of
 from approvals.requests.wanted import Wanted
+from capacity.reservations import asking as reserving
+from catalogue.reservation import ReservationSpec
 from fleet.models import Flavor
 from policy.document import Policy, Thresholds, policy_from
 from policy.evaluation import Ask, Coming, Evaluation, Standing, evaluate
@@ -69,7 +73,7 @@ def gather(wanted: Wanted, *, person: User, policy: Policy, now: datetime, own: 
         )
     )
     flavor, tenancy = wanted.flavor, wanted.tenancy
-    held, of_team, of_person, is_known = _lately(wanted, person, since=since)
+    held, of_team, of_person, is_known, has_bookings = _lately(wanted, person, since=since)
     seen = use.Measured(None, 0, None)
     if held and flavor is not None and tenancy is not None:
         seen = use.of_held(tenancy.pk, flavor.pk, held=held, now=now)
@@ -82,7 +86,8 @@ def gather(wanted: Wanted, *, person: User, policy: Policy, now: datetime, own: 
         recent_person_gpus=of_person.gpus,
         recent_team_usd=of_team.usd,
         recent_person_usd=of_person.usd,
-        **pool_of(flavor),
+        **_pool_in_its_time(wanted, has_bookings=has_bookings, now=now),
+        **_quota_of(wanted),
         use_percent=seen.percent,
         held_since=seen.since,
         use_samples=seen.samples,
@@ -128,15 +133,65 @@ def pool_of(flavor: Flavor | None) -> PoolStanding:
     }
 
 
+class PoolInTime(PoolStanding):
+    """The same for all of an ask's time, with what is booked meanwhile."""
+
+    booked_gpus: int
+    booked_from: datetime | None
+    levels: tuple[Level, ...]
+
+
+def _pool_in_its_time(wanted: Wanted, *, has_bookings: bool, now: datetime) -> PoolInTime:
+    """What can be had of a kind of GPU as long as an ask lasts; one query more only where something is booked."""
+    flavor, pool = wanted.flavor, pool_of(wanted.flavor)
+    begins = now if wanted.starts is None else max(now, wanted.starts)
+    is_later = begins > now
+    if flavor is None or not (is_later or has_bookings):
+        return {**pool, "booked_gpus": 0, "booked_from": None, "levels": ()}
+    known = levels_of(flavor, now=now, but=wanted.renewed_hold)
+    ends = wanted.setting.terms.kept_until(wanted.until)
+    free, at_first = lowest(known, start=begins, end=ends), lowest(known, start=begins, end=begins)
+    first_taken = next((one.at for one in known if begins < one.at < ends and one.free < at_first), None)
+    if is_later:
+        # Which nodes will stand then nobody knows.
+        pool = {**pool, "ready_gpus": None, "cordoned_gpus": 0}
+    return {
+        **pool,
+        "free_gpus": free,
+        "booked_gpus": max(0, at_first - free),
+        "booked_from": first_taken,
+        "levels": known,
+    }
+
+
+class QuotaStanding(TypedDict):
+    """What a standing says of the quota in Azure, by field."""
+
+    quota_left: int | None
+    quota_name: str
+
+
+def _quota_of(wanted: Wanted) -> QuotaStanding:
+    """How many machines more Azure's quota has room for, of what is reserved there."""
+    spec, left = wanted.spec, None
+    if isinstance(spec, ReservationSpec):
+        left = reserving.quota_left(reserving.Asked(**spec.place()))
+    if left is None:
+        return QuotaStanding(quota_left=None, quota_name="")
+    return QuotaStanding(quota_left=left[0], quota_name=left[1])
+
+
 def coming(wanted: Wanted, *, person: User, policy: Policy, now: datetime) -> tuple[Coming, ...]:
     """What changes by itself within sixty days: GPUs of the flavor that come back, asks that leave the windows."""
     window = timedelta(days=_limits(wanted, policy).window_days)
     events: list[Coming] = []
     if wanted.flavor is not None:
-        ends = Allocation.objects.live().filter(
+        ends = Allocation.objects.granted().filter(
             flavor=wanted.flavor, kept_until__gt=now, kept_until__lte=now + HORIZON
         )
-        events += [Coming(at, free=gpus) for at, gpus in ends.values_list("kept_until", "gpus")]
+        # Where anything is booked, levels say how many are free; the end of a booking says only when that changes.
+        for at, begun, gpus in ends.values_list("kept_until", "begun_at", "gpus"):
+            events.append(Coming(at, free=gpus if begun is not None else 0))
     for given, seen in ((_given_to_team(wanted.team), "team"), (_given_to(person), "person")):
         for at, gpus, usd in given.filter(at__gte=now - window).values_list("at", "request__gpus", "usd"):
             events.append(Coming(at + window + MOMENT, **{seen: gpus, f"{seen}_usd": usd}))
@@ -187,12 +242,18 @@ def _given_to(person: User) -> Any:
     return Decision.objects.filter(request__requester=person, by=None, verdict=Decision.Verdict.APPROVE)
 
 
-def _lately(wanted: Wanted, person: User, *, since: datetime) -> tuple[int, Given, Given, bool]:
-    """GPUs the team holds of this flavor here, what the policy alone gave to team and person lately, and whether the
-    team's cost centre is confirmed.
+class Lately(NamedTuple):
+    """GPUs that a team holds of a flavor here, what the policy alone gave to team and person, and what is known."""
 
-    The latter on any cluster and of any kind: ten small asks are one large one.
-    """
+    held: int
+    of_team: Given
+    of_person: Given
+    has_confirmed_cost_centre: bool
+    has_bookings: bool
+
+
+def _lately(wanted: Wanted, person: User, *, since: datetime) -> Lately:
+    """What counts of the team and the person: on any cluster and of any kind, for ten small asks are one large one."""
     live = Allocation.objects.live().of_gpus().filter(team=OuterRef("pk"))
     held = live.filter(tenancy=wanted.tenancy, flavor=wanted.flavor)
     given = Decision.objects.filter(by=None, verdict=Decision.Verdict.APPROVE, at__gte=since)
@@ -208,10 +269,17 @@ def _lately(wanted: Wanted, person: User, *, since: datetime) -> tuple[int, Give
             Subquery(of_person.annotate(all=Sum("request__gpus")).values("all")[:1]),
             Subquery(of_person.annotate(all=Sum("usd")).values("all")[:1]),
             is_confirmed("cost_centre"),
+            Exists(Allocation.objects.booked().filter(flavor=wanted.flavor, flavor__isnull=False)),
         )
         .get()
     )
-    return int(row[0] or 0), Given.of(row[1], row[2]), Given.of(row[3], row[4]), bool(row[5])
+    return Lately(
+        held=int(row[0] or 0),
+        of_team=Given.of(row[1], row[2]),
+        of_person=Given.of(row[3], row[4]),
+        has_confirmed_cost_centre=bool(row[5]),
+        has_bookings=bool(row[6]),
+    )
 
 
 def inputs_of(ask: Ask, standing: Standing, version: PolicyVersion) -> tuple[dict[str, Any], str]:

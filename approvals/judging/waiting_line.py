@@ -64,6 +64,8 @@ def _hoped_for(row: Request, *, now: datetime) -> tuple[Ask, Standing]:
         recent_team_usd=None,
         recent_person_usd=None,
         budget=dict.fromkeys(months, PLENTY),
+        booked_gpus=0,
+        levels=(),
         **pool_of(row.flavor),
     )
     return replace(ask, tier=row.team.tier, decided_by_people=False), hoped

@@ -62,6 +62,7 @@ class Migration(migrations.Migration):
                 ("count", models.PositiveIntegerField()),
                 ("gpus", models.PositiveIntegerField()),
                 ("until", models.DateTimeField()),
+                ("starts_at", models.DateTimeField(null=True)),
                 (
                     "purpose",
                     models.CharField(
@@ -228,6 +229,14 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(("until__gt", models.F("created_at"))),
                         name="a_request_ends_after_it_is_made",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("starts_at", None),
+                            models.Q(("renews", None), ("starts_at__lt", models.F("until"))),
+                            _connector="OR",
+                        ),
+                        name="a_request_begins_before_it_ends",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
@@ -417,6 +426,7 @@ class Migration(migrations.Migration):
                 ("spec", models.JSONField()),
                 ("count", models.PositiveIntegerField()),
                 ("until", models.DateTimeField()),
+                ("starts_at", models.DateTimeField(null=True)),
                 ("reason", models.TextField(blank=True)),
                 ("usd", models.DecimalField(decimal_places=2, max_digits=12)),
                 ("at", models.DateTimeField()),

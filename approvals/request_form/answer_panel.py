@@ -9,9 +9,9 @@ from typing import Any, Protocol
 from accounts.models import User
 from approvals.judging.inputs import answer_of
 from approvals.renewals import words as renewal
-from approvals.requests.actions import Judged, judge
+from approvals.requests.actions import Judged, check, judge
 from approvals.requests.links import ask_link
-from approvals.requests.places import check_quota, left_of
+from approvals.requests.places import left_of
 from approvals.requests.presenting import (
     changes,
     cost_per_day,
@@ -26,7 +26,7 @@ from approvals.requests.wanted import Wanted
 from catalogue.models import follows
 from catalogue.offering import in_sentence
 from policy.evaluation import Outcome, duration
-from ui.amounts import usd
+from ui.amounts import moment, usd
 from web.fields import INPUT
 from web.refusals import Refused
 
@@ -55,7 +55,9 @@ def answer_context(form: Answerable, *, person: User, now: datetime, own: int = 
         return {"answer": None, "lacks": list(_lacks(form))}
     try:
         wanted = form.wanted
-        check_quota(wanted)
+        if wanted.renews is None:
+            # What would be refused when it is sent is said beside the form.
+            check(wanted, by=person, now=now)
         judged = judge(wanted, person=person, now=now, own=own)
     except Refused as refusal:
         return {"answer": None, "lacks": [refusal.message]}
@@ -68,7 +70,7 @@ def answer(wanted: Wanted, judged: Judged, *, now: datetime) -> Part:
     """Verdict, price and what would change, of one ask."""
     stored = answer_of(judged.answer)
     people = judged.answer.outcome is Outcome.PEOPLE
-    days = f"{duration(wanted.until - now)}"
+    days = f"{duration(wanted.until - judged.ask.begins(now))}"
     return {
         "verdict": verdict(
             stored,
@@ -89,6 +91,7 @@ def answer(wanted: Wanted, judged: Judged, *, now: datetime) -> Part:
             held=judged.standing.held_gpus,
             per_day=_per_day(wanted),
         ),
+        "fits": _fits(wanted, judged),
         "extra": renewal.extra_words(wanted, judged, now=now) or left_of(wanted),
         "is_changing": wanted.gpus > 0 or wanted.size.usd_per_hour_each > 0,
         "people": people,
@@ -111,7 +114,9 @@ def _per_day(wanted: Wanted) -> Decimal:
 def about(wanted: Wanted) -> str:
     """What an answer was about; a form sent with another one is shown the new answer first."""
     said = sorted(wanted.spec.model_dump(mode="json").items())
-    parts = (wanted.team.slug, wanted.offering.key, wanted.namespace, said, wanted.until.strftime(INPUT))
+    begins = "" if wanted.starts is None else wanted.starts.strftime(INPUT)
+    until = wanted.until.strftime(INPUT)
+    parts = (wanted.team.slug, wanted.offering.key, wanted.namespace, said, begins, until)
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
 
@@ -125,8 +130,26 @@ def _hint(wanted: Wanted, judged: Judged) -> Part | None:
         spec=wanted.spec.fewer(nearest.count),
         until=nearest.until,
         namespace=wanted.namespace,
+        starts=wanted.starts,
     )
     return {**hint, "label": "Use that", "href": link}
+
+
+def _fits(wanted: Wanted, judged: Judged) -> Part | None:
+    """When all of it is free, with a link that books it from then; None where it is free, or nobody knows when."""
+    at = judged.fits_from
+    if at is None:
+        return None
+    length = wanted.until - judged.ask.begins(judged.standing.now)
+    link = ask_link(
+        wanted.offering.key,
+        team=wanted.team.slug,
+        spec=wanted.spec.model_dump(mode="json"),
+        until=at + length,
+        namespace=wanted.namespace,
+        starts=at,
+    )
+    return {"text": f"All of it is free from {moment(at, judged.standing.now)}.", "href": link}
 
 
 def _lacks(form: Answerable) -> Iterator[str]:

@@ -6,8 +6,10 @@ from functools import cached_property
 from typing import Any
 
 from django import forms
+from django.utils import timezone
 
 from accounts.models import Team
+from allocations.bookings.actions import start_of
 from approvals.request_form.fields import field_for, in_groups
 from approvals.request_form.quick_ends import quick_end
 from approvals.requests.namespaces import NamespaceField, choices_on, offer
@@ -45,6 +47,11 @@ class RequestForm(StrictForm):
 
     team = forms.ChoiceField(error_messages={"invalid_choice": "Choose one of your teams."})
     namespace = NamespaceField()
+    starts_at = MomentField(
+        label="From (UTC)",
+        required=False,
+        help_text="Empty: at once. Later: it is booked, and begins by itself.",
+    )
     until = MomentField(label="Until (UTC)")
     reason = forms.CharField(
         label="Why",
@@ -71,6 +78,8 @@ class RequestForm(StrictForm):
         team = self.fields["team"]
         assert isinstance(team, forms.ChoiceField)  # noqa: S101 - told to the type checker
         team.choices = [(each.slug, each.name) for each in teams]
+        if not offering.may_begin_later:
+            del self.fields["starts_at"]
         self.asked = fields_of(offering)
         self.suggested: dict[str, list[str]] = {}
         self.unwritten: list[str] = []
@@ -119,6 +128,11 @@ class RequestForm(StrictForm):
         return self[counted] if counted else None
 
     @property
+    def begins(self) -> forms.BoundField | None:
+        """The field that says from when on; None for what always begins at once."""
+        return self["starts_at"] if "starts_at" in self.fields else None
+
+    @property
     def fields_before(self) -> list[forms.BoundField]:
         """The fields of the spec that say what and where, in front of how many and until when."""
         names = list(self.asked)
@@ -136,7 +150,8 @@ class RequestForm(StrictForm):
     def is_answerable(self) -> bool:
         """Whether enough of it is clean to judge it; the reason may still be missing."""
         self.is_valid()
-        return {"team", "until", *self.asked} <= getattr(self, "cleaned_data", {}).keys()
+        needed = {"team", "until", *self.asked} | ({"starts_at"} & self.fields.keys())
+        return needed <= getattr(self, "cleaned_data", {}).keys()
 
     def forget_what_is_still_to_be_written(self) -> None:
         """Show a form that nobody has filled in yet without calling its empty texts wrong."""
@@ -152,11 +167,13 @@ class RequestForm(StrictForm):
         team = self._team(said["team"])
         assert team is not None  # noqa: S101 - it is among the choices
         spec = {name: said[name] for name in self.asked}
+        now = timezone.now()
         return resolve(
             self.offering.key,
             spec,
             team=team,
             until=said["until"],
+            starts=start_of(said.get("starts_at"), until=said["until"], now=now),
             reason=said.get("reason", ""),
             namespace=said.get("namespace", ""),
             setting=self.setting,
@@ -187,7 +204,11 @@ def starts(
         found[name] = first if first in possible or not possible else possible[0]
     # A link that leaves the project empty is for a new one, whose name is still to be written.
     empty = {name for name, schema in fields_of(offering).items() if is_suggested(schema) and name in link}
-    named = {name: link[name] for name in [*found, "namespace", "reason"] if link.get(name) or name in empty}
+    named = {
+        name: link[name]
+        for name in [*found, "namespace", "reason", "starts_at"]
+        if link.get(name) or name in empty
+    }
     return found | dict(usual) | named, lists
 
 

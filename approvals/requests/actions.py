@@ -15,6 +15,9 @@ from django.db import transaction
 
 from accounts.models import User
 from accounts.roles import Permission
+from allocations.bookings.actions import MAX_AHEAD
+from allocations.bookings.levels import earliest
+from allocations.bookings.promised import levels_of
 from allocations.budgets import balances as budgets
 from allocations.budgets import money
 from allocations.models import Hold
@@ -48,6 +51,7 @@ MOST_GPUS = 9_999
 # The largest number of each counted field, as its spec says.
 MOST = defaultdict(lambda: MOST_GPUS, {"gib": 65_536, "thousand_tokens_per_minute": 10_000})
 FURTHEST = timedelta(days=400)
+MINUTE = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +83,26 @@ class Judged:
     def later(self) -> datetime | None:
         """From when the same ask would be automatic, as far as is known; asks the database."""
         return next((remedy.at for remedy in self.remedies if remedy.code == "wait"), None)
+
+    @property
+    def fits_from(self) -> datetime | None:
+        """From when all of it is free for as long, where it is not in its own time; None where nobody knows.
+
+        Asks the database.
+        """
+        wanted, now = self.wanted, self.standing.now
+        is_full = any(rule.code == "free" and not rule.holds for rule in self.answer.rules)
+        if not is_full or wanted.flavor is None or not wanted.offering.may_begin_later or wanted.renews:
+            return None
+        begins = self.ask.begins(now)
+        return earliest(
+            levels_of(wanted.flavor, now=now),
+            gpus=wanted.gpus,
+            length=wanted.setting.terms.kept_until(wanted.until) - begins,
+            # On the whole minute, as forms have it.
+            since=begins.replace(second=0, microsecond=0) + MINUTE,
+            latest=now + MAX_AHEAD,
+        )
 
     @property
     def limits(self) -> Thresholds:
@@ -219,6 +243,7 @@ def content(wanted: Wanted, judged: Judged, *, now: datetime) -> dict[str, Any]:
         "count": wanted.count,
         "gpus": wanted.gpus,
         "until": wanted.until,
+        "starts_at": wanted.starts,
         "purpose": wanted.purpose,
         "reason": wanted.reason.strip(),
         "usd": judged.answer.usd,
@@ -242,6 +267,7 @@ def settle_verdict(
         spec=request.spec,
         count=request.count,
         until=request.until,
+        starts_at=request.starts_at,
         reason=request.reason,
         usd=request.usd,
         by=by,
@@ -402,9 +428,10 @@ def _begin(request: Request, judged: Judged, *, count: int, actor: Actor, now: d
 
 
 def parts_of(request: Request, judged: Judged, *, now: datetime) -> dict[date, money.Amount]:
-    """What the judged ask costs by month from now on."""
+    """What the judged ask costs by month from now on, or from when it begins."""
+    ask = judged.ask
     return money.by_month(
-        gpus=judged.ask.gpus, usd_per_hour=judged.ask.usd_per_hour, start=now, end=request.until
+        gpus=ask.gpus, usd_per_hour=ask.usd_per_hour, start=ask.begins(now), end=request.until
     )
 
 

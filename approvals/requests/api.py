@@ -1,6 +1,7 @@
 """What was asked, how it was judged, and deciding it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Model, Prefetch, Q, QuerySet
@@ -17,6 +18,7 @@ from accounts.directory import freshness
 from accounts.endpoints import Endpoint
 from accounts.models import Team
 from accounts.replay import Answer, answer_once
+from allocations.bookings.actions import start_of
 from allocations.models import Allocation
 from approvals.conversation import actions as conversation
 from approvals.decisions import actions as decisions
@@ -146,6 +148,7 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
             found.spec | said.get("spec", {}),
             team=found.team,
             until=said.get("until", found.until),
+            starts=_starts(said, found),
             reason=said.get("reason", found.reason),
             namespace=said.get("namespace", "") or kept_namespace(found, said.get("spec", {})),
         )
@@ -263,6 +266,7 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
             said["spec"],
             team=team,
             until=said["until"],
+            starts=start_of(said.get("starts_at"), until=said["until"], now=timezone.now()),
             reason=said.get("reason", ""),
             namespace=said.get("namespace", ""),
         )
@@ -276,6 +280,13 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
     def _full(self, pk: int, *, with_route: bool = True) -> dict[str, Any]:
         rows = whole(Request.objects.all(), with_route=with_route)
         return self.shown(rows.get(pk=pk), RequestSerializer)
+
+
+def _starts(said: Mapping[str, Any], found: Request) -> datetime | None:
+    """From when a changed request is: as it was, unless it says something else; null is at once."""
+    if "starts_at" not in said:
+        return found.starts_at
+    return start_of(said["starts_at"], until=said.get("until", found.until), now=timezone.now())
 
 
 class ApprovalEndpoint(mixins.ListModelMixin, Endpoint):
@@ -332,7 +343,8 @@ def option(choice: choices.Choice) -> dict[str, Any]:
 
 # What a line of a list shows, and what the state that people see follows from.
 LINE = (
-    *("offering", "spec", "count", "approved_count", "gpus", "until", "purpose", "reason", "state", "turn"),
+    *("offering", "spec", "count", "approved_count", "gpus", "starts_at", "until", "purpose", "reason"),
+    *("state", "turn"),
     *(
         "usd",
         "content_version",
@@ -349,19 +361,15 @@ LINE = (
 # What makes it true, of each kind of provisioner.
 MAKERS = ("tenancy", "task", "notebook", "reservation", "endpoint__account")
 OF_STATE = (
-    *("provisioner", "starts_at", "charged_from", "until", "kept_until", "ended_at", "end_reason"),
+    *("provisioner", "starts_at", "begun_at", "charged_from", "until", "kept_until", "ended_at"),
+    *("end_reason", "failure"),
     *("task__state", "task__note", "tenancy__created_at", "tenancy__true_since", "tenancy__is_true"),
     *("tenancy__conditions", "tenancy__generation", "tenancy__observed_generation"),
     *("notebook__state", "notebook__message", "notebook__ready_at", "notebook__ran_seconds"),
-    *("reservation__generation", "reservation__observed_generation", "reservation__refused_generation"),
-    *(
-        "reservation__refusal",
-        "reservation__message",
-        "endpoint__state",
-        "endpoint__capacity",
-        "endpoint__held",
-    ),
-    *("endpoint__refused_capacity", "endpoint__refusal", "endpoint__account__message"),
+    *("reservation__generation", "reservation__observed_generation", "reservation__message"),
+    *("reservation__refused_generation", "reservation__refusal"),
+    *("endpoint__state", "endpoint__capacity", "endpoint__held", "endpoint__refused_capacity"),
+    *("endpoint__refusal", "endpoint__account__message"),
 )
 
 

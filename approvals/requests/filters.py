@@ -19,6 +19,7 @@ class RequestFilter(forms.Form):
             ("", "Any state"),
             ("waiting", "Waiting"),
             ("held", "Held now"),
+            ("booked", "Booked"),
             ("ended", "Ended"),
             ("rejected", "Rejected"),
             ("withdrawn", "Withdrawn"),

@@ -12,10 +12,23 @@ from web.fields import INPUT
 
 
 def ask_link(
-    offering: str, *, team: str, spec: Mapping[str, Any], until: datetime, namespace: str = ""
+    offering: str,
+    *,
+    team: str,
+    spec: Mapping[str, Any],
+    until: datetime,
+    namespace: str = "",
+    starts: datetime | None = None,
 ) -> str:
     """The form of an offering (its key) for a team (its slug), filled in with this; empty values are left out."""
-    values = {"team": team, "namespace": namespace, **spec, "until": until.strftime(INPUT)}
+    begins = "" if starts is None else starts.strftime(INPUT)
+    values = {
+        "team": team,
+        "namespace": namespace,
+        **spec,
+        "starts_at": begins,
+        "until": until.strftime(INPUT),
+    }
     query = urlencode({name: str(value) for name, value in values.items() if value != ""})
     return f"{reverse('request-new', args=[offering])}?{query}"
 
@@ -28,6 +41,8 @@ def again_link(request: Request, *, now: datetime) -> str:
         request.offering,
         team=request.team.slug,
         spec=request.spec,
-        until=(now + (request.until - request.created_at)).replace(second=0, microsecond=0),
+        until=(now + (request.until - (request.starts_at or request.created_at))).replace(
+            second=0, microsecond=0
+        ),
         namespace=place.namespace if place else "",
     )

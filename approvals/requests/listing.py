@@ -198,7 +198,11 @@ def waits_for(request: Request) -> str:
 
 
 def _in_state(rows: RequestQuerySet, state: str) -> RequestQuerySet:
-    if state in ("held", "ended"):
+    if state in ("held", "booked", "ended"):
         granted = rows.filter(state=State.APPROVED)
+        if state == "booked":
+            return granted.filter(
+                allocation__ended_at=None, allocation__begun_at=None, allocation__isnull=False
+            )
         return granted.held() if state == "held" else granted.exclude(allocation__ended_at=None)
     return rows.filter(state=state) if state else rows

@@ -104,6 +104,7 @@ def context(request: Request, *, viewer: User, now: datetime) -> Part:
         "talk": talk.lines(request, decisions),
         "held": held,
         "model": model_page.of_allocation(held),
+        "reservation": next((a.reservation_id for a in reversed(allocations) if a.reservation_id), None),
         "renewed": request.renews_id,
         "tasks": task_page.of_request(tasks, viewer=viewer),
         "may": _may(request, state, held, viewer, now=now),
@@ -177,17 +178,21 @@ def sentence(
         else ("is", "it goes back by itself", "it")
     )
     then = f"then {back}" if request.flavor_id else _taken_down(request)
+    never_began = request.allocation is not None and request.allocation.begun_at is None
     ended = f"{name}{where} went back." if request.flavor_id else f"The time of {what}{where} is over."
     last = next((d for d in reversed(decisions) if d.verdict == Decision.Verdict.REJECT), None)
     who = last.by_words if last else "The policy"
     words = {
         State.WAITING: asks(request, now=now),
+        State.BOOKED: _booked(request, now=now),
         State.SETTING_UP: f"{held} {are} being set up{where}. {_soon(request)}",
         State.ACTIVE: f"{held}{where} {are} {request.team.name}’s until {until}, {then}.",
         State.ENDING_SOON: f"{held}{where}: back on {until}. Keep {them} longer with one click."
         if request.flavor_id
         else f"{held}{where} ends on {until}, {then}. {kept_by(request.offering)}",
-        State.ENDED: f"{ended} Ask again whenever you need it.",
+        State.ENDED: f"{name}{where}: the booking was cancelled before it began, and has cost nothing."
+        if never_began
+        else f"{ended} Ask again whenever you need it.",
         State.REJECTED: f"{who} rejected it: {last.reason if last else ''}",
         State.WITHDRAWN: f"{request.requester.name} took it back before it was decided.",
         State.LAPSED: lapse_words(request),
@@ -201,6 +206,19 @@ def _taken_down(request: Request) -> str:
     if request.arrival is Arrival.IN_AZURE and not request.is_by_person:
         return "then the portal deletes it in Azure"
     return "then a platform lead asks and takes it down"
+
+
+def _booked(request: Request, *, now: datetime) -> str:
+    """That it begins by itself, when, and what stands in its way."""
+    allocation = request.allocation
+    if allocation is None:
+        return ""
+    where = f" in {request.place}" if request.place else ""
+    late = allocation.starts_at <= now
+    begins = "begins as soon as nothing stands in its way" if late else "begins by itself on "
+    at = "" if late else moment(allocation.starts_at, now)
+    hindrance = f" Now: {allocation.hindrance}" if allocation.hindrance else ""
+    return f"{request.given_name}{where}: booked; {begins}{at}, and costs nothing before.{hindrance}"
 
 
 def _soon(request: Request) -> str:
@@ -280,7 +298,7 @@ def figures(
     given, flavor = request.approved_count, request.flavor
     place = f"in {request.place}" if request.place else ""
     note = f"of {request.count} asked" if given and given < request.count else place
-    hours = money.hours_between(request.created_at, request.until)
+    hours = money.hours_between(request.starts_at or request.created_at, request.until)
     per_day = held.usd_per_day if held else (request.usd / hours * 24 if hours else Decimal(0))
     cost = _figure("Cost", usd(request.usd), "", f"if granted as asked, {usd(per_day)} a day")
     if prices.differs(request, now=now):
@@ -301,6 +319,9 @@ def _cost(held: Allocation | None, allocations: Sequence[Allocation], *, now: da
     so_far = sum((a.usd_so_far(now) for a in allocations), Decimal(0))
     if held is None:
         return _figure("Cost", usd(so_far), "", "in all")
+    if held.is_booked:
+        in_all = sum((a.usd_in_all for a in allocations), Decimal(0))
+        return _figure("Cost", usd(in_all), "", f"from when it begins, {usd(held.usd_per_day)} a day")
     if held.charged_from is None:
         then = f"nothing before it is there, then {usd(held.usd_per_day)} a day"
         return _figure("Cost so far", usd(so_far), "", then)
@@ -322,6 +343,7 @@ def facts(request: Request, evaluation: Evaluation) -> list[Part]:
         *_of_cluster(request),
         *_of_place(tenancy, team),
         *_of_spec(request),
+        *([{"label": "From", "at": request.starts_at}] if request.starts_at else []),
         {"label": "Until", "at": request.until},
         {"label": "Judged by", "text": str(evaluation.policy), "href": reverse("policy")},
     ]
@@ -389,14 +411,16 @@ def _may(request: Request, state: State, held: Allocation | None, viewer: User, 
     mine, member = viewer.pk == request.requester_id, request.team_id in viewer.team_ids
     waits = state is State.WAITING
     releases = may_give_back(viewer, request.team_id)
-    has_gpus = held is not None and held.flavor_id is not None
-    goes_on = state in (State.WAITING, State.SETTING_UP, State.ACTIVE, State.ENDING_SOON)
+    has_gpus = held is not None and held.flavor_id is not None and not held.is_booked
+    is_booked = state is State.BOOKED
+    goes_on = state in (State.WAITING, State.BOOKED, State.SETTING_UP, State.ACTIVE, State.ENDING_SOON)
     return {
         "withdraw": mine and waits,
         "answer": mine and waits and request.turn == Request.Turn.REQUESTER,
         "renew": has_gpus and (member or viewer.may(Permission.ONBOARD_ANY_GROUP)),
         "give_back": has_gpus and releases,
-        "let_go": releases and may_release(request, now=now),
+        "cancel": releases and is_booked,
+        "let_go": releases and not is_booked and may_release(request, now=now),
         "again": member and not goes_on,
         "edit": mine and waits,
         "decide": waits and not mine and not may_decide(request, viewer, now=now),

@@ -8,10 +8,12 @@ from allocations.changes import check_volume
 from allocations.schedule import Provisioner
 from approvals.requests.wanted import Wanted
 from capacity.openai import quotas
+from capacity.reservations import asking as reserving
 from catalogue.models import provisioner_of
 from catalogue.namespace import NamespaceSpec
 from catalogue.notebook import NotebookSpec
 from catalogue.openai import OpenAiSpec
+from catalogue.reservation import ReservationSpec
 from catalogue.volume import VolumeSpec
 from notebooks.servers import actions as notebooks
 from provisioning.desired.spec import Volume
@@ -37,6 +39,8 @@ def check(wanted: Wanted) -> None:
     if place is not None and wanted.flavor is not None and isinstance(wanted.spec, NotebookSpec):
         notebooks.check_offer(place, wanted.spec.profile, flavor=wanted.flavor.name, gpus=wanted.spec.gpus)
     check_quota(wanted)
+    if isinstance(wanted.spec, ReservationSpec):
+        reserving.check(reserving.Asked(**wanted.spec.place()), wanted.team)
     if place is None and not isinstance(wanted.spec, NamespaceSpec) and has_left(wanted.team):
         raise Conflict(
             f"{wanted.team.name} has left or is leaving. A namespace on a cluster brings it back.",

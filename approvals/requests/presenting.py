@@ -63,6 +63,8 @@ def asks(request: Request, *, now: datetime) -> str:
     until = moment(request.until, now)
     price = price_words(request, now=now).removesuffix(" in all")
     what = wish(request, in_sentence(request.name()))
+    if request.starts_at is not None and request.starts_at > now:
+        where += f" from {moment(request.starts_at, now)}"
     return f"{request.team.name} asks {what}{where} until {until}, for {price}."
 
 

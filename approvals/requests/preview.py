@@ -27,7 +27,10 @@ def preview_of(wanted: Wanted, *, by: User, now: datetime) -> dict[str, Any]:
     per_day, later = cost_per_day(wanted.team.pk), judged.later
     own = min(judged.standing.own_gpus, wanted.gpus)
     parts = money.by_month(
-        gpus=wanted.gpus, usd_per_hour=judged.ask.usd_per_hour, start=now, end=wanted.until
+        gpus=wanted.gpus,
+        usd_per_hour=judged.ask.usd_per_hour,
+        start=judged.ask.begins(now),
+        end=wanted.until,
     )
     vacant = of_plans(judged.answer.route, by)
     left, more = judged.standing.budget, judged.answer.usd_per_day - goes_on(wanted, now=now)
@@ -41,6 +44,7 @@ def preview_of(wanted: Wanted, *, by: User, now: datetime) -> dict[str, Any]:
         "answer": answer,
         "nearest_automatic": {"count": nearest.count, "until": nearest.until} if nearest else None,
         "automatic_from": later,
+        "fits_from": judged.fits_from,
         "remedies": remedies_shown(judged.remedies),
         "quota": {"before": held, "after": held + wanted.gpus - own},
         "usd_per_day": {"before": str(per_day), "after": str(per_day + more)},

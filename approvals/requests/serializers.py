@@ -207,6 +207,9 @@ class RequestShortSerializer(OutputSerializer[Request]):
     cluster = serializers.CharField(source="flavor.cluster.name", default=None, allow_null=True)
     flavor = serializers.CharField(source="flavor.name", default=None, allow_null=True)
     gpus = serializers.IntegerField(help_text="GPUs in all; 0 for what has none.")
+    starts_at = serializers.DateTimeField(
+        allow_null=True, help_text="From when on, where it was asked to begin later."
+    )
     until = serializers.DateTimeField()
     purpose = serializers.ChoiceField(choices=Request.Purpose.choices)
     reason = serializers.CharField()
@@ -322,6 +325,11 @@ class AskSerializer(StrictSerializer):
         help_text="The team's namespace that it is for; needed where the team has several on the cluster.",
     )
     until = Moment()
+    starts_at = Moment(
+        required=False,
+        allow_null=True,
+        help_text="Later than now: it is booked, and begins by itself. Null or left out: at once.",
+    )
     reason = Text(required=False, allow_blank=True, help_text="Needed when people decide.")
 
     def validate_flavor(self, value: str) -> str:
@@ -354,6 +362,7 @@ class EditSerializer(StrictSerializer):
         help_text="Needed for another cluster on which the team has several namespaces.",
     )
     until = Moment(required=False)
+    starts_at = Moment(required=False, allow_null=True, help_text="Null: at once.")
     reason = Text(required=False, allow_blank=True)
 
 
@@ -439,6 +448,10 @@ class PreviewSerializer(OutputSerializer[Any]):
     nearest_automatic = NearestSerializer(allow_null=True)
     automatic_from = serializers.DateTimeField(
         allow_null=True, help_text="From when the same ask would be automatic, as far as is known."
+    )
+    fits_from = serializers.DateTimeField(
+        allow_null=True,
+        help_text="From when all of it is free for as long, where it is not in its own time; as far as is known.",
     )
     remedies = RemedySerializer(
         many=True, help_text="What would make it automatic: at least one, unless it is automatic."

@@ -46,6 +46,7 @@ def entries(
     past = [
         *(list(edits) or [_asked(request, evaluation)]),
         *map(_decided, decisions),
+        *_booked(allocations),
         *_held(request, allocations),
         *_carried_out(request, tasks),
         *route_words.past(request.steps.all()),
@@ -90,6 +91,15 @@ def _rerouted(changed: Rerouting) -> Part:
     return _past(title, changed.at, why=telling.rerouting_words(changed), tone=tone)
 
 
+def _booked(allocations: Sequence[Allocation]) -> Iterator[Part]:
+    """That what was booked began, or was cancelled before."""
+    for one in allocations:
+        if one.begun_at is None and one.ended_at is not None and one.end_reason != Allocation.End.FAILED:
+            yield _past(
+                "Booking cancelled", one.ended_at, who=one.ended_by, why="It has cost nothing.", tone="past"
+            )
+
+
 def _held(request: Request, allocations: Sequence[Allocation]) -> Iterator[Part]:
     """What was held: set up, given back in part or whole, ended."""
     tenancy, flavor = request.tenancy, request.flavor
@@ -102,6 +112,8 @@ def _held(request: Request, allocations: Sequence[Allocation]) -> Iterator[Part]
         yield _past(f"{title} on {request.place}", since, why="Every object stands as wanted.", tone="good")
     for allocation in allocations:
         if allocation.ended_at is None or flavor is None:
+            continue
+        if allocation.begun_at is None:
             continue
         if allocation.end_reason == Allocation.End.EXPIRED:
             yield _past("Ended", allocation.ended_at, why="The end date came.", tone="past")
@@ -152,7 +164,12 @@ def coming(
         asked = request.turn == Request.Turn.REQUESTER
         until = "it is not answered" if asked else "nobody has decided"
         yield _future(f"Lapses, if {until}", request.lapses)
+        if request.starts_at is not None:
+            yield _future("Begins, when approved", request.starts_at)
         yield _future("Ends, when approved", request.until)
+    elif state is State.BOOKED and request.allocation is not None:
+        yield _now("Booked", why=request.allocation.hindrance, tone="moving")
+        yield _future("Begins by itself", request.allocation.starts_at)
     elif state is State.SETTING_UP:
         task = task_of(tasks, Task.Kind.SET_UP)
         who = _who(task) if task is not None and not task.is_over else SOON[request.arrival]

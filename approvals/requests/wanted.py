@@ -42,6 +42,7 @@ class Wanted:
     size: Size
     setting: OfferingSetting
     until: datetime
+    starts: datetime | None = None  # from then on, where it is not to begin at once
     reason: str = ""
     tenancy: Tenancy | None = None
     flavor: Flavor | None = None
@@ -114,6 +115,7 @@ class Wanted:
             gpus_each=self.size.gpus_each,
             usd_per_hour_each=self.size.usd_per_hour_each,
             until=self.until,
+            starts=self.starts,
             offering=self.offering.key,
             name=self.offering.name,
             environment=environment_of(self.offering, self.spec, self.tenancy),
@@ -151,12 +153,14 @@ def resolve(
     *,
     team: Team,
     until: datetime,
+    starts: datetime | None = None,
     reason: str = "",
     namespace: str = "",
     setting: OfferingSetting | None = None,
 ) -> Wanted:
     """Look up what a spec names; raises BadInput at the field that is wrong, Conflict for what is not offered now.
 
+    `starts` is None for what is to begin at once.
     `namespace` says which of the team's namespaces on the cluster it is for; it may be empty where there is one.
     `setting` is how it is offered, where that is known already.
     """
@@ -164,6 +168,12 @@ def resolve(
     if offering is None:
         raise BadInput(f"Choose one of: {', '.join(OFFERINGS)}.", code="unknown_offering", field="offering")
     spec = _typed(offering, said)
+    if starts is not None and not offering.may_begin_later:
+        raise BadInput(
+            f"{offering.name}: this begins at once; ask for it when you need it.",
+            code="begins_at_once",
+            field="starts_at",
+        )
     flavor = _flavor(str(getattr(spec, "flavor", "")), team) if offering.on_cluster else None
     name = getattr(spec, "cluster", "")
     cluster = flavor.cluster if flavor else _cluster(name, team) if name else None
@@ -180,6 +190,7 @@ def resolve(
         offering=offering,
         spec=spec,
         until=until,
+        starts=starts,
         reason=reason,
         tenancy=tenancy,
         flavor=flavor,

@@ -11,7 +11,6 @@ RESERVATIONS: dict[str, tuple[str, ...]] = {
     "releasing": ("released",),
     "released": (),
 }
-
 MODELS: dict[str, tuple[str, ...]] = {
     "pending": ("deleting", "ready"),
     "ready": ("deleting",),
@@ -429,6 +428,115 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="Orphan",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("requeue_at", models.DateTimeField()),
+                ("attempts", models.PositiveIntegerField(db_default=0, default=0)),
+                ("unfinished", models.PositiveSmallIntegerField(db_default=0, default=0)),
+                ("parked_at", models.DateTimeField(null=True)),
+                ("lease_no", models.PositiveBigIntegerField(db_default=0, default=0)),
+                ("lease_until", models.DateTimeField(null=True)),
+                ("key", models.CharField(max_length=300)),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("unbooked", "In no books"),
+                            ("foreign", "Somebody else’s"),
+                            ("missing", "Gone from Azure"),
+                            ("differs", "Another number"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                ("resource_group", models.CharField(max_length=90)),
+                ("group", models.CharField(max_length=90)),
+                ("name", models.CharField(blank=True, default="", max_length=90)),
+                ("region", models.CharField(max_length=40)),
+                ("zone", models.CharField(blank=True, default="", max_length=3)),
+                ("vm_size", models.CharField(blank=True, default="", max_length=60)),
+                ("machines", models.PositiveIntegerField(default=0)),
+                ("used", models.PositiveIntegerField(default=0)),
+                ("associated", models.PositiveIntegerField(default=0)),
+                ("tagged_team", models.CharField(blank=True, default="", max_length=60)),
+                ("expected", models.PositiveIntegerField(null=True)),
+                ("first_seen_at", models.DateTimeField()),
+                ("seen_at", models.DateTimeField()),
+                ("release_asked_at", models.DateTimeField(null=True)),
+                ("release_asked_by", models.CharField(blank=True, default="", max_length=200)),
+                ("operation", models.JSONField(null=True)),
+                ("message", models.CharField(blank=True, default="", max_length=600)),
+                (
+                    "reservation",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="differences",
+                        to="capacity.reservation",
+                    ),
+                ),
+                (
+                    "subscription",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="orphans",
+                        to="capacity.subscription",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["id"],
+                "abstract": False,
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("parked_at", None), ("lease_until", None), _connector="OR"),
+                        name="a_parked_orphan_is_worked_on_by_nobody",
+                    ),
+                    models.UniqueConstraint(fields=("subscription", "key"), name="a_difference_is_kept_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(("kind__in", ["unbooked", "foreign", "missing", "differs"])),
+                        name="a_difference_is_of_a_known_kind",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("kind__in", ["missing", "differs"]),
+                                ("expected__isnull", False),
+                                ("reservation__isnull", False),
+                            ),
+                            models.Q(
+                                models.Q(("kind__in", ["missing", "differs"]), _negated=True),
+                                ("expected", None),
+                                ("reservation", None),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="a_difference_from_the_books_names_them",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("release_asked_at", None), ("kind", "unbooked"), _connector="OR"),
+                        name="nothing_of_others_is_released",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("operation", None), ("release_asked_at__isnull", False), _connector="OR"
+                        ),
+                        name="only_what_is_released_is_worked_on",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("used__lte", models.F("machines"))),
+                        name="no_more_of_an_orphan_is_used_than_it_holds",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
             name="ModelAccount",
             fields=[
                 (
@@ -500,12 +608,7 @@ class Migration(migrations.Migration):
                         name="a_modelaccount_observes_what_was_wanted",
                     ),
                     models.UniqueConstraint(
-                        condition=models.Q(
-                            (
-                                "state__in",
-                                ["pending", "ready"],
-                            )
-                        ),
+                        condition=models.Q(("state__in", ["pending", "ready"])),
                         fields=("team", "subscription", "region"),
                         name="a_team_has_one_model_account_in_a_region",
                     ),
@@ -600,12 +703,7 @@ class Migration(migrations.Migration):
                 "indexes": [models.Index(fields=["team", "-id"], name="model_endpoint_of_team")],
                 "constraints": [
                     models.UniqueConstraint(
-                        condition=models.Q(
-                            (
-                                "state__in",
-                                ["pending", "ready"],
-                            )
-                        ),
+                        condition=models.Q(("state__in", ["pending", "ready"])),
                         fields=("account", "model", "sku"),
                         name="a_model_is_deployed_once_in_an_account",
                     ),
@@ -620,21 +718,12 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(
                             models.Q(
-                                (
-                                    "state__in",
-                                    ["pending", "ready"],
-                                ),
+                                ("state__in", ["pending", "ready"]),
                                 ("capacity__gte", 1),
                             ),
                             models.Q(
                                 models.Q(
-                                    (
-                                        "state__in",
-                                        [
-                                            "pending",
-                                            "ready",
-                                        ],
-                                    ),
+                                    ("state__in", ["pending", "ready"]),
                                     _negated=True,
                                 ),
                                 ("capacity", 0),

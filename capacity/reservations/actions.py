@@ -9,7 +9,8 @@ from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Greatest
 
-from accounts.models import Team
+from accounts.models import Team, User
+from accounts.roles import Permission
 from audit.actors import PORTAL, Actor
 from audit.events import Kind
 from audit.log import record
@@ -17,6 +18,7 @@ from capacity.reservations.enqueue import enqueue_on_commit
 from capacity.reservations.models import Reservation, ReservationDay
 from capacity.reservations.states import State
 from fleet.models import Flavor
+from web.refusals import Conflict, NoRight
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +94,25 @@ def want(reservation: Reservation, machines: int, *, actor: Actor, now: datetime
     kind = Kind.RESERVATION_CHANGED if machines else Kind.RESERVATION_RELEASED
     append(kind, reservation, actor=actor, machines=machines, machines_before=before)
     enqueue_on_commit(reservation.pk)
+
+
+@transaction.atomic
+def try_again(reservation_id: int, *, by: User, now: datetime) -> Reservation:
+    """Have a worker try it now, whatever wait its failures had earned it, parked or not; harmless to repeat.
+
+    Raises NoRight for others than platform leads, Conflict for what is released.
+    """
+    if not by.may(Permission.MANAGE_CLUSTERS):
+        raise NoRight("Platform leads have a reservation tried again.", code="not_a_platform_lead")
+    row = locked(reservation_id)
+    if row.state == State.RELEASED:
+        raise Conflict("It is released: there is nothing to try.", code="reservation_is_released")
+    was_parked = row.parked_at is not None
+    row.message = "" if was_parked else row.message
+    row.save(update_fields=["message", *row.retry(now=now)])
+    append(Kind.RESERVATION_TRIED_AGAIN, row, actor=by.as_actor(), was_parked=was_parked)
+    enqueue_on_commit(row.pk)
+    return row
 
 
 @transaction.atomic

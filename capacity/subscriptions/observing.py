@@ -14,6 +14,7 @@ from capacity.metering import actions as metering
 from capacity.metering.actions import Level
 from capacity.models import FamilyQuota, ModelAccount, NodePool, Reservation, Subscription, VmSize
 from capacity.openai.observing import keep_models
+from capacity.orphans import reading as orphans
 from capacity.subscriptions import pools
 from capacity.subscriptions.ids import aks_of
 from capacity.subscriptions.replacing import replace
@@ -104,6 +105,8 @@ def _read(subscription: Subscription, azure: Azure, now: Clock) -> None:
         assert aks is not None  # noqa: S101 - `_is_in` has looked
         _keep_pools(cluster, azure.containers.pools(aks.group, aks.name), azure, now())
         pools.follow(cluster)
+    # Last, as nothing else waits for it.
+    orphans.read(subscription, azure, now=now())
 
 
 def _is_in(cluster: Cluster, subscription: str) -> bool:

@@ -12,6 +12,7 @@ from capacity.subscriptions.ids import aks_of
 from fleet.models import Cluster, Flavor
 
 OF_AKS = "kubernetes.azure.com/"
+OF_FAMILY, OF_REGION = "the subscription quota of {}", "the subscription quota of the region"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,6 +123,14 @@ def _quota(row: FamilyQuota | None) -> Quota | None:
     return Quota(name=row.name, region=row.region, limit=row.limit, used=row.used, seen_at=row.seen_at)
 
 
+def quotas_of(size: VmSize) -> list[tuple[Quota, str]]:
+    """The quotas that machines of a size on demand count towards, each as the subject of a sentence; one query."""
+    words = {size.family.casefold(): OF_FAMILY.format(size.family), FamilyQuota.REGIONAL: OF_REGION}
+    rows = FamilyQuota.objects.filter(subscription=size.subscription_id, region=size.region)
+    known = [(_quota(row), words.get(row.name.casefold())) for row in rows]
+    return [(quota, named) for quota, named in known if quota is not None and named is not None]
+
+
 def azure_nodes(behind: Behind) -> tuple[int | None, str]:
     """To how many nodes Azure lets the pools grow, and which quota lets them grow no further; None for not known."""
     if behind.machine is None or behind.pool is None:
@@ -130,8 +139,8 @@ def azure_nodes(behind: Behind) -> tuple[int | None, str]:
     limits = [
         (one.machines_left(machine), words)
         for one, words in (
-            (behind.family, f"the subscription quota of {behind.family.name}" if behind.family else ""),
-            (behind.regional, "the subscription quota of the region"),
+            (behind.family, OF_FAMILY.format(behind.family.name) if behind.family else ""),
+            (behind.regional, OF_REGION),
         )
         if one is not None
     ]

@@ -28,6 +28,7 @@ WORDS = {
     "model_endpoint": "Model in Azure OpenAI",
     "model_account": "Account of Azure OpenAI",
     "registry_access": "Access to the registry",
+    "orphan": "Reservation in no books",
 }
 # A number behind these words tells people something.
 NUMBERED = frozenset(
@@ -42,6 +43,7 @@ NUMBERED = frozenset(
         "departure",
         "delivery",
         "channel",
+        "reservation",
     }
 )
 # A thing whose own page is its team's.
@@ -133,4 +135,5 @@ PAGES: Mapping[str, Callable[[int], str]] = {
     "notebook": lambda pk: reverse("notebook", args=[pk]),
     "drift": lambda pk: reverse("drift", args=[pk]),
     "policy": lambda pk: reverse("policy-version", args=[pk]),
+    "reservation": lambda pk: reverse("reservation", args=[pk]),
 }

@@ -58,12 +58,14 @@ class Holding:
     where: str
     usd_per_day: Decimal
     is_charged: bool
+    begins: datetime | None
     until: datetime
     kept_until: datetime
     tone: str
     word: str
     has_gpus: bool
     href: str
+    reservation: int | None = None
 
 
 def find(slug: str, user: User) -> Team | None:
@@ -78,6 +80,7 @@ def board(team: Team, *, by: User, now: datetime) -> Part:
     month = Allocation.objects.of_month(now).filter(team=team)
     rows = list(month.described())
     held = [row for row in rows if row.ended_at is None]
+    booked = list(Allocation.objects.booked().filter(team=team).described().order_by("starts_at", "pk"))
     left = leftover_words.open_of_team(team.pk)
     tenancies = list(Tenancy.objects.present().filter(team=team).select_related("cluster", "project"))
     apart = of_tenancies(tenancies, viewer=by)
@@ -94,7 +97,7 @@ def board(team: Team, *, by: User, now: datetime) -> Part:
         "lacking": None if _can_ask(tenancies) else on_no_cluster(team),
         "may_change": may_change(team, by),
         "may_give_back": may_give_back(by, team.pk),
-        "holdings": [holding(row, now=now) for row in held],
+        "holdings": [holding(row, now=now) for row in (*held, *booked)],
         "departures": open_of_team(team, now=now) if getattr(team, "leaves") else [],  # noqa: B009
         "left": leftover_words.lines(left, now=now),
         "places": [place(row, by=by) | {"apart": apart.get(row.pk)} for row in tenancies],
@@ -155,12 +158,14 @@ def holding(row: Allocation, *, now: datetime) -> Holding:
         where=row.where,
         usd_per_day=row.usd_per_day,
         is_charged=row.charged_from is not None,
+        begins=row.starts_at if row.is_booked else None,
         until=row.until,
         kept_until=row.kept_until,
         tone=state.tone,
         word="In place" if in_place else state.words,
-        has_gpus=flavor is not None,
+        has_gpus=flavor is not None and not row.is_booked,
         href=_request_page(row.hold.request_id),
+        reservation=row.reservation_id,
     )
 
 

@@ -50,6 +50,7 @@ def brake(**fields: Any) -> Brake:
 
 NAMED: Mapping[str, Attack] = {
     "nothing_costs_before_it_starts": lambda w: held(w).update(charged_from=F("starts_at") - MINUTE),
+    "a_booking_has_nothing_yet": lambda w: held(w).update(begun_at=None, charged_from=F("starts_at")),
     "an_allocation_never_earns_money": lambda w: held(w).update(usd_per_hour=-1),
     "an_allocation_has_a_known_provisioner": lambda w: held(w).update(provisioner="magic"),
     "an_allocation_is_kept_until_its_end": lambda w: held(w).update(kept_until=F("until") - MINUTE),

@@ -178,6 +178,7 @@ def test_every_choice_and_every_state_has_words_of_its_own(kind: type[WhenOver] 
 def test_what_failed_and_what_works_do_not_look_alike() -> None:
     tones = {state.value: state.tone for state in State}
     assert tones == {
+        "booked": "moving",
         "setting_up": "moving",
         "held": "good",
         "ending_soon": "ending",

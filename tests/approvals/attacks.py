@@ -182,6 +182,7 @@ NAMED: Mapping[str, Attack] = {
     "a_request_for_gpus_says_how_many_and_where": lambda w: only(w.waiting).update(gpus=0),
     "a_request_is_for_a_known_offering": lambda w: only(w.waiting).update(offering="lunch"),
     "a_request_ends_after_it_is_made": lambda w: only(w.waiting).update(until=F("created_at")),
+    "a_request_begins_before_it_ends": lambda w: only(w.waiting).update(starts_at=F("until")),
     "a_request_is_in_a_known_state": in_no_known_state,
     "an_approval_says_how_many": lambda w: only(w.waiting).update(state="approved", decided_at=NOW),
     "nobody_is_given_more_than_was_asked": lambda w: only(w.approved).update(approved_count=F("count") + 1),

@@ -111,7 +111,15 @@ def test_lists_hold_only_what_the_team_can_have(page: Client, scene: Scene) -> N
     assert 'value="gpt-4o"' not in text(page.get("/requests/new/openai"))
 
 
-@pytest.mark.parametrize("key", ["gpus", "notebook", "training", "endpoint"])
+def test_what_would_be_refused_when_it_is_sent_is_said_beside_the_form(page: Client, scene: Scene) -> None:
+    speech_has_another_cluster(scene)
+    answer = page.post("/requests/preview/notebook", values("notebook", team="speech"))
+    assert answer.context["answer"] is None
+    [lack] = answer.context["lacks"]
+    assert "JupyterHub" in lack
+
+
+@pytest.mark.parametrize("key", ["gpus", "training", "endpoint"])
 def test_gpus_that_are_taken_back_are_nobodys_first_choice_and_say_so(
     page: Client, scene: Scene, key: str
 ) -> None:
@@ -226,7 +234,7 @@ def test_the_preview_writes_nothing_and_swaps_what_follows_the_team(page: Client
     assert 'name="reason"' in text(page.post("/requests/preview/openai", values("openai")))
 
 
-@pytest.mark.parametrize("key", ["notebook", "training", "endpoint"])
+@pytest.mark.parametrize("key", ["training", "endpoint"])
 def test_another_team_brings_a_kind_of_gpu_that_it_can_have(page: Client, scene: Scene, key: str) -> None:
     speech_has_another_cluster(scene)
     said = values(key, team="speech")

@@ -119,7 +119,11 @@ def site(scene: Scene, azure: Running) -> Site:
     """A site whose subscription has been read, with a cluster of the sandbox's and its kind of GPU."""
     cluster = factories.cluster("dev-eastus", region="eastus", azure_id=EASTUS)
     flavor = factories.flavor(
-        cluster, "t4", node_labels={"qm.example/t4": "yes"}, price_per_gpu_hour=Decimal("0.53")
+        cluster,
+        "t4",
+        gpus_per_node=1,
+        node_labels={"qm.example/t4": "yes"},
+        price_per_gpu_hour=Decimal("0.53"),
     )
     now = Time()
     observing.keep_known(now=now())

@@ -4,14 +4,18 @@ from collections.abc import Iterator
 
 import pytest
 
+from allocations.bookings import actions as bookings
 from allocations.ends.actions import give_back_machines
 from allocations.models import Allocation, Budget
+from approvals.requests.actions import submit
+from approvals.requests.wanted import resolve
 from audit.models import Event
 from capacity.models import Reservation
 from capacity.reservations.states import State
+from tests.approvals.shop import SPECS, approve
 from tests.capacity.connected import Site, connected, site
 from tests.sandbox.azure.running import Running
-from tests.scene import scene
+from tests.scene import DAY, scene
 
 pytestmark = pytest.mark.django_db
 
@@ -52,6 +56,31 @@ def test_machines_given_back_shrink_it_and_the_last_one_releases_it(here: Site) 
     here.work()
     assert here.in_azure() == {}
     assert Reservation.objects.get().state == State.RELEASED
+
+
+def test_a_booked_reservation_is_made_when_it_begins(here: Site) -> None:
+    begins = here.time() + 5 * DAY
+    said = {**SPECS["reservation"], "instances": 2}
+    wanted = resolve(
+        "reservation",
+        said,
+        team=here.scene.team,
+        until=begins + 2 * DAY,
+        starts=begins,
+        reason="For the review.",
+    )
+    asked = submit(wanted, by=here.scene.ada, now=here.time())
+    approve(asked, by=(here.scene.priya, here.scene.elena), now=here.time())
+    here.work()
+    assert here.in_azure() == {}
+    here.time.pass_(days=5)
+    [row] = bookings.to_begin(here.time())
+    assert bookings.begin(row, now=here.time())
+    here.work()
+    assert list(here.in_azure().values()) == [2]
+    made = Allocation.objects.get()
+    assert made.charged_from is not None
+    assert made.charged_from >= begins
 
 
 def test_nodes_are_made_of_it_and_go_before_it(here: Site) -> None:

@@ -136,6 +136,12 @@ EDGES: Mapping[str, Edge] = {
         "people decide above $100 until its owner or a platform lead confirms it",
         {"unconfirmed_usd": Decimal(100)},
     ),
+    "quota": Edge(
+        of(2, known=standing(quota_left=2, quota_name="the subscription quota of A")),
+        of(3, known=standing(quota_left=2, quota_name="the subscription quota of A")),
+        "2 more fit the subscription quota of A",
+        "people decide beyond; an increase takes days",
+    ),
     "gate": Edge(of(), of(decided_by_people=True, name="GPUs"), "GPUs", "people always decide this"),
 }
 

@@ -23,6 +23,7 @@ from offboarding.models import Departure
 from provisioning.models import Drift, Tenancy
 from tests import factories
 from tests.calling import token_of
+from tests.capacity.orphan_attacks import orphan
 from tests.world import Side, World
 
 PROFILE = "{slug: small, title: Small, image: registry.example.com/notebook:1, cpus: 1, memory: 4}"
@@ -91,6 +92,12 @@ class Prober:
         self.models = {
             side.team.pk: factories.model_endpoint(side.team).pk for side in (here.own, here.other)
         }
+        # Machines in Azure that nobody works on any more, in each team; and some that are in no books, of no team.
+        self.reservations = {
+            side.team.pk: factories.reservation(side.team, parked_at=timezone.now(), message="Gave up.").pk
+            for side in (here.own, here.other)
+        }
+        self.orphan = orphan().pk
         # Ends that wait for a platform lead: they are of no team.
         self.brake = Brake.objects.create(clock=timezone.now(), due=11, live=11).pk
         connected_hub(here)
@@ -150,6 +157,8 @@ class Prober:
             ("delegations/", side.stand_in.pk),
             ("stand-in/", side.stand_in.pk),
             ("places/", side.tenancy.pk),
+            ("orphans/", self.orphan if own else MISSING["pk"]),
+            ("reservations/", self.reservations[side.team.pk]),
             ("runs/", self.runs[side.team.pk]),
             ("notebooks/", self.notebooks[side.team.pk]),
             ("model-endpoints/", self.models[side.team.pk]),

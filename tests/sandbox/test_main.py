@@ -84,7 +84,7 @@ def test_it_serves_everything_it_writes_down(tmp_path: Path) -> None:
             assert {pool["name"]: pool["properties"]["count"] for pool in pools}["h100"] == 2
             assert admin.get(f"{azure['prices']}/api/retail/prices").json()["Count"] == 100
         assert set(described["kubernetes"]) == {"training-eastus", "dev-eastus"}
-        for name, nodes in (("training-eastus", 6), ("dev-eastus", 7)):
+        for name, nodes in (("training-eastus", 6), ("dev-eastus", 9)):
             cluster = described["kubernetes"][name]
             config = yaml.safe_load(Path(cluster["admin_kubeconfig"]).read_text())
             assert config["clusters"][0]["cluster"]["server"] == cluster["server"]

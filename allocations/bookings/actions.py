@@ -1,0 +1,168 @@
+"""What changes about bookings: they begin by themselves, are cancelled, fail, and tell what stands in their way.
+
+Locks are taken in the order that `allocations.changes` has.
+"""
+
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Q
+from django.urls import reverse
+
+from accounts import people
+from accounts.models import User
+from accounts.roles import Permission
+from allocations import provisioners
+from allocations.bookings.levels import lowest
+from allocations.bookings.notices import blocked_message
+from allocations.bookings.promised import levels_of
+from allocations.changes import end, locked_with_all, record_change, settle
+from allocations.models import Allocation
+from allocations.schedule import Provisioner, next_reminder
+from audit.actors import PORTAL, Actor
+from audit.events import Kind
+from notices.actions import tell, tell_channels
+from notices.kinds import NoticeKind
+from ui.amounts import gpus
+from web.refusals import BadInput
+
+# From when on people are told what stands in a booking's way, and how far ahead something can be booked.
+LOOKED_AT_AHEAD, MAX_AHEAD = timedelta(days=2), timedelta(days=90)
+# Whoever filled in the form for "now" is not told that it lies in the past.
+NOW = timedelta(minutes=5)
+MAX_AT_ONCE = 200
+
+
+def start_of(asked: datetime | None, *, until: datetime, now: datetime) -> datetime | None:
+    """From when an ask is: a later moment, or None for at once. Raises BadInput at `starts_at`."""
+    if asked is None or now - NOW <= asked <= now:
+        return None
+    if asked < now:
+        raise BadInput(
+            "This lies in the past. Leave it empty to begin at once.", code="in_the_past", field="starts_at"
+        )
+    if asked > now + MAX_AHEAD:
+        raise BadInput(f"At most {MAX_AHEAD.days} days ahead.", code="too_far_ahead", field="starts_at")
+    if asked >= until:
+        raise BadInput("It has to begin before it ends.", code="begins_after_its_end", field="starts_at")
+    return asked
+
+
+def to_begin(now: datetime) -> list[int]:
+    """Bookings whose time has come, the earliest first."""
+    rows = Allocation.objects.booked().filter(starts_at__lte=now).order_by("starts_at", "pk")
+    return list(rows.values_list("pk", flat=True)[:MAX_AT_ONCE])
+
+
+def to_look_at(now: datetime) -> list[int]:
+    """Bookings that begin within two days, the earliest first."""
+    rows = Allocation.objects.booked().filter(starts_at__lte=now + LOOKED_AT_AHEAD)
+    return list(rows.order_by("starts_at", "pk").values_list("pk", flat=True)[:MAX_AT_ONCE])
+
+
+@transaction.atomic
+def begin(allocation_id: int, *, now: datetime) -> bool:
+    """Begin a booking whose time has come: it is taken, made and paid from now on. False where it does not begin now.
+
+    What stands in its way is kept as its hindrance, and it is tried again; what could not begin before its end fails,
+    and its money is free.
+    """
+    allocation = locked_with_all(allocation_id)
+    if not allocation.is_booked or allocation.starts_at > now:
+        return False
+    if allocation.until <= now:
+        _fail(allocation, now=now)
+        return False
+    hindrance = _of_place(allocation)
+    if not hindrance and allocation.flavor is not None and not allocation.flavor.take(allocation.gpus):
+        hindrance = f"Fewer than {gpus(allocation.gpus, allocation.flavor.kind)} are free."
+    if hindrance:
+        _note(allocation, hindrance)
+        return False
+    cluster = allocation.tenancy.cluster if allocation.tenancy is not None else None
+    is_there = provisioners.is_there_at_once(Provisioner(allocation.provisioner), cluster)
+    allocation.begun_at, allocation.charged_from = now, now if is_there else None
+    allocation.hindrance, allocation.remind_at = "", next_reminder(now, allocation.until, after=now)
+    allocation.save(update_fields=["begun_at", "charged_from", "hindrance", "remind_at"])
+    settle(allocation.hold, now=now, why="costs from when it begins")
+    provisioners.begin(allocation, is_new=True, actor=PORTAL, now=now)
+    record_change(Kind.ALLOCATION_BEGUN, allocation, PORTAL, until=allocation.until.isoformat())
+    return True
+
+
+@transaction.atomic
+def cancel(allocation_id: int, *, actor: Actor, now: datetime, why: str) -> bool:
+    """Cancel a booking before it begins: it costs nothing, and its days are free again. False for no booking."""
+    allocation = locked_with_all(allocation_id)
+    if not allocation.is_booked:
+        return False
+    end(allocation, Allocation.End.RETURNED, by=actor.name, now=now)
+    freed = settle(allocation.hold, now=now, why=why)
+    record_change(Kind.ALLOCATION_RETURNED, allocation, actor, freed_usd=str(freed.usd), reason=why)
+    return True
+
+
+@transaction.atomic
+def look(allocation_id: int, *, now: datetime) -> str:
+    """Keep what stands in the way of a booking that begins soon, and tell its team and platform leads once of it."""
+    allocation = locked_with_all(allocation_id)
+    if not allocation.is_booked:
+        return ""
+    hindrance = " ".join(filter(None, (_of_place(allocation), _of_room(allocation, now=now))))[:400]
+    _note(allocation, hindrance)
+    if hindrance and hindrance != allocation.hindrance_told:
+        _tell(allocation, now=now)
+        allocation.hindrance_told = hindrance
+        allocation.save(update_fields=["hindrance_told"])
+    return hindrance
+
+
+def _of_place(allocation: Allocation) -> str:
+    """Why a locked booking could not begin where it is to; empty where it could."""
+    place, flavor = allocation.tenancy, allocation.flavor
+    cluster = flavor.cluster if flavor is not None else place.cluster if place is not None else None
+    if place is not None and not place.is_here:
+        return f"The team leaves {place.cluster.title}."
+    if cluster is not None and not cluster.enabled:
+        return f"{cluster.title} is out of use."
+    if cluster is not None and cluster.reachable is False:
+        return f"{cluster.title} does not answer: {cluster.message}"
+    return ""
+
+
+def _of_room(allocation: Allocation, *, now: datetime) -> str:
+    """How many GPUs will be too few when a locked booking begins, as far as is known; empty where all are there."""
+    flavor, start = allocation.flavor, max(allocation.starts_at, now)
+    if flavor is None:
+        return ""
+    # Its own GPUs are among what is promised: what is below zero then is missing.
+    missing = -lowest(levels_of(flavor, now=now), start=start, end=start)
+    if missing <= 0:
+        return ""
+    why = f": {flavor.azure_limit} stops the pool" if flavor.is_kept_small else ""
+    return f"{gpus(missing, flavor.kind)} too few can be had on {flavor.cluster.title} when it begins{why}."
+
+
+def _note(allocation: Allocation, hindrance: str) -> None:
+    if allocation.hindrance != hindrance:
+        allocation.hindrance = hindrance
+        allocation.save(update_fields=["hindrance"])
+
+
+def _fail(allocation: Allocation, *, now: datetime) -> None:
+    allocation.failure = f"It could not begin before its end. {allocation.hindrance}".strip()
+    allocation.save(update_fields=["failure"])
+    end(allocation, Allocation.End.FAILED, by=PORTAL.name, now=now)
+    settle(allocation.hold, now=now, why="could not begin")
+    record_change(Kind.ALLOCATION_FAILED, allocation, PORTAL)
+
+
+def _tell(allocation: Allocation, *, now: datetime) -> None:
+    about, message = ("allocation", allocation.pk), blocked_message(allocation, now=now)
+    number = allocation.hold.request_id
+    link = reverse("request", args=[number]) if number else reverse("team", args=[allocation.team.slug])
+    leads = Q(pk__in=[user.pk for user in people.holding(Permission.MANAGE_CLUSTERS)])
+    told = User.objects.filter(Q(memberships__team=allocation.team_id) | leads).distinct()
+    kind = NoticeKind.BOOKING_BLOCKED
+    tell(kind, to=told, subject=about, link=link, message=message, now=now)
+    tell_channels(kind, subject=about, link=link, message=message, now=now)

@@ -1,0 +1,38 @@
+"""What people are told about orphans."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.urls import reverse
+
+from accounts import people
+from accounts.roles import Permission
+from capacity.orphans.models import Orphan
+from notices.actions import tell, tell_channels
+from notices.kinds import NoticeKind
+from notices.message import Message
+
+MAX_NAMED = 5
+
+
+def tell_found(found: Sequence[Orphan], *, now: datetime) -> None:
+    """Tell platform leads and their channels of what a reading newly found; one notice for all of it."""
+    first, many = found[0], len(found)
+    title = (
+        "A reservation in Azure is in no books"
+        if many == 1
+        else f"{many} reservations in Azure are in no books"
+    )
+    message = Message(
+        title,
+        "It carries the portal's mark and is paid for, but no team was granted it. Release it, or find out whose it is."
+        if many == 1
+        else "They carry the portal's mark and are paid for, but no team was granted them. Release them, or find out "
+        "whose they are.",
+        facts=tuple((one.group[:60], one.title) for one in found[:MAX_NAMED]),
+        action="Look at what is in no books",
+    )
+    about, link = ("orphan", first.pk), f"{reverse('reservations')}#orphans"
+    leads = people.holding(Permission.MANAGE_CLUSTERS)
+    tell(NoticeKind.RESERVATION_ORPHANED, to=leads, subject=about, link=link, message=message, now=now)
+    tell_channels(NoticeKind.RESERVATION_ORPHANED, subject=about, link=link, message=message, now=now)

@@ -1,0 +1,65 @@
+"""What the list of reservations is narrowed to, and how many machines go back."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django import forms
+
+from allocations.models import Allocation
+from capacity.reservations.states import State
+from web.fields import StrictForm, WholeNumberField
+
+MAX_MACHINES = 1_000
+ANY = "any"
+
+
+class ReservationFilter(forms.Form):
+    """What the list of reservations is narrowed to; without a state, to what Azure has or is asked for."""
+
+    team = forms.ChoiceField(label="Team", required=False)
+    state = forms.ChoiceField(
+        label="State",
+        required=False,
+        choices=[
+            ("", "In Azure, or on the way"),
+            *((each.value, each.words) for each in State),
+            (ANY, "Any state"),
+        ],
+    )
+
+    def __init__(self, data: Any, *, teams: Sequence[tuple[str, str]]) -> None:
+        super().__init__(data, label_suffix="")
+        field = self.fields["team"]
+        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - told to the type checker
+        field.choices = [("", "All teams"), *teams]
+
+
+class MachinesForm(StrictForm):
+    """How many machines of which grant go back. `token` makes a second sending harmless."""
+
+    grant = forms.ChoiceField(
+        label="Of which grant",
+        error_messages={
+            "invalid_choice": "Choose one of the grants that are held now.",
+            "required": "Choose the grant.",
+        },
+    )
+    machines = WholeNumberField(
+        label="Machines to give back",
+        most=MAX_MACHINES,
+        of="machines",
+        error_messages={"required": "Say how many."},
+    )
+    token = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)
+
+    def __init__(self, data: Any, *, grants: Sequence[tuple[Allocation, str]]) -> None:
+        super().__init__(data, label_suffix="")
+        self._grants = {str(one.pk): one for one, _ in grants}
+        field = self.fields["grant"]
+        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - told to the type checker
+        field.choices = [(str(one.pk), words) for one, words in grants]
+
+    @property
+    def chosen(self) -> Allocation:
+        """The grant that was chosen."""
+        return self._grants[self.cleaned_data["grant"]]

@@ -1,0 +1,129 @@
+"""What is read of reservations: days, grants, who runs on them. Asks neither Azure nor a cluster."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from django.db.models import Max
+
+from accounts.models import Team, User
+from accounts.roles import Permission
+from allocations.models import Allocation
+from capacity.models import Orphan, Reservation, ReservationDay
+from capacity.reservations.advice import Advice, Day, advice
+from capacity.reservations.costs import Costs, DayCost, by_day
+from capacity.reservations.naming import pool_name
+from capacity.reservations.states import State
+from catalogue.azure import VM_PRICES
+from catalogue.models import prices_of, setting_of
+from catalogue.reservation import RESERVATION
+from provisioning.models import Tenancy
+from workloads.models import ClusterObject
+from workloads.reading.pods import OVER
+from workloads.reading.values import Object, gpus_of_pod, part, text
+
+AGENT_POOL = "kubernetes.azure.com/agentpool"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Use:
+    """What one namespace runs on a reservation's nodes; `team` is None for those that the reader may not see."""
+
+    team: Team | None
+    namespace: str
+    pods: int
+    gpus: int
+
+
+def days_of(rows: Sequence[Reservation]) -> Mapping[int, list[Day]]:
+    """The days of some reservations, by the reservation's id; one query."""
+    found: dict[int, list[Day]] = {one.pk: [] for one in rows}
+    for one in ReservationDay.objects.filter(reservation__in=found).order_by("day"):
+        found[one.reservation_id].append(one.as_day)
+    return found
+
+
+def costs_by_day(row: Reservation, days: Sequence[Day], now: datetime) -> tuple[DayCost, ...]:
+    """What each day of a reservation came to, until now or its release."""
+    return by_day(
+        days,
+        usd_per_hour_each=row.usd_per_hour_each,
+        begins=row.reserved_at,
+        ends=row.released_at or now,
+    )
+
+
+def summed(days: Sequence[DayCost]) -> Costs:
+    """What all of them come to."""
+    return Costs(
+        usd=sum((one.usd for one in days), Decimal(0)),
+        idle_usd=sum((one.idle_usd for one in days), Decimal(0)),
+    )
+
+
+def until_of(rows: Sequence[Reservation]) -> Mapping[int, datetime]:
+    """Until when the last grant of each is paid, by the reservation's id; one query."""
+    live = Allocation.objects.live().filter(reservation__in=[one.pk for one in rows])
+    return dict(live.order_by().values_list("reservation").annotate(last=Max("until")))
+
+
+def grants_of(row: Reservation) -> list[Allocation]:
+    """What was granted of a reservation: what is held first, then what has ended, newest first; one query."""
+    found = Allocation.objects.filter(reservation=row).select_related("requester", "hold__request")
+    return sorted(found, key=lambda one: (one.ended_at is not None, -one.pk))
+
+
+def advice_of(row: Reservation, days: Sequence[Day]) -> Advice | None:
+    """What its use suggests; None for one that is not reserved."""
+    if row.state != State.RESERVED:
+        return None
+    return advice(days, reserved=row.machines, usd_per_hour_each=row.usd_per_hour_each)
+
+
+def uses_of(row: Reservation, by: User) -> list[Use]:
+    """Which namespaces run on the nodes that are made of a reservation, most GPUs first; three queries at most.
+
+    What teams run that the reader may not see is one line without a name.
+    """
+    if row.flavor is None:
+        return []
+    copies = ClusterObject.objects.filter(cluster=row.flavor.cluster_id)
+    nodes = copies.filter(kind="Node", **{f"body__metadata__labels__{AGENT_POOL}": pool_name(row.pk)})
+    names = list(nodes.values_list("name", flat=True))
+    if not names:
+        return []
+    pods = copies.filter(kind="Pod", body__spec__nodeName__in=names).values_list("namespace", "body")
+    running: dict[str, list[Object]] = {}
+    for namespace, body in pods:
+        if text(part(body, "status"), "phase") not in OVER:
+            running.setdefault(namespace, []).append(body)
+    places = Tenancy.objects.filter(cluster=row.flavor.cluster_id, namespace__in=running).select_related(
+        "team"
+    )
+    seen = {
+        one.namespace: one.team
+        for one in places
+        if one.team_id in by.team_ids or by.may(Permission.SEE_ALL_TEAMS)
+    }
+    named = [_use(seen[name], name, bodies) for name, bodies in running.items() if name in seen]
+    others = [body for name, bodies in running.items() if name not in seen for body in bodies]
+    named.sort(key=lambda one: (-one.gpus, -one.pods, one.namespace))
+    return [*named, _use(None, "", others)] if others else named
+
+
+def _use(team: Team | None, namespace: str, pods: Sequence[Object]) -> Use:
+    gpus = sum(gpus_of_pod(part(one, "spec")) for one in pods)
+    return Use(team=team, namespace=namespace, pods=len(pods), gpus=gpus)
+
+
+def orphan_prices() -> Mapping[str, Decimal]:
+    """USD an hour of one machine by its size in small letters, as reservations are sold; one query."""
+    known = {**VM_PRICES, **prices_of(RESERVATION, setting_of(RESERVATION))}
+    return {name.casefold(): price for name, price in known.items()}
+
+
+def usd_per_hour(row: Orphan, prices: Mapping[str, Decimal]) -> Decimal | None:
+    """What a difference costs an hour at the price of today; None where the price is not known."""
+    price = prices.get(row.vm_size.casefold())
+    return None if price is None else row.machines * price

@@ -1,0 +1,38 @@
+"""What the table of orphans refuses, with an attack on each rule."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from capacity.models import Orphan, Subscription
+from tests.scene import NOW
+
+
+def orphan(**fields: Any) -> Orphan:
+    """A reservation that is the portal's and in no books, past every action."""
+    subscription, _ = Subscription.objects.get_or_create(pk="sub", defaults={"next_look_at": NOW})
+    usual = {
+        "subscription": subscription,
+        "key": "rg/group/one",
+        "kind": "unbooked",
+        "resource_group": "rg",
+        "group": "group",
+        "name": "one",
+        "region": "eastus",
+        "vm_size": "Standard_NC4as_T4_v3",
+        "machines": 2,
+        "first_seen_at": NOW,
+        "seen_at": NOW,
+        "requeue_at": NOW,
+    }
+    return Orphan.objects.create(**usual | fields)
+
+
+NAMED: Mapping[str, Callable[[], object]] = {
+    "a_parked_orphan_is_worked_on_by_nobody": lambda: orphan(parked_at=NOW, lease_until=NOW),
+    "a_difference_is_kept_once": lambda: (orphan(), orphan()),
+    "a_difference_is_of_a_known_kind": lambda: orphan(kind="lost"),
+    "a_difference_from_the_books_names_them": lambda: orphan(kind="missing"),
+    "nothing_of_others_is_released": lambda: orphan(kind="foreign", release_asked_at=NOW),
+    "only_what_is_released_is_worked_on": lambda: orphan(operation={"token": "x"}),
+    "no_more_of_an_orphan_is_used_than_it_holds": lambda: orphan(used=3),
+}
