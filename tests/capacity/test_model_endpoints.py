@@ -150,10 +150,11 @@ def test_one_model_that_is_refused_keeps_no_other_from_being_made(here: Models) 
 
 
 def test_a_model_that_the_region_does_not_offer_fails_and_leaves_nothing(here: Models) -> None:
-    allocation = here.grant(2, region="swedencentral")
+    offering_actions.change("openai", by=here.scene.priya, prices={"gpt-9": Decimal(1)})
+    allocation = here.grant(2, model="gpt-9")
     here.work(rounds=40)
     allocation.refresh_from_db()
-    assert "swedencentral offers no gpt-4o" in allocation.failure
+    assert "eastus offers no gpt-9" in allocation.failure
     assert here.accounts == []
     assert here.services.deleted_accounts() == []
 
