@@ -6,7 +6,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from audit.models import Event
-from capacity.models import Orphan, Reservation
+from capacity.models import Orphan, Reservation, Subscription
 from capacity.operations import PARKED
 from capacity.orphans.actions import ask_release
 from capacity.orphans.releasing import NOT_OURS, release
@@ -18,13 +18,14 @@ from connectors.azure.compute import AzureCompute
 from connectors.azure.container_service import AzureContainerService, NewPool
 from notices.models import Notice
 from provisioning.clusters.installation import mark
-from tests.capacity.connected import T4, Site, connected, site
+from tests.capacity.connected import A100, T4, Site, connected, site
 from tests.capacity.orphan_attacks import NAMED
 from tests.sandbox.azure.running import GROUP, SUBSCRIPTION, Running
 from tests.scene import scene
 from web.refusals import Conflict, NoRight
 
 pytestmark = pytest.mark.django_db
+DELETING = "Microsoft.Compute/capacityReservationGroups/capacityReservations/delete"
 
 
 @pytest.fixture
@@ -136,15 +137,49 @@ def test_a_slow_release_is_asked_after_and_begun_once(here: Site) -> None:
     release(row.pk, now=here.time)
     row.refresh_from_db()
     assert row.operation is not None
+    assert DELETING in here.azure.azure.asked
     here.azure.azure.asked.clear()
     here.time.pass_(seconds=30)
     release(row.pk, now=here.time)
-    assert not [one for one in here.azure.azure.asked if "DELETE" in str(one)]
+    assert here.azure.azure.asked
+    assert DELETING not in here.azure.azure.asked
     here.azure.advance(120)
     here.azure.pace(0)
     work(here, row)
     assert not Orphan.objects.exists()
     assert groups(here) == []
+
+
+def test_a_group_of_ours_without_reservations_is_found_and_released(here: Site) -> None:
+    name = group_name(999, mark=mark(), team="vision")
+    marks = tags(999, mark=mark(), team="vision", cost_centre="CC")
+    AzureCompute(here.azure.session()).ensure_group(GROUP, name, location="eastus", tags=marks)
+    read(here)
+    row = Orphan.objects.get()
+    assert (row.kind, row.name, row.title) == ("orphaned", "", "A group without reservations")
+    ask_release(row.pk, by=here.scene.priya, now=here.time())
+    work(here, row)
+    assert groups(here) == []
+
+
+def test_somebody_elses_reservation_in_a_group_of_ours_stays_and_so_does_the_group(here: Site) -> None:
+    row = lost(here)
+    compute = AzureCompute(here.azure.session())
+    compute.begin_create_reservation(GROUP, row.group, A100, location="eastus", size=A100, capacity=1)
+    read(here)
+    ask_release(row.pk, by=here.scene.priya, now=here.time())
+    work(here, row)
+    assert groups(here) == [row.group]
+    assert [one.name for one in compute.reservations(GROUP, row.group)] == [A100]
+    assert read(here) == [("foreign", row.group)]
+
+
+def test_what_azure_cannot_be_asked_about_is_kept_as_it_was(here: Site) -> None:
+    row = lost(here)
+    here.azure.fault("GET", "capacityReservationGroups", times=9, status=503, retry_after=0)
+    read(here)
+    assert Orphan.objects.get().seen_at == row.seen_at
+    assert not Subscription.objects.get().reachable
 
 
 def test_what_machines_use_is_not_released_and_says_so(here: Site) -> None:
