@@ -131,6 +131,8 @@ class Request(Row):
     content_version = models.PositiveIntegerField(default=1)
     version = models.PositiveIntegerField(default=1)
     usd = models.DecimalField(max_digits=12, decimal_places=2)
+    # How its price came about when it was asked: at which price of which day.
+    formula = models.CharField(max_length=300, blank=True, default="", db_default="")
     approved_count = models.PositiveIntegerField(null=True)
     created_at = models.DateTimeField(db_index=True)
     updated_at = models.DateTimeField()

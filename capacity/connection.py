@@ -11,6 +11,7 @@ from connectors.azure.compute import AzureCompute
 from connectors.azure.container_registry import AzureContainerRegistry
 from connectors.azure.container_service import AzureContainerService
 from connectors.azure.quota import AzureQuota
+from connectors.azure.retail_prices import RetailPrices
 from connectors.azure.session import AzureSession, AzureSettings
 from connectors.errors import PermanentError
 
@@ -58,14 +59,21 @@ def azure_of(subscription: str) -> Azure:
     )
 
 
+def retail_prices() -> RetailPrices:
+    """The client for Azure's price list, which takes no token; made once in a process."""
+    env = settings.ENV
+    return _made_prices(env.azure_prices_url, str(env.ca_file) if env.ca_file else None)
+
+
 def forget() -> None:
     """Close every client, so that the next call makes them anew from the settings of then."""
     while _open:
         _open.pop().close()
     _made.cache_clear()
+    _made_prices.cache_clear()
 
 
-_open: list[AzureSession] = []
+_open: list[AzureSession | RetailPrices] = []
 
 
 @cache
@@ -73,11 +81,18 @@ def _made(given: AzureSettings) -> Azure:
     session = AzureSession(given)
     _open.append(session)
     return Azure(
-        session,
-        AzureCompute(session),
-        AzureContainerService(session),
-        AzureQuota(session),
-        AzureCognitiveServices(session),
-        AzureAuthorization(session),
-        AzureContainerRegistry(session),
+        session=session,
+        compute=AzureCompute(session),
+        containers=AzureContainerService(session),
+        quota=AzureQuota(session),
+        services=AzureCognitiveServices(session),
+        authorization=AzureAuthorization(session),
+        registries=AzureContainerRegistry(session),
     )
+
+
+@cache
+def _made_prices(url: str, ca_file: str | None) -> RetailPrices:
+    client = RetailPrices(url, ca_file)
+    _open.append(client)
+    return client

@@ -3,13 +3,24 @@
 from celery import shared_task
 
 from audit import clock
+from capacity.increases import reconcile as increases
+from capacity.increases.enqueue import enqueue as enqueue_increase
 from capacity.metering import actions as metering
 from capacity.metering.fleet import note_fleet
-from capacity.models import ModelAccount, Orphan, RegistryAccess, Reservation, Subscription
+from capacity.models import (
+    ModelAccount,
+    Orphan,
+    PriceRegion,
+    QuotaIncrease,
+    RegistryAccess,
+    Reservation,
+    Subscription,
+)
 from capacity.openai.enqueue import enqueue as enqueue_model_account
 from capacity.openai.reconcile import reconcile as reconcile_account
 from capacity.orphans.enqueue import enqueue as enqueue_orphan
 from capacity.orphans.releasing import release
+from capacity.prices import syncing
 from capacity.registry import actions as registry
 from capacity.registry.enqueue import enqueue as enqueue_access
 from capacity.registry.reconcile import reconcile as reconcile_access
@@ -72,6 +83,20 @@ def release_orphan(orphan_id: int) -> None:
     release(orphan_id, now=clock.now)
 
 
+@shared_task(name="capacity.tasks.reconcile_increases")
+def reconcile_increases() -> None:
+    """Enqueue every request for more quota that is to be sent, or to be asked after."""
+    due = QuotaIncrease.objects.in_progress().due(clock.now()).order_by("requeue_at")
+    for increase_id in due.values_list("pk", flat=True)[:MAX_AT_ONCE]:
+        enqueue_increase(increase_id)
+
+
+@shared_task(name="capacity.tasks.reconcile_increase")
+def reconcile_increase(increase_id: int) -> None:
+    """Do what is due for one request for more quota; nothing when another worker is at it."""
+    increases.reconcile(increase_id, now=clock.now)
+
+
 @shared_task(name="capacity.tasks.observe_subscriptions")
 def observe_subscriptions() -> None:
     """Enqueue every subscription whose time has come; one that does not answer delays no other."""
@@ -96,3 +121,18 @@ def read_fleet() -> None:
 def forget_readings() -> None:
     """Delete the readings that no forecast looks at any more."""
     metering.forget(clock.now())
+
+
+@shared_task(name="capacity.tasks.read_prices")
+def read_prices() -> None:
+    """Enqueue every region whose prices are to be read, and have kinds of GPU follow those that are known."""
+    syncing.keep_known(now=clock.now())
+    for region_id in PriceRegion.objects.due(clock.now()).values_list("pk", flat=True):
+        read_prices_of.apply_async(args=[region_id], expires=60)
+    syncing.follow()
+
+
+@shared_task(name="capacity.tasks.read_prices_of")
+def read_prices_of(region_id: int) -> None:
+    """Read one region's prices; one that does not answer delays no other."""
+    syncing.read(region_id, now=clock.now)

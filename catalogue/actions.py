@@ -10,6 +10,7 @@ from django.db import transaction
 from accounts.models import User
 from accounts.roles import Permission
 from allocations.schedule import LONGEST_DRAIN, LONGEST_GRACE, WhenOver
+from audit import clock
 from audit.events import Kind
 from audit.log import record
 from catalogue.models import OfferingSetting, prices_of
@@ -51,7 +52,7 @@ def change(
     if gate is not None:
         row.gate = _gate(gate)
     if prices is not None:
-        row.prices = _prices(row, prices)
+        _set_prices(row, _prices(row, prices))
     _set_end(row, grace_hours=grace_hours, when_over=when_over, drain_hours=drain_hours)
     if position is not None:
         _place(rows, row, position)
@@ -144,6 +145,16 @@ def _prices(row: OfferingSetting, prices: Mapping[str, Decimal | None]) -> dict[
     if len(own) > MOST_PRICES:
         raise BadInput(f"At most {MOST_PRICES} prices.", code="too_many", field="prices")
     return own
+
+
+def _set_prices(row: OfferingSetting, prices: Mapping[str, str | None]) -> None:
+    """Set the installation's own prices, each with the day on which it became another one."""
+    today = clock.now().date().isoformat()
+    row.priced_on = {
+        name: row.priced_on.get(name, today) if row.prices.get(name, "") == price else today
+        for name, price in prices.items()
+    }
+    row.prices = dict(prices)
 
 
 def _check_names(row: OfferingSetting, prices: Mapping[str, Decimal | None]) -> None:

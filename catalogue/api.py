@@ -1,6 +1,6 @@
 """The catalogue over the API: what may be asked for, with what, at which price, and changing that."""
 
-from decimal import Decimal
+from collections.abc import Sequence
 from typing import Any
 
 from django.shortcuts import get_object_or_404
@@ -14,11 +14,13 @@ from accounts.endpoints import Endpoint
 from accounts.models import Team
 from accounts.roles import Permission
 from allocations.schedule import WhenOver
+from capacity.models import MachinePrice
 from catalogue import actions as offering_actions
 from catalogue.choices import choices_of
-from catalogue.models import OfferingSetting, follows, is_by_person, prices_of, setting_of
+from catalogue.models import OfferingSetting, follows, is_by_person, setting_of
 from catalogue.offering import Gate
 from catalogue.offerings import OFFERINGS
+from catalogue.pricing import by_region, listed_prices, lowest
 from web.strict import Boolean, Choice, Integer, Money, StrictSerializer, Text
 
 GATES = [(gate.value, gate.words) for gate in Gate]
@@ -42,7 +44,13 @@ class OfferingSerializer(serializers.Serializer[Any]):
     counted = serializers.CharField(
         help_text="The field of the spec that says how many; empty when it is one."
     )
-    prices = serializers.DictField(child=serializers.CharField(), help_text="USD by what may be chosen.")
+    prices = serializers.DictField(
+        child=serializers.CharField(), help_text="USD by what may be chosen, where it is cheapest."
+    )
+    prices_by_region = serializers.DictField(
+        child=serializers.DictField(child=serializers.CharField()),
+        help_text="USD by region and what may be chosen, where Azure's list price counts; else empty.",
+    )
     priced_per = serializers.CharField(
         help_text="What a price is of; empty where a kind of GPU has the price."
     )
@@ -119,7 +127,8 @@ class OfferingEndpoint(Endpoint):
     def list(self, call: Call) -> Response:
         """Everything that may be asked for, in its order; what is switched off is told to platform leads only."""
         rows = [row for row in offering_actions.settings_in_order() if self._sees(row)]
-        return Response({"results": [shown(row, place) for place, row in enumerate(rows, 1)]})
+        listed = listed_prices()
+        return Response({"results": [shown(row, place, listed) for place, row in enumerate(rows, 1)]})
 
     @extend_schema(responses=OfferingSerializer)
     def retrieve(self, call: Call, key: str) -> Response:
@@ -164,13 +173,14 @@ class OfferingEndpoint(Endpoint):
         )
         if found is None:
             raise NotFound
-        return shown(*found)
+        return shown(*found, listed_prices())
 
 
-def shown(row: OfferingSetting, place: int) -> dict[str, Any]:
+def shown(row: OfferingSetting, place: int, listed: Sequence[MachinePrice]) -> dict[str, Any]:
     """An offering as the API tells it."""
     offering = OFFERINGS[row.key]
-    prices: dict[str, Decimal] = prices_of(offering, row)
+    prices = lowest(offering, row, listed)
+    regions = by_region(offering, row, listed)
     return {
         "key": row.key,
         "name": offering.name,
@@ -180,7 +190,10 @@ def shown(row: OfferingSetting, place: int) -> dict[str, Any]:
         "position": place,
         "unit": offering.unit,
         "counted": offering.spec.counted,
-        "prices": {name: str(price) for name, price in prices.items()},
+        "prices": {name: str(price.usd) for name, price in prices.items()},
+        "prices_by_region": {
+            region: {name: str(usd) for name, usd in found.items()} for region, found in regions.items()
+        },
         "priced_per": offering.priced,
         "reversible_minutes": offering.reversible_minutes,
         **(offering_actions.ends_of(row) if offering.on_cluster else NO_END),

@@ -1,34 +1,5 @@
-"""What Azure calls VM sizes, with their GPUs and list prices. Pure.
+"""Azure's regions that have GPUs and may be asked for beside those of the fleet. Pure."""
 
-USD per hour of November 2026; platform leads set their own on the catalogue page.
-"""
-
-from decimal import Decimal
-
-VM_PRICES = {
-    "Standard_NC4as_T4_v3": Decimal("0.526"),
-    "Standard_NC64as_T4_v3": Decimal("4.352"),
-    "Standard_NV36ads_A10_v5": Decimal("3.20"),
-    "Standard_NV72ads_A10_v5": Decimal("6.52"),
-    "Standard_NC24ads_A100_v4": Decimal("3.673"),
-    "Standard_NC48ads_A100_v4": Decimal("7.346"),
-    "Standard_NC96ads_A100_v4": Decimal("14.692"),
-    "Standard_NC40ads_H100_v5": Decimal("6.98"),
-    "Standard_ND96amsr_A100_v4": Decimal("32.77"),
-    "Standard_ND96isr_H100_v5": Decimal("98.32"),
-}
-VM_GPUS = {
-    "Standard_NC4as_T4_v3": 1,
-    "Standard_NC64as_T4_v3": 4,
-    "Standard_NV36ads_A10_v5": 1,
-    "Standard_NV72ads_A10_v5": 2,
-    "Standard_NC24ads_A100_v4": 1,
-    "Standard_NC48ads_A100_v4": 2,
-    "Standard_NC96ads_A100_v4": 4,
-    "Standard_NC40ads_H100_v5": 1,
-    "Standard_ND96amsr_A100_v4": 8,
-    "Standard_ND96isr_H100_v5": 8,
-}
 REGIONS = (
     "eastus",
     "eastus2",

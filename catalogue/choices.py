@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 from django.db.models import Case, When
@@ -11,11 +10,13 @@ from accounts.models import Team
 from accounts.teams import Project
 from capacity.connection import is_connected
 from capacity.openai import quotas
+from capacity.prices.shipped import VM_GPUS
 from capacity.reservations.asking import reservable_sizes
-from catalogue.azure import REGIONS, VM_GPUS
-from catalogue.models import OfferingSetting, prices_of
+from catalogue.azure import REGIONS
+from catalogue.models import OfferingSetting
 from catalogue.namespace import ENVIRONMENTS, NamespaceSpec
 from catalogue.offering import Offering
+from catalogue.pricing import Lowest, listed_prices, lowest
 from catalogue.reservation import ReservationSpec
 from fleet.models import Cluster, Flavor
 from notebooks.profile_desk.kept import offered
@@ -59,7 +60,7 @@ class Choice:
 
 def choices_of(offering: Offering, setting: OfferingSetting, *, team: Team | None) -> dict[str, list[Choice]]:
     """The lines of every field that is chosen from a list, by field; empty lists where there is no team yet."""
-    prices = prices_of(offering, setting)
+    prices = lowest(offering, setting, listed_prices() if offering.is_listed else ())
     found: dict[str, list[Choice]] = {}
     for name, schema in fields_of(offering).items():
         if name == "zone":
@@ -91,7 +92,7 @@ def is_suggested(schema: Mapping[str, Any]) -> bool:
     return schema.get("list") == "projects"
 
 
-def _lines(listed: str, offering: Offering, prices: Mapping[str, Decimal], team: Team | None) -> list[Choice]:
+def _lines(listed: str, offering: Offering, prices: Mapping[str, Lowest], team: Team | None) -> list[Choice]:
     if listed == "models":
         return _models(prices, offering)
     if listed == "vm_sizes":
@@ -116,7 +117,7 @@ def _lines(listed: str, offering: Offering, prices: Mapping[str, Decimal], team:
     return flavors_of(team) if listed == "flavors" else clusters_of(team, offering)
 
 
-def _models(prices: Mapping[str, Decimal], offering: Offering) -> list[Choice]:
+def _models(prices: Mapping[str, Lowest], offering: Offering) -> list[Choice]:
     """The models that have a price, each with what is left of its quota where that was read."""
     offers = quotas.offers() if is_connected() else {}
     return [
@@ -125,7 +126,7 @@ def _models(prices: Mapping[str, Decimal], offering: Offering) -> list[Choice]:
     ]
 
 
-def _possible(prices: Mapping[str, Decimal], offering: Offering) -> Collection[str]:
+def _possible(prices: Mapping[str, Lowest], offering: Offering) -> Collection[str]:
     """What has a price, and of sizes to reserve only what Azure reserves, as far as that was read."""
     known = reservable_sizes() if offering.spec is ReservationSpec else frozenset()
     return [name for name in prices if name in known] if known else prices.keys()
@@ -192,11 +193,12 @@ def _here(team: Team) -> Any:
     return Tenancy.objects.here().filter(team=team).order_by().values("cluster")
 
 
-def _worded(word: str, prices: Mapping[str, Decimal], offering: Offering) -> str:
+def _worded(word: str, prices: Mapping[str, Lowest], offering: Offering) -> str:
     said = WORDS.get(word, word)
-    return f"{said} · {cents(prices[word])} per {offering.priced}" if word in prices else said
+    return f"{said} · {cents(prices[word].usd)} per {offering.priced}" if word in prices else said
 
 
-def _priced(name: str, price: Decimal, offering: Offering) -> str:
+def _priced(name: str, price: Lowest, offering: Offering) -> str:
     gpus = f" · {VM_GPUS[name]} GPU{'s' if VM_GPUS[name] > 1 else ''}" if name in VM_GPUS else ""
-    return f"{name}{gpus} · {cents(price)} per {offering.priced}"
+    least = "from " if price.differs else ""
+    return f"{name}{gpus} · {least}{cents(price.usd)} per {offering.priced}"

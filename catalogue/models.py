@@ -26,6 +26,8 @@ class OfferingSetting(models.Model):
     gate = models.CharField(max_length=12, choices=[(gate.value, gate.words) for gate in Gate])
     position = models.PositiveSmallIntegerField()
     prices = models.JSONField(default=dict)
+    # The day on which people set each of these, in UTC.
+    priced_on = models.JSONField(default=dict, db_default={})
     grace_hours = models.PositiveSmallIntegerField(null=True)
     when_over = models.CharField(
         max_length=8,
@@ -114,6 +116,9 @@ def setting_of(offering: Offering) -> OfferingSetting:
 
 
 def prices_of(offering: Offering, setting: OfferingSetting) -> dict[str, Decimal]:
-    """USD by what may be chosen, this installation's before the catalogue's; what has no price is not offered."""
+    """USD by what may be chosen, this installation's before the catalogue's; what has no price is not offered.
+
+    What is asked for costs what `catalogue.pricing` says, which knows Azure's list, too.
+    """
     known = {**offering.prices, **setting.prices}
     return {name: Decimal(str(price)) for name, price in known.items() if price is not None}

@@ -57,6 +57,17 @@ class Size:
     gpus_each: int = 0
     usd_per_hour_each: Decimal = Decimal(0)
     formula: str = "costs nothing"
+    priced: str = ""  # which price of which day it is, where it has one
+
+    @property
+    def told(self) -> str:
+        """How the price comes about: "2 × $3.67 per GPU-hour (Azure's list price of 24 Nov 2026)"."""
+        return self.over("")
+
+    def over(self, time: str) -> str:
+        """The same for a length of time: "2 × $3.67 per GPU-hour × 7 days (set by the platform team)"."""
+        priced = f" ({self.priced})" if self.priced else ""
+        return f"{self.formula}{f' × {time}' if time else ''}{priced}"
 
 
 class Spec(BaseModel):
@@ -135,6 +146,11 @@ class Offering:
     def on_cluster(self) -> bool:
         """Whether it takes GPUs of a cluster's pool."""
         return "flavor" in self.spec.model_fields
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether it is made of machines that Azure's price list has, another price in each region."""
+        return "vm_size" in self.spec.model_fields
 
     def units(self, many: int) -> str:
         """What so many are of: "GPUs", "GiB", "replica"."""

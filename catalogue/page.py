@@ -6,11 +6,13 @@ from django.urls import reverse
 
 from accounts.models import User
 from accounts.roles import Permission
+from capacity.models import MachinePrice
 from catalogue.actions import settings_in_order
 from catalogue.choices import WORDS
-from catalogue.models import OfferingSetting, follows, is_by_person, prices_of
+from catalogue.models import OfferingSetting, follows, is_by_person
 from catalogue.offering import Gate, Offering
 from catalogue.offerings import OFFERINGS
+from catalogue.pricing import listed_prices, lowest
 from fleet.models import Flavor
 from ui.amounts import cents
 
@@ -22,14 +24,15 @@ def cards(user: User) -> list[Part]:
     """The offerings in their order; what is switched off is there for who manages the catalogue only."""
     manages = user.may(Permission.MANAGE_CATALOGUE)
     flavors = list(Flavor.objects.offered_to(None).order_by("price_per_gpu_hour"))
+    listed = listed_prices()
     rows = [row for row in settings_in_order() if row.enabled or manages]
     return [
-        card(row, flavors) | {"is_first": at == 0, "is_last": at == len(rows) - 1}
+        card(row, flavors, listed) | {"is_first": at == 0, "is_last": at == len(rows) - 1}
         for at, row in enumerate(rows)
     ]
 
 
-def card(row: OfferingSetting, flavors: list[Flavor]) -> Part:
+def card(row: OfferingSetting, flavors: list[Flavor], listed: list[MachinePrice]) -> Part:
     """One offering."""
     offering = OFFERINGS[row.key]
     return {
@@ -40,7 +43,7 @@ def card(row: OfferingSetting, flavors: list[Flavor]) -> Part:
         "decided_by_policy": row.gate == Gate.SELF_SERVICE,
         "decides": _capital(Gate(row.gate).words),
         "makes": "A platform lead" if is_by_person(offering) else "The portal, by itself",
-        "prices": price_lines(offering, row, flavors),
+        "prices": price_lines(offering, row, flavors, listed),
         "after": follows(offering),
         "undone": offering.undone,
         "ask": f"Ask for {kind_of(offering)}",
@@ -48,17 +51,22 @@ def card(row: OfferingSetting, flavors: list[Flavor]) -> Part:
     }
 
 
-def price_lines(offering: Offering, row: OfferingSetting, flavors: list[Flavor]) -> list[str]:
+def price_lines(
+    offering: Offering, row: OfferingSetting, flavors: list[Flavor], listed: list[MachinePrice]
+) -> list[str]:
     """What it costs, cheapest first: a few prices, and how many more there are."""
     if offering.on_cluster:
         found = [
-            (f"{f.product}, {f.memory_gb} GB{', spot' if f.is_spot else ''}", f.price_per_gpu_hour)
+            (f"{f.product}, {f.memory_gb} GB{', spot' if f.is_spot else ''}", cents(f.price_per_gpu_hour))
             for f in flavors
         ]
         per = "GPU-hour"
     else:
-        own = sorted(prices_of(offering, row).items(), key=lambda pair: pair[1])
-        found = [(WORDS.get(name, name), price) for name, price in own]
+        own = sorted(lowest(offering, row, listed).items(), key=lambda pair: pair[1].usd)
+        found = [
+            (WORDS.get(name, name), f"{'from ' if each.differs else ''}{cents(each.usd)}")
+            for name, each in own
+        ]
         per = offering.priced
     if not found:
         return (
@@ -66,7 +74,7 @@ def price_lines(offering: Offering, row: OfferingSetting, flavors: list[Flavor])
             if not offering.prices and not offering.on_cluster
             else ["No price yet"]
         )
-    lines = [f"{name}: {cents(price)} per {per}" for name, price in found[:MOST_PRICES_SHOWN]]
+    lines = [f"{name}: {price} per {per}" for name, price in found[:MOST_PRICES_SHOWN]]
     more = len(found) - MOST_PRICES_SHOWN
     return [*lines, f"and {more} more"] if more > 0 else lines
 

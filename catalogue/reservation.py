@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from allocations.schedule import Provisioner
-from catalogue.azure import VM_GPUS, VM_PRICES
+from capacity.prices.shipped import VM_GPUS, VM_PRICES
 from catalogue.offering import DOWN, PERSON, Gate, Offering, Region, Size, Spec, VmSize
 from ui.amounts import cents
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from django.db import IntegrityError, models, transaction
 from accounts.models import Team, User
 from accounts.roles import Permission
 from audit import clock
-from audit.actors import Actor
+from audit.actors import PORTAL, Actor
 from audit.events import Kind
 from audit.log import record
 from connectors.errors import PermanentError
@@ -63,6 +64,7 @@ FLAVOR_FIELDS = frozenset(
         "gpus_per_node",
         "capacity_type",
         "price_per_gpu_hour",
+        "follows_list",
         "node_labels",
         "node_taints",
         "cpu_per_gpu",
@@ -99,6 +101,7 @@ EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 APART = frozenset({"node_labels", "node_taints", "dedicated_to"})
 # What decides how many GPUs a pool can grow to, and which of its nodes may leave.
 POOL = frozenset({"min_nodes", "max_nodes", "gpus_per_node"})
+PRICED = ("is_list_price", "priced_at")
 COUNTED = ("gpus_total", "gpus_ready", "gpus_cordoned", "gpus_seen_at")
 LACKS: Mapping[str, str] = {
     "node_taints": "Nodes for one team alone need a taint (NoSchedule or NoExecute) that no other kind of GPU here "
@@ -208,6 +211,7 @@ def add_flavor(cluster: Cluster, *, name: str, values: Mapping[str, Any], by: Us
     _check_told(flavor, changed)
     _check_pool(flavor, changed)
     _count_again(flavor)
+    _set_price(flavor, changed, followed=False)
     _save_new(flavor, taken="The cluster has a flavor of this name already.")
     record(
         Kind.FLAVOR_ADDED,
@@ -234,8 +238,10 @@ def change_flavor(flavor_id: int, *, values: Mapping[str, Any], by: User | Actor
         .select_related("cluster")
         .get(pk=flavor_id)
     )
+    follows = flavor.follows_list
     changed = _fill(flavor, values, FLAVOR_FIELDS)
     _check_nodes(flavor)
+    _set_price(flavor, changed, followed=follows)
     if APART & changed.keys():
         _check_apart(flavor)
     _check_told(flavor, changed)
@@ -246,7 +252,7 @@ def change_flavor(flavor_id: int, *, values: Mapping[str, Any], by: User | Actor
         if "gpus_total" in changed:
             flavor.gpus_seen_at = None
         _count_again(flavor)
-        flavor.save(update_fields=[*changed, *COUNTED])
+        flavor.save(update_fields=[*changed, *COUNTED, *PRICED])
         if POOL & changed.keys():
             _let_nodes_leave(flavor.cluster)
         record(
@@ -257,6 +263,36 @@ def change_flavor(flavor_id: int, *, values: Mapping[str, Any], by: User | Actor
             **_plain(changed),
         )
     return flavor
+
+
+@transaction.atomic
+def take_list_price(flavor_id: int, *, usd: Decimal, of: datetime) -> bool:
+    """Have a kind of GPU that follows Azure's list cost what it says, in USD per GPU-hour; whether that changes it.
+
+    `of` is when the list was read. What is granted keeps its price. One that follows no list any more, that has the
+    price of a later reading, or for which `usd` is no price, stays as it is.
+    """
+    _locked(Flavor.objects.values_list("cluster", flat=True).get(pk=flavor_id))
+    flavor = Flavor.objects.select_for_update(of=("self",), no_key=True).get(pk=flavor_id)
+    least, most, _ = LIMITS["price_per_gpu_hour"]
+    is_older = flavor.is_list_price and flavor.priced_at is not None and flavor.priced_at > of
+    if not flavor.follows_list or is_older or not least <= usd <= most:
+        return False
+    before, flavor.price_per_gpu_hour = flavor.price_per_gpu_hour, usd
+    flavor.is_list_price, flavor.priced_at = True, of
+    flavor.save(update_fields=["price_per_gpu_hour", *PRICED])
+    if before == usd:
+        return False
+    record(
+        Kind.FLAVOR_CHANGED,
+        actor=PORTAL,
+        subject=("flavor", flavor.pk),
+        name=flavor.name,
+        price_per_gpu_hour=str(usd),
+        price_per_gpu_hour_before=str(before),
+        priced_by="Azure's list",
+    )
+    return True
 
 
 @transaction.atomic
@@ -387,6 +423,24 @@ def _check_pool(flavor: Flavor, changed: Mapping[str, Any]) -> None:
             code="not_observed",
             field="max_nodes",
         )
+
+
+def _set_price(flavor: Flavor, changed: Mapping[str, Any], *, followed: bool) -> None:
+    """Keep when people set the price; refuse another one than the list's while it is followed, and no list at all."""
+    if flavor.follows_list and not flavor.cluster.azure_id:
+        raise BadInput(
+            f"Give the Azure resource id of {flavor.cluster.title} first, on its page.",
+            code="not_in_azure",
+            field="follows_list",
+        )
+    if "price_per_gpu_hour" in changed and flavor.follows_list and followed:
+        raise BadInput(
+            "This kind follows Azure's list price. Have it follow no list to set a price of your own.",
+            code="follows_list",
+            field="price_per_gpu_hour",
+        )
+    if "price_per_gpu_hour" in changed or (followed and not flavor.follows_list):
+        flavor.is_list_price, flavor.priced_at = False, clock.now()
 
 
 def _count_again(flavor: Flavor) -> None:

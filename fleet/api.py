@@ -46,6 +46,12 @@ class FlavorSerializer(serializers.Serializer[Flavor]):
     gpus_per_node = serializers.IntegerField()
     capacity_type = serializers.ChoiceField(choices=Flavor.Capacity.choices)
     price_per_gpu_hour = serializers.DecimalField(max_digits=9, decimal_places=4)
+    follows_list = serializers.BooleanField(help_text="Whether the price goes with Azure's list.")
+    is_list_price = serializers.BooleanField(help_text="Whether the price is that of Azure's list.")
+    priced_at = serializers.DateTimeField(
+        allow_null=True,
+        help_text="When the price was read in the list, or set by people; null where that is not known.",
+    )
     gpus_total = serializers.IntegerField(help_text="What can be had: ready, or once the pool has grown.")
     ready = serializers.IntegerField(
         source="gpus_ready", help_text="On nodes that are ready and schedulable."
@@ -385,6 +391,10 @@ class FlavorChangeSerializer(StrictSerializer):
         help_text="Of a cluster in Azure: its node pool, where its labels do not tell which.",
     )
     price_per_gpu_hour = Money(decimal_places=4)
+    follows_list = Boolean(
+        required=False,
+        help_text="Of a cluster in Azure: have the price go with Azure's list, once that is read.",
+    )
     capacity_type = Choice(choices=Flavor.Capacity.choices, required=False)
     cpu_per_gpu = Integer(min_value=1, max_value=1000, required=False)
     memory_gib_per_gpu = Integer(min_value=1, max_value=10_000, required=False)

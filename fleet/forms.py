@@ -267,6 +267,7 @@ class FlavorForm(_FlavorForm):
             "capacity_type",
             "interruption_hours",
             "price_per_gpu_hour",
+            "follows_list",
             "node_labels",
             "node_taints",
             "resource",
@@ -296,6 +297,7 @@ class FlavorForm(_FlavorForm):
             "growing_minutes": "Minutes to grow",
             "interruption_hours": "Hours between interruptions",
             "price_per_gpu_hour": "USD per GPU-hour",
+            "follows_list": "Follow Azure's list price",
             "cpu_per_gpu": "CPUs with a GPU",
             "memory_gib_per_gpu": "Memory with a GPU, GiB",
             "is_offered": "Offered",
@@ -305,6 +307,7 @@ class FlavorForm(_FlavorForm):
         }
         help_texts = {
             "name": NAME_HELP,
+            "follows_list": "The price then goes with the list, day by day. Until that is read, this one counts.",
             "node_pool": "Empty: the pool whose labels are those of its nodes.",
             "gpus_total": "The portal does not see this cluster’s nodes: what you say here is what teams may ask for.",
             "min_nodes": "The autoscaler’s minimum: losing more nodes than it may take away is an alarm.",
@@ -328,6 +331,7 @@ class FlavorForm(_FlavorForm):
         self.fields["interruption_hours"].required = False
         if not cluster.azure_id:
             del self.fields["node_pool"]
+            del self.fields["follows_list"]
         say_all_teams(self.fields["dedicated_to"])
 
     def values(self) -> dict[str, Any]:
@@ -338,6 +342,9 @@ class FlavorForm(_FlavorForm):
         if values.get("capacity_type") != Flavor.Capacity.SPOT:
             # The field stands in the form of spot nodes alone: what a browser kept in it was not seen.
             numbers["interruption_hours"] = 0
+        if self.instance.follows_list and values.get("follows_list"):
+            # The list may have moved since the form was shown.
+            values.pop("price_per_gpu_hour", None)
         return values | numbers | {"node_taints": values.get("node_taints") or [], "resource": resource}
 
     def _post_clean(self) -> None:

@@ -8,6 +8,7 @@ from django.db.models.functions import Coalesce, Greatest, Least, Lower
 
 from accounts.models import Team
 from fleet import growth
+from ui.amounts import dated
 from web.rows import Row
 
 # The application that Azure Kubernetes Service signs people in to, in every tenant.
@@ -258,6 +259,11 @@ class Flavor(Row):
     gpus_per_node = models.PositiveSmallIntegerField()
     capacity_type = models.CharField(max_length=12, choices=Capacity.choices, default=Capacity.ON_DEMAND)
     price_per_gpu_hour = models.DecimalField(max_digits=9, decimal_places=4)
+    # Whether the price goes with Azure's list, whether it is that of the list by now, and of which day it is: on which
+    # it was read in the list, or else when people set it; None is not known.
+    follows_list = models.BooleanField(default=False, db_default=False)
+    is_list_price = models.BooleanField(default=False, db_default=False)
+    priced_at = models.DateTimeField(null=True)
     node_labels = models.JSONField(default=dict)
     node_taints = models.JSONField(default=list)
     cpu_per_gpu = models.PositiveSmallIntegerField(default=8)
@@ -296,6 +302,10 @@ class Flavor(Row):
             models.CheckConstraint(
                 condition=Q(price_per_gpu_hour__gt=Decimal(0)), name="a_gpu_hour_has_a_price"
             ),
+            models.CheckConstraint(
+                condition=Q(is_list_price=False) | Q(follows_list=True, priced_at__isnull=False),
+                name="a_list_price_is_followed_and_of_a_day",
+            ),
             models.CheckConstraint(condition=Q(gpus_per_node__gte=1), name="a_node_has_a_gpu"),
             models.CheckConstraint(
                 condition=Q(min_nodes__lte=F("max_nodes")), name="a_pool_is_not_smaller_than_its_minimum"
@@ -324,6 +334,14 @@ class Flavor(Row):
     def key(self) -> str:
         """As forms, links and the API name it: "training-eastus/a100"."""
         return f"{self.cluster.name}/{self.name}"
+
+    @property
+    def price_words(self) -> str:
+        """Which price of which day it is: "Azure's list price of 24 Nov 2026"."""
+        if self.is_list_price and self.priced_at:
+            return f"Azure's list price of {dated(self.priced_at)}"
+        on = f" on {dated(self.priced_at)}" if self.priced_at else ""
+        return f"set by the platform team{on}"
 
     @property
     def can_grow_to(self) -> int | None:

@@ -106,7 +106,13 @@ def flavor_edit(request: HttpRequest, name: str, flavor: str) -> HttpResponse:
         return actions.change_flavor(row.pk, values=form.values(), by=user).cluster
 
     return _answer(
-        request, form, act, title=f"Change {row.product}", button="Save the kind", cluster=row.cluster
+        request,
+        form,
+        act,
+        title=f"Change {row.product}",
+        button="Save the kind",
+        cluster=row.cluster,
+        flavor=row,
     )
 
 
@@ -118,6 +124,7 @@ def _answer(
     title: str,
     button: str,
     cluster: Cluster | None = None,
+    flavor: Flavor | None = None,
 ) -> HttpResponse:
     """Show the form, or do what it says and go to the cluster; a refusal stands at its field."""
     status = 422
@@ -129,7 +136,13 @@ def _answer(
         else:
             messages.success(request, "Saved. A worker looks at the cluster within a minute.")
             return redirect("cluster", done.name)
-    context: dict[str, Any] = {"form": form, "title": title, "button_label": button, "cluster": cluster}
+    context: dict[str, Any] = {
+        "form": form,
+        "title": title,
+        "button_label": button,
+        "cluster": cluster,
+        "flavor": flavor,
+    }
     response = render(request, "fleet/form.html", context, status=status if form.errors else 200)
     return with_refusal(response, form, detail="The fleet was not changed.") if form.errors else response
 

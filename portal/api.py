@@ -33,7 +33,10 @@ from approvals.stand_ins.api import DelegationEndpoint
 from catalogue.api import OfferingEndpoint
 from fleet.api import ClusterEndpoint, FlavorEndpoint
 from insights.capacity.api import LimitEndpoint
+from insights.capacity.increases_api import LimitIncreaseEndpoint, QuotaIncreaseEndpoint
+from insights.capacity.subscriptions_api import SubscriptionEndpoint
 from insights.model_endpoints.api import ModelEndpointEndpoint
+from insights.prices.api import PriceEndpoint
 from insights.quota_chain.api import ChainEndpoint
 from insights.reservations.api import OrphanEndpoint, ReservationEndpoint
 from notebooks.hubs.api import HubEndpoint, SpawnableEndpoint
@@ -68,9 +71,12 @@ KINDS = (
     "clusters",
     "flavors",
     "limits",
+    "prices",
     "model-endpoints",
     "reservations",
     "reservations/orphans",
+    "quota-increases",
+    "subscriptions",
     "options/flavors",
     "policy",
     "policy/versions",
@@ -126,9 +132,12 @@ router.register("drift", DriftEndpoint, basename="drift")
 router.register("expiry-brakes", BrakeEndpoint, basename="expiry-brake")
 router.register("quota-chains", ChainEndpoint, basename="quota-chain")
 router.register("limits", LimitEndpoint, basename="limit")
+router.register("prices", PriceEndpoint, basename="price")
 router.register("model-endpoints", ModelEndpointEndpoint, basename="model-endpoint")
 router.register("reservations/orphans", OrphanEndpoint, basename="orphan")
 router.register("reservations", ReservationEndpoint, basename="reservation")
+router.register("quota-increases", QuotaIncreaseEndpoint, basename="quota-increase")
+router.register("subscriptions", SubscriptionEndpoint, basename="subscription")
 router.register("flavors", FlavorEndpoint, basename="flavor")
 router.register("options/flavors", FlavorOptionEndpoint, basename="flavor-option")
 router.register("policy", PolicyEndpoint, basename="policy")
@@ -144,6 +153,11 @@ router.register("tokens", TokenEndpoint, basename="token")
 router.register("delegations", DelegationEndpoint, basename="delegation")
 
 nested = [
+    path(
+        "limits/<int:pk>/increases/",
+        LimitIncreaseEndpoint.as_view({"post": "create"}),
+        name="limit-increases",
+    ),
     path(
         "clusters/<slug:name>/release-brake/",
         RepairBrakeEndpoint.as_view({"post": "release"}),

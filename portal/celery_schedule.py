@@ -88,6 +88,11 @@ SCHEDULE = {
         "schedule": 2.0,
         "options": {"expires": 10},
     },
+    "look after requests for quota": {
+        "task": "capacity.tasks.reconcile_increases",
+        "schedule": 5.0,
+        "options": {"expires": 10},
+    },
     "look after models": {
         "task": "capacity.tasks.reconcile_model_accounts",
         "schedule": 2.0,
@@ -101,6 +106,11 @@ SCHEDULE = {
     "read subscriptions": {
         "task": "capacity.tasks.observe_subscriptions",
         "schedule": 30.0,
+        "options": {"expires": 60},
+    },
+    "read prices": {
+        "task": "capacity.tasks.read_prices",
+        "schedule": 60.0,
         "options": {"expires": 60},
     },
     "read the fleet's limits": {

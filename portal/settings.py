@@ -99,7 +99,7 @@ TEMPLATES = [
                     ],
                 )
             ],
-            "libraries": {"parts": "portal.templatetags.parts"},
+            "libraries": {"parts": "portal.templatetags.parts", "prices": "insights.prices.tags"},
             "builtins": ["portal.templatetags.parts", "portal.templatetags.words"],
         },
     }

@@ -56,6 +56,7 @@ from provisioning.models import Tenancy
 from tests import factories
 from tests.allocations import attacks as allocations
 from tests.approvals import attacks as approvals
+from tests.capacity import attacks as capacity
 from tests.notebooks import attacks as notebooks
 from tests.notices import attacks as notices
 from tests.onboarding import attacks as leaving
@@ -74,6 +75,7 @@ PACKAGES = (
     "provisioning",
     "manual",
     "notebooks",
+    "capacity",
     "allocations",
     "policy",
     "catalogue",
@@ -280,6 +282,7 @@ NAMED: Mapping[str, Attack] = {
     "a_flavor_name_is_a_dns_label": lambda w: Flavor.objects.update(name="A100"),
     "allocated_gpus_are_not_negative": lambda w: Flavor.objects.update(allocated=F("allocated") - 4),
     "a_gpu_hour_has_a_price": lambda w: Flavor.objects.update(price_per_gpu_hour=0),
+    "a_list_price_is_followed_and_of_a_day": lambda w: Flavor.objects.update(is_list_price=True),
     "a_node_has_a_gpu": lambda w: Flavor.objects.update(gpus_per_node=0),
     "a_pool_is_not_smaller_than_its_minimum": lambda w: Flavor.objects.update(min_nodes=1),
     "a_project_has_an_environment_on_a_cluster_once": lambda w: only(w.other_place).update(
@@ -338,6 +341,7 @@ NAMED: Mapping[str, Attack] = {
     **allocations.NAMED,
     **notices.NAMED,
     **notebooks.NAMED,
+    **capacity.NAMED,
     **drift.NAMED,
     **leaving.NAMED,
     **approvals.NAMED,
@@ -361,12 +365,14 @@ UNIQUE: Mapping[str, Attack] = {
     ),
     **notices.UNIQUE,
     **notebooks.UNIQUE,
+    **capacity.UNIQUE,
     **approvals.UNIQUE,
 }
 # Further ways around a rule that has more than one side.
 ALSO: Mapping[str, Attack] = {
     **notices.ALSO,
     **notebooks.ALSO,
+    **capacity.ALSO,
     **drift.ALSO,
     **leaving.ALSO,
     **approvals.ALSO,

@@ -1,6 +1,6 @@
 """How amounts, moments and spans are written: on pages, in mails, in rules and over the API. Pure."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 
 CENT = Decimal("0.01")
@@ -29,6 +29,12 @@ def moment(at: datetime, now: datetime) -> str:
 def day(at: datetime, now: datetime) -> str:
     """ "Tue 24 Nov" in UTC, with the year when it is not this year's."""
     return moment(at, now).partition(",")[0]
+
+
+def dated(on: date) -> str:
+    """ "24 Nov 2026": a day that is told for good, so always with its year; of a moment, its day in UTC."""
+    on = on.astimezone(UTC) if isinstance(on, datetime) else on
+    return f"{on.day} {on:%b %Y}"
 
 
 def span(length: timedelta) -> str:

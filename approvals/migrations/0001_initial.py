@@ -101,6 +101,7 @@ class Migration(migrations.Migration):
                 ("content_version", models.PositiveIntegerField(default=1)),
                 ("version", models.PositiveIntegerField(default=1)),
                 ("usd", models.DecimalField(decimal_places=2, max_digits=12)),
+                ("formula", models.CharField(blank=True, db_default="", default="", max_length=300)),
                 ("approved_count", models.PositiveIntegerField(null=True)),
                 ("created_at", models.DateTimeField(db_index=True)),
                 ("updated_at", models.DateTimeField()),

@@ -79,9 +79,7 @@ def answer(wanted: Wanted, judged: Judged, *, now: datetime) -> Part:
         ),
         "total": usd(judged.answer.usd),
         "per_day": usd(judged.answer.usd_per_day),
-        "formula": f"{wanted.size.formula} × {days}"
-        if wanted.size.usd_per_hour_each
-        else "It costs nothing by itself.",
+        "formula": wanted.size.over(days) if wanted.size.usd_per_hour_each else "It costs nothing by itself.",
         "changes": renewal.changes(wanted, judged, now=now)
         if wanted.renews is not None
         else changes(

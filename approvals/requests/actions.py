@@ -247,6 +247,7 @@ def content(wanted: Wanted, judged: Judged, *, now: datetime) -> dict[str, Any]:
         "purpose": wanted.purpose,
         "reason": wanted.reason.strip(),
         "usd": judged.answer.usd,
+        "formula": wanted.size.told,
         "updated_at": now,
         "answer_by": None,
         "routed_by": judged.version,

@@ -345,6 +345,7 @@ def facts(request: Request, evaluation: Evaluation) -> list[Part]:
         *_of_spec(request),
         *([{"label": "From", "at": request.starts_at}] if request.starts_at else []),
         {"label": "Until", "at": request.until},
+        *([{"label": "Price", "text": request.formula}] if request.formula else []),
         {"label": "Judged by", "text": str(evaluation.policy), "href": reverse("policy")},
     ]
     return rows

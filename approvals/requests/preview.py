@@ -38,7 +38,7 @@ def preview_of(wanted: Wanted, *, by: User, now: datetime) -> dict[str, Any]:
         "policy": judged.version.number,
         "offering": wanted.offering.key,
         "name": wanted.name,
-        "formula": wanted.size.formula,
+        "formula": wanted.size.told,
         "reversible_minutes": wanted.offering.reversible_minutes,
         "after_approval": list(follows(wanted.offering)),
         "answer": answer,

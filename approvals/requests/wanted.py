@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -14,10 +13,11 @@ from allocations.changes import ended_namespace
 from allocations.models import Budget
 from catalogue.azure import REGIONS
 from catalogue.gpus import GpuSpec
-from catalogue.models import OfferingSetting, arrival_of, is_by_person, prices_of, setting_of
+from catalogue.models import OfferingSetting, arrival_of, is_by_person, setting_of
 from catalogue.namespace import NamespaceSpec
 from catalogue.offering import Gate, Offering, Size, Spec
 from catalogue.offerings import OFFERINGS
+from catalogue.pricing import PRICED_BY, sized
 from fleet.models import Cluster, Flavor
 from policy.rules import Ask
 from provisioning.actions import why_not_another
@@ -135,8 +135,7 @@ class Wanted:
 
     def on(self, flavor: Flavor) -> "Wanted":
         """The same with the flavor, and so the price, as they are now, under a lock."""
-        prices = prices_of(self.offering, self.setting)
-        size = self.spec.size(price=flavor.price_per_gpu_hour, prices=prices)
+        size = sized(self.offering, self.spec, flavor, self.setting)
         return replace(self, flavor=flavor, cluster=flavor.cluster, size=size)
 
 
@@ -221,14 +220,12 @@ def priced(
     """An ask with its price and its gate as they are now; raises BadInput for what has no price."""
     setting = setting or setting_of(offering)
     try:
-        size = spec.size(
-            price=flavor.price_per_gpu_hour if flavor else Decimal(0), prices=prices_of(offering, setting)
-        )
+        size = sized(offering, spec, flavor, setting)
     except KeyError as missing:
         raise BadInput(
             f"There is no price for {missing.args[0]}, so nobody could say what it costs. Choose another.",
             code="no_price",
-            field=next((n for n in ("vm_size", "model", "access") if hasattr(spec, n)), "offering"),
+            field=next((n for n in PRICED_BY if hasattr(spec, n)), "offering"),
         ) from missing
     return Wanted(offering=offering, spec=spec, flavor=flavor, size=size, setting=setting, **rest)
 

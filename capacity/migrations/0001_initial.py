@@ -1,7 +1,11 @@
 """The tables as they are, with what guards them."""
 
+from decimal import Decimal
+
 import django.db.models.deletion
+from django.conf import settings
 from django.db import migrations, models
+from django.db.models.functions import Lower
 
 from audit.legal_moves import only_moves
 
@@ -10,6 +14,14 @@ RESERVATIONS: dict[str, tuple[str, ...]] = {
     "reserved": ("releasing",),
     "releasing": ("released",),
     "released": (),
+}
+INCREASES: dict[str, tuple[str, ...]] = {
+    "new": ("failed", "refused", "sent", "withdrawn"),
+    "sent": ("failed", "granted", "refused"),
+    "granted": (),
+    "refused": (),
+    "failed": (),
+    "withdrawn": (),
 }
 MODELS: dict[str, tuple[str, ...]] = {
     "pending": ("deleting", "ready"),
@@ -25,6 +37,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ("accounts", "0001_initial"),
         ("fleet", "0001_initial"),
+        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
@@ -53,6 +66,184 @@ class Migration(migrations.Migration):
                         condition=models.Q(("told_stage__in", [0, 60, 80, 95])),
                         name="a_meter_tells_known_stages",
                     )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="PriceRegion",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=40, unique=True)),
+                ("read_at", models.DateTimeField(null=True)),
+                ("message", models.CharField(blank=True, default="", max_length=600)),
+                ("failing_since", models.DateTimeField(null=True)),
+                ("failures", models.PositiveSmallIntegerField(default=0)),
+                ("next_read_at", models.DateTimeField()),
+            ],
+            options={
+                "ordering": ["name"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("failing_since", None), ("failures", 0), ("message", "")),
+                            models.Q(
+                                models.Q(("message", ""), _negated=True),
+                                ("failing_since__isnull", False),
+                                ("failures__gte", 1),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="prices_are_not_read_for_a_reason",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="MachinePrice",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("region", models.CharField(max_length=40)),
+                ("size", models.CharField(max_length=60)),
+                ("on_demand", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
+                ("spot", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
+                ("one_year", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
+                ("three_years", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
+                ("since", models.DateTimeField(null=True)),
+                ("seen_at", models.DateTimeField()),
+            ],
+            options={
+                "ordering": ["region", "size"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("region", "size"), name="a_size_has_one_price_in_a_region"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("on_demand", None),
+                            ("one_year", None),
+                            ("spot", None),
+                            ("three_years", None),
+                            _negated=True,
+                        ),
+                        name="a_price_is_known_in_some_way",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("on_demand", None), ("on_demand__gt", Decimal(0)), _connector="OR"),
+                            models.Q(("spot", None), ("spot__gt", Decimal(0)), _connector="OR"),
+                            models.Q(("one_year", None), ("one_year__gt", Decimal(0)), _connector="OR"),
+                            models.Q(("three_years", None), ("three_years__gt", Decimal(0)), _connector="OR"),
+                        ),
+                        name="a_price_is_above_zero",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="DoubtedPrice",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("at", models.DateTimeField()),
+                ("on_demand", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
+                ("spot", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
+                ("one_year", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
+                ("three_years", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
+                (
+                    "price",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="doubt",
+                        to="capacity.machineprice",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["-at"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("on_demand", None),
+                            ("one_year", None),
+                            ("spot", None),
+                            ("three_years", None),
+                            _negated=True,
+                        ),
+                        name="a_doubted_price_is_known_in_some_way",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("on_demand", None), ("on_demand__gt", Decimal(0)), _connector="OR"),
+                            models.Q(("spot", None), ("spot__gt", Decimal(0)), _connector="OR"),
+                            models.Q(("one_year", None), ("one_year__gt", Decimal(0)), _connector="OR"),
+                            models.Q(("three_years", None), ("three_years__gt", Decimal(0)), _connector="OR"),
+                        ),
+                        name="a_doubted_price_is_above_zero",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="PastPrice",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("at", models.DateTimeField()),
+                ("on_demand", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
+                ("spot", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
+                ("one_year", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
+                ("three_years", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
+                ("since", models.DateTimeField(null=True)),
+                (
+                    "price",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="history",
+                        to="capacity.machineprice",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["-at"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("price", "at"), name="a_price_changes_once_at_a_moment"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("on_demand", None),
+                            ("one_year", None),
+                            ("spot", None),
+                            ("three_years", None),
+                            _negated=True,
+                        ),
+                        name="a_past_price_is_known_in_some_way",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("on_demand", None), ("on_demand__gt", Decimal(0)), _connector="OR"),
+                            models.Q(("spot", None), ("spot__gt", Decimal(0)), _connector="OR"),
+                            models.Q(("one_year", None), ("one_year__gt", Decimal(0)), _connector="OR"),
+                            models.Q(("three_years", None), ("three_years__gt", Decimal(0)), _connector="OR"),
+                        ),
+                        name="a_past_price_is_above_zero",
+                    ),
                 ],
             },
         ),
@@ -266,6 +457,9 @@ class Migration(migrations.Migration):
                 ("answered_at", models.DateTimeField(null=True)),
                 ("failures", models.PositiveSmallIntegerField(default=0)),
                 ("next_look_at", models.DateTimeField()),
+                ("missing_rights", models.JSONField(null=True)),
+                ("rights_checked_at", models.DateTimeField(null=True)),
+                ("rights_message", models.CharField(blank=True, default="", max_length=600)),
             ],
             options={
                 "ordering": ["id"],
@@ -277,7 +471,15 @@ class Migration(migrations.Migration):
                             _connector="OR",
                         ),
                         name="a_subscription_is_away_for_a_reason",
-                    )
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("missing_rights__isnull", True), ("rights_checked_at", None)),
+                            models.Q(("missing_rights__isnull", False), ("rights_checked_at__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="rights_were_checked_at_a_moment",
+                    ),
                 ],
             },
         ),
@@ -447,10 +649,10 @@ class Migration(migrations.Migration):
                     "kind",
                     models.CharField(
                         choices=[
-                            ("unbooked", "In no books"),
+                            ("orphaned", "Orphaned"),
                             ("foreign", "Somebody else’s"),
-                            ("missing", "Gone from Azure"),
-                            ("differs", "Another number"),
+                            ("missing", "Missing in Azure"),
+                            ("differs", "Size differs"),
                         ],
                         max_length=10,
                     ),
@@ -500,7 +702,7 @@ class Migration(migrations.Migration):
                     ),
                     models.UniqueConstraint(fields=("subscription", "key"), name="a_difference_is_kept_once"),
                     models.CheckConstraint(
-                        condition=models.Q(("kind__in", ["unbooked", "foreign", "missing", "differs"])),
+                        condition=models.Q(("kind__in", ["orphaned", "foreign", "missing", "differs"])),
                         name="a_difference_is_of_a_known_kind",
                     ),
                     models.CheckConstraint(
@@ -517,10 +719,10 @@ class Migration(migrations.Migration):
                             ),
                             _connector="OR",
                         ),
-                        name="a_difference_from_the_books_names_them",
+                        name="a_difference_from_a_record_names_it",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("release_asked_at", None), ("kind", "unbooked"), _connector="OR"),
+                        condition=models.Q(("release_asked_at", None), ("kind", "orphaned"), _connector="OR"),
                         name="nothing_of_others_is_released",
                     ),
                     models.CheckConstraint(
@@ -532,6 +734,124 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(("used__lte", models.F("machines"))),
                         name="no_more_of_an_orphan_is_used_than_it_holds",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="QuotaIncrease",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("requeue_at", models.DateTimeField()),
+                ("attempts", models.PositiveIntegerField(db_default=0, default=0)),
+                ("unfinished", models.PositiveSmallIntegerField(db_default=0, default=0)),
+                ("parked_at", models.DateTimeField(null=True)),
+                ("lease_no", models.PositiveBigIntegerField(db_default=0, default=0)),
+                ("lease_until", models.DateTimeField(null=True)),
+                ("subscription", models.CharField(max_length=36)),
+                ("region", models.CharField(max_length=40)),
+                ("family", models.CharField(max_length=80)),
+                ("title", models.CharField(max_length=200)),
+                ("limit", models.PositiveIntegerField()),
+                ("limit_before", models.PositiveIntegerField()),
+                ("reason", models.CharField(max_length=1000)),
+                ("asked_at", models.DateTimeField()),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("new", "Being sent"),
+                            ("sent", "Waits for Azure"),
+                            ("granted", "Granted"),
+                            ("refused", "Refused"),
+                            ("failed", "Not sent"),
+                            ("withdrawn", "Withdrawn"),
+                        ],
+                        default="new",
+                        max_length=10,
+                    ),
+                ),
+                ("sending_since", models.DateTimeField(null=True)),
+                ("azure_id", models.CharField(blank=True, default="", max_length=80)),
+                ("sent_at", models.DateTimeField(null=True)),
+                ("message", models.CharField(blank=True, default="", max_length=600)),
+                ("answered_at", models.DateTimeField(null=True)),
+                (
+                    "asked_by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["-id"],
+                "abstract": False,
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("state__in", ["new", "sent"])),
+                        fields=["requeue_at"],
+                        name="increase_is_due",
+                    ),
+                    models.Index(fields=["subscription", "region", "-id"], name="increase_of_region"),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("parked_at", None), ("lease_until", None), _connector="OR"),
+                        name="a_parked_quotaincrease_is_worked_on_by_nobody",
+                    ),
+                    models.UniqueConstraint(
+                        models.F("subscription"),
+                        models.F("region"),
+                        Lower("family"),
+                        condition=models.Q(("state__in", ["new", "sent"])),
+                        name="one_increase_of_a_quota_is_open",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("state__in", ["new", "sent", "granted", "refused", "failed", "withdrawn"])
+                        ),
+                        name="an_increase_is_in_a_known_state",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("limit__gt", models.F("limit_before"))),
+                        name="an_increase_asks_for_more",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("reason", ""), _negated=True), name="an_increase_has_a_reason"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state__in", ["sent", "granted"]), _negated=True),
+                            models.Q(models.Q(("azure_id", ""), _negated=True), ("sent_at__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="an_increase_that_was_sent_has_a_number",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state__in", ["new", "sent"]), ("answered_at", None)),
+                            models.Q(
+                                models.Q(("state__in", ["new", "sent"]), _negated=True),
+                                ("answered_at__isnull", False),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="an_increase_is_open_until_it_is_answered",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state__in", ["refused", "failed"]), _negated=True),
+                            models.Q(("message", ""), _negated=True),
+                            _connector="OR",
+                        ),
+                        name="an_increase_is_refused_for_a_reason",
                     ),
                 ],
             },
@@ -874,6 +1194,9 @@ class Migration(migrations.Migration):
         ),
         only_moves(
             "capacity_reservation", "state", RESERVATIONS, words="what is released is reserved no more"
+        ),
+        only_moves(
+            "capacity_quotaincrease", "state", INCREASES, words="what Azure has answered is asked no more"
         ),
         only_moves("capacity_modelaccount", "state", MODELS, words="a deleted account is made no more"),
         only_moves("capacity_modelendpoint", "state", MODELS, words="a deleted model is deployed no more"),

@@ -49,6 +49,7 @@ class Migration(migrations.Migration):
                 ),
                 ("position", models.PositiveSmallIntegerField()),
                 ("prices", models.JSONField(default=dict)),
+                ("priced_on", models.JSONField(db_default={}, default=dict)),
                 ("grace_hours", models.PositiveSmallIntegerField(null=True)),
                 (
                     "when_over",

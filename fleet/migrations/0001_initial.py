@@ -203,6 +203,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("price_per_gpu_hour", models.DecimalField(decimal_places=4, max_digits=9)),
+                ("follows_list", models.BooleanField(db_default=False, default=False)),
+                ("is_list_price", models.BooleanField(db_default=False, default=False)),
+                ("priced_at", models.DateTimeField(null=True)),
                 ("node_labels", models.JSONField(default=dict)),
                 ("node_taints", models.JSONField(default=list)),
                 ("cpu_per_gpu", models.PositiveSmallIntegerField(default=8)),
@@ -257,6 +260,14 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(("price_per_gpu_hour__gt", Decimal("0"))),
                         name="a_gpu_hour_has_a_price",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("is_list_price", False),
+                            models.Q(("follows_list", True), ("priced_at__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="a_list_price_is_followed_and_of_a_day",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(("gpus_per_node__gte", 1)), name="a_node_has_a_gpu"

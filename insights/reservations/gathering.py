@@ -11,11 +11,11 @@ from accounts.models import Team, User
 from accounts.roles import Permission
 from allocations.models import Allocation
 from capacity.models import Orphan, Reservation, ReservationDay
+from capacity.prices.shipped import VM_PRICES
 from capacity.reservations.advice import Advice, Day, advice
 from capacity.reservations.costs import Costs, DayCost, by_day
 from capacity.reservations.naming import pool_name
 from capacity.reservations.states import State
-from catalogue.azure import VM_PRICES
 from catalogue.models import prices_of, setting_of
 from catalogue.reservation import RESERVATION
 from provisioning.models import Tenancy

@@ -25,10 +25,11 @@ WORDS = {
     "cost_centre": "Cost centre",
     "delivery": "Delivery of a notice",
     "hub": "JupyterHub of",
+    "orphan": "Orphaned reservation",
+    "subscription": "Azure subscription",
     "model_endpoint": "Model in Azure OpenAI",
     "model_account": "Account of Azure OpenAI",
     "registry_access": "Access to the registry",
-    "orphan": "Reservation in no books",
 }
 # A number behind these words tells people something.
 NUMBERED = frozenset(
@@ -44,6 +45,7 @@ NUMBERED = frozenset(
         "delivery",
         "channel",
         "reservation",
+        "quota_increase",
     }
 )
 # A thing whose own page is its team's.
@@ -136,4 +138,7 @@ PAGES: Mapping[str, Callable[[int], str]] = {
     "drift": lambda pk: reverse("drift", args=[pk]),
     "policy": lambda pk: reverse("policy-version", args=[pk]),
     "reservation": lambda pk: reverse("reservation", args=[pk]),
+    # Of these the page of all leads on: a limit that nobody reads any more is forgotten.
+    "limit": lambda _: reverse("capacity"),
+    "quota_increase": lambda _: reverse("capacity"),
 }

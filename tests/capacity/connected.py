@@ -41,6 +41,7 @@ def connected(azure: Running, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
         "azure_credential": given.credential,
         "azure_arm_url": given.arm_url,
         "azure_authority": given.authority,
+        "azure_prices_url": azure.azure.base,
         "ca_file": azure.ca,
     }
     for name, value in values.items():

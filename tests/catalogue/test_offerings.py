@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from catalogue.azure import VM_GPUS, VM_PRICES
+from capacity.prices.shipped import VM_GPUS, VM_PRICES
 from catalogue.models import is_by_person
 from catalogue.offering import DOWN, Gate, in_sentence
 from catalogue.offerings import OFFERINGS

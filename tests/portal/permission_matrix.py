@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal
 from http.cookies import SimpleCookie
 from typing import Any
 
@@ -17,6 +18,7 @@ from allocations.models import Brake
 from audit.events import Kind
 from audit.log import record
 from audit.models import Event
+from capacity.models import FamilyQuota, MachinePrice, Meter, QuotaIncrease, Subscription
 from notebooks.models import Hub
 from notebooks.profile_desk.actions import save
 from offboarding.models import Departure
@@ -88,6 +90,7 @@ class Prober:
         self.notebooks = {
             side.team.pk: factories.notebook(side.tenancy, side.asker).pk for side in (here.own, here.other)
         }
+        # Machines in Azure that nobody works on any more, in each team; and some that are orphaned, of no team.
         # A model in Azure OpenAI in each team.
         self.models = {
             side.team.pk: factories.model_endpoint(side.team).pk for side in (here.own, here.other)
@@ -101,6 +104,9 @@ class Prober:
         # Ends that wait for a platform lead: they are of no team.
         self.brake = Brake.objects.create(clock=timezone.now(), due=11, live=11).pk
         connected_hub(here)
+        # A quota of Azure's and a request for more of it: both belong to no team.
+        self.meter, self.increase, self.subscription = quota_of_azure(here)
+        self.price = listed_price().pk
         self.profile = drafted_profile(here.people["platform_lead"])
         # Something that happened in each team.
         self.events = {side.team.pk: happened(side).seq for side in (here.own, here.other)}
@@ -166,6 +172,10 @@ class Prober:
             ("audit/", self.events[side.team.pk]),
             ("events/", self.events[side.team.pk]),
             ("expiry-brakes/", self.brake if own else MISSING["pk"]),
+            ("limits/", self.meter if own else MISSING["pk"]),
+            ("increases/", self.increase if own else MISSING["pk"]),
+            ("subscriptions/", self.subscription if own else MISSING["pk"]),
+            ("prices/", self.price if own else MISSING["pk"]),
         ]
         named = next((pk for part, pk in pks if part in route), None)
         if named is not None:
@@ -249,6 +259,7 @@ class Prober:
             "api/v1/profiles/<slug:slug>/deprecate/": {"reason": "Nobody needs it."},
             "api/v1/profiles/yaml/": {"yaml": "[{display_name: Tiny}]"},
             "api/v1/hubs/<slug:cluster>/": {"address": "https://hub.example.com", "token_file": "hub"},
+            "api/v1/limits/<int:pk>/increases/": {"limit": 384, "reason": "Training."},
             "api/v1/cost-centres/": {"code": "CC-NEW"},
             "api/v1/tokens/": {"name": "x", "scope": "read", "days": 1},
             "api/v1/clusters/": {"name": "new", "title": "New", "region": "x", "purpose": "training"},
@@ -269,6 +280,13 @@ def drafted_profile(by: User) -> str:
     return save(PROFILE, by=by, now=timezone.now()).profile.slug
 
 
+def listed_price() -> MachinePrice:
+    """A machine of Azure's list, which belongs to no team."""
+    return MachinePrice.objects.create(
+        region="eastus", size="Standard_NC4as_T4_v3", on_demand=Decimal("0.526"), seen_at=timezone.now()
+    )
+
+
 def connected_hub(here: World) -> Hub:
     """The hub of the cluster, past the action: its token's file is nowhere."""
     return Hub.objects.create(
@@ -277,6 +295,27 @@ def connected_hub(here: World) -> Hub:
         token_file="hub",
         next_look_at=timezone.now(),
     )
+
+
+def quota_of_azure(here: World) -> tuple[int, int, str]:
+    """The ids of a limit, of a request for more of it that is not sent, and of its subscription."""
+    now, quota = timezone.now(), {"limit": 192, "used": 96, "seen_at": timezone.now()}
+    subscription = Subscription.objects.create(id="one", next_look_at=now)
+    meter = Meter.objects.create(key="quota:one/eastus/nc", title="NC in eastus", unit="vCPUs", **quota)
+    FamilyQuota.objects.create(subscription=subscription, region="eastus", name="NC", title="NC", **quota)
+    increase = QuotaIncrease.objects.create(
+        subscription="one",
+        region="eastus",
+        family="NC",
+        title="NC in eastus",
+        limit=384,
+        limit_before=192,
+        reason="Training.",
+        asked_by=here.people["platform_lead"],
+        asked_at=now,
+        requeue_at=now,
+    )
+    return meter.pk, increase.pk, subscription.pk
 
 
 PODS = [{"path": "spec.hard.pods", "wanted": "50", "live": "80", "who": ""}]

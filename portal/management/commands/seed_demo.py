@@ -20,7 +20,8 @@ from approvals.requests.actions import submit
 from approvals.requests.wanted import Wanted, resolve
 from capacity.connection import home_subscription, is_connected
 from capacity.metering.fleet import note_fleet
-from capacity.models import Meter, Reading
+from capacity.models import MachinePrice, Meter, PastPrice, PriceRegion, Reading
+from capacity.prices import syncing
 from capacity.subscriptions import observing
 from connectors.entra import Claims
 from fleet.actions import DEFAULT_BORROW_PERCENT
@@ -169,6 +170,7 @@ def _clusters() -> None:
                 "memory_gb": memory,
                 "gpus_per_node": per_node,
                 "price_per_gpu_hour": Decimal(price),
+                "priced_at": timezone.now(),
                 "node_labels": {"accelerator": accelerator},
                 "node_taints": GPU_TAINT,
             },
@@ -185,6 +187,7 @@ def _clusters() -> None:
             "node_taints": GPU_TAINT,
             "max_nodes": 4,
             "growing_minutes": 1,
+            "follows_list": is_connected(),
         },
     )
 
@@ -197,6 +200,7 @@ def _clusters() -> None:
             "memory_gb": 80,
             "gpus_per_node": 8,
             "price_per_gpu_hour": Decimal("1.4700"),
+            "priced_at": timezone.now(),
             "capacity_type": Flavor.Capacity.SPOT,
             "interruption_hours": 20,
             "node_labels": {"accelerator": "nvidia-a100-spot", SPOT: "spot"},
@@ -221,6 +225,7 @@ def _subscription(*, now: datetime) -> None:
     observing.keep_known(now=now)
     observing.observe(home_subscription(), now=timezone.now)
     note_fleet(now=now)
+    _prices(now=now)
     rows = [
         Reading(
             meter=meter,
@@ -235,6 +240,29 @@ def _subscription(*, now: datetime) -> None:
         for day in range(70, 0, -1)
     ]
     Reading.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def _prices(*, now: datetime) -> None:
+    """Read Azure's list once, and have been reading it for ten weeks, in which it changed three times."""
+    syncing.keep_known(now=now)
+    for region_id in PriceRegion.objects.due(now).values_list("pk", flat=True):
+        syncing.read(region_id, now=timezone.now)
+    syncing.follow()
+    factors = {70: ("1.05", "0.8"), 41: ("1.05", "1.1"), 16: ("1", "1.25")}
+    rows = [
+        PastPrice(
+            price=price,
+            at=now - timedelta(days=days),
+            on_demand=price.on_demand and price.on_demand * Decimal(usual),
+            spot=price.spot and price.spot * Decimal(spot),
+            one_year=price.one_year and price.one_year * Decimal(usual),
+            three_years=price.three_years and price.three_years * Decimal(usual),
+        )
+        for price in MachinePrice.objects.all()
+        for days, (usual, spot) in factors.items()
+    ]
+    if not PastPrice.objects.filter(at__lt=now - timedelta(days=1)).exists():
+        PastPrice.objects.bulk_create(rows)
 
 
 def _followed(repository: str) -> None:
