@@ -31,7 +31,9 @@ from reconciling import failpoints
 from reconciling.controller import Controller
 from reconciling.lease import Lease
 
-FINAL = operations.FINAL | {"model_not_available", "name_taken"}
+# As Azure's own refusal of a model is called.
+NOT_OFFERED = "model_not_available"
+FINAL = operations.FINAL | {NOT_OFFERED, "name_taken"}
 BUSY = frozenset({"Accepted", "Creating", "Deleting", "Moving", "Updating", "Scaling", "ResolvingDNS"})
 FAILED = frozenset({"Failed", "Canceled"})
 MAX_STEPS = 40
@@ -274,7 +276,7 @@ def _version(work: Work, endpoint: ModelEndpoint) -> str:
     if not found:
         raise PermanentError(
             f"{work.row.region} offers no {endpoint.model} that is deployed as {endpoint.sku}.",
-            code="model_not_available",
+            code=NOT_OFFERED,
         )
     best = max(found, key=lambda one: (one.is_default, one.version))
     actions.choose_version(endpoint, best.version)

@@ -15,6 +15,7 @@ from capacity.models import (
     Subscription,
     VmSize,
 )
+from tests.capacity import model_attacks as models
 from tests.scene import NOW
 
 Attack = Callable[[Any], object]
@@ -107,6 +108,7 @@ def moved(row: Any, **fields: Any) -> None:
 SENT = {"state": "sent", "azure_id": "a", "sent_at": NOW}
 RELEASED = {"state": "released", "machines": 0, "released_at": NOW}
 NAMED: Mapping[str, Attack] = {
+    **models.NAMED,
     "a_subscription_is_away_for_a_reason": lambda w: moved(subscription(), reachable=False, failures=1),
     "rights_were_checked_at_a_moment": lambda w: moved(subscription(), missing_rights={}),
     "a_size_is_in_a_region_once": lambda w: [size(), size()],
