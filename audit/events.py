@@ -131,10 +131,18 @@ class Kind(models.TextChoices):
     PROFILE_RETIRED = "profile.retired", "retired a notebook profile"
     SUBSCRIPTION_REACHABLE = "subscription.reachable", "reads the Azure subscription"
     SUBSCRIPTION_UNREACHABLE = "subscription.unreachable", "cannot read the Azure subscription"
+    SUBSCRIPTION_CHECK_ASKED = "subscription.check_asked", "asked for the Azure subscription to be read again"
+    SUBSCRIPTION_RIGHTS_CHANGED = "subscription.rights_changed", "saw the portal's rights in Azure change"
     PRICES_CHANGED = "prices.changed", "saw Azure's list prices change"
     PRICES_DOUBTED = "prices.doubted", "did not believe Azure's list prices"
     PRICES_CONFIRMED = "prices.confirmed", "confirmed Azure's list prices of a machine"
     LIMIT_NEAR = "limit.near", "saw a limit come near"
+    QUOTA_INCREASE_ASKED = "quota_increase.asked", "asked for more Azure quota"
+    QUOTA_INCREASE_SENT = "quota_increase.sent", "sent Azure a request for more quota"
+    QUOTA_INCREASE_GRANTED = "quota_increase.granted", "saw Azure grant more quota"
+    QUOTA_INCREASE_REFUSED = "quota_increase.refused", "saw Azure refuse more quota"
+    QUOTA_INCREASE_FAILED = "quota_increase.failed", "could not ask Azure for more quota"
+    QUOTA_INCREASE_WITHDRAWN = "quota_increase.withdrawn", "withdrew a request for more Azure quota"
     RESERVATION_CHANGED = "reservation.changed", "changed how much capacity is reserved in Azure"
     RESERVATION_READY = "reservation.ready", "saw capacity reserved in Azure"
     RESERVATION_REFUSED = "reservation.refused", "was refused capacity by Azure"
@@ -142,14 +150,14 @@ class Kind(models.TextChoices):
     RESERVATION_GONE = "reservation.gone", "saw reserved capacity released"
     RESERVATION_PARKED = "reservation.parked", "gave up reserving or releasing capacity"
     RESERVATION_TRIED_AGAIN = "reservation.tried_again", "had reserving or releasing capacity tried again"
-    RESERVATION_ORPHANED = "reservation.orphaned", "found a reservation in Azure that is in no books"
+    RESERVATION_ORPHANED = "reservation.orphaned", "found an orphaned reservation in Azure"
     ORPHAN_RELEASE_ASKED = (
         "orphan.release_asked",
-        "asked for a reservation to be released that is in no books",
+        "asked for an orphaned reservation to be released",
     )
-    ORPHAN_KEPT = "orphan.kept", "left a reservation alone that is in no books"
-    ORPHAN_RELEASED = "orphan.released", "released a reservation that was in no books"
-    ORPHAN_PARKED = "orphan.parked", "gave up releasing a reservation that is in no books"
+    ORPHAN_KEPT = "orphan.kept", "left an orphaned reservation alone"
+    ORPHAN_RELEASED = "orphan.released", "released an orphaned reservation"
+    ORPHAN_PARKED = "orphan.parked", "gave up releasing an orphaned reservation"
     HUB_CONNECTED = "hub.connected", "connected the JupyterHub of a cluster"
     HUB_CHANGED = "hub.changed", "changed how a JupyterHub is connected"
     HUB_KEY_MADE = "hub.key_made", "made a new key for a JupyterHub"

@@ -5,6 +5,7 @@ from functools import cache
 
 from django.conf import settings
 
+from connectors.azure.authorization import AzureAuthorization
 from connectors.azure.compute import AzureCompute
 from connectors.azure.container_service import AzureContainerService
 from connectors.azure.quota import AzureQuota
@@ -21,6 +22,7 @@ class Azure:
     compute: AzureCompute
     containers: AzureContainerService
     quota: AzureQuota
+    authorization: AzureAuthorization
 
 
 def is_connected() -> bool:
@@ -74,7 +76,13 @@ _open: list[AzureSession | RetailPrices] = []
 def _made(given: AzureSettings) -> Azure:
     session = AzureSession(given)
     _open.append(session)
-    return Azure(session, AzureCompute(session), AzureContainerService(session), AzureQuota(session))
+    return Azure(
+        session=session,
+        compute=AzureCompute(session),
+        containers=AzureContainerService(session),
+        quota=AzureQuota(session),
+        authorization=AzureAuthorization(session),
+    )
 
 
 @cache

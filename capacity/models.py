@@ -1,5 +1,6 @@
 """Everything that the package keeps, gathered for Django."""
 
+from capacity.increases.models import QuotaIncrease
 from capacity.metering.models import Meter, Reading
 from capacity.orphans.models import Orphan
 from capacity.prices.models import DoubtedPrice, MachinePrice, PastPrice, PriceRegion
@@ -15,6 +16,7 @@ __all__ = [
     "Orphan",
     "PastPrice",
     "PriceRegion",
+    "QuotaIncrease",
     "Reading",
     "Reservation",
     "ReservationDay",

@@ -3,9 +3,11 @@
 from celery import shared_task
 
 from audit import clock
+from capacity.increases import reconcile as increases
+from capacity.increases.enqueue import enqueue as enqueue_increase
 from capacity.metering import actions as metering
 from capacity.metering.fleet import note_fleet
-from capacity.models import Orphan, PriceRegion, Reservation, Subscription
+from capacity.models import Orphan, PriceRegion, QuotaIncrease, Reservation, Subscription
 from capacity.orphans.enqueue import enqueue as enqueue_orphan
 from capacity.orphans.releasing import release
 from capacity.prices import syncing
@@ -37,6 +39,20 @@ def reconcile_reservation(reservation_id: int) -> None:
 def release_orphan(orphan_id: int) -> None:
     """Do what is due for one orphan that is to be released; nothing when another worker is at it."""
     release(orphan_id, now=clock.now)
+
+
+@shared_task(name="capacity.tasks.reconcile_increases")
+def reconcile_increases() -> None:
+    """Enqueue every request for more quota that is to be sent, or to be asked after."""
+    due = QuotaIncrease.objects.in_progress().due(clock.now()).order_by("requeue_at")
+    for increase_id in due.values_list("pk", flat=True)[:MAX_AT_ONCE]:
+        enqueue_increase(increase_id)
+
+
+@shared_task(name="capacity.tasks.reconcile_increase")
+def reconcile_increase(increase_id: int) -> None:
+    """Do what is due for one request for more quota; nothing when another worker is at it."""
+    increases.reconcile(increase_id, now=clock.now)
 
 
 @shared_task(name="capacity.tasks.observe_subscriptions")

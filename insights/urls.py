@@ -2,6 +2,7 @@
 
 from django.urls import path
 
+from insights.capacity import limit_page
 from insights.capacity import page as capacity
 from insights.prices import page as prices
 from insights.quota_chain import page as quota_chain
@@ -9,7 +10,6 @@ from insights.reservations import views as reservations
 
 urlpatterns = [
     path("capacity/", capacity.capacity, name="capacity"),
-    path("capacity/limits/<int:pk>", capacity.limit, name="limit"),
     path("capacity/prices", prices.prices, name="prices"),
     path("capacity/prices/<int:pk>", prices.price, name="price"),
     path("capacity/prices/<int:pk>/confirm", prices.confirm, name="price-confirm"),
@@ -18,5 +18,8 @@ urlpatterns = [
     path("capacity/reservations/<int:pk>/give-back", reservations.give_back, name="reservation-give-back"),
     path("capacity/reservations/<int:pk>/retry", reservations.retry, name="reservation-retry"),
     path("capacity/orphans/<int:pk>", reservations.orphan, name="orphan"),
+    path("capacity/limits/<int:pk>", limit_page.limit, name="limit"),
+    path("capacity/increases/<int:pk>/withdraw", limit_page.withdraw, name="increase-withdraw"),
+    path("capacity/subscriptions/<slug:pk>/check", capacity.check_subscription, name="subscription-check"),
     path("clusters/<slug:name>/chain", quota_chain.quota_chain, name="quota-chain"),
 ]

@@ -43,6 +43,7 @@ class NoticeKind(StrEnum):
     LIMIT_NEAR = "limit_near"
     PRICE_DOUBTED = "price_doubted"
     RESERVATION_ORPHANED = "reservation_orphaned"
+    QUOTA_ANSWERED = "quota_answered"
     TEST = "test"
 
     @property
@@ -121,6 +122,8 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.NOTEBOOK_ENDED: "A notebook of yours did not start, or was stopped",
     NoticeKind.NOTEBOOK_IDLE: "A notebook of yours is idle, or ends soon",
     NoticeKind.LIMIT_NEAR: "A limit of Azure's comes near",
+    NoticeKind.RESERVATION_ORPHANED: "A reservation in Azure is orphaned",
+    NoticeKind.QUOTA_ANSWERED: "Azure answers a request for more quota",
     NoticeKind.PRICE_DOUBTED: "A list price of Azure's moved so far that nobody believes it yet",
     NoticeKind.RESERVATION_ORPHANED: "A reservation in Azure is in no books",
     NoticeKind.TEST: "A test",

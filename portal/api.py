@@ -33,6 +33,8 @@ from approvals.stand_ins.api import DelegationEndpoint
 from catalogue.api import OfferingEndpoint
 from fleet.api import ClusterEndpoint, FlavorEndpoint
 from insights.capacity.api import LimitEndpoint
+from insights.capacity.increases_api import LimitIncreaseEndpoint, QuotaIncreaseEndpoint
+from insights.capacity.subscriptions_api import SubscriptionEndpoint
 from insights.prices.api import PriceEndpoint
 from insights.quota_chain.api import ChainEndpoint
 from insights.reservations.api import OrphanEndpoint, ReservationEndpoint
@@ -71,6 +73,8 @@ KINDS = (
     "prices",
     "reservations",
     "reservations/orphans",
+    "quota-increases",
+    "subscriptions",
     "options/flavors",
     "policy",
     "policy/versions",
@@ -129,6 +133,8 @@ router.register("limits", LimitEndpoint, basename="limit")
 router.register("prices", PriceEndpoint, basename="price")
 router.register("reservations/orphans", OrphanEndpoint, basename="orphan")
 router.register("reservations", ReservationEndpoint, basename="reservation")
+router.register("quota-increases", QuotaIncreaseEndpoint, basename="quota-increase")
+router.register("subscriptions", SubscriptionEndpoint, basename="subscription")
 router.register("flavors", FlavorEndpoint, basename="flavor")
 router.register("options/flavors", FlavorOptionEndpoint, basename="flavor-option")
 router.register("policy", PolicyEndpoint, basename="policy")
@@ -144,6 +150,11 @@ router.register("tokens", TokenEndpoint, basename="token")
 router.register("delegations", DelegationEndpoint, basename="delegation")
 
 nested = [
+    path(
+        "limits/<int:pk>/increases/",
+        LimitIncreaseEndpoint.as_view({"post": "create"}),
+        name="limit-increases",
+    ),
     path(
         "clusters/<slug:name>/release-brake/",
         RepairBrakeEndpoint.as_view({"post": "release"}),

@@ -88,6 +88,11 @@ SCHEDULE = {
         "schedule": 2.0,
         "options": {"expires": 10},
     },
+    "look after requests for quota": {
+        "task": "capacity.tasks.reconcile_increases",
+        "schedule": 5.0,
+        "options": {"expires": 10},
+    },
     "read subscriptions": {
         "task": "capacity.tasks.observe_subscriptions",
         "schedule": 30.0,

@@ -21,6 +21,8 @@ PAGES: Mapping[str, str] = {
     "ends": "explanation/ends.md",
     "templates": "how-to/keep-templates.md",
     "profiles": "how-to/maintain-profiles.md",
+    "capacity": "how-to/capacity.md",
+    "quota-chain": "explanation/quota-chain.md",
     "connect-azure": "how-to/connect-azure.md",
     "prices": "how-to/prices.md",
 }

@@ -33,7 +33,7 @@ class Reserving:
     """The steps, played by Ada for Climate; people decide each ask, workers do the rest."""
 
     def __init__(self, job: "MainJob") -> None:
-        self.job, self.shop = job, Catalogue(job)
+        self.job, self.shop = job, Catalogue(job, keys="azure")
         self.told = job.demo.sandbox["azure"]
         self.cluster = Cluster.from_kubeconfig(job.demo.sandbox["kubernetes"][CLUSTER]["admin_kubeconfig"])
         self.request = 0

@@ -25,8 +25,8 @@ TAGS = re.compile(r"<[^>]+>")
 class Catalogue:
     """The steps, played by the people of the main job for its team."""
 
-    def __init__(self, job: "MainJob") -> None:
-        self.job = job
+    def __init__(self, job: "MainJob", *, keys: str = "catalogue") -> None:
+        self.job, self.keys = job, keys
         self.calls = 0
 
     def steps(self) -> Iterator[tuple[str, Callable[[], str | None]]]:
@@ -241,7 +241,7 @@ class Catalogue:
     def key(self) -> str:
         """A new Idempotency-Key."""
         self.calls += 1
-        return f"catalogue-{self.calls}"
+        return f"{self.keys}-{self.calls}"
 
     def _checked(self, answer: requests.Response) -> dict[str, Any]:
         expect(answer.ok, f"{answer.request.method} {answer.url}: {answer.status_code} {answer.text}")

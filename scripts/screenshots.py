@@ -45,6 +45,7 @@ class Tour:
         ada.goto(f"{self.url}/teams/climate/")
         self.reload_until_gone(ada, "Setting up")
         self.picture(ada, "team")
+        self.azure(ada)
 
     def sign_in(self, name: str) -> Page:
         """A new browser in which this person is signed in."""
@@ -98,6 +99,30 @@ class Tour:
         page.get_by_role("button", name=re.compile("^Ask for 16")).first.click()
         page.wait_for_url(re.compile(r"/requests/\d+/"))
         self.asked = page.url.rstrip("/").rsplit("/", 1)[1]
+
+    def azure(self, page: Page) -> None:
+        """What stops more GPUs, which limits come near, and machines that are reserved."""
+        page.goto(f"{self.url}/clusters/training-eastus/chain?flavor=a100-80gb&gpus=64")
+        self.picture(page, "chain")
+        page.goto(f"{self.url}/capacity/")
+        self.picture(page, "capacity")
+        page.get_by_role("link", name=re.compile("NCADS_A100_v4")).first.click()
+        self.picture(page, "limit")
+        page.goto(
+            f"{self.url}/requests/new/reservation?team=climate&region=eastus"
+            "&vm_size=Standard_NC64as_T4_v3&instances=2&nodes_for=dev-eastus/t4-16gb"
+        )
+        page.locator("[name=reason]").fill(REASON)
+        page.get_by_role("button", name=re.compile("^Ask for 2")).first.click()
+        page.wait_for_url(re.compile(r"/requests/\d+/"))
+        self.asked = page.url.rstrip("/").rsplit("/", 1)[1]
+        for lead in ("Priya Raman", "Elena Petrova"):
+            self.decide(lead, picture="")
+        page.goto(f"{self.url}/requests/{self.asked}/")
+        self.reload_until_gone(page, "Setting up", seconds=60)
+        page.goto(f"{self.url}/capacity/reservations/")
+        page.get_by_role("link", name=re.compile("NC64as_T4_v3")).first.click()
+        self.picture(page, "reservation")
 
     def decide(self, name: str, *, picture: str) -> None:
         """Approve the open step of the sixteen."""

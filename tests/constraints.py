@@ -56,6 +56,7 @@ from provisioning.models import Tenancy
 from tests import factories
 from tests.allocations import attacks as allocations
 from tests.approvals import attacks as approvals
+from tests.capacity import attacks as capacity
 from tests.notebooks import attacks as notebooks
 from tests.notices import attacks as notices
 from tests.onboarding import attacks as leaving
@@ -74,6 +75,7 @@ PACKAGES = (
     "provisioning",
     "manual",
     "notebooks",
+    "capacity",
     "allocations",
     "policy",
     "catalogue",
@@ -339,6 +341,7 @@ NAMED: Mapping[str, Attack] = {
     **allocations.NAMED,
     **notices.NAMED,
     **notebooks.NAMED,
+    **capacity.NAMED,
     **drift.NAMED,
     **leaving.NAMED,
     **approvals.NAMED,
@@ -362,12 +365,14 @@ UNIQUE: Mapping[str, Attack] = {
     ),
     **notices.UNIQUE,
     **notebooks.UNIQUE,
+    **capacity.UNIQUE,
     **approvals.UNIQUE,
 }
 # Further ways around a rule that has more than one side.
 ALSO: Mapping[str, Attack] = {
     **notices.ALSO,
     **notebooks.ALSO,
+    **capacity.ALSO,
     **drift.ALSO,
     **leaving.ALSO,
     **approvals.ALSO,

@@ -451,6 +451,7 @@ def machines_of(of: Reservation, by: User, *, count: int = 2, days: float = 5) -
         price_per_gpu_hour=Decimal(0),
         usd_per_hour=count * of.usd_per_hour_each,
         starts_at=now,
+        begun_at=now,
         charged_from=now,
         until=now + timedelta(days=days),
         kept_until=now + timedelta(days=days),

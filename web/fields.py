@@ -31,7 +31,7 @@ class WholeNumberField(forms.Field):
             return None
         if not DIGITS.fullmatch(str(value)) or not self.least <= int(value) <= self.most:
             raise forms.ValidationError(
-                f"Write a whole number of {self.of} from {self.least} to {self.most:,}.", code="number"
+                f"Write a whole number of {self.of} from {self.least:,} to {self.most:,}.", code="number"
             )
         return int(value)
 

@@ -1,7 +1,9 @@
 """The page for asking for an offering, the answer while filling it in, and sending it."""
 
+from datetime import datetime
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
@@ -22,7 +24,7 @@ from catalogue import page as catalogue_page
 from catalogue.models import OfferingSetting, follows, setting_of
 from catalogue.offering import Offering
 from catalogue.offerings import OFFERINGS
-from web.fields import INPUT
+from web.fields import INPUT, MomentField
 from web.refusals import BadInput, Refused
 
 Part = dict[str, Any]
@@ -134,8 +136,18 @@ def _data(request: HttpRequest) -> QueryDict:
     """What was sent, with the end that a quick choice stands for."""
     data = request.POST.copy()
     if "quick" in data:
-        data["until"] = quick_end(str(data["quick"]), timezone.now()).strftime(INPUT)
+        begins = _begins(str(data.get("starts_at", "")), now=timezone.now())
+        data["until"] = quick_end(str(data["quick"]), begins).strftime(INPUT)
     return data
+
+
+def _begins(text: str, *, now: datetime) -> datetime:
+    """From when a quick choice counts: the later moment that the form says, else now."""
+    try:
+        later = MomentField(required=False).clean(text)
+    except ValidationError:
+        return now
+    return max(now, later) if later is not None else now
 
 
 def _page(request: HttpRequest, form: RequestForm, points: list[Part], *, status: int = 200) -> HttpResponse:

@@ -90,9 +90,22 @@ def tightest(chain: Sequence[Link]) -> Link | None:
     return next(iter(blocking(chain, 10**9)), None)
 
 
+def limit_for(facts: Facts, layer: Layer, more: int, question: Question) -> int:
+    """The vCPUs to which a quota has to be raised for so many GPUs more; `layer` is one of the known quotas."""
+    quota = facts.family if layer is Layer.FAMILY else facts.regional
+    assert quota is not None  # noqa: S101 - its caller has the link
+    assert facts.machine is not None  # noqa: S101
+    new = max(0, more + _taken(facts, question) - _standing(facts))
+    return quota.used + -(-new // facts.gpus_per_node) * facts.machine.vcpus
+
+
+def _taken(facts: Facts, question: Question) -> int:
+    """What a new grant or a start cannot have of the GPUs that there are."""
+    return facts.promised.granted if question is Question.GRANT else facts.busy
+
+
 def _links(facts: Facts, question: Question) -> Iterator[Link]:
-    # What a new grant or a start cannot have of the GPUs that there are.
-    taken = facts.promised.granted if question is Question.GRANT else facts.busy
+    taken = _taken(facts, question)
     if facts.machine is not None:
         for layer, quota in ((Layer.FAMILY, facts.family), (Layer.REGIONAL, facts.regional)):
             if quota is not None:

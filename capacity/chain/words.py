@@ -7,6 +7,8 @@ from datetime import datetime, timedelta
 from capacity.chain.links import Layer, Link, Question, blocking, tightest
 from ui.amounts import gpus, span
 
+# As Azure calls the quota of all spot machines, in small letters.
+SPOT = "lowprioritycores"
 # How old a reading may be before it is said how old it is: Azure is read every ten minutes, clusters twice a minute.
 FRESH = {
     Layer.FAMILY: timedelta(minutes=30),
@@ -65,12 +67,18 @@ def called(link: Link) -> str:
     name = f" {link.name}" if link.name else ""
     return {
         Layer.FAMILY: f"the subscription quota of{name}",
-        Layer.REGIONAL: "the subscription quota of the region",
+        Layer.REGIONAL: regional(link.name),
         Layer.POOL: f"the maximum of node pool{name}",
         Layer.NODES: f"the nodes of pool{name}" if name else "the nodes that there are",
         Layer.QUEUE: "the team's ClusterQueue",
         Layer.NAMESPACE: "the namespace's ResourceQuota",
     }.get(link.layer, link.layer.words)
+
+
+def regional(name: str) -> str:
+    """The quota that all machines of a region share; those on spot have one of their own."""
+    shared = "spot machines" if name.casefold() == SPOT else "the region"
+    return f"the subscription quota of {shared}"
 
 
 _QUOTA = "An increase takes days: ask for it now."

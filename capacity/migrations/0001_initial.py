@@ -3,7 +3,9 @@
 from decimal import Decimal
 
 import django.db.models.deletion
+from django.conf import settings
 from django.db import migrations, models
+from django.db.models.functions import Lower
 
 from audit.legal_moves import only_moves
 
@@ -13,6 +15,14 @@ RESERVATIONS: dict[str, tuple[str, ...]] = {
     "releasing": ("released",),
     "released": (),
 }
+INCREASES: dict[str, tuple[str, ...]] = {
+    "new": ("failed", "refused", "sent", "withdrawn"),
+    "sent": ("failed", "granted", "refused"),
+    "granted": (),
+    "refused": (),
+    "failed": (),
+    "withdrawn": (),
+}
 
 
 class Migration(migrations.Migration):
@@ -21,6 +31,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ("accounts", "0001_initial"),
         ("fleet", "0001_initial"),
+        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
@@ -440,6 +451,9 @@ class Migration(migrations.Migration):
                 ("answered_at", models.DateTimeField(null=True)),
                 ("failures", models.PositiveSmallIntegerField(default=0)),
                 ("next_look_at", models.DateTimeField()),
+                ("missing_rights", models.JSONField(null=True)),
+                ("rights_checked_at", models.DateTimeField(null=True)),
+                ("rights_message", models.CharField(blank=True, default="", max_length=600)),
             ],
             options={
                 "ordering": ["id"],
@@ -451,7 +465,15 @@ class Migration(migrations.Migration):
                             _connector="OR",
                         ),
                         name="a_subscription_is_away_for_a_reason",
-                    )
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("missing_rights__isnull", True), ("rights_checked_at", None)),
+                            models.Q(("missing_rights__isnull", False), ("rights_checked_at__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="rights_were_checked_at_a_moment",
+                    ),
                 ],
             },
         ),
@@ -621,10 +643,10 @@ class Migration(migrations.Migration):
                     "kind",
                     models.CharField(
                         choices=[
-                            ("unbooked", "In no books"),
+                            ("orphaned", "Orphaned"),
                             ("foreign", "Somebody else’s"),
-                            ("missing", "Gone from Azure"),
-                            ("differs", "Another number"),
+                            ("missing", "Missing in Azure"),
+                            ("differs", "Size differs"),
                         ],
                         max_length=10,
                     ),
@@ -674,7 +696,7 @@ class Migration(migrations.Migration):
                     ),
                     models.UniqueConstraint(fields=("subscription", "key"), name="a_difference_is_kept_once"),
                     models.CheckConstraint(
-                        condition=models.Q(("kind__in", ["unbooked", "foreign", "missing", "differs"])),
+                        condition=models.Q(("kind__in", ["orphaned", "foreign", "missing", "differs"])),
                         name="a_difference_is_of_a_known_kind",
                     ),
                     models.CheckConstraint(
@@ -691,10 +713,10 @@ class Migration(migrations.Migration):
                             ),
                             _connector="OR",
                         ),
-                        name="a_difference_from_the_books_names_them",
+                        name="a_difference_from_a_record_names_it",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("release_asked_at", None), ("kind", "unbooked"), _connector="OR"),
+                        condition=models.Q(("release_asked_at", None), ("kind", "orphaned"), _connector="OR"),
                         name="nothing_of_others_is_released",
                     ),
                     models.CheckConstraint(
@@ -710,7 +732,128 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
+        migrations.CreateModel(
+            name="QuotaIncrease",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("requeue_at", models.DateTimeField()),
+                ("attempts", models.PositiveIntegerField(db_default=0, default=0)),
+                ("unfinished", models.PositiveSmallIntegerField(db_default=0, default=0)),
+                ("parked_at", models.DateTimeField(null=True)),
+                ("lease_no", models.PositiveBigIntegerField(db_default=0, default=0)),
+                ("lease_until", models.DateTimeField(null=True)),
+                ("subscription", models.CharField(max_length=36)),
+                ("region", models.CharField(max_length=40)),
+                ("family", models.CharField(max_length=80)),
+                ("title", models.CharField(max_length=200)),
+                ("limit", models.PositiveIntegerField()),
+                ("limit_before", models.PositiveIntegerField()),
+                ("reason", models.CharField(max_length=1000)),
+                ("asked_at", models.DateTimeField()),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("new", "Being sent"),
+                            ("sent", "Waits for Azure"),
+                            ("granted", "Granted"),
+                            ("refused", "Refused"),
+                            ("failed", "Not sent"),
+                            ("withdrawn", "Withdrawn"),
+                        ],
+                        default="new",
+                        max_length=10,
+                    ),
+                ),
+                ("sending_since", models.DateTimeField(null=True)),
+                ("azure_id", models.CharField(blank=True, default="", max_length=80)),
+                ("sent_at", models.DateTimeField(null=True)),
+                ("message", models.CharField(blank=True, default="", max_length=600)),
+                ("answered_at", models.DateTimeField(null=True)),
+                (
+                    "asked_by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["-id"],
+                "abstract": False,
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("state__in", ["new", "sent"])),
+                        fields=["requeue_at"],
+                        name="increase_is_due",
+                    ),
+                    models.Index(fields=["subscription", "region", "-id"], name="increase_of_region"),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("parked_at", None), ("lease_until", None), _connector="OR"),
+                        name="a_parked_quotaincrease_is_worked_on_by_nobody",
+                    ),
+                    models.UniqueConstraint(
+                        models.F("subscription"),
+                        models.F("region"),
+                        Lower("family"),
+                        condition=models.Q(("state__in", ["new", "sent"])),
+                        name="one_increase_of_a_quota_is_open",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("state__in", ["new", "sent", "granted", "refused", "failed", "withdrawn"])
+                        ),
+                        name="an_increase_is_in_a_known_state",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("limit__gt", models.F("limit_before"))),
+                        name="an_increase_asks_for_more",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("reason", ""), _negated=True), name="an_increase_has_a_reason"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state__in", ["sent", "granted"]), _negated=True),
+                            models.Q(models.Q(("azure_id", ""), _negated=True), ("sent_at__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="an_increase_that_was_sent_has_a_number",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state__in", ["new", "sent"]), ("answered_at", None)),
+                            models.Q(
+                                models.Q(("state__in", ["new", "sent"]), _negated=True),
+                                ("answered_at__isnull", False),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="an_increase_is_open_until_it_is_answered",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state__in", ["refused", "failed"]), _negated=True),
+                            models.Q(("message", ""), _negated=True),
+                            _connector="OR",
+                        ),
+                        name="an_increase_is_refused_for_a_reason",
+                    ),
+                ],
+            },
+        ),
         only_moves(
             "capacity_reservation", "state", RESERVATIONS, words="what is released is reserved no more"
+        ),
+        only_moves(
+            "capacity_quotaincrease", "state", INCREASES, words="what Azure has answered is asked no more"
         ),
     ]

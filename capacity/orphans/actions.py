@@ -22,14 +22,12 @@ from web.refusals import Conflict, NoRight
 def require_lead(user: User) -> None:
     """Raises NoRight for who does not manage clusters."""
     if not user.may(Permission.MANAGE_CLUSTERS):
-        raise NoRight(
-            "Platform leads look after reservations that are in no books.", code="not_a_platform_lead"
-        )
+        raise NoRight("Platform leads look after orphaned reservations.", code="not_a_platform_lead")
 
 
 @transaction.atomic
 def keep(subscription: Subscription, found: Sequence[Difference], *, now: datetime) -> None:
-    """Replace what the last reading of a subscription found; platform leads are told of what is newly in no books.
+    """Replace what the last reading of a subscription found; platform leads are told of what is newly orphaned.
 
     What a worker releases stays as it is.
     """
@@ -43,7 +41,7 @@ def keep(subscription: Subscription, found: Sequence[Difference], *, now: dateti
         if each.key in releasing or (not each.name and (each.resource_group, each.group) in groups):
             continue
         row = there.get(each.key)
-        is_new = each.kind is OrphanKind.UNBOOKED and (row is None or row.kind != each.kind)
+        is_new = each.kind is OrphanKind.ORPHANED and (row is None or row.kind != each.kind)
         row = row or Orphan(subscription=subscription, key=each.key, first_seen_at=now, requeue_at=now)
         if is_new:
             row.first_seen_at = now
@@ -61,17 +59,18 @@ def keep(subscription: Subscription, found: Sequence[Difference], *, now: dateti
 
 @transaction.atomic
 def ask_release(orphan_id: int, *, by: User, now: datetime) -> Orphan:
-    """Have a worker release a reservation that is the portal's and in no books; harmless to repeat, also when parked.
+    """Have a worker release a reservation that is the portal's and orphaned; harmless to repeat, also when parked.
 
-    Raises NoRight, Conflict where it is gone, another's or of the books, or where machines use it.
+    Raises NoRight, Conflict where it is gone, another's or has a record, or where machines use it.
     """
     require_lead(by)
     row = Orphan.objects.select_for_update(of=("self",), no_key=True).filter(pk=orphan_id).first()
     if row is None:
         raise Conflict("It is not there any more: look at the list again.", code="orphan_is_gone")
-    if row.kind != OrphanKind.UNBOOKED:
+    if row.kind != OrphanKind.ORPHANED:
         raise Conflict(
-            "Only what carries the portal’s mark and is in no books is released here.", code="not_an_orphan"
+            "Only what carries the portal’s mark and has no record here is released here.",
+            code="not_an_orphan",
         )
     if row.associated and not row.is_releasing:
         raise Conflict(in_use(row.associated), code="machines_use_it")
@@ -118,7 +117,7 @@ def in_use(machines: int) -> str:
 
 
 def _write(row: Orphan, found: Difference, now: datetime) -> None:
-    booked = found.booked
+    recorded = found.recorded
     values: dict[str, Any] = {
         "kind": found.kind.value,
         "resource_group": found.resource_group[:90],
@@ -131,8 +130,8 @@ def _write(row: Orphan, found: Difference, now: datetime) -> None:
         "used": found.used,
         "associated": found.associated,
         "tagged_team": found.team[:60],
-        "reservation_id": booked.number if booked else None,
-        "expected": booked.machines if booked else None,
+        "reservation_id": recorded.number if recorded else None,
+        "expected": recorded.machines if recorded else None,
         "seen_at": now,
     }
     for name, value in values.items():

@@ -1,6 +1,6 @@
-"""Reservations in Azure beside those in the portal's books: what is in one of them alone. Pure.
+"""Reservations in Azure beside those in the portal's records: what is in one of them alone. Pure.
 
-Azure is listed between two looks at the books: what was booked before or after the list is known to them. Only what
+Azure is listed between two looks at the records: what is recorded before or after counts as known. Only what
 carries the portal's own mark, on the reservation and on its group, is the portal's.
 """
 
@@ -10,9 +10,9 @@ from enum import StrEnum
 
 
 class OrphanKind(StrEnum):
-    """In which way books and Azure differ."""
+    """In which way the portal and Azure differ."""
 
-    UNBOOKED = "unbooked"
+    ORPHANED = "orphaned"
     FOREIGN = "foreign"
     MISSING = "missing"
     DIFFERS = "differs"
@@ -21,16 +21,16 @@ class OrphanKind(StrEnum):
     def words(self) -> str:
         """As people read it."""
         return {
-            "unbooked": "In no books",
+            "orphaned": "Orphaned",
             "foreign": "Somebody else’s",
-            "missing": "Gone from Azure",
-            "differs": "Another number",
+            "missing": "Missing in Azure",
+            "differs": "Size differs",
         }[self.value]
 
     @property
     def tone(self) -> str:
         """The badge's tone."""
-        return {"unbooked": "bad", "foreign": "past", "missing": "bad", "differs": "waiting"}[self.value]
+        return {"orphaned": "bad", "foreign": "past", "missing": "bad", "differs": "waiting"}[self.value]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +64,8 @@ class Group:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Booked:
-    """A reservation in the portal's books; `is_reserved` where Azure is known to have what its generation wants."""
+class Recorded:
+    """A reservation in the portal's records; `is_reserved` where Azure is known to have what its generation wants."""
 
     number: int
     generation: int
@@ -86,7 +86,7 @@ class Booked:
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """One difference. `name` is empty for a group without reservations, `booked` None for what is in no books."""
+    """One difference. `name` is empty for a group without reservations, `recorded` None for what is orphaned."""
 
     kind: OrphanKind
     resource_group: str
@@ -99,7 +99,7 @@ class Difference:
     used: int = 0
     associated: int = 0
     team: str = ""
-    booked: Booked | None = None
+    recorded: Recorded | None = None
 
     @property
     def key(self) -> str:
@@ -108,26 +108,26 @@ class Difference:
 
 
 def differences(
-    found: Iterable[Group], *, mark: str, before: Iterable[Booked], after: Iterable[Booked]
+    found: Iterable[Group], *, mark: str, before: Iterable[Recorded], after: Iterable[Recorded]
 ) -> list[Difference]:
-    """What is in Azure and in no books, somebody else's, and what of the books is not there or holds another number."""
+    """What Azure has without a record, what is somebody else's, and what of the records Azure has not, or otherwise."""
     groups = {one.key: one for one in found}
     earlier = {one.number: one for one in before}
     later = {one.number: one for one in after}
     known = {(*one.key, one.name.lower()) for one in (*earlier.values(), *later.values())}
-    of_books = {one.key for one in (*earlier.values(), *later.values())}
-    rows = [one for group in groups.values() for one in _unbooked(group, mark, known, of_books)]
+    with_record = {one.key for one in (*earlier.values(), *later.values())}
+    rows = [one for group in groups.values() for one in _orphaned(group, mark, known, with_record)]
     # What changed while Azure was listed is compared the next time.
     same = [one for one in later.values() if earlier.get(one.number) == one and one.is_reserved]
-    return rows + [one for booked in same for one in _not_as_booked(booked, groups)]
+    return rows + [one for recorded in same for one in _not_as_recorded(recorded, groups)]
 
 
-def _unbooked(
-    group: Group, mark: str, known: set[tuple[str, str, str]], of_books: set[tuple[str, str]]
+def _orphaned(
+    group: Group, mark: str, known: set[tuple[str, str, str]], with_record: set[tuple[str, str]]
 ) -> Iterator[Difference]:
     is_ours = bool(mark) and group.mark == mark
     empty = Difference(
-        kind=OrphanKind.UNBOOKED,
+        kind=OrphanKind.ORPHANED,
         resource_group=group.resource_group,
         group=group.name,
         name="",
@@ -138,7 +138,7 @@ def _unbooked(
         if (*group.key, one.name.lower()) not in known:
             yield replace(
                 empty,
-                kind=OrphanKind.UNBOOKED if is_ours and one.mark == mark else OrphanKind.FOREIGN,
+                kind=OrphanKind.ORPHANED if is_ours and one.mark == mark else OrphanKind.FOREIGN,
                 name=one.name,
                 zone=one.zone,
                 vm_size=one.vm_size,
@@ -146,30 +146,30 @@ def _unbooked(
                 used=one.used,
                 associated=one.associated,
             )
-    if is_ours and not group.reservations and group.key not in of_books:
+    if is_ours and not group.reservations and group.key not in with_record:
         yield empty
 
 
-def _not_as_booked(booked: Booked, groups: Mapping[tuple[str, str], Group]) -> Iterator[Difference]:
-    group = groups.get(booked.key)
+def _not_as_recorded(recorded: Recorded, groups: Mapping[tuple[str, str], Group]) -> Iterator[Difference]:
+    group = groups.get(recorded.key)
     there = next(
-        (one for one in (group.reservations if group else ()) if one.name.lower() == booked.name.lower()),
+        (one for one in (group.reservations if group else ()) if one.name.lower() == recorded.name.lower()),
         None,
     )
-    if there is not None and there.machines == booked.machines:
+    if there is not None and there.machines == recorded.machines:
         return
     yield Difference(
         kind=OrphanKind.MISSING if there is None else OrphanKind.DIFFERS,
-        resource_group=booked.resource_group,
-        group=booked.group,
-        name=booked.name,
-        region=booked.region,
-        zone=booked.zone,
-        vm_size=booked.vm_size,
+        resource_group=recorded.resource_group,
+        group=recorded.group,
+        name=recorded.name,
+        region=recorded.region,
+        zone=recorded.zone,
+        vm_size=recorded.vm_size,
         machines=there.machines if there else 0,
         used=there.used if there else 0,
         associated=there.associated if there else 0,
-        booked=booked,
+        recorded=recorded,
     )
 
 

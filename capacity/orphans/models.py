@@ -1,4 +1,4 @@
-"""Differences between the portal's books and Azure, as the last reading of each subscription found them."""
+"""Differences between the portal's records and Azure, as the last reading of each subscription found them."""
 
 from django.db import models
 from django.db.models import F, Q
@@ -9,7 +9,7 @@ from capacity.subscriptions.models import Subscription
 from reconciling.models import Leased, LeasedQuerySet
 from web.rows import Row
 
-WITH_BOOKS = Q(kind__in=[OrphanKind.MISSING.value, OrphanKind.DIFFERS.value])
+WITH_RECORD = Q(kind__in=[OrphanKind.MISSING.value, OrphanKind.DIFFERS.value])
 
 
 class OrphanQuerySet(LeasedQuerySet["Orphan"]):
@@ -29,10 +29,10 @@ class OrphanQuerySet(LeasedQuerySet["Orphan"]):
 
 
 class Orphan(Row, Leased):
-    """A reservation that is in Azure or in the portal's books alone, or that holds another number of machines there.
+    """A reservation that is in Azure or in the portal's records alone, or that holds another number of machines there.
 
     `name` is empty for a group of the portal's without reservations. `reservation` and `expected` are the row of the
-    books and its machines, where there is one. Once a platform lead has asked for its release, it is a worker's, who
+    records and its machines, where there is one. Once a platform lead has asked for its release, it is a worker's, who
     works on it as on a reservation: `operation` is Azure's long operation that is under way.
     """
 
@@ -72,12 +72,12 @@ class Orphan(Row, Leased):
                 name="a_difference_is_of_a_known_kind",
             ),
             models.CheckConstraint(
-                condition=(WITH_BOOKS & Q(reservation__isnull=False, expected__isnull=False))
-                | (~WITH_BOOKS & Q(reservation=None, expected=None)),
-                name="a_difference_from_the_books_names_them",
+                condition=(WITH_RECORD & Q(reservation__isnull=False, expected__isnull=False))
+                | (~WITH_RECORD & Q(reservation=None, expected=None)),
+                name="a_difference_from_a_record_names_it",
             ),
             models.CheckConstraint(
-                condition=Q(release_asked_at=None) | Q(kind=OrphanKind.UNBOOKED.value),
+                condition=Q(release_asked_at=None) | Q(kind=OrphanKind.ORPHANED.value),
                 name="nothing_of_others_is_released",
             ),
             models.CheckConstraint(
@@ -94,7 +94,7 @@ class Orphan(Row, Leased):
 
     @property
     def of(self) -> OrphanKind:
-        """In which way books and Azure differ."""
+        """In which way the portal and Azure differ."""
         return OrphanKind(self.kind)
 
     @property

@@ -19,9 +19,7 @@ def tell_found(found: Sequence[Orphan], *, now: datetime) -> None:
     """Tell platform leads and their channels of what a reading newly found; one notice for all of it."""
     first, many = found[0], len(found)
     title = (
-        "A reservation in Azure is in no books"
-        if many == 1
-        else f"{many} reservations in Azure are in no books"
+        "A reservation in Azure is orphaned" if many == 1 else f"{many} reservations in Azure are orphaned"
     )
     message = Message(
         title,
@@ -30,7 +28,7 @@ def tell_found(found: Sequence[Orphan], *, now: datetime) -> None:
         else "They carry the portal's mark and are paid for, but no team was granted them. Release them, or find out "
         "whose they are.",
         facts=tuple((one.group[:60], one.title) for one in found[:MAX_NAMED]),
-        action="Look at what is in no books",
+        action="Look at orphaned reservations",
     )
     about, link = ("orphan", first.pk), f"{reverse('reservations')}#orphans"
     leads = people.holding(Permission.MANAGE_CLUSTERS)

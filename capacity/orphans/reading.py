@@ -1,10 +1,10 @@
-"""Looking through a subscription's reservations for what the portal's books do not have, or have otherwise."""
+"""Looking through a subscription's reservations for what the portal's records do not have, or have otherwise."""
 
 from datetime import datetime
 
 from capacity.connection import Azure
 from capacity.orphans import actions
-from capacity.orphans.comparing import Booked, Group, Held, differences
+from capacity.orphans.comparing import Group, Held, Recorded, differences
 from capacity.reservations.models import Reservation
 from capacity.reservations.naming import MARK
 from capacity.reservations.reconcile import Names
@@ -17,17 +17,17 @@ from provisioning.clusters.installation import mark
 
 
 def read(subscription: Subscription, azure: Azure, *, now: datetime) -> None:
-    """Keep in what a subscription and the books differ; raises as the connector does, and keeps nothing then."""
-    before = booked_in(subscription)
+    """Keep in what a subscription and the records differ; raises as the connector does, and keeps nothing then."""
+    before = recorded_in(subscription)
     found = groups_in(azure.compute)
-    after = booked_in(subscription)
+    after = recorded_in(subscription)
     actions.keep(subscription, differences(found, mark=mark(), before=before, after=after), now=now)
 
 
-def booked_in(subscription: Subscription) -> list[Booked]:
+def recorded_in(subscription: Subscription) -> list[Recorded]:
     """The reservations that the portal has in a subscription, or is about to have."""
     rows = Reservation.objects.in_azure().filter(subscription=subscription.pk).select_related("team")
-    return [_booked(one) for one in rows]
+    return [_recorded(one) for one in rows]
 
 
 def groups_in(compute: AzureCompute) -> list[Group]:
@@ -40,9 +40,9 @@ def groups_in(compute: AzureCompute) -> list[Group]:
     return found
 
 
-def _booked(row: Reservation) -> Booked:
+def _recorded(row: Reservation) -> Recorded:
     names = Names.of(row)
-    return Booked(
+    return Recorded(
         number=row.pk,
         generation=row.generation,
         resource_group=row.resource_group,

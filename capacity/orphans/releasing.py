@@ -1,6 +1,6 @@
 """What a worker does for an orphan that a platform lead wants released: in Azure's order, one step after the other.
 
-Before each step it looks again: what machines use, what no longer carries the portal's mark, and what the books have
+Before each step it looks again: what machines use, what no longer carries the portal's mark, and what has a record
 after all is left alone, and its page says why.
 """
 
@@ -10,10 +10,10 @@ from random import SystemRandom
 
 from capacity.connection import Azure, azure_of
 from capacity.orphans import actions
-from capacity.orphans.comparing import Booked
+from capacity.orphans.comparing import Recorded
 from capacity.orphans.enqueue import queue
 from capacity.orphans.models import Orphan, OrphanQuerySet
-from capacity.orphans.reading import booked_in
+from capacity.orphans.reading import recorded_in
 from capacity.reservations.naming import MARK
 from capacity.reservations.reconcile import BUSY, BUSY_WAIT, FORGOTTEN, RETRIES, SOON
 from connectors.azure.compute import Reservation, ReservationGroup
@@ -28,7 +28,7 @@ PARKED = (
     "again."
 )
 NOT_OURS = "It no longer carries the portal's mark: it is left alone."
-BOOKED = "It is in the portal's books after all: it is left alone."
+RECORDED = "It is in the portal's records after all: it is left alone."
 _random = SystemRandom()
 Clock = Callable[[], datetime]
 
@@ -85,16 +85,16 @@ def _go_on(lease: Lease[Orphan], azure: Azure, now: Clock) -> None:
     if group is None:
         _done(lease, now())
         return
-    booked = booked_in(row.subscription)
+    recorded = recorded_in(row.subscription)
     there = compute.reservation(row.resource_group, row.group, row.name) if row.name else None
     if there is not None:
-        _check(row, group, there, booked)
+        _check(row, group, there, recorded)
         lease.check(now=now())
         operation = compute.begin_delete_reservation(row.resource_group, row.group, row.name)
         if not operation.is_done:
             _begun(lease, operation, now())
             return
-    if not _is_group_to_go(row, group, azure, booked):
+    if not _is_group_to_go(row, group, azure, recorded):
         _done(lease, now())
         return
     lease.check(now=now())
@@ -105,21 +105,21 @@ def _go_on(lease: Lease[Orphan], azure: Azure, now: Clock) -> None:
         _begun(lease, operation, now())
 
 
-def _check(row: Orphan, group: ReservationGroup, there: Reservation, booked: list[Booked]) -> None:
+def _check(row: Orphan, group: ReservationGroup, there: Reservation, recorded: list[Recorded]) -> None:
     """Raises LeftAlone for what must not be released, RequeueAfter for what Azure works on."""
     if not (group.tags.get(MARK) == there.tags.get(MARK) == mark()):
         raise LeftAlone(NOT_OURS)
-    if any(one.key == _key(row) for one in booked):
-        raise LeftAlone(BOOKED)
+    if any(one.key == _key(row) for one in recorded):
+        raise LeftAlone(RECORDED)
     if there.state in BUSY:
         raise RequeueAfter(BUSY_WAIT)
     if there.associated:
         raise LeftAlone(actions.in_use(len(there.associated)))
 
 
-def _is_group_to_go(row: Orphan, group: ReservationGroup, azure: Azure, booked: list[Booked]) -> bool:
-    """Whether the group is the portal's, in no books, and has no reservation any more."""
-    if group.tags.get(MARK) != mark() or any(one.key == _key(row) for one in booked):
+def _is_group_to_go(row: Orphan, group: ReservationGroup, azure: Azure, recorded: list[Recorded]) -> bool:
+    """Whether the group is the portal's, has no record, and has no reservation any more."""
+    if group.tags.get(MARK) != mark() or any(one.key == _key(row) for one in recorded):
         return False
     return not azure.compute.reservations(row.resource_group, row.group)
 

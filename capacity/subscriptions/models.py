@@ -3,8 +3,12 @@
 from datetime import datetime
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, OuterRef, Q, Subquery, Value
+from django.db.models.functions import Concat, Lower
 
+from capacity.chain.words import SPOT
+from capacity.metering.keys import QUOTA
+from capacity.metering.models import Meter
 from fleet.models import Cluster
 from web.rows import Row
 
@@ -28,6 +32,11 @@ class Subscription(Row):
     answered_at = models.DateTimeField(null=True)
     failures = models.PositiveSmallIntegerField(default=0)
     next_look_at = models.DateTimeField()
+    # The actions that the portal lacks, by what they are needed for (connectors.azure.rights); None before it was
+    # checked. Why they could not be read the last time, while they could not.
+    missing_rights = models.JSONField(null=True)
+    rights_checked_at = models.DateTimeField(null=True)
+    rights_message = models.CharField(max_length=600, blank=True, default="")
 
     objects = SubscriptionQuerySet.as_manager()
 
@@ -37,6 +46,11 @@ class Subscription(Row):
             models.CheckConstraint(
                 condition=~Q(reachable=False) | (~Q(message="") & Q(failures__gte=1)),
                 name="a_subscription_is_away_for_a_reason",
+            ),
+            models.CheckConstraint(
+                condition=Q(missing_rights__isnull=True, rights_checked_at=None)
+                | Q(missing_rights__isnull=False, rights_checked_at__isnull=False),
+                name="rights_were_checked_at_a_moment",
             ),
         ]
 
@@ -72,10 +86,24 @@ class VmSize(Row):
         return f"{self.name} in {self.region}"
 
 
+class FamilyQuotaQuerySet(models.QuerySet["FamilyQuota"]):
+    """Ways to look at quotas."""
+
+    def with_meters(self) -> "FamilyQuotaQuerySet":
+        """With their subscriptions, and in `meter` the id of the limit that keeps their readings; one query."""
+        parts = (Value(QUOTA), F("subscription_id"), Value("/"), F("region"), Value("/"), F("name"))
+        key = Lower(Concat(*parts, output_field=models.CharField()))
+        readings = Meter.objects.filter(key=OuterRef("key")).values("pk")
+        rows = self.select_related("subscription").alias(key=key)
+        return rows.annotate(meter=Subquery(readings[:1]))  # type: ignore[no-redef]  # it is declared for its readers
+
+
 class FamilyQuota(Row):
     """vCPUs that a subscription may use in a region: of a family of sizes, of all of them, or of spot machines."""
 
-    REGIONAL, SPOT = "cores", "lowprioritycores"
+    REGIONAL, SPOT = "cores", SPOT
+    # The id of its limit, where it was read by `with_meters`.
+    meter: int | None
 
     subscription = models.ForeignKey(Subscription, models.CASCADE, related_name="quotas")
     region = models.CharField(max_length=40)
@@ -84,6 +112,8 @@ class FamilyQuota(Row):
     limit = models.PositiveIntegerField()
     used = models.PositiveIntegerField()
     seen_at = models.DateTimeField()
+
+    objects = FamilyQuotaQuerySet.as_manager()
 
     class Meta:
         ordering = ["region", "name"]

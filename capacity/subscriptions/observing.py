@@ -1,4 +1,4 @@
-"""Reading what Azure says of a subscription, every ten minutes: sizes, quotas and pools, and what follows from it."""
+"""Reading what Azure says of a subscription, every ten minutes: sizes, quotas, pools, and what the portal may do."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
@@ -14,14 +14,16 @@ from audit.log import record
 from capacity.connection import Azure, azure_of, home_subscription, is_connected
 from capacity.metering import actions as metering
 from capacity.metering.actions import Level
+from capacity.metering.keys import quota_key
 from capacity.models import FamilyQuota, NodePool, Reservation, Subscription, VmSize
 from capacity.orphans import reading as orphans
-from capacity.subscriptions import pools
+from capacity.subscriptions import actions, pools
 from capacity.subscriptions.ids import aks_of
 from connectors.azure.compute import Size
 from connectors.azure.container_service import AgentPool
 from connectors.azure.ids import parsed
-from connectors.errors import ConnectorError, TemporaryError
+from connectors.azure.rights import missing
+from connectors.errors import ConnectorError, PermanentError, TemporaryError
 from fleet.models import Cluster
 from reconciling.backoff import Backoff
 
@@ -54,13 +56,28 @@ def observe(subscription_id: str, *, now: Clock) -> None:
     if not Subscription.objects.due(at).filter(pk=subscription_id).update(next_look_at=at + LOOKING):
         return
     subscription = Subscription.objects.get(pk=subscription_id)
+    is_answered = True
     try:
         _read(subscription, azure_of(subscription.pk), now)
     except ConnectorError as error:
+        is_answered = isinstance(error, PermanentError)
         wait = error.retry_after if isinstance(error, TemporaryError) else None
         note_look(subscription.pk, problem=error.message, retry_after=wait, now=now())
     else:
         note_look(subscription.pk, now=now())
+    if is_answered:
+        # Also where Azure refuses to be read: that is when people want to know what the portal lacks.
+        _check_rights(subscription, now)
+
+
+def _check_rights(subscription: Subscription, now: Clock) -> None:
+    """Keep what the portal may not do in a subscription; where that cannot be read, the reading is none the worse."""
+    try:
+        held = azure_of(subscription.pk).authorization.permissions(f"/subscriptions/{subscription.pk}")
+    except ConnectorError as error:
+        actions.note_unchecked(subscription.pk, error.message)
+    else:
+        actions.keep_rights(subscription.pk, missing(held), now=now())
 
 
 @transaction.atomic
@@ -169,7 +186,7 @@ def _keep_quotas(subscription: Subscription, region: str, azure: Azure, now: dat
         if one.limit or one.used:
             metering.note(
                 Level(
-                    key=f"quota:{subscription.pk}/{region}/{one.name}".lower(),
+                    key=quota_key(subscription.pk, region, one.name),
                     title=f"{one.title} in {region}",
                     unit="vCPUs",
                     limit=one.limit,

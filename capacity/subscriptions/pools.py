@@ -7,12 +7,13 @@ from typing import Any
 from django.db import transaction
 
 from capacity.chain.facts import Machine, Pool, Quota, Reserved
-from capacity.models import FamilyQuota, NodePool, VmSize
+from capacity.chain.words import regional
+from capacity.models import FamilyQuota, NodePool, Subscription, VmSize
 from capacity.subscriptions.ids import aks_of
 from fleet.models import Cluster, Flavor
 
 OF_AKS = "kubernetes.azure.com/"
-OF_FAMILY, OF_REGION = "the subscription quota of {}", "the subscription quota of the region"
+OF_FAMILY = "the subscription quota of {}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +45,18 @@ class Catalogue:
         here["region__in"] = {one.region for one in clusters}
         return cls(
             {_key(one): one for one in VmSize.objects.filter(**here)},
-            {_key(one): one for one in FamilyQuota.objects.filter(**here)},
+            {_key(one): one for one in FamilyQuota.objects.filter(**here).with_meters()},
         )
+
+    def subscription(self, subscription_id: str) -> Subscription | None:
+        """A subscription of whose quotas some are known, without a query."""
+        rows = (one.subscription for one in self.quotas.values())
+        return next((one for one in rows if one.pk == subscription_id), None)
+
+    def meter(self, subscription_id: str, quota: Quota) -> int | None:
+        """The id of the limit whose readings are those of a quota; None where nobody has read it."""
+        row = self.quotas.get((subscription_id, quota.region, quota.name.casefold()))
+        return None if row is None else row.meter
 
 
 def _key(row: VmSize | FamilyQuota) -> tuple[str, str, str]:
@@ -125,7 +136,10 @@ def _quota(row: FamilyQuota | None) -> Quota | None:
 
 def quotas_of(size: VmSize) -> list[tuple[Quota, str]]:
     """The quotas that machines of a size on demand count towards, each as the subject of a sentence; one query."""
-    words = {size.family.casefold(): OF_FAMILY.format(size.family), FamilyQuota.REGIONAL: OF_REGION}
+    words = {
+        size.family.casefold(): OF_FAMILY.format(size.family),
+        FamilyQuota.REGIONAL: regional(FamilyQuota.REGIONAL),
+    }
     rows = FamilyQuota.objects.filter(subscription=size.subscription_id, region=size.region)
     known = [(_quota(row), words.get(row.name.casefold())) for row in rows]
     return [(quota, named) for quota, named in known if quota is not None and named is not None]
@@ -140,7 +154,7 @@ def azure_nodes(behind: Behind) -> tuple[int | None, str]:
         (one.machines_left(machine), words)
         for one, words in (
             (behind.family, OF_FAMILY.format(behind.family.name) if behind.family else ""),
-            (behind.regional, OF_REGION),
+            (behind.regional, regional(behind.regional.name) if behind.regional else ""),
         )
         if one is not None
     ]

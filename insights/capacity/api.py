@@ -10,7 +10,10 @@ from rest_framework.response import Response
 
 from accounts.endpoints import Endpoint
 from capacity.chain.forecast import forecast
+from capacity.increases.quotas import increases_of
 from capacity.models import Meter
+from insights.capacity.increases_api import QuotaIncreaseSerializer
+from insights.capacity.increasing import SHOWN
 from insights.capacity.readings import points_of
 from web.strict import PageQuery
 
@@ -62,6 +65,10 @@ class LimitHistorySerializer(LimitSerializer):
 
     readings = ReadingSerializer(many=True)
     forecast = ForecastSerializer(allow_null=True, help_text="Null before five weeks of readings.")
+    increases = QuotaIncreaseSerializer(
+        many=True,
+        help_text="The ten newest requests to Azure for more; none for a limit that is no quota of Azure's.",
+    )
 
 
 class LimitEndpoint(mixins.ListModelMixin, Endpoint):
@@ -82,4 +89,5 @@ class LimitEndpoint(mixins.ListModelMixin, Endpoint):
         shown["readings"] = ReadingSerializer(points, many=True).data
         ahead = forecast(points, limit=meter.limit, now=now)
         shown["forecast"] = None if ahead is None else ForecastSerializer(ahead).data
+        shown["increases"] = [self.shown(one, QuotaIncreaseSerializer) for one in increases_of(meter)[:SHOWN]]
         return Response(shown)

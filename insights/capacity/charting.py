@@ -15,7 +15,8 @@ ROOM = 1.08
 class Chart:
     """Points of an SVG's lines, "x,y x,y …"; `band` goes round, and is empty as `ahead` where nothing is forecast.
 
-    `now` is where today is, `limit` how high the limit, both in the frame's units.
+    `now` is where today is, `limit` how high the limit, both in the frame's units; `now_at` and `limit_at` are the same
+    in percent of the frame.
     """
 
     used: str
@@ -23,6 +24,8 @@ class Chart:
     band: str
     now: str
     limit: str
+    now_at: str
+    limit_at: str
     begins: datetime
     ends: datetime
 
@@ -52,6 +55,8 @@ def chart(points: Sequence[Point], *, limit: float, forecast: Forecast | None, n
         band=" ".join(high + low),
         now=f"{_x(now):.1f}",
         limit=f"{_y(limit):.1f}",
+        now_at=f"{100 * _x(now) / WIDTH:.1f}",
+        limit_at=f"{100 * _y(limit) / HEIGHT:.1f}",
         begins=begins,
         ends=ends,
     )

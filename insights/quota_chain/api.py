@@ -83,7 +83,7 @@ class ChainSerializer(serializers.Serializer[Any]):
 class ChainEndpoint(Endpoint):
     """From the subscription down to the pod: what stops more GPUs."""
 
-    queryset = Cluster.objects.all()
+    queryset = Cluster.objects.prefetch_related("flavors", "node_pools")
     serializer_class = ChainSerializer
     lookup_field = "name"
     lookup_value_converter = "slug"
@@ -96,7 +96,7 @@ class ChainEndpoint(Endpoint):
         Told from what was read of Azure and from the portal's copy of the cluster: neither is asked.
         """
         cluster, asked, now = self.get_object(), self.asked, timezone.now()
-        flavor = cluster.flavors.filter(name=asked["flavor"]).select_related("cluster").first()
+        flavor = next((one for one in cluster.flavors.all() if one.name == asked["flavor"]), None)
         if flavor is None:
             raise BadInput(
                 f"{cluster.name} has no kind of GPU {asked['flavor']}.", code="no_such_flavor", field="flavor"

@@ -1,87 +1,98 @@
 """Gathering a kind of GPU's chain: from Azure, the fleet, and the portal's copy of the cluster. Asks no cluster."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
+from django.db.models import Q
+
 from capacity.chain.facts import Facts, Nodes, Pool, Promised, Queue, ResourceQuota
-from capacity.chain.links import Link, Question, links
+from capacity.chain.links import Layer, Link, Question, links
 from capacity.chain.words import Verdict, verdict
 from capacity.models import Subscription
 from capacity.subscriptions.ids import aks_of
 from capacity.subscriptions.pools import Behind, Catalogue, behind_flavors
 from fleet.models import Cluster, Flavor
 from provisioning.models import Tenancy
-from workloads.models import ClusterObject, Feed
+from workloads.models import ClusterObject
 from workloads.observed import Queue as ClusterQueue
 from workloads.reading.pods import OVER
 from workloads.reading.queues import queue_of
 from workloads.reading.values import Object, gpus_of_pod, part, text
-from workloads.seen import Seen, seen_in, seen_of
+from workloads.seen import Seen, seen_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chain:
-    """A kind of GPU with its chain, for one of a team's namespaces where one is looked at.
-
-    `subscription` is None where the cluster is not known to be in Azure, or Azure is not connected.
-    """
+class Kind:
+    """A kind of GPU with its chain."""
 
     flavor: Flavor
-    tenancy: Tenancy | None
     facts: Facts
-    seen: Seen
-    subscription: Subscription | None
 
     def links(self, question: Question) -> tuple[Link, ...]:
         """The chain for a question."""
         return links(self.facts, question)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chain(Kind):
+    """The same for one of a team's namespaces where one is looked at, and how far what is told can be trusted.
+
+    `subscription` is None where the cluster is not known to be in Azure, or Azure is not connected; `meters` are the
+    ids of the limits of its quotas.
+    """
+
+    tenancy: Tenancy | None
+    seen: Seen
+    subscription: Subscription | None
+    meters: Mapping[Layer, int] = field(default_factory=dict)
 
     def answer(self, more: int, question: Question) -> Verdict:
         """What stops so many more."""
         return verdict(self.links(question), more, product=self.flavor.kind, question=question)
 
 
-def chains_of(clusters: Sequence[Cluster], *, now: datetime) -> list[Chain]:
-    """The chain of every kind of GPU of some clusters, without a team.
+def kinds_of(clusters: Sequence[Cluster], *, now: datetime) -> list[Kind]:
+    """Every kind of GPU of some clusters with what limits grants of it; what runs there is not looked at.
 
-    Five queries, however many there are; the clusters come with their flavors and node pools.
+    Two queries, however many there are; the clusters come with their flavors and node pools.
     """
-    known = Catalogue.of(clusters)
-    feeds = Feed.objects.filter(cluster__in=clusters)
-    seen = seen_in({one.pk: one for one in clusters}, feeds, now)
-    queues = _queues_of(clusters)
-    subscriptions = Subscription.objects.in_bulk(
-        [found for one in clusters if (found := _subscription_id(one))]
-    )
-    chains: list[Chain] = []
+    known, nothing = Catalogue.of(clusters), _Copied({}, ())
+    kinds: list[Kind] = []
     for cluster in clusters:
         behind = behind_flavors(cluster, known)
-        copied = _Copied(queues[cluster.pk], ())
-        chains += [
-            Chain(
-                flavor=flavor,
-                tenancy=None,
-                facts=_facts(flavor, behind.get(flavor.pk, Behind()), copied, None, now),
-                seen=seen[cluster.pk],
-                subscription=subscriptions.get(_subscription_id(cluster)),
-            )
-            for flavor in cluster.flavors.all()
+        kinds += [
+            Kind(flavor=one, facts=_facts(one, behind.get(one.pk, Behind()), nothing, None, now))
+            for one in cluster.flavors.all()
         ]
-    return chains
+    return kinds
 
 
 def chain_of(flavor: Flavor, tenancy: Tenancy | None, *, now: datetime) -> Chain:
-    """The chain of one kind of GPU; `flavor` comes with its cluster, `tenancy` with its team."""
+    """The chain of one kind of GPU, for a tenancy where one is given.
+
+    Four queries where `flavor` comes with its cluster, and that with its flavors and node pools.
+    """
     cluster = flavor.cluster
-    copied = _Copied(_queues_of([cluster])[cluster.pk], _pods_of(tenancy))
-    behind = behind_flavors(cluster).get(flavor.pk, Behind())
+    known, seen, copied = Catalogue.of([cluster]), seen_of(cluster, now), _copied(cluster, tenancy)
+    behind = behind_flavors(cluster, known).get(flavor.pk, Behind())
+    subscription_id = _subscription_id(cluster)
+    found = known.subscription(subscription_id)
+    if found is None and subscription_id:
+        found = Subscription.objects.filter(pk=subscription_id).first()
+    meters = {
+        layer: known.meter(subscription_id, quota)
+        for layer, quota in ((Layer.FAMILY, behind.family), (Layer.REGIONAL, behind.regional))
+        if quota is not None
+    }
     return Chain(
         flavor=flavor,
         tenancy=tenancy,
-        facts=_facts(flavor, behind, copied, tenancy, now),
-        seen=seen_of(cluster, now),
-        subscription=Subscription.objects.filter(pk=_subscription_id(cluster)).first(),
+        # What is told of queues and pods is as old as the copy that tells of them.
+        facts=_facts(flavor, behind, copied, tenancy, seen.heard_at or now),
+        seen=seen,
+        subscription=found,
+        meters={layer: pk for layer, pk in meters.items() if pk is not None},
     )
 
 
@@ -99,8 +110,10 @@ class _Copied:
         )
 
 
-def _facts(flavor: Flavor, behind: Behind, copied: _Copied, tenancy: Tenancy | None, now: datetime) -> Facts:
-    seen_at = flavor.gpus_seen_at or now
+def _facts(
+    flavor: Flavor, behind: Behind, copied: _Copied, tenancy: Tenancy | None, heard_at: datetime
+) -> Facts:
+    seen_at = flavor.gpus_seen_at or heard_at
     pool = behind.pool
     if pool is None and flavor.max_nodes:
         # What platform leads said of the autoscaler, where Azure does not say it.
@@ -117,12 +130,12 @@ def _facts(flavor: Flavor, behind: Behind, copied: _Copied, tenancy: Tenancy | N
         regional=behind.regional,
         pool=pool,
         reserved=behind.reserved,
-        queue=_queue(flavor, copied, tenancy, now) if tenancy is not None else None,
-        namespace=_namespace(flavor, copied, tenancy, now) if tenancy is not None else None,
+        queue=_queue(flavor, copied, tenancy, heard_at) if tenancy is not None else None,
+        namespace=_namespace(flavor, copied, tenancy, heard_at) if tenancy is not None else None,
     )
 
 
-def _queue(flavor: Flavor, copied: _Copied, tenancy: Tenancy, now: datetime) -> Queue | None:
+def _queue(flavor: Flavor, copied: _Copied, tenancy: Tenancy, heard_at: datetime) -> Queue | None:
     """The tenancy's ClusterQueue, which has the name of its namespace, beside those that lend to it."""
     own = copied.queues.get(tenancy.namespace)
     mine = next((one for one in own.quotas if one.flavor == flavor.name), None) if own is not None else None
@@ -143,11 +156,11 @@ def _queue(flavor: Flavor, copied: _Copied, tenancy: Tenancy, now: datetime) -> 
         borrowable=mine.borrowing if mine.borrowing is not None else idle,
         used=mine.reserved,
         idle_elsewhere=max(0, idle - borrowed_by_others),
-        seen_at=now,
+        seen_at=heard_at,
     )
 
 
-def _namespace(flavor: Flavor, copied: _Copied, tenancy: Tenancy, now: datetime) -> ResourceQuota | None:
+def _namespace(flavor: Flavor, copied: _Copied, tenancy: Tenancy, heard_at: datetime) -> ResourceQuota | None:
     """What the namespace's quota allows of the flavor's resource, over all kinds that nodes count alike."""
     kinds = {one.name: one for one in flavor.cluster.flavors.all()}
     alike = [
@@ -163,25 +176,18 @@ def _namespace(flavor: Flavor, copied: _Copied, tenancy: Tenancy, now: datetime)
         for one in copied.pods
         if text(part(one, "status"), "phase") not in OVER
     )
-    return ResourceQuota(hard=hard, used=used, seen_at=now)
+    return ResourceQuota(hard=hard, used=used, seen_at=heard_at)
 
 
-def _queues_of(clusters: Sequence[Cluster]) -> Mapping[int, Mapping[str, ClusterQueue]]:
-    """The ClusterQueues of some clusters by their names, by the cluster's id; one query."""
-    found: dict[int, dict[str, ClusterQueue]] = {one.pk: {} for one in clusters}
-    rows = ClusterObject.objects.filter(cluster__in=clusters, kind="ClusterQueue")
-    for cluster_id, body in rows.values_list("cluster", "body"):
-        queue = queue_of(body)
-        found[cluster_id][queue.name] = queue
-    return found
-
-
-def _pods_of(tenancy: Tenancy | None) -> Sequence[Object]:
-    """The pods of a namespace; one query, none without one."""
-    if tenancy is None:
-        return ()
-    rows = ClusterObject.objects.filter(cluster=tenancy.cluster_id, kind="Pod", namespace=tenancy.namespace)
-    return list(rows.values_list("body", flat=True))
+def _copied(cluster: Cluster, tenancy: Tenancy | None) -> _Copied:
+    """The ClusterQueues of a cluster and the pods of a namespace there; one query."""
+    wanted = Q(kind="ClusterQueue")
+    if tenancy is not None:
+        wanted |= Q(kind="Pod", namespace=tenancy.namespace)
+    rows = ClusterObject.objects.filter(wanted, cluster=cluster).values_list("kind", "body")
+    found = list(rows)
+    queues = (queue_of(body) for kind, body in found if kind == "ClusterQueue")
+    return _Copied({one.name: one for one in queues}, [body for kind, body in found if kind == "Pod"])
 
 
 def _subscription_id(cluster: Cluster) -> str:

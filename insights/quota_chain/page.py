@@ -11,8 +11,10 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from accounts.current_user import visitor
-from capacity.chain.links import Layer
-from capacity.chain.words import Verdict, age
+from accounts.models import User
+from accounts.roles import Permission
+from capacity.chain.links import Layer, limit_for
+from capacity.chain.words import age
 from capacity.connection import is_connected
 from fleet.models import Cluster
 from insights.quota_chain.asking import QuestionForm, spaces_of
@@ -33,50 +35,62 @@ COLUMNS = [
 def quota_chain(request: HttpRequest, name: str) -> HttpResponse:
     """What stops so many GPUs more of a kind on a cluster, drawn link by link."""
     user, now = visitor(request), timezone.now()
-    cluster = get_object_or_404(Cluster, name=name)
+    clusters = Cluster.objects.prefetch_related("flavors", "node_pools")
+    cluster = get_object_or_404(clusters, name=name)
     flavors = list(cluster.flavors.all())
     context: dict[str, Any] = {"cluster": cluster}
     if flavors:
         form = QuestionForm(request.GET, flavors=flavors, spaces=spaces_of(cluster, user))
         context["form"] = form
         if form.is_valid():
-            context |= _answer(form, now)
+            context |= _answer(form, user, now)
     return render(request, "insights/quota_chain.html", context)
 
 
-def _answer(form: QuestionForm, now: datetime) -> dict[str, Any]:
+def _answer(form: QuestionForm, user: User, now: datetime) -> dict[str, Any]:
     more, question = form.cleaned_data["gpus"], form.chosen_question
     chain = chain_of(form.chosen_flavor, form.chosen_tenancy, now=now)
     drawn = bars(chain.links(question), more)
     return {
         "asked": gpus(more, chain.flavor.kind),
-        "verdict": _strip(chain, chain.answer(more, question)),
+        "verdict": _strip(chain, form, user),
         "bars": [_line(one, now) for one in drawn],
         "columns": COLUMNS,
         "rows": [{"cells": _cells(one)} for one in drawn],
         "doubts": _doubts(chain, now),
+        "is_connected": is_connected(),
     }
 
 
-def _strip(chain: Chain, answer: Verdict) -> dict[str, Any]:
+def _strip(chain: Chain, form: QuestionForm, user: User) -> dict[str, Any]:
+    more, question = form.cleaned_data["gpus"], form.chosen_question
+    answer = chain.answer(more, question)
     strip: dict[str, Any] = {
         "tone": "good" if answer.fits else "bad",
         "sentence": answer.sentence,
         "detail": " ".join(filter(None, (answer.then, answer.advice))),
     }
-    if answer.stopped_by is not None and answer.stopped_by.layer in (Layer.QUEUE, Layer.NAMESPACE):
+    layer = answer.stopped_by.layer if answer.stopped_by is not None else None
+    if layer in (Layer.QUEUE, Layer.NAMESPACE):
         strip["hint"] = {
             "text": "A request is answered as you fill it in.",
             "label": "Ask for more",
             "href": f"{reverse('request-new')}?flavor={chain.flavor.pk}",
         }
-    if answer.stopped_by is not None and answer.stopped_by.layer in (Layer.FAMILY, Layer.REGIONAL):
-        strip["hint"] = {
-            "text": "Its readings tell when it will be reached, and an increase is asked for there.",
-            "label": "Look at this quota",
-            "href": reverse("capacity"),
-        }
+    elif layer in (Layer.FAMILY, Layer.REGIONAL):
+        strip["hint"] = _quota_hint(chain, layer, limit_for(chain.facts, layer, more, question), user)
     return strip
+
+
+def _quota_hint(chain: Chain, layer: Layer, limit: int, user: User) -> dict[str, str]:
+    """Where more of a quota is asked for, with the limit that the ask needs filled in."""
+    meter = chain.meters.get(layer)
+    page = reverse("capacity") if meter is None else reverse("limit", args=[meter])
+    needed = f"It needs {limit:,} vCPUs."
+    if meter is None or not user.may(Permission.MANAGE_CLUSTERS):
+        text = f"{needed} Its readings tell when it will be reached; platform leads ask Azure for more there."
+        return {"text": text, "label": "Look at this quota", "href": page}
+    return {"text": needed, "label": "Ask Azure for more", "href": f"{page}?limit={limit}#more"}
 
 
 def _line(bar: Bar, now: datetime) -> dict[str, Any]:

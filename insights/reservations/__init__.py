@@ -1,1 +1,1 @@
-"""Capacity reservations as pages and over the API: how each stands, what it costs, who uses it, what is in no books."""
+"""Capacity reservations as pages and over the API: how each stands, what it costs, who uses it, what is orphaned."""

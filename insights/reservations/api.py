@@ -1,4 +1,4 @@
-"""Capacity reservations over the API, and where the portal's books and Azure differ about them."""
+"""Capacity reservations over the API, and where the portal and Azure differ about them."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -219,7 +219,7 @@ class ReservationEndpoint(mixins.ListModelMixin, Endpoint):
 
 
 class OrphanSerializer(OutputSerializer[Orphan]):
-    """A reservation about which books and Azure differ; Azure holds `machines`, the books have `expected`."""
+    """A reservation about which the portal and Azure differ; Azure holds `machines`, the records have `expected`."""
 
     id = serializers.IntegerField()
     kind = serializers.ChoiceField(choices=[(each.value, each.words) for each in OrphanKind])
@@ -238,7 +238,7 @@ class OrphanSerializer(OutputSerializer[Orphan]):
     )
     tagged_team = serializers.CharField(help_text="The team that its tags name, which nobody vouches for.")
     reservation = serializers.IntegerField(
-        source="reservation_id", allow_null=True, help_text="The reservation of the books."
+        source="reservation_id", allow_null=True, help_text="The reservation of the records."
     )
     expected = serializers.IntegerField(allow_null=True)
     usd_per_hour = serializers.SerializerMethodField(
@@ -266,7 +266,7 @@ class OrphanQuery(PageQuery):
 
 
 class OrphanEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint):
-    """Where the portal's books and Azure differ about reservations, for platform leads."""
+    """Where the portal and Azure differ about reservations, for platform leads."""
 
     queryset = Orphan.objects.none()
     serializer_class = OrphanSerializer
@@ -292,7 +292,7 @@ class OrphanEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint)
     @extend_schema(request=NothingSerializer, responses=OrphanSerializer)
     @action(detail=True, methods=["post"])
     def release(self, request: Request, pk: int) -> Response:
-        """Have a worker release one that carries the portal's mark, is in no books, and is used by no machine."""
+        """Have a worker release one that carries the portal's mark, has no record here, and is used by no machine."""
         row = self.get_object()
         self.body(NothingSerializer)
         return answer_once(request, lambda: self._release(row.pk))

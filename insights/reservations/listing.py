@@ -1,4 +1,4 @@
-"""The list of reservations: which rows, what a row says, and beside it what is in no books."""
+"""The list of reservations: which rows, what a row says, and beside it what is orphaned."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -105,11 +105,11 @@ def lines(rows: Sequence[Reservation], *, now: datetime) -> list[Part]:
 
 
 def orphans(prices: Mapping[str, Decimal], *, now: datetime) -> Part:
-    """What is in no books, and other people's reservations apart; one query."""
+    """What is orphaned, and other people's reservations apart; one query."""
     found = list(Orphan.objects.select_related("reservation").order_by("kind", "pk")[: MAX_ORPHANS + 1])
     ours = [one for one in found if one.kind != OrphanKind.FOREIGN]
     theirs = [one for one in found if one.kind == OrphanKind.FOREIGN]
-    costly = [cost for one in ours if one.kind == OrphanKind.UNBOOKED and (cost := usd_per_hour(one, prices))]
+    costly = [cost for one in ours if one.kind == OrphanKind.ORPHANED and (cost := usd_per_hour(one, prices))]
     return {
         "orphan_columns": ORPHAN_COLUMNS,
         "orphans": [_orphan(one, prices, now) for one in ours],
@@ -149,7 +149,7 @@ def titled(row: Reservation) -> str:
 def _orphan(row: Orphan, prices: Mapping[str, Decimal], now: datetime) -> Part:
     stands, cost = orphan_standing(row), usd_per_hour(row, prices)
     what: Part = {"text": row.title.replace(" × ", f"{NBSP}×{NBSP}"), "sub": f"{row.group} in {place(row)}"}
-    if row.kind == OrphanKind.UNBOOKED:
+    if row.kind == OrphanKind.ORPHANED:
         what["href"] = reverse("orphan", args=[row.pk])
     elif row.reservation_id is not None:
         what["href"] = reverse("reservation", args=[row.reservation_id])

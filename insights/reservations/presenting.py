@@ -98,7 +98,7 @@ def _is(count: int) -> str:
 
 
 def orphan_standing(row: Orphan) -> Standing:
-    """In which way books and Azure differ, and what is done about it."""
+    """In which way the portal and Azure differ, and what is done about it."""
     kind = row.of
     if row.is_releasing:
         asked = f"{row.release_asked_by} had it released."
@@ -108,15 +108,15 @@ def orphan_standing(row: Orphan) -> Standing:
     if row.message:
         return Standing(tone=kind.tone, word=kind.words, sentence=row.message)
     sentence = {
-        OrphanKind.UNBOOKED: _unbooked(row),
+        OrphanKind.ORPHANED: _orphaned(row),
         OrphanKind.FOREIGN: "Without the portal’s mark: the portal never touches it.",
-        OrphanKind.MISSING: f"The books have {row.expected}. The portal reserves it again when it looks next.",
-        OrphanKind.DIFFERS: f"The books have {row.expected}. The portal asks for that number when it looks next.",
+        OrphanKind.MISSING: f"The portal has {row.expected} on record, and reserves it again when it looks next.",
+        OrphanKind.DIFFERS: f"The portal has {row.expected} on record, and asks for that number when it looks next.",
     }[kind]
     return Standing(tone=kind.tone, word=kind.words, sentence=sentence)
 
 
-def _unbooked(row: Orphan) -> str:
+def _orphaned(row: Orphan) -> str:
     if row.associated:
         return f"{machines(row.associated)} {'uses' if row.associated == 1 else 'use'} it."
     return f"Tagged for {row.tagged_team}." if row.tagged_team else "No team was granted it."

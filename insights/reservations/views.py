@@ -1,4 +1,4 @@
-"""Pages of capacity reservations: the list, one of them, giving machines back, and what is in no books."""
+"""Pages of capacity reservations: the list, one of them, giving machines back, and what is orphaned."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ from web.refusals import Refused, Sort
 
 @require_safe
 def reservations(request: HttpRequest) -> HttpResponse:
-    """Every reservation that the person may see, and for platform leads what is in no books."""
+    """Every reservation that the person may see, and for platform leads what is orphaned."""
     user, now = visitor(request), timezone.now()
     form, rows = listing.filtered(request)
     found = listing.page_of(rows, request.GET.dict())
@@ -91,10 +91,10 @@ def give_back(request: HttpRequest, pk: int) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def orphan(request: HttpRequest, pk: int) -> HttpResponse:
-    """GET shows a reservation of ours that is in no books, POST has a worker release it."""
+    """GET shows a reservation of ours that is orphaned, POST has a worker release it."""
     user = visitor_whom(request, orphan_actions.require_lead)
     row, refusal = get_object_or_404(Orphan.objects.select_related("subscription"), pk=pk), None
-    if row.kind != OrphanKind.UNBOOKED:
+    if row.kind != OrphanKind.ORPHANED:
         raise Http404
     if request.method == "POST":
         try:

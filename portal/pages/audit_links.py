@@ -23,7 +23,8 @@ WORDS = {
     "cost_centre": "Cost centre",
     "delivery": "Delivery of a notice",
     "hub": "JupyterHub of",
-    "orphan": "Reservation in no books",
+    "orphan": "Orphaned reservation",
+    "subscription": "Azure subscription",
 }
 # A number behind these words tells people something.
 NUMBERED = frozenset(
@@ -39,6 +40,7 @@ NUMBERED = frozenset(
         "delivery",
         "channel",
         "reservation",
+        "quota_increase",
     }
 )
 # A thing whose own page is its team's.
@@ -132,4 +134,7 @@ PAGES: Mapping[str, Callable[[int], str]] = {
     "drift": lambda pk: reverse("drift", args=[pk]),
     "policy": lambda pk: reverse("policy-version", args=[pk]),
     "reservation": lambda pk: reverse("reservation", args=[pk]),
+    # Of these the page of all leads on: a limit that nobody reads any more is forgotten.
+    "limit": lambda _: reverse("capacity"),
+    "quota_increase": lambda _: reverse("capacity"),
 }

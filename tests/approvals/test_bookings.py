@@ -29,6 +29,7 @@ from provisioning.models import Tenancy
 from tests import factories
 from tests.calling import Caller
 from tests.scene import DAY, HOUR, NOW, REASON, Scene, scene
+from web.fields import INPUT
 from web.refusals import BadInput, Conflict
 
 pytestmark = pytest.mark.django_db
@@ -279,6 +280,28 @@ def test_the_api_books_says_from_when_it_fits_and_cancels(here: Scene) -> None:
     assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/starts_at")
     gone = caller.post(f"requests/{made['id']}/let-go/", {}, key="cancel")
     assert (gone.status_code, gone.json()["stage"]) == (200, "ended")
+
+
+def test_the_form_books_and_one_click_counts_from_when_it_begins(here: Scene, client: Client) -> None:
+    client.force_login(here.ada)
+    begins = (timezone.now() + 7 * DAY).replace(minute=0, second=0, microsecond=0)
+    said = {
+        "team": "vision",
+        "flavor": "training/a100",
+        "gpus": "2",
+        "purpose": "training",
+        "starts_at": begins.strftime(INPUT),
+        "until": begins.strftime(INPUT),
+    }
+    shown = client.post("/requests/preview/gpus", said | {"quick": "3"})
+    assert shown.context["form"]["until"].value() == (begins + 3 * DAY).strftime(INPUT)
+    assert "It begins by itself on" in shown.content.decode()
+    wrong = client.post("/requests/preview/gpus", said)
+    assert wrong.context["lacks"] == ["It has to begin before it ends."]
+    until = (begins + 2 * DAY).strftime(INPUT)
+    sent = client.post("/requests/new/gpus", said | {"until": until, "token": "once"})
+    assert sent.status_code == 302
+    assert Allocation.objects.booked().get().starts_at == begins
 
 
 def test_its_page_says_when_it_begins_and_offers_to_cancel_it(here: Scene, client: Client) -> None:

@@ -40,7 +40,7 @@ def test_idle_machines_are_seen_and_given_back(scene: Scene, open_page: Open, si
 
 
 @pytest.mark.parametrize(("size", "theme"), LOOKS)
-def test_what_is_in_no_books_is_released_by_a_platform_lead(
+def test_what_is_orphaned_is_released_by_a_platform_lead(
     scene: Scene, open_page: Open, size: str, theme: str
 ) -> None:
     orphan(vm_size="Standard_NC24ads_A100_v4", group="qm-1a2b3c4d-vision-9")

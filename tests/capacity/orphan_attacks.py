@@ -8,12 +8,12 @@ from tests.scene import NOW
 
 
 def orphan(**fields: Any) -> Orphan:
-    """A reservation that is the portal's and in no books, past every action."""
+    """A reservation that is the portal's and orphaned, past every action."""
     subscription, _ = Subscription.objects.get_or_create(pk="sub", defaults={"next_look_at": NOW})
     usual = {
         "subscription": subscription,
         "key": "rg/group/one",
-        "kind": "unbooked",
+        "kind": "orphaned",
         "resource_group": "rg",
         "group": "group",
         "name": "one",
@@ -31,7 +31,7 @@ NAMED: Mapping[str, Callable[[], object]] = {
     "a_parked_orphan_is_worked_on_by_nobody": lambda: orphan(parked_at=NOW, lease_until=NOW),
     "a_difference_is_kept_once": lambda: (orphan(), orphan()),
     "a_difference_is_of_a_known_kind": lambda: orphan(kind="lost"),
-    "a_difference_from_the_books_names_them": lambda: orphan(kind="missing"),
+    "a_difference_from_a_record_names_it": lambda: orphan(kind="missing"),
     "nothing_of_others_is_released": lambda: orphan(kind="foreign", release_asked_at=NOW),
     "only_what_is_released_is_worked_on": lambda: orphan(operation={"token": "x"}),
     "no_more_of_an_orphan_is_used_than_it_holds": lambda: orphan(used=3),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity.chain.facts import Facts, Machine, Nodes, Pool, Promised, Queue, Quota, Reserved, ResourceQuota
-from capacity.chain.links import Layer, Question, blocking, links, tightest
+from capacity.chain.links import Layer, Question, blocking, limit_for, links, tightest
 from capacity.chain.words import age, verdict
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
@@ -259,3 +259,46 @@ def test_the_tightest_link_lets_through_exactly_its_room(
     assert not blocking(chain, room.room)
     assert blocking(chain, room.room + 1)[0] == room
     assert all(one.room is None or one.room >= 0 for one in chain)
+
+
+@given(
+    st.integers(1, 200),
+    st.integers(0, 30),
+    st.integers(0, 3000),
+    st.integers(0, 60),
+    st.sampled_from([None, RESERVED]),
+    st.sampled_from([*Question]),
+    st.sampled_from([Layer.FAMILY, Layer.REGIONAL]),
+)
+def test_the_limit_that_an_ask_needs_lets_it_through_and_one_less_does_not(
+    more: int,
+    machines: int,
+    used: int,
+    granted: int,
+    reserved: Reserved | None,
+    question: Question,
+    layer: Layer,
+) -> None:
+    name = {Layer.FAMILY: "family", Layer.REGIONAL: "regional"}[layer]
+
+    def room(limit: int) -> int:
+        allowed: dict[str, Any] = {
+            name: Quota(name=FAMILY, region="eastus", limit=limit, used=used, seen_at=NOW)
+        }
+        [link] = [one for one in links(replace(facts, **allowed), question) if one.layer is layer]
+        assert link.room is not None
+        return link.room
+
+    short = Quota(name=FAMILY, region="eastus", limit=machines * 96, used=used, seen_at=NOW)
+    promised = Promised(granted=granted, obtainable=48)
+    facts = changed(**{name: short}, promised=promised, reserved=reserved, busy=granted)
+    needed = limit_for(facts, layer, more, question)
+    assert room(needed) >= more
+    if needed > used:
+        assert room(needed - 1) < more
+
+
+def test_spot_machines_have_a_quota_of_their_own() -> None:
+    spot = changed(family=None, regional=quota(machines=3, used=0, name="lowPriorityCores"))
+    said = verdict(links(spot, Question.GRANT), 48, product="A100", question=Question.GRANT).sentence
+    assert said == "48 × A100 more: stopped at the subscription quota of spot machines, 14 left."

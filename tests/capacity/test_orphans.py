@@ -1,4 +1,4 @@
-"""Reservations in Azure that are in no books: found, told once, released in Azure's order, and left alone when used."""
+"""Orphaned reservations in Azure: found, told once, released in Azure's order, and left alone when used."""
 
 from collections.abc import Iterator
 
@@ -51,7 +51,7 @@ def made_in_azure(here: Site, name: str, *, machines: int = 2, tagged: bool = Tr
 
 
 def lost(here: Site) -> Orphan:
-    """One of ours in Azure that no books have, as a reading finds it."""
+    """One of ours in Azure that has no record, as a reading finds it."""
     made_in_azure(here, group_name(999, mark=mark(), team="vision"))
     read(here)
     return Orphan.objects.get()
@@ -69,9 +69,9 @@ def groups(here: Site) -> list[str]:
     return sorted(one.name for one in AzureCompute(here.azure.session()).groups())
 
 
-def test_a_reservation_of_ours_in_no_books_is_found_and_told_once(here: Site) -> None:
+def test_an_orphaned_reservation_is_found_and_told_once(here: Site) -> None:
     row = lost(here)
-    assert (row.kind, row.machines, row.vm_size, row.tagged_team) == ("unbooked", 2, T4, "vision")
+    assert (row.kind, row.machines, row.vm_size, row.tagged_team) == ("orphaned", 2, T4, "vision")
     assert Notice.objects.filter(kind="reservation_orphaned").values("person").distinct().count() == 2
     told = Notice.objects.count()
     read(here)
@@ -120,7 +120,7 @@ def test_a_platform_lead_releases_it_and_nothing_of_it_stays(here: Site) -> None
     row = lost(here)
     assert len(groups(here)) == 1
     ask_release(row.pk, by=here.scene.priya, now=here.time())
-    assert read(here) == [("unbooked", row.group)]
+    assert read(here) == [("orphaned", row.group)]
     work(here, row)
     assert groups(here) == []
     assert not Orphan.objects.exists()
@@ -191,7 +191,7 @@ def test_azure_that_refuses_stands_on_the_row_and_is_tried_again(here: Site) -> 
     assert not Orphan.objects.exists()
 
 
-def test_only_leads_release_and_only_what_is_in_no_books(here: Site) -> None:
+def test_only_leads_release_and_only_what_is_orphaned(here: Site) -> None:
     row = lost(here)
     for person in (here.scene.ada, here.scene.elena):
         with pytest.raises(NoRight):

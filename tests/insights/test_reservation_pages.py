@@ -1,4 +1,4 @@
-"""The pages of capacity reservations: who sees which, how one stands, giving machines back, and what is in no books."""
+"""The pages of capacity reservations: who sees which, how one stands, giving machines back, and what is orphaned."""
 
 import pytest
 from django.db import connection
@@ -265,7 +265,7 @@ def test_a_request_and_a_team_lead_to_the_reservation(here: Site, client: Client
         assert (LIST if path == "/capacity/" else page(row)) in answer
 
 
-def test_what_is_in_no_books_is_shown_to_platform_leads_with_its_cost(team: Scene, client: Client) -> None:
+def test_what_is_orphaned_is_shown_to_platform_leads_with_its_cost(team: Scene, client: Client) -> None:
     orphan(vm_size="Standard_NC24ads_A100_v4", group="qm-lost", machines=2)
     orphan(kind="foreign", key="x", group="theirs", vm_size="Standard_Unpriced")
     client.force_login(team.priya)

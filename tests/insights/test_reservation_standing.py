@@ -99,14 +99,14 @@ def test_a_reservation_says_how_it_stands(fields: dict[str, Any], word: str, sen
 @pytest.mark.parametrize(
     ("fields", "word", "sentence"),
     [
-        ({"kind": "unbooked"}, "In no books", "No team was granted it."),
-        ({"kind": "unbooked", "tagged_team": "vision"}, "In no books", "Tagged for vision."),
-        ({"kind": "unbooked", "associated": 2}, "In no books", "2 machines use it."),
+        ({"kind": "orphaned"}, "Orphaned", "No team was granted it."),
+        ({"kind": "orphaned", "tagged_team": "vision"}, "Orphaned", "Tagged for vision."),
+        ({"kind": "orphaned", "associated": 2}, "Orphaned", "2 machines use it."),
         ({"kind": "foreign"}, "Somebody else’s", "Without the portal’s mark: the portal never touches it."),
-        ({"kind": "missing", "expected": 2}, "Gone from Azure", "The books have 2."),
-        ({"kind": "differs", "expected": 2}, "Another number", "The books have 2."),
+        ({"kind": "missing", "expected": 2}, "Missing in Azure", "The portal has 2 on record"),
+        ({"kind": "differs", "expected": 2}, "Size differs", "The portal has 2 on record"),
         (
-            {"kind": "unbooked", "release_asked_at": NOW, "release_asked_by": "Priya Raman"},
+            {"kind": "orphaned", "release_asked_at": NOW, "release_asked_by": "Priya Raman"},
             "Being released",
             "Priya Raman had it released.",
         ),

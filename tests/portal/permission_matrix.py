@@ -18,7 +18,7 @@ from allocations.models import Brake
 from audit.events import Kind
 from audit.log import record
 from audit.models import Event
-from capacity.models import MachinePrice
+from capacity.models import FamilyQuota, MachinePrice, Meter, QuotaIncrease, Subscription
 from notebooks.models import Hub
 from notebooks.profile_desk.actions import save
 from offboarding.models import Departure
@@ -90,7 +90,7 @@ class Prober:
         self.notebooks = {
             side.team.pk: factories.notebook(side.tenancy, side.asker).pk for side in (here.own, here.other)
         }
-        # Machines in Azure that nobody works on any more, in each team; and some that are in no books, of no team.
+        # Machines in Azure that nobody works on any more, in each team; and some that are orphaned, of no team.
         self.reservations = {
             side.team.pk: factories.reservation(side.team, parked_at=timezone.now(), message="Gave up.").pk
             for side in (here.own, here.other)
@@ -99,6 +99,8 @@ class Prober:
         # Ends that wait for a platform lead: they are of no team.
         self.brake = Brake.objects.create(clock=timezone.now(), due=11, live=11).pk
         connected_hub(here)
+        # A quota of Azure's and a request for more of it: both belong to no team.
+        self.meter, self.increase, self.subscription = quota_of_azure(here)
         self.price = listed_price().pk
         self.profile = drafted_profile(here.people["platform_lead"])
         # Something that happened in each team.
@@ -164,6 +166,9 @@ class Prober:
             ("audit/", self.events[side.team.pk]),
             ("events/", self.events[side.team.pk]),
             ("expiry-brakes/", self.brake if own else MISSING["pk"]),
+            ("limits/", self.meter if own else MISSING["pk"]),
+            ("increases/", self.increase if own else MISSING["pk"]),
+            ("subscriptions/", self.subscription if own else MISSING["pk"]),
             ("prices/", self.price if own else MISSING["pk"]),
         ]
         named = next((pk for part, pk in pks if part in route), None)
@@ -249,6 +254,7 @@ class Prober:
             "api/v1/profiles/<slug:slug>/deprecate/": {"reason": "Nobody needs it."},
             "api/v1/profiles/yaml/": {"yaml": "[{display_name: Tiny}]"},
             "api/v1/hubs/<slug:cluster>/": {"address": "https://hub.example.com", "token_file": "hub"},
+            "api/v1/limits/<int:pk>/increases/": {"limit": 384, "reason": "Training."},
             "api/v1/cost-centres/": {"code": "CC-NEW"},
             "api/v1/tokens/": {"name": "x", "scope": "read", "days": 1},
             "api/v1/clusters/": {"name": "new", "title": "New", "region": "x", "purpose": "training"},
@@ -284,6 +290,27 @@ def connected_hub(here: World) -> Hub:
         token_file="hub",
         next_look_at=timezone.now(),
     )
+
+
+def quota_of_azure(here: World) -> tuple[int, int, str]:
+    """The ids of a limit, of a request for more of it that is not sent, and of its subscription."""
+    now, quota = timezone.now(), {"limit": 192, "used": 96, "seen_at": timezone.now()}
+    subscription = Subscription.objects.create(id="one", next_look_at=now)
+    meter = Meter.objects.create(key="quota:one/eastus/nc", title="NC in eastus", unit="vCPUs", **quota)
+    FamilyQuota.objects.create(subscription=subscription, region="eastus", name="NC", title="NC", **quota)
+    increase = QuotaIncrease.objects.create(
+        subscription="one",
+        region="eastus",
+        family="NC",
+        title="NC in eastus",
+        limit=384,
+        limit_before=192,
+        reason="Training.",
+        asked_by=here.people["platform_lead"],
+        asked_at=now,
+        requeue_at=now,
+    )
+    return meter.pk, increase.pk, subscription.pk
 
 
 PODS = [{"path": "spec.hard.pods", "wanted": "50", "live": "80", "who": ""}]
