@@ -240,7 +240,11 @@ def not_charged_yet(now: datetime) -> list[int]:
         Q(reservation__observed_generation=F("reservation__generation"))
         | Q(reservation__refused_generation=F("reservation__generation"))
     )
-    found = rows.filter(made_by_people | on_cluster | in_hub | in_azure).order_by("pk")
+    in_openai = Q(provisioner=Provisioner.OPENAI) & (
+        Q(endpoint__state="ready", endpoint__held=F("endpoint__capacity"))
+        | Q(endpoint__refused_capacity__isnull=False)
+    )
+    found = rows.filter(made_by_people | on_cluster | in_hub | in_azure | in_openai).order_by("pk")
     return list(found.values_list("pk", flat=True)[:MAX_OBSERVED_AT_ONCE])
 
 

@@ -10,9 +10,9 @@ from django.db.models import F, Q, Sum
 from accounts.models import Team
 from accounts.teams import TeamScopedQuerySet
 from allocations.budgets import money
-from allocations.schedule import Provisioner, Step, Terms, WhenOver, next_steps
+from allocations.schedule import DELETED, TAKEN_DOWN, Provisioner, Step, Terms, WhenOver, next_steps
 from allocations.use.models import Brake, Leftover, StoppedWork
-from capacity.models import Reservation
+from capacity.models import ModelEndpoint, Reservation
 from fleet.models import Flavor
 from manual.models import Task
 from notebooks.models import NotebookServer
@@ -44,7 +44,14 @@ class AllocationQuerySet(TeamScopedQuerySet["Allocation"]):
     def described(self) -> "AllocationQuerySet":
         """With everything that a line about them needs."""
         return self.select_related(
-            "team", "flavor__cluster", "tenancy__cluster", "hold__request", "task", "notebook", "reservation"
+            "team",
+            "flavor__cluster",
+            "tenancy__cluster",
+            "hold__request",
+            "task",
+            "notebook",
+            "reservation",
+            "endpoint__account",
         )
 
     def of_gpus(self) -> "AllocationQuerySet":
@@ -125,6 +132,8 @@ class Allocation(Row):
     notebook = models.ForeignKey(NotebookServer, models.SET_NULL, null=True, related_name="allocations")
     # The capacity in Azure of which this is all or a part.
     reservation = models.ForeignKey(Reservation, models.PROTECT, null=True, related_name="allocations")
+    # The deployment in Azure OpenAI of whose capacity this is all or a part.
+    endpoint = models.ForeignKey(ModelEndpoint, models.PROTECT, null=True, related_name="allocations")
     task_hours = models.PositiveSmallIntegerField(default=24)
     # What it is in a few words, and where it is where no cluster says so.
     title = models.CharField(max_length=200, blank=True, default="", db_default="")
@@ -278,6 +287,7 @@ class Allocation(Row):
             now=now,
             remind_at=self.remind_at,
             of_gpus=self.flavor_id is not None,
+            at_end=DELETED if self.provisioner in (Provisioner.AZURE, Provisioner.OPENAI) else TAKEN_DOWN,
         )
 
     @property

@@ -16,6 +16,8 @@ from allocations.models import Allocation
 from allocations.schedule import Phase, Provisioner, State, Status
 from allocations.schedule import state_of as state_by_schedule
 from audit.actors import Actor
+from capacity.openai import actions as model_endpoints
+from capacity.openai.places import place_of as place_of_model
 from capacity.reservations import actions as reservations
 from capacity.reservations.places import place_of as place_of_reservation
 from fleet.models import Cluster
@@ -162,8 +164,8 @@ def _change_in_azure(allocation: Allocation, *, actor: Actor, now: datetime) -> 
 
 
 def _status_in_azure(allocation: Allocation) -> Status:
-    row = allocation.reservation
-    if allocation.charged_from is not None or row is None or row.is_true:
+    row = allocation.reservation if allocation.charged_from is None else None
+    if row is None or row.is_true:
         return Status(Phase.READY)
     if row.is_refused:
         # Of several that wait, what was granted last is too much; the others are tried without it.
@@ -171,6 +173,36 @@ def _status_in_azure(allocation: Allocation) -> Status:
         if waiting.order_by("-pk").values_list("pk", flat=True).first() == allocation.pk:
             return Status(Phase.FAILED, row.refusal)
     return Status(Phase.STUCK if row.message else Phase.PENDING, row.message)
+
+
+def _begin_in_openai(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
+    """Have it deployed: what a team is granted of one model in one region adds up to one deployment."""
+    place = place_of_model(allocation.spec)
+    row = model_endpoints.of_place(allocation.team, place, capacity=allocation.count, now=now)
+    allocation.endpoint = row
+    allocation.save(update_fields=["endpoint"])
+    _change_in_openai(allocation, actor=actor, now=now)
+
+
+def _change_in_openai(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
+    if allocation.endpoint_id is None:
+        return
+    row = model_endpoints.locked(allocation.endpoint_id)
+    granted = Allocation.objects.live().filter(endpoint=row).aggregate(all=Sum("count"))["all"] or 0
+    model_endpoints.want(row, granted, actor=actor, now=now)
+
+
+def _status_in_openai(allocation: Allocation) -> Status:
+    row = allocation.endpoint if allocation.charged_from is None else None
+    if row is None or row.is_true:
+        return Status(Phase.READY)
+    if row.is_refused:
+        # Of several that wait, what was granted last is too much; the others are tried without it.
+        waiting = Allocation.objects.live().filter(endpoint=row, charged_from=None)
+        if waiting.order_by("-pk").values_list("pk", flat=True).first() == allocation.pk:
+            return Status(Phase.FAILED, row.refusal)
+    message = row.account.message
+    return Status(Phase.STUCK if message else Phase.PENDING, message)
 
 
 def _begin_by_hand(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
@@ -221,6 +253,9 @@ PROVISIONERS: Mapping[Provisioner, Functions] = {
     ),
     Provisioner.AZURE: Functions(
         begin=_begin_in_azure, change=_change_in_azure, end=_change_in_azure, status=_status_in_azure
+    ),
+    Provisioner.OPENAI: Functions(
+        begin=_begin_in_openai, change=_change_in_openai, end=_change_in_openai, status=_status_in_openai
     ),
     Provisioner.MANUAL: Functions(
         begin=_begin_by_hand, change=_change_by_hand, end=_end_by_hand, status=_status_by_hand

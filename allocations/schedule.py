@@ -33,6 +33,7 @@ class Provisioner(StrEnum):
     KUBERNETES = "kubernetes"
     JUPYTERHUB = "jupyterhub"
     AZURE = "azure"
+    OPENAI = "openai"
     MANUAL = "manual"
 
     @property
@@ -42,6 +43,7 @@ class Provisioner(StrEnum):
             "kubernetes": "made by the portal on the cluster",
             "jupyterhub": "started by the portal in the cluster's JupyterHub",
             "azure": "made by the portal in Azure",
+            "openai": "made by the portal in Azure OpenAI",
             "manual": "carried out by a person",
         }[self.value]
 
@@ -155,6 +157,7 @@ def kept_by(offering: str) -> str:
 
 
 TAKEN_DOWN = "Ends; a platform lead asks, then takes it down"
+DELETED = "Ends; the portal deletes it in Azure"
 
 
 @dataclass(frozen=True)
@@ -185,14 +188,18 @@ def next_steps(
     now: datetime,
     remind_at: datetime | None = None,
     of_gpus: bool = True,
+    at_end: str = TAKEN_DOWN,
 ) -> list[Step]:
-    """Everything that will happen to a holding after now, in order; `remind_at` is the next reminder to be sent."""
+    """Everything that will happen to a holding after now, in order; `remind_at` is the next reminder to be sent.
+
+    `at_end` says what becomes of what is no GPUs.
+    """
     steps = [
         Step(at, "reminder", "The team is reminded of the end")
         for at in reminders(starts, until)
         if remind_at is not None and at >= remind_at
     ]
-    ends = _ends(until, terms) if of_gpus else [Step(until, "end", TAKEN_DOWN)]
+    ends = _ends(until, terms) if of_gpus else [Step(until, "end", at_end)]
     return [step for step in [*steps, *ends] if step.at > now]
 
 

@@ -54,7 +54,7 @@ class RequestQuerySet(TeamScopedQuerySet["Request"]):
 
     def with_allocation(self) -> "RequestQuerySet":
         """With what was granted, its task and its tenancy, by which the state that people see is told."""
-        made_by = ("tenancy", "task", "notebook", "reservation")
+        made_by = ("tenancy", "task", "notebook", "reservation", "endpoint__account")
         return self.select_related(*(f"allocation__{name}" for name in made_by))
 
     def held(self) -> "RequestQuerySet":

@@ -6,7 +6,9 @@ from functools import cache
 from django.conf import settings
 
 from connectors.azure.authorization import AzureAuthorization
+from connectors.azure.cognitive_services import AzureCognitiveServices
 from connectors.azure.compute import AzureCompute
+from connectors.azure.container_registry import AzureContainerRegistry
 from connectors.azure.container_service import AzureContainerService
 from connectors.azure.quota import AzureQuota
 from connectors.azure.retail_prices import RetailPrices
@@ -22,7 +24,9 @@ class Azure:
     compute: AzureCompute
     containers: AzureContainerService
     quota: AzureQuota
+    services: AzureCognitiveServices
     authorization: AzureAuthorization
+    registries: AzureContainerRegistry
 
 
 def is_connected() -> bool:
@@ -81,7 +85,9 @@ def _made(given: AzureSettings) -> Azure:
         compute=AzureCompute(session),
         containers=AzureContainerService(session),
         quota=AzureQuota(session),
+        services=AzureCognitiveServices(session),
         authorization=AzureAuthorization(session),
+        registries=AzureContainerRegistry(session),
     )
 
 

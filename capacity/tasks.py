@@ -7,10 +7,23 @@ from capacity.increases import reconcile as increases
 from capacity.increases.enqueue import enqueue as enqueue_increase
 from capacity.metering import actions as metering
 from capacity.metering.fleet import note_fleet
-from capacity.models import Orphan, PriceRegion, QuotaIncrease, Reservation, Subscription
+from capacity.models import (
+    ModelAccount,
+    Orphan,
+    PriceRegion,
+    QuotaIncrease,
+    RegistryAccess,
+    Reservation,
+    Subscription,
+)
+from capacity.openai.enqueue import enqueue as enqueue_model_account
+from capacity.openai.reconcile import reconcile as reconcile_account
 from capacity.orphans.enqueue import enqueue as enqueue_orphan
 from capacity.orphans.releasing import release
 from capacity.prices import syncing
+from capacity.registry import actions as registry
+from capacity.registry.enqueue import enqueue as enqueue_access
+from capacity.registry.reconcile import reconcile as reconcile_access
 from capacity.reservations.enqueue import enqueue
 from capacity.reservations.reconcile import reconcile
 from capacity.subscriptions import observing
@@ -33,6 +46,35 @@ def reconcile_reservations() -> None:
 def reconcile_reservation(reservation_id: int) -> None:
     """Do what is due for one reservation; nothing when another worker is at it."""
     reconcile(reservation_id, now=clock.now)
+
+
+@shared_task(name="capacity.tasks.reconcile_model_accounts")
+def reconcile_model_accounts() -> None:
+    """Enqueue every account of Azure OpenAI for which something is to be done, or that is to be looked at again."""
+    due = ModelAccount.objects.in_azure().due(clock.now()).order_by("requeue_at").values_list("pk", flat=True)
+    for account_id in due[:MAX_AT_ONCE]:
+        enqueue_model_account(account_id)
+
+
+@shared_task(name="capacity.tasks.reconcile_model_account")
+def reconcile_model_account(account_id: int) -> None:
+    """Do what is due for one account; nothing when another worker is at it."""
+    reconcile_account(account_id, now=clock.now)
+
+
+@shared_task(name="capacity.tasks.reconcile_registry_accesses")
+def reconcile_registry_accesses() -> None:
+    """Enqueue every access to the registry for which something is to be done; teams without one get theirs."""
+    registry.follow_all(now=clock.now())
+    due = RegistryAccess.objects.unfinished().due(clock.now()).order_by("requeue_at")
+    for access_id in due.values_list("pk", flat=True)[:MAX_AT_ONCE]:
+        enqueue_access(access_id)
+
+
+@shared_task(name="capacity.tasks.reconcile_registry_access")
+def reconcile_registry_access(access_id: int) -> None:
+    """Do what is due for one access; nothing when another worker is at it."""
+    reconcile_access(access_id, now=clock.now)
 
 
 @shared_task(name="capacity.tasks.release_orphan")

@@ -9,6 +9,7 @@ from django.db.models import Case, When
 from accounts.models import Team
 from accounts.teams import Project
 from capacity.connection import is_connected
+from capacity.openai import quotas
 from capacity.prices.shipped import VM_GPUS
 from capacity.reservations.asking import reservable_sizes
 from catalogue.azure import REGIONS
@@ -36,6 +37,8 @@ WORDS = {
     "development": "Development",
     "notebook": "Notebook",
     "other": "Something else",
+    "Standard": "Standard: answers come from its region",
+    "GlobalStandard": "Global Standard: answers come from any region of Azure",
 }
 ZONES = {"": "Wherever Azure has it", "1": "Zone 1", "2": "Zone 2", "3": "Zone 3"}
 NO_NODES = "No nodes: the capacity alone"
@@ -90,7 +93,9 @@ def is_suggested(schema: Mapping[str, Any]) -> bool:
 
 
 def _lines(listed: str, offering: Offering, prices: Mapping[str, Lowest], team: Team | None) -> list[Choice]:
-    if listed in ("vm_sizes", "models"):
+    if listed == "models":
+        return _models(prices, offering)
+    if listed == "vm_sizes":
         named = _possible(prices, offering)
         return [Choice(name, _priced(name, prices[name], offering)) for name in sorted(named)]
     if listed == "regions":
@@ -110,6 +115,15 @@ def _lines(listed: str, offering: Offering, prices: Mapping[str, Lowest], team: 
     if listed == "profiles":
         return profiles_of()
     return flavors_of(team) if listed == "flavors" else clusters_of(team, offering)
+
+
+def _models(prices: Mapping[str, Lowest], offering: Offering) -> list[Choice]:
+    """The models that have a price, each with what is left of its quota where that was read."""
+    offers = quotas.offers() if is_connected() else {}
+    return [
+        Choice(name, " · ".join([_priced(name, price, offering), *quotas.left_words(offers.get(name, ()))]))
+        for name, price in sorted(prices.items())
+    ]
 
 
 def _possible(prices: Mapping[str, Lowest], offering: Offering) -> Collection[str]:

@@ -12,6 +12,8 @@ from catalogue.offerings import CHOICES, OFFERINGS
 from fleet.models import Cluster
 from policy.rules import Arrival
 
+IN_AZURE = frozenset({Provisioner.AZURE, Provisioner.OPENAI})
+
 
 class OfferingSetting(models.Model):
     """How an offering is offered here: on or off, at which gate, in which place, at which prices, and how it ends.
@@ -78,7 +80,7 @@ class OfferingSetting(models.Model):
 
 def provisioner_of(offering: Offering) -> Provisioner:
     """Who makes it in this installation: where the portal is not connected to Azure, a person does what it would."""
-    if offering.provisioner is Provisioner.AZURE and not is_connected():
+    if offering.provisioner in IN_AZURE and not is_connected():
         return Provisioner.MANUAL
     return offering.provisioner
 
@@ -90,7 +92,7 @@ def is_by_person(offering: Offering) -> bool:
 
 def arrival_of(offering: Offering, cluster: Cluster | None) -> Arrival:
     """How what is granted gets to where it is used."""
-    return Arrival.IN_AZURE if provisioner_of(offering) is Provisioner.AZURE else arrival_on(cluster)
+    return Arrival.IN_AZURE if provisioner_of(offering) in IN_AZURE else arrival_on(cluster)
 
 
 def arrival_on(cluster: Cluster | None) -> Arrival:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -28,6 +28,10 @@ class OpenAiSpec(Spec):
     )
     thousand_tokens_per_minute: int = Field(title="Thousand tokens a minute", ge=1, le=10_000)
 
+    deployment_type: Literal["Standard", "GlobalStandard"] = Field(
+        default="Standard", title="Deployment type"
+    )
+
     def size(self, *, price: Decimal, prices: Mapping[str, Decimal]) -> Size:
         """As if every token of the ceiling were used."""
         million = prices[self.model]
@@ -50,6 +54,12 @@ class OpenAiSpec(Spec):
         return f"Deploy {self.model} with {count:,}k tokens a minute{at}, for the team’s group."
 
 
+MADE = "The portal deploys it in Azure OpenAI within minutes, for your team’s group, with its network closed."
+CALLED = (
+    "It takes tokens of Entra ID and no keys. Its address and an example stand on the page of the request."
+)
+DELETED = "On its end date the portal deletes it for good."
+
 OPENAI = Offering(
     key="openai",
     name="Azure OpenAI endpoint",
@@ -58,8 +68,9 @@ OPENAI = Offering(
     unit="thousand tokens a minute",
     gate=Gate.APPROVAL,
     reversible_minutes=60,
-    provisioner=Provisioner.MANUAL,
-    after=(PERSON, DOWN),
+    provisioner=Provisioner.OPENAI,
+    after=(MADE, CALLED, DELETED),
+    after_by_person=(PERSON, DOWN),
     priced="million tokens",
     prices=PRICES,
 )

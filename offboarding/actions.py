@@ -16,6 +16,7 @@ from accounts.roles import Permission
 from audit.actors import PORTAL, Actor
 from audit.events import Kind
 from audit.log import record
+from capacity.registry import actions as registry
 from fleet.models import Environment
 from offboarding import notices as telling
 from offboarding.models import LONGEST_RETENTION, Departure, DeparturePlace
@@ -216,6 +217,7 @@ def finish(departure_id: int, *, actor: Actor, now: datetime) -> bool:
     if found.places.exclude(tenancy__stage=Stage.GONE).exists():
         return False
     _end(found, Departure.End.GONE, by=actor.name, now=now)
+    registry.follow(found.team, now=now)
     telling.gone(found, now=now)
     _tell(Kind.DEPARTURE_DONE, found, actor)
     return True

@@ -12,6 +12,7 @@ from accounts.roles import Permission
 from allocations.changes import refresh
 from approvals.requests.actions import submit
 from approvals.requests.wanted import Wanted
+from capacity.registry import actions as registry
 from connectors.graph import Graph, Group
 from fleet.models import Cluster, Flavor
 from onboarding.models import Onboarding
@@ -145,6 +146,7 @@ def enrol(enrolment: Enrolment, *, brought: Brought, by: User, now: datetime) ->
         team=team, cluster=cluster, project=first, environment=enrolment.environment, now=now
     )
     refresh(Tenancy.objects.locked().get(pk=tenancy.pk), actor=by.as_actor(), now=now)
+    registry.follow(team, now=now)
     request = None
     if enrolment.start is not None:
         wanted = Wanted.of_gpus(

@@ -8,6 +8,7 @@ from django.urls import reverse
 from accounts.models import User
 from accounts.roles import Permission
 from onboarding.checklist import checklist
+from onboarding.images import access_of, checklist_item
 from onboarding.models import Onboarding
 from provisioning.models import Tenancy
 
@@ -20,6 +21,9 @@ def progress_of(onboarding: Onboarding, *, by: User, now: datetime) -> dict[str,
     may_retry = tenancy.team_id in by.team_ids or by.may(Permission.MANAGE_CLUSTERS)
     retry = reverse("look-again", args=[tenancy.pk]) if may_retry else ""
     listed = checklist(tenancy, title=tenancy.cluster.title, retry=retry)
+    access = access_of(onboarding.team)
+    if access is not None:
+        listed["items"].append(checklist_item(access))
     ready = sum(item["tone"] == "good" for item in listed["items"])
     return {
         "onboarding": onboarding,

@@ -13,6 +13,8 @@ from accounts.roles import Permission
 from allocations.changes import refresh
 from audit.events import Kind
 from audit.log import record
+from capacity.openai import actions as model_endpoints
+from capacity.registry import actions as registry
 from connectors.graph import Graph, Group
 from onboarding.actions import check_group
 from provisioning.desired.manifests import changed_objects
@@ -113,6 +115,8 @@ def change_team(team: Team, change: TeamChange, *, by: User, now: datetime) -> E
         ) from error
     if change.group is not None:
         members_by_group(team)
+        registry.follow(team, now=now)
+        model_endpoints.look_again(team, now=now)
     if change.cost_centre:
         name_cost_centre(team.cost_centre, now=now)
     _publish(team, by=by, now=now)

@@ -35,6 +35,7 @@ from fleet.api import ClusterEndpoint, FlavorEndpoint
 from insights.capacity.api import LimitEndpoint
 from insights.capacity.increases_api import LimitIncreaseEndpoint, QuotaIncreaseEndpoint
 from insights.capacity.subscriptions_api import SubscriptionEndpoint
+from insights.model_endpoints.api import ModelEndpointEndpoint
 from insights.prices.api import PriceEndpoint
 from insights.quota_chain.api import ChainEndpoint
 from insights.reservations.api import OrphanEndpoint, ReservationEndpoint
@@ -71,6 +72,7 @@ KINDS = (
     "flavors",
     "limits",
     "prices",
+    "model-endpoints",
     "reservations",
     "reservations/orphans",
     "quota-increases",
@@ -131,6 +133,7 @@ router.register("expiry-brakes", BrakeEndpoint, basename="expiry-brake")
 router.register("quota-chains", ChainEndpoint, basename="quota-chain")
 router.register("limits", LimitEndpoint, basename="limit")
 router.register("prices", PriceEndpoint, basename="price")
+router.register("model-endpoints", ModelEndpointEndpoint, basename="model-endpoint")
 router.register("reservations/orphans", OrphanEndpoint, basename="orphan")
 router.register("reservations", ReservationEndpoint, basename="reservation")
 router.register("quota-increases", QuotaIncreaseEndpoint, basename="quota-increase")

@@ -93,6 +93,16 @@ SCHEDULE = {
         "schedule": 5.0,
         "options": {"expires": 10},
     },
+    "look after models": {
+        "task": "capacity.tasks.reconcile_model_accounts",
+        "schedule": 2.0,
+        "options": {"expires": 10},
+    },
+    "look after access to the registry": {
+        "task": "capacity.tasks.reconcile_registry_accesses",
+        "schedule": 10.0,
+        "options": {"expires": 20},
+    },
     "read subscriptions": {
         "task": "capacity.tasks.observe_subscriptions",
         "schedule": 30.0,

@@ -13,6 +13,10 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 POOL = {"min_size": 1, "max_size": 16, "timeout": 10, "reconnect_timeout": 5, "max_waiting": 200}
 # How often a connection runs a statement before it has it prepared.
 PREPARED_FROM = 5
+REGISTRY = (
+    r"^(/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.ContainerRegistry"
+    r"/registries/[A-Za-z0-9]{5,50})?$"
+)
 
 
 class Environment(BaseSettings):
@@ -64,6 +68,7 @@ class Environment(BaseSettings):
 
     azure_subscription_id: str = ""
     azure_resource_group: str = ""
+    azure_registry: str = Field(default="", pattern=REGISTRY)
     azure_tenant_id: str = ""
     azure_credential: Literal["workload_identity", "managed_identity", "client_secret"] = "workload_identity"
     azure_client_id: str = ""
@@ -101,6 +106,8 @@ class Environment(BaseSettings):
 
     @model_validator(mode="after")
     def _azure_is_whole_or_off(self) -> Self:
+        if self.azure_registry and not self.azure_subscription_id:
+            raise ValueError("QM_AZURE_REGISTRY is set: QM_AZURE_SUBSCRIPTION_ID must be, too.")
         if self.azure_subscription_id:
             needed = {"QM_AZURE_RESOURCE_GROUP": self.azure_resource_group}
             if self.azure_credential != "managed_identity":

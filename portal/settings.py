@@ -210,6 +210,7 @@ SPECTACULAR_SETTINGS = {
         "RunState": "workloads.runs.serializers.STATES",
         "NotebookState": "workloads.notebook_pages.serializers.STATES",
         "NotebookStopReason": "workloads.notebook_pages.serializers.STOP_REASONS",
+        "ModelEndpointState": "insights.model_endpoints.api.STATES",
         "ReservationState": "insights.reservations.api.STATES",
         "ProfileOutcome": "workloads.choosing.serializers.OUTCOMES",
         "ProfileState": "notebooks.profile_desk.serializers.STATES",

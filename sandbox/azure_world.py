@@ -114,6 +114,7 @@ def sample() -> AzureSpec:
         QuotaLimit("eastus", "OpenAI.S0.AccountCount", 30),
         QuotaLimit("eastus", "OpenAI.Standard.gpt-4o", 450),
         QuotaLimit("eastus", "OpenAI.GlobalStandard.gpt-4o", 1000),
+        QuotaLimit("eastus", "OpenAI.Standard.gpt-4o-mini", 600),
         QuotaLimit("eastus", "OpenAI.GlobalStandard.gpt-4.1-mini", 2000),
         QuotaLimit("eastus", "OpenAI.Standard.text-embedding-3-large", 350),
     )

@@ -120,19 +120,14 @@ class Catalogue:
         return self.says(number, "Carried out", "Gave back", "Taken down")
 
     def openai(self) -> str:
-        """What nobody gets, nobody pays for."""
+        """What Azure refuses for good, nobody pays for: it has no Azure OpenAI in this region."""
         before = self.held()
-        spec = {"region": "eastus", "model": "gpt-4o-mini", "thousand_tokens_per_minute": 10}
+        spec = {"region": "swedencentral", "model": "gpt-4o-mini", "thousand_tokens_per_minute": 10}
         number = self.ask("openai", spec)
         self.approve(number)
-        expect(self.held() != before, "Nothing was set aside.")
-        task = self.task(number)
-        self.post(
-            "Priya", f"/tasks/{task['id']}/cannot/", {"reason": "The region has no quota for this model."}
-        )
         self.stage(number, "failed")
         expect(self.held() == before, f"${self.held()} are set aside, ${before} were.")
-        return self.says(number, "Could not be carried out", "The region has no quota for this model.")
+        return self.says(number, "Could not be set up", "not available for resource type")
 
     def cluster(self) -> str:
         """As long as a demo is."""

@@ -190,6 +190,7 @@ class Demo:
             "CA_FILE": str(self.data / "sandbox" / "ca.pem"),
             "AZURE_SUBSCRIPTION_ID": azure["subscription_id"],
             "AZURE_RESOURCE_GROUP": azure["resource_group"],
+            "AZURE_REGISTRY": azure["registry"],
             "AZURE_TENANT_ID": azure["tenant_id"],
             "AZURE_CREDENTIAL": "client_secret",
             "AZURE_CLIENT_ID": azure["client_id"],

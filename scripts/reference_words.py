@@ -68,6 +68,8 @@ SETTINGS: Mapping[str, str] = {
     "azure_subscription_id": "The Azure subscription with the fleet's clusters; empty for none: everything else works.",
     "azure_resource_group": "The resource group in which the portal makes what it makes in Azure. Needed with a "
     "subscription.",
+    "azure_registry": "The resource id of the container registry that the groups of teams get access to; empty for "
+    "none.",
     "azure_tenant_id": "The subscription's tenant; empty for `QM_ENTRA_TENANT_ID`.",
     "azure_credential": "As whom Azure is called: `workload_identity` (of a pod), `managed_identity` (of a "
     "machine), or `client_secret`.",

@@ -19,7 +19,7 @@ from allocations.schedule import Provisioner
 from approvals.models import Request
 from approvals.requests.actions import submit
 from approvals.requests.wanted import Wanted
-from capacity.models import Reservation, ReservationDay
+from capacity.models import ModelAccount, ModelEndpoint, Reservation, ReservationDay
 from fleet.models import Cluster, Flavor
 from manual.briefs import Instructions
 from manual.models import Task
@@ -382,6 +382,22 @@ def notebook(tenancy: Tenancy, owner: User, *, title: str = "Explore", **fields:
         requeue_at=at,
         **{"gpus": 1, **fields},
     )
+
+
+def model_endpoint(team: Team, **fields: Any) -> ModelEndpoint:
+    """A model that was granted in Azure OpenAI and that no worker has made yet."""
+    now = timezone.now()
+    account = ModelAccount.objects.create(
+        team=team,
+        subscription=str(TENANT),
+        resource_group="gpu-platform",
+        region="eastus",
+        created_at=now,
+        requeue_at=now,
+        generation=1,
+    )
+    usual = {"model": "gpt-4o", "sku": "Standard", "capacity": 30, "created_at": now}
+    return ModelEndpoint.objects.create(team=team, account=account, **usual | fields)
 
 
 def reservation(team: Team, *, machines: int = 2, flavor: Flavor | None = None, **fields: Any) -> Reservation:

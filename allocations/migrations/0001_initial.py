@@ -48,6 +48,7 @@ class Migration(migrations.Migration):
                             ("kubernetes", "made by the portal on the cluster"),
                             ("jupyterhub", "started by the portal in the cluster's JupyterHub"),
                             ("azure", "made by the portal in Azure"),
+                            ("openai", "made by the portal in Azure OpenAI"),
                             ("manual", "carried out by a person"),
                         ],
                         db_default="kubernetes",
@@ -122,6 +123,15 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="allocations",
                         to="capacity.reservation",
+                    ),
+                ),
+                (
+                    "endpoint",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="allocations",
+                        to="capacity.modelendpoint",
                     ),
                 ),
                 (
@@ -215,7 +225,7 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            ("provisioner__in", ["kubernetes", "jupyterhub", "azure", "manual"])
+                            ("provisioner__in", ["kubernetes", "jupyterhub", "azure", "openai", "manual"])
                         ),
                         name="an_allocation_has_a_known_provisioner",
                     ),

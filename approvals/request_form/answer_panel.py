@@ -11,6 +11,7 @@ from approvals.judging.inputs import answer_of
 from approvals.renewals import words as renewal
 from approvals.requests.actions import Judged, check, judge
 from approvals.requests.links import ask_link
+from approvals.requests.places import left_of
 from approvals.requests.presenting import (
     changes,
     cost_per_day,
@@ -89,7 +90,7 @@ def answer(wanted: Wanted, judged: Judged, *, now: datetime) -> Part:
             per_day=_per_day(wanted),
         ),
         "fits": _fits(wanted, judged),
-        "extra": renewal.extra_words(wanted, judged, now=now),
+        "extra": renewal.extra_words(wanted, judged, now=now) or left_of(wanted),
         "is_changing": wanted.gpus > 0 or wanted.size.usd_per_hour_each > 0,
         "people": people,
         "seats": ", then ".join(step.words for step in judged.answer.route) if people else "",

@@ -359,6 +359,8 @@ LINE = (
     *("allocation", "team__name", "team__slug", "requester__name", "requester__oid"),
     *("flavor__name", "flavor__product", "flavor__capacity_type", "flavor__cluster__name"),
 )
+# What makes it true, of each kind of provisioner.
+MAKERS = ("tenancy", "task", "notebook", "reservation", "endpoint__account")
 OF_STATE = (
     *("provisioner", "starts_at", "begun_at", "charged_from", "until", "kept_until", "ended_at"),
     *("end_reason", "failure"),
@@ -367,6 +369,8 @@ OF_STATE = (
     *("notebook__state", "notebook__message", "notebook__ready_at", "notebook__ran_seconds"),
     *("reservation__generation", "reservation__observed_generation", "reservation__message"),
     *("reservation__refused_generation", "reservation__refusal"),
+    *("endpoint__state", "endpoint__capacity", "endpoint__held", "endpoint__refused_capacity"),
+    *("endpoint__refusal", "endpoint__account__message"),
 )
 
 
@@ -375,9 +379,7 @@ def listed(rows: Any) -> QuerySet[Request]:
 
     Allocations are read by themselves: of eight tables in one query, PostgreSQL plans longer than it reads.
     """
-    allocations = Allocation.objects.select_related("tenancy", "task", "notebook", "reservation").only(
-        *OF_STATE
-    )
+    allocations = Allocation.objects.select_related(*MAKERS).only(*OF_STATE)
     found: QuerySet[Request] = rows.select_related("team", "requester", "flavor__cluster").only(*LINE)
     return found.prefetch_related(Prefetch("allocation", allocations))
 
@@ -410,7 +412,7 @@ def whole(rows: Any, *, with_route: bool = True) -> QuerySet[Request]:
         *own_fields(Tenancy, without=("spec", "objects_seen", "adopted", "used", "rendered")),
         *("team__name", "team__slug", "cluster__name", "cluster__title", "project__slug"),
     )
-    allocations = Allocation.objects.select_related("tenancy", "task", "notebook", "reservation").only(
+    allocations = Allocation.objects.select_related(*MAKERS).only(
         *own_fields(Allocation, without=("instructions",)), *OF_STATE
     )
     evaluations = Evaluation.objects.select_related("policy").only(

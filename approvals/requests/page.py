@@ -35,10 +35,11 @@ from approvals.fulfilment.actions import may_release
 from approvals.fulfilment.page import lost
 from approvals.models import Comment, Decision, Evaluation, Request, Rerouting, Step
 from approvals.renewals import renewing
-from approvals.requests import prices, timeline
+from approvals.requests import model_page, prices, timeline
 from approvals.requests.links import again_link
 from approvals.requests.listing import with_all
 from approvals.requests.presenting import (
+    SOON,
     asks,
     hint_of,
     lapse_words,
@@ -60,12 +61,6 @@ from ui.amounts import ahead, gpus, moment, usd
 
 Part = dict[str, Any]
 PLURAL = ("gpus", "training")
-SOON = {
-    Arrival.WRITTEN: "Usually a few seconds.",
-    Arrival.COMMITTED: "It is committed to Git, and the cluster follows.",
-    Arrival.IN_AZURE: "Azure makes it within minutes, or says why not.",
-    Arrival.PROPOSED: "It is in a pull request, and the cluster follows once that is merged.",
-}
 
 
 def context(request: Request, *, viewer: User, now: datetime) -> Part:
@@ -78,7 +73,8 @@ def context(request: Request, *, viewer: User, now: datetime) -> Part:
     evaluation = anew[-1].evaluation if anew else first
     decisions = list(request.decisions.all())
     steps = request.current_steps
-    allocations = list(Allocation.objects.filter(hold=request.hold_id).order_by("starts_at", "id"))
+    granted = Allocation.objects.select_related("endpoint__account", "endpoint__team")
+    allocations = list(granted.filter(hold=request.hold_id).order_by("starts_at", "id"))
     held = next((a for a in allocations if a.ended_at is None), None)
     return {
         "asked": request,
@@ -107,6 +103,7 @@ def context(request: Request, *, viewer: User, now: datetime) -> Part:
         "facts": facts(request, evaluation),
         "talk": talk.lines(request, decisions),
         "held": held,
+        "model": model_page.of_allocation(held),
         "reservation": next((a.reservation_id for a in reversed(allocations) if a.reservation_id), None),
         "renewed": request.renews_id,
         "tasks": task_page.of_request(tasks, viewer=viewer),
@@ -180,7 +177,7 @@ def sentence(
         if request.offering in PLURAL
         else ("is", "it goes back by itself", "it")
     )
-    then = f"then {back}" if request.flavor_id else "then a platform lead asks and takes it down"
+    then = f"then {back}" if request.flavor_id else _taken_down(request)
     never_began = request.allocation is not None and request.allocation.begun_at is None
     ended = f"{name}{where} went back." if request.flavor_id else f"The time of {what}{where} is over."
     last = next((d for d in reversed(decisions) if d.verdict == Decision.Verdict.REJECT), None)
@@ -202,6 +199,13 @@ def sentence(
         State.FAILED: f"{name}: granted, but could not be set up{where}. {_freed(request)}",
     }
     return words[state]
+
+
+def _taken_down(request: Request) -> str:
+    """What becomes of what takes no GPUs at its end."""
+    if request.arrival is Arrival.IN_AZURE and not request.is_by_person:
+        return "then the portal deletes it in Azure"
+    return "then a platform lead asks and takes it down"
 
 
 def _booked(request: Request, *, now: datetime) -> str:

@@ -1,11 +1,18 @@
-"""Whether a team may ask for something at a place: not where it leaves, nothing once it has left, no name twice."""
+"""Whether a team may ask for something at a place: not where it leaves, nothing once it has left, no name twice.
+
+Of a model no more than Azure has left.
+"""
 
 from accounts.models import Team
 from allocations.changes import check_volume
+from allocations.schedule import Provisioner
 from approvals.requests.wanted import Wanted
+from capacity.openai import quotas
 from capacity.reservations import asking as reserving
+from catalogue.models import provisioner_of
 from catalogue.namespace import NamespaceSpec
 from catalogue.notebook import NotebookSpec
+from catalogue.openai import OpenAiSpec
 from catalogue.reservation import ReservationSpec
 from catalogue.volume import VolumeSpec
 from notebooks.servers import actions as notebooks
@@ -16,8 +23,7 @@ from web.refusals import Conflict
 
 
 def check(wanted: Wanted) -> None:
-    """Refuse what is asked for a place that the team leaves, a volume twice, a notebook that could not start there,
-    or capacity that Azure does not reserve.
+    """Refuse what is asked for a place that the team leaves, a volume twice, and what could not be made there.
 
     Raises Conflict, and BadInput naming the field.
     """
@@ -32,6 +38,7 @@ def check(wanted: Wanted) -> None:
         check_volume(place, Volume.asked(wanted.spec.model_dump()))
     if place is not None and wanted.flavor is not None and isinstance(wanted.spec, NotebookSpec):
         notebooks.check_offer(place, wanted.spec.profile, flavor=wanted.flavor.name, gpus=wanted.spec.gpus)
+    check_quota(wanted)
     if isinstance(wanted.spec, ReservationSpec):
         reserving.check(reserving.Asked(**wanted.spec.place()), wanted.team)
     if place is None and not isinstance(wanted.spec, NamespaceSpec) and has_left(wanted.team):
@@ -40,6 +47,22 @@ def check(wanted: Wanted) -> None:
             code="is_leaving",
             field="team",
         )
+
+
+def check_quota(wanted: Wanted) -> None:
+    """Refuse more of a model than Azure has left, where that is known; raises Conflict and BadInput."""
+    spec = wanted.spec
+    if isinstance(spec, OpenAiSpec) and provisioner_of(wanted.offering) is Provisioner.OPENAI:
+        quotas.check(spec.region, spec.model, spec.deployment_type, wanted.count)
+
+
+def left_of(wanted: Wanted) -> str:
+    """What is left of a model before this ask, in a sentence; empty for anything else, and where it is not known."""
+    spec = wanted.spec
+    if not isinstance(spec, OpenAiSpec) or provisioner_of(wanted.offering) is not Provisioner.OPENAI:
+        return ""
+    offer = quotas.offer_in(spec.region, spec.model, spec.deployment_type)
+    return f"{offer.sentence}." if offer is not None else ""
 
 
 def has_left(team: Team) -> bool:

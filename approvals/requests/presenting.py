@@ -23,12 +23,19 @@ from fleet.models import Flavor
 from policy.document import MANAGERS, seat_words
 from policy.evaluation import Outcome
 from policy.remedies import Remedy
+from policy.rules import Arrival
 from provisioning.models import Tenancy, TenancyQuerySet
 from ui.amounts import capitalized, gpus, moment, share, span, usd
 
 Part = dict[str, Any]
 FEWEST_SAMPLES = 5
 MOST_SAMPLES = 50
+SOON = {
+    Arrival.WRITTEN: "Usually a few seconds.",
+    Arrival.COMMITTED: "It is committed to Git, and the cluster follows.",
+    Arrival.IN_AZURE: "Azure makes it within minutes, or says why not.",
+    Arrival.PROPOSED: "It is in a pull request, and the cluster follows once that is merged.",
+}
 TONES = {Outcome.AUTOMATIC: "good", Outcome.PEOPLE: "waiting", Outcome.IMPOSSIBLE: "bad"}
 
 

@@ -12,7 +12,7 @@ from allocations.use.words import coming_stops, leftovers_of, now_running
 from approvals import notices as telling
 from approvals.decisions import route_words
 from approvals.models import Decision, Evaluation, Request, Rerouting, Step
-from approvals.requests.presenting import past_wish
+from approvals.requests.presenting import SOON, past_wish
 from approvals.states import State
 from audit.events import Kind
 from audit.models import Event
@@ -172,7 +172,7 @@ def coming(
         yield _future("Begins by itself", request.allocation.starts_at)
     elif state is State.SETTING_UP:
         task = task_of(tasks, Task.Kind.SET_UP)
-        who = _who(task) if task is not None and not task.is_over else "Usually a few seconds."
+        who = _who(task) if task is not None and not task.is_over else SOON[request.arrival]
         yield _now(f"Setting up{on}", why=who, tone="moving")
         yield from _ahead(task)
     elif state is State.ENDED and (task := task_of(tasks, Task.Kind.TAKE_DOWN)) and not task.is_over:

@@ -23,6 +23,12 @@ INCREASES: dict[str, tuple[str, ...]] = {
     "failed": (),
     "withdrawn": (),
 }
+MODELS: dict[str, tuple[str, ...]] = {
+    "pending": ("deleting", "ready"),
+    "ready": ("deleting",),
+    "deleting": ("deleted",),
+    "deleted": (),
+}
 
 
 class Migration(migrations.Migration):
@@ -850,10 +856,348 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
+        migrations.CreateModel(
+            name="ModelAccount",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("requeue_at", models.DateTimeField()),
+                ("attempts", models.PositiveIntegerField(db_default=0, default=0)),
+                ("unfinished", models.PositiveSmallIntegerField(db_default=0, default=0)),
+                ("parked_at", models.DateTimeField(null=True)),
+                ("lease_no", models.PositiveBigIntegerField(db_default=0, default=0)),
+                ("lease_until", models.DateTimeField(null=True)),
+                ("generation", models.PositiveIntegerField(default=0)),
+                ("observed_generation", models.PositiveIntegerField(default=0)),
+                ("conditions", models.JSONField(default=list)),
+                ("subscription", models.CharField(max_length=36)),
+                ("resource_group", models.CharField(max_length=90)),
+                ("region", models.CharField(max_length=40)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("pending", "Being made"),
+                            ("ready", "Ready"),
+                            ("deleting", "Being deleted"),
+                            ("deleted", "Deleted"),
+                        ],
+                        default="pending",
+                        max_length=10,
+                    ),
+                ),
+                ("message", models.CharField(blank=True, default="", max_length=600)),
+                ("operation", models.JSONField(null=True)),
+                ("group", models.UUIDField(null=True)),
+                ("endpoint", models.CharField(blank=True, default="", max_length=200)),
+                ("is_open", models.BooleanField(default=False)),
+                ("created_at", models.DateTimeField()),
+                ("ready_at", models.DateTimeField(null=True)),
+                ("deleted_at", models.DateTimeField(null=True)),
+                ("seen_at", models.DateTimeField(null=True)),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="model_accounts",
+                        to="accounts.team",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["-id"],
+                "abstract": False,
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("state", "deleted"), _negated=True),
+                        fields=["requeue_at"],
+                        name="model_account_is_due",
+                    )
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("parked_at", None), ("lease_until", None), _connector="OR"),
+                        name="a_parked_modelaccount_is_worked_on_by_nobody",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("observed_generation__lte", models.F("generation"))),
+                        name="a_modelaccount_observes_what_was_wanted",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("state__in", ["pending", "ready"])),
+                        fields=("team", "subscription", "region"),
+                        name="a_team_has_one_model_account_in_a_region",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["pending", "ready", "deleting", "deleted"])),
+                        name="a_model_account_is_in_a_known_state",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "ready"), _negated=True),
+                            models.Q(("ready_at__isnull", False), models.Q(("endpoint", ""), _negated=True)),
+                            _connector="OR",
+                        ),
+                        name="a_model_account_that_is_ready_has_an_address",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("deleted_at__isnull", False),
+                                ("group", None),
+                                ("operation", None),
+                                ("state", "deleted"),
+                            ),
+                            models.Q(
+                                models.Q(("state", "deleted"), _negated=True),
+                                ("deleted_at", None),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="nobody_may_call_a_deleted_model_account",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="ModelEndpoint",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("model", models.CharField(max_length=60)),
+                ("version", models.CharField(blank=True, default="", max_length=40)),
+                (
+                    "sku",
+                    models.CharField(
+                        choices=[("Standard", "Standard"), ("GlobalStandard", "Global Standard")],
+                        max_length=20,
+                    ),
+                ),
+                ("capacity", models.PositiveIntegerField()),
+                ("held", models.PositiveIntegerField(default=0)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("pending", "Being made"),
+                            ("ready", "Ready"),
+                            ("deleting", "Being deleted"),
+                            ("deleted", "Deleted"),
+                        ],
+                        default="pending",
+                        max_length=10,
+                    ),
+                ),
+                ("refusal", models.CharField(blank=True, default="", max_length=600)),
+                ("refused_capacity", models.PositiveIntegerField(null=True)),
+                ("created_at", models.DateTimeField()),
+                ("ready_at", models.DateTimeField(null=True)),
+                ("deleted_at", models.DateTimeField(null=True)),
+                (
+                    "account",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="endpoints",
+                        to="capacity.modelaccount",
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="model_endpoints",
+                        to="accounts.team",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["-id"],
+                "indexes": [models.Index(fields=["team", "-id"], name="model_endpoint_of_team")],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("state__in", ["pending", "ready"])),
+                        fields=("account", "model", "sku"),
+                        name="a_model_is_deployed_once_in_an_account",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["pending", "ready", "deleting", "deleted"])),
+                        name="a_model_endpoint_is_in_a_known_state",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("sku__in", ["Standard", "GlobalStandard"])),
+                        name="a_model_endpoint_is_deployed_in_a_known_way",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("state__in", ["pending", "ready"]),
+                                ("capacity__gte", 1),
+                            ),
+                            models.Q(
+                                models.Q(
+                                    ("state__in", ["pending", "ready"]),
+                                    _negated=True,
+                                ),
+                                ("capacity", 0),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="a_model_endpoint_that_is_wanted_has_a_capacity",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "ready"), _negated=True),
+                            ("ready_at__isnull", False),
+                            _connector="OR",
+                        ),
+                        name="a_model_endpoint_says_since_when",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("deleted_at__isnull", False),
+                                ("held", 0),
+                                ("state", "deleted"),
+                            ),
+                            models.Q(
+                                models.Q(("state", "deleted"), _negated=True),
+                                ("deleted_at", None),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="a_deleted_model_endpoint_holds_nothing",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("refusal", ""), ("refused_capacity", None)),
+                            models.Q(
+                                ("refused_capacity", models.F("capacity")),
+                                ("refused_capacity__isnull", False),
+                                models.Q(("refusal", ""), _negated=True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="a_refusal_of_a_model_says_why",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="ModelQuota",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("region", models.CharField(max_length=40)),
+                ("model", models.CharField(max_length=60)),
+                ("sku", models.CharField(max_length=40)),
+                ("version", models.CharField(max_length=40)),
+                ("quota", models.CharField(max_length=120)),
+                ("limit", models.PositiveIntegerField()),
+                ("used", models.PositiveIntegerField()),
+                ("seen_at", models.DateTimeField()),
+                (
+                    "subscription",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="models",
+                        to="capacity.subscription",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["region", "model", "sku"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("subscription", "region", "model", "sku"), name="a_model_is_in_a_region_once"
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="RegistryAccess",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("requeue_at", models.DateTimeField()),
+                ("attempts", models.PositiveIntegerField(db_default=0, default=0)),
+                ("unfinished", models.PositiveSmallIntegerField(db_default=0, default=0)),
+                ("parked_at", models.DateTimeField(null=True)),
+                ("lease_no", models.PositiveBigIntegerField(db_default=0, default=0)),
+                ("lease_until", models.DateTimeField(null=True)),
+                ("generation", models.PositiveIntegerField(default=0)),
+                ("observed_generation", models.PositiveIntegerField(default=0)),
+                ("conditions", models.JSONField(default=list)),
+                ("registry", models.CharField(max_length=300)),
+                ("is_wanted", models.BooleanField(default=True)),
+                ("group", models.UUIDField()),
+                ("granted_group", models.UUIDField(null=True)),
+                ("login_server", models.CharField(blank=True, default="", max_length=120)),
+                ("is_by_repository", models.BooleanField(default=False)),
+                ("message", models.CharField(blank=True, default="", max_length=600)),
+                ("created_at", models.DateTimeField()),
+                ("granted_at", models.DateTimeField(null=True)),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="registry_accesses",
+                        to="accounts.team",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["id"],
+                "abstract": False,
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("parked_at", None), ("lease_until", None), _connector="OR"),
+                        name="a_parked_registryaccess_is_worked_on_by_nobody",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("observed_generation__lte", models.F("generation"))),
+                        name="a_registryaccess_observes_what_was_wanted",
+                    ),
+                    models.UniqueConstraint(
+                        fields=("team", "registry"), name="a_team_has_one_access_to_a_registry"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("granted_at", None),
+                            models.Q(
+                                ("granted_group", models.F("group")),
+                                ("granted_group__isnull", False),
+                                ("is_wanted", True),
+                                models.Q(("login_server", ""), _negated=True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="an_access_that_was_granted_is_of_a_group",
+                    ),
+                ],
+            },
+        ),
         only_moves(
             "capacity_reservation", "state", RESERVATIONS, words="what is released is reserved no more"
         ),
         only_moves(
             "capacity_quotaincrease", "state", INCREASES, words="what Azure has answered is asked no more"
         ),
+        only_moves("capacity_modelaccount", "state", MODELS, words="a deleted account is made no more"),
+        only_moves("capacity_modelendpoint", "state", MODELS, words="a deleted model is deployed no more"),
     ]

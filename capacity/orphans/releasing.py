@@ -4,21 +4,22 @@ Before each step it looks again: what machines use, what no longer carries the p
 after all is left alone, and its page says why.
 """
 
-from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 from random import SystemRandom
 
+from capacity import operations
 from capacity.connection import Azure, azure_of
+from capacity.operations import BUSY_WAIT, RETRIES, Clock
 from capacity.orphans import actions
 from capacity.orphans.comparing import Recorded
 from capacity.orphans.enqueue import queue
 from capacity.orphans.models import Orphan, OrphanQuerySet
 from capacity.orphans.reading import recorded_in
 from capacity.reservations.naming import MARK
-from capacity.reservations.reconcile import BUSY, BUSY_WAIT, FORGOTTEN, RETRIES, SOON
+from capacity.reservations.reconcile import BUSY
 from connectors.azure.compute import Reservation, ReservationGroup
 from connectors.azure.session import Operation
-from connectors.errors import ConnectorError, PermanentError, TemporaryError
+from connectors.errors import ConnectorError, TemporaryError
 from provisioning.clusters.installation import mark
 from reconciling.controller import MAX_UNFINISHED, Controller, RequeueAfter
 from reconciling.lease import Lease
@@ -30,7 +31,6 @@ PARKED = (
 NOT_OURS = "It no longer carries the portal's mark: it is left alone."
 RECORDED = "It is in the portal's records after all: it is left alone."
 _random = SystemRandom()
-Clock = Callable[[], datetime]
 
 
 class LeftAlone(Exception):
@@ -53,30 +53,14 @@ def release(orphan_id: int, *, now: Clock) -> bool:
         return False
     with CONTROLLER.work(lease, now=now, fail=lambda error: _failed(lease, error, now=now())):
         azure = azure_of(lease.row.subscription_id)
-        _see_through(lease, azure)
+        if lease.row.operation is not None:
+            operations.see_through(lease, azure, now)
         try:
             _go_on(lease, azure, now)
         except LeftAlone as why:
             lease.release(requeue_at=now(), attempts=0)
             actions.stop_release(lease.row.pk, why=str(why))
     return True
-
-
-def _see_through(lease: Lease[Orphan], azure: Azure) -> None:
-    """Ask how far the stored operation is; raises RequeueAfter while it goes on, PermanentError when it has failed."""
-    row = lease.row
-    if row.operation is None:
-        return
-    try:
-        operation = azure.session.poll(row.operation["token"])
-    except PermanentError as error:
-        _store(lease, None)
-        if error.code in FORGOTTEN:
-            return
-        raise
-    if not operation.is_done:
-        raise RequeueAfter(_wait_for(operation))
-    _store(lease, None)
 
 
 def _go_on(lease: Lease[Orphan], azure: Azure, now: Clock) -> None:
@@ -130,8 +114,8 @@ def _done(lease: Lease[Orphan], now: datetime) -> None:
 
 
 def _begun(lease: Lease[Orphan], operation: Operation, now: datetime) -> None:
-    _store(lease, {"token": operation.token, "since": now.isoformat()})
-    lease.finish(requeue_at=now + _wait_for(operation), now=now, attempts=0, message="")
+    operations.keep(lease, operation, "release", now=now)
+    lease.finish(requeue_at=now + operations.wait_for(operation), now=now, attempts=0, message="")
 
 
 def _failed(lease: Lease[Orphan], error: ConnectorError, *, now: datetime) -> None:
@@ -139,15 +123,6 @@ def _failed(lease: Lease[Orphan], error: ConnectorError, *, now: datetime) -> No
     retry_after = error.retry_after if isinstance(error, TemporaryError) else None
     wait = RETRIES.wait(lease.row.attempts, chance=_random.random(), retry_after=retry_after)
     lease.finish(requeue_at=now + wait, now=now, message=error.message[:600])
-
-
-def _store(lease: Lease[Orphan], operation: dict[str, str] | None) -> None:
-    lease.row.operation = operation
-    lease.write(operation=operation)
-
-
-def _wait_for(operation: Operation) -> timedelta:
-    return max(SOON, timedelta(seconds=operation.retry_after or 0))
 
 
 def _key(row: Orphan) -> tuple[str, str]:

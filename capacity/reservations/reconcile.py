@@ -13,7 +13,9 @@ from typing import Any
 
 from audit.actors import PORTAL
 from audit.events import Kind
+from capacity import operations
 from capacity.connection import Azure, azure_of
+from capacity.operations import BUSY_WAIT, FINAL, LOOK_AGAIN, PARKED, RETRIES, Clock
 from capacity.reservations import actions
 from capacity.reservations.enqueue import queue
 from capacity.reservations.models import Reservation, ReservationQuerySet
@@ -29,30 +31,13 @@ from connectors.errors import ConnectorError, PermanentError, TemporaryError
 from provisioning.clusters.installation import mark
 from reconciling import failpoints
 from reconciling.backoff import Backoff
-from reconciling.controller import MAX_UNFINISHED, Controller, RequeueAfter
+from reconciling.controller import Controller
 from reconciling.lease import Lease
 
-RETRIES = Backoff(timedelta(seconds=5), timedelta(minutes=10))
 # There may be machines later; nobody knows when.
 NO_CAPACITY = Backoff(timedelta(minutes=2), timedelta(hours=1))
-# What Azure will say again however often it is asked, until somebody changes something there or here.
-FINAL = frozenset(
-    {"quota", "size_not_available", "not_supported", "denied_by_policy", "not_allowed", "immutable"}
-)
-FINAL |= {"bad_name", "invalid", "no_subscription", "not_registered"}
-# What an operation is forgotten for: whatever it was about is looked at again.
-FORGOTTEN = frozenset({"not_found", "no_parent", "bad_token", "foreign_link"})
-# How soon an operation is asked after, what Azure works on is seen again, and what is as wanted is looked at again;
-# and how long an operation may take until it is said that it does.
-SOON, BUSY_WAIT, LOOK_AGAIN = timedelta(seconds=2), timedelta(seconds=10), timedelta(minutes=5)
-LONG = timedelta(minutes=30)
 BUSY = frozenset({"Creating", "Updating", "Deleting", "Scaling", "Upgrading"})
-PARKED = (
-    f"{MAX_UNFINISHED} tries in a row ended the portal's worker. Platform leads find the reason in the workers' logs, "
-    "and have it tried again on its page."
-)
 _random = SystemRandom()
-Clock = Callable[[], datetime]
 
 
 def _rows() -> ReservationQuerySet:
@@ -84,31 +69,9 @@ def reconcile(reservation_id: int, *, now: Clock) -> bool:
     with CONTROLLER.work(lease, now=now, fail=lambda error: _failed(lease, error, now=now())):
         azure = azure_of(lease.row.subscription)
         if lease.row.operation is not None:
-            _see_through(lease, azure, now)
+            operations.see_through(lease, azure, now)
         _go_on(lease, azure, now)
     return True
-
-
-def _see_through(lease: Lease[Reservation], azure: Azure, now: Clock) -> None:
-    """Ask how far the stored operation is; raises RequeueAfter while it goes on, PermanentError when it has failed."""
-    row = lease.row
-    assert row.operation is not None  # noqa: S101 - its caller has looked
-    try:
-        operation = azure.session.poll(row.operation["token"])
-    except PermanentError as error:
-        _store(lease, None)
-        if error.code in FORGOTTEN:
-            return
-        raise
-    if operation.is_done:
-        _store(lease, None)
-        return
-    since = datetime.fromisoformat(row.operation["since"])
-    if now() - since > LONG:
-        lease.write(
-            message=f"Azure has worked on it since {since:%a %d %b, %H:%M} UTC and does not say that it is done."
-        )
-    raise RequeueAfter(_wait_for(operation))
 
 
 def _go_on(lease: Lease[Reservation], azure: Azure, now: Clock) -> None:
@@ -131,9 +94,9 @@ def _go_on(lease: Lease[Reservation], azure: Azure, now: Clock) -> None:
         operation = STEPS[step](azure, row)
         failpoints.reach(f"reservation.{step}")
         if not operation.is_done:
-            _store(lease, {"step": step.value, "token": operation.token, "since": now().isoformat()})
+            operations.keep(lease, operation, step, now=now())
             failpoints.reach("reservation.stored")
-            wait = _wait_for(operation)
+            wait = operations.wait_for(operation)
             lease.finish(requeue_at=now() + wait, now=now(), attempts=0, message="", **_use(look, now()))
             return
     raise TemporaryError("Azure takes every step and does not keep it.")
@@ -323,16 +286,6 @@ def _failed(lease: Lease[Reservation], error: ConnectorError, *, now: datetime) 
     backoff = NO_CAPACITY if code == "no_capacity" else RETRIES
     wait = backoff.wait(row.attempts, chance=_random.random(), retry_after=retry_after)
     lease.finish(requeue_at=now + wait, now=now, message=error.message[:600])
-
-
-def _store(lease: Lease[Reservation], operation: Mapping[str, str] | None) -> None:
-    """Keep the operation that is under way, so that whoever comes next goes on with it."""
-    lease.row.operation = None if operation is None else dict(operation)
-    lease.write(operation=lease.row.operation)
-
-
-def _wait_for(operation: Operation) -> timedelta:
-    return max(SOON, timedelta(seconds=operation.retry_after or 0))
 
 
 def _tags(row: Reservation) -> Mapping[str, str]:

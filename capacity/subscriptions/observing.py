@@ -2,11 +2,9 @@
 
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
-from typing import Any
 
 import structlog
 from django.db import transaction
-from django.db.models import Q
 
 from audit.actors import PORTAL
 from audit.events import Kind
@@ -15,10 +13,12 @@ from capacity.connection import Azure, azure_of, home_subscription, is_connected
 from capacity.metering import actions as metering
 from capacity.metering.actions import Level
 from capacity.metering.keys import quota_key
-from capacity.models import FamilyQuota, NodePool, Reservation, Subscription, VmSize
+from capacity.models import FamilyQuota, ModelAccount, NodePool, Reservation, Subscription, VmSize
+from capacity.openai.observing import keep_models
 from capacity.orphans import reading as orphans
 from capacity.subscriptions import actions, pools
 from capacity.subscriptions.ids import aks_of
+from capacity.subscriptions.replacing import replace
 from connectors.azure.compute import Size
 from connectors.azure.container_service import AgentPool
 from connectors.azure.ids import parsed
@@ -45,6 +45,7 @@ def keep_known(*, now: datetime) -> None:
         found.subscription.lower() for one in Cluster.objects.exclude(azure_id="") if (found := aks_of(one))
     }
     wanted |= {*Reservation.objects.in_azure().values_list("subscription", flat=True).distinct()}
+    wanted |= {*ModelAccount.objects.in_azure().values_list("subscription", flat=True).distinct()}
     new = [Subscription(pk=one, next_look_at=now) for one in sorted(wanted)]
     Subscription.objects.bulk_create(new, ignore_conflicts=True)
     Subscription.objects.exclude(pk__in=wanted).delete()
@@ -112,6 +113,10 @@ def _read(subscription: Subscription, azure: Azure, now: Clock) -> None:
         if _sizes_are_old(subscription, region, now()):
             _keep_sizes(subscription, region, azure.compute.sizes(region), now())
         _keep_quotas(subscription, region, azure, now())
+    accounts = ModelAccount.objects.in_azure().filter(subscription=subscription.pk)
+    for region in sorted(regions | {*accounts.values_list("region", flat=True).distinct()}):
+        if subscription.pk == home_subscription():
+            keep_models(subscription, region, azure, now())
     for cluster in clusters:
         aks = aks_of(cluster)
         assert aks is not None  # noqa: S101 - `_is_in` has looked
@@ -149,7 +154,7 @@ def _keep_sizes(subscription: Subscription, region: str, sizes: Iterable[Size], 
         if one.gpus
     ]
     fields = ["family", "vcpus", "gpus", "zones", "is_reservable", "restriction", "seen_at"]
-    _replace(VmSize, rows, fields, subscription=subscription, region=region, now=now)
+    replace(VmSize, rows, fields, subscription=subscription, region=region, now=now)
 
 
 def _keep_quotas(subscription: Subscription, region: str, azure: Azure, now: datetime) -> None:
@@ -173,7 +178,7 @@ def _keep_quotas(subscription: Subscription, region: str, azure: Azure, now: dat
         )
         for one in found
     ]
-    _replace(
+    replace(
         FamilyQuota,
         rows,
         ["title", "limit", "used", "seen_at"],
@@ -217,7 +222,7 @@ def _keep_pools(cluster: Cluster, found: Iterable[AgentPool], azure: Azure, now:
             )
         )
     fields = ["vm_size", "nodes", "min_nodes", "max_nodes", "is_spot", "labels", "reservation_group"]
-    _replace(NodePool, rows, [*fields, "reserved", "reserved_used", "seen_at"], cluster=cluster, now=now)
+    replace(NodePool, rows, [*fields, "reserved", "reserved_used", "seen_at"], cluster=cluster, now=now)
 
 
 def _reserved_for(pool: AgentPool, azure: Azure) -> tuple[int, int]:
@@ -228,11 +233,3 @@ def _reserved_for(pool: AgentPool, azure: Azure) -> tuple[int, int]:
     rows = azure.compute.reservations(group.group, group.name)
     mine = [one for one in rows if one.size.casefold() == pool.size.casefold()]
     return sum(one.held for one in mine), sum(one.used for one in mine)
-
-
-@transaction.atomic
-def _replace(model: Any, rows: list[Any], fields: list[str], *, now: datetime, **of: Any) -> None:
-    """Write what was read over what was known, and forget what was not there any more."""
-    unique = next(one.fields for one in model._meta.constraints if hasattr(one, "fields"))
-    model.objects.bulk_create(rows, update_conflicts=True, update_fields=fields, unique_fields=unique)
-    model.objects.filter(Q(seen_at__lt=now), **of).delete()

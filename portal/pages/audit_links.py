@@ -17,6 +17,8 @@ from policy.models import PolicyDraft
 WORDS = {
     "directory-brake": "Directory",
     "brake": "Ends held back",
+    "tenancy": "Place on a cluster",
+    "allocation": "GPUs held",
     "policy": "Policy version",
     "policy_draft": "Draft of the policy",
     "delegation": "Stand-in",
@@ -25,6 +27,9 @@ WORDS = {
     "hub": "JupyterHub of",
     "orphan": "Orphaned reservation",
     "subscription": "Azure subscription",
+    "model_endpoint": "Model in Azure OpenAI",
+    "model_account": "Account of Azure OpenAI",
+    "registry_access": "Access to the registry",
 }
 # A number behind these words tells people something.
 NUMBERED = frozenset(
@@ -44,7 +49,7 @@ NUMBERED = frozenset(
     }
 )
 # A thing whose own page is its team's.
-OF_THE_TEAM = frozenset({"tenancy", "allocation"})
+OF_THE_TEAM = frozenset({"tenancy", "allocation", "model_endpoint", "model_account", "registry_access"})
 
 
 @dataclass(frozen=True)
@@ -82,8 +87,7 @@ class Subjects:
         if kind == "team":
             return About("Team", _page_of(team))
         if kind in OF_THE_TEAM:
-            words = "Place on a cluster" if kind == "tenancy" else "GPUs held"
-            return About(words, _page_of(team))
+            return About(WORDS[kind], _page_of(team))
         return About(_words(event), PAGES[kind](pk) if kind in PAGES and pk else "")
 
 

@@ -28,6 +28,7 @@ from catalogue.offerings import OFFERINGS
 from offboarding.models import Departure
 from offboarding.page import open_of_team
 from onboarding.checklist import checklist
+from onboarding.images import access_of
 from onboarding.team_changes import may_change
 from portal.pages.sentences import sentence
 from provisioning.models import Tenancy
@@ -100,6 +101,7 @@ def board(team: Team, *, by: User, now: datetime) -> Part:
         "departures": open_of_team(team, now=now) if getattr(team, "leaves") else [],  # noqa: B009
         "left": leftover_words.lines(left, now=now),
         "places": [place(row, by=by) | {"apart": apart.get(row.pk)} for row in tenancies],
+        "images": access_of(team),
         "people": [person(row) for row in people[:MOST_PEOPLE]],
         "more_people": len(people) > MOST_PEOPLE,
         "ask_columns": ["Asked for", "By", "State", {"label": "When", "kind": "end"}],

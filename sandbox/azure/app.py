@@ -26,7 +26,7 @@ from sandbox.azure.operations import Operations
 from sandbox.azure.pools import Pools
 from sandbox.azure.prices import PATH, Prices
 from sandbox.azure.quota import Quota
-from sandbox.azure.registries import Registries
+from sandbox.azure.registries import Registries, id_of
 from sandbox.azure.reservations import Reservations
 from sandbox.azure.roles import Roles
 from sandbox.azure.routing import Answer, Call, Route, Router
@@ -131,6 +131,7 @@ class AzureSandbox:
             "tenant_id": self.entra.world.tenant_id,
             "subscription_id": self.spec.subscription_id,
             "resource_group": self.spec.resource_group,
+            "registry": id_of(self.spec, self.spec.registries[-1]) if self.spec.registries else "",
             "client_id": self.spec.client_id,
             "client_secret": daemon.secret if daemon else "",
             "token_file": token_file,

@@ -33,6 +33,7 @@ class Model:
 MODELS = (
     Model("gpt-4o", "2024-08-06", ("Standard", "GlobalStandard")),
     Model("gpt-4o", "2024-11-20", ("Standard", "GlobalStandard"), ("eastus",)),
+    Model("gpt-4o-mini", "2024-07-18", ("Standard", "GlobalStandard")),
     Model("gpt-4.1-mini", "2025-04-14", ("GlobalStandard",)),
     Model("text-embedding-3-large", "1", ("Standard",)),
 )

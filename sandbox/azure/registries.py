@@ -44,11 +44,9 @@ class Registries:
         return self.spec.registries if call.parts.get("group", group).lower() == group.lower() else ()
 
     def _shown(self, registry: RegistrySpec) -> Resource:
-        spec = self.spec
-        at = f"/subscriptions/{spec.subscription_id}/resourceGroups/{spec.resource_group}/providers/{KIND}"
         mode = "AbacRepositoryPermissions" if registry.is_abac else "LegacyRegistryPermissions"
         return {
-            "id": f"{at}/{registry.name}",
+            "id": id_of(self.spec, registry),
             "name": registry.name,
             "type": KIND,
             "location": registry.region,
@@ -62,3 +60,9 @@ class Registries:
                 "roleAssignmentMode": mode,
             },
         }
+
+
+def id_of(spec: AzureSpec, registry: RegistrySpec) -> str:
+    """Return the id of a registry."""
+    at = f"/subscriptions/{spec.subscription_id}/resourceGroups/{spec.resource_group}/providers/{KIND}"
+    return f"{at}/{registry.name}"

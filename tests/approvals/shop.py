@@ -24,7 +24,12 @@ SPECS: Mapping[str, Mapping[str, Any]] = {
     "namespace": {"cluster": "dev", "environment": "dev", "project": "main"},
     "training": {"flavor": "training/a100", "gpus": 8, "purpose": "training"},
     "endpoint": {"flavor": "training/a100", "model": "mistral-7b", "gpus_per_replica": 1, "replicas": 2},
-    "openai": {"region": "eastus", "model": "gpt-4o-mini", "thousand_tokens_per_minute": 2},
+    "openai": {
+        "region": "eastus",
+        "model": "gpt-4o-mini",
+        "thousand_tokens_per_minute": 2,
+        "deployment_type": "Standard",
+    },
     "reservation": {
         "region": "eastus",
         "vm_size": "Standard_NC4as_T4_v3",

@@ -7,6 +7,7 @@ from django.db import IntegrityError, transaction
 
 from audit.models import Event
 from capacity.models import Orphan, Reservation
+from capacity.operations import PARKED
 from capacity.orphans.actions import ask_release
 from capacity.orphans.releasing import NOT_OURS, release
 from capacity.reservations import reconcile as engine
@@ -208,7 +209,7 @@ def test_only_leads_release_and_only_what_is_orphaned(here: Site) -> None:
 
 def test_a_parked_reservation_is_tried_again_by_a_lead_alone(here: Site) -> None:
     here.grant(2)
-    Reservation.objects.update(parked_at=here.time(), message=engine.PARKED, unfinished=5)
+    Reservation.objects.update(parked_at=here.time(), message=PARKED, unfinished=5)
     here.work()
     row = Reservation.objects.get()
     assert row.state == "pending"

@@ -91,6 +91,11 @@ class Prober:
             side.team.pk: factories.notebook(side.tenancy, side.asker).pk for side in (here.own, here.other)
         }
         # Machines in Azure that nobody works on any more, in each team; and some that are orphaned, of no team.
+        # A model in Azure OpenAI in each team.
+        self.models = {
+            side.team.pk: factories.model_endpoint(side.team).pk for side in (here.own, here.other)
+        }
+        # Machines in Azure that nobody works on any more, in each team; and some that are in no books, of no team.
         self.reservations = {
             side.team.pk: factories.reservation(side.team, parked_at=timezone.now(), message="Gave up.").pk
             for side in (here.own, here.other)
@@ -162,6 +167,7 @@ class Prober:
             ("reservations/", self.reservations[side.team.pk]),
             ("runs/", self.runs[side.team.pk]),
             ("notebooks/", self.notebooks[side.team.pk]),
+            ("model-endpoints/", self.models[side.team.pk]),
             ("drift/", self.drifts[side.team.pk]),
             ("audit/", self.events[side.team.pk]),
             ("events/", self.events[side.team.pk]),

@@ -84,3 +84,23 @@ def test_the_public_cloud_is_meant_where_nothing_is_said() -> None:
     assert default("azure_authority") == session.AUTHORITY
     assert default("azure_token_file") == session.TOKEN_FILE
     assert default("azure_prices_url") == retail_prices.URL
+
+
+REGISTRY = "/subscriptions/4/resourceGroups/gpu/providers/Microsoft.ContainerRegistry/registries/gpuplatform"
+
+
+def test_a_registry_is_named_by_its_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert start(monkeypatch, QM_AZURE_REGISTRY=REGISTRY).azure_registry == REGISTRY
+    for wrong in (
+        "gpuplatform",
+        "gpuplatform.azurecr.io",
+        f"{REGISTRY}/x",
+        REGISTRY.replace("Registry", "Service"),
+    ):
+        with pytest.raises(ValidationError, match="azure_registry"):
+            start(monkeypatch, QM_AZURE_REGISTRY=wrong)
+
+
+def test_a_registry_needs_a_subscription(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValidationError, match="QM_AZURE_SUBSCRIPTION_ID must"):
+        start(monkeypatch, QM_AZURE_REGISTRY=REGISTRY, QM_AZURE_SUBSCRIPTION_ID="")

@@ -1,0 +1,36 @@
+"""The model that was granted on a request, as its page shows it: where it is, who may call it, and how."""
+
+from typing import Any
+
+from allocations.models import Allocation
+from capacity.openai.calling import WHO, example, network_words
+
+Part = dict[str, Any]
+
+
+def of_allocation(allocation: Allocation | None) -> Part | None:
+    """What the page says of a model that is granted; None for anything else. Reads what the row points at."""
+    endpoint = allocation.endpoint if allocation is not None else None
+    if endpoint is None:
+        return None
+    account, team = endpoint.account, endpoint.team
+    tokens = f"{endpoint.capacity:,} thousand a minute"
+    if endpoint.held != endpoint.capacity and endpoint.held:
+        tokens = f"{endpoint.held:,} thousand a minute now, soon {endpoint.capacity:,}"
+    rows: list[Part] = [
+        {"label": "State", "tone": endpoint.state_of.tone, "word": endpoint.state_of.words},
+        {"label": "Model", "text": f"{endpoint.model} {endpoint.version}".strip()},
+        {"label": "Deployment", "copyable": endpoint.deployment},
+        {"label": "Type", "text": f"{endpoint.get_sku_display()}, {account.region}"},
+        {"label": "Tokens", "text": tokens},
+        {"label": "Called by", "text": team.entra_group_name},
+    ]
+    if account.endpoint:
+        rows.insert(1, {"label": "Address", "copyable": account.endpoint})
+    return {
+        "rows": rows,
+        "message": account.message or endpoint.refusal,
+        "who": WHO,
+        "network": network_words(endpoint),
+        "example": example(endpoint),
+    }

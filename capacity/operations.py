@@ -1,0 +1,81 @@
+"""Long operations of Azure on rows that workers make true: kept with the row, so that whoever comes next goes on.
+
+A row that uses them has two fields: `operation`, None or {"step", "token", "since", ...}, and `message`.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from capacity.connection import Azure
+from connectors.azure.session import Operation
+from connectors.errors import ConnectorError, PermanentError
+from reconciling.backoff import Backoff
+from reconciling.controller import MAX_UNFINISHED, RequeueAfter
+from reconciling.lease import Lease
+
+RETRIES = Backoff(timedelta(seconds=5), timedelta(minutes=10))
+# What Azure will say again however often it is asked, until somebody changes something there or here.
+FINAL = frozenset(
+    {"quota", "size_not_available", "not_supported", "denied_by_policy", "not_allowed", "immutable"}
+)
+FINAL |= {"bad_name", "invalid", "no_subscription", "not_registered"}
+# What an operation is forgotten for: whatever it was about is looked at again.
+FORGOTTEN = frozenset({"not_found", "no_parent", "bad_token", "foreign_link"})
+# How soon an operation is asked after, what Azure works on is seen again, and what is as wanted is looked at again;
+# and how long an operation may take until it is said that it does.
+SOON, BUSY_WAIT, LOOK_AGAIN = timedelta(seconds=2), timedelta(seconds=10), timedelta(minutes=5)
+LONG = timedelta(minutes=30)
+PARKED = (
+    f"{MAX_UNFINISHED} tries in a row ended the portal's worker. Platform leads find the reason in the workers' logs, "
+    "and have it tried again on its page."
+)
+Clock = Callable[[], datetime]
+
+
+def see_through(lease: Lease[Any], azure: Azure, now: Clock) -> None:
+    """Ask how far the stored operation is; raises RequeueAfter while it goes on, PermanentError when it has failed."""
+    stored = lease.row.operation
+    try:
+        operation = azure.session.poll(stored["token"])
+    except PermanentError as error:
+        forget(lease)
+        if error.code in FORGOTTEN:
+            return
+        raise
+    if operation.is_done:
+        forget(lease)
+        return
+    since = datetime.fromisoformat(stored["since"])
+    if now() - since > LONG:
+        lease.write(
+            message=f"Azure has worked on it since {since:%a %d %b, %H:%M} UTC and does not say that it is done."
+        )
+    raise RequeueAfter(wait_for(operation))
+
+
+def keep(lease: Lease[Any], operation: Operation, step: str, *, now: datetime, **about: str) -> None:
+    """Keep the operation that is under way, so that whoever comes next goes on with it."""
+    _store(lease, {"step": step, "token": operation.token, "since": now.isoformat(), **about})
+
+
+def forget(lease: Lease[Any]) -> None:
+    """No operation is under way any more."""
+    _store(lease, None)
+
+
+def wait_for(operation: Operation) -> timedelta:
+    """When to ask after it again."""
+    return max(SOON, timedelta(seconds=operation.retry_after or 0))
+
+
+def told(error: ConnectorError) -> str:
+    """What people are told of a call that failed."""
+    if isinstance(error, PermanentError) and error.code == "principal_not_found":
+        return "Azure does not know the team’s group yet; it is told of a new group within minutes."
+    return error.message
+
+
+def _store(lease: Lease[Any], operation: Mapping[str, str] | None) -> None:
+    lease.row.operation = None if operation is None else dict(operation)
+    lease.write(operation=lease.row.operation)

@@ -1,0 +1,126 @@
+"""What changes about access to the registry: wanted for every team that is on the platform, and for no other."""
+
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
+
+from accounts.models import Team
+from audit.actors import PORTAL
+from audit.events import Kind
+from audit.log import record
+from capacity.connection import is_connected
+from capacity.registry.enqueue import enqueue_on_commit
+from capacity.registry.models import RegistryAccess
+from provisioning.models import Tenancy
+from provisioning.stages import Stage
+
+MAX_AT_ONCE = 200
+# Of what is kept for a return, nobody of the team may use anything.
+HAS_ACCESS = Q(stage__in=[Stage.HERE, Stage.LEAVING])
+
+
+def registry_id() -> str:
+    """The resource id of the registry that teams get access to; empty for none."""
+    return settings.ENV.azure_registry.lower() if is_connected() else ""
+
+
+@transaction.atomic
+def follow(team: Team, *, now: datetime) -> None:
+    """Have the access of a team be what follows from its being on the platform and from its group of now.
+
+    Whoever changes either calls it in the same transaction, before the audit chain is locked.
+    """
+    wanted = registry_id() if is_on_platform(team) else ""
+    if wanted:
+        row = RegistryAccess(
+            team=team,
+            registry=wanted,
+            is_wanted=False,
+            group=team.entra_group,
+            created_at=now,
+            requeue_at=now,
+        )
+        RegistryAccess.objects.bulk_create([row], ignore_conflicts=True)
+    rows = RegistryAccess.objects.select_for_update(of=("self",), no_key=True).filter(team=team)
+    for access in rows.order_by("pk"):
+        _want(access, team, access.registry == wanted, now=now)
+
+
+def follow_all(*, now: datetime) -> None:
+    """The same for the teams whose access is not what follows, such as those from before there was a registry."""
+    registry = registry_id()
+    here = RegistryAccess.objects.filter(
+        team=OuterRef("pk"), registry=registry, is_wanted=True, group=OuterRef("entra_group")
+    )
+    elsewhere = RegistryAccess.objects.filter(team=OuterRef("pk"), is_wanted=True).exclude(registry=registry)
+    present = Tenancy.objects.filter(HAS_ACCESS, team=OuterRef("pk"))
+    any_place = Tenancy.objects.filter(team=OuterRef("pk"))
+    on_platform = Exists(present) | ~Exists(any_place)
+    teams = Team.objects.filter(Exists(elsewhere) | (Exists(here) & ~on_platform))
+    if registry:
+        teams = teams | Team.objects.filter(on_platform & ~Exists(here))
+    for team in teams.order_by("pk")[:MAX_AT_ONCE]:
+        follow(team, now=now)
+
+
+def is_on_platform(team: Team) -> bool:
+    """Whether a team may work on a cluster, or was on none yet."""
+    places = Tenancy.objects.filter(team=team)
+    return places.filter(HAS_ACCESS).exists() or not places.exists()
+
+
+@transaction.atomic
+def granted(access_id: int, *, generation: int, login: str, by_repository: bool, now: datetime) -> None:
+    """Write down that the group of a team may use the registry, as a generation wanted."""
+    row = _locked(access_id)
+    if not row.is_wanted or row.generation != generation:
+        return
+    is_news = row.granted_at is None or row.is_by_repository != by_repository
+    row.granted_group, row.login_server, row.is_by_repository = row.group, login, by_repository
+    row.granted_at = row.granted_at or now
+    row.save(update_fields=["granted_group", "login_server", "is_by_repository", "granted_at"])
+    if is_news:
+        append(Kind.REGISTRY_GRANTED, row)
+
+
+@transaction.atomic
+def withdrawn(access_id: int, *, generation: int) -> None:
+    """Write down that no group of a team may use the registry any more."""
+    row = _locked(access_id)
+    if row.is_wanted or row.generation != generation or row.granted_group is None:
+        return
+    row.granted_group = None
+    row.save(update_fields=["granted_group"])
+    append(Kind.REGISTRY_WITHDRAWN, row)
+
+
+def append(kind: Kind, access: RegistryAccess, **details: Any) -> None:
+    """Record an event about an access."""
+    record(
+        kind,
+        actor=PORTAL,
+        subject=("registry_access", access.pk),
+        team_id=access.team_id,
+        what=access.registry.rpartition("/")[2],
+        **details,
+    )
+
+
+def _locked(access_id: int) -> RegistryAccess:
+    rows = RegistryAccess.objects.select_for_update(of=("self",), no_key=True).select_related("team")
+    return rows.get(pk=access_id)
+
+
+def _want(access: RegistryAccess, team: Team, is_wanted: bool, *, now: datetime) -> None:
+    is_same_group = str(access.group) == str(team.entra_group)
+    if access.is_wanted == is_wanted and (is_same_group or not is_wanted):
+        return
+    access.is_wanted, access.group = is_wanted, team.entra_group
+    access.granted_at, access.message = None, ""
+    access.generation += 1
+    fields = ["is_wanted", "group", "granted_at", "message", "generation", *access.retry(now=now)]
+    access.save(update_fields=fields)
+    enqueue_on_commit(access.pk)

@@ -1,0 +1,1 @@
+"""Models that teams call in Azure OpenAI, over the API."""

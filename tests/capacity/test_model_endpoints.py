@@ -1,0 +1,442 @@
+"""Models from a grant to Azure OpenAI and back: deployed, changed and purged by workers, in the sandbox."""
+
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from random import Random
+from typing import Any
+
+import pytest
+from django.db import DatabaseError, transaction
+
+from accounts.models import Team
+from allocations import provisioners
+from allocations.ends import actions as ends
+from allocations.models import Allocation, Budget
+from allocations.schedule import Phase
+from audit.models import Event
+from capacity.models import Meter, ModelAccount, ModelEndpoint, ModelQuota, Subscription
+from capacity.openai import actions, quotas
+from capacity.openai import reconcile as engine
+from capacity.openai.states import State
+from capacity.subscriptions import observing
+from catalogue import actions as offering_actions
+from connectors.azure.cognitive_services import AzureCognitiveServices
+from reconciling import failpoints
+from sandbox.world import group_id
+from tests import factories
+from tests.approvals import shop
+from tests.capacity.connected import EASTUS, connected
+from tests.capacity.models_in_azure import Models, models
+from tests.capacity.test_books_and_azure import Crash, crashing
+from tests.sandbox.azure.running import GROUP, SUBSCRIPTION, Running
+from tests.scene import scene
+from web.refusals import Refused
+
+pytestmark = pytest.mark.django_db
+EMBEDDING = "text-embedding-3-large"
+
+
+@pytest.fixture
+def here(azure: Running, monkeypatch: pytest.MonkeyPatch) -> Iterator[Models]:
+    with connected(azure, monkeypatch):
+        yield models(scene(), azure)
+
+
+def read(here: Models) -> None:
+    """Have the subscription read, with a cluster in eastus."""
+    factories.cluster("dev-eastus", region="eastus", azure_id=EASTUS)
+    observing.keep_known(now=here.time())
+    observing.observe(SUBSCRIPTION, now=here.time)
+    assert Subscription.objects.get().reachable
+
+
+def let_go(here: Models, allocation: Allocation) -> None:
+    """Have a grant ended before its date."""
+    ends.release(allocation.pk, actor=here.scene.ada.as_actor(), now=here.time(), why="let go early")
+
+
+def test_a_grant_is_deployed_for_the_teams_group_and_costs_from_then_on(here: Models) -> None:
+    allocation = here.grant(30)
+    assert (allocation.provisioner, allocation.charged_from) == ("openai", None)
+    here.work()
+    row, made = ModelEndpoint.objects.select_related("account").get(), Allocation.objects.get()
+    assert made.charged_from is not None
+    assert made.endpoint == row
+    assert (row.state, row.held, row.version, row.sku) == (State.READY, 30, "2024-08-06", "Standard")
+    [account] = here.accounts
+    assert here.deployed == {"gpt-4o": 30}
+    assert here.callers == {group_id(1)}
+    assert (account.is_open, account.has_keys) == (False, False)
+    assert row.account.endpoint == account.endpoint == f"https://{account.name}.openai.azure.com/"
+    assert account.name.endswith(f"-vision-{row.account.pk}")
+    kinds = set(Event.objects.filter(subject_type="model_endpoint").values_list("kind", flat=True))
+    assert kinds == {"model_endpoint.ready"}
+
+
+def test_more_of_the_same_model_grows_its_deployment_and_another_model_stands_beside_it(
+    here: Models,
+) -> None:
+    here.grant(30)
+    here.work()
+    second = here.grant(20)
+    here.grant(5, model=EMBEDDING)
+    here.grant(7, deployment_type="GlobalStandard")
+    here.work()
+    assert here.deployed == {"gpt-4o": 50, EMBEDDING: 5, "gpt-4o_global": 7}
+    assert len(here.accounts) == 1
+    assert not Allocation.objects.filter(charged_from=None).exists()
+    let_go(here, second)
+    here.work()
+    assert here.deployed["gpt-4o"] == 30
+
+
+def test_what_ends_is_deleted_and_purged_with_its_account(here: Models) -> None:
+    first, second = here.grant(30), here.grant(5, model=EMBEDDING)
+    here.work()
+    let_go(here, first)
+    here.work()
+    assert here.deployed == {EMBEDDING: 5}
+    let_go(here, second)
+    here.work(rounds=40)
+    assert here.accounts == []
+    assert here.services.deleted_accounts() == []
+    assert {one.state for one in ModelEndpoint.objects.all()} == {State.DELETED}
+    account = ModelAccount.objects.get()
+    assert (account.state, account.group, account.operation) == (State.DELETED, None, None)
+    usage = {one.name: one.used for one in here.services.usages("eastus")}
+    assert usage["OpenAI.Standard.gpt-4o"] == 0
+
+
+def test_a_model_granted_anew_while_the_old_one_goes_takes_its_deployment_over(here: Models) -> None:
+    first = here.grant(30)
+    here.grant(5, model=EMBEDDING)
+    here.work()
+    let_go(here, first)
+    here.grant(40)
+    here.work()
+    assert here.deployed == {"gpt-4o": 40, EMBEDDING: 5}
+    rows = ModelEndpoint.objects.filter(model="gpt-4o").order_by("pk")
+    assert [one.state for one in rows] == [State.DELETED, State.READY]
+    assert len({one.account_id for one in rows}) == 1
+
+
+def test_a_quota_that_is_full_fails_the_grant_with_the_reason_and_frees_the_budget(here: Models) -> None:
+    here.grant(300, model=EMBEDDING)
+    here.work()
+    before = sum(one.held_usd for one in Budget.objects.filter(team=here.scene.team))
+    too_much = here.grant(100, model=EMBEDDING)
+    assert sum(one.held_usd for one in Budget.objects.filter(team=here.scene.team)) > before
+    here.work()
+    too_much.refresh_from_db()
+    assert too_much.end_reason == Allocation.End.FAILED
+    assert "quota" in too_much.failure.lower()
+    after = sum(one.held_usd for one in Budget.objects.filter(team=here.scene.team))
+    # The first one costs from when it is there, a little less than was set aside for it.
+    assert after <= before
+    assert here.deployed == {EMBEDDING: 300}
+    row = ModelEndpoint.objects.get()
+    assert (row.state, row.capacity, row.refused_capacity, row.refusal) == (State.READY, 300, None, "")
+    assert Event.objects.filter(kind="model_endpoint.refused").exists()
+
+
+def test_one_model_that_is_refused_keeps_no_other_from_being_made(here: Models) -> None:
+    bad, good = here.grant(400, model=EMBEDDING), here.grant(30)
+    here.work()
+    bad.refresh_from_db()
+    good.refresh_from_db()
+    assert bad.end_reason == Allocation.End.FAILED
+    assert good.charged_from is not None
+    assert here.deployed == {"gpt-4o": 30}
+
+
+def test_a_model_that_the_region_does_not_offer_fails_and_leaves_nothing(here: Models) -> None:
+    offering_actions.change("openai", by=here.scene.priya, prices={"gpt-9": Decimal(1)})
+    allocation = here.grant(2, model="gpt-9")
+    here.work(rounds=40)
+    allocation.refresh_from_db()
+    assert "eastus offers no gpt-9" in allocation.failure
+    assert here.accounts == []
+    assert here.services.deleted_accounts() == []
+
+
+def test_an_account_that_was_deleted_by_hand_is_purged_and_made_again(here: Models) -> None:
+    here.grant(30)
+    here.work()
+    [account] = here.accounts
+    services = AzureCognitiveServices(here.azure.session())
+    services.begin_delete_account(GROUP, account.name)
+    assert [one.name for one in services.deleted_accounts()] == [account.name]
+    here.time.pass_(minutes=6)
+    here.work()
+    assert here.deployed == {"gpt-4o": 30}
+    assert here.callers == {group_id(1)}
+    assert services.deleted_accounts() == []
+
+
+def test_another_group_of_the_team_may_call_instead_of_the_old_one(here: Models) -> None:
+    here.grant(30)
+    here.work()
+    Team.objects.filter(pk=here.scene.team.pk).update(entra_group=group_id(2))
+    actions.look_again(here.scene.team, now=here.time())
+    here.work()
+    assert here.callers == {group_id(2)}
+
+
+def test_a_group_that_azure_does_not_know_yet_is_granted_later(here: Models) -> None:
+    Team.objects.filter(pk=here.scene.team.pk).update(entra_group="12345678-1234-4234-8234-123456789abc")
+    allocation = here.grant(30)
+    here.work(rounds=5)
+    status = provisioners.status(Allocation.objects.described().get(pk=allocation.pk))
+    assert status.phase is Phase.STUCK
+    assert status.message == (
+        "Azure does not know the team’s group yet; it is told of a new group within minutes."
+    )
+    Team.objects.filter(pk=here.scene.team.pk).update(entra_group=group_id(3))
+    here.time.pass_(minutes=11)
+    here.work()
+    assert here.callers == {group_id(3)}
+    assert Allocation.objects.get().charged_from is not None
+
+
+def test_what_is_changed_in_azure_past_the_portal_is_put_right(here: Models) -> None:
+    here.grant(30)
+    here.work()
+    [account] = here.accounts
+    services = AzureCognitiveServices(here.azure.session())
+    version = ModelEndpoint.objects.get().version
+    services.begin_deploy(
+        GROUP, account.name, "gpt-4o", model="gpt-4o", version=version, sku="Standard", capacity=99
+    )
+    here.time.pass_(minutes=6)
+    here.work()
+    assert here.deployed == {"gpt-4o": 30}
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        "model_account.make_account",
+        "model_account.grant_role",
+        "model_account.deploy",
+        "model_account.stored",
+        "model_account.delete_deployment",
+        "model_account.delete_account",
+        "model_account.purge",
+    ],
+)
+def test_a_worker_that_dies_in_the_middle_is_followed_by_one_that_goes_on(
+    here: Models, point: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here.azure.pace(20)
+    with crashing(monkeypatch):
+        monkeypatch.setenv("FAILPOINT", point)
+        crashes = _crashes(here, lambda: here.grant(30), monkeypatch)
+        assert here.deployed == {"gpt-4o": 30}
+        assert here.callers == {group_id(1)}
+        crashes += _crashes(here, lambda: let_go(here, Allocation.objects.get()), monkeypatch)
+    assert crashes == 1
+    assert here.accounts == []
+    assert here.services.deleted_accounts() == []
+    puts = [one for one in here.azure.azure.asked if one.startswith("PUT") and "/deployments/" in one]
+    assert len(puts) <= 2
+
+
+def _crashes(here: Models, deed: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> int:
+    """Do something and let workers go on, each of whom may end in the middle; how many did."""
+    deed()
+    crashes = 0
+    for _ in range(30):
+        try:
+            here.work(1)
+        except Crash:
+            crashes += 1
+            monkeypatch.delenv("FAILPOINT")
+            failpoints.forget()
+            here.time.pass_(minutes=3)
+        here.azure.advance(30)
+        here.time.pass_(seconds=30)
+    return crashes
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_books_and_azure_agree_whatever_is_done_and_fails(
+    here: Models, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = Random(seed)
+    monkeypatch.setattr(engine, "_random", Random(seed))
+    story: list[str] = [f"seed {seed}"]
+    for _ in range(10):
+        story.append(_deed(here, draw))
+        here.work(draw.randrange(1, 4))
+        here.time.pass_(seconds=draw.choice((1, 20, 120)))
+        here.azure.advance(draw.choice((0, 5, 30)))
+    here.azure.admin("DELETE", "/sandbox/faults")
+    for _ in range(6):
+        here.azure.advance(3600)
+        here.time.pass_(minutes=15)
+        here.work(30)
+    told = "\n".join([*story, *map(str, ModelEndpoint.objects.values())])
+    live = Allocation.objects.live().filter(endpoint__isnull=False).select_related("endpoint")
+    wanted: dict[str, int] = {}
+    for one in live:
+        assert one.endpoint is not None
+        wanted[one.endpoint.deployment] = wanted.get(one.endpoint.deployment, 0) + one.count
+    assert here.deployed == wanted, told
+    assert len(here.accounts) == (1 if wanted else 0), told
+    assert here.services.deleted_accounts() == [], told
+    unfinished = ModelEndpoint.objects.exclude(state__in=(State.READY, State.DELETED))
+    assert not unfinished.exists(), told
+
+
+def _deed(here: Models, draw: Random) -> str:
+    """One thing that people do, or that goes wrong."""
+    match draw.choice(("grant", "grant", "end", "fail", "fail")):
+        case "grant":
+            model = draw.choice(("gpt-4o", EMBEDDING))
+            try:
+                here.grant(draw.choice((10, 60, 300)) if model == EMBEDDING else 10, model=model, days=2)
+            except Refused as refusal:
+                return refusal.message
+            return f"grant {model}"
+        case "end":
+            rows = list(Allocation.objects.live().filter(endpoint__isnull=False).order_by("pk"))
+            if rows:
+                let_go(here, draw.choice(rows))
+            return "end"
+    method, path, what = draw.choice(
+        (
+            ("PUT", "deployments/", {"drop": True}),
+            ("PUT", "deployments/", {"status": 503, "retry_after": 0}),
+            ("PUT", "accounts/[^/]*$", {"drop": True}),
+            ("PUT", "roleAssignments", {"status": 500, "retry_after": 0}),
+            ("DELETE", "deployments/", {"drop": True}),
+            ("DELETE", "accounts/[^/]*$", {"drop": True}),
+            ("DELETE", "deletedAccounts", {"status": 500, "retry_after": 0}),
+            ("GET", "CognitiveServices", {"truncate": 20}),
+            ("GET", "operations", {"status": 404}),
+        )
+    )
+    here.azure.fault(method, path, times=draw.choice((1, 3)), **what)
+    return f"{method} {path} {what}"
+
+
+def test_quota_is_read_by_region_and_metered(here: Models) -> None:
+    read(here)
+    row = ModelQuota.objects.get(region="eastus", model="gpt-4o", sku="Standard")
+    assert (row.version, row.limit, row.left) == ("2024-08-06", 450, 450)
+    assert row.sentence == "450 of 450 thousand tokens a minute are left in eastus"
+    meter = Meter.objects.get(key__endswith="openai.standard.gpt-4o", title="gpt-4o (Standard) in eastus")
+    assert (meter.limit, meter.used, meter.unit) == (450, 0, "k tokens a minute")
+
+
+def test_more_than_is_left_is_refused_before_it_is_sent(here: Models) -> None:
+    read(here)
+    here.grant(30)
+    here.work()
+    here.time.pass_(minutes=11)
+    observing.observe(SUBSCRIPTION, now=here.time)
+    with pytest.raises(Refused) as refusal:
+        here.grant(421, days=0.5)
+    assert refusal.value.message == (
+        "420 of 450 thousand tokens a minute are left in eastus for gpt-4o: ask for 420 or fewer, or another region."
+    )
+    assert refusal.value.field == "thousand_tokens_per_minute"
+    here.grant(420, days=0.5)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"model": "gpt-9"}, "eastus does not offer gpt-9."),
+        (
+            {"model": "text-embedding-3-large", "deployment_type": "GlobalStandard"},
+            "eastus does not offer text-embedding-3-large as Global Standard. Choose the other type of deployment.",
+        ),
+    ],
+)
+def test_what_a_region_that_was_read_does_not_offer_is_refused(
+    here: Models, changes: dict[str, Any], words: str
+) -> None:
+    read(here)
+    offering_actions.change("openai", by=here.scene.priya, prices={"gpt-9": Decimal(1)})
+    with pytest.raises(Refused) as refusal:
+        here.grant(1, **changes)
+    assert refusal.value.message == words
+
+
+def test_models_that_may_not_be_read_keep_nothing_else_from_being_read(here: Models) -> None:
+    read(here)
+    here.azure.fault("GET", "CognitiveServices/locations", status=403, code="AuthorizationFailed", times=9)
+    here.time.pass_(minutes=11)
+    observing.observe(SUBSCRIPTION, now=here.time)
+    assert Subscription.objects.get().reachable
+    assert not ModelQuota.objects.exists()
+    quotas.check("eastus", "gpt-4o", "Standard", 9999)
+
+
+def test_a_seat_without_azure_is_carried_out_by_a_person() -> None:
+    asked = shop.granted(scene(), "openai")
+    assert Allocation.objects.get(hold__request=asked).provisioner == "manual"
+
+
+READY = {"state": "ready", "ready_at": "2026-11-20T12:00Z"}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"state": "gone"},
+        {"state": "ready"},
+        {"sku": "Batch"},
+        {"capacity": 0},
+        {"state": "deleting"},
+        {"refusal": "Because."},
+        {"refused_capacity": 30},
+        {"refusal": "Because.", "refused_capacity": 7},
+        {"state": "deleted", "deleted_at": "2026-11-20T12:00Z", "capacity": 0},
+    ],
+    ids=str,
+)
+def test_the_database_refuses_a_model_endpoint_that_makes_no_sense(
+    here: Models, values: dict[str, Any]
+) -> None:
+    here.grant(30)
+    with pytest.raises(DatabaseError), transaction.atomic():
+        ModelEndpoint.objects.update(**values)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"state": "gone"},
+        {"state": "ready"},
+        READY,
+        {"deleted_at": "2026-11-20T12:00Z"},
+        {"state": "deleted", "deleted_at": "2026-11-20T12:00Z"},
+        {"observed_generation": 99},
+    ],
+    ids=str,
+)
+def test_the_database_refuses_an_account_that_makes_no_sense(here: Models, values: dict[str, Any]) -> None:
+    here.grant(30)
+    with pytest.raises(DatabaseError), transaction.atomic():
+        ModelAccount.objects.update(**values)
+
+
+def test_there_is_one_account_and_one_deployment_of_a_model_for_a_team_in_a_region(here: Models) -> None:
+    here.grant(30)
+    account, endpoint = ModelAccount.objects.get(), ModelEndpoint.objects.get()
+    for row in (account, endpoint):
+        row.pk = None
+        with pytest.raises(DatabaseError), transaction.atomic():
+            row.save(force_insert=True)
+
+
+def test_what_is_deleted_stays_so(here: Models) -> None:
+    allocation = here.grant(30)
+    here.work()
+    let_go(here, allocation)
+    here.work(rounds=40)
+    for rows in (ModelEndpoint.objects.all(), ModelAccount.objects.all()):
+        with pytest.raises(DatabaseError), transaction.atomic():
+            rows.update(state="pending", deleted_at=None)

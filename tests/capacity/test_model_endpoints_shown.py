@@ -1,0 +1,140 @@
+"""What a team reads of its models: on the page of the request, and over the API."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from approvals.models import Request
+from capacity.models import ModelAccount, ModelEndpoint
+from capacity.subscriptions import observing
+from tests import factories
+from tests.calling import Caller
+from tests.capacity.connected import EASTUS, Time, connected
+from tests.capacity.models_in_azure import Models, models
+from tests.sandbox.azure.running import SUBSCRIPTION, Running
+from tests.scene import scene
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def here(azure: Running, monkeypatch: pytest.MonkeyPatch) -> Iterator[Models]:
+    with connected(azure, monkeypatch):
+        made = models(scene(), azure)
+        made.time = Time(timezone.now())
+        yield made
+
+
+def page_of(here: Models, client: Client) -> str:
+    """The page of the newest request, as Ada sees it."""
+    client.force_login(here.scene.ada)
+    return str(client.get(f"/requests/{Request.objects.latest('pk').pk}/").content.decode())
+
+
+def test_the_page_says_that_azure_makes_it_and_then_how_it_is_called(here: Models, client: Client) -> None:
+    here.grant(30)
+    before = page_of(here, client)
+    assert "Azure makes it within minutes, or says why not." in before
+    assert "How to call it" in before
+    assert "az account get-access-token" not in before
+    here.work()
+    shown = page_of(here, client)
+    address = ModelAccount.objects.get().endpoint
+    for words in (
+        f"{address}openai/deployments/gpt-4o/chat/completions?api-version=",
+        "gpt-4o 2024-08-06",
+        "30 thousand a minute",
+        here.scene.team.entra_group_name,
+        "It has no keys.",
+        "Its network is closed: ask platform leads for a private endpoint",
+        "then the portal deletes it in Azure",
+        "Ends; the portal deletes it in Azure",
+    ):
+        assert words in shown.replace("&quot;", '"'), words
+
+
+def test_an_embedding_is_called_as_such(here: Models, client: Client) -> None:
+    here.grant(5, model="text-embedding-3-large")
+    here.work()
+    assert "/deployments/text-embedding-3-large/embeddings?" in page_of(here, client)
+
+
+def test_the_page_says_what_azure_refused(here: Models, client: Client) -> None:
+    here.grant(400, model="text-embedding-3-large")
+    here.work()
+    shown = page_of(here, client)
+    assert "Could not be set up" in shown
+    assert "InsufficientQuota" in shown
+
+
+def test_the_page_asks_no_more_than_others(
+    here: Models, client: Client, django_assert_max_num_queries: Any
+) -> None:
+    here.grant(30)
+    here.work()
+    client.force_login(here.scene.ada)
+    path = f"/requests/{Request.objects.get().pk}/"
+    client.get(path)
+    with django_assert_max_num_queries(12):
+        client.get(path)
+
+
+def test_the_api_tells_of_models_of_ones_own_teams(here: Models) -> None:
+    here.grant(30)
+    here.work()
+    row = ModelEndpoint.objects.get()
+    [listed] = Caller(here.scene.ada).get("model-endpoints/?team=vision&state=ready").json()["results"]
+    assert listed["deployment"] == "gpt-4o"
+    assert listed["called_by"]["id"] == str(here.scene.team.entra_group)
+    assert (listed["thousand_tokens_per_minute"], listed["held_thousand_tokens_per_minute"]) == (30, 30)
+    assert (listed["is_network_open"], listed["message"]) == (False, "")
+    one = Caller(here.scene.ada).get(f"model-endpoints/{row.pk}/").json()
+    assert listed.items() <= one.items()
+    assert one["endpoint"] in one["example"]
+    assert Caller(here.scene.ada).get("model-endpoints/?state=deleted").json()["results"] == []
+
+
+def test_another_teams_model_answers_like_a_missing_one(here: Models) -> None:
+    here.grant(30)
+    row, mallory = ModelEndpoint.objects.get(), Caller(here.scene.mallory)
+    assert mallory.get("model-endpoints/").json()["results"] == []
+    assert mallory.get(f"model-endpoints/{row.pk}/").status_code == 404
+    assert Caller(here.scene.priya).get(f"model-endpoints/{row.pk}/").status_code == 200
+
+
+def test_a_list_asks_as_much_for_many_as_for_few(here: Models, django_assert_max_num_queries: Any) -> None:
+    for model in ("gpt-4o", "gpt-4o-mini", "text-embedding-3-large"):
+        here.grant(5, model=model)
+    ada = Caller(here.scene.ada)
+    with django_assert_max_num_queries(6):
+        assert len(ada.get("model-endpoints/").json()["results"]) == 3
+
+
+def test_the_form_says_what_is_left(here: Models, client: Client) -> None:
+    factories.cluster("dev-eastus", region="eastus", azure_id=EASTUS)
+    observing.keep_known(now=here.time())
+    observing.observe(SUBSCRIPTION, now=here.time)
+    client.force_login(here.scene.ada)
+    shown = client.get("/requests/new/openai").content.decode()
+    assert "gpt-4o · $10.00 per million tokens" in shown
+    assert "450 of 450k left in eastus" in shown
+    until = timezone.now() + timedelta(hours=5)
+    asked = {
+        "team": "vision",
+        "region": "eastus",
+        "model": "gpt-4o",
+        "deployment_type": "Standard",
+        "thousand_tokens_per_minute": "451",
+        "until": until.strftime("%Y-%m-%dT%H:%M"),
+    }
+    possible = {**asked, "thousand_tokens_per_minute": "9"}
+    assert (
+        "450 of 450 thousand tokens a minute are left in eastus."
+        in client.post("/requests/preview/openai", possible).content.decode()
+    )
+    answer = client.post("/requests/preview/openai", asked).content.decode()
+    assert "450 of 450 thousand tokens a minute are left in eastus for gpt-4o" in answer
