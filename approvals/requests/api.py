@@ -347,6 +347,7 @@ LINE = (
     *("state", "turn"),
     *(
         "usd",
+        "formula",
         "content_version",
         "version",
         "created_at",

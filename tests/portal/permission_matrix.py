@@ -231,6 +231,7 @@ class Prober:
             "api/v1/teams/<slug:slug>/budgets/<str:month>/": {"limit_usd": "20000.00"},
             "api/v1/teams/<slug:slug>/": {"tier": "trusted"},
             "api/v1/departures/": {"team": "vision", "reason": "The project is over."},
+            "api/v1/prices/<int:pk>/confirm/": {"doubted_at": "2026-01-01T00:00:00Z"},
             "api/v1/departures/<int:pk>/confirm/": {"name": "Vision"},
             "api/v1/clusters/<slug:name>/accept-identity/": {"identity_found": "u-1"},
             "api/v1/tenancies/<int:pk>/protection/": {"is_protected": False},
