@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import requests
+from azure.core.exceptions import ResourceNotFoundError
 from azure.core.pipeline.transport import RequestsTransport
 from azure.identity import ClientSecretCredential
 from azure.mgmt.compute import ComputeManagementClient
@@ -193,9 +194,15 @@ class Reserving:
 
     def reservations(self) -> list[Any]:
         """The capacity reservations of the portal, as Azure has them, with their use."""
-        where = self.told["resource_group"]
+        return [row for one in self.groups() for row in self.reserved_in(one.name)]
+
+    def reserved_in(self, group: str) -> list[Any]:
+        """The capacity reservations of a group; none where it has gone since it was listed."""
         of_group = self.compute.capacity_reservations.list_by_capacity_reservation_group
-        return [row for one in self.groups() for row in of_group(where, one.name, expand="instanceView")]
+        try:
+            return [*of_group(self.told["resource_group"], group, expand="instanceView")]
+        except ResourceNotFoundError:
+            return []
 
     def used(self) -> list[str]:
         """The ids of the machines that run on what is reserved."""

@@ -1,6 +1,7 @@
 """Notebooks in a real JupyterHub: launched from a profile's card, waited for, opened, warned, kept, stopped."""
 
 import html
+import re
 import subprocess
 import sys
 import time
@@ -8,7 +9,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from scripts.expecting import expect
+from scripts.expecting import StepFailed, expect
 from scripts.form_browser import FormBrowser
 from scripts.packages import ROOT
 
@@ -63,8 +64,11 @@ class Launching:
         self.lend(0)
         self.work(self.job.nominal())
         ada = self.job.people["Ada"]
-        ada.get(f"/teams/{TEAM}/notebooks")
-        card = next(form for form in ada.page.forms() if form.values.get("profile") == PROFILE)
+        page = ada.get(f"/teams/{TEAM}/notebooks")
+        card = next((form for form in page.forms() if form.values.get("profile") == PROFILE), None)
+        if card is None:
+            said = " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page.text)).split())
+            raise StepFailed(f"No card launches {PROFILE}: {said[said.find('Launch a notebook') :]}")
         values = {
             "profile": PROFILE,
             "token": card.values["token"],

@@ -278,6 +278,10 @@ class Migration(migrations.Migration):
                             ("not_a_member", "Whoever started it is no longer of the team."),
                             ("leaving", "The team leaves this cluster."),
                             (
+                                "preempted",
+                                "The queue gave its GPUs to work that goes first. Started again, it waits in line.",
+                            ),
+                            (
                                 "elsewhere",
                                 "It ended in the hub or on the cluster, and not through the portal.",
                             ),

@@ -24,8 +24,9 @@ from notebooks.profile_desk.kept import Offered, offered
 from notebooks.profiles.choosing import NotAChoice, chosen
 from notebooks.profiles.spawning import spawned_as
 from notebooks.servers.models import NotebookServer
+from notebooks.servers.preempted import is_preempted
 from notebooks.servers.reconcile import Clock, move, ready
-from notebooks.servers.states import State
+from notebooks.servers.states import State, StopReason
 from provisioning.models import Tenancy
 
 log = structlog.get_logger(__name__)
@@ -47,7 +48,7 @@ def _follow(hub: Hub, client: JupyterHub, now: Clock) -> None:
         state__in=[State.STARTING, State.STOPPING]
     )
     names = {name for _, name in found}
-    rows = of_hub.filter(Q(state=State.READY) | Q(name__in=names)).select_related("tenancy")
+    rows = of_hub.filter(Q(state=State.READY) | Q(name__in=names)).select_related("tenancy__cluster")
     for server in rows:
         one = found.get((server.username, server.name))
         if server.state == State.READY:
@@ -72,7 +73,8 @@ def _carry_over(
         if one is None or (one.is_stopped and not one.pending):
             rows = NotebookServer.objects.filter(pk=server.pk, ready_at__lte=asked_at)
             if rows.exists():
-                move(server.pk, State.STOPPED, seen=State.READY, now=now, message="")
+                found = {"stop_reason": StopReason.PREEMPTED} if is_preempted(server) else {}
+                move(server.pk, State.STOPPED, seen=State.READY, now=now, message="", **found)
         return
     if one.active_at is not None and one.active_at != server.active_at:
         fields: dict[str, Any] = {"active_at": one.active_at}

@@ -155,7 +155,8 @@ def ready(server: NotebookServer, found: HubServer, *, now: datetime) -> Mapping
 def move(server_id: int, state: State, *, seen: State, now: datetime, **fields: Any) -> bool:
     """Write down how a server stands now; False, and nothing changed, where it is not as it was `seen`.
 
-    A stop that nobody asked for in the portal is one from elsewhere. Whoever launched it is told of a failure.
+    A stop that nobody asked for in the portal is one from elsewhere, unless `stop_reason` says otherwise. Whoever
+    launched it is told of a failure.
     """
     server = NotebookServer.objects.locked().filter(pk=server_id, state=seen).first()
     if server is None or state not in LEGAL[seen]:
@@ -163,7 +164,8 @@ def move(server_id: int, state: State, *, seen: State, now: datetime, **fields: 
     if state not in (State.READY, State.STARTING):
         fields |= {"ready_at": None, "ran_seconds": round(server.ran(now).total_seconds()), "warned_at": None}
     if state is State.STOPPED:
-        fields |= {"stopped_at": now, "stop_reason": server.stop_reason or StopReason.ELSEWHERE}
+        why = server.stop_reason or fields.get("stop_reason", StopReason.ELSEWHERE)
+        fields |= {"stopped_at": now, "stop_reason": why}
     if state is State.FAILED:
         fields |= {"stopped_at": now}
     for name, value in fields.items():

@@ -44,6 +44,7 @@ class StopReason(StrEnum):
     END = "end"
     NOT_A_MEMBER = "not_a_member"
     LEAVING = "leaving"
+    PREEMPTED = "preempted"
     ELSEWHERE = "elsewhere"
 
     @property
@@ -56,6 +57,7 @@ class StopReason(StrEnum):
             "end": "The time of its GPUs is over.",
             "not_a_member": "Whoever started it is no longer of the team.",
             "leaving": "The team leaves this cluster.",
+            "preempted": "The queue gave its GPUs to work that goes first. Started again, it waits in line.",
             "elsewhere": "It ended in the hub or on the cluster, and not through the portal.",
         }[self.value]
 

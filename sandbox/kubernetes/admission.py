@@ -10,6 +10,7 @@ from sandbox.kubernetes import (
     limitrange,
     ownership,
     pod_security,
+    pod_webhook,
     quota,
     scopes,
     status,
@@ -69,6 +70,8 @@ class Admission:
 
     def mutated(self, kind: Kind, obj: dict[str, Any], target: Target) -> dict[str, Any]:
         """A new object after the mutating webhooks."""
+        if kind.kind == "Pod":
+            return pod_webhook.born(obj, target.namespace)
         if kind.kind not in job_webhook.QUEUED:
             return obj
         known = jobset_webhook.born(obj) if kind.kind == "JobSet" and self.knows_jobset else obj

@@ -17,7 +17,9 @@ from sandbox.kubernetes.jobs import Jobs
 from sandbox.kubernetes.jobsets import JobSets
 from sandbox.kubernetes.kinds import KINDS, KUEUE_GROUP, Kind, builtin, by_kind
 from sandbox.kubernetes.kueue_jobs import QueuedJobs
+from sandbox.kubernetes.kueue_plain_pods import QueuedPods
 from sandbox.kubernetes.nodes import Nodes
+from sandbox.kubernetes.pod_webhook import MANAGED
 from sandbox.kubernetes.queueing import IN_USE, Queues
 from sandbox.kubernetes.quotas import Quotas
 from sandbox.kubernetes.spans import Spans
@@ -73,11 +75,12 @@ class Controllers:
         self._jobs = Jobs(store, admission, self._time, release=self._untrack, remove=self._remove_pod)
         self.jobsets: JobSets = JobSets(store, admission, self._time, self._remove_with_all)
         self._queued = QueuedJobs(store, self._free)
+        self._queued_pods = QueuedPods(store, self._unqueue, self._remove_pod)
         self.interruptions: Interruptions = Interruptions(store, self._time, self._remove_pod)
         self._executions = Executions(store, self._time)
         self._runners = (
-            *(self.jobsets, self._jobs, self._queued, self._scheduler, self._ungater, self._nodes),
-            *(self.autoscaler, self.interruptions, self._executions),
+            *(self.jobsets, self._jobs, self._queued, self._queued_pods, self._scheduler, self._ungater),
+            *(self._nodes, self.autoscaler, self.interruptions, self._executions),
         )
         self._timer: tuple[asyncio.AbstractEventLoop, float, asyncio.TimerHandle] | None = None
         store.listen(self._changes.append)
@@ -153,6 +156,7 @@ class Controllers:
             self._scheduler.react(change)
         self._ungater.react(change)
         self._queued.react(change)
+        self._queued_pods.react(change)
         self.jobsets.react(change)
         self._jobs.react(change)
         self._nodes.react(change)
@@ -271,6 +275,10 @@ class Controllers:
         """The Job controller is done with a pod."""
         self._let_go(POD, pod, TRACKING)
 
+    def _unqueue(self, pod: Obj) -> None:
+        """Kueue is done with a pod."""
+        self._let_go(POD, pod, MANAGED)
+
     def _free(self, workload: Obj) -> None:
         """Kueue is done with a Workload."""
         self._let_go(WORKLOAD, workload, IN_USE)
@@ -283,6 +291,8 @@ class Controllers:
         live = self._store.get(kind, metadata["namespace"], metadata["name"])
         if live is not None:
             rest = {key: value for key, value in live["metadata"].items() if key != "finalizers"}
+            if kept := [one for one in live["metadata"].get("finalizers") or () if one != finalizer]:
+                rest["finalizers"] = kept
             self._store.put(kind, {**live, "metadata": rest})
 
     def _remove_pod(self, pod: Obj) -> None:

@@ -3,31 +3,22 @@
 The Jobs that a queued JobSet makes have none: they are stopped with it.
 """
 
-import hashlib
 from typing import Any
 
-from sandbox.kubernetes import kueue_pods
+from sandbox.kubernetes import kueue_pods, kueue_workloads
 from sandbox.kubernetes.admitting import GATED_BY
 from sandbox.kubernetes.causes import part
-from sandbox.kubernetes.conditions import found, holds, status_of, told
+from sandbox.kubernetes.conditions import found, holds
 from sandbox.kubernetes.controllers_pods import owner_of
 from sandbox.kubernetes.events import tell
 from sandbox.kubernetes.evicting import MANAGER, WORKLOAD
-from sandbox.kubernetes.job_webhook import MOST_SECONDS, owning_set, queue_of
+from sandbox.kubernetes.job_webhook import owning_set, queue_of
 from sandbox.kubernetes.jobs import Release
-from sandbox.kubernetes.kinds import KUEUE_GROUP, Kind, builtin
+from sandbox.kubernetes.kinds import Kind
 from sandbox.kubernetes.kueue_kinds import BY_KIND, JOBS, JOBSETS, Integration
-from sandbox.kubernetes.statuses import write_new, write_object, write_status
+from sandbox.kubernetes.statuses import write_object
 from sandbox.kubernetes.store import Change, Key, Obj, Store
 
-PODS_READY = "kueue-job-controller-PodsReady"
-PREFIX = KUEUE_GROUP
-IN_USE, JOB_UID = f"{PREFIX}/resource-in-use", f"{PREFIX}/job-uid"
-CLASS_LABEL = f"{PREFIX}/priority-class"
-CLASSES = builtin(f"{PREFIX}/v1beta2", "WorkloadPriorityClass")
-POD_CLASSES = builtin("scheduling.k8s.io/v1", "PriorityClass")
-FLAVORS = builtin(f"{PREFIX}/v1beta2", "ResourceFlavor")
-LIMITS = builtin("v1", "LimitRange")
 Object = dict[str, Any]
 
 
@@ -73,12 +64,18 @@ class QueuedJobs:
     def _let_go(self, workload: Obj, *, orphan: bool) -> None:
         """Nobody holds a Workload back that is to go, or whose job went without it."""
         metadata = workload["metadata"]
-        if orphan and JOB_UID in (metadata.get("labels") or {}) and "deletionTimestamp" not in metadata:
+        if (
+            orphan
+            and kueue_workloads.JOB_UID in (metadata.get("labels") or {})
+            and "deletionTimestamp" not in metadata
+        ):
             workload = {
                 **workload,
                 "metadata": {**metadata, "deletionTimestamp": metadata["creationTimestamp"]},
             }
-        if "deletionTimestamp" in workload["metadata"] and IN_USE in (metadata.get("finalizers") or ()):
+        if "deletionTimestamp" in workload["metadata"] and kueue_workloads.IN_USE in (
+            metadata.get("finalizers") or ()
+        ):
             self._release(workload)
 
     def run(self) -> bool:
@@ -130,62 +127,20 @@ class QueuedJobs:
         tell(self._store, job, reason, message, by=by, manager=MANAGER)
 
     def _workload_of(self, job: Obj) -> Obj | None:
-        metadata = job["metadata"]
-        for one in self._store.objects(WORKLOAD, metadata["namespace"]):
-            if any(owner["uid"] == metadata["uid"] for owner in one["metadata"].get("ownerReferences") or ()):
-                return one
-        return None
+        return kueue_workloads.workload_of(self._store, job)
 
     def _enqueue(self, job: Obj) -> None:
         """Make the Workload; a Job whose priority class is missing waits for it without a word."""
-        metadata, labels = job["metadata"], job["metadata"].get("labels") or {}
         ranked = self._priority(job)
         if ranked is None:
             return
-        kind, each = _kind_of(job), BY_KIND[job["kind"]]
-        name = workload_name(kind, metadata["name"], metadata["uid"])
-        owner = {
-            "apiVersion": kind.api_version,
-            "blockOwnerDeletion": True,
-            "controller": True,
-            "kind": kind.kind,
-            "name": metadata["name"],
-            "uid": metadata["uid"],
-        }
-        made: Object = {
-            "finalizers": [IN_USE],
-            "generation": 1,
-            "labels": {JOB_UID: metadata["uid"]},
-            "name": name,
-            "namespace": metadata["namespace"],
-            "ownerReferences": [owner],
-        }
-        if gates := (metadata.get("annotations") or {}).get(GATED_BY):
-            made["annotations"] = {GATED_BY: gates}
-        ranges = [dict(one) for one in self._store.objects(LIMITS, metadata["namespace"])]
-        spec = {
-            "active": True,
-            "podSets": [kueue_pods.pod_set(one, ranges) for one in each.pods(job)],
-            **ranked,
-            "queueName": queue_of(job),
-        }
-        # What is too large for the field is no limit at all.
-        if 0 < int(labels.get(MOST_SECONDS) or 0) < 2**31:
-            spec["maximumExecutionTimeSeconds"] = int(labels[MOST_SECONDS])
-        write_new(self._store, WORKLOAD, {"metadata": made, "spec": spec}, MANAGER)
-        self._tell(job, "CreatedWorkload", f"Created Workload: {metadata['namespace']}/{name}")
+        kind, pods = _kind_of(job), BY_KIND[job["kind"]].pods(job)
+        name = kueue_workloads.make_workload(self._store, kind, job, pods, ranked)
+        self._tell(job, "CreatedWorkload", f"Created Workload: {job['metadata']['namespace']}/{name}")
 
     def _priority(self, job: Obj) -> Object | None:
         """Priority and where it comes from; None for a class that does not exist."""
-        if name := (job["metadata"].get("labels") or {}).get(CLASS_LABEL):
-            found_ = self._store.get(CLASSES, "", name)
-            ref = {"group": PREFIX, "kind": "WorkloadPriorityClass", "name": name}
-        elif name := next(filter(None, map(_pod_class, BY_KIND[job["kind"]].pods(job))), ""):
-            found_ = self._store.get(POD_CLASSES, "", name)
-            ref = {"group": "scheduling.k8s.io", "kind": "PriorityClass", "name": name}
-        else:
-            return {"priority": 0}
-        return None if found_ is None else {"priority": found_["value"], "priorityClassRef": ref}
+        return kueue_workloads.rank_of(self._store, job, BY_KIND[job["kind"]].pods(job))
 
     def _in_line(self, job: Obj, workload: Obj) -> Obj:
         """The Workload with the queue and the gates that its Job has now."""
@@ -209,14 +164,7 @@ class QueuedJobs:
     def _start(self, job: Obj, workload: Obj) -> None:
         """Resume the job, its pods sent to the nodes of the flavors they got."""
         admission, each = workload["status"]["admission"], BY_KIND[job["kind"]]
-        templates = []
-        for pods, given in zip(each.pods(job), admission["podSetAssignments"], strict=True):
-            names = dict.fromkeys(given["flavors"].values())
-            flavors = [part(dict(self._store.get(FLAVORS, "", name) or {}), "spec") for name in names]
-            is_placed = "topologyAssignment" in given
-            templates.append(
-                kueue_pods.injected(pods.name, pods.template, workload, flavors, is_placed=is_placed)
-            )
+        templates = kueue_workloads.started(self._store, each.pods(job), workload)
         changed = each.with_templates(job, templates)
         self._write(job, {**changed, "spec": {**changed["spec"], "suspend": False}})
         self._tell(job, "Started", f"Admitted by clusterQueue {admission['clusterQueue']}")
@@ -237,61 +185,25 @@ class QueuedJobs:
         self._tell(job, "Stopped", message)
 
     def _say_ready(self, job: Obj, workload: Obj) -> None:
-        status, each = status_of(workload), BY_KIND[job["kind"]]
-        said = _readiness(workload, *each.readiness(job, self._store))
-        if said is not None and said[1] != found(workload, "PodsReady").get("reason"):
-            told(status, workload, "PodsReady", *said)
-        if reclaimable := each.reclaimable(job):
-            status["reclaimablePods"] = reclaimable
-        write_status(self._store, WORKLOAD, workload, status, PODS_READY)
+        each = BY_KIND[job["kind"]]
+        fine, failed = each.readiness(job, self._store)
+        reclaimable = each.reclaimable(job)
+        kueue_workloads.say_ready(self._store, workload, fine=fine, failed=failed, reclaimable=reclaimable)
 
     def _finish(self, job: Obj, workload: Obj, reason: str, message: str) -> None:
         if holds(workload, "Finished"):
             return
         self._say_ready(job, workload)
-        workload = self._workload_of(job) or workload
-        status = status_of(workload)
-        told(status, workload, "Finished", True, reason, message)
-        write_status(self._store, WORKLOAD, workload, status, MANAGER)
-        workload = self._workload_of(job) or workload
-        metadata = {key: value for key, value in workload["metadata"].items() if key != "finalizers"}
-        write_object(self._store, WORKLOAD, workload, {**workload, "metadata": metadata}, MANAGER)
-        key = f"{metadata['namespace']}/{metadata['name']}"
-        self._tell(job, "FinishedWorkload", f"Workload '{key}' is declared finished")
-
-
-def workload_name(kind: Kind, job: str, uid: str) -> str:
-    """The name of a job's Workload: readable, and another one for another job of the same name."""
-    mark = hashlib.sha1(f"{kind.kind}\n{kind.group}\n{job}\n{uid}".encode(), usedforsecurity=False)
-    return f"{kind.singular}-{job[:50]}-{mark.hexdigest()[:5]}"
+        said = kueue_workloads.finish(self._store, job, reason, message)
+        self._tell(job, "FinishedWorkload", said)
 
 
 def _kind_of(job: Obj) -> Kind:
     return BY_KIND[job["kind"]].kind
 
 
-def _pod_class(pods: kueue_pods.Pods) -> str:
-    return str(part(pods.template, "spec").get("priorityClassName") or "")
-
-
 def _rank_of(spec: Object) -> Object:
     return {word: spec[word] for word in ("priority", "priorityClassRef") if word in spec}
-
-
-def _readiness(workload: Obj, fine: bool, failed: bool) -> tuple[bool, str, str] | None:
-    """What the PodsReady condition says now; None is what it said before."""
-    before, admitted = found(workload, "PodsReady"), holds(workload, "Admitted")
-    if admitted and fine:
-        return True, "Started", "All pods reached readiness and the workload is running"
-    if admitted and before.get("status") == "True":
-        return (
-            (False, "WaitForRecovery", "At least one pod has failed, waiting for recovery")
-            if failed
-            else None
-        )
-    if admitted and before.get("reason") == "WaitForRecovery":
-        return None
-    return False, "WaitForStart", "Not all pods are ready or succeeded"
 
 
 def _key(job: Obj) -> Key:

@@ -1,6 +1,7 @@
 """Scheduler and node agent: pods find a node, start a moment later and run as long as they say.
 
-Of pods without a controller only notebook servers and those with an annotation of the sandbox are looked after.
+Of pods without a controller only notebook servers, those in a queue and those with an annotation of the sandbox are
+looked after.
 How long: the annotation ``test/run-for`` (seconds), else the ``sleep N`` of a container, else until somebody deletes
 them. ``test/start-after`` (seconds) delays the start, ``test/exit-code`` is what the containers end with.
 """
@@ -18,6 +19,7 @@ from sandbox.kubernetes.events import KUBELET, tell
 from sandbox.kubernetes.kinds import builtin
 from sandbox.kubernetes.kubelet import BACK_OFF_SECONDS, Kubelet, is_notebook
 from sandbox.kubernetes.placing import place
+from sandbox.kubernetes.pod_webhook import is_managed
 from sandbox.kubernetes.spans import Spans
 from sandbox.kubernetes.statuses import write_status
 from sandbox.kubernetes.store import Change, Key, Obj, Store
@@ -169,12 +171,13 @@ class Nodes:
 
 
 def _is_run(pod: Obj) -> bool:
-    """Whether the sandbox schedules and runs a pod: those of controllers, notebooks, and those that say how."""
+    """Whether the sandbox schedules and runs a pod: of controllers, notebooks, in a queue, and those that say how."""
     metadata = pod["metadata"]
     owned = any(one.get("controller") for one in metadata.get("ownerReferences") or ())
     return (
         owned
         or is_notebook(pod)
+        or is_managed(pod)
         or any(name.startswith("test/") for name in metadata.get("annotations") or ())
     )
 

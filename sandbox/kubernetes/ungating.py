@@ -19,6 +19,10 @@ def is_gated(pod: Obj) -> bool:
     return bool(pod["spec"].get("schedulingGates"))
 
 
+def _is_unplaced(pod: Obj) -> bool:
+    return any(one["name"] == GATE for one in items(dict(pod["spec"]), "schedulingGates"))
+
+
 class Ungater:
     """Lifts the gate of each pod that a topology holds back; `run` works through those that changed."""
 
@@ -28,7 +32,7 @@ class Ungater:
 
     def react(self, change: Change) -> None:
         """Remember a pod that is held back."""
-        if change.resource == ("", "pods") and not change.removed and is_gated(change.after.obj):
+        if change.resource == ("", "pods") and not change.removed and _is_unplaced(change.after.obj):
             self._due[change.key] = None
 
     def run(self) -> bool:
@@ -36,7 +40,7 @@ class Ungater:
         due, self._due = self._due, {}
         for key in sorted(due):
             pod = self._store.get(POD, *key)
-            if pod is not None and is_gated(pod):
+            if pod is not None and _is_unplaced(pod):
                 self._lift(pod)
         return bool(due)
 

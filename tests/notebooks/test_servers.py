@@ -19,6 +19,7 @@ from allocations.models import Allocation
 from approvals.requests.actions import submit
 from approvals.requests.wanted import resolve
 from audit.models import Event
+from fleet.models import Cluster
 from notebooks.hubs.models import Hub, HubAccount
 from notebooks.models import NotebookServer
 from notebooks.profile_desk import actions as profiles
@@ -32,6 +33,7 @@ from notices.models import Notice
 from provisioning.models import Tenancy
 from tests import factories
 from tests.notebooks.hub_server import TOKEN, HubOfTests, hub_of_tests
+from tests.provisioning.kubernetes import Kubernetes, served
 from web.refusals import BadInput, Conflict, NoRight
 
 pytestmark = pytest.mark.django_db
@@ -339,6 +341,72 @@ def test_what_ends_elsewhere_is_seen_and_told(tenancy: Tenancy, ada: User, hub: 
     server.refresh_from_db()
     assert (server.state, server.stop_reason) == (State.STOPPED, StopReason.ELSEWHERE)
     assert Notice.objects.filter(kind="notebook_ended", person=ada).exists()
+
+
+def test_one_that_the_queue_preempted_says_so_and_only_of_this_launch(
+    tenancy: Tenancy, ada: User, hub: HubOfTests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    server = running(tenancy, ada, hub)
+    pod = f"jupyter-{ada.oid}--{server.name}---f07954ac"
+    with served() as kubernetes:
+        monkeypatch.setattr(settings.ENV, "kubeconfig_dir", tmp_path)
+        Cluster.objects.update(kubeconfig=kubernetes.kubeconfig(tmp_path))
+        full_queue(kubernetes, tenancy.namespace)
+        for name, priority in ((pod, "low"), ("train", "high")):
+            kubernetes.create(queued_pod(tenancy.namespace, name, priority))
+        hub.end(server.name)
+        follow(now=timezone.now)
+
+        server.refresh_from_db()
+        assert (server.state, server.stop_reason) == (State.STOPPED, StopReason.PREEMPTED)
+        notice = Notice.objects.get(kind="notebook_ended", person=ada)
+        assert "work that goes first" in str(notice.message)
+
+        hub.come_up(server.name)
+        follow(now=lambda: timezone.now() + timedelta(minutes=5))
+        hub.end(server.name)
+        NotebookServer.objects.update(launched_at=timezone.now() + timedelta(minutes=4))
+        follow(now=lambda: timezone.now() + timedelta(minutes=6))
+        server.refresh_from_db()
+        assert (server.state, server.stop_reason) == (State.STOPPED, StopReason.ELSEWHERE)
+
+
+def full_queue(kubernetes: Kubernetes, namespace: str) -> None:
+    """A queue of one GPU in a namespace, and two priorities."""
+    api, quota = "kueue.x-k8s.io/v1beta2", [{"name": "nvidia.com/gpu", "nominalQuota": "1"}]
+    groups = [
+        {"coveredResources": ["nvidia.com/gpu"], "flavors": [{"name": "one", "resources": quota}]},
+    ]
+    preemption = {"withinClusterQueue": "LowerPriority"}
+    spec = {"namespaceSelector": {}, "resourceGroups": groups, "preemption": preemption}
+    kubernetes.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+    kubernetes.create({"apiVersion": api, "kind": "ResourceFlavor", "metadata": {"name": "one"}, "spec": {}})
+    for name, value in (("low", 1), ("high", 2)):
+        kubernetes.create(
+            {
+                "apiVersion": api,
+                "kind": "WorkloadPriorityClass",
+                "metadata": {"name": name},
+                "value": value,
+            }
+        )
+    kubernetes.create({"apiVersion": api, "kind": "ClusterQueue", "metadata": {"name": "one"}, "spec": spec})
+    place = {"name": "default", "namespace": namespace}
+    kubernetes.create(
+        {"apiVersion": api, "kind": "LocalQueue", "metadata": place, "spec": {"clusterQueue": "one"}}
+    )
+
+
+def queued_pod(namespace: str, name: str, priority: str) -> dict[str, Any]:
+    """A pod in that queue, which takes all of it."""
+    marks = {"kueue.x-k8s.io/queue-name": "default", "kueue.x-k8s.io/priority-class": priority}
+    resources = {"limits": {"nvidia.com/gpu": "1"}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace, "labels": marks},
+        "spec": {"containers": [{"name": "notebook", "image": "lab:1", "resources": resources}]},
+    }
 
 
 def test_a_server_that_was_started_in_the_hub_appears(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:

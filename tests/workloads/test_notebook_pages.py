@@ -271,6 +271,17 @@ def test_a_cluster_without_a_hub_says_so_and_launches_nothing(tenancy: Tenancy, 
     assert "devcontainer.json" in buttons(shown)
 
 
+def test_the_page_begins_where_something_can_be_launched(tenancy: Tenancy, ada: User) -> None:
+    without = factories.cluster("development")
+    factories.flavor(without, "a100")
+    other = factories.tenancy(tenancy.team, without)
+    factories.make_true(other)
+
+    assert form(browser(ada).get(PAGE), "a100")["profile"] == "a100"
+    shown = browser(ada).get(f"{PAGE}?place={other.pk}")
+    assert "has no JupyterHub that the portal knows" in shown.content.decode()
+
+
 def test_only_people_of_the_team_launch(tenancy: Tenancy, lead: User, ada: User) -> None:
     assert browser(lead).post(PAGE, {"profile": "cpu"}).status_code == 403
     assert browser(factories.person()).post(PAGE, {"profile": "cpu"}).status_code == 404

@@ -47,7 +47,7 @@ def notebooks(request: HttpRequest, slug: str) -> HttpResponse:
         raise PermissionDenied("People of the team start its notebooks.")
     tenancies = [one for one in open_to(user) if one.team_id == team.pk]
     chosen = next((one for one in tenancies if str(one.pk) == request.GET.get("place")), None)
-    tenancy = chosen or next(iter(tenancies), None)
+    tenancy = chosen or _usual_place(tenancies)
     cards = cards_of(tenancy, now=timezone.now()) if tenancy else []
     shown = _Shown(team, user, tenancies, tenancy, cards)
     if request.method != "POST":
@@ -165,6 +165,15 @@ def _act(request: HttpRequest, pk: int, act: Callable[[int, User], object]) -> H
     except Refused as refusal:
         messages.error(request, refusal.message)
     return HttpResponseRedirect(reverse("notebook", args=[pk]))
+
+
+def _usual_place(tenancies: Sequence[Tenancy]) -> Tenancy | None:
+    """The first namespace where something can be launched, else the first; one query where there are several."""
+    if len(tenancies) < 2:
+        return next(iter(tenancies), None)
+    clusters = {one.cluster_id for one in tenancies}
+    with_hub = set(Hub.objects.filter(cluster__in=clusters).values_list("cluster", flat=True))
+    return next((one for one in tenancies if one.cluster_id in with_hub), tenancies[0])
 
 
 def _launch(form: LaunchForm, tenancy: Tenancy, user: User) -> str:
