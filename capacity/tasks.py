@@ -27,6 +27,7 @@ from capacity.registry.reconcile import reconcile as reconcile_access
 from capacity.reservations.enqueue import enqueue
 from capacity.reservations.reconcile import reconcile
 from capacity.subscriptions import observing
+from capacity.subscriptions.enqueue import enqueue as enqueue_look
 
 MAX_AT_ONCE = 200
 
@@ -99,16 +100,21 @@ def reconcile_increase(increase_id: int) -> None:
 
 @shared_task(name="capacity.tasks.observe_subscriptions")
 def observe_subscriptions() -> None:
-    """Enqueue every subscription whose time has come; one that does not answer delays no other."""
+    """Enqueue a look for every subscription whose time has come; one that does not answer delays no other."""
     observing.keep_known(now=clock.now())
-    for subscription_id in Subscription.objects.due(clock.now()).values_list("pk", flat=True):
-        observe_subscription.apply_async(args=[subscription_id], expires=60)
+    for _ in range(Subscription.objects.due(clock.now()).count()):
+        enqueue_look()
 
 
 @shared_task(name="capacity.tasks.observe_subscription")
-def observe_subscription(subscription_id: str) -> None:
-    """Read one subscription, and keep what follows from it for the fleet."""
-    observing.observe(subscription_id, now=clock.now)
+def observe_subscription() -> None:
+    """Read one subscription whose time has come, and keep what follows from it for the fleet.
+
+    A message names rows by numbers alone, and a subscription has none: whoever comes takes the next one.
+    """
+    for subscription_id in Subscription.objects.due(clock.now()).values_list("pk", flat=True):
+        if observing.observe(subscription_id, now=clock.now):
+            return
 
 
 @shared_task(name="capacity.tasks.read_fleet")

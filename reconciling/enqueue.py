@@ -24,11 +24,11 @@ class Queue:
         self._task, self._expires, self.subject = task, expires, subject
         self.publisher = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"queue {task}")
 
-    def enqueue_on_commit(self, *ids: int | str) -> None:
+    def enqueue_on_commit(self, *ids: int) -> None:
         """Tell a worker once the current transaction has committed."""
         transaction.on_commit(partial(self._committed, ids))
 
-    def enqueue(self, *ids: int | str) -> None:
+    def enqueue(self, *ids: int) -> None:
         """Tell a worker now; a broker that does not answer is logged, the sweep finds what there is to do."""
         try:
             current_app.send_task(self._task, args=[*ids], expires=self._expires)
@@ -37,6 +37,6 @@ class Queue:
             about = {self.subject: ids[0]} if ids else {}
             logger.warning("broker does not answer", extra={**about, "error": type(error).__name__})
 
-    def _committed(self, ids: tuple[int | str, ...]) -> None:
+    def _committed(self, ids: tuple[int, ...]) -> None:
         failpoints.reach("enqueue.committed")
         self.publisher.submit(self.enqueue, *ids)

@@ -12,7 +12,7 @@ from statistics import fmean, linear_regression
 
 WEEK = timedelta(days=7)
 # Fewer weeks say nothing; further ahead than this nobody can say anything.
-FEWEST, FURTHEST = 5, timedelta(weeks=12)
+MIN_WEEKS, MAX_AHEAD = 5, timedelta(weeks=12)
 # Two-sided 80 % quantiles of Student's t by degrees of freedom; beyond the last, the normal distribution's.
 T80 = {
     3: 1.638,
@@ -79,7 +79,7 @@ def weekly(points: Sequence[Point]) -> list[Point]:
 def forecast(points: Sequence[Point], *, limit: float, now: datetime) -> Forecast | None:
     """The line through weekly readings; None below five of them."""
     known = weekly(points)
-    if len(known) < FEWEST:
+    if len(known) < MIN_WEEKS:
         return None
     xs = [(one.at - now) / WEEK for one in known]
     ys = [one.used for one in known]
@@ -94,7 +94,7 @@ def forecast(points: Sequence[Point], *, limit: float, now: datetime) -> Forecas
                 low=max(0, intercept + slope * week - margin(week)),
                 high=max(0, intercept + slope * week + margin(week)),
             )
-            for week in range(FURTHEST // WEEK + 1)
+            for week in range(MAX_AHEAD // WEEK + 1)
         ),
         crosses_at=_crossing(lambda x: intercept + slope * x, limit, now),
         earliest=_crossing(lambda x: intercept + slope * x + margin(x), limit, now),
@@ -120,7 +120,7 @@ def quantile_80(free: int) -> float:
 
 def _crossing(value: Callable[[float], float], limit: float, now: datetime) -> datetime | None:
     """The first day from now on at which a value reaches the limit; None within twelve weeks."""
-    for day in range(FURTHEST.days + 1):
+    for day in range(MAX_AHEAD.days + 1):
         if value(day / 7) >= limit:
             return now + timedelta(days=day)
     return None

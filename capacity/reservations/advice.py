@@ -9,9 +9,9 @@ from enum import StrEnum
 from ui.amounts import usd
 
 # Fewer days say nothing yet; what a fortnight never used is not needed.
-FEWEST_DAYS, LOOKED_BACK_DAYS = 3, 14
+MIN_DAYS, LOOKED_BACK_DAYS = 3, 14
 # Percent of looks at which more ran than is reserved, from which on that is no chance.
-OFTEN = 10
+OVER_PERCENT = 10
 HOURS_A_WEEK = 168
 
 
@@ -51,13 +51,13 @@ class Advice:
 def advice(days: Sequence[Day], *, reserved: int, usd_per_hour_each: Decimal) -> Advice:
     """What the last fortnight suggests for a reservation of so many machines."""
     recent = sorted(days, key=lambda one: one.day)[-LOOKED_BACK_DAYS:]
-    if len(recent) < FEWEST_DAYS:
+    if len(recent) < MIN_DAYS:
         return Advice(
-            deed=Deed.WAIT, sentence=f"It is measured for {FEWEST_DAYS} days before anything is suggested."
+            deed=Deed.WAIT, sentence=f"It is measured for {MIN_DAYS} days before anything is suggested."
         )
     most, looks = max(one.most for one in recent), sum(one.looks for one in recent)
     over = 100 * sum(one.over for one in recent) // looks if looks else 0
-    if over >= OFTEN and most > reserved:
+    if over >= OVER_PERCENT and most > reserved:
         more = most - reserved
         return Advice(
             deed=Deed.GROW,

@@ -40,7 +40,7 @@ def check_again(subscription_id: str, *, by: User, now: datetime) -> Subscriptio
     row.next_look_at = now
     row.save(update_fields=["next_look_at"])
     record(Kind.SUBSCRIPTION_CHECK_ASKED, actor=by.as_actor(), subject=("subscription", row.pk))
-    enqueue_on_commit(row.pk)
+    enqueue_on_commit()
     return row
 
 

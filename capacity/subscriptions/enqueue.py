@@ -1,6 +1,6 @@
-"""Telling a worker of a subscription: a lost message costs until the next sweep."""
+"""Telling a worker that a subscription is to be read; it takes the next one: a lost message costs until the sweep."""
 
 from reconciling.enqueue import Queue
 
-queue = Queue("capacity.tasks.observe_subscription", expires=60, subject="subscription")
+queue = Queue("capacity.tasks.observe_subscription", expires=60)
 enqueue, enqueue_on_commit = queue.enqueue, queue.enqueue_on_commit

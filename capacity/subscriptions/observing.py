@@ -51,11 +51,11 @@ def keep_known(*, now: datetime) -> None:
     Subscription.objects.exclude(pk__in=wanted).delete()
 
 
-def observe(subscription_id: str, *, now: Clock) -> None:
-    """Read one subscription and keep what was found; nothing is done while another worker does, or before its time."""
+def observe(subscription_id: str, *, now: Clock) -> bool:
+    """Read one subscription and keep what was found; False while another worker does, or before its time."""
     at = now()
     if not Subscription.objects.due(at).filter(pk=subscription_id).update(next_look_at=at + LOOKING):
-        return
+        return False
     subscription = Subscription.objects.get(pk=subscription_id)
     is_answered = True
     try:
@@ -69,6 +69,7 @@ def observe(subscription_id: str, *, now: Clock) -> None:
     if is_answered:
         # Also where Azure refuses to be read: that is when people want to know what the portal lacks.
         _check_rights(subscription, now)
+    return True
 
 
 def _check_rights(subscription: Subscription, now: Clock) -> None:

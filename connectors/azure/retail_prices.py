@@ -21,7 +21,7 @@ PATH = "/api/retail/prices"
 CURRENCY = "USD"
 AN_HOUR = "1 Hour"
 HOURS = {"1 Year": 8760, "3 Years": 3 * 8760}
-MOST_PAGES = 40
+MAX_PAGES = 40
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class RetailPrices:
     def _rows(self, asked: str) -> Iterator[Mapping[str, Any]]:
         url: str | None = f"{self._url}{PATH}"
         params: dict[str, str] | None = {"$filter": asked, "currencyCode": CURRENCY}
-        for _ in range(MOST_PAGES):
+        for _ in range(MAX_PAGES):
             if url is None:
                 return
             page = self._page(url, params)

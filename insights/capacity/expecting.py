@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from capacity.chain.forecast import FURTHEST, Forecast
+from capacity.chain.forecast import MAX_AHEAD, Forecast
 from capacity.models import Meter
 from ui.amounts import day
 
@@ -13,7 +13,7 @@ def expected_words(ahead: Forecast | None, meter: Meter, now: datetime) -> str:
         return "reached"
     if ahead is None:
         return "not known before five weeks of readings"
-    weeks = FURTHEST.days // 7
+    weeks = MAX_AHEAD.days // 7
     if ahead.crosses_at is None:
         if ahead.earliest is None:
             return f"not within {weeks} weeks"

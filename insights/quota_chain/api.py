@@ -12,7 +12,7 @@ from accounts.endpoints import Endpoint
 from capacity.chain.links import Layer, Question
 from capacity.chain.words import age
 from fleet.models import Cluster
-from insights.quota_chain.asking import MOST_GPUS, spaces_of
+from insights.quota_chain.asking import MAX_GPUS, spaces_of
 from insights.quota_chain.drawing import bars
 from insights.quota_chain.gathering import chain_of
 from web.refusals import BadInput
@@ -23,7 +23,7 @@ class ChainQuery(StrictSerializer):
     """What is asked of the chain."""
 
     flavor = serializers.SlugField(help_text="A kind of GPU of the cluster.")
-    gpus = serializers.IntegerField(min_value=1, max_value=MOST_GPUS, default=1)
+    gpus = serializers.IntegerField(min_value=1, max_value=MAX_GPUS, default=1)
     namespace = serializers.CharField(
         required=False, default="", help_text="One of the team's namespaces there; empty for any team."
     )

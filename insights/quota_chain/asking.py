@@ -10,14 +10,14 @@ from capacity.chain.links import Question
 from fleet.models import Cluster, Flavor
 from provisioning.models import Tenancy
 
-MOST_GPUS = 10_000
+MAX_GPUS = 10_000
 QUESTIONS = ((Question.GRANT.value, "be granted"), (Question.START.value, "start now"))
 
 
 class QuestionForm(forms.Form):
     """What people ask the chain on its page; what is left out is asked for a machine of the first kind."""
 
-    gpus = forms.IntegerField(label="GPUs more", min_value=1, max_value=MOST_GPUS)
+    gpus = forms.IntegerField(label="GPUs more", min_value=1, max_value=MAX_GPUS)
     flavor = forms.ChoiceField(label="Kind")
     space = forms.ChoiceField(label="For", required=False)
     question = forms.ChoiceField(label="To", choices=QUESTIONS)

@@ -10,7 +10,7 @@ from capacity.chain.links import Link, blocking
 from ui.drawing import percent
 
 # How much of the width is left of the line, and that a bar of nothing is still seen, in percent.
-LINE_AT, LEAST = 60, 0.6
+LINE_AT, MIN_WIDTH = 60, 0.6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ def bars(chain: Sequence[Link], more: int) -> tuple[Bar, ...]:
     return tuple(
         Bar(
             link=one,
-            width=0 if one.room is None else max(LEAST, min(100.0, percent(one.room, whole))),
+            width=0 if one.room is None else max(MIN_WIDTH, min(100.0, percent(one.room, whole))),
             is_cut=one.room is not None and one.room > whole,
             order=order.get(one.layer),
         )

@@ -26,7 +26,7 @@ from ui.amounts import usd
 
 Part = dict[str, Any]
 PAGE_SIZE, MAX_TEAMS, MAX_ORPHANS, MAX_SENTENCE = 25, 200, 100, 100
-LARGEST_ID = 2**63 - 1
+MAX_ID = 2**63 - 1
 # A number and its size stay in one line.
 NBSP = "\N{NO-BREAK SPACE}"
 COLUMNS = [
@@ -189,7 +189,7 @@ def _teams(user: User) -> list[tuple[str, str]]:
 
 
 def _number(text: str) -> int:
-    return min(int(text), LARGEST_ID) if text.isascii() and text.isdigit() and len(text) < 20 else 0
+    return min(int(text), MAX_ID) if text.isascii() and text.isdigit() and len(text) < 20 else 0
 
 
 def _beside(query: Mapping[str, str], name: str, rows: Sequence[Reservation]) -> str:

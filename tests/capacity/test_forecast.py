@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from capacity.chain.forecast import FEWEST, FURTHEST, WEEK, Point, forecast, quantile_80, weekly
+from capacity.chain.forecast import MIN_WEEKS, MAX_AHEAD, WEEK, Point, forecast, quantile_80, weekly
 
 NOW = datetime(2026, 11, 25, tzinfo=UTC)
 
@@ -23,7 +23,7 @@ def test_a_straight_line_crosses_on_its_day() -> None:
 
 
 def test_below_five_weeks_nothing_is_said() -> None:
-    assert forecast(weeks(*range(FEWEST - 1)), limit=80, now=NOW) is None
+    assert forecast(weeks(*range(MIN_WEEKS - 1)), limit=80, now=NOW) is None
     assert forecast([], limit=80, now=NOW) is None
     # Many readings of one week are one week.
     crowd = [Point(NOW - timedelta(hours=hour), hour) for hour in range(100)]
@@ -91,4 +91,4 @@ def test_quantiles_between_two_known_ones_are_the_wider() -> None:
     assert quantile_80(3) == 1.638
     assert quantile_80(11) == quantile_80(10)
     assert quantile_80(500) == 1.282
-    assert timedelta(days=84) == FURTHEST
+    assert timedelta(days=84) == MAX_AHEAD

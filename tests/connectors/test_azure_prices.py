@@ -71,7 +71,7 @@ def test_a_list_without_an_end_is_given_up(
     azure: Running, prices: RetailPrices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sandbox_prices, "PAGE", 1)
-    monkeypatch.setattr(retail_prices, "MOST_PAGES", 3)
+    monkeypatch.setattr(retail_prices, "MAX_PAGES", 3)
     with pytest.raises(PermanentError):
         prices.prices("eastus", [A100])
 

@@ -172,7 +172,7 @@ def test_all_pages_are_read_without_going_where_an_answer_points(answers: Answer
 def test_an_endless_list_is_given_up(
     answers: Answers, hub: JupyterHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connector, "MOST_PAGES", 3)
+    monkeypatch.setattr(connector, "MAX_PAGES", 3)
     answers.answer = lambda _: JSONResponse({"items": [], "_pagination": {"next": {"offset": 0}}})
     with pytest.raises(TemporaryError):
         hub.servers()

@@ -249,8 +249,6 @@ NOT_OF_THE_API = {
     "kueue_too_old",
     "moment",
     "namespace_kept",
-    "not_connected",
-    "not_in_azure",
     "no_branch",
     "strange_directory",
     "no_kueue",

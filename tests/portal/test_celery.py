@@ -1,5 +1,6 @@
 """A worker says when it listens, and finds every task."""
 
+import inspect
 import json
 import logging
 import subprocess
@@ -31,6 +32,19 @@ def test_a_worker_says_that_it_listens_however_quiet_it_was_told_to_be(
     assert [(r.name, r.levelname, r.getMessage()) for r in caplog.records] == [
         ("portal.celery", "INFO", "worker ready")
     ]
+
+
+def test_every_task_takes_numbers_of_rows_alone_as_messages_hold_nothing_else() -> None:
+    portal.celery.app.loader.import_default_modules()
+    own = {name: task for name, task in portal.celery.app.tasks.items() if ".tasks." in name}
+    assert len(own) > 30
+    wrong = {
+        name: str(parameter)
+        for name, task in own.items()
+        for parameter in inspect.signature(task.run).parameters.values()
+        if parameter.annotation is not int
+    }
+    assert wrong == {}
 
 
 def test_a_worker_knows_every_task_of_the_clock() -> None:
