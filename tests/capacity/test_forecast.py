@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from capacity.chain.forecast import MIN_WEEKS, MAX_AHEAD, WEEK, Point, forecast, quantile_80, weekly
+from capacity.chain.forecast import MAX_AHEAD, MIN_WEEKS, WEEK, Point, forecast, quantile_80, weekly
 
 NOW = datetime(2026, 11, 25, tzinfo=UTC)
 
