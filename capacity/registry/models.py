@@ -19,7 +19,7 @@ class RegistryAccessQuerySet(ReconciledQuerySet["RegistryAccess"], TeamScopedQue
 
 
 class RegistryAccess(Row, Reconciled):
-    """Whether the Entra group of a team is to push to and pull from a registry, and which group may as of now.
+    """Whether the Entra group of a team is to have access to a registry, and which group has it as of now.
 
     `group` is the one that is to have the role, `granted_group` the one that has it as far as Azure was told, None for
     none; `granted_at` is since when Azure has what is wanted.
@@ -74,4 +74,5 @@ class RegistryAccess(Row, Reconciled):
             return self.message or "Your group gets access to the registry within minutes."
         if self.is_by_repository:
             return f"Your group can pull from and push to {self.repositories}"
-        return f"Your group can pull from and push to {self.login_server}. Keep your images under {self.repositories}"
+        # A right to push would be one to push over every other team's images.
+        return f"Your group can pull from {self.login_server}. Platform leads push to {self.repositories} for you."

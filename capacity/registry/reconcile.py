@@ -11,7 +11,7 @@ from capacity.registry import actions
 from capacity.registry.enqueue import queue
 from capacity.registry.models import RegistryAccess, RegistryAccessQuerySet
 from capacity.registry.plan import Grant, Step, next_step
-from connectors.azure.authorization import ACR_PUSH, REPOSITORY_WRITER, of_repositories
+from connectors.azure.authorization import ACR_PULL, REPOSITORY_WRITER, of_repositories
 from connectors.azure.container_registry import Registry
 from connectors.azure.ids import parsed, same
 from connectors.errors import ConnectorError, PermanentError, TemporaryError
@@ -19,8 +19,9 @@ from reconciling import failpoints
 from reconciling.controller import Controller
 from reconciling.lease import Lease
 
-# What the portal gives: each lets its holder pull, too. Roles that people gave otherwise are not its business.
-OURS = frozenset({ACR_PUSH, REPOSITORY_WRITER})
+# What the portal gives: to push only where the right can be kept to the team's own repositories. Roles that people
+# gave otherwise are not its business.
+OURS = frozenset({ACR_PULL, REPOSITORY_WRITER})
 LOOK_AGAIN = timedelta(hours=1)
 MAX_STEPS = 10
 _random = SystemRandom()
@@ -105,7 +106,7 @@ def _wanted(row: RegistryAccess, look: Look) -> Grant | None:
     if look.registry.is_abac:
         condition = of_repositories(REPOSITORY_WRITER, [f"{row.team.slug}/"])
         return Grant(REPOSITORY_WRITER, group, condition)
-    return Grant(ACR_PUSH, group)
+    return Grant(ACR_PULL, group)
 
 
 def _as_wanted(lease: Lease[RegistryAccess], look: Look, now: Clock) -> None:

@@ -18,7 +18,13 @@ from capacity.models import RegistryAccess
 from capacity.registry import actions, plan
 from capacity.registry.plan import Grant, Step
 from capacity.registry.reconcile import reconcile
-from connectors.azure.authorization import ACR_PUSH, REPOSITORY_WRITER, AzureAuthorization, RoleAssignment
+from connectors.azure.authorization import (
+    ACR_PULL,
+    ACR_PUSH,
+    REPOSITORY_WRITER,
+    AzureAuthorization,
+    RoleAssignment,
+)
 from connectors.graph import Group
 from offboarding import actions as offboarding
 from offboarding.models import Departure
@@ -91,11 +97,11 @@ def here(azure: Running, monkeypatch: pytest.MonkeyPatch) -> Iterator[Here]:
 
 def test_a_team_that_is_there_gets_access_by_the_sweep(here: Here) -> None:
     here.work()
-    assert here.who(WHOLE) == [(group_id(1), ACR_PUSH)]
+    assert here.who(WHOLE) == [(group_id(1), ACR_PULL)]
     access = RegistryAccess.objects.get()
     assert access.sentence == (
-        "Your group can pull from and push to gpuplatform.azurecr.io. "
-        "Keep your images under gpuplatform.azurecr.io/vision/"
+        "Your group can pull from gpuplatform.azurecr.io. "
+        "Platform leads push to gpuplatform.azurecr.io/vision/ for you."
     )
     assert Event.objects.filter(kind="registry.granted", team_id=here.scene.team.pk).count() == 1
     here.time.pass_(hours=2)
@@ -128,7 +134,7 @@ def test_another_registry_takes_the_place_of_the_first(here: Here) -> None:
 
 def test_a_role_of_another_mode_is_taken_when_the_registry_changes_its_mode(here: Here) -> None:
     here.use(BY_REPOSITORY)
-    AzureAuthorization(here.azure.session()).assign(BY_REPOSITORY, ACR_PUSH, group_id(1))
+    AzureAuthorization(here.azure.session()).assign(BY_REPOSITORY, ACR_PULL, group_id(1))
     here.work()
     assert here.who(BY_REPOSITORY) == [(group_id(1), REPOSITORY_WRITER)]
 
@@ -138,7 +144,7 @@ def test_another_group_gets_it_instead_of_the_old_one(here: Here) -> None:
     here.regroup(group_id(2))
     assert RegistryAccess.objects.get().granted_at is None
     here.work()
-    assert here.who(WHOLE) == [(group_id(2), ACR_PUSH)]
+    assert here.who(WHOLE) == [(group_id(2), ACR_PULL)]
 
 
 def test_a_group_that_azure_does_not_know_yet_gets_it_later(here: Here) -> None:
@@ -151,7 +157,7 @@ def test_a_group_that_azure_does_not_know_yet_gets_it_later(here: Here) -> None:
     assert access.granted_at is None
     here.regroup(group_id(3))
     here.work()
-    assert here.who(WHOLE) == [(group_id(3), ACR_PUSH)]
+    assert here.who(WHOLE) == [(group_id(3), ACR_PULL)]
 
 
 def leave(here: Here, *stages: Stage) -> None:
@@ -174,7 +180,7 @@ def test_a_team_that_leaves_loses_it_when_it_may_work_no_more_and_has_it_again_w
     here.work()
     leave(here, Stage.LEAVING)
     here.work()
-    assert here.who(WHOLE) == [(group_id(1), ACR_PUSH)]
+    assert here.who(WHOLE) == [(group_id(1), ACR_PULL)]
     leave(here, Stage.RETAINED)
     here.work()
     assert here.roles(WHOLE) == []
@@ -183,7 +189,7 @@ def test_a_team_that_leaves_loses_it_when_it_may_work_no_more_and_has_it_again_w
     assert Event.objects.filter(kind="registry.withdrawn").exists()
     leave(here, Stage.HERE)
     here.work()
-    assert here.who(WHOLE) == [(group_id(1), ACR_PUSH)]
+    assert here.who(WHOLE) == [(group_id(1), ACR_PULL)]
 
 
 def test_off_boarding_withdraws_it(here: Here) -> None:
@@ -230,7 +236,7 @@ def test_on_boarding_gives_it_and_shows_it_in_the_checklist(here: Here, client: 
     assert "Your group gets access to the registry within minutes." in _text(client, path)
     here.time.at = timezone.now()
     here.work()
-    said = "Your group can pull from and push to gpuplatform.azurecr.io"
+    said = "Your group can pull from gpuplatform.azurecr.io."
     assert said in _text(client, path)
     assert said in _text(client, f"/teams/{made.team.slug}/")
 
@@ -264,7 +270,7 @@ def test_a_worker_that_dies_in_the_middle_is_followed_by_one_that_goes_on(
         here.regroup(group_id(4))
         here.time.pass_(minutes=3)
         here.work()
-    assert here.who(WHOLE) == [(group_id(4), ACR_PUSH)]
+    assert here.who(WHOLE) == [(group_id(4), ACR_PULL)]
 
 
 def test_what_is_given_by_hand_otherwise_stays(here: Here) -> None:
