@@ -274,12 +274,11 @@ def test_a_worker_that_dies_in_the_middle_is_followed_by_one_that_goes_on(
 
 
 def test_what_is_given_by_hand_otherwise_stays(here: Here) -> None:
-    reader = "7f951dda-4ed3-4680-a7ca-43fe172d538d"
-    AzureAuthorization(here.azure.session()).assign(WHOLE, reader, group_id(1))
+    AzureAuthorization(here.azure.session()).assign(WHOLE, ACR_PUSH, group_id(1))
     here.work()
     leave(here, Stage.LEAVING, Stage.RETAINED)
     here.work()
-    assert here.who(WHOLE) == [(group_id(1), reader)]
+    assert here.who(WHOLE) == [(group_id(1), ACR_PUSH)]
 
 
 def test_a_registry_that_is_gone_says_so(here: Here) -> None:
