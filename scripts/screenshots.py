@@ -106,7 +106,7 @@ class Tour:
         self.picture(page, "chain")
         page.goto(f"{self.url}/capacity/")
         self.picture(page, "capacity")
-        page.get_by_role("link", name=re.compile("NCADS_A100_v4")).first.click()
+        page.get_by_role("link", name=re.compile("NDAMSv4_A100Family")).first.click()
         self.picture(page, "limit")
         page.goto(
             f"{self.url}/requests/new/reservation?team=climate&region=eastus"
