@@ -154,7 +154,24 @@ class RealHub:
         labels = {"quartermaster.io/group": "0", "pod-security.kubernetes.io/enforce": "restricted"}
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
         self.kubernetes("POST", "/api/v1/namespaces", body)
+        self._queue(name)
         Rights(self.cluster, self.told["ca"]).follow()
+
+    def _queue(self, name: str) -> None:
+        """The queue of a namespace, with room for everything: pods that name it wait for it."""
+        api = "kueue.x-k8s.io/v1beta2"
+        resources = ["cpu", "memory", "nvidia.com/gpu"]
+        quotas = [{"name": one, "nominalQuota": "1000Gi"} for one in resources]
+        flavors = [{"name": name, "resources": quotas}]
+        groups = [{"coveredResources": resources, "flavors": flavors}]
+        made = {
+            "resourceflavors": ("ResourceFlavor", name, {}),
+            "clusterqueues": ("ClusterQueue", name, {"namespaceSelector": {}, "resourceGroups": groups}),
+            f"namespaces/{name}/localqueues": ("LocalQueue", "default", {"clusterQueue": name}),
+        }
+        for path, (kind, called, spec) in made.items():
+            body = {"apiVersion": api, "kind": kind, "metadata": {"name": called}, "spec": spec}
+            self.kubernetes("POST", f"/apis/{api}/{path}", body)
 
     def pods(self, namespace: str = TEAM) -> list[dict[str, Any]]:
         """The pods of notebooks in a namespace."""
