@@ -23,9 +23,9 @@ FINAL |= {"bad_name", "invalid", "no_subscription", "not_registered"}
 # What an operation is forgotten for: whatever it was about is looked at again.
 FORGOTTEN = frozenset({"not_found", "no_parent", "bad_token", "foreign_link"})
 # How soon an operation is asked after, what Azure works on is seen again, and what is as wanted is looked at again;
-# and how long an operation may take until it is said that it does.
+# how long an operation may take until it is said that it does, and until it is asked after no more.
 SOON, BUSY_WAIT, LOOK_AGAIN = timedelta(seconds=2), timedelta(seconds=10), timedelta(minutes=5)
-LONG = timedelta(minutes=30)
+LONG, DEADLINE = timedelta(minutes=30), timedelta(hours=2)
 PARKED = (
     f"{MAX_UNFINISHED} tries in a row ended the portal's worker. Platform leads find the reason in the workers' logs, "
     "and have it tried again on its page."
@@ -51,6 +51,10 @@ def see_through(lease: Lease[Any], azure: Azure, now: Clock) -> None:
         lease.write(
             message=f"Azure has worked on it since {since:%a %d %b, %H:%M} UTC and does not say that it is done."
         )
+    if now() - since > DEADLINE:
+        # What it was about is looked at instead: what Azure does not work on any more is asked for once more.
+        forget(lease)
+        return
     raise RequeueAfter(wait_for(operation))
 
 

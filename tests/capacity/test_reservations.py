@@ -97,6 +97,30 @@ def test_nodes_are_made_of_it_and_go_before_it(here: Site) -> None:
     assert here.in_azure() == {}
 
 
+def test_an_operation_that_never_ends_is_said_and_asked_after_no_more(here: Site) -> None:
+    here.azure.fault("PUT", "capacityReservations/", operation={"hangs": True})
+    allocation = here.grant(2)
+    here.work(3)
+    row = Reservation.objects.get()
+    assert (row.operation or {}).get("step") == "reserve"
+    here.time.pass_(minutes=31)
+    here.work(1)
+    row.refresh_from_db()
+    assert row.message.startswith("Azure has worked on it since ")
+    assert row.operation is not None
+    here.time.pass_(hours=2)
+    here.work(3)
+    row.refresh_from_db()
+    assert (row.operation, row.state) == (None, State.PENDING)
+    assert row.message.startswith("Azure has worked on it since ")
+    allocation.refresh_from_db()
+    assert allocation.charged_from is None
+    # What Azure still works on is not begun twice.
+    assert len(here.in_azure()) == 1
+    give_back_machines(allocation.pk, 2, by=here.scene.ada, now=here.time())
+    assert sum(one.held_usd for one in Budget.objects.filter(team=here.scene.team)) == 0
+
+
 def test_a_quota_that_is_full_fails_the_grant_with_the_reason_and_frees_the_budget(here: Site) -> None:
     allocation = here.grant(200)
     before = sum(one.held_usd for one in Budget.objects.filter(team=here.scene.team))
