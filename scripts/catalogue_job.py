@@ -126,7 +126,7 @@ class Catalogue:
         number = self.ask("openai", spec)
         self.approve(number)
         self.stage(number, "failed")
-        expect(self.held() == before, f"${self.held()} are set aside, ${before} were.")
+        self.job.until(f"${before} are set aside as before", lambda: self.held() == before)
         return self.says(number, "Could not be set up", "not available for resource type")
 
     def cluster(self) -> str:
