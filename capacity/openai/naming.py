@@ -4,10 +4,9 @@ An account's name is the first part of its address, too, which is unique in the 
 https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules
 """
 
-from collections.abc import Mapping
-
 MAX_LABEL = 63
-MANAGED_BY, NUMBER, MARK = "managed-by", "quartermaster-model-account", "quartermaster-installation"
+# The tag that bears its number.
+NUMBER = "quartermaster-model-account"
 STANDARD, GLOBAL = "Standard", "GlobalStandard"
 
 
@@ -24,14 +23,3 @@ def deployment_name(model: str, sku: str) -> str:
     No name of a model has an underscore.
     """
     return model if sku == STANDARD else f"{model}_{sku.removesuffix(STANDARD).lower()}"
-
-
-def tags(number: int, *, mark: str, team: str, cost_centre: str) -> Mapping[str, str]:
-    """What stands on an account in Azure: whose it is, and that it is the portal's."""
-    return {
-        MANAGED_BY: "quartermaster",
-        MARK: mark,
-        NUMBER: str(number),
-        "team": team,
-        "cost-centre": cost_centre,
-    }

@@ -18,10 +18,11 @@ from capacity.connection import Azure, azure_of
 from capacity.openai import actions
 from capacity.openai.enqueue import queue
 from capacity.openai.models import ModelAccount, ModelAccountQuerySet, ModelEndpoint
-from capacity.openai.naming import account_name, tags
+from capacity.openai.naming import NUMBER, account_name
 from capacity.openai.plan import Found, Next, Observed, Step, Wanted, next_step
 from capacity.openai.states import State
 from capacity.operations import BUSY_WAIT, LOOK_AGAIN, PARKED, RETRIES, Clock
+from capacity.tagging import tags
 from connectors.azure.authorization import OPENAI_USER
 from connectors.azure.cognitive_services import Account
 from connectors.azure.session import DONE, Operation
@@ -201,7 +202,7 @@ def _make_account(work: Work) -> Operation:
         row.resource_group,
         work.name,
         location=row.region,
-        tags=tags(row.pk, mark=mark(), team=row.team.slug, cost_centre=row.team.cost_centre),
+        tags=tags(NUMBER, row.pk, mark=mark(), team=row.team.slug, cost_centre=row.team.cost_centre),
     )
 
 

@@ -6,10 +6,10 @@ from capacity.connection import Azure
 from capacity.orphans import actions
 from capacity.orphans.comparing import Group, Held, Recorded, differences
 from capacity.reservations.models import Reservation
-from capacity.reservations.naming import MARK
 from capacity.reservations.reconcile import Names
 from capacity.reservations.states import State
 from capacity.subscriptions.models import Subscription
+from capacity.tagging import MARK
 from connectors.azure.compute import AzureCompute, ReservationGroup
 from connectors.azure.compute import Reservation as InAzure
 from connectors.azure.ids import parsed

@@ -15,8 +15,8 @@ from capacity.orphans.comparing import Recorded
 from capacity.orphans.enqueue import queue
 from capacity.orphans.models import Orphan, OrphanQuerySet
 from capacity.orphans.reading import recorded_in
-from capacity.reservations.naming import MARK
 from capacity.reservations.reconcile import BUSY
+from capacity.tagging import MARK
 from connectors.azure.compute import Reservation, ReservationGroup
 from connectors.azure.session import Operation
 from connectors.errors import ConnectorError, TemporaryError

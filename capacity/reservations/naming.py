@@ -3,11 +3,10 @@
 https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules
 """
 
-from collections.abc import Mapping
-
 # Digits and letters of a pool's number, which has room for eleven of them beside the first letter.
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-MANAGED_BY, NUMBER, MARK = "managed-by", "quartermaster-reservation", "quartermaster-installation"
+# The tag that bears its number.
+NUMBER = "quartermaster-reservation"
 
 
 def group_name(number: int, *, mark: str, team: str) -> str:
@@ -27,14 +26,3 @@ def pool_name(number: int) -> str:
         rest, digit = divmod(rest, len(DIGITS))
         digits = DIGITS[digit] + digits
     return f"qm{digits}"
-
-
-def tags(number: int, *, mark: str, team: str, cost_centre: str) -> Mapping[str, str]:
-    """What stands on everything of it in Azure: whose it is, and that it is the portal's."""
-    return {
-        MANAGED_BY: "quartermaster",
-        MARK: mark,
-        NUMBER: str(number),
-        "team": team,
-        "cost-centre": cost_centre,
-    }

@@ -19,10 +19,11 @@ from capacity.operations import BUSY_WAIT, FINAL, LOOK_AGAIN, PARKED, RETRIES, C
 from capacity.reservations import actions
 from capacity.reservations.enqueue import queue
 from capacity.reservations.models import Reservation, ReservationQuerySet
-from capacity.reservations.naming import group_name, pool_name, reservation_name, tags
+from capacity.reservations.naming import NUMBER, group_name, pool_name, reservation_name
 from capacity.reservations.plan import Found, FoundPool, Observed, Step, Wanted, next_step
 from capacity.reservations.states import State
 from capacity.subscriptions.ids import aks_of
+from capacity.tagging import tags
 from connectors.azure.compute import Reservation as InAzure
 from connectors.azure.container_service import AgentPool, NewPool
 from connectors.azure.ids import same
@@ -289,7 +290,7 @@ def _failed(lease: Lease[Reservation], error: ConnectorError, *, now: datetime) 
 
 
 def _tags(row: Reservation) -> Mapping[str, str]:
-    return tags(row.pk, mark=mark(), team=row.team.slug, cost_centre=row.team.cost_centre)
+    return tags(NUMBER, row.pk, mark=mark(), team=row.team.slug, cost_centre=row.team.cost_centre)
 
 
 def _aks(row: Reservation) -> Any:

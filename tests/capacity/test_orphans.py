@@ -12,8 +12,9 @@ from capacity.orphans.actions import ask_release
 from capacity.orphans.releasing import NOT_OURS, release
 from capacity.reservations import reconcile as engine
 from capacity.reservations.actions import try_again
-from capacity.reservations.naming import group_name, tags
+from capacity.reservations.naming import NUMBER, group_name
 from capacity.subscriptions import observing
+from capacity.tagging import tags
 from connectors.azure.compute import AzureCompute
 from connectors.azure.container_service import AzureContainerService, NewPool
 from notices.models import Notice
@@ -44,7 +45,7 @@ def read(here: Site) -> list[tuple[str, str]]:
 def made_in_azure(here: Site, name: str, *, machines: int = 2, tagged: bool = True) -> str:
     """A reservation that somebody made past the portal; with its tags, it looks like one of the portal's."""
     compute = AzureCompute(here.azure.session())
-    marks = tags(999, mark=mark(), team="vision", cost_centre="CC") if tagged else {}
+    marks = tags(NUMBER, 999, mark=mark(), team="vision", cost_centre="CC") if tagged else {}
     compute.ensure_group(GROUP, name, location="eastus", tags=marks)
     compute.begin_create_reservation(
         GROUP, name, T4, location="eastus", size=T4, capacity=machines, tags=marks
@@ -152,7 +153,7 @@ def test_a_slow_release_is_asked_after_and_begun_once(here: Site) -> None:
 
 def test_a_group_of_ours_without_reservations_is_found_and_released(here: Site) -> None:
     name = group_name(999, mark=mark(), team="vision")
-    marks = tags(999, mark=mark(), team="vision", cost_centre="CC")
+    marks = tags(NUMBER, 999, mark=mark(), team="vision", cost_centre="CC")
     AzureCompute(here.azure.session()).ensure_group(GROUP, name, location="eastus", tags=marks)
     read(here)
     row = Orphan.objects.get()
