@@ -21,7 +21,7 @@ DEADLINE_SECONDS = 30.0
 LARGEST_ANSWER = 8 * 1024 * 1024
 # The hub gives no more to a page, unless its settings say so.
 PAGE = 200
-MOST_PAGES = 100
+MAX_PAGES = 100
 KNOWN = ("5", "6")
 PAGES = "application/jupyterhub-pagination+json"
 VERSION = re.compile(r"(\d{1,4})\.\d{1,4}[\w.+-]{0,40}", re.ASCII)
@@ -139,7 +139,7 @@ class JupyterHub:
         """
         found: dict[tuple[str, str], HubServer] = {}
         offset = 0
-        for _ in range(MOST_PAGES):
+        for _ in range(MAX_PAGES):
             query = urlencode({"state": "active", "limit": PAGE, "offset": offset})
             told = self._json("GET", f"/users?{query}", accept=PAGES)
             try:
@@ -150,7 +150,7 @@ class JupyterHub:
             found |= {(one.username, one.name): one for who in people for one in self._servers_of(who)}
             if not following:
                 return list(found.values())
-        raise TemporaryError(f"{self._host} has more than {MOST_PAGES * PAGE} people with servers.")
+        raise TemporaryError(f"{self._host} has more than {MAX_PAGES * PAGE} people with servers.")
 
     def failure(self, username: str, name: str) -> str:
         """Why the last start failed, as the hub puts it; empty when it did not, or when nobody remembers."""

@@ -16,6 +16,8 @@ from capacity.models import (
     VmSize,
 )
 from tests.capacity import model_attacks as models
+from tests.capacity import orphan_attacks as orphans
+from tests.capacity import price_attacks as prices
 from tests.scene import NOW
 
 Attack = Callable[[Any], object]
@@ -109,6 +111,8 @@ SENT = {"state": "sent", "azure_id": "a", "sent_at": NOW}
 RELEASED = {"state": "released", "machines": 0, "released_at": NOW}
 NAMED: Mapping[str, Attack] = {
     **models.NAMED,
+    **orphans.NAMED,
+    **prices.NAMED,
     "a_subscription_is_away_for_a_reason": lambda w: moved(subscription(), reachable=False, failures=1),
     "rights_were_checked_at_a_moment": lambda w: moved(subscription(), missing_rights={}),
     "a_size_is_in_a_region_once": lambda w: [size(), size()],
@@ -144,9 +148,12 @@ NAMED: Mapping[str, Attack] = {
     "an_increase_is_refused_for_a_reason": lambda w: increase(w, state="refused", answered_at=NOW),
 }
 UNIQUE: Mapping[str, Attack] = {
+    **prices.UNIQUE,
     "capacity.Meter.key": lambda w: [meter(), meter()],
 }
 ALSO: Mapping[str, Attack] = {
+    **orphans.ALSO,
+    **prices.ALSO,
     "a pool with more nodes at least than at most": lambda w: pool(w, min_nodes=5, max_nodes=4),
     "rights checked at a moment, and none known": lambda w: moved(subscription(), rights_checked_at=NOW),
     "a released reservation that is reserved once more": lambda w: moved(

@@ -76,7 +76,7 @@ def test_it_serves_everything_it_writes_down(tmp_path: Path) -> None:
             assert admin.get(f"{entra['graph']}/users/{ADA}").json()["displayName"] == "Ada Okafor"
         azure = described["azure"]
         assert set(azure) == {
-            *("arm", "prices", "authority", "tenant_id", "subscription_id", "resource_group"),
+            *("arm", "prices", "registry", "authority", "tenant_id", "subscription_id", "resource_group"),
             *("client_id", "client_secret", "token_file", "admin_secret"),
         }
         with client(described, azure["admin_secret"]) as admin:

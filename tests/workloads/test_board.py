@@ -88,7 +88,7 @@ def test_a_job_that_ends_is_over_and_the_next_one_runs(busy: Watched) -> None:
         assert "takes-all" not in states(busy)
 
 
-def test_pods_without_a_job_and_without_a_queue_are_told_too(watched: Watched) -> None:
+def test_pods_without_a_job_are_told_too(watched: Watched) -> None:
     container = {
         "name": "notebook",
         "image": "registry.example.com/notebook:1",
@@ -103,18 +103,15 @@ def test_pods_without_a_job_and_without_a_queue_are_told_too(watched: Watched) -
                 "namespace": watched.namespace,
                 "labels": {"kueue.x-k8s.io/queue-name": "default"},
             },
-            "spec": {"nodeName": "a100-0", "containers": [container]},
+            "spec": {"containers": [container]},
         }
     )
     with watching(watched.kubernetes):
         wait_until(is_read, what="everything to be listed")
-        wait_until(lambda: "by-hand" in states(watched), what="the pod")
+        wait_until(lambda: states(watched).get("by-hand") == ("running", 2), what="the pod to run")
         [found] = board(watched).work
-        assert (found.key.kind, found.gpus, found.held, found.state) == ("Pod", 2, 2, "starting")
-        assert found.why.what == "It has its nodes, and its containers are starting."
-        where = path(("v1", "Pod"), watched.namespace, "by-hand")
-        watched.kubernetes.write("PATCH", f"{where}/status", {"status": {"phase": "Running"}})
-        wait_until(lambda: states(watched)["by-hand"] == ("running", 2), what="the pod to run")
+        assert (found.key.kind, found.gpus, found.flavors) == ("Pod", 2, ("a100",))
+        assert found.why.what == "It runs."
 
 
 def test_until_everything_was_read_and_while_the_cluster_is_silent_it_says_so(busy: Watched) -> None:
