@@ -90,6 +90,13 @@ class BriefRetry(RetryPolicy[Any, Any]):
             return False
         return super().increment(settings, response, error)
 
+    def sleep(self, settings: dict[str, Any], transport: Any, response: Any = None) -> None:
+        """Wait, with the refused answer read, which where an operation begins nobody did: its connection is free."""
+        answer: Any = getattr(response, "http_response", None)
+        if hasattr(answer, "read"):
+            answer.read()
+        super().sleep(settings, transport, response=response)
+
 
 class OwnHost(SansIOHTTPPolicy[Any, Any]):
     """Lets no call pass to a foreign host: answers name where to ask next, and whoever is asked gets our token."""

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 import pytest
-from django.db import IntegrityError, transaction
 
 from audit.models import Event
 from capacity.models import Orphan, Reservation, Subscription
@@ -20,7 +19,6 @@ from connectors.azure.container_service import AzureContainerService, NewPool
 from notices.models import Notice
 from provisioning.clusters.installation import mark
 from tests.capacity.connected import A100, T4, Site, connected, site
-from tests.capacity.orphan_attacks import NAMED
 from tests.sandbox.azure.running import GROUP, SUBSCRIPTION, Running
 from tests.scene import scene
 from web.refusals import Conflict, NoRight
@@ -260,12 +258,6 @@ def test_a_parked_reservation_is_tried_again_by_a_lead_alone(here: Site) -> None
     Reservation.objects.update(state="released", released_at=here.time(), held=0, used=0)
     with pytest.raises(Conflict):
         try_again(row.pk, by=here.scene.priya, now=here.time())
-
-
-@pytest.mark.parametrize("rule", sorted(NAMED))
-def test_the_database_refuses_what_no_orphan_may_be(rule: str) -> None:
-    with pytest.raises(IntegrityError, match=rule), transaction.atomic():
-        NAMED[rule]()
 
 
 def _run_machines_on(here: Site, row: Orphan) -> None:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
 
@@ -51,7 +51,7 @@ def test_a_day_is_promised_to_as_many_as_there_are_gpus() -> None:
     spec = {"flavor": f"{flavor.cluster.name}/{flavor.name}", "gpus": 1, "purpose": "training"}
     starts = [day if number % 2 else None for number in range(ASKS)]
 
-    def ask(begins: object) -> None:
+    def ask(begins: datetime | None) -> None:
         wanted = resolve(
             "gpus",
             spec,

@@ -51,6 +51,13 @@ def asked(azure: Running) -> int:
     return 100 - sum(fault.times for fault in azure.azure.faults._faults)
 
 
+def connections(session: AzureSession) -> list[int]:
+    """How many were made, for each server."""
+    pools = session._calls._transport.session.get_adapter("https://").poolmanager.pools
+    known = pools.keys()
+    return [pools[key].num_connections for key in known]
+
+
 # Long operations
 
 
@@ -112,6 +119,16 @@ def test_a_second_session_begins_nothing_anew(azure: Running, compute: AzureComp
     azure.fault("PUT", "", status=500, times=100)
     assert not azure.session().poll(token).is_done
     assert asked(azure) == 0
+
+
+def test_a_beginning_that_is_sent_again_uses_the_same_connection(
+    azure: Running, compute: AzureCompute
+) -> None:
+    reserve(compute)
+    before = connections(compute.session)
+    azure.fault("PUT", "capacityReservations/", status=503, retry_after=0)
+    reserve(compute, 3)
+    assert connections(compute.session) == before
 
 
 def test_an_operation_that_fails_says_why(azure: Running, compute: AzureCompute) -> None:
