@@ -37,7 +37,8 @@ def main() -> int:
             demo.stop()
             documents(Path(folder))
         except (DemoFailed, StepFailed, LookupError) as failure:
-            print(f"main job: failed\n{failure}\n{demo.tails()}", flush=True)
+            # The reason comes last: of a long output the end is what is read first, and often all that is kept.
+            print(f"{demo.tails()}\nmain job: failed\n{failure}", flush=True)
             return 1
         finally:
             demo.stop()

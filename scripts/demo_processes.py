@@ -23,6 +23,8 @@ LEADERSHIP = "00000000-0000-4000-9000-000000000005"
 AUDITORS = "00000000-0000-4000-9000-000000000006"
 # The cluster of the sample team that Ada is of.
 HUB_CLUSTER = "training-eastus"
+# Some seconds on a machine that has read everything once, far more on one that has not.
+START_SECONDS = 90.0
 # Packages and proxy are installed the first time.
 HUB_SECONDS = 420.0
 
@@ -32,10 +34,12 @@ class DemoFailed(Exception):
 
 
 def free_port() -> int:
-    """A loopback port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A loopback port that nobody listens on now, below those that the kernel gives to whoever wants any.
+
+    It is listened on seconds later: one of the kernel's could belong to a connection by then.
+    """
+    tries = iter(lambda: 20_000 + secrets.randbelow(12_000), None)
+    return next(port for port in tries if is_free(port))
 
 
 def is_free(port: int) -> bool:
@@ -109,7 +113,7 @@ class Demo:
         self.start(
             "sandbox", [sys.executable, "-m", "sandbox", "--data", str(folder), "--port-sign-in", "0"], {}
         )
-        self.wait("sandbox", lambda: b"sandbox ready" in self.log("sandbox").read_bytes(), seconds=30)
+        self.wait("sandbox", lambda: b"sandbox ready" in self.log("sandbox").read_bytes())
 
     def start_web(self) -> None:
         """Start the web server; it answers some seconds later."""
@@ -149,8 +153,8 @@ class Demo:
 
     def wait_ready(self) -> None:
         """Wait until the web server answers and the worker listens, which start side by side."""
-        self.wait("web", lambda: requests.get(f"{self.url}/readyz", timeout=2).ok, seconds=30)
-        self.wait("worker", lambda: b'"worker ready"' in self.log("worker").read_bytes(), seconds=30)
+        self.wait("web", lambda: requests.get(f"{self.url}/readyz", timeout=2).ok)
+        self.wait("worker", lambda: b'"worker ready"' in self.log("worker").read_bytes())
 
     def manage(self, *command: str) -> None:
         """Run a management command to its end; raises DemoFailed with its last lines."""
@@ -228,7 +232,7 @@ class Demo:
                 start_new_session=True,
             )
 
-    def wait(self, name: str, ready: Any, *, seconds: float) -> None:
+    def wait(self, name: str, ready: Any, *, seconds: float = START_SECONDS) -> None:
         """Wait until a process is ready; raises DemoFailed when it ends or takes too long."""
         deadline, process = time.monotonic() + seconds, self.running[name]
         while time.monotonic() < deadline:
