@@ -164,12 +164,16 @@ def _promise(flavor: Flavor, granted: Granted, *, going_on: int, now: datetime) 
         return
     known = Flavor.objects.select_for_update(of=("self",), no_key=True).get(pk=flavor.pk)
     where = f"{flavor.kind} are free on {flavor.cluster.name}"
-    if not is_booked and more and not known.take(more):
-        raise Conflict(f"Fewer than {more} × {where}.", code="not_enough_free")
-    if not is_booked and not has_bookings(flavor):
-        return
-    known.refresh_from_db(fields=["allocated"])
-    needed, ends = granted.gpus if is_booked else 0, granted.terms.kept_until(granted.until)
+    needed = granted.gpus
+    if not is_booked:
+        if more and not known.take(more):
+            raise Conflict(f"Fewer than {more} × {where}.", code="not_enough_free")
+        if not has_bookings(flavor):
+            return
+        known.refresh_from_db(fields=["allocated"])
+        # Nodes that went away do not end what goes on.
+        needed = min(0, known.gpus_total - known.allocated)
+    ends = granted.terms.kept_until(granted.until)
     if lowest(levels_of(known, now=now), start=starts, end=ends) < needed:
         raise Conflict(f"Fewer than {granted.gpus} × {where} in all of that time.", code="not_enough_free")
 

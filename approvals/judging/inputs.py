@@ -151,13 +151,15 @@ def _pool_in_its_time(wanted: Wanted, *, has_bookings: bool, now: datetime) -> P
     known = levels_of(flavor, now=now, but=wanted.renewed_hold)
     ends = wanted.setting.terms.kept_until(wanted.until)
     free, at_first = lowest(known, start=begins, end=ends), lowest(known, start=begins, end=begins)
+    # Nodes that went away do not end what goes on.
+    missing = max(0, flavor.allocated - flavor.gpus_total) if wanted.renews is not None else 0
     first_taken = next((one.at for one in known if begins < one.at < ends and one.free < at_first), None)
     if is_later:
         # Which nodes will stand then nobody knows.
         pool = {**pool, "ready_gpus": None, "cordoned_gpus": 0}
     return {
         **pool,
-        "free_gpus": free,
+        "free_gpus": free + missing,
         "booked_gpus": max(0, at_first - free),
         "booked_from": first_taken,
         "levels": known,

@@ -93,6 +93,16 @@ def test_not_even_vanished_nodes_end_what_is_renewed(scene: Scene) -> None:
     assert renew(scene, first).state == State.APPROVED
 
 
+def test_nor_do_they_where_somebody_has_booked_for_later(scene: Scene) -> None:
+    first = scene.ask(4)
+    starts = NOW + 60 * DAY
+    where = factories.tenancy(factories.team(), scene.flavor.cluster)
+    later = factories.granted(scene.priya, where, scene.flavor, gpus=1, until=starts + DAY)
+    allocations.grant(replace(later, starts_at=starts), actor=scene.priya.as_actor(), now=NOW)
+    Flavor.objects.filter(pk=scene.flavor.pk).update(gpus_total=2)
+    assert renew(scene, first).state == State.APPROVED
+
+
 def test_the_money_that_is_set_aside_already_counts_for_it(scene: Scene) -> None:
     factories.policy(replace(WIDE, automatic_beyond_soft_budget=True), now=NOW)
     budget_actions.set_budget(
