@@ -10,7 +10,7 @@ from django.db.models import F, Q, Sum
 from accounts.models import Team
 from accounts.teams import TeamScopedQuerySet
 from allocations.budgets import money
-from allocations.schedule import DELETED, TAKEN_DOWN, Provisioner, Step, Terms, WhenOver, next_steps
+from allocations.schedule import DELETED, IN_AZURE, TAKEN_DOWN, Provisioner, Step, Terms, WhenOver, next_steps
 from allocations.use.models import Brake, Leftover, StoppedWork
 from capacity.models import ModelEndpoint, Reservation
 from fleet.models import Flavor
@@ -20,6 +20,10 @@ from provisioning.models import Tenancy
 from web.rows import Row
 
 __all__ = ["Allocation", "Brake", "Budget", "Hold", "LedgerEntry", "Leftover", "StoppedWork", "UseDay"]
+
+
+# The rows that say how far an allocation has come, one of each kind of provisioner.
+MADE_BY = ("tenancy", "task", "notebook", "reservation", "endpoint__account")
 
 
 class AllocationQuerySet(TeamScopedQuerySet["Allocation"]):
@@ -43,16 +47,7 @@ class AllocationQuerySet(TeamScopedQuerySet["Allocation"]):
 
     def described(self) -> "AllocationQuerySet":
         """With everything that a line about them needs."""
-        return self.select_related(
-            "team",
-            "flavor__cluster",
-            "tenancy__cluster",
-            "hold__request",
-            "task",
-            "notebook",
-            "reservation",
-            "endpoint__account",
-        )
+        return self.select_related("team", "flavor__cluster", "tenancy__cluster", "hold__request", *MADE_BY)
 
     def of_gpus(self) -> "AllocationQuerySet":
         """GPUs of a cluster's pool; what else was granted takes none of them."""
@@ -287,7 +282,7 @@ class Allocation(Row):
             now=now,
             remind_at=self.remind_at,
             of_gpus=self.flavor_id is not None,
-            at_end=DELETED if self.provisioner in (Provisioner.AZURE, Provisioner.OPENAI) else TAKEN_DOWN,
+            at_end=DELETED if self.provisioner in IN_AZURE else TAKEN_DOWN,
         )
 
     @property

@@ -48,6 +48,10 @@ class Provisioner(StrEnum):
         }[self.value]
 
 
+# Those that the portal makes in Azure, where it is connected.
+IN_AZURE = frozenset({Provisioner.AZURE, Provisioner.OPENAI})
+
+
 class State(StrEnum):
     """Where an allocation stands between its grant and its end."""
 

@@ -12,12 +12,12 @@ from accounts.models import Team, User
 from accounts.roles import Permission
 from accounts.stand_ins.actions import givers_for
 from accounts.teams import TeamScopedQuerySet
-from allocations.models import Allocation, Hold
-from allocations.schedule import Provisioner
+from allocations.models import MADE_BY, Allocation, Hold
+from allocations.schedule import IN_AZURE, Provisioner
 from approvals.conversation.models import Comment
 from approvals.decisions.seats import seats_of
 from approvals.states import STORED, State
-from catalogue.models import arrival_of, is_by_person
+from catalogue.models import arrival_by, provisioner_of
 from catalogue.offering import Offering, Spec
 from catalogue.offerings import CHOICES, OFFERINGS
 from fleet.models import Flavor
@@ -54,8 +54,7 @@ class RequestQuerySet(TeamScopedQuerySet["Request"]):
 
     def with_allocation(self) -> "RequestQuerySet":
         """With what was granted, its task and its tenancy, by which the state that people see is told."""
-        made_by = ("tenancy", "task", "notebook", "reservation", "endpoint__account")
-        return self.select_related(*(f"allocation__{name}" for name in made_by))
+        return self.select_related(*(f"allocation__{name}" for name in MADE_BY))
 
     def held(self) -> "RequestQuerySet":
         """Granted, and not ended."""
@@ -211,14 +210,22 @@ class Request(Row):
     @property
     def is_by_person(self) -> bool:
         """Whether a person makes it: as it was granted, or as it would be now."""
-        if self.allocation is not None:
-            return self.allocation.provisioner == Provisioner.MANUAL
-        return is_by_person(self.of)
+        return self.provisioner is Provisioner.MANUAL
+
+    @property
+    def is_in_azure(self) -> bool:
+        """Whether the portal makes it in Azure, and deletes it there."""
+        return self.provisioner in IN_AZURE
+
+    @property
+    def provisioner(self) -> Provisioner:
+        """Who made it, or would make it now."""
+        return Provisioner(self.allocation.provisioner) if self.allocation else provisioner_of(self.of)
 
     @property
     def arrival(self) -> Arrival:
         """How it gets to where it is used, unless a person makes it."""
-        return arrival_of(self.of, self.flavor.cluster if self.flavor else None)
+        return arrival_by(self.provisioner, self.flavor.cluster if self.flavor else None)
 
     @property
     def asked(self) -> Spec:

@@ -5,14 +5,12 @@ from decimal import Decimal
 from django.db import models
 from django.db.models import Q
 
-from allocations.schedule import LONGEST_DRAIN, LONGEST_GRACE, Provisioner, Terms, WhenOver
+from allocations.schedule import IN_AZURE, LONGEST_DRAIN, LONGEST_GRACE, Provisioner, Terms, WhenOver
 from capacity.connection import is_connected
 from catalogue.offering import Gate, Offering
 from catalogue.offerings import CHOICES, OFFERINGS
 from fleet.models import Cluster
 from policy.rules import Arrival
-
-IN_AZURE = frozenset({Provisioner.AZURE, Provisioner.OPENAI})
 
 
 class OfferingSetting(models.Model):
@@ -92,7 +90,12 @@ def is_by_person(offering: Offering) -> bool:
 
 def arrival_of(offering: Offering, cluster: Cluster | None) -> Arrival:
     """How what is granted gets to where it is used."""
-    return Arrival.IN_AZURE if provisioner_of(offering) in IN_AZURE else arrival_on(cluster)
+    return arrival_by(provisioner_of(offering), cluster)
+
+
+def arrival_by(provisioner: Provisioner, cluster: Cluster | None) -> Arrival:
+    """How what a provisioner makes gets to where it is used."""
+    return Arrival.IN_AZURE if provisioner in IN_AZURE else arrival_on(cluster)
 
 
 def arrival_on(cluster: Cluster | None) -> Arrival:

@@ -19,7 +19,7 @@ from accounts.endpoints import Endpoint
 from accounts.models import Team
 from accounts.replay import Answer, answer_once
 from allocations.bookings.actions import start_of
-from allocations.models import Allocation
+from allocations.models import MADE_BY, Allocation
 from approvals.conversation import actions as conversation
 from approvals.decisions import actions as decisions
 from approvals.fulfilment import actions as fulfilment
@@ -359,8 +359,6 @@ LINE = (
     *("allocation", "team__name", "team__slug", "requester__name", "requester__oid"),
     *("flavor__name", "flavor__product", "flavor__capacity_type", "flavor__cluster__name"),
 )
-# What makes it true, of each kind of provisioner.
-MAKERS = ("tenancy", "task", "notebook", "reservation", "endpoint__account")
 OF_STATE = (
     *("provisioner", "starts_at", "begun_at", "charged_from", "until", "kept_until", "ended_at"),
     *("end_reason", "failure"),
@@ -379,7 +377,7 @@ def listed(rows: Any) -> QuerySet[Request]:
 
     Allocations are read by themselves: of eight tables in one query, PostgreSQL plans longer than it reads.
     """
-    allocations = Allocation.objects.select_related(*MAKERS).only(*OF_STATE)
+    allocations = Allocation.objects.select_related(*MADE_BY).only(*OF_STATE)
     found: QuerySet[Request] = rows.select_related("team", "requester", "flavor__cluster").only(*LINE)
     return found.prefetch_related(Prefetch("allocation", allocations))
 
@@ -412,7 +410,7 @@ def whole(rows: Any, *, with_route: bool = True) -> QuerySet[Request]:
         *own_fields(Tenancy, without=("spec", "objects_seen", "adopted", "used", "rendered")),
         *("team__name", "team__slug", "cluster__name", "cluster__title", "project__slug"),
     )
-    allocations = Allocation.objects.select_related(*MAKERS).only(
+    allocations = Allocation.objects.select_related(*MADE_BY).only(
         *own_fields(Allocation, without=("instructions",)), *OF_STATE
     )
     evaluations = Evaluation.objects.select_related("policy").only(

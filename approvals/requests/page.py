@@ -55,7 +55,6 @@ from approvals.requests.vacancies import sorted_out
 from approvals.states import State
 from catalogue.offering import in_sentence
 from manual.models import Task
-from policy.rules import Arrival
 from provisioning.models import Tenancy
 from ui.amounts import ahead, gpus, moment, usd
 
@@ -203,7 +202,7 @@ def sentence(
 
 def _taken_down(request: Request) -> str:
     """What becomes of what takes no GPUs at its end."""
-    if request.arrival is Arrival.IN_AZURE and not request.is_by_person:
+    if request.is_in_azure:
         return "then the portal deletes it in Azure"
     return "then a platform lead asks and takes it down"
 
