@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Sum
+from django.db.models import Q, Sum
 
 from accounts.teams import Project
 from allocations.changes import check_volume, drop_take_down, ended_namespace, refresh_of
@@ -16,9 +16,11 @@ from allocations.models import Allocation
 from allocations.schedule import Phase, Provisioner, State, Status
 from allocations.schedule import state_of as state_by_schedule
 from audit.actors import Actor
+from capacity.models import ModelEndpoint, Reservation
 from capacity.openai import actions as model_endpoints
 from capacity.openai.places import place_of as place_of_model
 from capacity.reservations import actions as reservations
+from capacity.reservations.actions import Place
 from capacity.reservations.places import place_of as place_of_reservation
 from fleet.models import Cluster
 from manual import actions as tasks
@@ -31,7 +33,7 @@ from provisioning.actions import create_tenancy
 from provisioning.desired.spec import Volume
 from provisioning.desired.volumes import claim_name
 from provisioning.models import Tenancy
-from web.refusals import Conflict
+from web.refusals import Conflict, Refused
 
 Change = Callable[..., None]
 
@@ -85,6 +87,16 @@ def state_of(allocation: Allocation, *, now: datetime) -> State:
 def is_there_at_once(provisioner: Provisioner, cluster: Cluster | None) -> bool:
     """Whether what is granted is there within seconds: made by the portal on a cluster that answers."""
     return provisioner is Provisioner.KUBERNETES and (cluster is None or cluster.reachable is not False)
+
+
+def hindrance(allocation: Allocation) -> str:
+    """Why its provisioner could not make it now, as far as the portal knows without asking; empty otherwise."""
+    try:
+        if allocation.provisioner == Provisioner.AZURE:
+            _place_in_azure(allocation)
+    except Refused as refusal:
+        return refusal.message
+    return ""
 
 
 def _begin_on_cluster(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
@@ -146,9 +158,13 @@ def _status_in_hub(allocation: Allocation) -> Status:
     return Status(Phase.PENDING, server.message)
 
 
+def _place_in_azure(allocation: Allocation) -> Place:
+    return place_of_reservation(allocation.spec, usd_per_hour=allocation.usd_per_hour / allocation.count)
+
+
 def _begin_in_azure(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
     """Have it reserved: what a team is granted of one size in one zone adds up to one reservation."""
-    place = place_of_reservation(allocation.spec, usd_per_hour=allocation.usd_per_hour / allocation.count)
+    place = _place_in_azure(allocation)
     row = reservations.of_place(allocation.team, place, machines=allocation.count, now=now)
     allocation.reservation = row
     allocation.save(update_fields=["reservation"])
@@ -159,20 +175,12 @@ def _change_in_azure(allocation: Allocation, *, actor: Actor, now: datetime) -> 
     if allocation.reservation_id is None:
         return
     row = reservations.locked(allocation.reservation_id)
-    granted = Allocation.objects.live().filter(reservation=row).aggregate(all=Sum("count"))["all"] or 0
-    reservations.want(row, granted, actor=actor, now=now)
+    reservations.want(row, _granted(row), actor=actor, now=now)
 
 
 def _status_in_azure(allocation: Allocation) -> Status:
     row = allocation.reservation if allocation.charged_from is None else None
-    if row is None or row.is_true:
-        return Status(Phase.READY)
-    if row.is_refused:
-        # Of several that wait, what was granted last is too much; the others are tried without it.
-        waiting = Allocation.objects.live().filter(reservation=row, charged_from=None)
-        if waiting.order_by("-pk").values_list("pk", flat=True).first() == allocation.pk:
-            return Status(Phase.FAILED, row.refusal)
-    return Status(Phase.STUCK if row.message else Phase.PENDING, row.message)
+    return Status(Phase.READY) if row is None else _status_of_part(allocation, row, row.message)
 
 
 def _begin_in_openai(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
@@ -188,21 +196,33 @@ def _change_in_openai(allocation: Allocation, *, actor: Actor, now: datetime) ->
     if allocation.endpoint_id is None:
         return
     row = model_endpoints.locked(allocation.endpoint_id)
-    granted = Allocation.objects.live().filter(endpoint=row).aggregate(all=Sum("count"))["all"] or 0
-    model_endpoints.want(row, granted, actor=actor, now=now)
+    model_endpoints.want(row, _granted(row), actor=actor, now=now)
 
 
 def _status_in_openai(allocation: Allocation) -> Status:
     row = allocation.endpoint if allocation.charged_from is None else None
-    if row is None or row.is_true:
+    return Status(Phase.READY) if row is None else _status_of_part(allocation, row, row.account.message)
+
+
+def _granted(row: Reservation | ModelEndpoint) -> int:
+    """What all that is held of it adds up to."""
+    return int(Allocation.objects.live().filter(_of(row)).aggregate(all=Sum("count", default=0))["all"])
+
+
+def _status_of_part(allocation: Allocation, row: Reservation | ModelEndpoint, message: str) -> Status:
+    """How far a grant has come of which something in Azure is made, together with others."""
+    if row.is_true:
         return Status(Phase.READY)
     if row.is_refused:
         # Of several that wait, what was granted last is too much; the others are tried without it.
-        waiting = Allocation.objects.live().filter(endpoint=row, charged_from=None)
+        waiting = Allocation.objects.live().filter(_of(row), charged_from=None)
         if waiting.order_by("-pk").values_list("pk", flat=True).first() == allocation.pk:
             return Status(Phase.FAILED, row.refusal)
-    message = row.account.message
     return Status(Phase.STUCK if message else Phase.PENDING, message)
+
+
+def _of(row: Reservation | ModelEndpoint) -> Q:
+    return Q(reservation=row) if isinstance(row, Reservation) else Q(endpoint=row)
 
 
 def _begin_by_hand(allocation: Allocation, *, actor: Actor, now: datetime) -> None:

@@ -6,7 +6,6 @@ Locks are taken in the order that `allocations.changes` has.
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Q
 from django.urls import reverse
 
 from accounts import people
@@ -24,7 +23,7 @@ from audit.events import Kind
 from notices.actions import tell, tell_channels
 from notices.kinds import NoticeKind
 from ui.amounts import gpus
-from web.refusals import BadInput
+from web.refusals import BadInput, Conflict, Refused
 
 # From when on people are told what stands in a booking's way, and how far ahead something can be booked.
 LOOKED_AT_AHEAD, MAX_AHEAD = timedelta(days=2), timedelta(days=90)
@@ -64,8 +63,8 @@ def to_look_at(now: datetime) -> list[int]:
 def begin(allocation_id: int, *, now: datetime) -> bool:
     """Begin a booking whose time has come: it is taken, made and paid from now on. False where it does not begin now.
 
-    What stands in its way is kept as its hindrance, and it is tried again; what could not begin before its end fails,
-    and its money is free.
+    What stands in its way is kept as its hindrance, and it is tried again, without holding up any other; what could not
+    begin before its end fails, and its money is free.
     """
     allocation = locked_with_all(allocation_id)
     if not allocation.is_booked or allocation.starts_at > now:
@@ -73,12 +72,33 @@ def begin(allocation_id: int, *, now: datetime) -> bool:
     if allocation.until <= now:
         _fail(allocation, now=now)
         return False
-    hindrance = _of_place(allocation)
-    if not hindrance and allocation.flavor is not None and not allocation.flavor.take(allocation.gpus):
-        hindrance = f"Fewer than {gpus(allocation.gpus, allocation.flavor.kind)} are free."
+    hindrance = _of_place(allocation) or _begin(allocation, now=now)
     if hindrance:
         _note(allocation, hindrance)
-        return False
+    return not hindrance
+
+
+def _begin(allocation: Allocation, *, now: datetime) -> str:
+    """Take and make a locked booking; returns why it could not be, and then nothing of it is done."""
+    before = allocation.hindrance
+    try:
+        with transaction.atomic():
+            _take(allocation)
+            _make(allocation, now=now)
+    except Refused as refusal:
+        allocation.hindrance = before
+        return refusal.message[:400]
+    return ""
+
+
+def _take(allocation: Allocation) -> None:
+    flavor = allocation.flavor
+    if flavor is not None and not flavor.take(allocation.gpus):
+        fewer = f"Fewer than {gpus(allocation.gpus, flavor.kind)} are free."
+        raise Conflict(fewer, code="not_enough_free")
+
+
+def _make(allocation: Allocation, *, now: datetime) -> None:
     cluster = allocation.tenancy.cluster if allocation.tenancy is not None else None
     is_there = provisioners.is_there_at_once(Provisioner(allocation.provisioner), cluster)
     allocation.begun_at, allocation.charged_from = now, now if is_there else None
@@ -87,7 +107,6 @@ def begin(allocation_id: int, *, now: datetime) -> bool:
     settle(allocation.hold, now=now, why="costs from when it begins")
     provisioners.begin(allocation, is_new=True, actor=PORTAL, now=now)
     record_change(Kind.ALLOCATION_BEGUN, allocation, PORTAL, until=allocation.until.isoformat())
-    return True
 
 
 @transaction.atomic
@@ -127,7 +146,7 @@ def _of_place(allocation: Allocation) -> str:
         return f"{cluster.title} is out of use."
     if cluster is not None and cluster.reachable is False:
         return f"{cluster.title} does not answer: {cluster.message}"
-    return ""
+    return provisioners.hindrance(allocation)
 
 
 def _of_room(allocation: Allocation, *, now: datetime) -> str:
@@ -161,8 +180,8 @@ def _tell(allocation: Allocation, *, now: datetime) -> None:
     about, message = ("allocation", allocation.pk), blocked_message(allocation, now=now)
     number = allocation.hold.request_id
     link = reverse("request", args=[number]) if number else reverse("team", args=[allocation.team.slug])
-    leads = Q(pk__in=[user.pk for user in people.holding(Permission.MANAGE_CLUSTERS)])
-    told = User.objects.filter(Q(memberships__team=allocation.team_id) | leads).distinct()
+    members = User.objects.filter(memberships__team=allocation.team_id)
+    told = [*members, *people.holding(Permission.MANAGE_CLUSTERS)]
     kind = NoticeKind.BOOKING_BLOCKED
     tell(kind, to=told, subject=about, link=link, message=message, now=now)
     tell_channels(kind, subject=about, link=link, message=message, now=now)

@@ -24,7 +24,10 @@ def levels_of(flavor: Flavor, *, now: datetime, but: int = 0) -> tuple[Level, ..
 
 
 def take_unpromised(flavor: Flavor, gpus: int) -> bool:
-    """Take GPUs of a kind of which nothing is booked, in one statement; False, and nothing taken, otherwise."""
+    """Take GPUs of a kind of which nothing is booked, in one statement; False, and nothing taken, otherwise.
+
+    Whoever calls holds the lock of the kind: an update that waited for it would not look again at what is booked.
+    """
     booked = Allocation.objects.booked().filter(flavor=OuterRef("pk"))
     rows = Flavor.objects.filter(~Exists(booked), pk=flavor.pk, gpus_total__gte=F("allocated") + gpus)
     return bool(rows.update(allocated=F("allocated") + gpus))

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from django.conf import settings
 
 from allocations.bookings import actions as bookings
 from allocations.ends.actions import give_back_machines
@@ -10,10 +11,11 @@ from allocations.models import Allocation, Budget
 from approvals.requests.actions import submit
 from approvals.requests.wanted import resolve
 from audit.models import Event
-from capacity.models import Reservation
+from capacity.models import Reservation, VmSize
 from capacity.reservations.states import State
+from policy.rules import Arrival
 from tests.approvals.shop import SPECS, approve
-from tests.capacity.connected import Site, connected, site
+from tests.capacity.connected import A100, T4, Site, connected, site
 from tests.sandbox.azure.running import Running
 from tests.scene import DAY, scene
 
@@ -81,6 +83,34 @@ def test_a_booked_reservation_is_made_when_it_begins(here: Site) -> None:
     made = Allocation.objects.get()
     assert made.charged_from is not None
     assert made.charged_from >= begins
+
+
+def test_a_booked_reservation_of_what_azure_has_no_more_says_so_and_holds_up_no_other(here: Site) -> None:
+    begins = here.time() + 5 * DAY
+    for size in (A100, T4):
+        said = {**SPECS["reservation"], "vm_size": size, "instances": 1}
+        until = begins + 2 * DAY
+        why = "For the review."
+        wanted = resolve("reservation", said, team=here.scene.team, until=until, starts=begins, reason=why)
+        asked = submit(wanted, by=here.scene.ada, now=here.time())
+        approve(asked, by=(here.scene.priya, here.scene.elena), now=here.time())
+    VmSize.objects.filter(name=A100).delete()
+    gone, there = bookings.to_look_at(here.time.pass_(days=4))
+    assert f"Azure has no {A100} in eastus" in bookings.look(gone, now=here.time())
+    assert bookings.look(there, now=here.time()) == ""
+    here.time.pass_(days=1)
+    assert [bookings.begin(pk, now=here.time()) for pk in bookings.to_begin(here.time())] == [False, True]
+    row = Allocation.objects.get(pk=gone)
+    assert (row.begun_at, row.reservation) == (None, None)
+    assert f"Azure has no {A100} in eastus" in row.hindrance
+
+
+def test_what_azure_made_is_told_as_such_when_the_portal_is_not_connected_any_more(
+    here: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = here.grant(1).hold.request
+    monkeypatch.setattr(settings.ENV, "azure_subscription_id", "")
+    assert (asked.is_in_azure, asked.is_by_person, asked.arrival) == (True, False, Arrival.IN_AZURE)
 
 
 def test_nodes_are_made_of_it_and_go_before_it(here: Site) -> None:

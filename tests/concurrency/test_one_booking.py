@@ -7,9 +7,9 @@ from decimal import Decimal
 from functools import partial
 
 import pytest
-from django.db.models import F
 from django.utils import timezone
 
+from accounts.models import Team
 from allocations.models import Allocation
 from approvals.models import Request
 from approvals.requests.actions import submit
@@ -44,14 +44,16 @@ WIDE = Thresholds(
 def test_a_day_is_promised_to_as_many_as_there_are_gpus() -> None:
     now = timezone.now().replace(microsecond=0)
     factories.policy(WIDE, now=now)
-    team = factories.team()
     flavor = factories.flavor(gpus_total=GPUS)
-    factories.tenancy(team, flavor.cluster)
+    # A team for each: those of one team wait for one another at its budget already.
+    teams = [factories.team() for _ in range(ASKS)]
+    for team in teams:
+        factories.tenancy(team, flavor.cluster)
     day = now + timedelta(days=3)
     spec = {"flavor": f"{flavor.cluster.name}/{flavor.name}", "gpus": 1, "purpose": "training"}
     starts = [day if number % 2 else None for number in range(ASKS)]
 
-    def ask(begins: datetime | None) -> None:
+    def ask(team: Team, begins: datetime | None) -> None:
         wanted = resolve(
             "gpus",
             spec,
@@ -62,7 +64,7 @@ def test_a_day_is_promised_to_as_many_as_there_are_gpus() -> None:
         )
         submit(wanted, by=factories.person(teams=[team]), now=now)
 
-    together(*(partial(ask, begins) for begins in starts))
+    together(*(partial(ask, team, begins) for team, begins in zip(teams, starts, strict=True)))
     states = Counter(Request.objects.values_list("state", flat=True))
     assert states == {State.APPROVED: GPUS, State.WAITING: ASKS - GPUS}
     promised = Allocation.objects.granted().filter(starts_at__lte=day, until__gt=day)
@@ -84,4 +86,3 @@ def test_grants_for_one_place_at_once_make_one_reservation_of_all_of_them(here: 
     row.refresh_from_db()
     assert (row.machines, row.held) == (3, 3)
     assert list(here.in_azure().values()) == [3]
-    assert not Reservation.objects.exclude(held=F("machines")).exists()
