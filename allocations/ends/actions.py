@@ -34,9 +34,7 @@ def _not_held(allocation: Allocation, amount: int, held: int) -> str:
     said = f"Nothing is held under allocation {allocation.pk} any more"
     if allocation.ended_at is None:
         return f"{said}: it has reached its end."
-    same = Allocation.objects.filter(
-        tenancy=allocation.tenancy_id, flavor=allocation.flavor_id, ended_at=None
-    )
+    same = Allocation.objects.live().filter(tenancy=allocation.tenancy_id, flavor=allocation.flavor_id)
     following = same.filter(starts_at__gte=allocation.ended_at).order_by("starts_at", "pk").first()
     return f"{said}: allocation {following.pk} holds {following.gpus} now." if following else f"{said}."
 
@@ -70,17 +68,23 @@ def give_back(allocation_id: int, *, gpus: int | None, by: User, now: datetime) 
         rest = allocation
     allocation.flavor.put_back(amount)
     leave_room(over, gpus=amount, now=now)
+    _let_go(allocation, over, amount, actor=actor, now=now)
+    return rest
+
+
+def _let_go(allocation: Allocation, over: Allocation, number: int, *, actor: Actor, now: datetime) -> None:
+    """Let go of the money of what is over, all of a grant or a part of it, and have its provisioner follow."""
     freed = settle(allocation.hold, now=now, why="given back")
-    (provisioners.end if rest is None else provisioners.change)(allocation, actor=actor, now=now)
+    follow = provisioners.end if over is allocation else provisioners.change
+    follow(allocation, actor=actor, now=now)
     record_change(
         Kind.ALLOCATION_RETURNED,
         allocation,
         actor,
         what=over.what,
-        returned=amount,
+        returned=number,
         freed_usd=str(freed.usd),
     )
-    return rest
 
 
 def _check_begun(allocation: Allocation) -> None:
@@ -134,16 +138,7 @@ def give_back_machines(allocation_id: int, machines: int, *, by: User, now: date
     else:
         over = end_machines(allocation, machines, Allocation.End.RETURNED, by=by.name, now=now)
         rest = allocation
-    freed = settle(allocation.hold, now=now, why="given back")
-    (provisioners.end if rest is None else provisioners.change)(allocation, actor=actor, now=now)
-    record_change(
-        Kind.ALLOCATION_RETURNED,
-        allocation,
-        actor,
-        what=over.what,
-        returned=machines,
-        freed_usd=str(freed.usd),
-    )
+    _let_go(allocation, over, machines, actor=actor, now=now)
     return rest
 
 

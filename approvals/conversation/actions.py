@@ -52,7 +52,7 @@ def edit(request_id: int, wanted: Wanted, *, by: User, expected_version: int, no
         usd=fields["usd"],
         starts=wanted.starts,
     )
-    found = changes(said_now(request), after, offering=wanted.offering, now=now)
+    found = changes(said_in(request), after, offering=wanted.offering, now=now)
     if not found:
         raise BadInput("Nothing is different from what you asked for already.", code="nothing_changed")
     others = telling.taking_part(request, but=by)
@@ -117,26 +117,9 @@ def comment(request_id: int, *, by: User, text: str, now: datetime) -> Comment:
     return made
 
 
-def said_now(request: Request) -> Said:
-    """What a request says now."""
-    return Said(
-        spec=request.spec,
-        until=request.until,
-        reason=request.reason,
-        usd=request.usd,
-        starts=request.starts_at,
-    )
-
-
-def said_in(revision: Revision) -> Said:
-    """What a version of a request said."""
-    return Said(
-        spec=revision.spec,
-        until=revision.until,
-        reason=revision.reason,
-        usd=revision.usd,
-        starts=revision.starts_at,
-    )
+def said_in(row: Request | Revision) -> Said:
+    """What a request says now, or said in a version."""
+    return Said(spec=row.spec, until=row.until, reason=row.reason, usd=row.usd, starts=row.starts_at)
 
 
 def _check_turn(request: Request, *, by: User, expected_version: int) -> None:
