@@ -26,10 +26,7 @@ FORGOTTEN = frozenset({"not_found", "no_parent", "bad_token", "foreign_link"})
 # how long an operation may take until it is said that it does, and until it is asked after no more.
 SOON, BUSY_WAIT, LOOK_AGAIN = timedelta(seconds=2), timedelta(seconds=10), timedelta(minutes=5)
 LONG, DEADLINE = timedelta(minutes=30), timedelta(hours=2)
-PARKED = (
-    f"{MAX_UNFINISHED} tries in a row ended the portal's worker. Platform leads find the reason in the workers' logs, "
-    "and have it tried again on its page."
-)
+PARKED = f"{MAX_UNFINISHED} tries in a row ended the portal's worker. Platform leads find out why in the workers' logs."
 Clock = Callable[[], datetime]
 
 

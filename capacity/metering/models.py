@@ -9,7 +9,7 @@ from capacity.chain.stages import Stage, stage_of
 from web.rows import Row
 
 # One reading of a limit is kept for each hour, for as long as a forecast looks back.
-KEPT_EVERY, KEPT_FOR = timedelta(hours=1), timedelta(weeks=26)
+KEPT_FOR = timedelta(weeks=26)
 
 
 class Meter(Row):

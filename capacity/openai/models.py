@@ -86,7 +86,6 @@ class ModelAccount(Row, Reconciled):
         return f"{self.team_id} in {self.region}"
 
 
-# Each of the two has a type of manager of its own; the one that is made here has the methods of both.
 class ModelEndpointQuerySet(TeamScopedQuerySet["ModelEndpoint"]):
     """Ways to look at model endpoints."""
 

@@ -9,29 +9,32 @@ from capacity.connection import Azure
 from capacity.metering import actions as metering
 from capacity.metering.actions import Level
 from capacity.openai.models import ModelQuota
+from capacity.openai.naming import GLOBAL, STANDARD
 from capacity.subscriptions.models import Subscription
 from capacity.subscriptions.replacing import replace
 from connectors.azure.cognitive_services import Model, ModelUsage
 from connectors.errors import PermanentError
 
 log = structlog.get_logger(__name__)
-FIELDS = ["version", "quota", "limit", "used", "seen_at"]
 
 
 def keep_models(subscription: Subscription, region: str, azure: Azure, now: datetime) -> None:
-    """Keep what a region offers, and a reading of each quota; nothing where the subscription may not ask."""
+    """Keep what a region offers in the ways that the portal deploys, and a reading of each quota of those.
+
+    Nothing where the subscription may not ask.
+    """
     try:
         usages = {one.name: one for one in azure.services.usages(region)}
-        offered = azure.services.models(region)
+        offered = [one for one in azure.services.models(region) if one.sku in (STANDARD, GLOBAL)]
     except PermanentError as error:
         # A subscription without Azure OpenAI, or whose models the portal may not read, is read for the rest.
         log.info("no models are read", region=region, code=error.code)
         ModelQuota.objects.filter(subscription=subscription, region=region).delete()
         return
     rows = [_row(subscription, region, one, usages.get(one.quota), now) for one in _default(offered)]
-    replace(ModelQuota, rows, FIELDS, subscription=subscription, region=region, now=now)
-    for name in sorted({one.quota for one in rows if one.limit or one.used}):
-        metering.note(_level(subscription, region, usages[name]), now=now)
+    replace(ModelQuota, rows, subscription=subscription, region=region, now=now)
+    for row in {one.quota: one for one in rows if one.limit or one.used}.values():
+        metering.note(_level(row), now=now)
 
 
 def _default(offered: Iterable[Model]) -> list[Model]:
@@ -58,12 +61,11 @@ def _row(
     )
 
 
-def _level(subscription: Subscription, region: str, usage: ModelUsage) -> Level:
-    _, sku, model = usage.name.split(".", 2)
+def _level(row: ModelQuota) -> Level:
     return Level(
-        key=f"tokens:{subscription.pk}/{region}/{usage.name}".lower()[:200],
-        title=f"{model} ({sku}) in {region}"[:200],
+        key=f"tokens:{row.subscription_id}/{row.region}/{row.quota}".lower()[:200],
+        title=f"{row.model} ({row.sku}) in {row.region}"[:200],
         unit="k tokens a minute",
-        limit=usage.limit,
-        used=usage.used,
+        limit=row.limit,
+        used=row.used,
     )

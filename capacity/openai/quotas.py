@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from capacity.connection import home_subscription
 from capacity.openai.models import ModelQuota
-from capacity.openai.naming import GLOBAL, STANDARD
+from capacity.openai.naming import STANDARD
 from web.refusals import BadInput, Conflict
 
 
@@ -48,7 +48,6 @@ def left_words(offers: Iterable[ModelQuota]) -> list[str]:
     return [
         f"{one.left:,} of {one.limit:,}k left in {one.region}{' (Global Standard)' if one.sku != STANDARD else ''}"
         for one in offers
-        if one.sku in (STANDARD, GLOBAL)
     ]
 
 

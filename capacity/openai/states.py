@@ -1,6 +1,5 @@
-"""Where an account or a model in it is, and which moves there are. Pure."""
+"""How far an account or a model in it has come, in words. Pure."""
 
-from collections.abc import Mapping
 from enum import StrEnum
 
 
@@ -25,11 +24,5 @@ class State(StrEnum):
         return {"pending": "moving", "ready": "good", "deleting": "ending", "deleted": "past"}[self.value]
 
 
-LEGAL: Mapping[State, frozenset[State]] = {
-    State.PENDING: frozenset({State.READY, State.DELETING}),
-    State.READY: frozenset({State.DELETING}),
-    State.DELETING: frozenset({State.DELETED}),
-    State.DELETED: frozenset(),
-}
 WANTED = frozenset({State.PENDING, State.READY})
 IN_AZURE = frozenset({*WANTED, State.DELETING})

@@ -60,7 +60,7 @@ class Group:
     @property
     def key(self) -> tuple[str, str]:
         """What tells it from others in its subscription; capitals do not count."""
-        return _key(self.resource_group, self.name)
+        return group_key(self.resource_group, self.name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +81,7 @@ class Recorded:
     @property
     def key(self) -> tuple[str, str]:
         """The group that it is in."""
-        return _key(self.resource_group, self.group)
+        return group_key(self.resource_group, self.group)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,5 +173,5 @@ def _not_as_recorded(recorded: Recorded, groups: Mapping[tuple[str, str], Group]
     )
 
 
-def _key(resource_group: str, group: str) -> tuple[str, str]:
+def group_key(resource_group: str, group: str) -> tuple[str, str]:
     return resource_group.lower(), group.lower()

@@ -23,10 +23,11 @@ def tell_found(found: Sequence[Orphan], *, now: datetime) -> None:
     )
     message = Message(
         title,
-        "It carries the portal's mark and is paid for, but no team was granted it. Release it, or find out whose it is."
+        "It carries the portal's mark, but no team was granted it. Release it, or find out whose it is: what it holds "
+        "is paid for."
         if many == 1
-        else "They carry the portal's mark and are paid for, but no team was granted them. Release them, or find out "
-        "whose they are.",
+        else "They carry the portal's mark, but no team was granted them. Release them, or find out whose they are: "
+        "what they hold is paid for.",
         facts=tuple((one.group[:60], one.title) for one in found[:MAX_NAMED]),
         action="Look at orphaned reservations",
     )

@@ -11,7 +11,7 @@ from capacity import operations
 from capacity.connection import Azure, azure_of
 from capacity.operations import BUSY_WAIT, RETRIES, Clock
 from capacity.orphans import actions
-from capacity.orphans.comparing import Recorded
+from capacity.orphans.comparing import Recorded, group_key
 from capacity.orphans.enqueue import queue
 from capacity.orphans.models import Orphan, OrphanQuerySet
 from capacity.orphans.reading import recorded_in
@@ -30,6 +30,7 @@ PARKED = (
 )
 NOT_OURS = "It no longer carries the portal's mark: it is left alone."
 RECORDED = "It is in the portal's records after all: it is left alone."
+FILLED = "Somebody reserves in it by now: it is left alone."
 _random = SystemRandom()
 
 
@@ -78,7 +79,9 @@ def _go_on(lease: Lease[Orphan], azure: Azure, now: Clock) -> None:
         if not operation.is_done:
             _begun(lease, operation, now())
             return
-    if not _is_group_to_go(row, group, azure, recorded):
+    if stays := _why_group_stays(row, group, azure, recorded):
+        if not row.name:
+            raise LeftAlone(stays)
         _done(lease, now())
         return
     lease.check(now=now())
@@ -91,21 +94,29 @@ def _go_on(lease: Lease[Orphan], azure: Azure, now: Clock) -> None:
 
 def _check(row: Orphan, group: ReservationGroup, there: Reservation, recorded: list[Recorded]) -> None:
     """Raises LeftAlone for what must not be released, RequeueAfter for what Azure works on."""
-    if not (group.tags.get(MARK) == there.tags.get(MARK) == mark()):
+    if there.tags.get(MARK) != mark():
         raise LeftAlone(NOT_OURS)
-    if any(one.key == _key(row) for one in recorded):
-        raise LeftAlone(RECORDED)
+    if stays := _why_not_ours(row, group, recorded):
+        raise LeftAlone(stays)
     if there.state in BUSY:
         raise RequeueAfter(BUSY_WAIT)
     if there.associated:
         raise LeftAlone(actions.in_use(len(there.associated)))
 
 
-def _is_group_to_go(row: Orphan, group: ReservationGroup, azure: Azure, recorded: list[Recorded]) -> bool:
-    """Whether the group is the portal's, has no record, and has no reservation any more."""
-    if group.tags.get(MARK) != mark() or any(one.key == _key(row) for one in recorded):
-        return False
-    return not azure.compute.reservations(row.resource_group, row.group)
+def _why_group_stays(row: Orphan, group: ReservationGroup, azure: Azure, recorded: list[Recorded]) -> str:
+    """Why the group is not to go with what was in it; empty where nothing is in it and it is nobody else's."""
+    why = _why_not_ours(row, group, recorded)
+    if why or not azure.compute.reservations(row.resource_group, row.group):
+        return why
+    return FILLED
+
+
+def _why_not_ours(row: Orphan, group: ReservationGroup, recorded: list[Recorded]) -> str:
+    """Why a group is no orphan of the portal's any more; empty where it is."""
+    if group.tags.get(MARK) != mark():
+        return NOT_OURS
+    return RECORDED if any(one.key == group_key(row.resource_group, row.group) for one in recorded) else ""
 
 
 def _done(lease: Lease[Orphan], now: datetime) -> None:
@@ -123,7 +134,3 @@ def _failed(lease: Lease[Orphan], error: ConnectorError, *, now: datetime) -> No
     retry_after = error.retry_after if isinstance(error, TemporaryError) else None
     wait = RETRIES.wait(lease.row.attempts, chance=_random.random(), retry_after=retry_after)
     lease.finish(requeue_at=now + wait, now=now, message=error.message[:600])
-
-
-def _key(row: Orphan) -> tuple[str, str]:
-    return row.resource_group.lower(), row.group.lower()

@@ -46,7 +46,7 @@ def _rows() -> ReservationQuerySet:
 
 
 def _park(row: Reservation, now: datetime) -> list[str]:
-    row.message = PARKED
+    row.message = f"{PARKED} They have it tried again on its page."
     actions.append(Kind.RESERVATION_PARKED, row, actor=PORTAL)
     return ["message"]
 

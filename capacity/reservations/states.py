@@ -1,6 +1,5 @@
-"""Where a reservation is, and which moves there are. Pure."""
+"""How far a reservation has come, in words. Pure."""
 
-from collections.abc import Mapping
 from enum import StrEnum
 
 
@@ -27,11 +26,5 @@ class State(StrEnum):
         ]
 
 
-LEGAL: Mapping[State, frozenset[State]] = {
-    State.PENDING: frozenset({State.RESERVED, State.RELEASING}),
-    State.RESERVED: frozenset({State.RELEASING}),
-    State.RELEASING: frozenset({State.RELEASED}),
-    State.RELEASED: frozenset(),
-}
 WANTED = frozenset({State.PENDING, State.RESERVED})
 IN_AZURE = frozenset({*WANTED, State.RELEASING})

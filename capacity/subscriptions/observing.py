@@ -106,7 +106,8 @@ def _read(subscription: Subscription, azure: Azure, now: Clock) -> None:
     clusters = [one for one in Cluster.objects.exclude(azure_id="") if _is_in(one, subscription.pk)]
     reserved = Reservation.objects.in_azure().filter(subscription=subscription.pk)
     regions = {one.region for one in clusters} | {*reserved.values_list("region", flat=True).distinct()}
-    if subscription.pk == home_subscription():
+    is_home = subscription.pk == home_subscription()
+    if is_home:
         regions |= {
             *Cluster.objects.filter(enabled=True).exclude(azure_id="").values_list("region", flat=True)
         }
@@ -114,9 +115,9 @@ def _read(subscription: Subscription, azure: Azure, now: Clock) -> None:
         if _sizes_are_old(subscription, region, now()):
             _keep_sizes(subscription, region, azure.compute.sizes(region), now())
         _keep_quotas(subscription, region, azure, now())
-    accounts = ModelAccount.objects.in_azure().filter(subscription=subscription.pk)
-    for region in sorted(regions | {*accounts.values_list("region", flat=True).distinct()}):
-        if subscription.pk == home_subscription():
+    if is_home:
+        accounts = ModelAccount.objects.in_azure().filter(subscription=subscription.pk)
+        for region in sorted(regions | {*accounts.values_list("region", flat=True).distinct()}):
             keep_models(subscription, region, azure, now())
     for cluster in clusters:
         aks = aks_of(cluster)
@@ -154,8 +155,7 @@ def _keep_sizes(subscription: Subscription, region: str, sizes: Iterable[Size], 
         for one in sizes
         if one.gpus
     ]
-    fields = ["family", "vcpus", "gpus", "zones", "is_reservable", "restriction", "seen_at"]
-    replace(VmSize, rows, fields, subscription=subscription, region=region, now=now)
+    replace(VmSize, rows, subscription=subscription, region=region, now=now)
 
 
 def _keep_quotas(subscription: Subscription, region: str, azure: Azure, now: datetime) -> None:
@@ -179,14 +179,7 @@ def _keep_quotas(subscription: Subscription, region: str, azure: Azure, now: dat
         )
         for one in found
     ]
-    replace(
-        FamilyQuota,
-        rows,
-        ["title", "limit", "used", "seen_at"],
-        subscription=subscription,
-        region=region,
-        now=now,
-    )
+    replace(FamilyQuota, rows, subscription=subscription, region=region, now=now)
     for one in found:
         # Families that the subscription may not use at all are no limit that comes near.
         if one.limit or one.used:
@@ -222,8 +215,7 @@ def _keep_pools(cluster: Cluster, found: Iterable[AgentPool], azure: Azure, now:
                 seen_at=now,
             )
         )
-    fields = ["vm_size", "nodes", "min_nodes", "max_nodes", "is_spot", "labels", "reservation_group"]
-    replace(NodePool, rows, [*fields, "reserved", "reserved_used", "seen_at"], cluster=cluster, now=now)
+    replace(NodePool, rows, cluster=cluster, now=now)
 
 
 def _reserved_for(pool: AgentPool, azure: Azure) -> tuple[int, int]:

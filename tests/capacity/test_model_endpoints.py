@@ -1,5 +1,6 @@
 """Models from a grant to Azure OpenAI and back: deployed, changed and purged by workers, in the sandbox."""
 
+import json
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from random import Random
@@ -327,6 +328,30 @@ def test_quota_is_read_by_region_and_metered(here: Models) -> None:
     assert row.sentence == "450 of 450 thousand tokens a minute are left in eastus"
     meter = Meter.objects.get(key__endswith="openai.standard.gpt-4o", title="gpt-4o (Standard) in eastus")
     assert (meter.limit, meter.used, meter.unit) == (450, 0, "k tokens a minute")
+
+
+def test_ways_to_deploy_that_count_no_tokens_are_passed_over(here: Models) -> None:
+    at = "Microsoft.CognitiveServices/locations/eastus"
+    skus = [
+        {"name": "Standard", "usageName": "OpenAI.Standard.gpt-4o"},
+        # The quota of all models together, whose name has two parts.
+        {"name": "ProvisionedManaged", "usageName": "OpenAI.ProvisionedManaged"},
+    ]
+    model = {"format": "OpenAI", "name": "gpt-4o", "version": "2024-08-06", "skus": skus}
+    offered = {"value": [{"kind": "OpenAI", "skuName": "S0", "model": model}]}
+    used = {
+        "value": [
+            {"name": {"value": one["usageName"]}, "currentValue": 10.0, "limit": 100.0, "unit": "Count"}
+            for one in skus
+        ]
+    }
+    here.azure.fault("GET", f"{at}/models", status=200, body=json.dumps(offered))
+    here.azure.fault("GET", f"{at}/usages", status=200, body=json.dumps(used))
+    read(here)
+    assert Subscription.objects.get().reachable
+    [row] = ModelQuota.objects.filter(region="eastus")
+    assert (row.sku, row.left) == ("Standard", 90)
+    assert not Meter.objects.filter(key__contains="provisioned").exists()
 
 
 def test_more_than_is_left_is_refused_before_it_is_sent(here: Models) -> None:

@@ -8,7 +8,7 @@ from audit.models import Event
 from capacity.models import Orphan, Reservation, Subscription
 from capacity.operations import PARKED
 from capacity.orphans.actions import ask_release
-from capacity.orphans.releasing import NOT_OURS, release
+from capacity.orphans.releasing import FILLED, NOT_OURS, release
 from capacity.reservations import reconcile as engine
 from capacity.reservations.actions import try_again
 from capacity.reservations.naming import NUMBER, group_name
@@ -159,6 +159,22 @@ def test_a_group_of_ours_without_reservations_is_found_and_released(here: Site) 
     ask_release(row.pk, by=here.scene.priya, now=here.time())
     work(here, row)
     assert groups(here) == []
+
+
+def test_a_group_in_which_somebody_reserves_after_the_ask_is_left_alone(here: Site) -> None:
+    name = group_name(999, mark=mark(), team="vision")
+    marks = tags(NUMBER, 999, mark=mark(), team="vision", cost_centre="CC")
+    compute = AzureCompute(here.azure.session())
+    compute.ensure_group(GROUP, name, location="eastus", tags=marks)
+    read(here)
+    row = Orphan.objects.get()
+    ask_release(row.pk, by=here.scene.priya, now=here.time())
+    compute.begin_create_reservation(GROUP, name, A100, location="eastus", size=A100, capacity=1)
+    work(here, row)
+    row.refresh_from_db()
+    assert (row.release_asked_at, row.message) == (None, FILLED)
+    assert groups(here) == [name]
+    assert not Event.objects.filter(kind="orphan.released").exists()
 
 
 def test_somebody_elses_reservation_in_a_group_of_ours_stays_and_so_does_the_group(here: Site) -> None:
