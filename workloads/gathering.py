@@ -47,7 +47,7 @@ class FlavorKnown:
 
 @dataclass(frozen=True, kw_only=True)
 class AllocationKnown:
-    """GPUs that the team holds in one of its namespaces."""
+    """GPUs that the team holds, or has booked, in one of its namespaces."""
 
     tenancy: int
     cluster: int
@@ -56,6 +56,7 @@ class AllocationKnown:
     gpus: int
     begins: datetime
     ends: datetime
+    has_begun: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,11 +207,12 @@ def _flavors(
         "held__gpus",
         "held__starts_at",
         "held__kept_until",
+        "held__begun_at",
     ):
         flavors[cluster, name] = FlavorKnown(
             cluster=cluster, name=name, title=title, node_labels=labels, gpus=gpus
         )
-        tenancy, count, begins, ends = own
+        tenancy, count, begins, ends, begun = own
         if tenancy is not None:
             allocations.append(
                 AllocationKnown(
@@ -221,6 +223,7 @@ def _flavors(
                     gpus=count,
                     begins=begins,
                     ends=ends,
+                    has_begun=begun is not None,
                 )
             )
     return list(flavors.values()), allocations
@@ -302,7 +305,7 @@ def _free(
     counts = Counter[tuple[int, str]]()
     titles = dict[str, str]()
     for one in known.allocations:
-        if one.tenancy in by_pk and clock.has_come(one.begins) and not clock.has_come(one.ends):
+        if one.tenancy in by_pk and one.has_begun and not clock.has_come(one.ends):
             counts[one.tenancy, one.flavor] += one.gpus
             titles[one.flavor] = one.title
     for (pk, flavor), gpus in counts.items():

@@ -55,7 +55,7 @@ def board(user: User, *, decides: bool, now: datetime) -> Part:
     waits = [row for row in own if row.state == State.WAITING]
     held = list(
         Allocation.objects.of_member(user)
-        .filter(ended_at=None)
+        .granted()
         .described()
         .annotate(in_all=Window(Count("pk")))
         .order_by("until")[:MOST_HELD]
