@@ -125,7 +125,6 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.RESERVATION_ORPHANED: "A reservation in Azure is orphaned",
     NoticeKind.QUOTA_ANSWERED: "Azure answers a request for more quota",
     NoticeKind.PRICE_DOUBTED: "A list price of Azure's moved so far that nobody believes it yet",
-    NoticeKind.RESERVATION_ORPHANED: "A reservation in Azure is in no books",
     NoticeKind.TEST: "A test",
 }
 CHANNEL_WORDS: Mapping[NoticeKind, str] = {

@@ -212,12 +212,9 @@ def _doubt(region: PriceRegion, now: datetime) -> str:
     """That a region's prices are older than they should be, in a sentence; empty where they are not."""
     if region.failing_since is None:
         return ""
-    known = (
-        f"those of {dated(region.read_at)} count until then"
-        if region.read_at
-        else "until then those that came with the portal count"
-    )
-    return f"Prices of {region.name} cannot be read since {dated(region.failing_since)}; {known}."
+    known = f"those of {dated(region.read_at)}" if region.read_at else "those that came with the portal"
+    since = dated(region.failing_since)
+    return f"Prices of {region.name} could not be read since {since}: until they are, {known} count."
 
 
 def _doubted(row: MachinePrice, doubt: DoubtedPrice) -> str:

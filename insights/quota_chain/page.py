@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
@@ -75,11 +76,17 @@ def _strip(chain: Chain, form: QuestionForm, user: User) -> dict[str, Any]:
         strip["hint"] = {
             "text": "A request is answered as you fill it in.",
             "label": "Ask for more",
-            "href": f"{reverse('request-new')}?flavor={chain.flavor.pk}",
+            "href": f"{reverse('request-new')}?{urlencode(_asked_for(chain))}",
         }
     elif layer in (Layer.FAMILY, Layer.REGIONAL):
         strip["hint"] = _quota_hint(chain, layer, limit_for(chain.facts, layer, more, question), user)
     return strip
+
+
+def _asked_for(chain: Chain) -> dict[str, str]:
+    """What the form for GPUs is filled in with: the kind, and the namespace where one is looked at."""
+    asked, place = {"flavor": chain.flavor.key}, chain.tenancy
+    return asked if place is None else asked | {"team": place.team.slug, "namespace": place.namespace}
 
 
 def _quota_hint(chain: Chain, layer: Layer, limit: int, user: User) -> dict[str, str]:

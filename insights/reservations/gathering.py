@@ -10,13 +10,15 @@ from django.db.models import Max
 from accounts.models import Team, User
 from accounts.roles import Permission
 from allocations.models import Allocation
-from capacity.models import Orphan, Reservation, ReservationDay
+from capacity.models import MachinePrice, Orphan, Reservation, ReservationDay
+from capacity.prices.listed import KEPT, by_size
 from capacity.prices.shipped import VM_PRICES
 from capacity.reservations.advice import Advice, Day, advice
 from capacity.reservations.costs import Costs, DayCost, by_day
 from capacity.reservations.naming import pool_name
 from capacity.reservations.states import State
 from catalogue.models import prices_of, setting_of
+from catalogue.pricing import listed_prices
 from catalogue.reservation import RESERVATION
 from provisioning.models import Tenancy
 from workloads.models import ClusterObject
@@ -117,13 +119,38 @@ def _use(team: Team | None, namespace: str, pods: Sequence[Object]) -> Use:
     return Use(team=team, namespace=namespace, pods=len(pods), gpus=gpus)
 
 
-def orphan_prices() -> Mapping[str, Decimal]:
-    """USD an hour of one machine by its size in small letters, as reservations are sold; one query."""
-    known = {**VM_PRICES, **prices_of(RESERVATION, setting_of(RESERVATION))}
-    return {name.casefold(): price for name, price in known.items()}
+@dataclass(frozen=True)
+class OrphanPrices:
+    """What a machine costs an hour, by the order of `catalogue.pricing`: also of sizes that are not sold here."""
+
+    own: Mapping[str, Decimal]
+    listed: Mapping[tuple[str, str], MachinePrice]
+    shipped: Mapping[str, Decimal]
+
+    def of(self, region: str, size: str) -> Decimal | None:
+        """USD an hour of one machine; None where no price is known."""
+        name = size.casefold()
+        row = self.listed.get((region, name))
+        if name in self.own:
+            return self.own[name]
+        usd = row.on_demand if row is not None else None
+        return self.shipped.get(name) if usd is None else usd.quantize(KEPT)
 
 
-def usd_per_hour(row: Orphan, prices: Mapping[str, Decimal]) -> Decimal | None:
+def orphan_prices() -> OrphanPrices:
+    """The prices of today; two queries."""
+    setting = setting_of(RESERVATION)
+    known = {**VM_PRICES, **prices_of(RESERVATION, setting)}
+    return OrphanPrices(
+        own={name.casefold(): usd for name, usd in known.items() if name in setting.prices},
+        listed=by_size(listed_prices()),
+        shipped={name.casefold(): usd for name, usd in known.items()},
+    )
+
+
+def usd_per_hour(row: Orphan, prices: OrphanPrices) -> Decimal | None:
     """What a difference costs an hour at the price of today; None where the price is not known."""
-    price = prices.get(row.vm_size.casefold())
+    if not row.name:
+        return Decimal(0)
+    price = prices.of(row.region, row.vm_size)
     return None if price is None else row.machines * price

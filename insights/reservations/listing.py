@@ -20,7 +20,14 @@ from capacity.reservations.costs import Costs
 from capacity.reservations.naming import pool_name
 from capacity.reservations.states import State
 from insights.reservations.forms import ANY, ReservationFilter
-from insights.reservations.gathering import costs_by_day, days_of, summed, until_of, usd_per_hour
+from insights.reservations.gathering import (
+    OrphanPrices,
+    costs_by_day,
+    days_of,
+    summed,
+    until_of,
+    usd_per_hour,
+)
 from insights.reservations.presenting import orphan_standing, place, standing
 from ui.amounts import usd
 
@@ -104,11 +111,12 @@ def lines(rows: Sequence[Reservation], *, now: datetime) -> list[Part]:
     ]
 
 
-def orphans(prices: Mapping[str, Decimal], *, now: datetime) -> Part:
-    """What is orphaned, and other people's reservations apart; one query."""
-    found = list(Orphan.objects.select_related("reservation").order_by("kind", "pk")[: MAX_ORPHANS + 1])
-    ours = [one for one in found if one.kind != OrphanKind.FOREIGN]
-    theirs = [one for one in found if one.kind == OrphanKind.FOREIGN]
+def orphans(prices: OrphanPrices, *, now: datetime) -> Part:
+    """What is orphaned, and other people's reservations apart; two queries."""
+    ours = list(Orphan.objects.of_ours().order_by("kind", "pk")[: MAX_ORPHANS + 1])
+    theirs = list(Orphan.objects.foreign().order_by("pk")[: MAX_ORPHANS + 1])
+    has_more = max(len(ours), len(theirs)) > MAX_ORPHANS
+    ours, theirs = ours[:MAX_ORPHANS], theirs[:MAX_ORPHANS]
     costly = [cost for one in ours if one.kind == OrphanKind.ORPHANED and (cost := usd_per_hour(one, prices))]
     return {
         "orphan_columns": ORPHAN_COLUMNS,
@@ -116,7 +124,7 @@ def orphans(prices: Mapping[str, Decimal], *, now: datetime) -> Part:
         "orphans_usd": sum(costly, Decimal(0)),
         "foreign_columns": FOREIGN_COLUMNS,
         "foreign": [_foreign(one, prices) for one in theirs],
-        "more_orphans": len(found) > MAX_ORPHANS,
+        "more_orphans": has_more,
     }
 
 
@@ -146,7 +154,7 @@ def titled(row: Reservation) -> str:
     return f"{number}{NBSP}×{NBSP}{row.vm_size}" if number else row.vm_size
 
 
-def _orphan(row: Orphan, prices: Mapping[str, Decimal], now: datetime) -> Part:
+def _orphan(row: Orphan, prices: OrphanPrices, now: datetime) -> Part:
     stands, cost = orphan_standing(row), usd_per_hour(row, prices)
     what: Part = {"text": row.title.replace(" × ", f"{NBSP}×{NBSP}"), "sub": f"{row.group} in {place(row)}"}
     if row.kind == OrphanKind.ORPHANED:
@@ -158,13 +166,13 @@ def _orphan(row: Orphan, prices: Mapping[str, Decimal], now: datetime) -> Part:
             what,
             {"tone": stands.tone, "word": stands.word, "sub": _short(stands.sentence)},
             f"{row.used} of {row.machines}",
-            {"text": "no price" if cost is None and row.name else usd(cost or Decimal(0))},
+            {"text": "no price" if cost is None else usd(cost)},
             row.first_seen_at,
         ]
     }
 
 
-def _foreign(row: Orphan, prices: Mapping[str, Decimal]) -> Part:
+def _foreign(row: Orphan, prices: OrphanPrices) -> Part:
     cost = usd_per_hour(row, prices)
     return {
         "cells": [

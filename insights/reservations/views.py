@@ -30,7 +30,7 @@ from web.refusals import Refused, Sort
 @require_safe
 def reservations(request: HttpRequest) -> HttpResponse:
     """Every reservation that the person may see, and for platform leads what is orphaned."""
-    user, now = visitor(request), timezone.now()
+    user, now, ask = visitor(request), timezone.now(), reverse("request-new", args=["reservation"])
     form, rows = listing.filtered(request)
     found = listing.page_of(rows, request.GET.dict())
     context: dict[str, Any] = {
@@ -38,9 +38,12 @@ def reservations(request: HttpRequest) -> HttpResponse:
         "is_filtered": any(request.GET.get(name) for name in form.fields),
         "columns": listing.COLUMNS,
         "rows": listing.lines(found.rows, now=now),
+        "has_any": bool(found.rows) or Reservation.objects.visible_to(user).exists(),
         "page": found,
         "is_connected": is_connected(),
-        "ask": reverse("request-new", args=["reservation"]),
+        "ask": ask,
+        "first": {"label": "Reserve capacity", "href": ask},
+        "clear": {"label": "Clear the filter", "href": reverse("reservations")},
         "may_manage": user.may(Permission.MANAGE_CLUSTERS),
     }
     if context["may_manage"]:
@@ -93,7 +96,7 @@ def give_back(request: HttpRequest, pk: int) -> HttpResponse:
 def orphan(request: HttpRequest, pk: int) -> HttpResponse:
     """GET shows a reservation of ours that is orphaned, POST has a worker release it."""
     user = visitor_whom(request, orphan_actions.require_lead)
-    row, refusal = get_object_or_404(Orphan.objects.select_related("subscription"), pk=pk), None
+    row, refusal = get_object_or_404(Orphan, pk=pk), None
     if row.kind != OrphanKind.ORPHANED:
         raise Http404
     if request.method == "POST":

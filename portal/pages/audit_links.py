@@ -26,6 +26,8 @@ WORDS = {
     "delivery": "Delivery of a notice",
     "hub": "JupyterHub of",
     "orphan": "Orphaned reservation",
+    "price": "Azure's list price",
+    "prices": "Azure's list prices of",
     "subscription": "Azure subscription",
     "model_endpoint": "Model in Azure OpenAI",
     "model_account": "Account of Azure OpenAI",
@@ -138,6 +140,7 @@ PAGES: Mapping[str, Callable[[int], str]] = {
     "drift": lambda pk: reverse("drift", args=[pk]),
     "policy": lambda pk: reverse("policy-version", args=[pk]),
     "reservation": lambda pk: reverse("reservation", args=[pk]),
+    "price": lambda pk: reverse("price", args=[pk]),
     # Of these the page of all leads on: a limit that nobody reads any more is forgotten.
     "limit": lambda _: reverse("capacity"),
     "quota_increase": lambda _: reverse("capacity"),

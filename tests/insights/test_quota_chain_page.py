@@ -1,6 +1,7 @@
 """The page of the quota chain: which link stops an ask, from the subscription down to the pod."""
 
 from datetime import timedelta
+from urllib.parse import urlencode
 
 import pytest
 from django.db import connection
@@ -79,7 +80,8 @@ def test_a_team_that_starts_is_stopped_at_its_own_queue(here: Site) -> None:
     asked = {"gpus": 2, "question": "start", "space": tenancy.namespace}
     said = words(here, here.scene.ada, **asked)
     assert "stopped at the team's ClusterQueue, 1 left." in said
-    assert hint(here, here.scene.ada, **asked).startswith("/requests/new")
+    filled_in = {"flavor": here.flavor.key, "team": tenancy.team.slug, "namespace": tenancy.namespace}
+    assert hint(here, here.scene.ada, **asked) == f"/requests/new?{urlencode(filled_in)}"
 
 
 def test_a_lead_is_led_to_the_quota_with_the_limit_that_the_ask_needs(here: Site) -> None:

@@ -1,5 +1,7 @@
 """The pages of capacity reservations: who sees which, how one stands, giving machines back, and what is orphaned."""
 
+from decimal import Decimal
+
 import pytest
 from django.db import connection
 from django.test import Client
@@ -10,9 +12,11 @@ from accounts.roles import Role
 from audit.models import Event
 from capacity.models import Orphan, Reservation
 from capacity.reservations.naming import pool_name
+from insights.reservations import listing
 from tests import factories
 from tests.capacity.connected import Site
 from tests.capacity.orphan_attacks import orphan
+from tests.capacity.price_attacks import price
 from tests.pages import parsed
 from tests.scene import Scene, scene
 from workloads.models import ClusterObject
@@ -221,7 +225,7 @@ def test_machines_are_given_back_once_and_azure_gets_less(here: Site, client: Cl
     form = f"{page(row)}/give-back"
     shown = words(client, f"{form}?machines=2")
     assert "Give back 2 machines" in shown
-    assert "1 machine of this grant stay" in shown
+    assert "1 machine of this grant stays yours until" in shown
     for _ in range(2):
         answer = client.post(form, {"grant": grant.pk, "machines": "2", "token": "once"})
         assert (answer.status_code, answer["Location"]) == (302, page(row))
@@ -277,6 +281,36 @@ def test_what_is_orphaned_is_shown_to_platform_leads_with_its_cost(team: Scene, 
     for person in (team.ada, team.elena):
         client.force_login(person)
         assert "qm-lost" not in words(client, LIST)
+
+
+def test_other_peoples_reservations_push_no_orphan_off_the_list(
+    team: Scene, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "MAX_ORPHANS", 2)
+    orphan(group="qm-lost")
+    for number in range(3):
+        orphan(kind="foreign", key=f"foreign/{number}", group=f"theirs-{number}")
+    client.force_login(team.priya)
+    said = words(client, LIST)
+    assert "qm-lost" in said
+    assert "theirs-1" in said
+    assert "theirs-2" not in said
+
+
+def test_an_orphan_costs_what_azures_list_says_of_its_region(team: Scene, client: Client) -> None:
+    size = "Standard_NC24ads_A100_v4"
+    orphan(vm_size=size, region="westeurope", machines=2)
+    price(size=size, region="westeurope", on_demand=Decimal(4), seen_at=timezone.now())
+    client.force_login(team.priya)
+    assert "Orphaned No team was granted it. 0 of 2 $8 " in words(client, LIST)
+
+
+def test_released_ones_are_within_reach_where_nothing_else_is(team: Scene, client: Client) -> None:
+    factories.reservation(team.team, machines=0, state="released", released_at=timezone.now())
+    client.force_login(team.ada)
+    answer = client.get(LIST).content.decode()
+    assert "Nothing is reserved" in parsed(answer).words
+    assert "Any state" in answer
 
 
 def test_a_platform_lead_has_an_orphan_released_and_nobody_else(team: Scene, client: Client) -> None:
