@@ -23,6 +23,7 @@ PAGES: Mapping[str, str] = {
     "profiles": "how-to/maintain-profiles.md",
     "capacity": "how-to/capacity.md",
     "quota-chain": "explanation/quota-chain.md",
+    "reserve-capacity": "how-to/reserve-capacity.md",
     "connect-azure": "how-to/connect-azure.md",
     "prices": "how-to/prices.md",
 }

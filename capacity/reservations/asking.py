@@ -101,7 +101,7 @@ def _size(asked: Asked, subscription: str) -> VmSize:
         )
         code = "size_not_available"
     else:
-        words, code = f"Azure reserves no capacity of {size.name}.", "not_reservable"
+        words, code = f"Azure reserves no {size.name} on demand.", "not_reservable"
     others = here.filter(is_reservable=True, restriction="").order_by("gpus", "name")
     named = ", ".join(others.values_list("name", flat=True)[:MAX_NAMED])
     raise BadInput(f"{words} It reserves there: {named or 'no size with GPUs'}.", code=code, field="vm_size")

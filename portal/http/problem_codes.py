@@ -116,7 +116,7 @@ CODES: Mapping[str, str] = {
     "no_such_region": "The region is none of the list.",
     "no_such_model": "Azure OpenAI does not offer this model, or this type of deployment of it, in this region.",
     "region_not_read": "No cluster of the fleet is in this region, so the portal does not read it.",
-    "not_reservable": "Azure reserves no capacity of this size; the sentence names those that it does.",
+    "not_reservable": "Azure reserves no capacity of this size on demand; the sentence names those that it does.",
     "size_not_available": "Azure does not give this size to the subscription.",
     "not_in_zone": "The size is not in this zone of the region.",
     "other_region": "Nodes are made in the region of their cluster.",

@@ -78,7 +78,7 @@ def test_a_size_that_is_not_reserved_names_those_that_are(here: Site) -> None:
     setting.save()
     with pytest.raises(BadInput) as refused:
         ask(here, vm_size=H100)
-    assert refused.value.message.startswith(f"Azure reserves no capacity of {H100}. It reserves there: ")
+    assert refused.value.message.startswith(f"Azure reserves no {H100} on demand. It reserves there: ")
     assert A100 in refused.value.message
     assert H100 not in refused.value.message.partition("there:")[2]
 
