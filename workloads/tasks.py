@@ -3,9 +3,9 @@
 from celery import shared_task
 
 from audit import clock
+from workloads.gpu_use import measuring
 from workloads.runs import following, sending
 from workloads.runs.enqueue import enqueue
-from workloads.runs.gpu_use import measuring
 from workloads.runs.models import Run
 from workloads.runs.planning import abilities
 
@@ -41,7 +41,7 @@ def check_run(run_id: int) -> None:
 
 @shared_task(name="workloads.tasks.measure_gpus")
 def measure_gpus() -> None:
-    """Ask every cluster's Prometheus how busy the GPUs of runs are."""
+    """Ask every cluster's Prometheus how busy the GPUs of runs and notebooks are."""
     measuring.measure(now=clock.now())
 
 

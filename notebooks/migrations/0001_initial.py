@@ -292,6 +292,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("active_at", models.DateTimeField(null=True)),
+                ("gpu_busy_at", models.DateTimeField(null=True)),
                 ("warned_at", models.DateTimeField(null=True)),
                 ("keep_until", models.DateTimeField(null=True)),
                 ("kept_times", models.PositiveSmallIntegerField(db_default=0, default=0)),

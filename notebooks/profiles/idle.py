@@ -31,17 +31,22 @@ class Deed(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Use:
-    """How a ready server was used. `active_at` is when its hub last heard of a person or a kernel at work in it."""
+    """How a ready server was used.
+
+    `active_at` is when its hub last heard of a person or a kernel at work in it, `gpu_busy_at` when its GPUs were last
+    seen to compute, None where nobody measures them.
+    """
 
     ready_at: datetime
     active_at: datetime | None = None
+    gpu_busy_at: datetime | None = None
     warned_at: datetime | None = None
     keep_until: datetime | None = None
 
 
 def idle_since(use: Use) -> datetime:
-    """Since when nobody works with it, neither a person nor a kernel."""
-    return max(use.ready_at, use.active_at or use.ready_at)
+    """Since when nobody works with it: neither a person nor a kernel nor its GPUs."""
+    return max(filter(None, (use.ready_at, use.active_at, use.gpu_busy_at)))
 
 
 def notice(threshold: timedelta) -> timedelta:

@@ -168,7 +168,7 @@ def start(server_id: int, *, by: User, now: datetime) -> NotebookServer:
     _take(server, _checked(tenancy, server.profile.slug, server.options))
     server.state, server.message = State.STARTING, ""
     server.launched_at, server.stopped_at, server.stopped_by, server.stop_reason = now, None, None, ""
-    server.active_at = server.warned_at = server.keep_until = None
+    server.active_at = server.gpu_busy_at = server.warned_at = server.keep_until = None
     server.kept_times, server.keep_reason = 0, ""
     server.generation += 1
     server.retry(now=now)
@@ -231,6 +231,12 @@ def keep(
     server.save(update_fields=["keep_until", "warned_at", "keep_reason", "kept_times"])
     _record(Kind.NOTEBOOK_KEPT, server, by=by, until=server.keep_until, reason=reason or None)
     return server
+
+
+def note_busy_gpus(server_ids: Collection[int], *, now: datetime) -> None:
+    """Keep that the GPUs of these servers compute now: they count as used, and a warning that they are idle is over."""
+    rows = NotebookServer.objects.filter(pk__in=server_ids, state=State.READY)
+    rows.update(gpu_busy_at=now, warned_at=None)
 
 
 @transaction.atomic

@@ -54,8 +54,8 @@ def reclaim_idle(*, now: datetime) -> None:
         deed = due(use_of(server), threshold=threshold, mode=mode, now=now)
         if threshold is not None and deed is Deed.WARN:
             _warn(server, threshold, stops=mode is Reclaim.ON, now=now)
-        elif deed is Deed.STOP:
-            stop_because(server.pk, StopReason.IDLE, now=now)
+        elif threshold is not None and deed is Deed.STOP:
+            _stop(server.pk, threshold, now=now)
 
 
 def use_of(server: NotebookServer) -> Use:
@@ -63,6 +63,7 @@ def use_of(server: NotebookServer) -> Use:
     return Use(
         ready_at=server.ready_at or server.launched_at,
         active_at=server.active_at,
+        gpu_busy_at=server.gpu_busy_at,
         warned_at=server.warned_at,
         keep_until=server.keep_until,
     )
@@ -88,10 +89,19 @@ def documents_of(servers: list[NotebookServer]) -> Mapping[tuple[int, int], Docu
 
 
 @transaction.atomic
+def _stop(server_id: int, threshold: timedelta, *, now: datetime) -> None:
+    """Stop an idle server, unless it was used or kept since it was looked at."""
+    server = NotebookServer.objects.locked().get(pk=server_id)
+    if due(use_of(server), threshold=threshold, mode=Reclaim.ON, now=now) is Deed.STOP:
+        stop_because(server_id, StopReason.IDLE, now=now)
+
+
+@transaction.atomic
 def _warn(server: NotebookServer, threshold: timedelta, *, stops: bool, now: datetime) -> None:
     """Tell the owner once of this idleness; what was used or kept meanwhile is not told of."""
     fresh = NotebookServer.objects.filter(pk=server.pk, state=State.READY, warned_at=None)
-    if not fresh.filter(active_at=server.active_at, keep_until=server.keep_until).update(warned_at=now):
+    same = {name: getattr(server, name) for name in ("active_at", "gpu_busy_at", "keep_until")}
+    if not fresh.filter(**same).update(warned_at=now):
         return
     server.warned_at = now
     idle = now - idle_since(use_of(server))

@@ -91,8 +91,10 @@ class NotebookServer(Row, Reconciled):
         default="",
         db_default="",
     )
-    # When the hub last saw it used, and when people were told that it is idle.
+    # When the hub last saw it used, when its GPUs were last seen to compute (None where nobody measures them), and when
+    # people were told that it is idle.
     active_at = models.DateTimeField(null=True)
+    gpu_busy_at = models.DateTimeField(null=True)
     warned_at = models.DateTimeField(null=True)
     # Until when it is not stopped for being idle, how often that was asked, and why.
     keep_until = models.DateTimeField(null=True)

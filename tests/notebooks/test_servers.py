@@ -24,7 +24,7 @@ from notebooks.hubs.models import Hub, HubAccount
 from notebooks.models import NotebookServer
 from notebooks.profile_desk import actions as profiles
 from notebooks.profiles.idle import Reclaim
-from notebooks.servers import actions
+from notebooks.servers import actions, ending
 from notebooks.servers.ending import end_what_is_over, reclaim_idle
 from notebooks.servers.following import follow
 from notebooks.servers.reconcile import reconcile
@@ -486,6 +486,41 @@ def test_work_that_was_seen_takes_the_warning_back(tenancy: Tenancy, ada: User, 
 
     server.refresh_from_db()
     assert (server.state, server.warned_at) == (State.READY, None)
+
+
+def test_gpus_that_compute_count_as_use(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+    server = running(tenancy, ada, hub)
+    assert server.ready_at is not None
+    reclaim_idle(now=server.ready_at + timedelta(minutes=50))
+    actions.note_busy_gpus([server.pk], now=server.ready_at + timedelta(minutes=55))
+
+    reclaim_idle(now=server.ready_at + timedelta(minutes=90))
+    server.refresh_from_db()
+    assert (server.state, server.warned_at) == (State.READY, None)
+
+    reclaim_idle(now=server.ready_at + timedelta(minutes=110))
+    reclaim_idle(now=server.ready_at + timedelta(minutes=125))
+    server.refresh_from_db()
+    assert (server.state, server.stop_reason) == (State.STOPPING, StopReason.IDLE)
+
+
+def test_what_is_kept_while_idle_ones_are_gone_through_is_not_stopped(
+    tenancy: Tenancy, ada: User, hub: HubOfTests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = running(tenancy, ada, hub)
+    assert server.ready_at is not None
+    reclaim_idle(now=server.ready_at + timedelta(minutes=50))
+    late = server.ready_at + timedelta(minutes=70)
+    read = ending.documents_of
+
+    def kept_meanwhile(servers: list[NotebookServer]) -> Any:
+        actions.keep(server.pk, by=ada, now=late)
+        return read(servers)
+
+    monkeypatch.setattr(ending, "documents_of", kept_meanwhile)
+    reclaim_idle(now=late)
+    server.refresh_from_db()
+    assert server.state == State.READY
 
 
 @pytest.mark.parametrize("mode", [Reclaim.OFF, Reclaim.WARN])

@@ -1,4 +1,4 @@
-"""How busy a run's GPUs are, since when they are idle, and what is said where nobody measures them."""
+"""How busy the GPUs of runs and notebooks are, since when they are idle, and what is said where nobody measures."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -11,6 +11,7 @@ from accounts.roles import Role
 from connectors.kubernetes import path
 from fleet.actions import change_cluster
 from fleet.models import Cluster
+from notebooks.models import NotebookServer
 from tests import factories
 from tests.calling import Caller
 from tests.services.process import wait_until
@@ -18,9 +19,10 @@ from tests.workloads.conftest import POD, Watched, is_read, watching
 from tests.workloads.test_runs import look_after, submit, until
 from tests.workloads.test_runs_page import client, page
 from web.refusals import BadInput
+from workloads.gpu_use.busy import FRESH
+from workloads.gpu_use.measuring import measure, shares_of
 from workloads.models import GpuUse, Run
-from workloads.runs.gpu_use.busy import FRESH
-from workloads.runs.gpu_use.measuring import measure, shares_of
+from workloads.notebook_pages.shown import idle_of
 from workloads.runs.shown import pods_of
 
 SERVICE = "monitoring/prometheus-operated:9090"
@@ -47,18 +49,24 @@ BINDING = {
 
 
 @pytest.fixture
-def running(watched: Watched) -> Iterator[Run]:
-    """A run on a cluster whose Prometheus the portal may ask, and does not yet."""
+def copied(watched: Watched) -> Iterator[Watched]:
+    """A cluster that is watched, whose Prometheus the portal may ask, and does not yet."""
     watched.kubernetes.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "monitoring"}})
     watched.kubernetes.create(RIGHT)
     watched.kubernetes.create(BINDING)
-    run = submit(watched)
     with watching(watched.kubernetes):
         wait_until(is_read, what="everything to be listed")
-        look_after(run)
-        until(run, "running")
-        yield run
+        yield watched
     watched.kubernetes.cluster.has_prometheus = True
+
+
+@pytest.fixture
+def running(copied: Watched) -> Run:
+    """A run there."""
+    run = submit(copied)
+    look_after(run)
+    until(run, "running")
+    return run
 
 
 def measured(watched: Watched) -> None:
@@ -68,8 +76,45 @@ def measured(watched: Watched) -> None:
 def busy(watched: Watched, run: Run, share: float) -> None:
     """The run's pod computes for this share of its time."""
     [pod] = pods_of(run)
+    computes(watched, pod.name, share)
+
+
+def computes(watched: Watched, pod: str, share: float) -> None:
+    """A pod computes for this share of its time."""
     annotations = {"metadata": {"annotations": {"test/gpu-use": str(share)}}}
-    watched.kubernetes.write("PATCH", path(POD, watched.namespace, pod.name), annotations)
+    watched.kubernetes.write("PATCH", path(POD, watched.namespace, pod), annotations)
+
+
+def notebook(watched: Watched) -> NotebookServer:
+    """A notebook with a GPU that has been ready for an hour, and the pod that KubeSpawner made for it."""
+    earlier = timezone.now() - timedelta(hours=1)
+    server = factories.notebook(
+        watched.tenancy, watched.ada, created_at=earlier, ready_at=earlier, state="ready"
+    )
+    labels = {"hub.jupyter.org/username": server.username, "hub.jupyter.org/servername": server.name}
+    resources = {"limits": {"nvidia.com/gpu": "1", "cpu": "1", "memory": "1Gi"}}
+    watched.kubernetes.create(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                "name": pod_of(server),
+                "namespace": watched.namespace,
+                "labels": {"kueue.x-k8s.io/queue-name": "default", **labels},
+            },
+            "spec": {"containers": [{"name": "notebook", "image": "lab:1", "resources": resources}]},
+        }
+    )
+    wait_until(
+        lambda: watched.copies("Pod").get(pod_of(server), {}).get("status", {}).get("phase") == "Running",
+        what="its pod to run",
+    )
+    return server
+
+
+def pod_of(server: NotebookServer) -> str:
+    """The name of its pod."""
+    return f"jupyter-{server.username}--{server.name}"
 
 
 def told(watched: Watched, run: Run) -> dict[str, Any]:
@@ -144,6 +189,27 @@ def test_a_run_that_is_over_holds_nothing(watched: Watched, running: Run) -> Non
     measure(now=timezone.now())
     Run.objects.update(state="finished", ended_at=timezone.now(), running_since=None)
     assert told(watched, running) is None
+
+
+def test_a_notebook_whose_gpus_compute_is_not_idle_and_its_warning_is_taken_back(copied: Watched) -> None:
+    measured(copied)
+    working, resting = notebook(copied), notebook(copied)
+    NotebookServer.objects.update(warned_at=timezone.now())
+    computes(copied, pod_of(working), 0.4)
+    computes(copied, pod_of(resting), 0)
+    now = timezone.now()
+    measure(now=now)
+    for server in (working, resting):
+        server.refresh_from_db()
+    assert (working.gpu_busy_at, working.warned_at) == (now, None)
+    assert idle_of(working) == now
+    assert resting.gpu_busy_at is None
+    assert resting.warned_at is not None
+    caller = Caller(copied.ada)
+    told = caller.get(f"notebooks/{working.pk}/").json()
+    assert told["gpu_busy_at"] == told["idle_since"]
+    assert "GPUs computed last" in page(client(copied.ada).get(f"/notebooks/{working.pk}")).words
+    assert "GPUs computed last" not in page(client(copied.ada).get(f"/notebooks/{resting.pk}")).words
 
 
 def test_samples_are_of_the_pod_that_holds_the_gpu() -> None:

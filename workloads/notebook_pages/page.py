@@ -171,7 +171,7 @@ def figures_of(one: ServerSeen, now: datetime) -> list[Part]:
             {
                 "label": "Not used for",
                 "value": span(now - since),
-                "note": f"{usd(spent)} in that time" if spent else "Runs of cells count as use.",
+                "note": f"{usd(spent)} in that time" if spent else "Cells that run count as use.",
             }
         )
     return found
@@ -208,6 +208,8 @@ def facts_of(one: ServerSeen, choices: Sequence[str]) -> list[Part]:
     ]
     if choices:
         rows.insert(1, {"label": "You chose", "text": ", ".join(choices)})
+    if server.gpu_busy_at is not None and server.is_live:
+        rows.append({"label": "GPUs computed last", "at": server.gpu_busy_at})
     if server.keep_until is not None and server.is_live:
         rows.append({"label": "Kept until", "at": server.keep_until})
         if server.keep_reason:

@@ -81,6 +81,9 @@ class NotebookShortSerializer(serializers.Serializer[NotebookServer]):
     ready_at = serializers.DateTimeField(allow_null=True, help_text="Since when it can be used.")
     stopped_at = serializers.DateTimeField(allow_null=True)
     idle_since = serializers.SerializerMethodField()
+    gpu_busy_at = serializers.DateTimeField(
+        allow_null=True, help_text="When its GPUs were last seen to compute; null where nobody measures them."
+    )
     keep_until = serializers.DateTimeField(
         allow_null=True, help_text="Not stopped for being idle until then."
     )

@@ -143,12 +143,12 @@ def _pod_of(server: NotebookServer) -> str:
         kind="Pod",
         body__metadata__labels__has_key=SERVER,
     )
-    mine = [body for body in rows.values_list("body", flat=True) if _is_of(body, server)]
+    mine = [body for body in rows.values_list("body", flat=True) if is_pod_of(body, server)]
     newest = max(mine, key=lambda one: str(part(one, "metadata").get("creationTimestamp", "")), default=None)
     return str(part(newest, "metadata").get("name", "")) if newest is not None else ""
 
 
-def _is_of(body: Object, server: NotebookServer) -> bool:
+def is_pod_of(body: Object, server: NotebookServer) -> bool:
     """Whether a pod is that server's. Names of the portal's own are nobody else's; of others the user counts, too."""
     labels = part(body, "metadata", "labels")
     if labels.get(SERVER) not in label_values(server.name):

@@ -14,7 +14,7 @@ from fleet.models import Cluster, Flavor
 from provisioning.models import Tenancy
 from reconciling.models import Leased, LeasedQuerySet
 from web.rows import Row
-from workloads.runs.gpu_use.busy import FRESH, Busy, busy_of
+from workloads.gpu_use.busy import FRESH, Busy, busy_of
 from workloads.runs.states import OVER, State
 from workloads.templates.pods import checkpoints_in
 

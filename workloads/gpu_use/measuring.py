@@ -1,4 +1,4 @@
-"""How busy the GPUs of runs are, and since when they are idle: asked of the cluster's Prometheus every minute."""
+"""How busy the GPUs of runs and notebooks are: asked of the cluster's Prometheus every minute."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -7,14 +7,19 @@ from math import isfinite
 from typing import Any
 
 import structlog
+from django.db.models import Q
 
 from connectors.errors import ConnectorError
 from fleet.models import Cluster
+from notebooks.models import NotebookServer
+from notebooks.servers.actions import note_busy_gpus
+from notebooks.servers.states import State
 from provisioning import throttle
 from provisioning.delivery import client_for
+from workloads.gpu_use.busy import FRESH
 from workloads.models import ClusterObject
+from workloads.notebook_pages.shown import SERVER, is_pod_of
 from workloads.reading.values import part
-from workloads.runs.gpu_use.busy import FRESH
 from workloads.runs.models import GpuUse, Run
 from workloads.templates.pods import RUN_LABEL
 
@@ -30,11 +35,11 @@ Pod = tuple[str, str]
 
 
 def measure(*, now: datetime) -> None:
-    """Ask the Prometheus of every cluster that has one about the runs that run there; a silent one delays no other."""
-    live = Run.objects.live().filter(running_since__isnull=False, gpus__gt=0)
-    for cluster in (
-        Cluster.objects.exclude(prometheus="").filter(enabled=True, tenancies__runs__in=live).distinct()
-    ):
+    """Ask the Prometheus of every cluster that has one about what runs there; a silent one delays no other."""
+    runs = Run.objects.live().filter(running_since__isnull=False, gpus__gt=0)
+    notebooks = NotebookServer.objects.filter(state=State.READY, gpus__gt=0)
+    uses = Q(pk__in=runs.values("tenancy__cluster")) | Q(pk__in=notebooks.values("tenancy__cluster"))
+    for cluster in Cluster.objects.exclude(prometheus="").filter(uses, enabled=True):
         if not cluster.is_observed or throttle.seconds_to_wait(cluster, now=now):
             continue
         try:
@@ -42,7 +47,9 @@ def measure(*, now: datetime) -> None:
         except ConnectorError as error:
             log.warning("GPUs are not measured", cluster=cluster.name, problem=error.message)
             continue
-        write_down(cluster, shares_of(samples), now=now)
+        shares = shares_of(samples)
+        write_down(cluster, shares, now=now)
+        note_busy_notebooks(cluster, shares, now=now)
 
 
 def write_down(cluster: Cluster, shares: Mapping[Pod, float], *, now: datetime) -> None:
@@ -65,6 +72,29 @@ def write_down(cluster: Cluster, shares: Mapping[Pod, float], *, now: datetime) 
                 "measured_at": now,
             },
         )
+
+
+def note_busy_notebooks(cluster: Cluster, shares: Mapping[Pod, float], *, now: datetime) -> None:
+    """Keep which notebooks of a cluster compute on their GPUs now; two queries and, where some do, a write."""
+    busy = {pod for pod, share in shares.items() if share >= IDLE}
+    ready = NotebookServer.objects.filter(tenancy__cluster=cluster, state=State.READY, gpus__gt=0)
+    servers = list(ready.select_related("tenancy"))
+    pods = ClusterObject.objects.filter(
+        cluster=cluster,
+        kind="Pod",
+        namespace__in={one.tenancy.namespace for one in servers},
+        body__metadata__labels__has_key=SERVER,
+    )
+    bodies = [(one.namespace, one.body) for one in pods if (one.namespace, one.name) in busy]
+    computing = [
+        server.pk
+        for server in servers
+        if any(
+            server.tenancy.namespace == namespace and is_pod_of(body, server) for namespace, body in bodies
+        )
+    ]
+    if computing:
+        note_busy_gpus(computing, now=now)
 
 
 def shares_of(samples: Iterable[Mapping[str, Any]]) -> dict[Pod, float]:

@@ -1,0 +1,1 @@
+"""How busy the GPUs of runs and notebooks are: measured, and in words."""

@@ -1,1 +1,0 @@
-"""How busy the GPUs of runs are: measured, and in words."""
