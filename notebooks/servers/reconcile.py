@@ -20,6 +20,7 @@ from notebooks.hubs.clients import client_at
 from notebooks.servers.enqueue import queue
 from notebooks.servers.models import NotebookServer, NotebookServerQuerySet
 from notebooks.servers.notices import tell_failed, tell_stopped
+from notebooks.servers.room import lacking
 from notebooks.servers.states import LEGAL, State, StopReason
 from reconciling import failpoints
 from reconciling.backoff import Backoff
@@ -83,6 +84,9 @@ def _start(lease: Lease[NotebookServer], client: JupyterHub, now: Clock) -> None
     if not server.tenancy.observed_generation or (is_new and not server.tenancy.is_settled):
         # A pod that comes before its quota is refused for good.
         raise RequeueAfter(SOON)
+    if missing := lacking(server):
+        lease.finish(requeue_at=now() + PATIENT, now=now(), attempts=0, message=missing)
+        return
     lease.check(now=now())
     client.ensure_user(server.username)
     failpoints.reach("notebook.user")
@@ -109,6 +113,11 @@ def _watch(lease: Lease[NotebookServer], client: JupyterHub, now: Clock) -> None
         lease.finish(requeue_at=now() + (PATIENT if has_waited else SOON), now=now(), attempts=0, message="")
     else:
         why = client.failure(server.username, server.name)
+        if "quota" in why and (missing := lacking(server)):
+            # Another pod was faster: it is started anew.
+            wanted = {"observed_generation": server.generation - 1, "message": missing}
+            lease.finish(requeue_at=now() + PATIENT, now=now(), attempts=0, **wanted)
+            return
         _end(lease, State.FAILED, now=now(), message=(why or NO_REASON)[:600])
 
 

@@ -251,6 +251,22 @@ def test_refusals_never_end_the_hub(hub: RealHub) -> None:
     assert hub.api().version() == "6.1.1"
 
 
+def test_a_namespace_without_room_is_said_and_never_ends_the_hub(hub: RealHub) -> None:
+    path = f"/api/v1/namespaces/{TEAM}/resourcequotas"
+    hard = {"hard": {"requests.nvidia.com/gpu": "0"}}
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "full"}, "spec": hard}
+    hub.kubernetes("POST", path, quota)
+    try:
+        for _ in range(6):
+            why = refused_by_api(hub, {"profile": A100})
+            assert f"quota of the namespace {TEAM} has no room" in why
+    finally:
+        hub.kubernetes("DELETE", f"{path}/full")
+    assert hub.api().version() == "6.1.1"
+    hub.api().start(ADA, "nb-1", title="", options={"profile": A100})
+    hub.wait_ready("nb-1")
+
+
 def test_servers_go_on_while_the_hub_restarts_and_are_its_own_again(hub: RealHub, ada: PersonAtHub) -> None:
     api, names = hub.api(), [f"nb-{number}" for number in range(MANY)]
     hub.portal.offer(ADA, cpu(cpus=0.1, memory=1))

@@ -371,6 +371,38 @@ def test_one_that_the_queue_preempted_says_so_and_only_of_this_launch(
         assert (server.state, server.stop_reason) == (State.STOPPED, StopReason.ELSEWHERE)
 
 
+def test_one_beyond_the_namespaces_quota_waits_and_starts_when_a_pod_has_ended(
+    tenancy: Tenancy, ada: User, hub: HubOfTests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with served() as kubernetes:
+        monkeypatch.setattr(settings.ENV, "kubeconfig_dir", tmp_path)
+        Cluster.objects.update(kubeconfig=kubernetes.kubeconfig(tmp_path))
+        full_queue(kubernetes, tenancy.namespace)
+        place = {"name": "team-quota", "namespace": tenancy.namespace}
+        hard = {"hard": {"requests.nvidia.com/gpu": "1"}}
+        kubernetes.create({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": place, "spec": hard})
+        kubernetes.create(queued_pod(tenancy.namespace, "train", "high"))
+
+        server = worked_on(launch(tenancy, ada))
+        assert (server.state, hub.users) == (State.STARTING, {})
+        assert "have 1 of the 1 × A100 that they may have, and it takes 1" in server.message
+
+        kubernetes.delete(("v1", "Pod"), "train", tenancy.namespace)
+        server = worked_on(server)
+        assert (server.state, server.message) == (State.STARTING, "")
+        assert server.name in hub.users[str(ada.oid)]
+
+        # Somebody else's pod came between the look and the hub's own.
+        kubernetes.create(queued_pod(tenancy.namespace, "train", "high"))
+        hub.fail(server.name, "The quota of the namespace has no room for this server now")
+        server = worked_on(server)
+        assert (server.state, server.observed_generation) == (State.STARTING, server.generation - 1)
+        kubernetes.delete(("v1", "Pod"), "train", tenancy.namespace)
+        worked_on(server)
+        hub.come_up(server.name)
+        assert worked_on(server).state == State.READY
+
+
 def full_queue(kubernetes: Kubernetes, namespace: str) -> None:
     """A queue of one GPU in a namespace, and two priorities."""
     api, quota = "kueue.x-k8s.io/v1beta2", [{"name": "nvidia.com/gpu", "nominalQuota": "1"}]

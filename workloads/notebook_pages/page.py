@@ -266,7 +266,7 @@ def _starting(one: ServerSeen) -> str:
     server = one.server
     if server.observed_generation < server.generation:
         if server.message:
-            return f"The hub does not start it yet: {server.message}"
+            return f"It does not start yet: {server.message}"
         return "The portal asks the hub to start it."
     if one.why is None:
         return "The hub has taken it and makes its pod, the place on the cluster where it runs."

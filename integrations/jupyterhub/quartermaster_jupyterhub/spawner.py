@@ -1,7 +1,9 @@
 """A KubeSpawner that starts what the portal allows, in the team's namespace."""
 
+from http import HTTPStatus
 from typing import Any
 
+from kubernetes_asyncio.client import ApiException
 from kubespawner import KubeSpawner
 from traitlets import HasTraits, default
 
@@ -10,6 +12,10 @@ from quartermaster_jupyterhub.choosing import Refused, check
 from quartermaster_jupyterhub.matching import matches
 
 WEEK = 7 * 24 * 3600
+FULL = (
+    "The quota of the namespace {namespace} has no room for this server now: pods of your team have all of it. "
+    "Stop one of them, or start this again when some have ended."
+)
 # Lists that KubeSpawner replaces by the profile's, although the hub's own entries count, too.
 MERGED = ("tolerations",)
 
@@ -74,6 +80,16 @@ class PortalMixin(HasTraits):
                 await self.stop(now=True)
                 return 1
         return status
+
+    async def _make_create_pod_request(self, pod: Any, request_timeout: float) -> Any:
+        """As KubeSpawner; what the namespace's quota has no room for is refused in words, which never ends a hub."""
+        try:
+            return await super()._make_create_pod_request(pod, request_timeout)
+        except ApiException as error:
+            if error.status != HTTPStatus.FORBIDDEN or "exceeded quota" not in str(error.body):
+                raise
+            refused = Refused(HTTPStatus.FORBIDDEN, FULL.format(namespace=self.namespace))
+            raise Refusal(refused) from error
 
     async def _check(self, options: Any) -> Answer:
         answer = await answer_for(self, afresh=True)
