@@ -32,8 +32,8 @@ REASON = "Retrain the yearly forecast before the review on Friday."
 class Tour:
     """The README's tour as people take it, with a picture of each page that it shows."""
 
-    def __init__(self, url: str, browser: Browser, folder: Path) -> None:
-        self.url, self.browser, self.folder = url, browser, folder
+    def __init__(self, demo: Demo, browser: Browser, folder: Path) -> None:
+        self.demo, self.url, self.browser, self.folder = demo, demo.url, browser, folder
 
     def take(self) -> None:
         """Every picture, in order."""
@@ -45,6 +45,7 @@ class Tour:
         ada.goto(f"{self.url}/teams/climate/")
         self.reload_until_gone(ada, "Setting up")
         self.picture(ada, "team")
+        self.notebooks(ada)
         self.azure(ada)
 
     def sign_in(self, name: str) -> Page:
@@ -100,6 +101,19 @@ class Tour:
         page.wait_for_url(re.compile(r"/requests/\d+/"))
         self.asked = page.url.rstrip("/").rsplit("/", 1)[1]
 
+    def notebooks(self, page: Page) -> None:
+        """The cards of profiles, and a notebook that was launched from one."""
+        self.demo.connect_hub()
+        page.goto(f"{self.url}/teams/climate/notebooks")
+        self.reload_until_gone(page, "has no JupyterHub", seconds=60)
+        self.picture(page, "notebooks")
+        card = page.locator("form:has([name=profile][value=a100])")
+        card.get_by_role("button", name=re.compile("^Launch")).click()
+        page.wait_for_url(re.compile(r"/notebooks/\d+"))
+        expect(page.locator("main").get_by_role("link", name="Open")).to_be_visible(timeout=90_000)
+        page.reload()
+        self.picture(page, "notebook")
+
     def azure(self, page: Page) -> None:
         """What stops more GPUs, which limits come near, and machines that are reserved."""
         page.goto(f"{self.url}/clusters/training-eastus/chain?flavor=a100-80gb&gpus=64")
@@ -130,8 +144,9 @@ class Tour:
         page.goto(f"{self.url}/approvals/{self.asked}/")
         if picture:
             self.picture(page, picture)
-        page.get_by_role("button", name=re.compile("^Approve$")).first.click()
-        page.wait_for_load_state()
+        # Closed any sooner, the browser would not send it.
+        with page.expect_response(lambda answer: answer.request.method == "POST"):
+            page.get_by_role("button", name=re.compile("^Approve$")).first.click()
         page.context.close()
 
     def reload_until_gone(self, page: Page, words: str, *, seconds: float = 30) -> None:
@@ -161,6 +176,7 @@ def demo() -> Iterator[Demo]:
         running = Demo(Path(folder).resolve(), free_port())
         try:
             start(running)
+            running.start_hub()
             yield running
             if running.dead():
                 raise DemoFailed(f"{running.dead()} has ended by itself.")
@@ -177,7 +193,7 @@ def main() -> int:
     folder.mkdir(parents=True, exist_ok=True)
     with demo() as running, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=ARGUMENTS)
-        Tour(running.url, browser, folder).take()
+        Tour(running, browser, folder).take()
         browser.close()
     return 0
 

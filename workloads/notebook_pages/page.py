@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from django.db.models import Case, When
@@ -20,6 +21,7 @@ from workloads.runs.pages.steps import link_of
 
 Part = dict[str, Any]
 MOST_LIVE, MOST_STOPPED = 50, 10
+CENT = Decimal("0.01")
 STAYS = "What you saved on its volumes stays."
 
 
@@ -171,7 +173,7 @@ def figures_of(one: ServerSeen, now: datetime) -> list[Part]:
             {
                 "label": "Not used for",
                 "value": span(now - since),
-                "note": f"{usd(spent)} in that time" if spent else "Cells that run count as use.",
+                "note": f"{usd(spent)} in that time" if spent >= CENT else "Cells that run count as use.",
             }
         )
     return found
