@@ -9,9 +9,9 @@ from django.db.models import F, Q
 from notebooks.hubs.models import Hub, HubAccount
 from notebooks.profiles.document import Document, read
 from notebooks.profiles.states import OFFERED, State
-from notebooks.servers.models import NotebookServer
+from notebooks.servers.models import IdleStop, NotebookServer
 
-__all__ = ["Hub", "HubAccount", "NotebookServer", "Profile", "ProfileVersion"]
+__all__ = ["Hub", "HubAccount", "IdleStop", "NotebookServer", "Profile", "ProfileVersion"]
 
 
 class ProfileQuerySet(models.QuerySet["Profile"]):

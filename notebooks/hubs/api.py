@@ -17,6 +17,7 @@ from notebooks.hubs.authentication import CalledByHub, HubKeyAuthentication, Hub
 from notebooks.hubs.models import Hub
 from notebooks.hubs.serializers import (
     ConnectHubSerializer,
+    HubDetailSerializer,
     HubKeySerializer,
     HubSerializer,
     HubsSerializer,
@@ -43,10 +44,10 @@ class HubEndpoint(Endpoint):
         actions.require_lead(self.caller)
         return Response(self.shown({"results": Hub.objects.select_related("cluster")}, HubsSerializer))
 
-    @extend_schema(responses=HubSerializer)
+    @extend_schema(responses=HubDetailSerializer)
     def retrieve(self, call: Request, cluster: str) -> Response:
-        """The hub of a cluster (platform leads)."""
-        return Response(self.shown(self._hub(cluster), HubSerializer))
+        """The hub of a cluster, with what stopping idle notebooks there has spared (platform leads)."""
+        return Response(self.shown(self._hub(cluster), HubDetailSerializer))
 
     @extend_schema(request=ConnectHubSerializer, responses=HubSerializer)
     def update(self, call: Request, cluster: str) -> Response:

@@ -1,12 +1,17 @@
 """What the pages of hubs show."""
 
 from collections.abc import Iterable
+from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from django.urls import reverse
 
 from fleet.models import Cluster
 from notebooks.hubs.models import Hub
+from notebooks.profiles.idle import Reclaim
+from notebooks.servers.savings import saved_on
+from ui.amounts import hours, usd
 
 Part = dict[str, Any]
 COLUMNS = ["Cluster", "State", "Address", "Version", "Idle GPUs", "Observed"]
@@ -16,6 +21,7 @@ STATES: dict[bool | None, Part] = {
     True: {"tone": "good", "word": "Answers"},
     False: {"tone": "bad", "word": "Cannot be used"},
 }
+TENTH = Decimal("0.1")
 NO_KEY: Part = {"tone": "waiting", "word": "Has no key"}
 
 
@@ -46,6 +52,16 @@ def facts_of(hub: Hub) -> list[Part]:
         else {"label": "Observed", "text": "Not yet"},
         {"label": "Usernames known", "text": str(hub.accounts.count())},
     ]
+
+
+def saved_of(hub: Hub, now: datetime) -> str:
+    """What stopping idle notebooks has spared, in a sentence; empty where none was, and none is."""
+    found = saved_on(hub.cluster_id, now=now)
+    if not found.stops:
+        return "None was stopped in the last 30 days." if hub.reclaim == Reclaim.ON else ""
+    times = "One was" if found.stops == 1 else f"{found.stops:,} were"
+    spared = f"{hours(found.gpu_hours.quantize(TENTH))}, {usd(found.usd)}"
+    return f"{times} stopped in the last 30 days, which spared {spared}."
 
 
 def _row(cluster: Cluster, hub: Hub | None) -> Part:

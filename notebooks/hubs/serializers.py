@@ -2,12 +2,15 @@
 
 from typing import Any
 
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from notebooks.hubs.connections import LONGEST_ADDRESS
 from notebooks.hubs.models import Hub
 from notebooks.hubs.spawnable import Spawnable
 from notebooks.profiles.idle import Reclaim
+from notebooks.servers.savings import Saved, saved_on
 from web.strict import Choice, StrictSerializer, Text
 
 LONGEST_NAME = 255
@@ -32,6 +35,26 @@ class HubSerializer(serializers.Serializer[Hub]):
     message = serializers.CharField(help_text="Why it cannot.")
     version = serializers.CharField(help_text="As it was known last; empty until then.")
     looked_at = serializers.DateTimeField(allow_null=True)
+
+
+class SavedSerializer(serializers.Serializer[Saved]):
+    """What stopping idle notebooks has spared."""
+
+    since = serializers.DateTimeField()
+    stops = serializers.IntegerField()
+    gpu_hours = serializers.DecimalField(max_digits=18, decimal_places=2)
+    usd = serializers.DecimalField(max_digits=18, decimal_places=2)
+
+
+class HubDetailSerializer(HubSerializer):
+    """A hub with what it has spared."""
+
+    saved = serializers.SerializerMethodField()
+
+    @extend_schema_field(SavedSerializer)
+    def get_saved(self, hub: Hub) -> Any:
+        """GPU-hours and USD of idle notebooks that were stopped in the last 30 days, each for a day at most."""
+        return SavedSerializer(saved_on(hub.cluster_id, now=timezone.now())).data
 
 
 class HubsSerializer(serializers.Serializer[Any]):

@@ -116,6 +116,7 @@ def _page(
         "hub": hub,
         "badge": page.badge_of(hub),
         "facts": page.facts_of(hub) if hub else [],
+        "saved": page.saved_of(hub, timezone.now()) if hub else "",
         "form": form,
         "key": key,
     }

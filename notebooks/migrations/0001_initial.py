@@ -510,4 +510,49 @@ class Migration(migrations.Migration):
             "notebooks_notebookserver", "state", SERVERS, words="what stops comes up only once it has stopped"
         ),
         append_only("notebooks_profileversion", words="versions of profiles"),
+        migrations.CreateModel(
+            name="IdleStop",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("gpus", models.PositiveIntegerField()),
+                ("usd_per_hour", models.DecimalField(decimal_places=8, max_digits=18)),
+                ("stopped_at", models.DateTimeField()),
+                ("until", models.DateTimeField()),
+                (
+                    "cluster",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="fleet.cluster"
+                    ),
+                ),
+                (
+                    "server",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="idle_stops",
+                        to="notebooks.notebookserver",
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [models.Index(fields=["cluster", "stopped_at"], name="idle_stops_of_cluster")],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("gpus__gte", 1)), name="an_idle_stop_frees_gpus"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("usd_per_hour__gte", 0)), name="an_idle_stop_costs_nothing"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("until__gte", models.F("stopped_at"))),
+                        name="an_idle_stop_counts_from_its_moment",
+                    ),
+                ],
+            },
+        ),
     ]

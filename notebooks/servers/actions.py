@@ -25,6 +25,7 @@ from notebooks.profiles.choosing import Chosen, NotAChoice, chosen, options_with
 from notebooks.profiles.spawning import refused_here
 from notebooks.servers.enqueue import enqueue_on_commit
 from notebooks.servers.models import NotebookServer
+from notebooks.servers.savings import note_start
 from notebooks.servers.states import State, StopReason
 from provisioning.models import Tenancy
 from ui.amounts import gpus as gpus_words
@@ -173,6 +174,7 @@ def start(server_id: int, *, by: User, now: datetime) -> NotebookServer:
     server.generation += 1
     server.retry(now=now)
     server.save()
+    note_start(server, now=now)
     _record(Kind.NOTEBOOK_LAUNCHED, server, by=by)
     enqueue_on_commit(server.pk)
     return server

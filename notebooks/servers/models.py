@@ -165,3 +165,31 @@ class NotebookServer(Row, Reconciled):
     def cost(self, now: datetime) -> Decimal:
         """USD that its GPUs cost while it could be used, at the price of its last start."""
         return self.usd_per_hour * Decimal(self.ran(now).total_seconds()) / 3_600
+
+
+class IdleStop(Row):
+    """One time that the portal stopped a notebook because nobody used it; `until` is how long that counts as spared.
+
+    `server` is None once it was removed.
+    """
+
+    server = models.ForeignKey(NotebookServer, models.SET_NULL, null=True, related_name="idle_stops")
+    cluster = models.ForeignKey(Cluster, models.PROTECT, related_name="+")
+    gpus = models.PositiveIntegerField()
+    # Of all its GPUs together.
+    usd_per_hour = models.DecimalField(max_digits=18, decimal_places=8)
+    stopped_at = models.DateTimeField()
+    until = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["cluster", "stopped_at"], name="idle_stops_of_cluster")]
+        constraints = [
+            models.CheckConstraint(condition=Q(gpus__gte=1), name="an_idle_stop_frees_gpus"),
+            models.CheckConstraint(condition=Q(usd_per_hour__gte=0), name="an_idle_stop_costs_nothing"),
+            models.CheckConstraint(
+                condition=Q(until__gte=F("stopped_at")), name="an_idle_stop_counts_from_its_moment"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.cluster_id} {self.stopped_at}"

@@ -21,6 +21,7 @@ from notebooks.servers.enqueue import queue
 from notebooks.servers.models import NotebookServer, NotebookServerQuerySet
 from notebooks.servers.notices import tell_failed, tell_stopped
 from notebooks.servers.room import lacking
+from notebooks.servers.savings import note_start, note_stop
 from notebooks.servers.states import LEGAL, State, StopReason
 from reconciling import failpoints
 from reconciling.backoff import Backoff
@@ -181,6 +182,10 @@ def move(server_id: int, state: State, *, seen: State, now: datetime, **fields: 
         setattr(server, name, value)
     server.state = state
     server.save(update_fields=["state", *fields])
+    if state is State.STOPPED and server.stop_reason == StopReason.IDLE:
+        note_stop(server, now=now)
+    if state is State.READY:
+        note_start(server, now=now)
     _report(server, now=now)
     return True
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from notebooks.models import Hub, HubAccount, NotebookServer, Profile, ProfileVersion
+from notebooks.models import Hub, HubAccount, IdleStop, NotebookServer, Profile, ProfileVersion
 from tests import factories
 from tests.scene import DAY, NOW
 
@@ -69,6 +69,12 @@ def server(world: Any, **fields: Any) -> NotebookServer:
     return NotebookServer.objects.create(**usual | fields)
 
 
+def idle_stop(world: Any, **fields: Any) -> IdleStop:
+    """A notebook that was stopped because nobody used it."""
+    usual = {"gpus": 1, "usd_per_hour": 1, "stopped_at": NOW, "until": NOW}
+    return IdleStop.objects.create(cluster=world.scene.tenancy.cluster, **usual | fields)
+
+
 NAMED: Mapping[str, Callable[[Any], object]] = {
     "a_profile_is_in_a_known_state": lambda w: profile(state="asleep"),
     "a_profile_is_offered_in_a_version": lambda w: profile(state="published"),
@@ -88,6 +94,9 @@ NAMED: Mapping[str, Callable[[Any], object]] = {
         with_key(w),
         with_key(w, cluster=factories.cluster("second"), address="https://other.example.com"),
     ),
+    "an_idle_stop_frees_gpus": lambda w: idle_stop(w, gpus=0),
+    "an_idle_stop_costs_nothing": lambda w: idle_stop(w, usd_per_hour=-1),
+    "an_idle_stop_counts_from_its_moment": lambda w: idle_stop(w, until=NOW - DAY),
     "a_hub_reclaims_in_a_known_way": lambda w: hub(w, reclaim="soon"),
     "a_hub_is_away_for_a_reason": lambda w: hub(w, looked_at=NOW, reachable=False, failures=1),
     "a_person_has_one_name_on_a_hub": lambda w: (account(w), account(w, username="ada-2")),

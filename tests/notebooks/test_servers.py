@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings
 from django.db import DatabaseError, transaction
+from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 from starlette.responses import PlainTextResponse
 
@@ -21,17 +24,19 @@ from approvals.requests.wanted import resolve
 from audit.models import Event
 from fleet.models import Cluster
 from notebooks.hubs.models import Hub, HubAccount
-from notebooks.models import NotebookServer
+from notebooks.models import IdleStop, NotebookServer
 from notebooks.profile_desk import actions as profiles
 from notebooks.profiles.idle import Reclaim
 from notebooks.servers import actions, ending
 from notebooks.servers.ending import end_what_is_over, reclaim_idle
 from notebooks.servers.following import follow
 from notebooks.servers.reconcile import reconcile
+from notebooks.servers.savings import saved_on
 from notebooks.servers.states import LEGAL, State, StopReason
 from notices.models import Notice
 from provisioning.models import Tenancy
 from tests import factories
+from tests.calling import Caller
 from tests.notebooks.hub_server import TOKEN, HubOfTests, hub_of_tests
 from tests.provisioning.kubernetes import Kubernetes, served
 from web.refusals import BadInput, Conflict, NoRight
@@ -518,6 +523,44 @@ def test_work_that_was_seen_takes_the_warning_back(tenancy: Tenancy, ada: User, 
 
     server.refresh_from_db()
     assert (server.state, server.warned_at) == (State.READY, None)
+
+
+def test_what_idle_stops_spare_is_counted_until_the_next_start_and_for_a_day_at_most(
+    tenancy: Tenancy, ada: User, lead: User, hub: HubOfTests
+) -> None:
+    server = running(tenancy, ada, hub)
+    assert server.ready_at is not None
+    reclaim_idle(now=server.ready_at + timedelta(minutes=50))
+    reclaim_idle(now=server.ready_at + timedelta(minutes=70))
+    server = worked_on(server)
+    assert (server.state, server.stop_reason) == (State.STOPPED, StopReason.IDLE)
+    [stop] = IdleStop.objects.all()
+
+    def spared(hours: int) -> tuple[int, Decimal, Decimal]:
+        found = saved_on(tenancy.cluster_id, now=stop.stopped_at + timedelta(hours=hours))
+        return found.stops, found.gpu_hours, found.usd.quantize(Decimal("0.01"))
+
+    assert spared(2) == (1, Decimal(2), 2 * server.usd_per_hour)
+    assert spared(60) == (1, Decimal(24), 24 * server.usd_per_hour)
+    assert spared(31 * 24)[0] == 0
+
+    actions.start(server.pk, by=ada, now=stop.stopped_at + timedelta(hours=3))
+    assert spared(60) == (1, Decimal(3), 3 * server.usd_per_hour)
+    NotebookServer.objects.all().delete()
+    assert spared(60)[0] == 1
+    browser = Client()
+    browser.force_login(lead)
+    shown = browser.get(reverse("hub", args=[tenancy.cluster.name])).content.decode()
+    assert "One was stopped in the last 30 days, which spared" in shown
+    told = Caller(lead).get(f"hubs/{tenancy.cluster.name}/").json()["saved"]
+    assert told["stops"] == 1
+
+
+def test_one_that_somebody_stopped_spares_nothing(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+    server = running(tenancy, ada, hub)
+    actions.stop(server.pk, by=ada, now=timezone.now())
+    assert worked_on(server).state == State.STOPPED
+    assert not IdleStop.objects.exists()
 
 
 def test_gpus_that_compute_count_as_use(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
