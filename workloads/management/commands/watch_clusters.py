@@ -22,6 +22,8 @@ class Command(BaseCommand):
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
         self.stdout.write("watcher ready")
+        # Into a file or a pipe it would come when it ends.
+        self.stdout.flush()
         watch(stop, now=_now)
 
 
