@@ -189,7 +189,8 @@ class ClusterForm(_ClusterForm):
             "certificate_authority": "In PEM; empty: that of the kubeconfig file, if there is one and it names one.",
             "kubelogin_server_id": "Its object id; the one that AKS has everywhere unless you say another.",
             "dashboards_url": "Teams see a link to it; empty for none.",
-            "prometheus": "As namespace/service:port; runs then say how busy their GPUs are. Empty for none.",
+            "prometheus": "As namespace/service:port; runs then say how busy their GPUs are, and notebooks whose GPUs "
+            "compute count as used. Empty for none.",
             "dedicated_to": "Then no other team gets a place here; empty for all.",
         }
 

@@ -62,7 +62,7 @@ SCHEDULE = {
         "options": {"expires": 10},
     },
     "follow runs": {"task": "workloads.tasks.follow_runs", "schedule": 2.0, "options": {"expires": 10}},
-    "measure the GPUs of runs": {
+    "measure the GPUs of runs and notebooks": {
         "task": "workloads.tasks.measure_gpus",
         "schedule": 60.0,
         "options": {"expires": 60},

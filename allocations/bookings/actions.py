@@ -27,6 +27,8 @@ from web.refusals import BadInput, Conflict, Refused
 
 # From when on people are told what stands in a booking's way, and how far ahead something can be booked.
 LOOKED_AT_AHEAD, MAX_AHEAD = timedelta(days=2), timedelta(days=90)
+# How much is kept of what stands in a booking's way.
+LONGEST = 400
 # Whoever filled in the form for "now" is not told that it lies in the past.
 NOW = timedelta(minutes=5)
 MAX_AT_ONCE = 200
@@ -87,7 +89,7 @@ def _begin(allocation: Allocation, *, now: datetime) -> str:
             _make(allocation, now=now)
     except Refused as refusal:
         allocation.hindrance = before
-        return refusal.message[:400]
+        return refusal.message
     return ""
 
 
@@ -127,7 +129,7 @@ def look(allocation_id: int, *, now: datetime) -> str:
     allocation = locked_with_all(allocation_id)
     if not allocation.is_booked:
         return ""
-    hindrance = " ".join(filter(None, (_of_place(allocation), _of_room(allocation, now=now))))[:400]
+    hindrance = " ".join(filter(None, (_of_place(allocation), _of_room(allocation, now=now))))[:LONGEST]
     _note(allocation, hindrance)
     if hindrance and hindrance != allocation.hindrance_told:
         _tell(allocation, now=now)
@@ -163,6 +165,8 @@ def _of_room(allocation: Allocation, *, now: datetime) -> str:
 
 
 def _note(allocation: Allocation, hindrance: str) -> None:
+    # What a cluster or Azure said may be of any length.
+    hindrance = hindrance[:LONGEST]
     if allocation.hindrance != hindrance:
         allocation.hindrance = hindrance
         allocation.save(update_fields=["hindrance"])

@@ -224,7 +224,7 @@ def _soon(request: Request) -> str:
     """How long setting it up takes, and who does it."""
     if request.is_by_person:
         return "A platform lead carries it out. It costs nothing before it is there."
-    return SOON[request.arrival]
+    return timeline.told_by(request) or SOON[request.arrival]
 
 
 def _waiting(

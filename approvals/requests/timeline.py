@@ -172,14 +172,15 @@ def coming(
         yield _future("Begins by itself", request.allocation.starts_at)
     elif state is State.SETTING_UP:
         task = task_of(tasks, Task.Kind.SET_UP)
-        who = _who(task) if task is not None and not task.is_over else SOON[request.arrival]
+        is_open = task is not None and not task.is_over
+        who = _who(task) if task is not None and is_open else told_by(request) or SOON[request.arrival]
         yield _now(f"Setting up{on}", why=who, tone="moving")
         yield from _ahead(task)
     elif state is State.ENDED and (task := task_of(tasks, Task.Kind.TAKE_DOWN)) and not task.is_over:
         yield _now("Being taken down" if task.assignee else "To be taken down", why=_who(task), tone="ending")
         yield from _ahead(task)
     elif state is State.FAILED:
-        yield _now("Could not be set up", why=_failure(request), tone="bad")
+        yield _now("Could not be set up", why=told_by(request), tone="bad")
     elif state is State.ACTIVE:
         yield _now("Held" if request.flavor_id else "In place", tone="good")
     elif state is State.ENDING_SOON:
@@ -240,7 +241,8 @@ def _asked_after(task: Task) -> Iterator[Part]:
         yield _past("Engineering leadership was told", task.escalated_at, why=why, tone="waiting")
 
 
-def _failure(request: Request) -> str:
+def told_by(request: Request) -> str:
+    """What whoever makes it says of how far it has come; mostly nothing."""
     return provisioners.status(request.allocation).message if request.allocation is not None else ""
 
 

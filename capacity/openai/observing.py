@@ -62,9 +62,11 @@ def _row(
 
 
 def _level(row: ModelQuota) -> Level:
+    # Several models may share one quota, which is called by one of them.
+    model = row.quota.split(".", 2)[-1]
     return Level(
         key=f"tokens:{row.subscription_id}/{row.region}/{row.quota}".lower()[:200],
-        title=f"{row.model} ({row.sku}) in {row.region}"[:200],
+        title=f"{model} ({row.sku}) in {row.region}"[:200],
         unit="k tokens a minute",
         limit=row.limit,
         used=row.used,

@@ -46,7 +46,7 @@ class HubEndpoint(Endpoint):
 
     @extend_schema(responses=HubDetailSerializer)
     def retrieve(self, call: Request, cluster: str) -> Response:
-        """The hub of a cluster, with what stopping idle notebooks there has spared (platform leads)."""
+        """The hub of a cluster, with what stopping idle notebooks there has freed (platform leads)."""
         return Response(self.shown(self._hub(cluster), HubDetailSerializer))
 
     @extend_schema(request=ConnectHubSerializer, responses=HubSerializer)

@@ -55,13 +55,13 @@ def facts_of(hub: Hub) -> list[Part]:
 
 
 def saved_of(hub: Hub, now: datetime) -> str:
-    """What stopping idle notebooks has spared, in a sentence; empty where none was, and none is."""
+    """What stopping idle notebooks has freed, in a sentence; empty where none was, and none is."""
     found = saved_on(hub.cluster_id, now=now)
     if not found.stops:
         return "None was stopped in the last 30 days." if hub.reclaim == Reclaim.ON else ""
     times = "One was" if found.stops == 1 else f"{found.stops:,} were"
-    spared = f"{hours(found.gpu_hours.quantize(TENTH))}, {usd(found.usd)}"
-    return f"{times} stopped in the last 30 days, which spared {spared}."
+    freed = f"{hours(found.gpu_hours.quantize(TENTH))} for others, worth {usd(found.usd)}"
+    return f"{times} stopped in the last 30 days, which freed {freed}."
 
 
 def _row(cluster: Cluster, hub: Hub | None) -> Part:

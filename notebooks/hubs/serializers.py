@@ -38,7 +38,7 @@ class HubSerializer(serializers.Serializer[Hub]):
 
 
 class SavedSerializer(serializers.Serializer[Saved]):
-    """What stopping idle notebooks has spared."""
+    """What stopping idle notebooks has freed for others, and what that is worth."""
 
     since = serializers.DateTimeField()
     stops = serializers.IntegerField()
@@ -47,13 +47,13 @@ class SavedSerializer(serializers.Serializer[Saved]):
 
 
 class HubDetailSerializer(HubSerializer):
-    """A hub with what it has spared."""
+    """A hub with what stopping idle notebooks there has freed."""
 
     saved = serializers.SerializerMethodField()
 
     @extend_schema_field(SavedSerializer)
     def get_saved(self, hub: Hub) -> Any:
-        """GPU-hours and USD of idle notebooks that were stopped in the last 30 days, each for a day at most."""
+        """GPU-hours of idle notebooks that were stopped within 30 days, each for a day at most, and their worth."""
         return SavedSerializer(saved_on(hub.cluster_id, now=timezone.now())).data
 
 

@@ -34,7 +34,7 @@ class Use:
     """How a ready server was used.
 
     `active_at` is when its hub last heard of a person or a kernel at work in it, `gpu_busy_at` when its GPUs were last
-    seen to compute, None where nobody measures them.
+    seen to compute, None before they did, and where nobody measures them.
     """
 
     ready_at: datetime

@@ -90,6 +90,7 @@ def _again(server: NotebookServer, one: HubServer, now: datetime) -> Mapping[str
         "stopped_at": None,
         "stopped_by": None,
         "stop_reason": "",
+        "gpu_busy_at": None,
         "keep_until": None,
         "kept_times": 0,
     }

@@ -91,8 +91,8 @@ class NotebookServer(Row, Reconciled):
         default="",
         db_default="",
     )
-    # When the hub last saw it used, when its GPUs were last seen to compute (None where nobody measures them), and when
-    # people were told that it is idle.
+    # When the hub last saw it used, when its GPUs were last seen to compute (None before they did, and where nobody
+    # measures them), and when people were told that it is idle.
     active_at = models.DateTimeField(null=True)
     gpu_busy_at = models.DateTimeField(null=True)
     warned_at = models.DateTimeField(null=True)
@@ -168,7 +168,7 @@ class NotebookServer(Row, Reconciled):
 
 
 class IdleStop(Row):
-    """One time that the portal stopped a notebook because nobody used it; `until` is how long that counts as spared.
+    """One time that the portal stopped a notebook because nobody used it; `until` is how long that counts.
 
     `server` is None once it was removed.
     """

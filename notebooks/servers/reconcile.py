@@ -20,7 +20,7 @@ from notebooks.hubs.clients import client_at
 from notebooks.servers.enqueue import queue
 from notebooks.servers.models import NotebookServer, NotebookServerQuerySet
 from notebooks.servers.notices import tell_failed, tell_stopped
-from notebooks.servers.room import lacking
+from notebooks.servers.room import is_for_room, lacking, too_large
 from notebooks.servers.savings import note_start, note_stop
 from notebooks.servers.states import LEGAL, State, StopReason
 from reconciling import failpoints
@@ -33,6 +33,8 @@ RETRIES = Backoff(timedelta(seconds=2), timedelta(seconds=30))
 FINAL = frozenset({"invalid"})
 # How soon a server that comes up or goes is seen again: one that waits in a queue may take hours.
 SOON, PATIENT, LONG = timedelta(seconds=1), timedelta(seconds=5), timedelta(minutes=2)
+# Not none, or each message would have it tried at once (`ReconciledQuerySet.wanted`).
+WAITS = 1
 # How long a start waits until what was just granted stands on the cluster.
 WAITS_FOR_QUOTA = timedelta(minutes=2)
 NO_REASON = "The hub did not start it and says no reason. Its log has it; platform leads can read that."
@@ -85,8 +87,7 @@ def _start(lease: Lease[NotebookServer], client: JupyterHub, now: Clock) -> None
     if not server.tenancy.observed_generation or (is_new and not server.tenancy.is_settled):
         # A pod that comes before its quota is refused for good.
         raise RequeueAfter(SOON)
-    if missing := lacking(server):
-        lease.finish(requeue_at=now() + PATIENT, now=now(), attempts=0, message=missing)
+    if _is_lacking(lease, client, now):
         return
     lease.check(now=now())
     client.ensure_user(server.username)
@@ -103,6 +104,22 @@ def _start(lease: Lease[NotebookServer], client: JupyterHub, now: Clock) -> None
     )
 
 
+def _is_lacking(lease: Lease[NotebookServer], client: JupyterHub, now: Clock) -> bool:
+    """Whether a start waits for GPUs of its namespace, or can never have them; then the lease is finished."""
+    server = lease.row
+    found = client.server(server.username, server.name)
+    if found is not None and (found.is_ready or found.pending):
+        # Its pod counts in the quota already.
+        return False
+    if never := too_large(server):
+        _end(lease, State.FAILED, now=now(), message=never, observed_generation=server.generation)
+        return True
+    missing = lacking(server, now=now())
+    if missing:
+        lease.finish(requeue_at=now() + PATIENT, now=now(), attempts=WAITS, message=missing)
+    return bool(missing)
+
+
 def _watch(lease: Lease[NotebookServer], client: JupyterHub, now: Clock) -> None:
     """See whether a server that was started is ready, comes up still, or failed, and why."""
     server = lease.row
@@ -114,10 +131,10 @@ def _watch(lease: Lease[NotebookServer], client: JupyterHub, now: Clock) -> None
         lease.finish(requeue_at=now() + (PATIENT if has_waited else SOON), now=now(), attempts=0, message="")
     else:
         why = client.failure(server.username, server.name)
-        if "quota" in why and (missing := lacking(server)):
+        if is_for_room(server, why):
             # Another pod was faster: it is started anew.
-            wanted = {"observed_generation": server.generation - 1, "message": missing}
-            lease.finish(requeue_at=now() + PATIENT, now=now(), attempts=0, **wanted)
+            begun = {"observed_generation": server.generation - 1, "message": why[:600]}
+            lease.finish(requeue_at=now() + PATIENT, now=now(), attempts=WAITS, **begun)
             return
         _end(lease, State.FAILED, now=now(), message=(why or NO_REASON)[:600])
 

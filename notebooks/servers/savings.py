@@ -1,4 +1,4 @@
-"""What stopping idle notebooks has spared: their GPUs were free for others until somebody started them again."""
+"""What stopping idle notebooks has freed: others could have their GPUs until somebody started them again."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ def note_start(server: NotebookServer, *, now: datetime) -> None:
 
 
 def saved_on(cluster_id: int, *, now: datetime) -> Saved:
-    """What was spared on a cluster within the last 30 days; one query."""
+    """What was freed on a cluster within the last 30 days; one query."""
     since = now - REPORTED
     return summed(IdleStop.objects.filter(cluster=cluster_id, stopped_at__gte=since), since=since, now=now)
 

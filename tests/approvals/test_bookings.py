@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from django.db import transaction
@@ -180,6 +181,36 @@ def test_it_waits_while_too_few_can_be_had_and_begins_once_they_can(here: Scene)
     assert (row.hindrance, row.charged_from) == ("", NEXT_WEEK + HOUR)
     paid = 2 * 47 * here.flavor.price_per_gpu_hour
     assert here.held_usd() == paid.quantize(Decimal("0.01"))
+
+
+def test_a_refusal_while_it_is_made_leaves_nothing_of_it_behind(
+    here: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = booked(here)
+    money = here.held_usd()
+
+    def refuse(*args: Any, **kwargs: Any) -> None:
+        raise Conflict("Its name is taken meanwhile.", code="name_taken")
+
+    with monkeypatch.context() as changed:
+        changed.setattr(provisioners, "begin", refuse)
+        assert not bookings.begin(row.pk, now=NEXT_WEEK)
+    row.refresh_from_db()
+    assert (row.hindrance, row.begun_at, row.charged_from) == ("Its name is taken meanwhile.", None, None)
+    assert (here.allocated(), here.held_usd()) == (0, money)
+    assert bookings.begin(row.pk, now=NEXT_WEEK + HOUR)
+    assert here.allocated() == 2
+
+
+def test_however_long_a_hindrance_is_it_is_kept_and_the_booking_tried_again(here: Scene) -> None:
+    row = booked(here)
+    cluster = here.flavor.cluster
+    cluster.reachable, cluster.message = False, "It answers 502. " * 30
+    cluster.save()
+    assert not bookings.begin(row.pk, now=NEXT_WEEK)
+    cluster.reachable = True
+    cluster.save()
+    assert bookings.begin(row.pk, now=NEXT_WEEK + HOUR)
 
 
 def test_nobody_asks_away_what_a_late_booking_waits_for(here: Scene) -> None:

@@ -12,7 +12,10 @@ from accounts.models import Membership
 from accounts.roles import Role
 from connectors.errors import PermanentError, TemporaryError
 from connectors.jupyterhub import JupyterHub
+from fleet.models import Flavor
 from notebooks.hubs import actions
+from notebooks.models import NotebookServer
+from notebooks.servers.room import is_for_room
 from tests import factories
 from tests.notebooks import documents
 from tests.notebooks.documents import a100, cpu
@@ -259,7 +262,8 @@ def test_a_namespace_without_room_is_said_and_never_ends_the_hub(hub: RealHub) -
     try:
         for _ in range(6):
             why = refused_by_api(hub, {"profile": A100})
-            assert f"quota of the namespace {TEAM} has no room" in why
+            assert f"The namespace {TEAM} has no room for this server now, by its quota full" in why
+            assert is_for_room(NotebookServer(flavor=Flavor(), gpus=2), why)
     finally:
         hub.kubernetes("DELETE", f"{path}/full")
     assert hub.api().version() == "6.1.1"

@@ -1,6 +1,7 @@
 """Notebook servers from launch to end: what a hub is told, what becomes of it, and what survives which fault."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -21,6 +22,7 @@ from allocations.ends.actions import give_back
 from allocations.models import Allocation
 from approvals.requests.actions import submit
 from approvals.requests.wanted import resolve
+from audit.actors import PORTAL
 from audit.models import Event
 from fleet.models import Cluster
 from notebooks.hubs.models import Hub, HubAccount
@@ -34,6 +36,7 @@ from notebooks.servers.reconcile import reconcile
 from notebooks.servers.savings import saved_on
 from notebooks.servers.states import LEGAL, State, StopReason
 from notices.models import Notice
+from provisioning.actions import publish
 from provisioning.models import Tenancy
 from tests import factories
 from tests.calling import Caller
@@ -376,9 +379,11 @@ def test_one_that_the_queue_preempted_says_so_and_only_of_this_launch(
         assert (server.state, server.stop_reason) == (State.STOPPED, StopReason.ELSEWHERE)
 
 
-def test_one_beyond_the_namespaces_quota_waits_and_starts_when_a_pod_has_ended(
-    tenancy: Tenancy, ada: User, hub: HubOfTests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+@pytest.fixture
+def full(
+    tenancy: Tenancy, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[tuple[Kubernetes, Callable[[], None]]]:
+    """A cluster on which a pod of the team has the one GPU that the namespace may have, and what ends that pod."""
     with served() as kubernetes:
         monkeypatch.setattr(settings.ENV, "kubeconfig_dir", tmp_path)
         Cluster.objects.update(kubeconfig=kubernetes.kubeconfig(tmp_path))
@@ -387,25 +392,69 @@ def test_one_beyond_the_namespaces_quota_waits_and_starts_when_a_pod_has_ended(
         hard = {"hard": {"requests.nvidia.com/gpu": "1"}}
         kubernetes.create({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": place, "spec": hard})
         kubernetes.create(queued_pod(tenancy.namespace, "train", "high"))
+        yield kubernetes, lambda: kubernetes.delete(("v1", "Pod"), "train", tenancy.namespace)
 
-        server = worked_on(launch(tenancy, ada))
-        assert (server.state, hub.users) == (State.STARTING, {})
-        assert "have 1 of the 1 × A100 that they may have, and it takes 1" in server.message
 
-        kubernetes.delete(("v1", "Pod"), "train", tenancy.namespace)
-        server = worked_on(server)
-        assert (server.state, server.message) == (State.STARTING, "")
-        assert server.name in hub.users[str(ada.oid)]
+Full = tuple[Kubernetes, Callable[[], None]]
+FOR_ROOM = "by its quota team-quota, requested: requests.nvidia.com/gpu=1, used: requests.nvidia.com/gpu=1"
 
-        # Somebody else's pod came between the look and the hub's own.
-        kubernetes.create(queued_pod(tenancy.namespace, "train", "high"))
-        hub.fail(server.name, "The quota of the namespace has no room for this server now")
-        server = worked_on(server)
-        assert (server.state, server.observed_generation) == (State.STARTING, server.generation - 1)
-        kubernetes.delete(("v1", "Pod"), "train", tenancy.namespace)
-        worked_on(server)
-        hub.come_up(server.name)
-        assert worked_on(server).state == State.READY
+
+def test_one_beyond_the_namespaces_quota_waits_and_starts_when_a_pod_has_ended(
+    tenancy: Tenancy, ada: User, hub: HubOfTests, full: Full
+) -> None:
+    _, end_pod = full
+    server = worked_on(launch(tenancy, ada))
+    assert (server.state, hub.users) == (State.STARTING, {})
+    assert "have 1 of the 1 GPU that they may have, and it takes 1" in server.message
+
+    end_pod()
+    server = worked_on(server)
+    assert (server.state, server.message) == (State.STARTING, "")
+    assert server.name in hub.users[str(ada.oid)]
+
+    # Somebody else's pod came between the look and the hub's own, and has ended already.
+    hub.fail(server.name, f"The namespace has no room for this server now, {FOR_ROOM}")
+    server = worked_on(server)
+    assert (server.state, server.observed_generation) == (State.STARTING, server.generation - 1)
+    worked_on(server)
+    hub.come_up(server.name)
+    assert worked_on(server).state == State.READY
+
+
+def test_its_own_pod_does_not_stand_in_its_way_when_the_answer_to_its_start_was_lost(
+    tenancy: Tenancy, ada: User, hub: HubOfTests, full: Full
+) -> None:
+    kubernetes, end_pod = full
+    end_pod()
+    hub.lost_answers = 1
+    server = worked_on(launch(tenancy, ada))
+    assert server.observed_generation == 0
+    kubernetes.create(queued_pod(tenancy.namespace, f"jupyter--{server.name}", "low"))
+    assert worked_on(server).observed_generation == 1
+    hub.come_up(server.name)
+    assert worked_on(server).state == State.READY
+
+
+def test_one_that_waits_is_stopped_like_any_other(
+    tenancy: Tenancy, ada: User, hub: HubOfTests, full: Full
+) -> None:
+    server = worked_on(launch(tenancy, ada))
+    actions.stop(server.pk, by=ada, now=timezone.now())
+    server = worked_on(server)
+    assert (server.state, server.stop_reason) == (State.STOPPED, StopReason.PERSON)
+
+
+def test_one_that_the_namespace_can_never_have_is_not_waited_for(
+    tenancy: Tenancy, ada: User, hub: HubOfTests, full: Full
+) -> None:
+    server = worked_on(launch(tenancy, ada))
+    assert server.state == State.STARTING
+    none = tuple(replace(flavor, gpus=0, borrow=0, over=0) for flavor in tenancy.desired.flavors)
+    publish(tenancy, spec=replace(tenancy.desired, flavors=none), actor=PORTAL, now=timezone.now())
+    factories.make_true(tenancy)
+    server = worked_on(server)
+    assert (server.state, hub.users) == (State.FAILED, {})
+    assert server.message.startswith("It takes 1 GPU, and the namespace may have 0 GPUs by now.")
 
 
 def full_queue(kubernetes: Kubernetes, namespace: str) -> None:
@@ -551,7 +600,7 @@ def test_what_idle_stops_spare_is_counted_until_the_next_start_and_for_a_day_at_
     browser = Client()
     browser.force_login(lead)
     shown = browser.get(reverse("hub", args=[tenancy.cluster.name])).content.decode()
-    assert "One was stopped in the last 30 days, which spared" in shown
+    assert "One was stopped in the last 30 days, which freed" in shown
     told = Caller(lead).get(f"hubs/{tenancy.cluster.name}/").json()["saved"]
     assert told["stops"] == 1
 
@@ -634,6 +683,12 @@ def test_a_notebook_that_is_asked_for_starts_once_its_quota_is_there_and_costs_o
     factories.make_true(Tenancy.objects.get(pk=tenancy.pk))
     worked_on(server)
     assert not allocations.observe(allocation.pk, now=timezone.now())
+    NotebookServer.objects.update(message="Pods of this namespace have all of them.")
+    browser = Client()
+    browser.force_login(ada)
+    shown = browser.get(f"/requests/{asked.pk}/").content.decode()
+    assert shown.count("Pods of this namespace have all of them.") == 2
+    assert "Usually a few seconds" not in shown
     hub.come_up(server.name)
     worked_on(server)
     assert allocations.not_charged_yet(timezone.now()) == [allocation.pk]

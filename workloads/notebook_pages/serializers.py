@@ -82,7 +82,8 @@ class NotebookShortSerializer(serializers.Serializer[NotebookServer]):
     stopped_at = serializers.DateTimeField(allow_null=True)
     idle_since = serializers.SerializerMethodField()
     gpu_busy_at = serializers.DateTimeField(
-        allow_null=True, help_text="When its GPUs were last seen to compute; null where nobody measures them."
+        allow_null=True,
+        help_text="When its GPUs were last seen to compute; null before they did, and where nobody measures them.",
     )
     keep_until = serializers.DateTimeField(
         allow_null=True, help_text="Not stopped for being idle until then."

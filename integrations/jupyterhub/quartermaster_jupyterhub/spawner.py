@@ -1,5 +1,6 @@
 """A KubeSpawner that starts what the portal allows, in the team's namespace."""
 
+import json
 from http import HTTPStatus
 from typing import Any
 
@@ -12,9 +13,10 @@ from quartermaster_jupyterhub.choosing import Refused, check
 from quartermaster_jupyterhub.matching import matches
 
 WEEK = 7 * 24 * 3600
+EXCEEDED = "exceeded quota: "
 FULL = (
-    "The quota of the namespace {namespace} has no room for this server now: pods of your team have all of it. "
-    "Stop one of them, or start this again when some have ended."
+    "The namespace {namespace} has no room for this server now, by its quota {quota}. Stop another server or job of "
+    "your team, or start this again when some have ended."
 )
 # Lists that KubeSpawner replaces by the profile's, although the hub's own entries count, too.
 MERGED = ("tolerations",)
@@ -82,13 +84,14 @@ class PortalMixin(HasTraits):
         return status
 
     async def _make_create_pod_request(self, pod: Any, request_timeout: float) -> Any:
-        """As KubeSpawner; what the namespace's quota has no room for is refused in words, which never ends a hub."""
+        """As KubeSpawner; what the namespace's quota refuses is said with Kubernetes' numbers, and never ends a hub."""
         try:
             return await super()._make_create_pod_request(pod, request_timeout)
         except ApiException as error:
-            if error.status != HTTPStatus.FORBIDDEN or "exceeded quota" not in str(error.body):
+            _, is_full, quota = _message(error).partition(EXCEEDED)
+            if error.status != HTTPStatus.FORBIDDEN or not is_full:
                 raise
-            refused = Refused(HTTPStatus.FORBIDDEN, FULL.format(namespace=self.namespace))
+            refused = Refused(HTTPStatus.CONFLICT, FULL.format(namespace=self.namespace, quota=quota))
             raise Refusal(refused) from error
 
     async def _check(self, options: Any) -> Answer:
@@ -113,6 +116,14 @@ class PortalMixin(HasTraits):
 
 class PortalSpawner(PortalMixin, KubeSpawner):
     """KubeSpawner with the portal before it."""
+
+
+def _message(error: ApiException) -> str:
+    """What the API server says of a refusal."""
+    try:
+        return str(json.loads(error.body)["message"])
+    except (TypeError, ValueError, KeyError):
+        return str(error.body)
 
 
 def _listed(value: Any) -> list[Any]:
