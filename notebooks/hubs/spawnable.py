@@ -10,7 +10,7 @@ from accounts.models import User
 from fleet.models import Cluster, Flavor
 from notebooks.hubs.models import Hub
 from notebooks.hubs.people import person_of
-from notebooks.places import flavors_on, place_of
+from notebooks.places import place_of
 from notebooks.profile_desk.kept import offered
 from notebooks.profiles.document import Document
 from notebooks.profiles.spawning import profile_list, spawned_as
@@ -41,7 +41,8 @@ def spawnable(hub: Hub, username: str, *, object_id: UUID | None, now: datetime)
     if not tenancies:
         return Spawnable(username=username, reason=_no_namespace(cluster))
     documents = [one.document for one in offered()]
-    profiles = entries(documents, tenancies, flavors_on(cluster.pk))
+    flavors = {one.name: one for one in Flavor.objects.filter(cluster=cluster)}
+    profiles = entries(documents, tenancies, flavors)
     reason = "" if profiles else f"No profile can be started in this person's namespaces on {cluster.title}."
     return Spawnable(username=username, profiles=profiles, reason=reason)
 
@@ -49,7 +50,11 @@ def spawnable(hub: Hub, username: str, *, object_id: UUID | None, now: datetime)
 def open_on(cluster: Cluster, user: User) -> list[Tenancy]:
     """The namespaces of a person's own teams on a cluster that stand and are not leaving."""
     rows = Tenancy.objects.here().of_member(user).filter(cluster=cluster, observed_generation__gte=1)
-    return list(rows.select_related("team", "project", "cluster").order_by("team__name", "namespace"))
+    found = list(rows.select_related("team", "project").order_by("team__name", "namespace"))
+    for one in found:
+        # A hub asks at each form and each spawn: the widest of the tables is not read once more.
+        one.cluster = cluster
+    return found
 
 
 def entries(
