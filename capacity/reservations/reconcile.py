@@ -89,7 +89,8 @@ def _go_on(lease: Lease[Reservation], azure: Azure, now: Clock) -> None:
         is_held_up = row.is_refused and step in (Step.RESERVE, Step.RESIZE)
         if step is Step.WAIT or is_held_up:
             wait = LOOK_AGAIN if is_held_up else BUSY_WAIT
-            lease.finish(requeue_at=now() + wait, now=now(), attempts=0, **_use(look, now()))
+            said = row.message if is_held_up else _in_the_way(row, look)
+            lease.finish(requeue_at=now() + wait, now=now(), attempts=0, message=said, **_use(look, now()))
             return
         lease.check(now=now())
         operation = STEPS[step](azure, row)
@@ -101,6 +102,15 @@ def _go_on(lease: Lease[Reservation], azure: Azure, now: Clock) -> None:
             lease.finish(requeue_at=now() + wait, now=now(), attempts=0, message="", **_use(look, now()))
             return
     raise TemporaryError("Azure takes every step and does not keep it.")
+
+
+def _in_the_way(row: Reservation, look: Look) -> str:
+    """What keeps a reservation from being released; what was said before where it is something else."""
+    found = look.observed.reservation
+    if row.machines or found is None or not found.associated:
+        return row.message
+    uses = "1 machine uses it" if found.associated == 1 else f"{found.associated} machines use it"
+    return f"{uses}: Azure releases it, and stops charging for it, once none does. The portal tries again by itself."
 
 
 def _as_wanted(lease: Lease[Reservation], look: Look, now: datetime) -> None:

@@ -45,7 +45,7 @@ def place(row: Reservation | Orphan) -> str:
 
 def _on_its_way_out(row: Reservation, state: State, now: datetime) -> Standing:
     if state is State.RELEASING:
-        usual = "The portal releases it in Azure: first what runs on it, then the machines, then its group."
+        usual = "The portal releases it in Azure: its pool of nodes, if it has one, then its machines, then its group."
         return Standing(tone=state.tone, word=state.words, sentence=row.message or usual)
     if row.reserved_at is None and row.refusal:
         return Standing(tone="bad", word="Refused", sentence=f"{row.refusal} Nothing is reserved.")

@@ -36,7 +36,9 @@ def tell_stopped(server: NotebookServer, *, now: datetime) -> None:
             f"{server.title} was stopped",
             f"{StopReason(server.stop_reason).words} Its volumes stay.",
             facts=_facts(server, now),
-            action="Open the notebook",
+            action="Open the notebook"
+            if server.stop_reason != StopReason.NOT_A_MEMBER
+            else "Open the portal",
         ),
         now=now,
     )
@@ -67,11 +69,13 @@ def _facts(server: NotebookServer, now: datetime) -> tuple[tuple[str, str], ...]
 
 
 def _tell(kind: NoticeKind, server: NotebookServer, message: Message, *, now: datetime) -> None:
+    # Who has left its team sees its page no more.
+    is_seen = server.stop_reason != StopReason.NOT_A_MEMBER
     tell(
         kind,
         to=[server.owner],
         subject=("notebook", server.pk),
-        link=reverse("notebook", args=[server.pk]),
+        link=reverse("notebook", args=[server.pk]) if is_seen else reverse("home"),
         message=message,
         now=now,
     )

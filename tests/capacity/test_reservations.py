@@ -12,7 +12,10 @@ from approvals.requests.actions import submit
 from approvals.requests.wanted import resolve
 from audit.models import Event
 from capacity.models import Reservation, VmSize
+from capacity.reservations.reconcile import Names
 from capacity.reservations.states import State
+from connectors.azure.compute import AzureCompute
+from connectors.azure.container_service import AzureContainerService, NewPool
 from policy.rules import Arrival
 from tests.approvals.shop import SPECS, approve
 from tests.capacity.connected import A100, T4, Site, connected, site
@@ -56,6 +59,28 @@ def test_machines_given_back_shrink_it_and_the_last_one_releases_it(here: Site) 
     assert list(here.in_azure().values()) == [2]
     give_back_machines(first.pk, 2, by=here.scene.ada, now=here.time())
     here.work()
+    assert here.in_azure() == {}
+    assert Reservation.objects.get().state == State.RELEASED
+
+
+def test_one_that_machines_use_says_so_and_is_released_once_none_does(here: Site) -> None:
+    allocation = here.grant(1, vm_size=T4)
+    here.work()
+    row = Reservation.objects.get()
+    group = AzureCompute(here.azure.session()).group(row.resource_group, Names.of(row).group)
+    assert group is not None
+    clusters = AzureContainerService(here.azure.session())
+    pool = NewPool(size=T4, minimum=1, maximum=1, reservation_group=group.id)
+    clusters.begin_create_pool(row.resource_group, "dev-eastus", "borrowed", pool)
+    give_back_machines(allocation.pk, 1, by=here.scene.ada, now=here.time())
+    here.work()
+    row.refresh_from_db()
+    assert row.state == State.RELEASING
+    assert row.message.startswith(
+        "1 machine uses it: Azure releases it, and stops charging for it, once none does."
+    )
+    clusters.begin_delete_pool(row.resource_group, "dev-eastus", "borrowed")
+    here.work(rounds=40)
     assert here.in_azure() == {}
     assert Reservation.objects.get().state == State.RELEASED
 

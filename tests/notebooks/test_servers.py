@@ -513,8 +513,10 @@ def test_who_leaves_the_team_loses_the_server(tenancy: Tenancy, ada: User, hub: 
 
     end_what_is_over(now=timezone.now())
 
-    server.refresh_from_db()
-    assert (server.state, server.stop_reason) == (State.STOPPING, StopReason.NOT_A_MEMBER)
+    server = worked_on(server)
+    assert (server.state, server.stop_reason) == (State.STOPPED, StopReason.NOT_A_MEMBER)
+    # Its page is not theirs any more.
+    assert Notice.objects.get(kind="notebook_ended", person=ada).link == "/"
 
 
 def test_the_limit_of_a_profile_ends_a_server(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
