@@ -1,5 +1,6 @@
 """The pages and the API of list prices, what the forms say of them, and that every estimate names its price and day."""
 
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from decimal import Decimal
@@ -92,7 +93,7 @@ def test_each_machine_has_all_its_prices_side_by_side_and_of_each_gpu(ada: Clien
 
 
 def test_it_says_when_each_region_was_read(ada: Client) -> None:
-    assert "Read eastus last read just now" in words(ada).replace("0 s ago", "just now")
+    assert re.search(r"Read eastus last read (just now|\d+ s ago)", words(ada))
 
 
 def test_a_region_that_cannot_be_read_is_said_with_the_day_of_what_counts(here: Site, ada: Client) -> None:
