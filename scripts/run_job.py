@@ -62,14 +62,15 @@ class Running:
         answer = self.call("POST", "/runs/", self.asked("pytorch", "Four nodes", FOUR), key="demo-four")
         expect(answer.status_code == 201, f"It says {answer.text}.")
         self.four = answer.json()
-        self.job.until(
-            "it waits in the line", lambda: (self.seen(self.four)["why"] or {}).get("position") == 0
-        )
+        self.job.until("it waits in the line", self.is_in_line)
+        return str((self.seen(self.four)["why"] or {}).get("what"))
+
+    def is_in_line(self) -> bool:
+        """Whether the four nodes are told to be first in the line, all of it in one read."""
         found = self.seen(self.four)
-        why = found["why"]
-        expect((found["state"], why["outlook"]) == ("waiting", "wait"), f"It says {found['state']}, {why}.")
-        expect("number 1 of 1 in the line" in why["line"], f"It says {why['line']}.")
-        return str(why["what"])
+        why = found["why"] or {}
+        is_first = (found["state"], why.get("outlook"), why.get("position")) == ("waiting", "wait", 0)
+        return is_first and "number 1 of 1 in the line" in why["line"]
 
     def follow_single(self) -> str:
         """Until `event: end`; nothing is asked for in between."""

@@ -177,7 +177,7 @@ def _unsaid(facts: Facts) -> Answer:
     return Answer(
         code="not_evaluated",
         outlook=Outlook.WAIT,
-        what="It is in the line, and the queue has condition nothing about it yet: jobs ahead of it come first, "
+        what="It is in the line, and the queue has said nothing about it yet: jobs ahead of it come first, "
         "or one that asks for the same was just refused.",
         do=WAIT,
         in_line=True,
