@@ -15,6 +15,7 @@ from capacity.orphans.comparing import Difference, OrphanKind
 from capacity.orphans.enqueue import enqueue_on_commit
 from capacity.orphans.models import Orphan
 from capacity.orphans.notices import tell_found
+from capacity.reservations.states import machines_using
 from capacity.subscriptions.models import Subscription
 from web.refusals import Conflict, NoRight
 
@@ -112,7 +113,7 @@ def note_parked(row: Orphan, why: str) -> list[str]:
 
 def in_use(machines: int) -> str:
     """Why a reservation that machines use is not released, and what to do about it."""
-    uses = "1 machine uses it" if machines == 1 else f"{machines} machines use it"
+    uses = machines_using(machines)
     return f"{uses}. Delete what uses it or take it out of the reservation first; deallocated machines count, too."
 
 

@@ -21,7 +21,7 @@ from capacity.reservations.enqueue import queue
 from capacity.reservations.models import Reservation, ReservationQuerySet
 from capacity.reservations.naming import NUMBER, group_name, pool_name, reservation_name
 from capacity.reservations.plan import Found, FoundPool, Observed, Step, Wanted, next_step
-from capacity.reservations.states import State
+from capacity.reservations.states import State, machines_using
 from capacity.subscriptions.ids import aks_of
 from capacity.tagging import tags
 from connectors.azure.compute import Reservation as InAzure
@@ -109,7 +109,7 @@ def _in_the_way(row: Reservation, look: Look) -> str:
     found = look.observed.reservation
     if row.machines or found is None or not found.associated:
         return row.message
-    uses = "1 machine uses it" if found.associated == 1 else f"{found.associated} machines use it"
+    uses = machines_using(found.associated)
     return f"{uses}: Azure releases it, and stops charging for it, once none does. The portal tries again by itself."
 
 

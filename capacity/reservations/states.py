@@ -28,3 +28,8 @@ class State(StrEnum):
 
 WANTED = frozenset({State.PENDING, State.RESERVED})
 IN_AZURE = frozenset({*WANTED, State.RELEASING})
+
+
+def machines_using(count: int) -> str:
+    """What keeps a reservation from being released: "1 machine uses it", "2 machines use it"."""
+    return "1 machine uses it" if count == 1 else f"{count} machines use it"

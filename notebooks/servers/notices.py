@@ -36,9 +36,7 @@ def tell_stopped(server: NotebookServer, *, now: datetime) -> None:
             f"{server.title} was stopped",
             f"{StopReason(server.stop_reason).words} Its volumes stay.",
             facts=_facts(server, now),
-            action="Open the notebook"
-            if server.stop_reason != StopReason.NOT_A_MEMBER
-            else "Open the portal",
+            action="Open the notebook" if _sees_page(server) else "Open the portal",
         ),
         now=now,
     )
@@ -68,14 +66,17 @@ def _facts(server: NotebookServer, now: datetime) -> tuple[tuple[str, str], ...]
     return tuple(found)
 
 
+def _sees_page(server: NotebookServer) -> bool:
+    """Whether its owner sees its page: not after leaving its team."""
+    return server.stop_reason != StopReason.NOT_A_MEMBER
+
+
 def _tell(kind: NoticeKind, server: NotebookServer, message: Message, *, now: datetime) -> None:
-    # Who has left its team sees its page no more.
-    is_seen = server.stop_reason != StopReason.NOT_A_MEMBER
     tell(
         kind,
         to=[server.owner],
         subject=("notebook", server.pk),
-        link=reverse("notebook", args=[server.pk]) if is_seen else reverse("home"),
+        link=reverse("notebook", args=[server.pk]) if _sees_page(server) else reverse("home"),
         message=message,
         now=now,
     )

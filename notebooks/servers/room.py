@@ -15,13 +15,12 @@ from connectors.kubernetes import Ref
 from notebooks.servers.models import NotebookServer
 from provisioning import throttle
 from provisioning.delivery import client_for
-from provisioning.desired.limits import ceilings
+from provisioning.desired.limits import QUOTA, ceilings
 from provisioning.desired.quantities import counted
 from ui.amounts import gpus
 
 log = structlog.get_logger(__name__)
-QUOTA: Ref = ("v1", "ResourceQuota")
-NAME = "team-quota"
+RESOURCE_QUOTA: Ref = ("v1", "ResourceQuota")
 
 
 def too_large(server: NotebookServer) -> str:
@@ -46,7 +45,7 @@ def lacking(server: NotebookServer, *, now: datetime) -> str:
     if throttle.seconds_to_wait(cluster, now=now):
         return ""
     try:
-        quota = client_for(cluster).get(QUOTA, NAME, server.tenancy.namespace)
+        quota = client_for(cluster).get(RESOURCE_QUOTA, QUOTA, server.tenancy.namespace)
     except ConnectorError as error:
         log.info("cluster does not say what its quota has left", server=server.pk, reason=error.message)
         return ""

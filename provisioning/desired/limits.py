@@ -8,6 +8,7 @@ from provisioning.desired.quantities import count, gibibytes
 from provisioning.desired.spec import TenancySpec
 from provisioning.drift.adopting import PRIORITY_QUOTA
 
+QUOTA = "team-quota"
 # What a team's claims may take beside the volumes that it was granted, and how large one of them may be.
 OWN_CLAIMS, OWN_GIB, LARGEST_OWN_GIB = 20, 2_048, 1_024
 
@@ -35,7 +36,7 @@ def quota(spec: TenancySpec) -> Manifest:
         "count/jobs.batch": "200",
         "count/secrets": "100",
     }
-    return placed(spec, "v1", "ResourceQuota", "team-quota", spec={"hard": hard})
+    return placed(spec, "v1", "ResourceQuota", QUOTA, spec={"hard": hard})
 
 
 def room(spec: TenancySpec) -> tuple[int, int]:
