@@ -5,6 +5,7 @@ from celery import shared_task
 from allocations import actions
 from allocations.bookings import actions as bookings
 from allocations.budgets import actions as budget_actions
+from allocations.ends import notebooks
 from allocations.ends import reminders as reminding
 from allocations.ends import sweep as ending
 from allocations.models import Budget
@@ -47,6 +48,12 @@ def remind() -> None:
     now = clock.now()
     for allocation_id in reminding.due(now):
         reminding.remind(allocation_id, now=now)
+
+
+@shared_task(name="allocations.tasks.end_notebooks")
+def end_notebooks() -> None:
+    """Tell of notebooks whose GPUs end soon, and stop those whose GPUs have ended."""
+    notebooks.end_with_their_gpus(now=clock.now())
 
 
 @shared_task(name="allocations.tasks.look_at_work")

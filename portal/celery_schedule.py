@@ -83,6 +83,11 @@ SCHEDULE = {
         "options": {"expires": 10},
     },
     "end notebooks": {"task": "notebooks.tasks.end_servers", "schedule": 30.0, "options": {"expires": 60}},
+    "end notebooks with their GPUs": {
+        "task": "allocations.tasks.end_notebooks",
+        "schedule": 30.0,
+        "options": {"expires": 60},
+    },
     "look after reservations": {
         "task": "capacity.tasks.reconcile_reservations",
         "schedule": 2.0,

@@ -16,6 +16,7 @@ from accounts.models import User
 from accounts.people import holding
 from accounts.roles import Permission
 from allocations.changes import refresh
+from allocations.ends.notebooks import stop_those_with_pods
 from allocations.models import Leftover, StoppedWork
 from allocations.notices import left_message, refused_message, stopped_message, team_link
 from allocations.use.running import Running, quota_on_cluster, running, to_stop
@@ -183,6 +184,7 @@ def _ask_to_stop(tenancy: Tenancy, overdue: Leftover, work: Iterable[Running], *
         for one in work
         if one.uid not in asked
     )
+    stop_those_with_pods(tenancy, {one.job.removeprefix("Pod ") for one in work}, now=now)
 
 
 def _close(tenancy: Tenancy, left: Sequence[Leftover], *, now: datetime) -> None:

@@ -297,6 +297,8 @@ class Migration(migrations.Migration):
                 ("keep_until", models.DateTimeField(null=True)),
                 ("kept_times", models.PositiveSmallIntegerField(db_default=0, default=0)),
                 ("keep_reason", models.CharField(blank=True, db_default="", default="", max_length=200)),
+                ("limit_told_at", models.DateTimeField(null=True)),
+                ("told_end", models.DateTimeField(null=True)),
                 (
                     "flavor",
                     models.ForeignKey(

@@ -171,6 +171,7 @@ def start(server_id: int, *, by: User, now: datetime) -> NotebookServer:
     server.launched_at, server.stopped_at, server.stopped_by, server.stop_reason = now, None, None, ""
     server.active_at = server.gpu_busy_at = server.warned_at = server.keep_until = None
     server.kept_times, server.keep_reason = 0, ""
+    server.limit_told_at = server.told_end = None
     server.generation += 1
     server.retry(now=now)
     server.save()

@@ -17,10 +17,23 @@ from notebooks.profiles.document import Document
 from notebooks.profiles.idle import Deed, Reclaim, Use, due, idle_since, notice, stops_at
 from notebooks.servers.actions import stop_because
 from notebooks.servers.models import NotebookServer
-from notebooks.servers.notices import tell_idle
+from notebooks.servers.notices import tell_ends, tell_idle
 from notebooks.servers.states import State, StopReason
 from provisioning.models import Tenancy
 from ui.amounts import span, usd
+
+# How long before its end people are told, and how long it runs on at least where nobody could be told before.
+TOLD_BEFORE, LEAST_NOTICE = timedelta(hours=1), timedelta(minutes=30)
+LIMIT_COMES = "It will have run for as long as its profile allows, and is stopped then; its volumes stay."
+RESTARTS = "Save what is in memory. You can start it again at once."
+GPUS_END = (
+    "The GPUs that carry it go back then, and it is stopped with them; its volumes stay. Keep the GPUs longer, and it "
+    "goes on."
+)
+GPUS_ENDED = (
+    "Your team holds too few GPUs for it by now, so it is stopped then; its volumes stay. Ask for GPUs, and it goes "
+    "on."
+)
 
 
 def end_what_is_over(*, now: datetime) -> None:
@@ -31,12 +44,56 @@ def end_what_is_over(*, now: datetime) -> None:
         stop_because(pk, StopReason.NOT_A_MEMBER, now=now)
     for pk in rows.exclude(tenancy__in=Tenancy.objects.here()).values_list("pk", flat=True):
         stop_because(pk, StopReason.LEAVING, now=now)
-    ready = list(rows.filter(state=State.READY))
+    ready = list(rows.filter(state=State.READY).described())
     documents = documents_of(ready)
     for server in ready:
         document = documents.get((server.profile_id, server.profile_version))
-        if document and document.hours and limit_of(server, document) <= now:
-            stop_because(server.pk, StopReason.LIMIT, now=now)
+        if document and document.hours:
+            _keep_to_limit(server, limit_of(server, document), now=now)
+
+
+def _keep_to_limit(server: NotebookServer, limit: datetime, *, now: datetime) -> None:
+    """Stop a server that has run for as long as its profile allows; its owner is told once, an hour before."""
+    if limit <= now:
+        stop_because(server.pk, StopReason.LIMIT, now=now)
+    elif limit - now <= TOLD_BEFORE and server.limit_told_at is None:
+        _tell_of_limit(server, limit, now=now)
+
+
+@transaction.atomic
+def _tell_of_limit(server: NotebookServer, limit: datetime, *, now: datetime) -> None:
+    same = NotebookServer.objects.filter(pk=server.pk, state=State.READY, ready_at=server.ready_at)
+    if same.filter(limit_told_at=None).update(limit_told_at=now):
+        tell_ends(server, limit, f"{LIMIT_COMES} {RESTARTS}", now=now)
+
+
+def keep_told(server: NotebookServer, ends: datetime | None, *, now: datetime) -> None:
+    """Tell the owner of a server that runs, once, when GPUs end that carry it; None for never.
+
+    They are told an hour before, and what ends before anybody could be told has half an hour from then on. `told_end`
+    of the server is the moment that they know, None again where it goes on.
+    """
+    known = server.told_end
+    if ends is None and known is not None and known <= now:
+        # Its GPUs should have ended and have not yet: whatever ends them is on its way, or holds them back.
+        return
+    at = None
+    if ends is not None and ends - now <= TOLD_BEFORE:
+        at = ends if ends > now else known or now + LEAST_NOTICE
+    if at != known:
+        _tell_of_end(server, at, was_foreseen=ends is not None and ends > now, now=now)
+
+
+@transaction.atomic
+def _tell_of_end(server: NotebookServer, at: datetime | None, *, was_foreseen: bool, now: datetime) -> None:
+    known = server.told_end
+    same = NotebookServer.objects.filter(pk=server.pk, generation=server.generation, told_end=known)
+    if not same.update(told_end=at):
+        return
+    server.told_end = at
+    # One that lasts longer than they were told is no news.
+    if at is not None and (known is None or at < known):
+        tell_ends(server, at, GPUS_END if was_foreseen else GPUS_ENDED, now=now)
 
 
 def reclaim_idle(*, now: datetime) -> None:

@@ -93,6 +93,8 @@ def _again(server: NotebookServer, one: HubServer, now: datetime) -> Mapping[str
         "gpu_busy_at": None,
         "keep_until": None,
         "kept_times": 0,
+        "limit_told_at": None,
+        "told_end": None,
     }
 
 

@@ -100,6 +100,10 @@ class NotebookServer(Row, Reconciled):
     keep_until = models.DateTimeField(null=True)
     kept_times = models.PositiveSmallIntegerField(default=0, db_default=0)
     keep_reason = models.CharField(max_length=200, blank=True, default="", db_default="")
+    # When its owner was told that its profile's limit ends it, and the moment of which they were told that it is
+    # stopped then, because the GPUs end that carry it.
+    limit_told_at = models.DateTimeField(null=True)
+    told_end = models.DateTimeField(null=True)
 
     objects = NotebookServerQuerySet.as_manager()
 
@@ -156,6 +160,11 @@ class NotebookServer(Row, Reconciled):
     def user_options(self) -> dict[str, str]:
         """What the hub is told of the choices."""
         return {"profile": spawned_as(self.profile.slug, self.tenancy.namespace), **self.options}
+
+    def is_pod(self, name: str) -> bool:
+        """Whether a pod of this name in its namespace is its own."""
+        # KubeSpawner writes the server's name into that of its pod; those of the portal's own are nobody else's.
+        return f"--{self.name}---" in f"{name}---"
 
     def ran(self, now: datetime) -> timedelta:
         """How long it could be used in all, over all its starts."""

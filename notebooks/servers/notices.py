@@ -9,7 +9,7 @@ from notebooks.servers.states import StopReason
 from notices.actions import tell
 from notices.kinds import NoticeKind
 from notices.message import Message
-from ui.amounts import gpus, span, usd
+from ui.amounts import ahead, gpus, moment, span, usd
 
 
 def tell_failed(server: NotebookServer, *, now: datetime) -> None:
@@ -52,6 +52,21 @@ def tell_idle(server: NotebookServer, *, idle: str, cost: str, ends: str, now: d
             f"Nobody has used it for {idle}{cost}. {ends}",
             facts=_facts(server, now),
             action="Keep it or stop it",
+        ),
+        now=now,
+    )
+
+
+def tell_ends(server: NotebookServer, at: datetime, sentence: str, *, now: datetime) -> None:
+    """Tell who launched a server when it is stopped, and why."""
+    _tell(
+        NoticeKind.NOTEBOOK_IDLE,
+        server,
+        Message(
+            f"{server.title} ends in {ahead(at, now)}",
+            sentence,
+            facts=(*_facts(server, now), ("Ends", moment(at, now))),
+            action="Open the notebook",
         ),
         now=now,
     )

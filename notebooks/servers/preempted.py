@@ -34,8 +34,7 @@ def is_preempted(server: NotebookServer) -> bool:
 
 def _is_of(event: Mapping[str, Any], server: NotebookServer) -> bool:
     about = event.get("involvedObject") or {}
-    # KubeSpawner writes the server's name into that of its pod; those of the portal's own are nobody else's.
-    is_mine = about.get("kind") == "Pod" and f"--{server.name}---" in f"{about.get('name')}---"
+    is_mine = about.get("kind") == "Pod" and server.is_pod(str(about.get("name")))
     said = str(event.get("message") or "")
     if not is_mine or event.get("reason") != STOPPED or not said.startswith(PREEMPTED):
         return False

@@ -523,9 +523,14 @@ def test_the_limit_of_a_profile_ends_a_server(tenancy: Tenancy, ada: User, hub: 
     server = running(tenancy, ada, hub)
     assert server.ready_at is not None
 
-    end_what_is_over(now=server.ready_at + timedelta(hours=12, seconds=-1))
+    end_what_is_over(now=server.ready_at + timedelta(hours=11, seconds=-1))
+    assert not Notice.objects.filter(kind="notebook_idle").exists()
+    for left in (timedelta(hours=1), timedelta(seconds=1)):
+        end_what_is_over(now=server.ready_at + timedelta(hours=12) - left)
     server.refresh_from_db()
     assert server.state == State.READY
+    (told,) = Notice.objects.filter(kind="notebook_idle")
+    assert told.message["title"] == f"{server.title} ends in 1 h"
     end_what_is_over(now=server.ready_at + timedelta(hours=12))
 
     server.refresh_from_db()

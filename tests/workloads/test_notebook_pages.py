@@ -36,7 +36,7 @@ from tests.notebooks.test_servers import (
 )
 from tests.pages import Element, parsed
 from tests.workloads.copying import Copying
-from workloads.notebook_pages.shown import carried_until, label_values
+from workloads.notebook_pages.shown import label_values
 from workloads.notebook_pages.words import idle_words, length, limit_words
 
 pytestmark = pytest.mark.django_db
@@ -447,11 +447,6 @@ def test_what_comes_is_said_with_its_moments(tenancy: Tenancy, ada: User, hub: H
     assert Caller(ada).get(f"notebooks/{server.pk}/").json()["stops_when_idle"] is None
     tenancy.allocations.update(notebook=server)
     assert Caller(ada).get(f"notebooks/{server.pk}/").json()["gpus_go_back_at"] == as_told(held.kept_until)
-    other = launch(tenancy, ada, key="two")
-    assert Caller(ada).get(f"notebooks/{other.pk}/").json()["gpus_go_back_at"] is None
-    tenancy.allocations.update(notebook=None)
-    Server.objects.update(gpus=9)
-    assert Caller(ada).get(f"notebooks/{server.pk}/").json()["gpus_go_back_at"] is None
 
 
 def as_told(at: Any) -> str:
@@ -602,13 +597,6 @@ def test_a_notebook_without_gpus_goes_on_and_nobody_says_that_it_costs() -> None
     document = read(CPU)
     assert idle_words(document, Reclaim.ON) == "It goes on until you stop it."
     assert limit_words(document) == "As long as you leave it."
-
-
-def test_gpus_go_back_when_the_rest_is_too_few() -> None:
-    first = timezone.now()
-    second, third = first + timedelta(days=1), first + timedelta(days=2)
-    held = [(first, 4), (third, 1), (second, 1)]
-    assert [carried_until(held, one) for one in (1, 2, 3, 6, 7)] == [third, second, first, first, None]
 
 
 def test_a_name_is_known_as_it_is_and_as_older_spawners_escape_it() -> None:

@@ -10,6 +10,7 @@ from django.db.models import Case, When
 from django.urls import reverse
 
 from accounts.models import Team, User
+from allocations.ends.carrying import Uncarried
 from notebooks.hubs.models import Hub
 from notebooks.models import NotebookServer
 from notebooks.servers import actions
@@ -17,7 +18,7 @@ from notebooks.servers.states import LIVE, State, StopReason
 from ui.amounts import gpus, moment, span, usd
 from workloads.notebook_pages.shown import ServerSeen, address_of, idle_of
 from workloads.runs.pages.page import KINDS
-from workloads.runs.pages.steps import link_of
+from workloads.runs.pages.steps import ask_for, link_of
 
 Part = dict[str, Any]
 MOST_LIVE, MOST_STOPPED = 50, 10
@@ -131,6 +132,31 @@ def idle_notice_of(one: ServerSeen, now: datetime) -> Part | None:
     }
 
 
+def end_notice_of(one: ServerSeen, by: User, now: datetime) -> Part | None:
+    """That GPUs end soon that carry a server, and how it goes on; None before its owner was told so."""
+    server, carried = one.server, one.uncarried
+    if server.told_end is None or server.state not in (State.STARTING, State.READY):
+        return None
+    is_coming = carried is not None and carried.at > now
+    why = (
+        "The GPUs that carry it go back then." if is_coming else "Your team holds too few GPUs for it by now."
+    )
+    return {
+        "at": server.told_end,
+        "why": f"{why} {STAYS}",
+        "action": _how_it_goes_on(server, carried, now) if server.team_id in by.team_ids else None,
+    }
+
+
+def _how_it_goes_on(server: NotebookServer, carried: Uncarried | None, now: datetime) -> Part | None:
+    """The link to keep the GPUs that end, or to ask for others where they have ended."""
+    if carried is not None and carried.allocation is not None:
+        return {"label": "Keep the GPUs longer", "href": reverse("renew", args=[carried.allocation])}
+    if server.flavor is None:
+        return None
+    return {"label": "Ask for GPUs", "href": ask_for(server.flavor, server.gpus, server.tenancy, now)}
+
+
 def hub_notice_of(hub: Hub | None, now: datetime, *, of_server: bool) -> str:
     """That a hub is gone or does not answer, and what this means for what is shown; empty where it does."""
     if hub is None:
@@ -191,7 +217,10 @@ def story_of(one: ServerSeen) -> list[Part]:
     comes = [
         (one.stops_when_idle, "Stopped if nobody uses or keeps it"),
         (one.ends_at, "Stopped: it has run for as long as its profile allows"),
-        (one.goes_back, f"Your team's {server.flavor.product} go back" if server.flavor else ""),
+        (
+            one.goes_back,
+            f"Stopped: the {server.flavor.product} that carry it go back" if server.flavor else "",
+        ),
     ]
     found += [_entry("future", what, at) for at, what in sorted((at, what) for at, what in comes if at)]
     return found

@@ -146,7 +146,7 @@ class NotebookSerializer(NotebookShortSerializer):
         source="seen.ends_at", allow_null=True, help_text="When its profile's limit ends it."
     )
     gpus_go_back_at = serializers.DateTimeField(
-        source="seen.goes_back", allow_null=True, help_text="When the team's GPUs end that can carry it."
+        source="seen.goes_back", allow_null=True, help_text="When it is stopped with the GPUs that carry it."
     )
     idle_usd = serializers.SerializerMethodField()
 

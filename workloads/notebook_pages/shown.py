@@ -1,12 +1,12 @@
 """A notebook server as people look at it: how it stands, why it is not there yet, and when it ends."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
 from accounts.models import User
-from allocations.models import Allocation
+from allocations.ends.carrying import Uncarried
+from allocations.ends.notebooks import uncarried_at
 from notebooks.hubs.models import Hub
 from notebooks.models import NotebookServer
 from notebooks.profiles.document import Document
@@ -27,8 +27,8 @@ SERVER, USER = "hub.jupyter.org/servername", "hub.jupyter.org/username"
 class ServerSeen:
     """A server with its hub and its profile's version, None where they are gone.
 
-    `why` says why one that starts is not there yet, None before it has a pod. `goes_back` is when the GPUs go that
-    carry it.
+    `why` says why one that starts is not there yet, None before it has a pod. `uncarried` says when GPUs end that carry
+    it, None for never.
     """
 
     server: NotebookServer
@@ -36,7 +36,7 @@ class ServerSeen:
     document: Document | None
     why: Explanation | None = None
     seen: Seen | None = None
-    goes_back: datetime | None = None
+    uncarried: Uncarried | None = None
 
     @property
     def address(self) -> str:
@@ -71,6 +71,13 @@ class ServerSeen:
             return None
         return limit_of(self.server, self.document)
 
+    @property
+    def goes_back(self) -> datetime | None:
+        """When it is stopped because GPUs end that carry it: as its owner was told, else as far as is known now."""
+        if self.server.told_end is not None and self.server.is_live:
+            return self.server.told_end
+        return None if self.uncarried is None else self.uncarried.at
+
     def idle_usd(self, now: datetime) -> Decimal:
         """What its GPUs have cost since somebody used it last."""
         since = self.idle_since
@@ -100,27 +107,8 @@ def seen_server(server: NotebookServer, *, by: User, now: datetime) -> ServerSee
         document=documents_of([server]).get((server.profile_id, server.profile_version)),
         why=why,
         seen=seen,
-        goes_back=_goes_back(server) if server.is_live and server.flavor_id else None,
+        uncarried=uncarried_at([server.tenancy_id], now=now).get(server.pk) if server.flavor_id else None,
     )
-
-
-def carried_until(held: Iterable[tuple[datetime, int]], gpus: int) -> datetime | None:
-    """Until when what a team holds is enough for so many GPUs, from (end, GPUs) pairs; None where it never is."""
-    left = gpus
-    for end, count in sorted(held, reverse=True):
-        left -= count
-        if left <= 0:
-            return end
-    return None
-
-
-def _goes_back(server: NotebookServer) -> datetime | None:
-    """When its own GPUs go back, where it was asked for with some, else those of the team that can carry it."""
-    rows = Allocation.objects.live().filter(tenancy=server.tenancy_id, flavor=server.flavor_id, gpus__gt=0)
-    own = rows.filter(notebook=server).order_by("-kept_until").first()
-    if own is not None:
-        return own.kept_until
-    return carried_until(rows.filter(notebook=None).values_list("kept_until", "gpus"), server.gpus)
 
 
 def _why(server: NotebookServer, *, by: User, now: datetime) -> tuple[Explanation | None, Seen | None]:

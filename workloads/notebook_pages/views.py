@@ -86,6 +86,7 @@ def notebook(request: HttpRequest, pk: int) -> HttpResponse:
         "next_step": page.next_step_of(server, is_own=allowed.start),
         "waiting": page.waiting_of(seen, now),
         "idle": page.idle_notice_of(seen, now),
+        "end": page.end_notice_of(seen, user, now),
         "hub_notice": page.hub_notice_of(seen.hub, now, of_server=True),
         "figures": page.figures_of(seen, now),
         "story": page.story_of(seen),
