@@ -21,10 +21,11 @@ class Held:
 
 @dataclass(frozen=True, kw_only=True)
 class Need:
-    """GPUs of one flavor that a server takes for as long as it runs."""
+    """GPUs of one flavor that a server takes for as long as it runs; one that waits for them takes none yet."""
 
     notebook: int
     gpus: int
+    waits: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,10 +71,13 @@ def _shared(
 
 
 def _fitting(needs: Iterable[Need], room: int) -> list[Need]:
-    """The servers for which there is room, one after the other; a small one may fit where a large one does not."""
-    fitting = []
+    """The servers for which there is room, one after the other; a small one may fit where a large one does not.
+
+    For one that waits there is, as long as it could have its GPUs once others have ended.
+    """
+    fitting, left = [], room
     for need in needs:
-        if need.gpus <= room:
+        if need.gpus <= (room if need.waits else left):
             fitting.append(need)
-            room -= need.gpus
+            left -= 0 if need.waits else need.gpus
     return fitting

@@ -26,10 +26,10 @@ def uncarried_at(tenancies: Collection[int], *, now: datetime) -> Mapping[int, U
     servers = NotebookServer.objects.filter(
         tenancy__in=tenancies, state__in=RUNS, flavor__isnull=False
     ).order_by("launched_at", "pk")
-    for pk, tenancy, flavor, gpus, percent in servers.values_list(
-        "pk", "tenancy", "flavor", "gpus", "tenancy__cluster__borrow_percent"
+    for pk, tenancy, flavor, gpus, state, percent in servers.values_list(
+        "pk", "tenancy", "flavor", "gpus", "state", "tenancy__cluster__borrow_percent"
     ):
-        needs[tenancy, flavor].append(Need(notebook=pk, gpus=gpus))
+        needs[tenancy, flavor].append(Need(notebook=pk, gpus=gpus, waits=state == State.STARTING))
         borrowed[tenancy, flavor] = percent
     held = defaultdict(list)
     for one in Allocation.objects.granted().filter(tenancy__in=tenancies, gpus__gt=0):

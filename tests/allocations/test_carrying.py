@@ -56,6 +56,16 @@ def test_a_booking_that_begins_at_the_end_carries_it_on_and_a_later_one_does_not
     assert uncarried([2], before, held(3, ends + DAY, starts=ends + MINUTE)) == {1: Uncarried(ends, 2)}
 
 
+def test_one_that_waits_takes_none_and_ends_when_they_will_never_be_enough() -> None:
+    waits = Need(notebook=9, gpus=2, waits=True)
+    those = [held(2, NOW + HOUR), held(1, NOW + DAY)]
+    needs = [waits, Need(notebook=1, gpus=3)]
+    assert first_uncarried(needs, those, borrow_percent=0, now=NOW) == {
+        1: Uncarried(NOW + HOUR, 2),
+        9: Uncarried(NOW + HOUR, 2),
+    }
+
+
 def test_what_may_be_borrowed_carries_too() -> None:
     assert uncarried([3], held(2, NOW + HOUR), borrow_percent=50) == {1: Uncarried(NOW + HOUR, 2)}
 

@@ -110,6 +110,15 @@ def test_gpus_that_are_given_back_under_it_leave_it_half_an_hour(scene: Scene) -
     assert server.stop_reason == StopReason.END
 
 
+def test_one_that_waits_for_room_is_not_said_to_end(scene: Scene) -> None:
+    held(scene)
+    working(scene)
+    waits = factories.notebook(
+        scene.tenancy, scene.ada, flavor=scene.flavor, state=State.STARTING, created_at=NOW + MINUTE
+    )
+    assert tick(waits, NOW + HOUR) == (State.STARTING, None)
+
+
 def test_ends_that_are_held_back_stop_no_notebook(scene: Scene) -> None:
     row, server = held(scene), working(scene)
     assert tick(server, row.kept_until + 365 * DAY) == (State.READY, None)
