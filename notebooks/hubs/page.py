@@ -1,6 +1,6 @@
 """What the pages of hubs show."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -10,6 +10,7 @@ from django.urls import reverse
 from fleet.models import Cluster
 from notebooks.hubs.models import Hub
 from notebooks.profiles.idle import Reclaim
+from notebooks.servers.models import NotebookServer
 from notebooks.servers.savings import saved_on
 from ui.amounts import hours, usd
 
@@ -62,6 +63,35 @@ def saved_of(hub: Hub, now: datetime) -> str:
     times = "One was" if found.stops == 1 else f"{found.stops:,} were"
     freed = f"{hours(found.gpu_hours.quantize(TENTH))} for others, worth {usd(found.usd)}"
     return f"{times} stopped in the last 30 days, which freed {freed}."
+
+
+def idle_unknown_of(hub: Hub, now: datetime) -> Part | None:
+    """The notebooks of which nobody can tell whether they are idle, in a sentence with links; None without any."""
+    servers = idle_unknown_on(hub, now=now)
+    if not servers:
+        return None
+    many = len(servers) != 1
+    count = f"{len(servers)} notebooks are" if many else "1 notebook is"
+    whose = "their GPUs compute. They are" if many else "its GPUs compute. It is"
+    return {
+        "text": f"Nobody can tell whether {count} idle: the cluster’s Prometheus does not say whether {whose} not "
+        "stopped for being unused until it does.",
+        "servers": [
+            {
+                "title": one.title,
+                "href": reverse("notebook", args=[one.pk]),
+                "since": one.gpu_measured_at or one.ready_at,
+            }
+            for one in servers
+        ],
+    }
+
+
+def idle_unknown_on(hub: Hub, *, now: datetime) -> Sequence[NotebookServer]:
+    """The notebooks that a hub would stop when they are idle, and of which nobody can tell it; a query."""
+    if hub.reclaim == Reclaim.OFF:
+        return []
+    return list(NotebookServer.objects.unmeasured(now).filter(tenancy__cluster=hub.cluster_id).order_by("pk"))
 
 
 def _row(cluster: Cluster, hub: Hub | None) -> Part:

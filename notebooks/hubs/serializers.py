@@ -8,6 +8,7 @@ from rest_framework import serializers
 
 from notebooks.hubs.connections import LONGEST_ADDRESS
 from notebooks.hubs.models import Hub
+from notebooks.hubs.page import idle_unknown_on
 from notebooks.hubs.spawnable import Spawnable
 from notebooks.profiles.idle import Reclaim
 from notebooks.servers.savings import Saved, saved_on
@@ -46,10 +47,26 @@ class SavedSerializer(serializers.Serializer[Saved]):
     usd = serializers.DecimalField(max_digits=18, decimal_places=2)
 
 
+class IdleUnknownSerializer(serializers.Serializer[Any]):
+    """A notebook of which nobody can tell whether it is idle: it is not stopped for it."""
+
+    id = serializers.IntegerField()
+    title = serializers.CharField()
+    measured_at = serializers.DateTimeField(
+        source="gpu_measured_at", allow_null=True, help_text="When its GPUs were measured last; null: never."
+    )
+
+
 class HubDetailSerializer(HubSerializer):
-    """A hub with what stopping idle notebooks there has freed."""
+    """A hub with what stopping idle notebooks there has freed, and of which notebooks nobody can tell that."""
 
     saved = serializers.SerializerMethodField()
+    idle_unknown = serializers.SerializerMethodField()
+
+    @extend_schema_field(IdleUnknownSerializer(many=True))
+    def get_idle_unknown(self, hub: Hub) -> Any:
+        """Notebooks of whose GPUs the cluster's Prometheus does not say whether they compute."""
+        return IdleUnknownSerializer(idle_unknown_on(hub, now=timezone.now()), many=True).data
 
     @extend_schema_field(SavedSerializer)
     def get_saved(self, hub: Hub) -> Any:

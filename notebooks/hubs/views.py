@@ -111,12 +111,14 @@ def hub_disconnect(request: HttpRequest, cluster: str) -> HttpResponse:
 def _page(
     request: HttpRequest, cluster: Cluster, hub: Hub | None, form: HubForm, *, status: int, key: str = ""
 ) -> HttpResponse:
+    now = timezone.now()
     context: dict[str, Any] = {
         "cluster": cluster,
         "hub": hub,
         "badge": page.badge_of(hub),
         "facts": page.facts_of(hub) if hub else [],
-        "saved": page.saved_of(hub, timezone.now()) if hub else "",
+        "saved": page.saved_of(hub, now) if hub else "",
+        "idle_unknown": page.idle_unknown_of(hub, now) if hub else None,
         "form": form,
         "key": key,
     }

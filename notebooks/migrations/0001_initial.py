@@ -293,6 +293,8 @@ class Migration(migrations.Migration):
                 ),
                 ("active_at", models.DateTimeField(null=True)),
                 ("gpu_busy_at", models.DateTimeField(null=True)),
+                ("gpu_measured_since", models.DateTimeField(null=True)),
+                ("gpu_measured_at", models.DateTimeField(null=True)),
                 ("warned_at", models.DateTimeField(null=True)),
                 ("keep_until", models.DateTimeField(null=True)),
                 ("kept_times", models.PositiveSmallIntegerField(db_default=0, default=0)),
@@ -404,6 +406,18 @@ class Migration(migrations.Migration):
                             _connector="OR",
                         ),
                         name="a_person_who_stops_a_notebook_is_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("gpu_measured_at", None), ("gpu_measured_since", None)),
+                            models.Q(
+                                ("gpu_measured_at__gte", models.F("gpu_measured_since")),
+                                ("gpu_measured_at__isnull", False),
+                                ("gpu_measured_since__isnull", False),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="a_measured_notebook_says_since_when",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(("usd_per_hour__gte", 0)), name="a_notebook_never_earns_money"

@@ -6,6 +6,8 @@ from enum import StrEnum
 
 # Between the notice and the stop: time to read it, and to come back from lunch for a long threshold.
 LEAST_NOTICE, MOST_NOTICE = timedelta(minutes=5), timedelta(minutes=30)
+# How busy GPUs are is asked every minute; what was measured longer ago is not known any more.
+MEASURED_FOR = timedelta(minutes=5)
 
 
 class Reclaim(StrEnum):
@@ -26,6 +28,7 @@ class Deed(StrEnum):
 
     NOTHING = "nothing"
     WARN = "warn"
+    TAKE_BACK = "take_back"
     STOP = "stop"
 
 
@@ -34,19 +37,35 @@ class Use:
     """How a ready server was used.
 
     `active_at` is when its hub last heard of a person or a kernel at work in it, `gpu_busy_at` when its GPUs were last
-    seen to compute, None before they did, and where nobody measures them.
+    seen to compute, None before they did, and where nobody measures them. Where its cluster has a Prometheus that the
+    portal asks, they were measured without a gap from `measured_since` to `measured_at`.
     """
 
     ready_at: datetime
     active_at: datetime | None = None
     gpu_busy_at: datetime | None = None
+    has_prometheus: bool = False
+    measured_since: datetime | None = None
+    measured_at: datetime | None = None
     warned_at: datetime | None = None
     keep_until: datetime | None = None
 
 
 def idle_since(use: Use) -> datetime:
-    """Since when nobody works with it: neither a person nor a kernel nor its GPUs."""
-    return max(filter(None, (use.ready_at, use.active_at, use.gpu_busy_at)))
+    """Since when nobody works with it: neither a person nor a kernel nor its GPUs.
+
+    After a gap in what was measured it counts from anew, as GPUs may have computed all through it.
+    """
+    measured_since = use.measured_since if use.has_prometheus else None
+    return max(filter(None, (use.ready_at, use.active_at, use.gpu_busy_at, measured_since)))
+
+
+def unknown_since(use: Use, now: datetime) -> datetime | None:
+    """Since when nobody can tell whether its GPUs compute; None where that is known, and without a Prometheus."""
+    if not use.has_prometheus:
+        return None
+    known_until = use.measured_at or use.ready_at
+    return known_until if now - known_until > MEASURED_FOR else None
 
 
 def notice(threshold: timedelta) -> timedelta:
@@ -64,10 +83,13 @@ def stops_at(use: Use, threshold: timedelta) -> datetime:
 def due(use: Use, *, threshold: timedelta | None, mode: Reclaim, now: datetime) -> Deed:
     """What is to be done about a server now; without a threshold, and where the cluster does nothing, nothing.
 
-    Where a cluster only warns, it warns once. What is kept counts as used until then.
+    Where a cluster only warns, it warns once. What is kept counts as used until then. While nobody can tell whether its
+    GPUs compute, nothing is stopped, and a warning that it is idle is taken back.
     """
     if threshold is None or mode is Reclaim.OFF:
         return Deed.NOTHING
+    if unknown_since(use, now) is not None:
+        return Deed.TAKE_BACK if use.warned_at is not None else Deed.NOTHING
     if use.warned_at is None:
         return Deed.WARN if now >= stops_at(use, threshold) - notice(threshold) else Deed.NOTHING
     return Deed.STOP if mode is Reclaim.ON and now >= stops_at(use, threshold) else Deed.NOTHING

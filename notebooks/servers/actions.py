@@ -9,6 +9,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 
 from accounts.models import Membership, User
 from accounts.roles import Permission
@@ -22,6 +23,7 @@ from notebooks.models import Profile
 from notebooks.places import flavors_on, place_of
 from notebooks.profile_desk.kept import Offered, offered
 from notebooks.profiles.choosing import Chosen, NotAChoice, chosen, options_within
+from notebooks.profiles.idle import MEASURED_FOR
 from notebooks.profiles.spawning import refused_here
 from notebooks.servers.enqueue import enqueue_on_commit
 from notebooks.servers.models import NotebookServer
@@ -170,6 +172,7 @@ def start(server_id: int, *, by: User, now: datetime) -> NotebookServer:
     server.state, server.message = State.STARTING, ""
     server.launched_at, server.stopped_at, server.stopped_by, server.stop_reason = now, None, None, ""
     server.active_at = server.gpu_busy_at = server.warned_at = server.keep_until = None
+    server.gpu_measured_since = server.gpu_measured_at = None
     server.kept_times, server.keep_reason = 0, ""
     server.limit_told_at = server.told_end = None
     server.generation += 1
@@ -236,10 +239,22 @@ def keep(
     return server
 
 
-def note_busy_gpus(server_ids: Collection[int], *, now: datetime) -> None:
-    """Keep that the GPUs of these servers compute now: they count as used, and a warning that they are idle is over."""
-    rows = NotebookServer.objects.filter(pk__in=server_ids, state=State.READY)
-    rows.update(gpu_busy_at=now, warned_at=None)
+@transaction.atomic
+def note_gpu_use(measured: Collection[int], *, busy: Collection[int], now: datetime) -> None:
+    """Keep whose GPUs were measured now, and whose of them compute.
+
+    Those that compute count as used, and a warning that they are idle is over. After a gap the measure begins anew.
+    """
+    rows = NotebookServer.objects.filter(pk__in=measured, state=State.READY)
+    has_gap = Q(gpu_measured_at=None) | Q(gpu_measured_at__lt=now - MEASURED_FOR)
+    rows.filter(has_gap).update(gpu_measured_since=now, gpu_measured_at=now)
+    rows.update(gpu_measured_at=now)
+    rows.filter(pk__in=busy).update(gpu_busy_at=now, warned_at=None)
+
+
+def take_warning_back(server_id: int) -> None:
+    """Forget that people were told that a server is idle, because nobody can tell it any more."""
+    NotebookServer.objects.filter(pk=server_id, state=State.READY).update(warned_at=None)
 
 
 @transaction.atomic

@@ -15,7 +15,7 @@ from notebooks.models import ProfileVersion
 from notebooks.profile_desk.kept import document_in
 from notebooks.profiles.document import Document
 from notebooks.profiles.idle import Deed, Reclaim, Use, due, idle_since, notice, stops_at
-from notebooks.servers.actions import stop_because
+from notebooks.servers.actions import stop_because, take_warning_back
 from notebooks.servers.models import NotebookServer
 from notebooks.servers.notices import tell_ends, tell_idle
 from notebooks.servers.states import State, StopReason
@@ -113,14 +113,19 @@ def reclaim_idle(*, now: datetime) -> None:
             _warn(server, threshold, stops=mode is Reclaim.ON, now=now)
         elif threshold is not None and deed is Deed.STOP:
             _stop(server.pk, threshold, now=now)
+        elif deed is Deed.TAKE_BACK:
+            take_warning_back(server.pk)
 
 
 def use_of(server: NotebookServer) -> Use:
-    """How a ready server was used, as its row says it."""
+    """How a ready server was used, as its row says it; it comes with `tenancy__cluster`."""
     return Use(
         ready_at=server.ready_at or server.launched_at,
         active_at=server.active_at,
         gpu_busy_at=server.gpu_busy_at,
+        has_prometheus=server.gpus > 0 and bool(server.cluster.prometheus),
+        measured_since=server.gpu_measured_since,
+        measured_at=server.gpu_measured_at,
         warned_at=server.warned_at,
         keep_until=server.keep_until,
     )
@@ -148,7 +153,7 @@ def documents_of(servers: list[NotebookServer]) -> Mapping[tuple[int, int], Docu
 @transaction.atomic
 def _stop(server_id: int, threshold: timedelta, *, now: datetime) -> None:
     """Stop an idle server, unless it was used or kept since it was looked at."""
-    server = NotebookServer.objects.locked().get(pk=server_id)
+    server = NotebookServer.objects.locked().select_related("tenancy__cluster").get(pk=server_id)
     if due(use_of(server), threshold=threshold, mode=Reclaim.ON, now=now) is Deed.STOP:
         stop_because(server_id, StopReason.IDLE, now=now)
 

@@ -91,6 +91,8 @@ def _again(server: NotebookServer, one: HubServer, now: datetime) -> Mapping[str
         "stopped_by": None,
         "stop_reason": "",
         "gpu_busy_at": None,
+        "gpu_measured_since": None,
+        "gpu_measured_at": None,
         "keep_until": None,
         "kept_times": 0,
         "limit_told_at": None,

@@ -10,6 +10,7 @@ from django.db.models import F, Q
 from accounts.models import Team
 from accounts.teams import TeamScopedQuerySet
 from fleet.models import Cluster, Flavor
+from notebooks.profiles.idle import MEASURED_FOR
 from notebooks.profiles.spawning import spawned_as
 from notebooks.servers.states import LIVE, State, StopReason
 from provisioning.models import Tenancy
@@ -35,6 +36,13 @@ class NotebookServerQuerySet(ReconciledQuerySet["NotebookServer"], TeamScopedQue
     def due(self, now: datetime) -> "NotebookServerQuerySet":
         """Those for which a worker has to do something now, and nobody is at it."""
         return super().due(now).to_do()
+
+    def unmeasured(self, now: datetime) -> "NotebookServerQuerySet":
+        """Ready ones of which the cluster's Prometheus has not said for minutes whether their GPUs compute."""
+        long_ago = now - MEASURED_FOR
+        rows = self.filter(state=State.READY, gpus__gt=0, ready_at__lt=long_ago)
+        silent = Q(gpu_measured_at=None) | Q(gpu_measured_at__lt=long_ago)
+        return rows.exclude(tenancy__cluster__prometheus="").filter(silent)
 
     def described(self) -> "NotebookServerQuerySet":
         """With everything that a line about them needs."""
@@ -95,6 +103,9 @@ class NotebookServer(Row, Reconciled):
     # measures them), and when people were told that it is idle.
     active_at = models.DateTimeField(null=True)
     gpu_busy_at = models.DateTimeField(null=True)
+    # Since when and until when its GPUs were measured without a gap, busy or not; None before they were.
+    gpu_measured_since = models.DateTimeField(null=True)
+    gpu_measured_at = models.DateTimeField(null=True)
     warned_at = models.DateTimeField(null=True)
     # Until when it is not stopped for being idle, how often that was asked, and why.
     keep_until = models.DateTimeField(null=True)
@@ -136,6 +147,16 @@ class NotebookServer(Row, Reconciled):
                 condition=Q(stop_reason=StopReason.PERSON, stopped_by__isnull=False)
                 | (~Q(stop_reason=StopReason.PERSON) & Q(stopped_by=None)),
                 name="a_person_who_stops_a_notebook_is_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(gpu_measured_since=None, gpu_measured_at=None)
+                # What cannot be said of NULL counts as held.
+                | Q(
+                    gpu_measured_since__isnull=False,
+                    gpu_measured_at__isnull=False,
+                    gpu_measured_at__gte=F("gpu_measured_since"),
+                ),
+                name="a_measured_notebook_says_since_when",
             ),
             models.CheckConstraint(condition=Q(usd_per_hour__gte=0), name="a_notebook_never_earns_money"),
             models.CheckConstraint(

@@ -110,6 +110,7 @@ NAMED: Mapping[str, Callable[[Any], object]] = {
     "a_ready_notebook_says_since_when": lambda w: server(w, state="ready"),
     "a_stopped_notebook_says_why": lambda w: server(w, state="stopped"),
     "a_person_who_stops_a_notebook_is_known": lambda w: server(w, stop_reason="person"),
+    "a_measured_notebook_says_since_when": lambda w: server(w, gpu_measured_at=NOW),
     "a_notebook_never_earns_money": lambda w: server(w, usd_per_hour=-1),
     "a_notebook_starts_after_it_was_made": lambda w: server(w, launched_at=NOW - DAY),
 }
@@ -126,6 +127,9 @@ ALSO: Mapping[str, Callable[[Any], object]] = {
     ),
     "somebody who stopped a notebook that the portal stopped": lambda w: server(
         w, state="stopped", stop_reason="idle", stopped_by=w.scene.ada
+    ),
+    "a notebook that is measured from a later moment on": lambda w: server(
+        w, gpu_measured_at=NOW - DAY, gpu_measured_since=NOW
     ),
     "a failed notebook that is stopped once more": lambda w: NotebookServer.objects.filter(
         pk=server(w, state="failed").pk

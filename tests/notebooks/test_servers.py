@@ -45,6 +45,7 @@ from tests.provisioning.kubernetes import Kubernetes, served
 from web.refusals import BadInput, Conflict, NoRight
 
 pytestmark = pytest.mark.django_db
+PROMETHEUS = "monitoring/prometheus-operated:9090"
 A100 = """
 slug: a100
 title: A100
@@ -623,7 +624,7 @@ def test_gpus_that_compute_count_as_use(tenancy: Tenancy, ada: User, hub: HubOfT
     server = running(tenancy, ada, hub)
     assert server.ready_at is not None
     reclaim_idle(now=server.ready_at + timedelta(minutes=50))
-    actions.note_busy_gpus([server.pk], now=server.ready_at + timedelta(minutes=55))
+    actions.note_gpu_use([server.pk], busy=[server.pk], now=server.ready_at + timedelta(minutes=55))
 
     reclaim_idle(now=server.ready_at + timedelta(minutes=90))
     server.refresh_from_db()
@@ -633,6 +634,68 @@ def test_gpus_that_compute_count_as_use(tenancy: Tenancy, ada: User, hub: HubOfT
     reclaim_idle(now=server.ready_at + timedelta(minutes=125))
     server.refresh_from_db()
     assert (server.state, server.stop_reason) == (State.STOPPING, StopReason.IDLE)
+
+
+def test_a_silent_prometheus_keeps_a_notebook_from_being_idle_until_it_was_measured_for_the_whole_time(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
+    Cluster.objects.update(prometheus=PROMETHEUS)
+    server = running(tenancy, ada, hub)
+    assert server.ready_at is not None
+    began = server.ready_at
+
+    measured_until(server, began, minutes=46)
+    reclaim_idle(now=began + timedelta(minutes=46))
+    assert Notice.objects.filter(kind="notebook_idle").count() == 1
+    # It is silent from now on, when the stop comes.
+    for minutes in (61, 600):
+        reclaim_idle(now=began + timedelta(minutes=minutes))
+        server.refresh_from_db()
+        assert (server.state, server.warned_at) == (State.READY, None)
+
+    measured_until(server, began + timedelta(minutes=600), minutes=59)
+    reclaim_idle(now=began + timedelta(minutes=659))
+    server.refresh_from_db()
+    assert (server.state, server.warned_at is None) == (State.READY, False)
+    measured_until(server, began + timedelta(minutes=659), minutes=16)
+    reclaim_idle(now=began + timedelta(minutes=675))
+
+    server.refresh_from_db()
+    assert (server.state, server.stop_reason) == (State.STOPPING, StopReason.IDLE)
+    assert Notice.objects.filter(kind="notebook_idle").count() == 2
+
+
+def test_a_prometheus_that_never_answered_stops_nothing_and_the_hubs_page_says_so(
+    tenancy: Tenancy, ada: User, lead: User, hub: HubOfTests
+) -> None:
+    Cluster.objects.update(prometheus=PROMETHEUS)
+    server = running(tenancy, ada, hub)
+    earlier = timezone.now() - timedelta(hours=20)
+    NotebookServer.objects.update(
+        created_at=earlier, launched_at=earlier, ready_at=earlier, active_at=earlier
+    )
+
+    reclaim_idle(now=timezone.now())
+    reclaim_idle(now=timezone.now() + timedelta(hours=1))
+
+    server.refresh_from_db()
+    assert (server.state, server.warned_at) == (State.READY, None)
+    page = reverse("hub", args=[tenancy.cluster.name])
+    browser = Client()
+    browser.force_login(lead)
+    assert "Nobody can tell whether 1 notebook is idle" in browser.get(page).content.decode()
+    [told] = Caller(lead).get(f"hubs/{tenancy.cluster.name}/").json()["idle_unknown"]
+    assert (told["id"], told["title"]) == (server.pk, server.title)
+
+    actions.note_gpu_use([server.pk], busy=[], now=timezone.now())
+    assert "Nobody can tell" not in browser.get(page).content.decode()
+    assert Caller(lead).get(f"hubs/{tenancy.cluster.name}/").json()["idle_unknown"] == []
+
+
+def measured_until(server: NotebookServer, since: datetime, *, minutes: int) -> None:
+    """The cluster's Prometheus says every minute that the server's GPUs rest."""
+    for minute in range(minutes + 1):
+        actions.note_gpu_use([server.pk], busy=[], now=since + timedelta(minutes=minute))
 
 
 def test_what_is_kept_while_idle_ones_are_gone_through_is_not_stopped(

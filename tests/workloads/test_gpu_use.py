@@ -11,7 +11,8 @@ from accounts.roles import Role
 from connectors.kubernetes import path
 from fleet.actions import change_cluster
 from fleet.models import Cluster
-from notebooks.models import NotebookServer
+from notebooks.models import Hub, NotebookServer
+from notebooks.profiles.idle import MEASURED_FOR
 from tests import factories
 from tests.calling import Caller
 from tests.services.process import wait_until
@@ -19,7 +20,6 @@ from tests.workloads.conftest import POD, Watched, is_read, watching
 from tests.workloads.test_runs import look_after, submit, until
 from tests.workloads.test_runs_page import client, page
 from web.refusals import BadInput
-from workloads.gpu_use.busy import FRESH
 from workloads.gpu_use.measuring import measure, shares_of
 from workloads.models import GpuUse, Run
 from workloads.notebook_pages.shown import idle_of
@@ -180,7 +180,7 @@ def test_a_prometheus_that_is_silent_leaves_what_was_known_until_it_is_old(
     watched.kubernetes.cluster.has_prometheus = False
     measure(now=timezone.now())
     assert told(watched, running)["share"] == 0.87
-    GpuUse.objects.update(measured_at=timezone.now() - 2 * FRESH)
+    GpuUse.objects.update(measured_at=timezone.now() - 2 * MEASURED_FOR)
     assert told(watched, running)["words"] == "Not known now: Prometheus has told nothing for minutes."
 
 
@@ -205,11 +205,44 @@ def test_a_notebook_whose_gpus_compute_is_not_idle_and_its_warning_is_taken_back
     assert idle_of(working) == now
     assert resting.gpu_busy_at is None
     assert resting.warned_at is not None
+    assert resting.gpu_measured_since == resting.gpu_measured_at == now
     caller = Caller(copied.ada)
     told = caller.get(f"notebooks/{working.pk}/").json()
     assert told["gpu_busy_at"] == told["idle_since"]
     assert "GPUs computed last" in page(client(copied.ada).get(f"/notebooks/{working.pk}")).words
     assert "GPUs computed last" not in page(client(copied.ada).get(f"/notebooks/{resting.pk}")).words
+
+
+def test_a_notebook_that_nobody_measures_says_that_it_is_not_stopped_as_idle(copied: Watched) -> None:
+    measured(copied)
+    Hub.objects.create(
+        cluster=copied.cluster,
+        address="https://hub.example.com",
+        token_file="hub",
+        next_look_at=timezone.now(),
+        reclaim="on",
+    )
+    server = notebook(copied)
+    text = "{slug: explore, title: Explore, image: a.example.com/b:1, cpus: 1, memory: 4, idle_minutes: 60}"
+    server.profile.versions.create(number=2, title="E", text=text, by=copied.ada, at=timezone.now())
+    NotebookServer.objects.update(profile_version=2)
+    caller, person = Caller(copied.ada), client(copied.ada)
+    sentence = "whether its GPUs compute"
+
+    def shown() -> tuple[bool, bool, bool]:
+        told = caller.get(f"notebooks/{server.pk}/").json()
+        is_said = sentence in page(person.get(f"/notebooks/{server.pk}")).words
+        return is_said, told["idle_unknown_since"] is not None, told["stops_when_idle"] is not None
+
+    copied.kubernetes.cluster.has_prometheus = False
+    measure(now=timezone.now())
+    assert shown() == (True, True, False)
+    copied.kubernetes.cluster.has_prometheus = True
+    measure(now=timezone.now())
+    assert shown() == (False, False, True)
+    Cluster.objects.update(prometheus="")
+    NotebookServer.objects.update(gpu_measured_since=None, gpu_measured_at=None)
+    assert shown() == (False, False, True)
 
 
 def test_samples_are_of_the_pod_that_holds_the_gpu() -> None:

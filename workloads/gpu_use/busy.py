@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-# What was measured longer ago is not known any more.
-FRESH = timedelta(minutes=5)
 # GPUs that wait for data between two steps are no waste.
 HELD_IDLE = timedelta(minutes=10)
 

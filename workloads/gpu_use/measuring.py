@@ -12,11 +12,11 @@ from django.db.models import Q
 from connectors.errors import ConnectorError
 from fleet.models import Cluster
 from notebooks.models import NotebookServer
-from notebooks.servers.actions import note_busy_gpus
+from notebooks.profiles.idle import MEASURED_FOR
+from notebooks.servers.actions import note_gpu_use
 from notebooks.servers.states import State
 from provisioning import throttle
 from provisioning.delivery import client_for
-from workloads.gpu_use.busy import FRESH
 from workloads.models import ClusterObject
 from workloads.notebook_pages.shown import SERVER, is_pod_of
 from workloads.reading.values import part
@@ -49,7 +49,7 @@ def measure(*, now: datetime) -> None:
             continue
         shares = shares_of(samples)
         write_down(cluster, shares, now=now)
-        note_busy_notebooks(cluster, shares, now=now)
+        note_notebooks(cluster, shares, now=now)
 
 
 def write_down(cluster: Cluster, shares: Mapping[Pod, float], *, now: datetime) -> None:
@@ -63,7 +63,9 @@ def write_down(cluster: Cluster, shares: Mapping[Pod, float], *, now: datetime) 
             continue
         share = sum(measured) / len(measured)
         earlier: GpuUse | None = getattr(run, "gpu_use", None)
-        since = earlier.idle_since if earlier is not None and earlier.measured_at > now - FRESH else None
+        since = (
+            earlier.idle_since if earlier is not None and earlier.measured_at > now - MEASURED_FOR else None
+        )
         GpuUse.objects.update_or_create(
             run=run,
             defaults={
@@ -74,27 +76,29 @@ def write_down(cluster: Cluster, shares: Mapping[Pod, float], *, now: datetime) 
         )
 
 
-def note_busy_notebooks(cluster: Cluster, shares: Mapping[Pod, float], *, now: datetime) -> None:
-    """Keep which notebooks of a cluster compute on their GPUs now; two queries and, where some do, a write."""
-    busy = {pod for pod, share in shares.items() if share >= IDLE}
+def note_notebooks(cluster: Cluster, shares: Mapping[Pod, float], *, now: datetime) -> None:
+    """Keep of which notebooks of a cluster the GPUs were measured now, and which compute.
+
+    A notebook of whose pod nothing was measured is left as it was: nobody knows whether its GPUs compute.
+    """
     ready = NotebookServer.objects.filter(tenancy__cluster=cluster, state=State.READY, gpus__gt=0)
     servers = list(ready.select_related("tenancy"))
-    pods = ClusterObject.objects.filter(
+    rows = ClusterObject.objects.filter(
         cluster=cluster,
         kind="Pod",
         namespace__in={one.tenancy.namespace for one in servers},
         body__metadata__labels__has_key=SERVER,
     )
-    bodies = [(one.namespace, one.body) for one in pods if (one.namespace, one.name) in busy]
-    computing = [
-        server.pk
-        for server in servers
-        if any(
-            server.tenancy.namespace == namespace and is_pod_of(body, server) for namespace, body in bodies
-        )
-    ]
-    if computing:
-        note_busy_gpus(computing, now=now)
+    pods = [one for one in rows if (one.namespace, one.name) in shares]
+    measured: dict[int, float] = {}
+    for server in servers:
+        own = [
+            one for one in pods if one.namespace == server.tenancy.namespace and is_pod_of(one.body, server)
+        ]
+        if own:
+            measured[server.pk] = max(shares[one.namespace, one.name] for one in own)
+    if measured:
+        note_gpu_use([*measured], busy=[pk for pk, share in measured.items() if share >= IDLE], now=now)
 
 
 def shares_of(samples: Iterable[Mapping[str, Any]]) -> dict[Pod, float]:

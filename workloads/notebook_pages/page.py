@@ -157,6 +157,16 @@ def _how_it_goes_on(server: NotebookServer, carried: Uncarried | None, now: date
     return {"label": "Ask for GPUs", "href": ask_for(server.flavor, server.gpus, server.tenancy, now)}
 
 
+def idle_unknown_of(one: ServerSeen, now: datetime) -> str:
+    """That nobody can tell whether a server is idle, and what this means; empty where that is known."""
+    if one.idle_unknown_since is None or not one.may_be_idle:
+        return ""
+    return (
+        f"Since {moment(one.idle_unknown_since, now)} the cluster's Prometheus has not said whether its GPUs compute. "
+        "Until it does, the notebook is not stopped for being unused."
+    )
+
+
 def hub_notice_of(hub: Hub | None, now: datetime, *, of_server: bool) -> str:
     """That a hub is gone or does not answer, and what this means for what is shown; empty where it does."""
     if hub is None:

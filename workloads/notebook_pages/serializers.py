@@ -142,6 +142,12 @@ class NotebookSerializer(NotebookShortSerializer):
         allow_null=True,
         help_text="When it is stopped if nobody uses or keeps it.",
     )
+    idle_unknown_since = serializers.DateTimeField(
+        source="seen.idle_unknown_since",
+        allow_null=True,
+        help_text="Since then its cluster's Prometheus has not said whether its GPUs compute, so it is not stopped "
+        "for being idle.",
+    )
     ends_at = serializers.DateTimeField(
         source="seen.ends_at", allow_null=True, help_text="When its profile's limit ends it."
     )

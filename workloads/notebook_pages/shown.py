@@ -10,7 +10,7 @@ from allocations.ends.notebooks import uncarried_at
 from notebooks.hubs.models import Hub
 from notebooks.models import NotebookServer
 from notebooks.profiles.document import Document
-from notebooks.profiles.idle import Reclaim, idle_since, stops_at
+from notebooks.profiles.idle import Reclaim, idle_since, stops_at, unknown_since
 from notebooks.servers.ending import documents_of, limit_of, threshold_of, use_of
 from notebooks.servers.states import State
 from workloads.answers import Explanation
@@ -27,8 +27,8 @@ SERVER, USER = "hub.jupyter.org/servername", "hub.jupyter.org/username"
 class ServerSeen:
     """A server with its hub and its profile's version, None where they are gone.
 
-    `why` says why one that starts is not there yet, None before it has a pod. `uncarried` says when GPUs end that carry
-    it, None for never.
+    `why` says why one that starts is not there yet, None before it has a pod. Since `idle_unknown_since` nobody can
+    tell whether its GPUs compute; None where that is known. `uncarried` says when GPUs end that carry it, None for never.
     """
 
     server: NotebookServer
@@ -37,6 +37,7 @@ class ServerSeen:
     why: Explanation | None = None
     seen: Seen | None = None
     uncarried: Uncarried | None = None
+    idle_unknown_since: datetime | None = None
 
     @property
     def address(self) -> str:
@@ -53,7 +54,12 @@ class ServerSeen:
         """When it is stopped if nobody uses or keeps it; None where that does not happen."""
         threshold = threshold_of(self.document)
         is_reclaimed = self.hub is not None and self.hub.reclaim == Reclaim.ON and self.server.gpus > 0
-        if self.server.state != State.READY or threshold is None or not is_reclaimed:
+        if (
+            self.server.state != State.READY
+            or threshold is None
+            or not is_reclaimed
+            or self.idle_unknown_since
+        ):
             return None
         return stops_at(use_of(self.server), threshold)
 
@@ -108,6 +114,7 @@ def seen_server(server: NotebookServer, *, by: User, now: datetime) -> ServerSee
         why=why,
         seen=seen,
         uncarried=uncarried_at([server.tenancy_id], now=now).get(server.pk) if server.flavor_id else None,
+        idle_unknown_since=unknown_since(use_of(server), now) if server.state == State.READY else None,
     )
 
 

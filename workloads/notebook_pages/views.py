@@ -87,6 +87,7 @@ def notebook(request: HttpRequest, pk: int) -> HttpResponse:
         "waiting": page.waiting_of(seen, now),
         "idle": page.idle_notice_of(seen, now),
         "end": page.end_notice_of(seen, user, now),
+        "idle_unknown": page.idle_unknown_of(seen, now),
         "hub_notice": page.hub_notice_of(seen.hub, now, of_server=True),
         "figures": page.figures_of(seen, now),
         "story": page.story_of(seen),

@@ -11,10 +11,11 @@ from django.db.models import F, Q
 from accounts.models import Team
 from accounts.teams import TeamScopedQuerySet
 from fleet.models import Cluster, Flavor
+from notebooks.profiles.idle import MEASURED_FOR
 from provisioning.models import Tenancy
 from reconciling.models import Leased, LeasedQuerySet
 from web.rows import Row
-from workloads.gpu_use.busy import FRESH, Busy, busy_of
+from workloads.gpu_use.busy import Busy, busy_of
 from workloads.runs.states import OVER, State
 from workloads.templates.pods import checkpoints_in
 
@@ -184,7 +185,7 @@ class Run(Row, Leased):
             has_prometheus=bool(self.cluster.prometheus),
             share=use.share if use else None,
             idle_since=use.idle_since if use else None,
-            is_fresh=use is not None and use.measured_at > now - FRESH,
+            is_fresh=use is not None and use.measured_at > now - MEASURED_FOR,
         )
 
     def ran(self, now: datetime) -> timedelta:
