@@ -121,6 +121,11 @@ class Kind(models.TextChoices):
     NOTEBOOK_FAILED = "notebook.failed", "saw the notebook fail to start"
     NOTEBOOK_IDLE = "notebook.idle", "told its owner that the notebook is idle"
     NOTEBOOK_KEPT = "notebook.kept", "kept the notebook though it was idle"
+    NOTEBOOK_EXEMPTED = "notebook.exempted", "exempted the notebook from idle stops"
+    NOTEBOOK_EXEMPTION_ENDED = (
+        "notebook.exemption_ended",
+        "ended the exemption of the notebook from idle stops",
+    )
     NOTEBOOK_STOPPED = "notebook.stopped", "asked for the notebook to stop"
     NOTEBOOK_ENDED = "notebook.ended", "saw the notebook stop"
     NOTEBOOK_REMOVED = "notebook.removed", "removed the notebook from the list"

@@ -20,6 +20,8 @@ urlpatterns = [
     path("notebooks/<int:pk>/stop", notebooks.notebook_stop, name="notebook-stop"),
     path("notebooks/<int:pk>/start", notebooks.notebook_start, name="notebook-start"),
     path("notebooks/<int:pk>/keep", notebooks.notebook_keep, name="notebook-keep"),
+    path("notebooks/<int:pk>/exempt", notebooks.notebook_exempt, name="notebook-exempt"),
+    path("notebooks/<int:pk>/exempt/end", notebooks.notebook_exempt_end, name="notebook-exempt-end"),
     path("notebooks/<int:pk>/remove", notebooks.notebook_remove, name="notebook-remove"),
     path(
         "profiles/<slug:slug>/devcontainer.json", choosing.profile_devcontainer, name="profile-devcontainer"

@@ -87,6 +87,12 @@ def idle_unknown_of(hub: Hub, now: datetime) -> Part | None:
     }
 
 
+def exempt_on(hub: Hub, *, now: datetime) -> Sequence[NotebookServer]:
+    """The notebooks of a hub that platform leads exempt from idle stops, the next end first; a query."""
+    rows = NotebookServer.objects.exempt(now).filter(tenancy__cluster=hub.cluster_id)
+    return list(rows.select_related("exempt_by", "owner").order_by("exempt_until", "pk"))
+
+
 def idle_unknown_on(hub: Hub, *, now: datetime) -> Sequence[NotebookServer]:
     """The notebooks that a hub would stop when they are idle, and of which nobody can tell it; a query."""
     if hub.reclaim == Reclaim.OFF:

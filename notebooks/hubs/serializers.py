@@ -6,9 +6,10 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from accounts.api import PersonSerializer
 from notebooks.hubs.connections import LONGEST_ADDRESS
 from notebooks.hubs.models import Hub
-from notebooks.hubs.page import idle_unknown_on
+from notebooks.hubs.page import exempt_on, idle_unknown_on
 from notebooks.hubs.spawnable import Spawnable
 from notebooks.profiles.idle import Reclaim
 from notebooks.servers.savings import Saved, saved_on
@@ -57,11 +58,27 @@ class IdleUnknownSerializer(serializers.Serializer[Any]):
     )
 
 
+class ExemptionSerializer(serializers.Serializer[Any]):
+    """A notebook that platform leads exempt from idle stops: until when, who did, and why."""
+
+    notebook = serializers.IntegerField(source="pk")
+    title = serializers.CharField()
+    until = serializers.DateTimeField(source="exempt_until")
+    by = PersonSerializer(source="exempt_by")
+    reason = serializers.CharField(source="exempt_reason")
+
+
 class HubDetailSerializer(HubSerializer):
-    """A hub with what stopping idle notebooks there has freed, and of which notebooks nobody can tell that."""
+    """A hub with what becomes of idle notebooks there: what stopping them has freed, and which are not stopped."""
 
     saved = serializers.SerializerMethodField()
+    exemptions = serializers.SerializerMethodField()
     idle_unknown = serializers.SerializerMethodField()
+
+    @extend_schema_field(ExemptionSerializer(many=True))
+    def get_exemptions(self, hub: Hub) -> Any:
+        """Notebooks that platform leads exempt from idle stops, the next end first."""
+        return ExemptionSerializer(exempt_on(hub, now=timezone.now()), many=True).data
 
     @extend_schema_field(IdleUnknownSerializer(many=True))
     def get_idle_unknown(self, hub: Hub) -> Any:

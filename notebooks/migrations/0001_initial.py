@@ -301,6 +301,17 @@ class Migration(migrations.Migration):
                 ("keep_reason", models.CharField(blank=True, db_default="", default="", max_length=200)),
                 ("limit_told_at", models.DateTimeField(null=True)),
                 ("told_end", models.DateTimeField(null=True)),
+                ("exempt_until", models.DateTimeField(null=True)),
+                (
+                    "exempt_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                ("exempt_reason", models.CharField(blank=True, db_default="", default="", max_length=200)),
                 (
                     "flavor",
                     models.ForeignKey(
@@ -418,6 +429,18 @@ class Migration(migrations.Migration):
                             _connector="OR",
                         ),
                         name="a_measured_notebook_says_since_when",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("exempt_by", None), ("exempt_reason", ""), ("exempt_until", None)),
+                            models.Q(
+                                ("exempt_by__isnull", False),
+                                ("exempt_until__isnull", False),
+                                models.Q(("exempt_reason", ""), _negated=True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="an_exemption_says_who_gave_it_and_why",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(("usd_per_hour__gte", 0)), name="a_notebook_never_earns_money"

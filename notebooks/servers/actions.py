@@ -1,4 +1,7 @@
-"""What people do with notebook servers: launch one, start it again, stop it, keep it though it is idle, remove it."""
+"""What people do with notebook servers: launch one, start it again, stop it, keep it though it is idle, remove it.
+
+Platform leads exempt one from idle stops until a date.
+"""
 
 import hashlib
 from collections.abc import Collection, Mapping
@@ -35,7 +38,7 @@ from web.refusals import BadInput, Conflict, NoRight
 
 MAX_LIVE = 10  # servers of one person that run at once, on all clusters
 KEPT_FOR = timedelta(hours=2)
-LONGEST_KEPT = timedelta(days=30)
+LONGEST_EXEMPTION = timedelta(days=30)
 MAX_REASON = 200
 
 
@@ -210,32 +213,52 @@ def stop_because(server_id: int, reason: StopReason, *, now: datetime) -> Notebo
 
 
 @transaction.atomic
-def keep(
-    server_id: int, *, by: User, now: datetime, reason: str = "", until: datetime | None = None
-) -> NotebookServer:
-    """Leave a server alone though it is idle: for two hours, or until a moment that a platform lead names.
+def keep(server_id: int, *, by: User, now: datetime, reason: str = "") -> NotebookServer:
+    """Leave a server alone for two hours though it is idle; from the second time on it needs a reason.
 
-    Its owner needs a reason from the second time on. Raises NoRight, Conflict for one that does not run, BadInput.
+    Raises NoRight for everybody but its owner and platform leads, Conflict for one that does not run, BadInput.
     """
     server = _locked(server_id)
     if not may_keep(server, by):
         raise NoRight("Its owner and platform leads keep a notebook.", code="not_the_owner")
     if server.state not in (State.STARTING, State.READY):
         raise Conflict(f"It does not run: {State(server.state).words.lower()}.", code="not_running")
-    if until is not None and not by.may(Permission.GIVE_BACK_FOR_TEAMS):
-        raise NoRight("Platform leads keep a notebook for longer than two hours.", code="not_a_platform_lead")
-    reason = reason.strip()
-    if not reason and (server.kept_times or until is not None):
-        raise BadInput("Say why it is kept although it is idle.", code="reason_missing", field="reason")
-    if len(reason) > MAX_REASON:
-        raise BadInput(f"Write at most {MAX_REASON} characters.", code="reason_too_long", field="reason")
-    if until is not None and not now < until <= now + LONGEST_KEPT:
-        raise BadInput("Choose a moment within the next 30 days.", code="bad_end", field="until")
-    server.keep_until = max(until or now + KEPT_FOR, server.keep_until or now)
+    reason = _checked_reason(reason, is_needed=bool(server.kept_times))
+    server.keep_until = max(now + KEPT_FOR, server.keep_until or now)
     server.warned_at, server.keep_reason = None, reason
     server.kept_times += 1
     server.save(update_fields=["keep_until", "warned_at", "keep_reason", "kept_times"])
     _record(Kind.NOTEBOOK_KEPT, server, by=by, until=server.keep_until, reason=reason or None)
+    return server
+
+
+@transaction.atomic
+def exempt(server_id: int, *, until: datetime, reason: str, by: User, now: datetime) -> NotebookServer:
+    """Have a notebook not be stopped for being idle until a moment, also when it is started again meanwhile.
+
+    A new end and reason replace the ones before. Raises NoRight for everybody but platform leads, BadInput.
+    """
+    server = _locked(server_id)
+    _require_exempting(by)
+    reason = _checked_reason(reason, is_needed=True)
+    if not now < until <= now + LONGEST_EXEMPTION:
+        raise BadInput("Choose a moment within the next 30 days.", code="bad_end", field="until")
+    server.exempt_until, server.exempt_by, server.exempt_reason = until, by, reason
+    server.warned_at = None
+    server.save(update_fields=["exempt_until", "exempt_by", "exempt_reason", "warned_at"])
+    _record(Kind.NOTEBOOK_EXEMPTED, server, by=by, until=until, reason=reason)
+    return server
+
+
+@transaction.atomic
+def end_exemption(server_id: int, *, by: User, now: datetime) -> NotebookServer:
+    """End the exemption of a notebook before its time; asked twice it is the same. Raises NoRight."""
+    server = _locked(server_id)
+    _require_exempting(by)
+    if server.is_exempt(now):
+        _record(Kind.NOTEBOOK_EXEMPTION_ENDED, server, by=by, until=server.exempt_until)
+        server.exempt_until, server.exempt_by, server.exempt_reason = None, None, ""
+        server.save(update_fields=["exempt_until", "exempt_by", "exempt_reason"])
     return server
 
 
@@ -283,6 +306,11 @@ def may_keep(server: NotebookServer, by: User) -> bool:
     return server.owner_id == by.pk or by.may(Permission.GIVE_BACK_FOR_TEAMS)
 
 
+def may_exempt(by: User) -> bool:
+    """Whether this person may exempt notebooks from idle stops: platform leads."""
+    return by.may(Permission.GIVE_BACK_FOR_TEAMS)
+
+
 def teams_led_by(person: User) -> list[int]:
     """The teams that somebody leads."""
     return list(person.memberships.filter(part=Membership.Part.LEAD).values_list("team", flat=True))
@@ -300,6 +328,21 @@ def _stop(server: NotebookServer, *, reason: StopReason, by: User | None, now: d
     server.save(update_fields=fields)
     enqueue_on_commit(server.pk)
     return server
+
+
+def _require_exempting(by: User) -> None:
+    if not may_exempt(by):
+        raise NoRight("Platform leads keep a notebook for longer than two hours.", code="not_a_platform_lead")
+
+
+def _checked_reason(reason: str, *, is_needed: bool) -> str:
+    """Why a notebook is left alone, stripped; raises BadInput."""
+    reason = reason.strip()
+    if is_needed and not reason:
+        raise BadInput("Say why it is kept although it is idle.", code="reason_missing", field="reason")
+    if len(reason) > MAX_REASON:
+        raise BadInput(f"Write at most {MAX_REASON} characters.", code="reason_too_long", field="reason")
+    return reason
 
 
 def _locked(server_id: int) -> NotebookServer:

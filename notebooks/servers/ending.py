@@ -127,7 +127,7 @@ def use_of(server: NotebookServer) -> Use:
         measured_since=server.gpu_measured_since,
         measured_at=server.gpu_measured_at,
         warned_at=server.warned_at,
-        keep_until=server.keep_until,
+        keep_until=server.kept_until,
     )
 
 
@@ -162,7 +162,9 @@ def _stop(server_id: int, threshold: timedelta, *, now: datetime) -> None:
 def _warn(server: NotebookServer, threshold: timedelta, *, stops: bool, now: datetime) -> None:
     """Tell the owner once of this idleness; what was used or kept meanwhile is not told of."""
     fresh = NotebookServer.objects.filter(pk=server.pk, state=State.READY, warned_at=None)
-    same = {name: getattr(server, name) for name in ("active_at", "gpu_busy_at", "keep_until")}
+    same = {
+        name: getattr(server, name) for name in ("active_at", "gpu_busy_at", "keep_until", "exempt_until")
+    }
     if not fresh.filter(**same).update(warned_at=now):
         return
     server.warned_at = now

@@ -44,6 +44,10 @@ class NotebookServerQuerySet(ReconciledQuerySet["NotebookServer"], TeamScopedQue
         silent = Q(gpu_measured_at=None) | Q(gpu_measured_at__lt=long_ago)
         return rows.exclude(tenancy__cluster__prometheus="").filter(silent)
 
+    def exempt(self, now: datetime) -> "NotebookServerQuerySet":
+        """Those that are not stopped for being idle because a platform lead exempted them."""
+        return self.filter(exempt_until__gt=now)
+
     def described(self) -> "NotebookServerQuerySet":
         """With everything that a line about them needs."""
         return self.select_related(
@@ -54,6 +58,7 @@ class NotebookServerQuerySet(ReconciledQuerySet["NotebookServer"], TeamScopedQue
             "tenancy__cluster",
             "tenancy__team",
             "stopped_by",
+            "exempt_by",
         )
 
 
@@ -115,6 +120,10 @@ class NotebookServer(Row, Reconciled):
     # stopped then, because the GPUs end that carry it.
     limit_told_at = models.DateTimeField(null=True)
     told_end = models.DateTimeField(null=True)
+    # Until when platform leads exempt it from idle stops, who did, and why; it is the notebook's over all its starts.
+    exempt_until = models.DateTimeField(null=True)
+    exempt_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
+    exempt_reason = models.CharField(max_length=200, blank=True, default="", db_default="")
 
     objects = NotebookServerQuerySet.as_manager()
 
@@ -158,6 +167,11 @@ class NotebookServer(Row, Reconciled):
                 ),
                 name="a_measured_notebook_says_since_when",
             ),
+            models.CheckConstraint(
+                condition=Q(exempt_until=None, exempt_by=None, exempt_reason="")
+                | (Q(exempt_until__isnull=False, exempt_by__isnull=False) & ~Q(exempt_reason="")),
+                name="an_exemption_says_who_gave_it_and_why",
+            ),
             models.CheckConstraint(condition=Q(usd_per_hour__gte=0), name="a_notebook_never_earns_money"),
             models.CheckConstraint(
                 condition=Q(launched_at__gte=F("created_at")), name="a_notebook_starts_after_it_was_made"
@@ -186,6 +200,15 @@ class NotebookServer(Row, Reconciled):
         """Whether a pod of this name in its namespace is its own."""
         # KubeSpawner writes the server's name into that of its pod; those of the portal's own are nobody else's.
         return f"--{self.name}---" in f"{name}---"
+
+    @property
+    def kept_until(self) -> datetime | None:
+        """Until when it is not stopped for being idle, as its owner kept it or a platform lead exempted it."""
+        return max(filter(None, (self.keep_until, self.exempt_until)), default=None)
+
+    def is_exempt(self, now: datetime) -> bool:
+        """Whether a platform lead has exempted it from idle stops now."""
+        return self.exempt_until is not None and now < self.exempt_until
 
     def ran(self, now: datetime) -> timedelta:
         """How long it could be used in all, over all its starts."""

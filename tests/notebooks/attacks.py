@@ -111,6 +111,7 @@ NAMED: Mapping[str, Callable[[Any], object]] = {
     "a_stopped_notebook_says_why": lambda w: server(w, state="stopped"),
     "a_person_who_stops_a_notebook_is_known": lambda w: server(w, stop_reason="person"),
     "a_measured_notebook_says_since_when": lambda w: server(w, gpu_measured_at=NOW),
+    "an_exemption_says_who_gave_it_and_why": lambda w: server(w, exempt_until=NOW),
     "a_notebook_never_earns_money": lambda w: server(w, usd_per_hour=-1),
     "a_notebook_starts_after_it_was_made": lambda w: server(w, launched_at=NOW - DAY),
 }

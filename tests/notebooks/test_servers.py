@@ -569,6 +569,70 @@ def test_a_kept_server_stays_and_a_second_time_needs_a_reason(
     actions.keep(server.pk, by=ada, now=timezone.now(), reason="The dataset loads for three hours.")
 
 
+def test_an_exempt_notebook_is_not_stopped_as_idle_until_its_end_and_keeps_that_over_a_restart(
+    tenancy: Tenancy, ada: User, lead: User, hub: HubOfTests
+) -> None:
+    server = running(tenancy, ada, hub)
+    assert server.ready_at is not None
+    began = server.ready_at
+    until = began + timedelta(days=5)
+    reclaim_idle(now=began + timedelta(minutes=50))
+
+    actions.exempt(server.pk, until=until, reason="A demo for the board.", by=lead, now=began)
+    reclaim_idle(now=began + timedelta(days=1))
+    server.refresh_from_db()
+    assert (server.state, server.warned_at) == (State.READY, None)
+    actions.stop(server.pk, by=ada, now=timezone.now())
+    worked_on(server)
+    actions.start(server.pk, by=ada, now=began + timedelta(days=2))
+    worked_on(server)
+    hub.come_up(server.name)
+    server = worked_on(server)
+
+    assert (server.exempt_until, server.exempt_by) == (until, lead)
+    reclaim_idle(now=until)
+    server.refresh_from_db()
+    assert (server.state, server.warned_at) == (State.READY, None)
+    reclaim_idle(now=until + timedelta(minutes=50))
+    reclaim_idle(now=until + timedelta(minutes=70))
+    server.refresh_from_db()
+    assert (server.state, server.stop_reason) == (State.STOPPING, StopReason.IDLE)
+    kinds = Event.objects.filter(kind="notebook.exempted", subject_id=str(server.pk))
+    assert kinds.count() == 1
+
+
+def test_an_exemption_that_is_ended_counts_no_longer_and_ends_once(
+    tenancy: Tenancy, ada: User, lead: User, hub: HubOfTests
+) -> None:
+    server = running(tenancy, ada, hub)
+    now = timezone.now()
+    actions.exempt(server.pk, until=now + timedelta(days=5), reason="A demo.", by=lead, now=now)
+
+    for _ in range(2):
+        actions.end_exemption(server.pk, by=lead, now=now + timedelta(hours=3))
+
+    assert Event.objects.filter(kind="notebook.exemption_ended").count() == 1
+    reclaim_idle(now=now + timedelta(hours=3))
+    assert Notice.objects.filter(kind="notebook_idle").count() == 1
+
+
+@pytest.mark.parametrize(
+    ("days", "reason", "code"),
+    [(31, "A demo.", "bad_end"), (-1, "A demo.", "bad_end"), (1, " ", "reason_missing")],
+)
+def test_an_exemption_has_an_end_within_a_month_and_a_reason(
+    tenancy: Tenancy, ada: User, lead: User, days: int, reason: str, code: str
+) -> None:
+    server, now = launch(tenancy, ada), timezone.now()
+    with pytest.raises(BadInput) as refused:
+        actions.exempt(server.pk, until=now + timedelta(days=days), reason=reason, by=lead, now=now)
+    assert refused.value.code == code
+    with pytest.raises(NoRight):
+        actions.exempt(server.pk, until=now + timedelta(days=1), reason="Mine.", by=ada, now=now)
+    with pytest.raises(NoRight):
+        actions.end_exemption(server.pk, by=ada, now=now)
+
+
 def test_work_that_was_seen_takes_the_warning_back(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
     server = running(tenancy, ada, hub)
     assert server.ready_at is not None

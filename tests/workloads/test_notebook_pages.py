@@ -434,6 +434,53 @@ def test_an_idle_notebook_says_what_it_costs_and_is_kept_with_a_reason_the_secon
     assert "It loads the data." in words(person.get(path))
 
 
+def test_a_platform_lead_exempts_a_notebook_and_ends_that_on_its_page_or_the_hubs(
+    tenancy: Tenancy, ada: User, lead: User, hub: HubOfTests
+) -> None:
+    server = running(tenancy, ada, hub)
+    person, priya = browser(ada), browser(lead)
+    path, hub_page = f"/notebooks/{server.pk}", f"/hubs/{tenancy.cluster.name}"
+    assert "Exempt from idle stops" in buttons(priya.get(path))
+    assert "Exempt from idle stops" not in buttons(person.get(path))
+    assert person.get(f"{path}/exempt").status_code == 403
+    until = (timezone.now() + timedelta(days=3)).strftime("%Y-%m-%dT%H:%M")
+
+    refused = priya.post(f"{path}/exempt", {"until": until, "reason": ""})
+    assert (refused.status_code, "Say why" in words(refused)) == (422, True)
+    unknown = priya.post(f"{path}/exempt", {"until": until, "reason": "A demo.", "for": "ever"})
+    assert unknown.status_code == 422
+    sent = priya.post(f"{path}/exempt", {"until": until, "reason": "A demo for the board."})
+    assert sent.headers["Location"] == path
+    for shown in (priya.get(path), person.get(path), priya.get(hub_page)):
+        assert "A demo for the board." in words(shown)
+        assert "Priya Nair" in words(shown)
+    assert "End the exemption now" not in buttons(person.get(path))
+    assert f"End now the exemption of {server.title}" in buttons(priya.get(hub_page))
+    [told] = Caller(lead).get(f"hubs/{tenancy.cluster.name}/").json()["exemptions"]
+    assert (told["notebook"], told["reason"]) == (server.pk, "A demo for the board.")
+
+    assert person.post(f"{path}/exempt/end").status_code == 403
+    assert priya.post(f"{path}/exempt/end").headers["Location"] == path
+    for shown in (priya.get(path), priya.get(hub_page)):
+        assert "A demo for the board." not in words(shown)
+
+
+def test_the_api_keeps_a_notebook_for_longer_and_ends_that(
+    tenancy: Tenancy, ada: User, lead: User, hub: HubOfTests
+) -> None:
+    server = running(tenancy, ada, hub)
+    where, caller = f"notebooks/{server.pk}/", Caller(lead)
+    until = as_told(timezone.now() + timedelta(days=2))
+
+    kept = caller.post(f"{where}keep/", {"reason": "A demo.", "until": until}).json()
+
+    assert kept["exemption"]["reason"] == "A demo."
+    assert (kept["exemption"]["until"], kept["keep_until"]) == (until, until)
+    assert Caller(ada).delete(f"{where}exemption/").status_code == 403
+    assert caller.delete(f"{where}exemption/").json()["exemption"] is None
+    assert caller.get(where).json()["keep_until"] is None
+
+
 def test_what_comes_is_said_with_its_moments(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
     server = running(tenancy, ada, hub)
     assert server.ready_at is not None

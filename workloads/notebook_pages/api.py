@@ -95,13 +95,18 @@ class NotebookEndpoint(mixins.ListModelMixin, Endpoint):
     def keep(self, call: Call, pk: int) -> Response:
         """Leave a notebook alone though nobody uses it: for two hours, or until a moment that a platform lead names."""
         server, said = self.get_object(), self.body(KeepSerializer)
-        actions.keep(
-            server.pk,
-            by=self.caller,
-            now=timezone.now(),
-            reason=said.get("reason", ""),
-            until=said.get("until"),
-        )
+        now, reason, until = timezone.now(), said.get("reason", ""), said.get("until")
+        if until is None:
+            actions.keep(server.pk, by=self.caller, now=now, reason=reason)
+        else:
+            actions.exempt(server.pk, until=until, reason=reason, by=self.caller, now=now)
+        return Response(self._full(self.get_object()))
+
+    @extend_schema(request=None, responses=NotebookSerializer)
+    @action(detail=True, methods=["delete"])
+    def exemption(self, call: Call, pk: int) -> Response:
+        """End the exemption of a notebook from idle stops (platform leads). Asked twice it is the same."""
+        actions.end_exemption(self.get_object().pk, by=self.caller, now=timezone.now())
         return Response(self._full(self.get_object()))
 
     @extend_schema(request=None, responses={204: None})

@@ -1,4 +1,4 @@
-"""The form on a profile's card: what is chosen in it, and what the server is called; and the form to keep a server."""
+"""The form on a profile's card: what is chosen in it, and what the server is called; and the forms to keep a server."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,6 +10,7 @@ from notebooks.profiles.choosing import FREE
 from notebooks.profiles.document import Document, Option, chosen_beforehand
 from notebooks.profiles.patterns import MAX_VALUE
 from notebooks.servers.actions import MAX_REASON
+from web.fields import MomentField, StrictForm
 from web.refusals import Refused
 
 # What an input of an option is called, as a refusal names it.
@@ -64,6 +65,21 @@ class KeepForm(forms.Form):
         required=False,
         help_text="From the second time on, so that your team sees why its GPUs wait.",
         error_messages={"max_length": f"Write at most {MAX_REASON} characters."},
+    )
+
+
+class ExemptForm(StrictForm):
+    """Until when a notebook is exempt from idle stops, and why."""
+
+    until = MomentField(label="Until (UTC)", help_text="At most 30 days from now.")
+    reason = forms.CharField(
+        label="Why it is exempt",
+        max_length=MAX_REASON,
+        help_text="Its owner and platform leads read this.",
+        error_messages={
+            "required": "Say why it is kept although it is idle.",
+            "max_length": f"Write at most {MAX_REASON} characters.",
+        },
     )
 
 

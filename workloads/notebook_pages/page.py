@@ -34,6 +34,7 @@ class May:
     stop: bool
     start: bool
     keep: bool
+    exempt: bool
     remove: bool
 
 
@@ -47,6 +48,7 @@ def may(server: NotebookServer, by: User, *, leads: Collection[int]) -> May:
         stop=stops and server.state in (State.STARTING, State.READY),
         start=is_own and is_member and not server.is_live,
         keep=actions.may_keep(server, by) and server.state == State.READY,
+        exempt=actions.may_exempt(by) and server.gpus > 0,
         remove=is_own and not server.is_live,
     )
 

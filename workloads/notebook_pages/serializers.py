@@ -6,6 +6,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from accounts.api import PersonSerializer, TeamNameSerializer
+from notebooks.hubs.serializers import ExemptionSerializer
 from notebooks.models import NotebookServer
 from notebooks.profiles.patterns import MAX_VALUE
 from notebooks.servers.actions import MAX_REASON
@@ -41,7 +42,8 @@ class KeepSerializer(StrictSerializer):
     until = Moment(
         required=False,
         allow_null=True,
-        help_text="Two hours from now where it is left out; platform leads may name another.",
+        help_text="Two hours from now where it is left out; platform leads may name another, at most 30 days from now. "
+        "It then holds over restarts, too, as `exemption`.",
     )
 
 
@@ -86,7 +88,7 @@ class NotebookShortSerializer(serializers.Serializer[NotebookServer]):
         help_text="When its GPUs were last seen to compute; null before they did, and where nobody measures them.",
     )
     keep_until = serializers.DateTimeField(
-        allow_null=True, help_text="Not stopped for being idle until then."
+        source="kept_until", allow_null=True, help_text="Not stopped for being idle until then."
     )
     address = serializers.SerializerMethodField()
 
@@ -137,6 +139,7 @@ class NotebookSerializer(NotebookShortSerializer):
     hub_looked_at = serializers.DateTimeField(source="seen.hub.looked_at", default=None, allow_null=True)
     kept_times = serializers.IntegerField()
     keep_reason = serializers.CharField()
+    exemption = serializers.SerializerMethodField()
     stops_when_idle = serializers.DateTimeField(
         source="seen.stops_when_idle",
         allow_null=True,
@@ -155,6 +158,11 @@ class NotebookSerializer(NotebookShortSerializer):
         source="seen.goes_back", allow_null=True, help_text="When it is stopped with the GPUs that carry it."
     )
     idle_usd = serializers.SerializerMethodField()
+
+    @extend_schema_field(ExemptionSerializer(allow_null=True))
+    def get_exemption(self, server: NotebookServer) -> Any:
+        """Until when platform leads exempt it from idle stops, who did, and why; null where they do not."""
+        return ExemptionSerializer(server).data if server.is_exempt(self.context["now"]) else None
 
     @extend_schema_field(serializers.CharField())
     def get_sentence(self, server: Any) -> str:

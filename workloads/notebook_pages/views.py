@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -27,7 +28,7 @@ from provisioning.models import Tenancy
 from web.refusals import Conflict, NoRight, Refused
 from workloads.choosing.page import Card, Outcome, cards_of
 from workloads.notebook_pages import page
-from workloads.notebook_pages.form import KeepForm, LaunchForm
+from workloads.notebook_pages.form import ExemptForm, KeepForm, LaunchForm
 from workloads.notebook_pages.shown import seen_server
 from workloads.notebook_pages.words import idle_words, limit_words
 from workloads.runs.planning.places import open_to
@@ -35,6 +36,8 @@ from workloads.runs.planning.places import open_to
 ROUTE = "page:notebook-launch"
 # How often a server's page asks again: while it starts or stops, and while it only ages.
 SOON, SELDOM = "2s", "15s"
+# What the form to exempt a notebook begins with.
+EXEMPT_FOR = timedelta(days=7)
 
 
 @never_cache
@@ -87,6 +90,7 @@ def notebook(request: HttpRequest, pk: int) -> HttpResponse:
         "waiting": page.waiting_of(seen, now),
         "idle": page.idle_notice_of(seen, now),
         "end": page.end_notice_of(seen, user, now),
+        "exempt": server.is_exempt(now),
         "idle_unknown": page.idle_unknown_of(seen, now),
         "hub_notice": page.hub_notice_of(seen.hub, now, of_server=True),
         "figures": page.figures_of(seen, now),
@@ -133,6 +137,37 @@ def notebook_keep(request: HttpRequest, pk: int) -> HttpResponse:
     context = {"form": form, "server": server}
     response = render(request, "workloads/notebook_keep.html", context, status=status)
     return with_refusal(response, form) if form.errors else response
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def notebook_exempt(request: HttpRequest, pk: int) -> HttpResponse:
+    """Exempt a notebook from idle stops until a date, or change that."""
+    user = visitor(request)
+    server = _found(user, pk)
+    if not actions.may_exempt(user):
+        raise PermissionDenied("Platform leads exempt notebooks from idle stops.")
+    now, status = timezone.now(), 200
+    until = server.exempt_until if server.is_exempt(now) else now + EXEMPT_FOR
+    initial = {"until": until, "reason": server.exempt_reason}
+    form = ExemptForm(sent(request), label_suffix="", initial=initial)
+    if request.method == "POST":
+        status = 422
+        if form.is_valid():
+            try:
+                actions.exempt(pk, **form.cleaned_data, by=user, now=now)
+            except Refused as refusal:
+                status = add_refusal(form, refusal)
+            else:
+                return HttpResponseRedirect(reverse("notebook", args=[pk]))
+    context = {"form": form, "server": server}
+    response = render(request, "workloads/notebook_exempt.html", context, status=status)
+    return with_refusal(response, form) if form.errors else response
+
+
+@require_POST
+def notebook_exempt_end(request: HttpRequest, pk: int) -> HttpResponse:
+    """End a notebook's exemption from idle stops before its time."""
+    return _act(request, pk, lambda server, by: actions.end_exemption(server, by=by, now=timezone.now()))
 
 
 @require_POST
