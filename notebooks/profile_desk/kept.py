@@ -86,16 +86,29 @@ def offered() -> list[Offered]:
             document=document,
             number=version.number,
             reason=version.profile.reason,
-            successor=_offered_instead(version.profile),
+            successor=following.slug if (following := offered_instead(version.profile)) else "",
         )
         for version in counting
         if (document := document_in(version)) is not None
     ]
 
 
-def _offered_instead(profile: Profile) -> str:
-    other = profile.successor
-    return other.slug if other and other.state in OFFERED else ""
+def offered_instead(profile: Profile) -> Profile | None:
+    """What people can choose in place of a profile: its successor, or the one that followed that; None without one."""
+    # This ends: a successor could be chosen when it was named, so each was retired later than the one before it.
+    following = profile.successor
+    while following is not None and following.state not in OFFERED:
+        following = following.successor
+    return following
+
+
+def retired_words(profile: Profile) -> str:
+    """Why nothing starts from a retired profile, and what to do instead; empty for any other."""
+    if profile.state != State.RETIRED:
+        return ""
+    following = offered_instead(profile)
+    instead = f"Launch “{following.slug}” instead." if following else "Choose another one."
+    return f"Its profile was retired: {profile.reason.rstrip('.')}. {instead}"
 
 
 def kept_as(slug: str) -> Kept | None:

@@ -24,7 +24,7 @@ from notebooks.hubs.models import Hub
 from notebooks.hubs.people import username_at
 from notebooks.models import Profile
 from notebooks.places import flavors_on, place_of
-from notebooks.profile_desk.kept import Offered, offered
+from notebooks.profile_desk.kept import Offered, offered, retired_words
 from notebooks.profiles.choosing import Chosen, NotAChoice, chosen, options_within
 from notebooks.profiles.idle import MEASURED_FOR
 from notebooks.profiles.spawning import refused_here
@@ -170,6 +170,8 @@ def start(server_id: int, *, by: User, now: datetime) -> NotebookServer:
         raise Conflict("It is being stopped. Start it when it has stopped.", code="is_stopping")
     if server.is_live:
         return server
+    if refused := retired_words(server.profile):
+        raise Conflict(refused, code="profile_retired")
     _refuse_many(by)
     _take(server, _checked(tenancy, server.profile.slug, server.options))
     server.state, server.message = State.STARTING, ""

@@ -53,7 +53,7 @@ class NotebookServerQuerySet(ReconciledQuerySet["NotebookServer"], TeamScopedQue
         return self.select_related(
             "team",
             "owner",
-            "profile",
+            "profile__successor",
             "flavor__cluster",
             "tenancy__cluster",
             "tenancy__team",

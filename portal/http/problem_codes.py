@@ -199,7 +199,7 @@ CODES: Mapping[str, str] = {
     "parse_error": "The body is not a JSON object of a bearable size and depth.",
     "permission_denied": "The token reads only.",
     "profile_changed": "Somebody wrote a newer version of the profile. Get it, and change that one.",
-    "profile_retired": "The profile is retired, and its slug is not used again.",
+    "profile_retired": "The profile is retired: nothing starts from it any more, and its slug is not used again.",
     "protected": "The place is protected from deletion: take the protection off first.",
     "reason": "Why is one sentence of at most 200 characters.",
     "reason_needed": "A person decides or reads this: say why.",

@@ -12,6 +12,7 @@ from django.utils import timezone
 from accounts.models import Membership, User
 from accounts.roles import Role
 from notebooks.hubs.models import Hub
+from notebooks.profile_desk import actions as desk
 from notebooks.profiles.document import read
 from notebooks.profiles.idle import Reclaim
 from notebooks.servers import actions
@@ -542,6 +543,64 @@ def test_home_has_the_last_choice_in_one_click(tenancy: Tenancy, ada: User, hub:
     assert person.post(start.attrs["action"]).headers["Location"] == f"/notebooks/{server.pk}"
     server.refresh_from_db()
     assert server.state == State.STARTING
+
+
+def retired(slug: str, *, by: User, successor: str = "") -> None:
+    """A profile that people can choose no more."""
+    now = timezone.now()
+    desk.deprecate(slug, by=by, now=now, reason="Its image is too old", successor=successor)
+    desk.retire(slug, by=by, now=now, reason="Its image is too old", successor=successor)
+
+
+def published(text: str, *, by: User) -> None:
+    """A profile that people can choose."""
+    version = desk.save(text, by=by, now=timezone.now())
+    desk.publish(version.profile.slug, by=by, now=timezone.now())
+
+
+@pytest.mark.parametrize("successor", ["a200", ""])
+def test_a_stopped_notebook_of_a_retired_profile_offers_the_successor_or_the_other_profiles(
+    tenancy: Tenancy, ada: User, lead: User, hub: HubOfTests, successor: str
+) -> None:
+    server = running(tenancy, ada, hub)
+    published(A100.replace("slug: a100", "slug: a200").replace("title: A100", "title: Two hundred"), by=lead)
+    retired("a100", by=lead, successor=successor)
+    person, caller, path = browser(ada), Caller(ada), f"/notebooks/{server.pk}"
+    # One that runs goes on.
+    assert "retired" not in words(person.get(path))
+    actions.stop(server.pk, by=ada, now=timezone.now())
+    worked_on(server)
+    label = "Launch Two hundred" if successor else "Choose another profile"
+    sentence = "Its profile was retired: Its image is too old. "
+    sentence += "Launch “a200” instead." if successor else "Choose another one."
+    href = f"{PAGE}?place={tenancy.pk}#{successor or 'launch'}"
+
+    for where in (path, PAGE, "/"):
+        shown = page(person.get(where))
+        links = [one for one in shown.walk() if one.tag == "a" and one.attrs.get("href") == href]
+        assert [one.words.startswith(label) for one in links] == [True]
+        assert not [one for one in shown.walk() if one.attrs.get("action") == f"{path}/start"]
+        assert not [one for one in shown.walk() if one.attrs.get("formaction") == f"{path}/start"]
+    assert sentence in words(person.get(path))
+    told = caller.get(f"notebooks/{server.pk}/").json()
+    assert (told["cannot_start"], told["successor"]) == (sentence, successor)
+    refused = caller.post(f"notebooks/{server.pk}/start/").json()
+    assert (refused["code"], refused["detail"]) == ("profile_retired", sentence)
+    assert "Launch" not in buttons(browser(lead).get(path))
+
+
+def test_the_successor_of_a_successor_is_offered(
+    tenancy: Tenancy, ada: User, lead: User, hub: HubOfTests
+) -> None:
+    server = launch(tenancy, ada)
+    for slug in ("a200", "a300"):
+        published(A100.replace("slug: a100", f"slug: {slug}"), by=lead)
+    retired("a100", by=lead, successor="a200")
+    retired("a200", by=lead, successor="a300")
+    actions.stop(server.pk, by=ada, now=timezone.now())
+    worked_on(server)
+
+    assert Caller(ada).get(f"notebooks/{server.pk}/").json()["successor"] == "a300"
 
 
 def test_the_api_launches_once_and_says_the_field_at_fault(

@@ -5,14 +5,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
+from urllib.parse import urlencode
 
-from django.db.models import Case, When
+from django.db.models import Case, F, When
 from django.urls import reverse
 
 from accounts.models import Team, User
 from allocations.ends.carrying import Uncarried
 from notebooks.hubs.models import Hub
 from notebooks.models import NotebookServer
+from notebooks.profile_desk.kept import offered_instead, retired_words
+from notebooks.profiles.states import State as ProfileState
 from notebooks.servers import actions
 from notebooks.servers.states import LIVE, State, StopReason
 from ui.amounts import gpus, moment, span, usd
@@ -28,11 +31,12 @@ STAYS = "What you saved on its volumes stays."
 
 @dataclass(frozen=True, kw_only=True)
 class May:
-    """What a person may do with a server as it stands."""
+    """What a person may do with a server as it stands; one of a retired profile is replaced, not started again."""
 
     open: bool
     stop: bool
     start: bool
+    replace: bool
     keep: bool
     exempt: bool
     remove: bool
@@ -43,10 +47,13 @@ def may(server: NotebookServer, by: User, *, leads: Collection[int]) -> May:
     is_own = server.owner_id == by.pk
     is_member = server.team_id in by.team_ids
     stops = actions.may_stop(server, by, leads=leads)
+    starts = is_own and is_member and not server.is_live
+    is_retired = server.profile.state == ProfileState.RETIRED
     return May(
         open=may_open(server, by),
         stop=stops and server.state in (State.STARTING, State.READY),
-        start=is_own and is_member and not server.is_live,
+        start=starts and not is_retired,
+        replace=starts and is_retired,
         keep=actions.may_keep(server, by) and server.state == State.READY,
         exempt=actions.may_exempt(by) and server.gpus > 0,
         remove=is_own and not server.is_live,
@@ -84,9 +91,21 @@ def sentence_of(one: ServerSeen, *, by: User, now: datetime) -> str:
     return f"{_stopped_words(server)} It costs nothing now. {STAYS}"
 
 
-def next_step_of(server: NotebookServer, *, is_own: bool) -> str:
+def instead_of(server: NotebookServer) -> Part:
+    """Where to launch another notebook in place of one whose profile was retired: its successor's card, or all."""
+    following = offered_instead(server.profile)
+    place = f"{reverse('notebooks', args=[server.team.slug])}?{urlencode({'place': server.tenancy_id})}"
+    if following is None:
+        return {"label": "Choose another profile", "href": f"{place}#launch"}
+    title = following.versions.get(number=F("profile__published")).title
+    return {"label": f"Launch {title}", "href": f"{place}#{following.slug}"}
+
+
+def next_step_of(server: NotebookServer, allowed: May) -> str:
     """What a person can do about a server that does not run."""
-    if not is_own:
+    if allowed.replace:
+        return retired_words(server.profile)
+    if not allowed.start:
         return ""
     if server.state == State.FAILED:
         return (
@@ -302,6 +321,7 @@ def line_of(server: NotebookServer, allowed: May, now: datetime) -> Part:
         "idle_since": idle_of(server),
         "address": address_of(server) if allowed.open else "",
         "may": allowed,
+        "instead": instead_of(server) if allowed.replace else None,
     }
 
 

@@ -8,7 +8,9 @@ from rest_framework import serializers
 from accounts.api import PersonSerializer, TeamNameSerializer
 from notebooks.hubs.serializers import ExemptionSerializer
 from notebooks.models import NotebookServer
+from notebooks.profile_desk.kept import offered_instead, retired_words
 from notebooks.profiles.patterns import MAX_VALUE
+from notebooks.profiles.states import State as ProfileState
 from notebooks.servers.actions import MAX_REASON
 from notebooks.servers.states import State, StopReason
 from web.strict import Choice, Moment, PageQuery, StrictSerializer, Text
@@ -137,6 +139,8 @@ class NotebookSerializer(NotebookShortSerializer):
         help_text="False: its hub did not answer at `hub_looked_at`, and `state` is the last that is known.",
     )
     hub_looked_at = serializers.DateTimeField(source="seen.hub.looked_at", default=None, allow_null=True)
+    cannot_start = serializers.SerializerMethodField()
+    successor = serializers.SerializerMethodField()
     kept_times = serializers.IntegerField()
     keep_reason = serializers.CharField()
     exemption = serializers.SerializerMethodField()
@@ -158,6 +162,18 @@ class NotebookSerializer(NotebookShortSerializer):
         source="seen.goes_back", allow_null=True, help_text="When it is stopped with the GPUs that carry it."
     )
     idle_usd = serializers.SerializerMethodField()
+
+    @extend_schema_field(serializers.CharField())
+    def get_cannot_start(self, server: NotebookServer) -> str:
+        """Why it cannot be started again once it has stopped: its profile was retired. Empty where it can."""
+        return retired_words(server.profile)
+
+    @extend_schema_field(serializers.CharField())
+    def get_successor(self, server: NotebookServer) -> str:
+        """The profile to launch instead; empty where there is none, and while its own is not retired."""
+        is_retired = server.profile.state == ProfileState.RETIRED
+        following = offered_instead(server.profile) if is_retired else None
+        return following.slug if following else ""
 
     @extend_schema_field(ExemptionSerializer(allow_null=True))
     def get_exemption(self, server: NotebookServer) -> Any:
