@@ -6,12 +6,12 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
-from notebooks.hubs.models import Hub, HubAccount
+from notebooks.hubs.models import Hub, HubAccount, UnknownServer
 from notebooks.profiles.document import Document, read
 from notebooks.profiles.states import OFFERED, State
 from notebooks.servers.models import IdleStop, NotebookServer
 
-__all__ = ["Hub", "HubAccount", "IdleStop", "NotebookServer", "Profile", "ProfileVersion"]
+__all__ = ["Hub", "HubAccount", "IdleStop", "NotebookServer", "Profile", "ProfileVersion", "UnknownServer"]
 
 
 class ProfileQuerySet(models.QuerySet["Profile"]):

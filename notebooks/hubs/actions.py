@@ -1,5 +1,6 @@
 """What changes about hubs: platform leads connect them, make keys and disconnect them; what was observed is kept."""
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,7 +14,7 @@ from audit.log import record
 from fleet.models import Cluster
 from notebooks.hubs import connections
 from notebooks.hubs.keys import digest_of, new_key
-from notebooks.hubs.models import Hub
+from notebooks.hubs.models import Hub, UnknownServer
 from notebooks.profiles.idle import Reclaim
 from notebooks.servers.models import NotebookServer
 from reconciling.backoff import Backoff
@@ -22,6 +23,7 @@ from web.refusals import BadInput, Conflict, NoRight
 # Due hubs are enqueued every 30 seconds; whoever observes one has a minute for it before another worker may.
 OBSERVED_EVERY = timedelta(seconds=25)
 OBSERVING = timedelta(seconds=60)
+MAX_UNKNOWN = 200
 PAUSES = Backoff(OBSERVED_EVERY, timedelta(minutes=5))
 
 
@@ -75,6 +77,7 @@ def connect(
     _save(hub)
     if "address" in changed:
         hub.accounts.all().delete()
+        hub.unknown_servers.all().delete()
     _record(Kind.HUB_CONNECTED if is_new else Kind.HUB_CHANGED, hub, by, **changed)
     return hub
 
@@ -132,6 +135,25 @@ def note_observed(
     if hub.reachable is not was_reachable:
         kind = Kind.HUB_REACHABLE if hub.reachable else Kind.HUB_UNREACHABLE
         record(kind, actor=PORTAL, subject=("hub", hub.cluster.name), message=problem)
+
+
+@transaction.atomic
+def note_unknown(seen: Hub, found: Iterable[UnknownServer]) -> None:
+    """Keep which servers of a hub were not taken in, the first 200 by name; those that are no longer so are forgotten.
+
+    Nothing is kept of a hub that was changed meanwhile.
+    """
+    rows = Hub.objects.select_for_update(of=("self",), no_key=True)
+    hub = rows.filter(pk=seen.pk, address=seen.address).first()
+    if hub is None:
+        return
+    ordered = sorted(found, key=lambda one: (one.username, one.name))[:MAX_UNKNOWN]
+    wanted = {(one.username, one.name, one.reason): one for one in ordered}
+    kept = {(one.username, one.name, one.reason): one.pk for one in hub.unknown_servers.all()}
+    gone = [pk for key, pk in kept.items() if key not in wanted]
+    if gone:
+        hub.unknown_servers.filter(pk__in=gone).delete()
+    UnknownServer.objects.bulk_create([one for key, one in wanted.items() if key not in kept])
 
 
 def _locked(cluster: Cluster, now: datetime) -> tuple[Hub, bool]:

@@ -1,6 +1,7 @@
 """JupyterHubs that the portal works with, and the names by which they know people."""
 
 from datetime import datetime
+from enum import StrEnum
 
 from django.conf import settings
 from django.db import models
@@ -90,6 +91,57 @@ class Hub(models.Model):
     def opened_at(self) -> str:
         """Where people open it."""
         return self.public_address or self.address
+
+
+class UnknownReason(StrEnum):
+    """Why the portal does not take a hub's server in."""
+
+    PERSON = "person"
+    PROFILE = "profile"
+
+    @property
+    def words(self) -> str:
+        """As a sentence for platform leads, with what to do."""
+        return {
+            "person": "The portal knows nobody by this name. Ask them to sign in to the portal once, or have the hub "
+            "tell their object id.",
+            "profile": "It was started from no profile that the portal offers there. Stop it in the hub, and have its "
+            "person launch it from a profile.",
+        }[self.value]
+
+
+class UnknownServer(models.Model):
+    """A server that runs in a hub and that the portal does not take in: it neither counts nor stops it."""
+
+    hub = models.ForeignKey(Hub, models.CASCADE, related_name="unknown_servers")
+    username = models.CharField(max_length=255)
+    # Empty for the account's unnamed one.
+    name = models.CharField(max_length=255, blank=True)
+    reason = models.CharField(
+        max_length=7, choices=[(each.value, each.value.capitalize()) for each in UnknownReason]
+    )
+    # When the hub started it, or when the portal saw it first.
+    since = models.DateTimeField()
+
+    class Meta:
+        ordering = ["hub", "username", "name"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["hub", "username", "name"], name="an_unknown_server_is_kept_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(reason__in=[each.value for each in UnknownReason]),
+                name="an_unknown_server_is_unknown_for_a_known_reason",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.username} {self.name}"
+
+    @property
+    def words(self) -> str:
+        """Why it is not taken in, and what to do."""
+        return UnknownReason(self.reason).words
 
 
 class HubAccount(models.Model):

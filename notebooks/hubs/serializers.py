@@ -8,7 +8,7 @@ from rest_framework import serializers
 
 from accounts.api import PersonSerializer
 from notebooks.hubs.connections import LONGEST_ADDRESS
-from notebooks.hubs.models import Hub
+from notebooks.hubs.models import Hub, UnknownReason
 from notebooks.hubs.page import exempt_on, idle_unknown_on
 from notebooks.hubs.spawnable import Spawnable
 from notebooks.profiles.idle import Reclaim
@@ -68,9 +68,23 @@ class ExemptionSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField(source="exempt_reason")
 
 
-class HubDetailSerializer(HubSerializer):
-    """A hub with what becomes of idle notebooks there: what stopping them has freed, and which are not stopped."""
+class UnknownServerSerializer(serializers.Serializer[Any]):
+    """A server that runs in a hub and that the portal neither counts nor stops."""
 
+    username = serializers.CharField(help_text="As the hub knows the person.")
+    name = serializers.CharField(help_text="Empty for the account's unnamed server.")
+    since = serializers.DateTimeField()
+    reason = serializers.ChoiceField(
+        choices=[(each.value, each.words) for each in UnknownReason],
+        help_text="`person`: the portal knows nobody by this name; `profile`: it was started from no profile of the "
+        "portal's.",
+    )
+
+
+class HubDetailSerializer(HubSerializer):
+    """A hub with what becomes of idle notebooks there, and the servers that the portal does not know."""
+
+    unknown_servers = UnknownServerSerializer(many=True, source="unknown_servers.all")
     saved = serializers.SerializerMethodField()
     exemptions = serializers.SerializerMethodField()
     idle_unknown = serializers.SerializerMethodField()

@@ -118,6 +118,7 @@ def _page(
         "badge": page.badge_of(hub),
         "facts": page.facts_of(hub) if hub else [],
         "saved": page.saved_of(hub, now) if hub else "",
+        "unknown": hub.unknown_servers.all() if hub else [],
         "exempt": page.exempt_on(hub, now=now) if hub else [],
         "idle_unknown": page.idle_unknown_of(hub, now) if hub else None,
         "form": form,

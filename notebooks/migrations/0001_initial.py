@@ -544,6 +544,44 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
+        migrations.CreateModel(
+            name="UnknownServer",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("username", models.CharField(max_length=255)),
+                ("name", models.CharField(blank=True, max_length=255)),
+                (
+                    "reason",
+                    models.CharField(choices=[("person", "Person"), ("profile", "Profile")], max_length=7),
+                ),
+                ("since", models.DateTimeField()),
+                (
+                    "hub",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="unknown_servers",
+                        to="notebooks.hub",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["hub", "username", "name"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("hub", "username", "name"), name="an_unknown_server_is_kept_once"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("reason__in", ["person", "profile"])),
+                        name="an_unknown_server_is_unknown_for_a_known_reason",
+                    ),
+                ],
+            },
+        ),
         only_moves("notebooks_profile", "state", PROFILES, words="a retired profile never comes back"),
         only_moves(
             "notebooks_notebookserver", "state", SERVERS, words="what stops comes up only once it has stopped"

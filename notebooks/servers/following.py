@@ -1,6 +1,7 @@
 """What becomes of notebook servers that run, as their hubs say it; servers that people start in a hub are taken in."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -14,9 +15,9 @@ from audit.events import Kind
 from audit.log import record
 from connectors.errors import ConnectorError
 from connectors.jupyterhub import HubServer, JupyterHub
-from fleet.models import Cluster
+from notebooks.hubs.actions import note_unknown
 from notebooks.hubs.clients import client_for
-from notebooks.hubs.models import Hub
+from notebooks.hubs.models import Hub, UnknownReason, UnknownServer
 from notebooks.hubs.people import people_at
 from notebooks.models import Profile
 from notebooks.places import flavors_on
@@ -61,7 +62,7 @@ def _follow(hub: Hub, client: JupyterHub, now: Clock) -> None:
             "username", "name"
         )
     }
-    take_in(hub.cluster, [one for key, one in found.items() if key not in known and one.is_ready], now=now())
+    take_in(hub, [one for key, one in found.items() if key not in known and one.is_ready], now=now())
 
 
 def _carry_over(
@@ -100,25 +101,37 @@ def _again(server: NotebookServer, one: HubServer, now: datetime) -> Mapping[str
     }
 
 
-def take_in(cluster: Cluster, servers: Iterable[HubServer], *, now: datetime) -> list[NotebookServer]:
-    """Keep servers that people started in the hub itself; those of nobody the portal knows are left to the hub."""
-    servers = list(servers)
+def take_in(hub: Hub, servers: Collection[HubServer], *, now: datetime) -> None:
+    """Keep servers that people started in the hub itself; those of nobody the portal knows are listed for its leads."""
     if not servers:
-        return []
+        note_unknown(hub, [])
+        return
+    cluster = hub.cluster
     people = people_at(cluster, {one.username for one in servers})
     tenancies = {
         one.namespace: one for one in Tenancy.objects.here().filter(cluster=cluster).select_related("team")
     }
     profiles = {one.document.slug: one for one in offered()}
-    kept = []
+    unknown = []
     for one in servers:
         owner, chosen_there = people.get(one.username), _profile_of(one, tenancies, profiles)
         row = _row(one, *chosen_there, owner=owner, now=now) if owner and chosen_there else None
-        if row is None:
-            log.info("server of the hub is not known", cluster=cluster.name, server=one.name)
-        elif _save(row):
-            kept.append(row)
-    return kept
+        if row is not None:
+            _save(row)
+        else:
+            unknown.append(_unknown(hub, one, is_known=owner is not None, now=now))
+    note_unknown(hub, unknown)
+
+
+def _unknown(hub: Hub, one: HubServer, *, is_known: bool, now: datetime) -> UnknownServer:
+    """A server that is not taken in, because of its person or, where that is known, of its profile."""
+    return UnknownServer(
+        hub=hub,
+        username=one.username[:255],
+        name=one.name[:255],
+        reason=UnknownReason.PROFILE if is_known else UnknownReason.PERSON,
+        since=one.started_at or now,
+    )
 
 
 def _profile_of(
@@ -169,18 +182,15 @@ def _row(
     )
 
 
-def _save(row: NotebookServer) -> bool:
-    try:
-        with transaction.atomic():
-            row.save(force_insert=True)
-            record(
-                Kind.NOTEBOOK_TAKEN_IN,
-                actor=PORTAL,
-                subject=("notebook", row.pk),
-                team_id=row.team_id,
-                name=row.title,
-                person=row.owner_id,
-            )
-    except IntegrityError:
-        return False
-    return True
+def _save(row: NotebookServer) -> None:
+    """Keep a server that was taken in, unless another worker has just done it."""
+    with suppress(IntegrityError), transaction.atomic():
+        row.save(force_insert=True)
+        record(
+            Kind.NOTEBOOK_TAKEN_IN,
+            actor=PORTAL,
+            subject=("notebook", row.pk),
+            team_id=row.team_id,
+            name=row.title,
+            person=row.owner_id,
+        )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from notebooks.models import Hub, HubAccount, IdleStop, NotebookServer, Profile, ProfileVersion
+from notebooks.models import Hub, HubAccount, IdleStop, NotebookServer, Profile, ProfileVersion, UnknownServer
 from tests import factories
 from tests.scene import DAY, NOW
 
@@ -46,6 +46,14 @@ def account(world: Any, **fields: Any) -> HubAccount:
     made = Hub.objects.first() or hub(world)
     usual = {"hub": made, "user": world.scene.ada, "username": "ada", "first_seen_at": NOW}
     return HubAccount.objects.create(**usual | fields)
+
+
+def unknown(world: Any, **fields: Any) -> UnknownServer:
+    """A server of somebody whom the portal does not know, on the hub of the scene's cluster."""
+    made = Hub.objects.first() or hub(world)
+    return UnknownServer.objects.create(
+        **{"hub": made, "username": "eve", "name": "x", "reason": "person", "since": NOW} | fields
+    )
 
 
 def server(world: Any, **fields: Any) -> NotebookServer:
@@ -102,6 +110,8 @@ NAMED: Mapping[str, Callable[[Any], object]] = {
     "a_person_has_one_name_on_a_hub": lambda w: (account(w), account(w, username="ada-2")),
     "a_name_on_a_hub_is_of_one_person": lambda w: (account(w), account(w, user=w.scene.priya)),
     "a_hub_account_has_a_name": lambda w: account(w, username=""),
+    "an_unknown_server_is_kept_once": lambda w: (unknown(w), unknown(w)),
+    "an_unknown_server_is_unknown_for_a_known_reason": lambda w: unknown(w, reason="mood"),
     "a_parked_notebookserver_is_worked_on_by_nobody": lambda w: server(w, parked_at=NOW, lease_until=NOW),
     "a_notebookserver_observes_what_was_wanted": lambda w: server(w, generation=1, observed_generation=2),
     "one_notebook_per_name_at_a_hub": lambda w: (server(w, name="nb"), server(w, name="nb")),

@@ -25,8 +25,9 @@ from approvals.requests.wanted import resolve
 from audit.actors import PORTAL
 from audit.models import Event
 from fleet.models import Cluster
+from notebooks.hubs.actions import connect
 from notebooks.hubs.models import Hub, HubAccount
-from notebooks.models import IdleStop, NotebookServer
+from notebooks.models import IdleStop, NotebookServer, UnknownServer
 from notebooks.profile_desk import actions as profiles
 from notebooks.profiles.idle import Reclaim
 from notebooks.servers import actions, ending
@@ -40,7 +41,7 @@ from provisioning.actions import publish
 from provisioning.models import Tenancy
 from tests import factories
 from tests.calling import Caller
-from tests.notebooks.hub_server import TOKEN, HubOfTests, hub_of_tests
+from tests.notebooks.hub_server import AT, TOKEN, HubOfTests, hub_of_tests
 from tests.provisioning.kubernetes import Kubernetes, served
 from web.refusals import BadInput, Conflict, NoRight
 
@@ -506,6 +507,53 @@ def test_a_server_that_was_started_in_the_hub_appears(tenancy: Tenancy, ada: Use
 
     server = NotebookServer.objects.get()
     assert (server.owner, server.name, server.state, server.gpus) == (ada, "mine", State.READY, 1)
+
+
+def test_servers_of_people_whom_the_portal_does_not_know_stand_on_the_hubs_page_for_platform_leads(
+    tenancy: Tenancy, ada: User, lead: User, hub: HubOfTests
+) -> None:
+    hub.start_inside("stranger@example.com", "theirs", {"profile": f"a100--{tenancy.namespace}"})
+    hub.start_inside(str(ada.oid), "odd", {"profile": "something-else"})
+
+    follow(now=timezone.now)
+    follow(now=timezone.now)
+
+    where = reverse("hub", args=[tenancy.cluster.name])
+    browser, person = Client(), Client()
+    browser.force_login(lead)
+    person.force_login(ada)
+    shown = browser.get(where).content.decode()
+    for words in ("stranger@example.com", "theirs", "sign in to the portal once", "odd", "from no profile"):
+        assert words in shown
+    assert person.get(where).status_code == 403
+    told = Caller(lead).get(f"hubs/{tenancy.cluster.name}/").json()["unknown_servers"]
+    assert [(one["username"], one["name"], one["reason"]) for one in told] == [
+        (str(ada.oid), "odd", "profile"),
+        ("stranger@example.com", "theirs", "person"),
+    ]
+    assert all(datetime.fromisoformat(one["since"]) == AT for one in told)
+
+    # They are away again, and what the portal comes to know is no stranger's any more.
+    hub.users["stranger@example.com"].clear()
+    hub.users[str(ada.oid)]["odd"]["user_options"] = {"profile": f"cpu--{tenancy.namespace}"}
+    follow(now=timezone.now)
+    assert Caller(lead).get(f"hubs/{tenancy.cluster.name}/").json()["unknown_servers"] == []
+    assert "theirs" not in browser.get(where).content.decode()
+    assert NotebookServer.objects.get().name == "odd"
+
+
+def test_what_is_not_known_of_a_hub_ends_with_its_address(
+    tenancy: Tenancy, lead: User, hub: HubOfTests
+) -> None:
+    hub.start_inside("stranger", "theirs", {})
+    follow(now=timezone.now)
+    assert UnknownServer.objects.count() == 1
+
+    connect(
+        tenancy.cluster, address="https://other.example.com", token_file="hub", by=lead, now=timezone.now()
+    )
+
+    assert not UnknownServer.objects.exists()
 
 
 def test_who_leaves_the_team_loses_the_server(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
