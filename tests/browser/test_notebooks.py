@@ -51,6 +51,23 @@ def test_a_notebook_is_chosen_launched_seen_ready_and_stopped(
     page.context.close()
 
 
+def test_a_devcontainer_is_copied_with_the_keyboard(
+    open_page: Open, tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
+    page = open_page(ada, PAGE)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    button = page.get_by_role("button", name="Copy devcontainer.json of A100", exact=True)
+    button.focus()
+    page.keyboard.press("Enter")
+
+    expect(page.locator("[data-status]")).to_have_text("Copied.")
+    served = page.request.get("/profiles/a100/devcontainer.json").text()
+    assert page.evaluate("navigator.clipboard.readText()") == served
+    # It copies, and launches nothing.
+    assert not NotebookServer.objects.exists()
+    page.context.close()
+
+
 @pytest.mark.parametrize(("size", "theme"), LOOKS)
 def test_everybody_can_use_the_pages(
     open_page: Open, tenancy: Tenancy, ada: User, hub: HubOfTests, size: str, theme: str

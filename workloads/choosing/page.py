@@ -12,6 +12,7 @@ from approvals.requests.links import ask_link
 from fleet.models import Flavor
 from notebooks.places import flavors_on, place_of
 from notebooks.profile_desk.kept import Offered, offered
+from notebooks.profiles.devcontainers import devcontainer
 from notebooks.profiles.document import Document, usual
 from notebooks.profiles.pricing import price_words, size_words
 from notebooks.profiles.publishing import most_gpus
@@ -67,6 +68,11 @@ class Card:
     usd_per_hour: Decimal | None
     options: Sequence[str]
     answer: Answer
+
+    @property
+    def devcontainer(self) -> str:
+        """The text of its `devcontainer.json`."""
+        return devcontainer(self.profile.document)
 
     @property
     def vscode(self) -> str:
