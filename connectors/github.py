@@ -10,6 +10,7 @@ import urllib3
 
 from connectors.errors import ConnectorError, PermanentError, TemporaryError
 from connectors.git_address import Remote
+from connectors.patience import seconds
 from connectors.pinned import pool, within
 
 DEADLINE_SECONDS = 30.0
@@ -134,11 +135,10 @@ def _judge(host: str, answer: urllib3.BaseHTTPResponse, text: bytes) -> Any:
 
 
 def _failure(host: str, answer: urllib3.BaseHTTPResponse) -> ConnectorError:
-    wait = answer.headers.get("Retry-After", "")
-    limited = answer.headers.get("X-RateLimit-Remaining") == "0" or bool(wait)
+    wait = seconds(answer.headers.get("Retry-After"))
+    limited = answer.headers.get("X-RateLimit-Remaining") == "0" or wait is not None
     if answer.status == 429 or answer.status >= 500 or (answer.status == 403 and limited):
-        seconds = float(wait) if wait.isascii() and wait.isdigit() else None
-        return TemporaryError(f"{host} answered {answer.status}.", retry_after=seconds)
+        return TemporaryError(f"{host} answered {answer.status}.", retry_after=wait)
     return PermanentError(
         f"{host} answered {answer.status} to a pull request: the credentials may not do this, or it is not possible.",
         code=f"http_{answer.status}",

@@ -15,6 +15,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import urllib3
 
 from connectors.errors import ConnectorError, PermanentError, TemporaryError
+from connectors.patience import seconds
 from connectors.pinned import pool, within
 
 DEADLINE_SECONDS = 30.0
@@ -255,10 +256,9 @@ class JupyterHub:
 
     def _failure(self, status: int, headers: Mapping[str, str], text: bytes) -> ConnectorError:
         if status in PASSING or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            wait = headers.get("Retry-After", "")
-            seconds = float(wait) if wait.isascii() and wait.isdigit() and len(wait) < 6 else None
+            wait = seconds(headers.get("Retry-After"))
             reason = _reason(status, text) or "it restarts or is not there"
-            return TemporaryError(f"{self._host} answered {status}: {reason}", retry_after=seconds)
+            return TemporaryError(f"{self._host} answered {status}: {reason}", retry_after=wait)
         reason = _reason(status, text)
         if not reason:
             return self._no_hub()

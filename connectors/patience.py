@@ -32,5 +32,7 @@ def seconds(retry_after: str | None) -> float | None:
         return max(0.0, wait) if isfinite(wait) else None
     with suppress(ValueError):
         when = parsedate_to_datetime(retry_after)
-        return max(0.0, (when - datetime.now(UTC)).total_seconds())
+        # One that ends with -0000 is UTC, too, and comes without a zone.
+        aware = when if when.tzinfo else when.replace(tzinfo=UTC)
+        return max(0.0, (aware - datetime.now(UTC)).total_seconds())
     return None

@@ -3,7 +3,8 @@
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
@@ -111,6 +112,15 @@ def test_what_passes_by_itself(
     with pytest.raises(TemporaryError) as refused:
         hub.version()
     assert refused.value.retry_after == seconds
+
+
+def test_a_moment_to_come_back_at_is_honoured_like_seconds(answers: Answers, hub: JupyterHub) -> None:
+    later = datetime.now(UTC) + timedelta(seconds=90)
+    answers.answer = refusal(503, **{"Retry-After": format_datetime(later, usegmt=True)})
+    with pytest.raises(TemporaryError) as refused:
+        hub.version()
+    assert refused.value.retry_after is not None
+    assert 60 < refused.value.retry_after <= 90
 
 
 @pytest.mark.parametrize("version", ["5.0.0", "5.4.1", "6.1.1", "6.2.0.dev1"])

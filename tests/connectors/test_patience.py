@@ -36,8 +36,9 @@ def test_retry_after_is_read_as_seconds(header: str | None, answer: float | None
     assert seconds(header) == answer
 
 
-def test_retry_after_is_read_as_a_date() -> None:
+@pytest.mark.parametrize("zone", [" GMT", " -0000", " +0000"])
+def test_retry_after_is_read_as_a_date(zone: str) -> None:
     later = datetime.now(UTC) + timedelta(seconds=90)
-    answer = seconds(format_datetime(later, usegmt=True))
+    answer = seconds(format_datetime(later, usegmt=True).replace(" GMT", zone))
     assert answer is not None
     assert 60 < answer <= 90
