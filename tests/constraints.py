@@ -62,7 +62,7 @@ from tests.notices import attacks as notices
 from tests.onboarding import attacks as leaving
 from tests.provisioning import attacks as drift
 from tests.scene import DAY, NOW, Scene, scene
-from workloads.models import ClusterObject, Feed, FeedRevision, GpuUse, Run, TemplateVersion
+from workloads.models import ClusterObject, Feed, FeedRevision, GpuUse, PodUse, Run, TemplateVersion
 
 if TYPE_CHECKING:
     from django.db.models.query import QuerySet
@@ -129,6 +129,18 @@ def run(world: World, **fields: Any) -> Run:
 def used(world: World, **fields: Any) -> GpuUse:
     """How busy the GPUs of a run are."""
     return GpuUse.objects.create(**{"run": run(world), "share": 0.5, "measured_at": NOW, **fields})
+
+
+def used_pod(world: World, **fields: Any) -> PodUse:
+    """How busy the GPUs of a pod are, not kept yet."""
+    usual = {
+        "cluster": world.scene.flavor.cluster,
+        "namespace": "n",
+        "name": "p",
+        "share": 0.5,
+        "measured_at": NOW,
+    }
+    return PodUse(**usual | fields)
 
 
 def template_version(world: World, **fields: Any) -> TemplateVersion:
@@ -335,6 +347,9 @@ NAMED: Mapping[str, Attack] = {
     "a_stopped_run_was_asked_to_stop": lambda w: run(w, state="stopped", ended_at=NOW),
     "gpu_use_is_a_share": lambda w: used(w, share=1.5),
     "gpus_are_idle_since_before_they_were_measured": lambda w: used(w, idle_since=NOW + DAY),
+    "one_use_per_pod": lambda w: add(used_pod(w), used_pod(w)),
+    "the_use_of_a_pod_is_a_share": lambda w: add(used_pod(w, share=-0.1)),
+    "a_pod_is_idle_since_before_it_was_measured": lambda w: add(used_pod(w, idle_since=NOW + DAY)),
     "a_run_never_earns_money": lambda w: run(w, usd_per_hour="-1"),
     "a_run_that_runs_has_started": lambda w: only(run(w)).update(running_since=NOW),
     "a_run_starts_after_it_was_submitted": lambda w: only(run(w)).update(started_at=NOW - DAY),

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -16,6 +16,7 @@ from accounts.models import Team
 from web.strict import StrictSerializer, Text
 from workloads.answers import Action, Outlook
 from workloads.board import work_of_team
+from workloads.gpu_use.serializers import BusySerializer
 from workloads.listing import State
 from workloads.stopping import Target, stop_work
 
@@ -60,6 +61,13 @@ class WorkLineSerializer(serializers.Serializer[Any]):
     flavors = serializers.ListField(child=serializers.CharField())
     created_at = serializers.DateTimeField(source="created", allow_null=True)
     why = WhySerializer()
+    gpu_use = serializers.SerializerMethodField()
+
+    @extend_schema_field(BusySerializer(allow_null=True))
+    def get_gpu_use(self, one: Any) -> Any:
+        """How busy its GPUs are; null while it holds none on a node."""
+        found = self.root.instance.busy(one)  # type: ignore[union-attr]
+        return None if found is None else BusySerializer(found).data
 
 
 class SeenSerializer(serializers.Serializer[Any]):

@@ -12,6 +12,8 @@ from accounts.models import Team, User
 from accounts.roles import Permission
 from provisioning.models import Tenancy
 from workloads.gathering import explained, known_of
+from workloads.gpu_use.busy import Busy
+from workloads.gpu_use.work import Measured, busy_of_work, measured_in
 from workloads.kept_boards import kept
 from workloads.listing import State, Work
 from workloads.seen import Seen
@@ -32,12 +34,21 @@ class TeamWork:
     work: Sequence[Work]
     held: int
     left_out: int
+    measured: Measured
+    now: datetime
+
+    def busy(self, one: Work) -> Busy | None:
+        """How busy the GPUs of one of its pieces are; None for one that holds none on a node."""
+        has_prometheus = any(
+            seen.cluster.prometheus for seen in self.clusters if seen.cluster.name == one.cluster
+        )
+        return busy_of_work(one, self.measured, has_prometheus=has_prometheus, now=self.now)
 
 
 def work_of_team(team: Team, *, by: User, now: datetime) -> TeamWork:
     """What runs and waits in a team's namespaces, whoever started it.
 
-    Three queries, and a fourth where something has changed since it was explained last.
+    Three queries, one more where something has changed since it was explained last, and one where GPUs are measured.
     """
     known = known_of(team, sees_all=by.may(Permission.SEE_ALL_TEAMS), now=now)
     board = kept(known, now=now, make=lambda: explained(known, now=now))
@@ -49,4 +60,6 @@ def work_of_team(team: Team, *, by: User, now: datetime) -> TeamWork:
         work=board.work(now),
         held=board.head.held,
         left_out=board.head.left_out,
+        measured=measured_in(known.tenancies, [one.cluster for one in known.seen.values()]),
+        now=now,
     )

@@ -16,6 +16,7 @@ from workloads.observed import (
     JobKey,
     Line,
     Nodes,
+    Pod,
     Queue,
     QuotaHolder,
     TeamQueue,
@@ -58,7 +59,8 @@ _STOPPED = frozenset({"stopped_by_person", "stopped_by_portal", "being_stopped"}
 class Work:
     """A piece of work as pages and API tell it; `held` are the GPUs of its queue or nodes that it has now.
 
-    `queue` is the ClusterQueue that it waits or runs in, empty where it is in none.
+    `queue` is the ClusterQueue that it waits or runs in, empty where it is in none. `pods` are the names of its pods
+    that hold GPUs of a node.
     """
 
     key: JobKey
@@ -70,6 +72,7 @@ class Work:
     created: datetime | None
     why: Explanation
     queue: str = ""
+    pods: tuple[str, ...] = ()
 
     @property
     def is_over(self) -> bool:
@@ -148,6 +151,7 @@ def work_of(piece: Piece, around: Around, events: Events, *, now: datetime) -> W
         created=piece.created,
         why=why,
         queue=facts.queue.name if facts.queue is not None else "",
+        pods=tuple(one.name for one in _on_nodes(facts) if one.gpus),
     )
 
 
@@ -218,4 +222,8 @@ def _held(facts: Facts, state: State) -> int:
     workload = facts.workload
     if workload is not None:
         return workload.gpus if workload.holds("QuotaReserved") and workload.is_active else 0
-    return sum(one.gpus for one in facts.pods if one.node and one.phase not in ("Succeeded", "Failed"))
+    return sum(one.gpus for one in _on_nodes(facts))
+
+
+def _on_nodes(facts: Facts) -> list[Pod]:
+    return [one for one in facts.pods if one.node and one.phase not in ("Succeeded", "Failed")]

@@ -9,10 +9,20 @@ from django.db.models import Q
 
 from fleet.models import Cluster
 from web.rows import Row
+from workloads.gpu_use.models import PodUse
 from workloads.runs.models import ClusterAbility, GpuUse, Run
 from workloads.template_desk.models import TemplateVersion
 
-__all__ = ["ClusterAbility", "ClusterObject", "Feed", "FeedRevision", "GpuUse", "Run", "TemplateVersion"]
+__all__ = [
+    "ClusterAbility",
+    "ClusterObject",
+    "Feed",
+    "FeedRevision",
+    "GpuUse",
+    "PodUse",
+    "Run",
+    "TemplateVersion",
+]
 
 
 class FeedQuerySet(models.QuerySet["Feed"]):

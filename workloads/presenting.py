@@ -1,6 +1,6 @@
 """What the page of a team's work shows of each piece."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,9 @@ from fleet.models import Flavor
 from provisioning.models import Tenancy
 from ui.amounts import gpus
 from workloads.answers import Outlook
+from workloads.gpu_use.busy import Busy
 from workloads.listing import State, Work
+from workloads.runs.pages.page import IDLE_WORD
 from workloads.runs.pages.steps import link_of
 from workloads.stopping import KINDS
 
@@ -42,12 +44,16 @@ class Lines:
     may_stop: bool
     may_ask: bool
     now: datetime
+    busy: Callable[[Work], Busy | None]
 
     def line(self, one: Work) -> dict[str, Any]:
         """A piece of work as its line shows it."""
         tone, word = TONES[one.state]
         if one.state == State.WAITING:
             tone, word = WAITING.get(one.why.outlook, (tone, word))
+        busy = self.busy(one)
+        if busy is not None and busy.is_wasted(self.now):
+            tone, word = "ending", IDLE_WORD
         run, why = self.runs.get((one.cluster, one.key.namespace, one.key.name)), one.why
         return {
             "name": one.key.name,
@@ -60,6 +66,8 @@ class Lines:
             "since": why.since,
             "what": why.what,
             "more": _more(one),
+            # Where nobody measures, each line would say the same.
+            "busy": busy if busy is not None and busy.share is not None else None,
             "step": self._step(one, run) if self.may_ask and not one.is_over else None,
             "target": self._target(one),
             "detail": why.detail,

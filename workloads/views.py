@@ -49,6 +49,7 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
         may_stop=actions.may_stop(team.pk, user),
         may_ask=team.pk in user.team_ids,
         now=now,
+        busy=board.busy,
     )
     context = {
         "team": team,

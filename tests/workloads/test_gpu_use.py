@@ -20,8 +20,8 @@ from tests.workloads.conftest import POD, Watched, is_read, watching
 from tests.workloads.test_runs import look_after, submit, until
 from tests.workloads.test_runs_page import client, page
 from web.refusals import BadInput
-from workloads.gpu_use.measuring import measure, shares_of
-from workloads.models import GpuUse, Run
+from workloads.gpu_use.measuring import measure, note_pods, shares_of
+from workloads.models import GpuUse, PodUse, Run
 from workloads.notebook_pages.shown import idle_of
 from workloads.runs.shown import pods_of
 
@@ -189,6 +189,67 @@ def test_a_run_that_is_over_holds_nothing(watched: Watched, running: Run) -> Non
     measure(now=timezone.now())
     Run.objects.update(state="finished", ended_at=timezone.now(), running_since=None)
     assert told(watched, running) is None
+
+
+def test_work_that_nobody_submitted_here_is_measured_by_its_pods(copied: Watched) -> None:
+    copied.job("by-hand", pods=2)
+    copied.job("waits", gpus=2)
+    wait_until(lambda: len(running_pods(copied, "by-hand")) == 2, what="both pods to run")
+    first, second = running_pods(copied, "by-hand")
+
+    def use() -> dict[str, Any] | None:
+        work = Caller(copied.ada).get(f"work/{copied.team.slug}/").json()["work"]
+        found: dict[str, dict[str, Any] | None] = {one["name"]: one["gpu_use"] for one in work}
+        assert found["waits"] is None
+        return found["by-hand"]
+
+    def row() -> str:
+        return page(client(copied.ada).get(f"/teams/{copied.team.slug}/work")).words
+
+    assert use() == {
+        "share": None,
+        "idle_since": None,
+        "words": "Not known: the cluster has no Prometheus that the portal reads.",
+    }
+    measured(copied)
+    now = timezone.now()
+    for pod in (first, second):
+        computes(copied, pod, 0)
+    measure(now=now - timedelta(minutes=4))
+    computes(copied, first, 0.5)
+    measure(now=now - timedelta(minutes=2))
+    assert use() == {"share": 0.25, "idle_since": None, "words": "25% busy when last measured."}
+    assert "Running, GPUs idle" not in row()
+    computes(copied, first, 0)
+    for minutes in (0, 3):
+        measure(now=now + timedelta(minutes=minutes))
+    idle = use()
+    assert idle is not None
+    assert idle["words"] == "Held but not busy: nothing computes on its GPUs."
+    assert datetime.fromisoformat(idle["idle_since"]) == now
+    PodUse.objects.update(idle_since=now - timedelta(minutes=11))
+    assert "Running, GPUs idle" in row()
+    assert "Held but not busy" in row()
+
+
+def test_what_is_not_measured_any_more_is_forgotten_and_other_namespaces_are_not_kept(
+    copied: Watched,
+) -> None:
+    cluster, now = copied.cluster, timezone.now()
+    note_pods(cluster, {(copied.namespace, "a"): 0.5, ("kube-system", "b"): 0.5}, now=now)
+    assert [one.name for one in PodUse.objects.all()] == ["a"]
+    note_pods(cluster, {(copied.namespace, "c"): 0.5}, now=now + timedelta(hours=1))
+    assert [one.name for one in PodUse.objects.all()] == ["c"]
+
+
+def running_pods(watched: Watched, job: str) -> list[str]:
+    """The names of a Job's pods that run, in order."""
+    pods = watched.copies("Pod")
+    return sorted(
+        name
+        for name, body in pods.items()
+        if name.startswith(f"{job}-") and body.get("status", {}).get("phase") == "Running"
+    )
 
 
 def test_a_notebook_whose_gpus_compute_is_not_idle_and_its_warning_is_taken_back(copied: Watched) -> None:

@@ -1,13 +1,12 @@
-"""How busy the GPUs of runs and notebooks are: asked of the cluster's Prometheus every minute."""
+"""How busy the GPUs of teams are: asked of the cluster's Prometheus every minute, and kept by run, notebook and pod."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from math import isfinite
 from typing import Any
 
 import structlog
-from django.db.models import Q
 
 from connectors.errors import ConnectorError
 from fleet.models import Cluster
@@ -17,6 +16,8 @@ from notebooks.servers.actions import note_gpu_use
 from notebooks.servers.states import State
 from provisioning import throttle
 from provisioning.delivery import client_for
+from provisioning.models import Tenancy
+from workloads.gpu_use.models import PodUse
 from workloads.models import ClusterObject
 from workloads.notebook_pages.shown import SERVER, is_pod_of
 from workloads.reading.values import part
@@ -31,15 +32,14 @@ QUERY = (
 )
 # Below this share nobody computes: a display or a driver alone takes some of it.
 IDLE = 0.02
+FORGOTTEN = timedelta(hours=1)
 Pod = tuple[str, str]
 
 
 def measure(*, now: datetime) -> None:
     """Ask the Prometheus of every cluster that has one about what runs there; a silent one delays no other."""
-    runs = Run.objects.live().filter(running_since__isnull=False, gpus__gt=0)
-    notebooks = NotebookServer.objects.filter(state=State.READY, gpus__gt=0)
-    uses = Q(pk__in=runs.values("tenancy__cluster")) | Q(pk__in=notebooks.values("tenancy__cluster"))
-    for cluster in Cluster.objects.exclude(prometheus="").filter(uses, enabled=True):
+    used = Tenancy.objects.here().values("cluster")
+    for cluster in Cluster.objects.exclude(prometheus="").filter(pk__in=used, enabled=True):
         if not cluster.is_observed or throttle.seconds_to_wait(cluster, now=now):
             continue
         try:
@@ -50,6 +50,7 @@ def measure(*, now: datetime) -> None:
         shares = shares_of(samples)
         write_down(cluster, shares, now=now)
         note_notebooks(cluster, shares, now=now)
+        note_pods(cluster, shares, now=now)
 
 
 def write_down(cluster: Cluster, shares: Mapping[Pod, float], *, now: datetime) -> None:
@@ -62,17 +63,9 @@ def write_down(cluster: Cluster, shares: Mapping[Pod, float], *, now: datetime) 
         if not measured:
             continue
         share = sum(measured) / len(measured)
-        earlier: GpuUse | None = getattr(run, "gpu_use", None)
-        since = (
-            earlier.idle_since if earlier is not None and earlier.measured_at > now - MEASURED_FOR else None
-        )
+        since = _idle_since(share, getattr(run, "gpu_use", None), now)
         GpuUse.objects.update_or_create(
-            run=run,
-            defaults={
-                "share": share,
-                "idle_since": (since or now) if share < IDLE else None,
-                "measured_at": now,
-            },
+            run=run, defaults={"share": share, "idle_since": since, "measured_at": now}
         )
 
 
@@ -99,6 +92,39 @@ def note_notebooks(cluster: Cluster, shares: Mapping[Pod, float], *, now: dateti
             measured[server.pk] = max(shares[one.namespace, one.name] for one in own)
     if measured:
         note_gpu_use([*measured], busy=[pk for pk, share in measured.items() if share >= IDLE], now=now)
+
+
+def note_pods(cluster: Cluster, shares: Mapping[Pod, float], *, now: datetime) -> None:
+    """Keep how busy each pod of the teams' namespaces is; what is not measured any more is forgotten after an hour."""
+    here = set(Tenancy.objects.here().filter(cluster=cluster).values_list("namespace", flat=True))
+    earlier = {(one.namespace, one.name): one for one in PodUse.objects.filter(cluster=cluster)}
+    rows = [
+        PodUse(
+            cluster=cluster,
+            namespace=pod[0],
+            name=pod[1],
+            share=share,
+            idle_since=_idle_since(share, earlier.get(pod), now),
+            measured_at=now,
+        )
+        for pod, share in shares.items()
+        if pod[0] in here
+    ]
+    PodUse.objects.bulk_create(
+        rows,
+        update_conflicts=True,
+        unique_fields=["cluster", "namespace", "name"],
+        update_fields=["share", "idle_since", "measured_at"],
+    )
+    PodUse.objects.filter(cluster=cluster, measured_at__lte=now - FORGOTTEN).delete()
+
+
+def _idle_since(share: float, earlier: GpuUse | PodUse | None, now: datetime) -> datetime | None:
+    """Since when GPUs are idle of which this was measured now; what was measured too long ago does not count."""
+    if share >= IDLE:
+        return None
+    known = earlier.idle_since if earlier is not None and earlier.measured_at > now - MEASURED_FOR else None
+    return known or now
 
 
 def shares_of(samples: Iterable[Mapping[str, Any]]) -> dict[Pod, float]:

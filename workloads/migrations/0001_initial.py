@@ -333,6 +333,45 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="PodUse",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("namespace", models.CharField(max_length=63)),
+                ("name", models.CharField(max_length=253)),
+                ("share", models.FloatField()),
+                ("idle_since", models.DateTimeField(null=True)),
+                ("measured_at", models.DateTimeField()),
+                (
+                    "cluster",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="fleet.cluster"
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("cluster", "namespace", "name"), name="one_use_per_pod"),
+                    models.CheckConstraint(
+                        condition=models.Q(("share__gte", 0), ("share__lte", 1)),
+                        name="the_use_of_a_pod_is_a_share",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("idle_since", None),
+                            ("idle_since__lte", models.F("measured_at")),
+                            _connector="OR",
+                        ),
+                        name="a_pod_is_idle_since_before_it_was_measured",
+                    ),
+                ]
+            },
+        ),
+        migrations.CreateModel(
             name="TemplateVersion",
             fields=[
                 (

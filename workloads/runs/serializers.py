@@ -8,6 +8,7 @@ from rest_framework import serializers
 from accounts.api import PersonSerializer, TeamNameSerializer
 from web.strict import Boolean, Choice, Integer, PageQuery, QueryNumber, StrictSerializer, Text
 from workloads.api import WhySerializer
+from workloads.gpu_use.serializers import BusySerializer
 from workloads.runs.logs.reading import MAX_KEPT, PLACE, TAIL
 from workloads.runs.models import Run
 from workloads.runs.planning.plan import MAX_CLAIMS, MAX_TITLE, MAX_VALUE
@@ -233,16 +234,6 @@ class ResumePlanSerializer(PlanSerializer):
     """What would be created, and how it differs from the run whose checkpoints it goes on from."""
 
     differences = DifferenceSerializer(many=True)
-
-
-class BusySerializer(serializers.Serializer[Any]):
-    """How busy the GPUs are that a run holds now, by the cluster's Prometheus."""
-
-    share = serializers.FloatField(allow_null=True, help_text="0 to 1; null where it is not known.")
-    idle_since = serializers.DateTimeField(
-        allow_null=True, help_text="Since when nothing has computed on them; null while something does."
-    )
-    words = serializers.CharField()
 
 
 class RunShortSerializer(serializers.Serializer[Run]):
