@@ -1,0 +1,73 @@
+"""Notebooks that somebody launches or starts at the same moment: each is there once, and no more run than may."""
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+from django.utils import timezone
+
+from accounts.models import User
+from audit.models import Event
+from notebooks.models import NotebookServer
+from notebooks.servers import actions
+from notebooks.servers.reconcile import reconcile
+from notebooks.servers.states import State
+from provisioning.models import Tenancy
+from tests import factories
+from tests.concurrency.together import together
+from tests.notebooks.hub_server import HubOfTests
+from tests.notebooks.test_servers import ada, hub, hub_server, launch, lead, tenancy, worked_on
+from web.refusals import Conflict
+
+pytestmark = pytest.mark.django_db(transaction=True)
+__all__ = ["ada", "hub", "hub_server", "lead", "tenancy"]
+ROUNDS = 5
+
+
+def test_the_same_launch_twice_at_once_is_one_server_and_one_call_of_the_hub(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
+    for number in range(ROUNDS):
+        key = f"round-{number}"
+        together(*[partial(launch, tenancy, ada, key=key)] * 2)
+
+        server = NotebookServer.objects.latest("id")
+        assert NotebookServer.objects.count() == number + 1
+        assert Event.objects.filter(kind="notebook.launched", subject_id=str(server.pk)).count() == 1
+        together(*[partial(reconcile, server.pk, now=timezone.now)] * 2)
+        starts = [one for one in hub.calls if one.startswith("POST") and one.endswith(server.name)]
+        assert len(starts) == 1
+
+
+def test_launches_and_starts_at_once_never_go_beyond_what_one_person_may_run(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
+    outcomes: list[str] = []
+
+    def start(server: NotebookServer) -> None:
+        actions.start(server.pk, by=ada, now=timezone.now())
+
+    def noted(action: Callable[[], object]) -> None:
+        try:
+            action()
+        except Conflict as refused:
+            outcomes.append(refused.code)
+        else:
+            outcomes.append("runs")
+
+    stopped = worked_on(launch(tenancy, ada, profile="cpu", key="stopped"))
+    actions.stop(stopped.pk, by=ada, now=timezone.now())
+    assert worked_on(stopped).state == State.STOPPED
+    for _ in range(actions.MAX_LIVE - 1):
+        factories.notebook(tenancy, ada, gpus=0)
+    for number in range(ROUNDS):
+        outcomes.clear()
+        others = [partial(launch, tenancy, ada, profile="cpu", key=f"{number}-{one}") for one in range(2)]
+        at_once: list[Callable[[], object]] = [partial(start, stopped), *others]
+        together(*(partial(noted, one) for one in at_once))
+
+        assert sorted(outcomes) == ["runs", "too_many_notebooks", "too_many_notebooks"]
+        assert NotebookServer.objects.live().filter(owner=ada).count() == actions.MAX_LIVE
+        newest = NotebookServer.objects.live().filter(owner=ada).exclude(profile__slug="explore").get()
+        actions.stop(newest.pk, by=ada, now=timezone.now())
+        assert worked_on(newest).state == State.STOPPED
