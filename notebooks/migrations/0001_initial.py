@@ -275,7 +275,10 @@ class Migration(migrations.Migration):
                             ("idle", "It was idle, so its GPUs went back."),
                             ("limit", "It had run for as long as its profile allows."),
                             ("end", "The time of its GPUs is over."),
-                            ("not_a_member", "Whoever started it is no longer of the team."),
+                            (
+                                "not_a_member",
+                                "Whoever started it is no longer of the team, or has no access any more.",
+                            ),
                             ("leaving", "The team leaves this cluster."),
                             (
                                 "preempted",

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from django.urls import reverse
 
+from accounts.models import Membership
 from notebooks.servers.models import NotebookServer
 from notebooks.servers.states import StopReason
 from notices.actions import tell
@@ -28,7 +29,10 @@ def tell_failed(server: NotebookServer, *, now: datetime) -> None:
 
 
 def tell_stopped(server: NotebookServer, *, now: datetime) -> None:
-    """Tell who launched a server that it was stopped, and why; its volumes stay."""
+    """Tell who launched a server that it was stopped, and why; leads of its team, where that person has no access."""
+    if not server.owner.is_active:
+        _tell_leads(server, now=now)
+        return
     _tell(
         NoticeKind.NOTEBOOK_ENDED,
         server,
@@ -84,6 +88,24 @@ def _facts(server: NotebookServer, now: datetime) -> tuple[tuple[str, str], ...]
 def _sees_page(server: NotebookServer) -> bool:
     """Whether its owner sees its page: not after leaving its team."""
     return server.stop_reason != StopReason.NOT_A_MEMBER
+
+
+def _tell_leads(server: NotebookServer, *, now: datetime) -> None:
+    who = server.owner.name
+    leads = Membership.objects.filter(team=server.team_id, part=Membership.Part.LEAD)
+    tell(
+        NoticeKind.NOTEBOOK_ENDED,
+        to=[one.user for one in leads.select_related("user")],
+        subject=("notebook", server.pk),
+        link=reverse("notebook", args=[server.pk]),
+        message=Message(
+            f"{server.title} of {who} was stopped",
+            f"{who} has no access to the portal any more. What is saved on its volumes stays.",
+            facts=_facts(server, now),
+            action="Open the notebook",
+        ),
+        now=now,
+    )
 
 
 def _tell(kind: NoticeKind, server: NotebookServer, message: Message, *, now: datetime) -> None:

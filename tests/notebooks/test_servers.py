@@ -568,6 +568,31 @@ def test_who_leaves_the_team_loses_the_server(tenancy: Tenancy, ada: User, hub: 
     assert Notice.objects.get(kind="notebook_ended", person=ada).link == "/"
 
 
+def test_notebooks_of_somebody_who_lost_access_are_stopped_and_the_leads_of_the_team_are_told(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
+    grace, mei, gone = factories.person("Grace Lindqvist"), factories.person("Mei Chen"), factories.person()
+    factories.join(tenancy.team, grace, lead=True)
+    factories.join(tenancy.team, gone, lead=True)
+    factories.join(tenancy.team, mei)
+    server = running(tenancy, ada, hub)
+    starting = worked_on(launch(tenancy, ada, profile="cpu", key="starts"))
+    User.objects.filter(pk__in=[ada.pk, gone.pk]).update(is_active=False)
+
+    end_what_is_over(now=timezone.now())
+
+    for one in (worked_on(server), worked_on(starting)):
+        assert (one.state, one.stop_reason) == (State.STOPPED, StopReason.NOT_A_MEMBER)
+        assert one.name not in hub.users[str(ada.oid)]
+    told = Notice.objects.filter(kind="notebook_ended", subject_id=server.pk)
+    assert [one.person for one in told] == [grace]
+    assert told[0].message["title"] == "A100 of Ada Okafor was stopped"
+    assert "Ada Okafor has no access to the portal any more" in told[0].message["sentence"]
+    browser = Client()
+    browser.force_login(grace)
+    assert browser.get(told[0].link).status_code == 200
+
+
 def test_the_limit_of_a_profile_ends_a_server(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
     server = running(tenancy, ada, hub)
     assert server.ready_at is not None
