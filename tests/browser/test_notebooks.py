@@ -7,9 +7,12 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from accounts.models import User
+from fleet.models import Cluster
 from notebooks.hubs.models import Hub
 from notebooks.models import NotebookServer
+from notebooks.servers import actions
 from notebooks.servers.ending import reclaim_idle
+from notebooks.servers.following import follow
 from notebooks.servers.states import State
 from provisioning.models import Tenancy
 from tests import factories
@@ -17,7 +20,7 @@ from tests.browser.conftest import LOOKS, Open, overflow, violations
 from tests.notebooks.hub_server import HubOfTests
 from tests.notebooks.test_servers import ada, hub, hub_server, launch, lead, running, tenancy, worked_on
 from tests.workloads.copying import Copying
-from tests.workloads.test_notebook_pages import PAGE, pod, queue_of, workload
+from tests.workloads.test_notebook_pages import PAGE, pod, queue_of, retired, workload
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 __all__ = ["ada", "hub", "hub_server", "lead", "tenancy"]
@@ -112,4 +115,41 @@ def test_everybody_can_use_the_pages(
     Hub.objects.all().delete()
     page.goto(PAGE)
     assert violations(page) == []
+    page.context.close()
+
+
+@pytest.mark.parametrize(("size", "theme"), LOOKS)
+def test_platform_leads_can_use_what_says_which_notebooks_are_not_stopped_or_not_known(
+    open_page: Open, tenancy: Tenancy, ada: User, lead: User, hub: HubOfTests, size: str, theme: str
+) -> None:
+    now, earlier = timezone.now(), timezone.now() - timedelta(hours=3)
+    server = running(tenancy, ada, hub)
+    NotebookServer.objects.update(
+        created_at=earlier, launched_at=earlier, ready_at=earlier, active_at=earlier
+    )
+    Cluster.objects.update(prometheus="monitoring/prometheus-operated:9090")
+    reason = f"The board sees it on Friday: https://wiki.example.com/{'demo' * 20}"
+    actions.exempt(server.pk, until=now + timedelta(days=3), reason=reason, by=lead, now=now)
+    hub.start_inside("somebody.with.a.long.name@subsidiary.example.com", "theirs", {})
+    hub.start_inside(str(ada.oid), "odd", {"profile": "no-such-profile"})
+    follow(now=timezone.now)
+    stopped = worked_on(launch(tenancy, ada, profile="cpu", key="stopped"))
+    actions.stop(stopped.pk, by=ada, now=now)
+    worked_on(stopped)
+    retired("cpu", by=lead, successor="a100")
+    page = open_page(lead, "/", size=size, theme=theme)
+    hub_page = f"/hubs/{tenancy.cluster.name}"
+    for path in (f"/notebooks/{server.pk}", f"/notebooks/{server.pk}/exempt", hub_page):
+        page.goto(path)
+        assert (path, violations(page)) == (path, [])
+        assert (path, overflow(page) <= 0) == (path, True)
+    page.get_by_role("button", name="End now").click()
+    expect(page.locator("#heading")).to_contain_text("Ready")
+    assert not NotebookServer.objects.exempt(now).exists()
+    page.context.close()
+    page = open_page(ada, PAGE, size=size, theme=theme)
+    for path in ("/", PAGE, f"/notebooks/{stopped.pk}"):
+        page.goto(path)
+        assert (path, violations(page)) == (path, [])
+        assert (path, overflow(page) <= 0) == (path, True)
     page.context.close()
