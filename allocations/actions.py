@@ -30,6 +30,7 @@ from allocations.models import Allocation, Budget, Hold
 from allocations.schedule import NO_TERMS, Phase, Provisioner, Terms, next_reminder
 from audit.actors import PORTAL, Actor
 from audit.events import Kind
+from capacity.subscriptions.following import follow_shared
 from fleet.models import Flavor
 from manual.briefs import Instructions
 from manual.models import Task
@@ -160,6 +161,7 @@ def _promise(flavor: Flavor, granted: Granted, *, going_on: int, now: datetime) 
     """
     starts, more = granted.begins(now), granted.gpus - going_on
     is_booked = starts > now
+    follow_shared(flavor)
     if not is_booked and more and take_unpromised(flavor, more):
         return
     known = Flavor.objects.select_for_update(of=("self",), no_key=True).get(pk=flavor.pk)

@@ -351,7 +351,11 @@ class Flavor(Row):
     @property
     def gpus_obtainable(self) -> int:
         """GPUs that can be had now or once the pool has grown: what `gpus_total` is where nodes are counted."""
-        nodes = self.max_nodes if self.azure_nodes is None else min(self.max_nodes, self.azure_nodes)
+        return self.obtainable_with(self.azure_nodes)
+
+    def obtainable_with(self, azure_nodes: int | None) -> int:
+        """The same if Azure let the pool grow to so many nodes; None for not known."""
+        nodes = self.max_nodes if azure_nodes is None else min(self.max_nodes, azure_nodes)
         return max(self.gpus_ready, nodes * self.gpus_per_node - self.gpus_cordoned)
 
     @property

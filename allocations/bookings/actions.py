@@ -20,6 +20,7 @@ from allocations.models import Allocation
 from allocations.schedule import Provisioner, next_reminder
 from audit.actors import PORTAL, Actor
 from audit.events import Kind
+from capacity.subscriptions.following import follow_shared
 from notices.actions import tell, tell_channels
 from notices.kinds import NoticeKind
 from ui.amounts import gpus
@@ -95,7 +96,10 @@ def _begin(allocation: Allocation, *, now: datetime) -> str:
 
 def _take(allocation: Allocation) -> None:
     flavor = allocation.flavor
-    if flavor is not None and not flavor.take(allocation.gpus):
+    if flavor is None:
+        return
+    follow_shared(flavor)
+    if not flavor.take(allocation.gpus):
         fewer = f"Fewer than {gpus(allocation.gpus, flavor.kind)} are free."
         raise Conflict(fewer, code="not_enough_free")
 

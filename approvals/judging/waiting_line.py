@@ -93,9 +93,11 @@ def behind_others(
         mine = Request.objects.get(hold=own)
         rows = rows.filter(Q(created_at__lt=mine.created_at) | Q(created_at=mine.created_at, pk__lt=mine.pk))
     ahead: list[Request] = []
-    for row in list(hopeful(rows[:MAX_READ], policy, now=now))[:MAX_AHEAD]:
+    read = list(rows[:MAX_READ])
+    for row in read:
         # The locked row of the flavor is the one that is true.
         row.flavor = wanted.flavor
+    for row in list(hopeful(read, policy, now=now))[:MAX_AHEAD]:
         if _is_automatic(row, ahead, policy=policy, now=now):
             ahead.append(row)
     return _beside(standing, ahead, team=wanted.team.pk, person=person.pk)

@@ -36,6 +36,7 @@ from audit import clock
 from audit.actors import POLICY, PORTAL, Actor
 from audit.events import Kind
 from audit.log import record, together
+from capacity.subscriptions.following import as_shared, lock_quotas
 from fleet.models import Flavor
 from policy.document import Policy, Thresholds
 from policy.evaluation import Ask, Outcome, Standing, evaluate, nearest_automatic
@@ -132,6 +133,8 @@ def judge(
     """
     check_sense(count=wanted.count, until=wanted.until, now=now, field=wanted.spec.counted)
     version, policy = policy_in_force(now)
+    if wanted.flavor is not None:
+        wanted = replace(wanted, flavor=as_shared(wanted.flavor))
     standing = gather(wanted, person=person, policy=policy, now=now, own=own)
     ask = wanted.ask()
     answer = evaluate(ask, standing, policy)
@@ -448,7 +451,10 @@ def locked(wanted: Wanted, *, now: datetime, person: User | None = None) -> Want
     if wanted.flavor is None:
         return wanted
     flavors = Flavor.objects.select_for_update(of=("self",), no_key=True).select_related("cluster")
-    return wanted.on(flavors.get(pk=wanted.flavor.pk))
+    flavor = flavors.get(pk=wanted.flavor.pk)
+    if flavor.azure_nodes is not None:
+        lock_quotas(flavor.cluster)
+    return wanted.on(flavor)
 
 
 def _approve_by_policy(request: Request, judged: Judged, *, now: datetime) -> None:

@@ -17,17 +17,26 @@ class Machine:
 
 @dataclass(frozen=True, kw_only=True)
 class Quota:
-    """A quota of the subscription in a region, in vCPUs: of a family of sizes, or of all of them."""
+    """A quota of the subscription in a region, in vCPUs: of a family of sizes, or of all of them.
+
+    `promised` is what others will take that Azure does not count as used yet.
+    """
 
     name: str
     region: str
     limit: int
     used: int
     seen_at: datetime
+    promised: int = 0
+
+    @property
+    def taken(self) -> int:
+        """What is used, and what others were promised."""
+        return self.used + self.promised
 
     def machines_left(self, machine: Machine) -> int:
         """How many more of a size fit."""
-        return max(0, self.limit - self.used) // machine.vcpus
+        return max(0, self.limit - self.taken) // machine.vcpus
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -96,7 +96,7 @@ def limit_for(facts: Facts, layer: Layer, more: int, question: Question) -> int:
     assert quota is not None  # noqa: S101 - its caller has the link
     assert facts.machine is not None  # noqa: S101
     new = max(0, more + _taken(facts, question) - _standing(facts))
-    return quota.used + -(-new // facts.gpus_per_node) * facts.machine.vcpus
+    return quota.taken + -(-new // facts.gpus_per_node) * facts.machine.vcpus
 
 
 def _taken(facts: Facts, question: Question) -> int:
@@ -146,11 +146,16 @@ def _quota(layer: Layer, quota: Quota, facts: Facts, taken: int) -> Link:
         name=quota.name,
         limit=quota.limit // per_vm * each,
         # What others take of it is counted in whole machines of this size, upwards.
-        used=min(-(-quota.used // per_vm), quota.limit // per_vm) * each,
+        used=min(-(-quota.taken // per_vm), quota.limit // per_vm) * each,
         room=max(0, _standing(facts) + left - taken),
-        detail=f"{quota.used:,} of {quota.limit:,} vCPUs in {quota.region}; {machine.name} has {per_vm}",
+        detail=f"{_vcpus(quota)}; {machine.name} has {per_vm}",
         seen_at=quota.seen_at,
     )
+
+
+def _vcpus(quota: Quota) -> str:
+    promised = f", {quota.promised:,} more promised to others" if quota.promised else ""
+    return f"{quota.used:,} of {quota.limit:,} vCPUs in {quota.region}{promised}"
 
 
 def _pool(facts: Facts, taken: int) -> Iterator[Link]:

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from accounts.models import Team
 from capacity.chain.facts import Machine
 from capacity.connection import is_connected
+from capacity.metering.keys import QuotaKey
 from capacity.models import VmSize
 from capacity.reservations.places import size_in, subscription_of
-from capacity.subscriptions.pools import quotas_of
+from capacity.subscriptions.pools import Catalogue, quota_names, quota_words
 from fleet.models import Flavor
 from provisioning.desired.isolation import flavors_of_team
 from ui.amounts import gpus
@@ -49,11 +50,15 @@ def quota_left(asked: Asked) -> tuple[int, str] | None:
         return None
     cluster, _, name = asked.nodes_for.partition("/")
     flavor = Flavor.objects.select_related("cluster").filter(cluster__name=cluster, name=name).first()
-    size = size_in(subscription_of(flavor), asked.region, asked.vm_size)
+    place = (subscription_of(flavor), asked.region)
+    known = Catalogue.at([place])
+    size = known.size(place, asked.vm_size)
     if size is None:
         return None
     machine = Machine(name=size.name, vcpus=size.vcpus)
-    return min(((one.machines_left(machine), words) for one, words in quotas_of(size)), default=None)
+    names = quota_names(size, is_spot=False)
+    found = ((known.quota(QuotaKey(*place, name)), quota_words(name, size)) for name in names)
+    return min(((one.machines_left(machine), words) for one, words in found if one is not None), default=None)
 
 
 def reservable_sizes() -> frozenset[str]:

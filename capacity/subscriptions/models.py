@@ -3,12 +3,13 @@
 from datetime import datetime
 
 from django.db import models
-from django.db.models import F, OuterRef, Q, Subquery, Value
+from django.db.models import F, OuterRef, Q, Subquery, Sum, Value
 from django.db.models.functions import Concat, Lower
 
 from capacity.chain.words import SPOT
 from capacity.metering.keys import QUOTA
 from capacity.metering.models import Meter
+from capacity.reservations.models import Reservation
 from fleet.models import Cluster
 from web.rows import Row
 
@@ -58,8 +59,24 @@ class Subscription(Row):
         return self.id
 
 
+class VmSizeQuerySet(models.QuerySet["VmSize"]):
+    """Ways to look at sizes."""
+
+    def with_machines_to_come(self) -> "VmSizeQuerySet":
+        """With how many machines of reservations Azure has not made yet, in `machines_to_come`."""
+        same = {one: OuterRef(one) for one in ("subscription", "region")}
+        rows = Reservation.objects.wanted_now().filter(
+            **same, vm_size=OuterRef("name"), machines__gt=F("held")
+        )
+        sums = rows.order_by().values("vm_size").annotate(all=Sum(F("machines") - F("held")))
+        return self.annotate(machines_to_come=Subquery(sums.values("all")))  # type: ignore[no-redef]  # declared
+
+
 class VmSize(Row):
     """A size of virtual machine in a region, as a subscription may use it; `zones` are those that have it."""
+
+    # Where it was read `with_machines_to_come`; None for none.
+    machines_to_come: int | None
 
     subscription = models.ForeignKey(Subscription, models.CASCADE, related_name="sizes")
     region = models.CharField(max_length=40)
@@ -72,6 +89,8 @@ class VmSize(Row):
     is_reservable = models.BooleanField()
     restriction = models.CharField(max_length=200, blank=True, default="")
     seen_at = models.DateTimeField()
+
+    objects = VmSizeQuerySet.as_manager()
 
     class Meta:
         ordering = ["name"]

@@ -16,7 +16,7 @@ from capacity.metering.keys import quota_key
 from capacity.models import FamilyQuota, ModelAccount, NodePool, Reservation, Subscription, VmSize
 from capacity.openai.observing import keep_models
 from capacity.orphans import reading as orphans
-from capacity.subscriptions import actions, pools
+from capacity.subscriptions import actions, following
 from capacity.subscriptions.ids import aks_of
 from capacity.subscriptions.replacing import replace
 from connectors.azure.compute import Size
@@ -37,7 +37,7 @@ Clock = Callable[[], datetime]
 
 def keep_known(*, now: datetime) -> None:
     """Have a row for each subscription that a cluster or a reservation is in, and for the one that is configured."""
-    pools.forget_azure()
+    following.forget_azure()
     if not is_connected():
         return
     wanted = {home_subscription()}
@@ -123,7 +123,7 @@ def _read(subscription: Subscription, azure: Azure, now: Clock) -> None:
         aks = aks_of(cluster)
         assert aks is not None  # noqa: S101 - `_is_in` has looked
         _keep_pools(cluster, azure.containers.pools(aks.group, aks.name), azure, now())
-        pools.follow(cluster)
+        following.follow(cluster)
     # Last, as nothing else waits for it.
     orphans.read(subscription, azure, now=now())
 

@@ -1,13 +1,16 @@
-"""From the pools of a cluster to its kinds of GPU: which pools each has, and how far Azure lets them grow."""
+"""From the pools of a cluster to its kinds of GPU: which pools each has, and what stands in Azure behind them."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
-from django.db import transaction
+from django.db.models import Q
 
 from capacity.chain.facts import Machine, Pool, Quota, Reserved
+from capacity.chain.sharing import GrowingNodes, OnNodes
 from capacity.chain.words import regional
+from capacity.metering.keys import QuotaKey
 from capacity.models import FamilyQuota, NodePool, Subscription, VmSize
 from capacity.subscriptions.ids import aks_of
 from fleet.models import Cluster, Flavor
@@ -33,20 +36,43 @@ class Behind:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Sizes and quotas as they were read last, by subscription, region and name in small letters."""
+    """What was read last of some regions, by subscription, region and name in small letters.
 
-    sizes: Mapping[tuple[str, str, str], VmSize]
-    quotas: Mapping[tuple[str, str, str], FamilyQuota]
+    `flavors` are all kinds of GPU there, with their clusters, and `pools` those of each cluster: quotas are shared.
+    """
+
+    sizes: Mapping[QuotaKey, VmSize]
+    quotas: Mapping[QuotaKey, FamilyQuota]
+    flavors: Sequence[Flavor]
+    pools: Mapping[int, Sequence[NodePool]]
 
     @classmethod
-    def of(cls, clusters: Sequence[Cluster]) -> "Catalogue":
-        """What there is where some clusters are; two queries."""
-        here = {"subscription__in": {aks.subscription.lower() for one in clusters if (aks := aks_of(one))}}
-        here["region__in"] = {one.region for one in clusters}
+    def of(cls, clusters: Iterable[Cluster]) -> "Catalogue":
+        """What there is where some clusters are, in Azure or not, with all of their own kinds of GPU; four queries."""
+        clusters = list(clusters)
+        return cls.at([place for one in clusters if (place := place_of(one))], clusters=clusters)
+
+    @classmethod
+    def at(cls, places: Iterable[tuple[str, str]], *, clusters: Iterable[Cluster] = ()) -> "Catalogue":
+        """What there is in some subscriptions and regions, and on clusters wherever they are; four queries."""
+        places = [*places]
+        subscriptions, regions = {one for one, _ in places}, {one for _, one in places}
+        here = {"subscription__in": subscriptions, "region__in": regions}
+        in_azure = Q(cluster__region__in=regions) & ~Q(cluster__azure_id="")
+        flavors = Flavor.objects.filter(in_azure | Q(cluster__in=[*clusters]))
+        pools: dict[int, list[NodePool]] = defaultdict(list)
+        for pool in NodePool.objects.filter(cluster__region__in=regions):
+            pools[pool.cluster_id].append(pool)
         return cls(
-            {_key(one): one for one in VmSize.objects.filter(**here)},
+            {_key(one): one for one in VmSize.objects.filter(**here).with_machines_to_come()},
             {_key(one): one for one in FamilyQuota.objects.filter(**here).with_meters()},
+            list(flavors.select_related("cluster")),
+            pools,
         )
+
+    def flavors_of(self, cluster: Cluster) -> list[Flavor]:
+        """The kinds of GPU of a cluster."""
+        return [one for one in self.flavors if one.cluster_id == cluster.pk]
 
     def subscription(self, subscription_id: str) -> Subscription | None:
         """A subscription of whose quotas some are known, without a query."""
@@ -55,25 +81,96 @@ class Catalogue:
 
     def meter(self, subscription_id: str, quota: Quota) -> int | None:
         """The id of the limit whose readings are those of a quota; None where nobody has read it."""
-        row = self.quotas.get((subscription_id, quota.region, quota.name.casefold()))
+        row = self.quotas.get(QuotaKey(subscription_id, quota.region, quota.name.casefold()))
         return None if row is None else row.meter
 
+    def size(self, place: tuple[str, str], name: str) -> VmSize | None:
+        """A size by its name, whatever its capitals; None for one that was not read there."""
+        return self.sizes.get(QuotaKey(*place, name.casefold()))
 
-def _key(row: VmSize | FamilyQuota) -> tuple[str, str, str]:
-    return row.subscription_id, row.region, row.name.casefold()
+    @cached_property
+    def nodes(self) -> Sequence[GrowingNodes]:
+        """All nodes whose size is known, with what they may grow to: each once, however many kinds are on them."""
+        found: dict[int, GrowingNodes] = {}
+        for flavor in self.flavors:
+            drawn = self._drawn_by(flavor)
+            if drawn is not None:
+                before = found.get(drawn.pool)
+                found[drawn.pool] = (
+                    drawn if before is None else replace(drawn, kinds={**before.kinds, **drawn.kinds})
+                )
+        return list(found.values())
+
+    def _drawn_by(self, flavor: Flavor) -> GrowingNodes | None:
+        pools, place = pools_of(flavor, self.pools.get(flavor.cluster_id, ())), place_of(flavor.cluster)
+        size = self.size(place, pools[0].vm_size) if pools and place is not None else None
+        if size is None or place is None:
+            return None
+        names = quota_names(size, is_spot=_are_spot(pools))
+        return GrowingNodes(
+            pool=pools[0].pk,
+            quotas=frozenset(QuotaKey(*place, one) for one in names if one),
+            vcpus=size.vcpus,
+            standing=_standing(pools),
+            maximum=sum(_maximum(one) for one in pools),
+            kinds={flavor.pk: OnNodes(flavor.gpus_per_node, flavor.gpus_cordoned)},
+        )
+
+    def promised(self, key: QuotaKey, *, but: int = 0) -> int:
+        """vCPUs of a quota that were promised and that Azure does not count yet, but for the nodes of one pool.
+
+        They are those of nodes still to come, for GPUs that are allocated, and of reservations still to be made.
+        """
+        allocated = {one.pk: one.allocated for one in self.flavors}
+        sharing = (one for one in self.nodes if key in one.quotas and one.pool != but)
+        return sum(one.vcpus_to_come(allocated) for one in sharing) + self.reserved_to_come(key)
+
+    def reserved_to_come(self, key: QuotaKey) -> int:
+        """vCPUs of a quota that reservations take which Azure has not made yet."""
+        here = (one for place, one in self.sizes.items() if place[:2] == key[:2])
+        return sum(
+            (one.machines_to_come or 0) * one.vcpus
+            for one in here
+            if key.family in quota_names(one, is_spot=False)
+        )
+
+    def quota(self, key: QuotaKey, *, but: int = 0) -> Quota | None:
+        """A quota with what is promised of it, but for the nodes of one pool; None for one that was not read."""
+        row = self.quotas.get(key)
+        if row is None:
+            return None
+        return Quota(
+            name=row.name,
+            region=row.region,
+            limit=row.limit,
+            used=row.used,
+            promised=self.promised(key, but=but),
+            seen_at=row.seen_at,
+        )
+
+    def behind(self, flavor: Flavor) -> Behind:
+        """What stands in Azure behind a kind of GPU, with what others were promised of its quotas."""
+        place = place_of(flavor.cluster)
+        pools = pools_of(flavor, self.pools.get(flavor.cluster_id, ()))
+        return Behind() if place is None or not pools else _behind(pools, self, place)
 
 
-def behind_flavors(cluster: Cluster, known: Catalogue | None = None) -> Mapping[int, Behind]:
-    """What stands behind each kind of GPU of a cluster in Azure, by the flavor's id.
+def _key(row: VmSize | FamilyQuota) -> QuotaKey:
+    return QuotaKey(row.subscription_id, row.region, row.name.casefold())
 
-    Four queries; none where `known` is given and the cluster comes with its flavors and its pools.
-    """
+
+def place_of(cluster: Cluster) -> tuple[str, str] | None:
+    """The subscription and the region of a cluster; None for one that is not known to be in Azure."""
     aks = aks_of(cluster)
-    if aks is None:
-        return {}
-    known = known or Catalogue.of([cluster])
-    pools, place = list(cluster.node_pools.all()), (aks.subscription.lower(), cluster.region)
-    return {one.pk: _behind(pools_of(one, pools), known, place) for one in cluster.flavors.all()}
+    return None if aks is None else (aks.subscription.lower(), cluster.region)
+
+
+def quota_names(size: VmSize | None, *, is_spot: bool) -> tuple[str, str]:
+    """The quotas that machines of a size count towards, in small letters: its family's, and one that all share."""
+    # Spot machines of all families have one quota together.
+    if is_spot:
+        return "", FamilyQuota.SPOT
+    return size.family.casefold() if size is not None else "", FamilyQuota.REGIONAL
 
 
 def pools_of(flavor: Flavor, pools: Sequence[NodePool]) -> list[NodePool]:
@@ -94,26 +191,19 @@ def _fits(flavor: Flavor, pool: NodePool) -> bool:
 
 
 def _behind(pools: Sequence[NodePool], known: Catalogue, place: tuple[str, str]) -> Behind:
-    if not pools:
-        return Behind()
-    size = known.sizes.get((*place, pools[0].vm_size.casefold()))
-    # Spot machines of all families have one quota together.
-    is_spot = all(one.is_spot for one in pools)
-    family, regional = (
-        ("", FamilyQuota.SPOT) if is_spot else (size.family if size else "", FamilyQuota.REGIONAL)
-    )
-    maxima = [one.max_nodes if one.max_nodes is not None else one.nodes for one in pools]
-    grows = any(one.max_nodes is not None for one in pools)
+    size = known.size(place, pools[0].vm_size)
+    family, regional = quota_names(size, is_spot=_are_spot(pools))
     seen_at = min(one.seen_at for one in pools)
+    grows = any(one.max_nodes is not None for one in pools)
     joined = [one for one in pools if one.reserved]
     return Behind(
         machine=None if size is None else Machine(name=size.name, vcpus=size.vcpus),
-        family=_quota(known.quotas.get((*place, family.casefold()))),
-        regional=_quota(known.quotas.get((*place, regional))),
+        family=known.quota(QuotaKey(*place, family), but=pools[0].pk),
+        regional=known.quota(QuotaKey(*place, regional), but=pools[0].pk),
         pool=Pool(
             name=" and ".join(one.name for one in pools),
             nodes=sum(one.nodes for one in pools),
-            maximum=sum(maxima) if grows else None,
+            maximum=sum(_maximum(one) for one in pools) if grows else None,
             seen_at=seen_at,
         ),
         reserved=Reserved(
@@ -128,68 +218,20 @@ def _behind(pools: Sequence[NodePool], known: Catalogue, place: tuple[str, str])
     )
 
 
-def _quota(row: FamilyQuota | None) -> Quota | None:
-    if row is None:
-        return None
-    return Quota(name=row.name, region=row.region, limit=row.limit, used=row.used, seen_at=row.seen_at)
+def _are_spot(pools: Sequence[NodePool]) -> bool:
+    return all(one.is_spot for one in pools)
 
 
-def quotas_of(size: VmSize) -> list[tuple[Quota, str]]:
-    """The quotas that machines of a size on demand count towards, each as the subject of a sentence; one query."""
-    words = {
-        size.family.casefold(): OF_FAMILY.format(size.family),
-        FamilyQuota.REGIONAL: regional(FamilyQuota.REGIONAL),
-    }
-    rows = FamilyQuota.objects.filter(subscription=size.subscription_id, region=size.region)
-    known = [(_quota(row), words.get(row.name.casefold())) for row in rows]
-    return [(quota, named) for quota, named in known if quota is not None and named is not None]
+def _maximum(pool: NodePool) -> int:
+    return pool.max_nodes if pool.max_nodes is not None else pool.nodes
 
 
-def azure_nodes(behind: Behind) -> tuple[int | None, str]:
-    """To how many nodes Azure lets the pools grow, and which quota lets them grow no further; None for not known."""
-    if behind.machine is None or behind.pool is None:
-        return None, ""
-    machine, unused = behind.machine, behind.reserved.unused if behind.reserved is not None else 0
-    limits = [
-        (one.machines_left(machine), words)
-        for one, words in (
-            (behind.family, OF_FAMILY.format(behind.family.name) if behind.family else ""),
-            (behind.regional, regional(behind.regional.name) if behind.regional else ""),
-        )
-        if one is not None
-    ]
-    if not limits:
-        return None, ""
-    left, words = min(limits)
-    return behind.pool.nodes + unused + left, words
+def _standing(pools: Sequence[NodePool]) -> int:
+    """Nodes that take no more quota: those that stand, and those that are reserved and idle."""
+    idle = sum(one.reserved for one in pools) - sum(one.reserved_used for one in pools)
+    return sum(one.nodes for one in pools) + max(0, idle)
 
 
-def follow(cluster: Cluster) -> None:
-    """Keep what Azure says of a cluster's pools with its kinds of GPU: how far each grows, and what stops it."""
-    for flavor_id, behind in behind_flavors(cluster).items():
-        _follow(flavor_id, behind)
-
-
-def forget_azure() -> None:
-    """Hold nothing back any more of kinds of GPU whose cluster is no longer said to be in Azure."""
-    for flavor_id in Flavor.objects.filter(cluster__azure_id="", azure_nodes__isnull=False).values_list(
-        "pk", flat=True
-    ):
-        _follow(flavor_id, Behind())
-
-
-@transaction.atomic
-def _follow(flavor_id: int, behind: Behind) -> None:
-    flavor = Flavor.objects.select_for_update(of=("self",), no_key=True).get(pk=flavor_id)
-    nodes, words = azure_nodes(behind)
-    changed: dict[str, Any] = {"azure_nodes": nodes, "azure_limit": words[:120]}
-    if behind.pool is not None:
-        # What AKS says of its own autoscaler counts, not what people once said of it.
-        changed |= {
-            "max_nodes": behind.pool.maximum or 0,
-            "min_nodes": behind.minimum if behind.pool.maximum else 0,
-        }
-    for name, value in changed.items():
-        setattr(flavor, name, value)
-    flavor.gpus_total = flavor.gpus_obtainable
-    flavor.save(update_fields=[*changed, "gpus_total"])
+def quota_words(name: str, size: VmSize) -> str:
+    """A quota of a size's machines, named in small letters, as the subject of a sentence."""
+    return OF_FAMILY.format(size.family) if name == size.family.casefold() else regional(name)

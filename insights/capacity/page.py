@@ -48,7 +48,7 @@ LIMITS = [
 def capacity(request: HttpRequest) -> HttpResponse:
     """What each kind of GPU still has, and which limits come near."""
     user, now = visitor(request), timezone.now()
-    clusters = list(Cluster.objects.filter(enabled=True).prefetch_related("flavors", "node_pools"))
+    clusters = list(Cluster.objects.filter(enabled=True))
     meters = sorted(Meter.objects.all(), key=lambda one: (-one.stage, -one.percent, one.title))
     near = [one for one in meters if one.stage > Stage.NONE]
     points = points_of(meters, now)

@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from accounts.endpoints import Endpoint
 from capacity.chain.links import Layer, Question
 from capacity.chain.words import age
+from capacity.subscriptions.pools import Catalogue
 from fleet.models import Cluster
 from insights.quota_chain.asking import MAX_GPUS, spaces_of
 from insights.quota_chain.drawing import bars
@@ -83,7 +84,7 @@ class ChainSerializer(serializers.Serializer[Any]):
 class ChainEndpoint(Endpoint):
     """From the subscription down to the pod: what stops more GPUs."""
 
-    queryset = Cluster.objects.prefetch_related("flavors", "node_pools")
+    queryset = Cluster.objects.all()
     serializer_class = ChainSerializer
     lookup_field = "name"
     lookup_value_converter = "slug"
@@ -96,7 +97,8 @@ class ChainEndpoint(Endpoint):
         Told from what was read of Azure and from the portal's copy of the cluster: neither is asked.
         """
         cluster, asked, now = self.get_object(), self.asked, timezone.now()
-        flavor = next((one for one in cluster.flavors.all() if one.name == asked["flavor"]), None)
+        known = Catalogue.of([cluster])
+        flavor = next((one for one in known.flavors_of(cluster) if one.name == asked["flavor"]), None)
         if flavor is None:
             raise BadInput(
                 f"{cluster.name} has no kind of GPU {asked['flavor']}.", code="no_such_flavor", field="flavor"
@@ -111,7 +113,7 @@ class ChainEndpoint(Endpoint):
                     field="namespace",
                 )
             tenancy = spaces[asked["namespace"]]
-        question, chain = Question(asked["question"]), chain_of(flavor, tenancy, now=now)
+        question, chain = Question(asked["question"]), chain_of(flavor, tenancy, known, now=now)
         answer = chain.answer(asked["gpus"], question)
         shown = {
             "cluster": cluster.name,

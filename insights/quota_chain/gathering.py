@@ -11,7 +11,7 @@ from capacity.chain.links import Layer, Link, Question, links
 from capacity.chain.words import Verdict, verdict
 from capacity.models import Subscription
 from capacity.subscriptions.ids import aks_of
-from capacity.subscriptions.pools import Behind, Catalogue, behind_flavors
+from capacity.subscriptions.pools import Behind, Catalogue
 from fleet.models import Cluster, Flavor
 from provisioning.models import Tenancy
 from workloads.models import ClusterObject
@@ -55,27 +55,21 @@ class Chain(Kind):
 def kinds_of(clusters: Sequence[Cluster], *, now: datetime) -> list[Kind]:
     """Every kind of GPU of some clusters with what limits grants of it; what runs there is not looked at.
 
-    Two queries, however many there are; the clusters come with their flavors and node pools.
+    Four queries, however many there are.
     """
-    known, nothing = Catalogue.of(clusters), _Copied({}, ())
-    kinds: list[Kind] = []
-    for cluster in clusters:
-        behind = behind_flavors(cluster, known)
-        kinds += [
-            Kind(flavor=one, facts=_facts(one, behind.get(one.pk, Behind()), nothing, None, now))
-            for one in cluster.flavors.all()
-        ]
-    return kinds
+    known, nothing = Catalogue.of(clusters), _Copied({}, (), ())
+    return [
+        Kind(flavor=one, facts=_facts(one, known.behind(one), nothing, None, now))
+        for cluster in clusters
+        for one in known.flavors_of(cluster)
+    ]
 
 
-def chain_of(flavor: Flavor, tenancy: Tenancy | None, *, now: datetime) -> Chain:
-    """The chain of one kind of GPU, for a tenancy where one is given.
-
-    Four queries where `flavor` comes with its cluster, and that with its flavors and node pools.
-    """
+def chain_of(flavor: Flavor, tenancy: Tenancy | None, known: Catalogue, *, now: datetime) -> Chain:
+    """The chain of one of the kinds of GPU that are known, for a tenancy where one is given; two queries."""
     cluster = flavor.cluster
-    known, seen, copied = Catalogue.of([cluster]), seen_of(cluster, now), _copied(cluster, tenancy)
-    behind = behind_flavors(cluster, known).get(flavor.pk, Behind())
+    seen, copied = seen_of(cluster, now), _copied(cluster, tenancy, known.flavors_of(cluster))
+    behind = known.behind(flavor)
     subscription_id = _subscription_id(cluster)
     found = known.subscription(subscription_id)
     if found is None and subscription_id:
@@ -98,10 +92,11 @@ def chain_of(flavor: Flavor, tenancy: Tenancy | None, *, now: datetime) -> Chain
 
 @dataclass(frozen=True)
 class _Copied:
-    """What the portal's copy says of a cluster: its queues by name, and the pods of a namespace."""
+    """What the portal knows of a cluster: its queues by name, the pods of a namespace, and its kinds of GPU."""
 
     queues: Mapping[str, ClusterQueue]
     pods: Sequence[Object]
+    flavors: Sequence[Flavor]
 
     def busy(self, flavor: str) -> int:
         """GPUs of a flavor that run for anybody."""
@@ -162,7 +157,7 @@ def _queue(flavor: Flavor, copied: _Copied, tenancy: Tenancy, heard_at: datetime
 
 def _namespace(flavor: Flavor, copied: _Copied, tenancy: Tenancy, heard_at: datetime) -> ResourceQuota | None:
     """What the namespace's quota allows of the flavor's resource, over all kinds that nodes count alike."""
-    kinds = {one.name: one for one in flavor.cluster.flavors.all()}
+    kinds = {one.name: one for one in copied.flavors}
     alike = [
         one
         for one in tenancy.desired.flavors
@@ -179,7 +174,7 @@ def _namespace(flavor: Flavor, copied: _Copied, tenancy: Tenancy, heard_at: date
     return ResourceQuota(hard=hard, used=used, seen_at=heard_at)
 
 
-def _copied(cluster: Cluster, tenancy: Tenancy | None) -> _Copied:
+def _copied(cluster: Cluster, tenancy: Tenancy | None, flavors: Sequence[Flavor]) -> _Copied:
     """The ClusterQueues of a cluster and the pods of a namespace there; one query."""
     wanted = Q(kind="ClusterQueue")
     if tenancy is not None:
@@ -187,7 +182,8 @@ def _copied(cluster: Cluster, tenancy: Tenancy | None) -> _Copied:
     rows = ClusterObject.objects.filter(wanted, cluster=cluster).values_list("kind", "body")
     found = list(rows)
     queues = (queue_of(body) for kind, body in found if kind == "ClusterQueue")
-    return _Copied({one.name: one for one in queues}, [body for kind, body in found if kind == "Pod"])
+    pods = [body for kind, body in found if kind == "Pod"]
+    return _Copied({one.name: one for one in queues}, pods, flavors)
 
 
 def _subscription_id(cluster: Cluster) -> str:

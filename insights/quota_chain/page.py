@@ -17,6 +17,7 @@ from accounts.roles import Permission
 from capacity.chain.links import Layer, limit_for
 from capacity.chain.words import age
 from capacity.connection import is_connected
+from capacity.subscriptions.pools import Catalogue
 from fleet.models import Cluster
 from insights.quota_chain.asking import QuestionForm, spaces_of
 from insights.quota_chain.drawing import Bar, bars
@@ -36,21 +37,21 @@ COLUMNS = [
 def quota_chain(request: HttpRequest, name: str) -> HttpResponse:
     """What stops so many GPUs more of a kind on a cluster, drawn link by link."""
     user, now = visitor(request), timezone.now()
-    clusters = Cluster.objects.prefetch_related("flavors", "node_pools")
-    cluster = get_object_or_404(clusters, name=name)
-    flavors = list(cluster.flavors.all())
+    cluster = get_object_or_404(Cluster, name=name)
+    known = Catalogue.of([cluster])
+    flavors = known.flavors_of(cluster)
     context: dict[str, Any] = {"cluster": cluster}
     if flavors:
         form = QuestionForm(request.GET, flavors=flavors, spaces=spaces_of(cluster, user))
         context["form"] = form
         if form.is_valid():
-            context |= _answer(form, user, now)
+            context |= _answer(form, known, user, now)
     return render(request, "insights/quota_chain.html", context)
 
 
-def _answer(form: QuestionForm, user: User, now: datetime) -> dict[str, Any]:
+def _answer(form: QuestionForm, known: Catalogue, user: User, now: datetime) -> dict[str, Any]:
     more, question = form.cleaned_data["gpus"], form.chosen_question
-    chain = chain_of(form.chosen_flavor, form.chosen_tenancy, now=now)
+    chain = chain_of(form.chosen_flavor, form.chosen_tenancy, known, now=now)
     drawn = bars(chain.links(question), more)
     return {
         "asked": gpus(more, chain.flavor.kind),
