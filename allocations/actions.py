@@ -164,7 +164,8 @@ def _promise(flavor: Flavor, granted: Granted, *, going_on: int, now: datetime) 
     follow_shared(flavor)
     if not is_booked and more and take_unpromised(flavor, more):
         return
-    known = Flavor.objects.select_for_update(of=("self",), no_key=True).get(pk=flavor.pk)
+    rows = Flavor.objects.select_for_update(of=("self",), no_key=True).select_related("cluster")
+    known = rows.get(pk=flavor.pk)
     where = f"{flavor.kind} are free on {flavor.cluster.name}"
     needed = granted.gpus
     if not is_booked:

@@ -15,12 +15,16 @@ from allocations import provisioners
 from allocations.bookings.levels import lowest
 from allocations.bookings.notices import blocked_message
 from allocations.bookings.promised import levels_of
+from allocations.bookings.quotas import rooms_of
 from allocations.changes import end, locked_with_all, record_change, settle
 from allocations.models import Allocation
 from allocations.schedule import Provisioner, next_reminder
 from audit.actors import PORTAL, Actor
 from audit.events import Kind
-from capacity.subscriptions.following import follow_shared
+from capacity.chain.words import INCREASE_ADVICE
+from capacity.reservations.asking import quota_left
+from capacity.reservations.places import quota_place
+from capacity.subscriptions.following import follow_shared, lock_quotas_of
 from notices.actions import tell, tell_channels
 from notices.kinds import NoticeKind
 from ui.amounts import gpus
@@ -97,11 +101,27 @@ def _begin(allocation: Allocation, *, now: datetime) -> str:
 def _take(allocation: Allocation) -> None:
     flavor = allocation.flavor
     if flavor is None:
+        _check_quota(allocation)
         return
     follow_shared(flavor)
     if not flavor.take(allocation.gpus):
         fewer = f"Fewer than {gpus(allocation.gpus, flavor.kind)} are free."
         raise Conflict(fewer, code="not_enough_free")
+
+
+def _check_quota(allocation: Allocation) -> None:
+    """Raise Conflict where machines to reserve do not fit a quota of Azure now, as far as that was read."""
+    if allocation.provisioner != Provisioner.AZURE:
+        return
+    lock_quotas_of(quota_place(allocation.spec)[0])
+    found = quota_left(allocation.spec)
+    if found is not None and found[0] < allocation.count:
+        raise Conflict(_beyond(allocation, allocation.count - found[0], found[1]), code="beyond_quota")
+
+
+def _beyond(allocation: Allocation, missing: int, quota: str) -> str:
+    """That so many of a booking's machines are too many for a quota, and what to do."""
+    return f"{missing} × {allocation.spec['vm_size']} more than {quota} has room for. {INCREASE_ADVICE}"
 
 
 def _make(allocation: Allocation, *, now: datetime) -> None:
@@ -159,13 +179,25 @@ def _of_room(allocation: Allocation, *, now: datetime) -> str:
     """How many GPUs will be too few when a locked booking begins, as far as is known; empty where all are there."""
     flavor, start = allocation.flavor, max(allocation.starts_at, now)
     if flavor is None:
-        return ""
+        return _of_quota(allocation, start=start, now=now)
     # Its own GPUs are among what is promised: what is below zero then is missing.
     missing = -lowest(levels_of(flavor, now=now), start=start, end=start)
     if missing <= 0:
         return ""
     why = f": {flavor.azure_limit} stops the pool" if flavor.is_kept_small else ""
     return f"{gpus(missing, flavor.kind)} too few can be had on {flavor.cluster.title} when it begins{why}."
+
+
+def _of_quota(allocation: Allocation, *, start: datetime, now: datetime) -> str:
+    """Which quota of Azure has no room for a locked booking's machines when it begins; empty where all have."""
+    if allocation.provisioner != Provisioner.AZURE:
+        return ""
+    # Its own machines are among what is promised: what is below zero then is missing.
+    found = [
+        (lowest(one.levels, start=start, end=start), one.quota) for one in rooms_of(allocation.spec, now=now)
+    ]
+    left, quota = min(found, default=(0, ""))
+    return _beyond(allocation, min(-left, allocation.count), quota) if left < 0 else ""
 
 
 def _note(allocation: Allocation, hindrance: str) -> None:

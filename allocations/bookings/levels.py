@@ -1,13 +1,14 @@
-"""How many GPUs of a kind are free from when on, with what ends and what begins. Pure."""
+"""How much is free from when on, with what ends and what begins: GPUs of a kind, or vCPUs of a quota. Pure."""
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from itertools import groupby
 from typing import NamedTuple
 
 
 class Change(NamedTuple):
-    """GPUs that become free at a moment; below zero where a booking takes them."""
+    """GPUs, or whatever is counted, that become free at a moment; below zero where a booking takes them."""
 
     at: datetime
     gpus: int
@@ -32,6 +33,20 @@ def levels(free: int, changes: Iterable[Change], *, now: datetime) -> tuple[Leve
         else:
             found.append(Level(at, free))
     return tuple(found)
+
+
+def combined(known: Iterable[Sequence[Level]], by: Callable[[Sequence[int]], int]) -> tuple[Level, ...]:
+    """Levels that follow at every moment from others of that moment; all of them begin at the same one."""
+    known = [*known]
+    moments = [[level.at for level in one] for one in known]
+    together = sorted({at for one in moments for at in one})
+    return tuple(
+        Level(
+            at,
+            by([one[bisect_right(ats, at) - 1].free for one, ats in zip(known, moments, strict=True)]),
+        )
+        for at in together
+    )
 
 
 def lowest(known: Sequence[Level], *, start: datetime, end: datetime) -> int:

@@ -2,15 +2,17 @@
 
 from datetime import datetime
 
-from django.db.models import Exists, F, OuterRef
+from django.db.models import Exists, F, Q
 
-from allocations.bookings.levels import Change, Level, levels
-from allocations.models import Allocation
+from allocations.bookings.levels import Change, Level, combined, levels
+from allocations.bookings.quotas import totals_of
+from allocations.models import Allocation, AllocationQuerySet
+from allocations.schedule import Provisioner
 from fleet.models import Flavor
 
 
 def levels_of(flavor: Flavor, *, now: datetime, but: int = 0) -> tuple[Level, ...]:
-    """How many GPUs of a kind are free from now on; one query.
+    """How many GPUs of a kind are free from now on; one query, and six more where Azure keeps its pool small.
 
     `but` is a hold whose GPUs count as going on: they are to be kept longer.
     """
@@ -20,7 +22,18 @@ def levels_of(flavor: Flavor, *, now: datetime, but: int = 0) -> tuple[Level, ..
         if begun is None:
             changes.append(Change(starts, -gpus))
         changes.append(Change(ends, gpus))
-    return levels(flavor.gpus_total - flavor.allocated, changes, now=now)
+    taken = levels(-flavor.allocated, changes, now=now)
+    return combined((totals_of(flavor, now=now), taken), by=sum)
+
+
+def booked_beside(flavor: Flavor) -> AllocationQuerySet:
+    """Bookings that may leave less of a kind: its own, and others that may take from the same quotas of Azure."""
+    theirs = Q(flavor=flavor)
+    if flavor.azure_nodes is not None:
+        region = flavor.cluster.region
+        theirs |= Q(flavor__azure_nodes__isnull=False, flavor__cluster__region=region)
+        theirs |= Q(provisioner=Provisioner.AZURE, spec__region=region)
+    return Allocation.objects.booked().filter(theirs)
 
 
 def take_unpromised(flavor: Flavor, gpus: int) -> bool:
@@ -28,11 +41,11 @@ def take_unpromised(flavor: Flavor, gpus: int) -> bool:
 
     Whoever calls holds the lock of the kind: an update that waited for it would not look again at what is booked.
     """
-    booked = Allocation.objects.booked().filter(flavor=OuterRef("pk"))
-    rows = Flavor.objects.filter(~Exists(booked), pk=flavor.pk, gpus_total__gte=F("allocated") + gpus)
+    is_booked = Exists(booked_beside(flavor))
+    rows = Flavor.objects.filter(~is_booked, pk=flavor.pk, gpus_total__gte=F("allocated") + gpus)
     return bool(rows.update(allocated=F("allocated") + gpus))
 
 
 def has_bookings(flavor: Flavor) -> bool:
-    """Whether anything of a kind is booked."""
-    return Allocation.objects.booked().filter(flavor=flavor).exists()
+    """Whether anything is booked that may leave less of a kind."""
+    return booked_beside(flavor).exists()

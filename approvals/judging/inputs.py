@@ -9,13 +9,14 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Any, NamedTuple, TypedDict
 
-from django.db.models import Exists, OuterRef, Subquery, Sum
+from django.db.models import Exists, OuterRef, Subquery, Sum, Value
 from pydantic import TypeAdapter
 
 from accounts.cost_centres.models import is_confirmed
 from accounts.models import Team, User
 from allocations.bookings.levels import Level, lowest
-from allocations.bookings.promised import levels_of
+from allocations.bookings.promised import booked_beside, levels_of
+from allocations.bookings.quotas import rooms_of
 from allocations.budgets import balances as budgets
 from allocations.budgets import money
 from allocations.budgets.totals import total
@@ -25,7 +26,6 @@ from approvals.judging import earlier_requests as earlier_asks
 from approvals.models import Decision
 from approvals.renewals.renewing import standing_of
 from approvals.requests.wanted import Wanted
-from capacity.reservations import asking as reserving
 from catalogue.reservation import ReservationSpec
 from fleet.models import Flavor
 from policy.document import Policy, Thresholds, policy_from
@@ -87,7 +87,7 @@ def gather(wanted: Wanted, *, person: User, policy: Policy, now: datetime, own: 
         recent_team_usd=of_team.usd,
         recent_person_usd=of_person.usd,
         **_pool_in_its_time(wanted, has_bookings=has_bookings, now=now),
-        **_quota_of(wanted),
+        **_quota_of(wanted, now=now),
         use_percent=seen.percent,
         held_since=seen.since,
         use_samples=seen.samples,
@@ -173,14 +173,20 @@ class QuotaStanding(TypedDict):
     quota_name: str
 
 
-def _quota_of(wanted: Wanted) -> QuotaStanding:
-    """How many machines more Azure's quota has room for, of what is reserved there."""
-    spec, left = wanted.spec, None
-    if isinstance(spec, ReservationSpec):
-        left = reserving.quota_left(reserving.Asked(**spec.place()))
-    if left is None:
+def _quota_of(wanted: Wanted, *, now: datetime) -> QuotaStanding:
+    """How many machines more the quotas in Azure have room for as long as an ask lasts, of what is reserved there."""
+    if not isinstance(wanted.spec, ReservationSpec):
         return QuotaStanding(quota_left=None, quota_name="")
-    return QuotaStanding(quota_left=left[0], quota_name=left[1])
+    begins = now if wanted.starts is None else max(now, wanted.starts)
+    ends = wanted.setting.terms.kept_until(wanted.until)
+    rooms = rooms_of(wanted.spec.place(), now=now)
+    found = ((lowest(one.levels, start=begins, end=ends), one) for one in rooms)
+    left, room = min(found, key=lambda one: one[0], default=(None, None))
+    if left is None or room is None:
+        return QuotaStanding(quota_left=None, quota_name="")
+    is_of_now = begins == now and left == room.levels[0].free
+    words = room.quota if is_of_now else f"{room.quota} in all of its time"
+    return QuotaStanding(quota_left=max(0, left), quota_name=words)
 
 
 def coming(wanted: Wanted, *, person: User, policy: Policy, now: datetime) -> tuple[Coming, ...]:
@@ -271,7 +277,7 @@ def _lately(wanted: Wanted, person: User, *, since: datetime) -> Lately:
             Subquery(of_person.annotate(all=Sum("request__gpus")).values("all")[:1]),
             Subquery(of_person.annotate(all=Sum("usd")).values("all")[:1]),
             is_confirmed("cost_centre"),
-            Exists(Allocation.objects.booked().filter(flavor=wanted.flavor, flavor__isnull=False)),
+            Value(False) if wanted.flavor is None else Exists(booked_beside(wanted.flavor)),
         )
         .get()
     )

@@ -4,6 +4,7 @@ Locks are taken in one order: request, budgets, person, flavor, tenancy, audit c
 """
 
 from collections import defaultdict
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -16,8 +17,9 @@ from django.db import transaction
 from accounts.models import User
 from accounts.roles import Permission
 from allocations.bookings.actions import MAX_AHEAD
-from allocations.bookings.levels import earliest
+from allocations.bookings.levels import Level, combined, earliest
 from allocations.bookings.promised import levels_of
+from allocations.bookings.quotas import rooms_of
 from allocations.budgets import balances as budgets
 from allocations.budgets import money
 from allocations.models import Hold
@@ -36,7 +38,9 @@ from audit import clock
 from audit.actors import POLICY, PORTAL, Actor
 from audit.events import Kind
 from audit.log import record, together
-from capacity.subscriptions.following import as_shared, lock_quotas
+from capacity.reservations.places import quota_place
+from capacity.subscriptions.following import as_shared, lock_quotas, lock_quotas_of
+from catalogue.reservation import ReservationSpec
 from fleet.models import Flavor
 from policy.document import Policy, Thresholds
 from policy.evaluation import Ask, Outcome, Standing, evaluate, nearest_automatic
@@ -92,18 +96,26 @@ class Judged:
         Asks the database.
         """
         wanted, now = self.wanted, self.standing.now
-        is_full = any(rule.code == "free" and not rule.holds for rule in self.answer.rules)
-        if not is_full or wanted.flavor is None or not wanted.offering.may_begin_later or wanted.renews:
+        is_full = any(rule.code in ("free", "quota") and not rule.holds for rule in self.answer.rules)
+        if not is_full or not wanted.offering.may_begin_later or wanted.renews:
             return None
         begins = self.ask.begins(now)
         return earliest(
-            levels_of(wanted.flavor, now=now),
-            gpus=wanted.gpus,
+            self._levels(),
+            gpus=wanted.count if wanted.flavor is None else wanted.gpus,
             length=wanted.setting.terms.kept_until(wanted.until) - begins,
             # On the whole minute, as forms have it.
             since=begins.replace(second=0, microsecond=0) + MINUTE,
             latest=now + MAX_AHEAD,
         )
+
+    def _levels(self) -> Sequence[Level]:
+        """How many GPUs are free from when on, or machines of what is reserved."""
+        wanted, now = self.wanted, self.standing.now
+        if wanted.flavor is not None:
+            return levels_of(wanted.flavor, now=now)
+        rooms = rooms_of(wanted.spec.model_dump(mode="json"), now=now)
+        return combined([one.levels for one in rooms], by=min)
 
     @property
     def limits(self) -> Thresholds:
@@ -448,6 +460,8 @@ def locked(wanted: Wanted, *, now: datetime, person: User | None = None) -> Want
     wanted = replace(wanted, budgets=budgets.lock_all(wanted.team, sorted(months)))
     if person is not None:
         list(User.objects.select_for_update(of=("self",), no_key=True).filter(pk=person.pk).values_list("pk"))
+    if isinstance(wanted.spec, ReservationSpec):
+        lock_quotas_of(quota_place(wanted.spec.place())[0])
     if wanted.flavor is None:
         return wanted
     flavors = Flavor.objects.select_for_update(of=("self",), no_key=True).select_related("cluster")

@@ -81,14 +81,14 @@ def regional(name: str) -> str:
     return f"the subscription quota of {shared}"
 
 
-_QUOTA = "An increase takes days: ask for it now."
+INCREASE_ADVICE = "An increase takes days: ask for it now."
 _POOL = "A platform lead raises the pool's maximum; nodes come once work needs them."
 _NODES = "No autoscaler adds nodes here: a platform lead does."
 ADVICE = {
-    (Layer.FAMILY, Question.GRANT): _QUOTA,
-    (Layer.FAMILY, Question.START): _QUOTA,
-    (Layer.REGIONAL, Question.GRANT): _QUOTA,
-    (Layer.REGIONAL, Question.START): _QUOTA,
+    (Layer.FAMILY, Question.GRANT): INCREASE_ADVICE,
+    (Layer.FAMILY, Question.START): INCREASE_ADVICE,
+    (Layer.REGIONAL, Question.GRANT): INCREASE_ADVICE,
+    (Layer.REGIONAL, Question.START): INCREASE_ADVICE,
     (Layer.POOL, Question.GRANT): _POOL,
     (Layer.POOL, Question.START): _POOL,
     (Layer.NODES, Question.GRANT): _NODES,

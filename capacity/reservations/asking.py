@@ -1,13 +1,15 @@
 """What Azure would say to an ask, told before anything is sent: by its sizes and quotas as they were read last."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from accounts.models import Team
 from capacity.chain.facts import Machine
 from capacity.connection import is_connected
 from capacity.metering.keys import QuotaKey
 from capacity.models import VmSize
-from capacity.reservations.places import size_in, subscription_of
+from capacity.reservations.places import quota_place, size_in, subscription_of
 from capacity.subscriptions.pools import Catalogue, quota_names, quota_words
 from fleet.models import Flavor
 from provisioning.desired.isolation import flavors_of_team
@@ -44,15 +46,13 @@ def check(asked: Asked, team: Team) -> None:
         )
 
 
-def quota_left(asked: Asked) -> tuple[int, str] | None:
-    """How many machines more fit the quota that has the least left, and what that is called; None for not known."""
+def quota_left(spec: Mapping[str, Any]) -> tuple[int, str] | None:
+    """How many machines more fit the quota that has the least left now, and what that is called; None for not known."""
     if not is_connected():
         return None
-    cluster, _, name = asked.nodes_for.partition("/")
-    flavor = Flavor.objects.select_related("cluster").filter(cluster__name=cluster, name=name).first()
-    place = (subscription_of(flavor), asked.region)
+    place = quota_place(spec)
     known = Catalogue.at([place])
-    size = known.size(place, asked.vm_size)
+    size = known.size(place, spec["vm_size"])
     if size is None:
         return None
     machine = Machine(name=size.name, vcpus=size.vcpus)

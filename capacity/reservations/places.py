@@ -50,6 +50,13 @@ def flavor_of(key: str) -> Flavor | None:
     return found
 
 
+def quota_place(spec: Mapping[str, Any]) -> tuple[str, str]:
+    """The subscription and the region whose quotas the machines of a spec count towards."""
+    cluster, _, name = spec.get("nodes_for", "").partition("/")
+    rows = Flavor.objects.select_related("cluster").filter(cluster__name=cluster, name=name)
+    return subscription_of(rows.first() if cluster else None), spec["region"]
+
+
 def subscription_of(flavor: Flavor | None) -> str:
     """The subscription of a flavor's cluster, where its nodes are made; else the portal's own."""
     aks = aks_of(flavor.cluster) if flavor is not None else None

@@ -22,6 +22,7 @@ from capacity.reservations.models import Reservation, ReservationQuerySet
 from capacity.reservations.naming import NUMBER, group_name, pool_name, reservation_name
 from capacity.reservations.plan import Found, FoundPool, Observed, Step, Wanted, next_step
 from capacity.reservations.states import State, machines_using
+from capacity.subscriptions.actions import read_soon
 from capacity.subscriptions.ids import aks_of
 from capacity.tagging import tags
 from connectors.azure.compute import Reservation as InAzure
@@ -119,8 +120,9 @@ def _as_wanted(lease: Lease[Reservation], look: Look, now: datetime) -> None:
     if row.state == State.RELEASING:
         if lease.finish(requeue_at=now, now=now, attempts=0, observed_generation=row.generation):
             actions.released(row.pk, now=now)
+            read_soon(row.subscription, now=now)
         return
-    use = _use(look, now)
+    use, was_true = _use(look, now), row.is_true
     done = lease.finish(
         requeue_at=now + LOOK_AGAIN,
         now=now,
@@ -132,6 +134,8 @@ def _as_wanted(lease: Lease[Reservation], look: Look, now: datetime) -> None:
     if done:
         actions.reserved(row.pk, generation=row.generation, now=now)
         actions.count_use(row.pk, held=use["held"], used=use["used"], over=use["over"], now=now)
+    if done and not was_true:
+        read_soon(row.subscription, now=now)
 
 
 def _look(azure: Azure, row: Reservation) -> Look:

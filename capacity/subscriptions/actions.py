@@ -44,6 +44,11 @@ def check_again(subscription_id: str, *, by: User, now: datetime) -> Subscriptio
     return row
 
 
+def read_soon(subscription_id: str, *, now: datetime) -> None:
+    """Have a subscription read in the next round, because what was changed there counts towards its quotas."""
+    Subscription.objects.filter(pk=subscription_id).update(next_look_at=now)
+
+
 @transaction.atomic
 def keep_rights(subscription_id: str, missing: Missing, *, now: datetime) -> None:
     """Keep which actions the portal lacks in a subscription, by what they are needed for."""

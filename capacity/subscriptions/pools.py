@@ -101,6 +101,10 @@ class Catalogue:
                 )
         return list(found.values())
 
+    def nodes_of(self, flavor: Flavor) -> GrowingNodes | None:
+        """The nodes that a kind of GPU is on; None where their size is not known."""
+        return next((one for one in self.nodes if flavor.pk in one.kinds), None)
+
     def _drawn_by(self, flavor: Flavor) -> GrowingNodes | None:
         pools, place = pools_of(flavor, self.pools.get(flavor.cluster_id, ())), place_of(flavor.cluster)
         size = self.size(place, pools[0].vm_size) if pools and place is not None else None

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allocations.bookings.levels import Change, Level, earliest, levels, lowest
+from allocations.bookings.levels import Change, Level, combined, earliest, levels, lowest
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -68,3 +68,12 @@ def test_the_first_time_with_enough_has_enough_and_none_before_it(
             assert not fits
         elif at == found:
             assert fits
+
+
+def test_levels_that_follow_from_others_change_whenever_one_of_those_does() -> None:
+    first = (Level(NOW, 4), Level(NOW + DAY, 1))
+    second = (Level(NOW, 3), Level(NOW + HOUR, 5))
+    expected = (Level(NOW, 7), Level(NOW + HOUR, 9), Level(NOW + DAY, 6))
+    assert combined([first, second], by=sum) == expected
+    assert [one.free for one in combined([first, second], by=min)] == [3, 4, 1]
+    assert combined([], by=sum) == ()

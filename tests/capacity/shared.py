@@ -1,9 +1,11 @@
 """Two kinds of GPU that take from the same quotas of Azure, and asks for them."""
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 from allocations import actions
+from allocations.models import Allocation
 from capacity.models import FamilyQuota, VmSize
 from capacity.subscriptions.following import follow
 from fleet.models import Cluster, Flavor
@@ -63,8 +65,19 @@ def small_size() -> VmSize:
     )
 
 
-def grant(here: Site, at: Tenancy, flavor: Flavor, gpus: int, *, days: float = 3) -> None:
-    """Grant GPUs as the last step of an approval does it."""
+def grant(
+    here: Site,
+    at: Tenancy,
+    flavor: Flavor,
+    gpus: int,
+    *,
+    starts: datetime | None = None,
+    days: float = 3,
+) -> Allocation:
+    """Grant GPUs as the last step of an approval does it, at once or from a later moment on."""
     fresh = Flavor.objects.select_related("cluster").get(pk=flavor.pk)
-    granted = factories.granted(here.scene.ada, at, fresh, gpus=gpus, until=NOW + timedelta(days=days))
-    actions.grant(granted, actor=here.scene.priya.as_actor(), now=NOW)
+    granted = factories.granted(
+        here.scene.ada, at, fresh, gpus=gpus, until=(starts or NOW) + timedelta(days=days)
+    )
+    granted = replace(granted, starts_at=starts)
+    return actions.grant(granted, actor=here.scene.priya.as_actor(), now=NOW)

@@ -11,15 +11,16 @@ from allocations.models import Allocation, Budget
 from approvals.requests.actions import submit
 from approvals.requests.wanted import resolve
 from audit.models import Event
-from capacity.models import Reservation, VmSize
+from capacity.models import FamilyQuota, Reservation, VmSize
 from capacity.reservations.reconcile import Names
 from capacity.reservations.states import State
+from capacity.subscriptions.observing import observe
 from connectors.azure.compute import AzureCompute
 from connectors.azure.container_service import AzureContainerService, NewPool
 from policy.rules import Arrival
 from tests.approvals.shop import SPECS, approve
 from tests.capacity.connected import A100, T4, Site, connected, site
-from tests.sandbox.azure.running import Running
+from tests.sandbox.azure.running import SUBSCRIPTION, Running
 from tests.scene import DAY, scene
 
 pytestmark = pytest.mark.django_db
@@ -40,6 +41,20 @@ def test_a_grant_is_reserved_in_azure_and_costs_from_then_on(here: Site) -> None
     assert made.charged_from is not None
     assert list(here.in_azure().values()) == [2]
     assert here.in_azure() == here.in_books()
+
+
+def test_quotas_are_read_again_once_machines_are_reserved_resized_or_released(here: Site) -> None:
+    for days in (3, 1):
+        here.grant(1, days=days)
+        here.work()
+        observe(SUBSCRIPTION, now=here.time)
+        assert FamilyQuota.objects.get(name__iexact="cores", region="eastus").seen_at == here.time()
+    seen = here.time()
+    for row in Allocation.objects.live():
+        give_back_machines(row.pk, machines=row.count, by=here.scene.ada, now=here.time())
+    here.work()
+    observe(SUBSCRIPTION, now=here.time)
+    assert FamilyQuota.objects.get(name__iexact="cores", region="eastus").seen_at > seen
 
 
 def test_more_for_the_same_place_grows_the_same_reservation(here: Site) -> None:

@@ -4,6 +4,7 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
+from allocations.bookings import actions as bookings
 from approvals.requests.actions import judge, submit
 from approvals.requests.wanted import Wanted, resolve
 from approvals.states import State
@@ -183,6 +184,24 @@ def test_judging_takes_as_many_queries_however_many_clusters_share_the_quota() -
             judge(ask, person=here.scene.ada, now=NOW)
         taken.append(len(captured))
     assert taken[0] == taken[1] <= 14
+
+
+def test_kinds_that_are_booked_for_the_same_days_share_the_quota() -> None:
+    here, second, there = two_clusters(machines=2)
+    day = NOW + 7 * DAY
+    first = grant(here, here.scene.tenancy, here.flavor, 12, starts=day, days=2)
+    with pytest.raises(Conflict) as refused, transaction.atomic():
+        grant(here, there, second, 16, starts=day + DAY, days=2)
+    assert refused.value.code == "not_enough_free"
+    with pytest.raises(Conflict), transaction.atomic():
+        grant(here, there, second, 16, days=8)
+    # On other days, and beside it, all that it leaves is there.
+    grant(here, there, second, 16, days=6)
+    grant(here, there, second, 12, starts=day, days=2)
+    grant(here, there, second, 16, starts=day + 2 * DAY, days=2)
+    assert bookings.look(first.pk, now=day - 2 * DAY) == ""
+    FamilyQuota.objects.filter(name=FAMILY).update(limit=5 * VCPUS)
+    assert bookings.look(first.pk, now=day - 2 * DAY).startswith("4 × A100 too few can be had")
 
 
 @pytest.mark.parametrize(

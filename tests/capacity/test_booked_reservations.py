@@ -1,0 +1,214 @@
+"""Machines that are reserved from a later day on count against the quota of their own days."""
+
+from datetime import datetime, timedelta
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+
+from allocations.bookings import actions as bookings
+from allocations.models import Allocation
+from approvals.models import Request
+from approvals.requests.actions import Judged, judge, submit
+from approvals.requests.wanted import Wanted, resolve
+from approvals.states import State
+from capacity.models import FamilyQuota, Reservation
+from notices.models import Notice
+from policy.evaluation import Rule
+from tests.approvals import shop
+from tests.calling import Caller
+from tests.capacity.shared import grant, read_again
+from tests.insights.fleet import FAMILY, SIZE, VCPUS, Site, connect, site
+from tests.scene import DAY, HOUR, NOW, REASON, scene
+from web.refusals import Conflict
+
+pytestmark = pytest.mark.django_db
+NEXT_WEEK = NOW + 7 * DAY
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> Site:
+    """A subscription whose quota has room for four machines more."""
+    connect(monkeypatch)
+    made = site(scene(), read_at=NOW)
+    allow(made, 4)
+    return made
+
+
+def allow(here: Site, machines: int) -> None:
+    """Have Azure allow so many machines beside the two that run."""
+    here.quota(limit=2 + machines)
+
+
+def wanted(
+    here: Site, machines: int, *, starts: datetime | None = NEXT_WEEK, days: float = 2, size: str = SIZE
+) -> Wanted:
+    """An ask for machines from a moment on, for so many days."""
+    spec = {**shop.SPECS["reservation"], "vm_size": size, "instances": machines}
+    until = (starts or NOW) + timedelta(days=days)
+    return resolve("reservation", spec, team=here.scene.team, until=until, starts=starts, reason=REASON)
+
+
+def judged(here: Site, machines: int, *, starts: datetime | None = NEXT_WEEK, days: float = 2) -> Judged:
+    """What the policy says to such an ask."""
+    return judge(wanted(here, machines, starts=starts, days=days), person=here.scene.ada, now=NOW)
+
+
+def quota(of: Judged) -> Rule:
+    """What it says of the quota."""
+    [rule] = [one for one in of.answer.rules if one.code == "quota"]
+    return rule
+
+
+def granted(here: Site, machines: int, *, starts: datetime | None = NEXT_WEEK, days: float = 2) -> Allocation:
+    """Machines that people have approved, whatever the quota has."""
+    asked = submit(wanted(here, machines, starts=starts, days=days), by=here.scene.ada, now=NOW)
+    shop.approve(asked, by=(here.scene.priya, here.scene.elena), now=NOW)
+    return Allocation.objects.get(hold=asked.hold)
+
+
+def made(row: Allocation, *, used: int) -> None:
+    """Have Azure have made a reservation, and count so many machines in all."""
+    Reservation.objects.filter(allocations=row).update(
+        held=row.count, state="reserved", reserved_at=NOW, observed_generation=1
+    )
+    FamilyQuota.objects.update(used=used * VCPUS)
+
+
+def test_a_booking_takes_the_quota_of_its_own_days_alone(here: Site) -> None:
+    granted(here, 3)
+    assert quota(judged(here, 1)).value == 1
+    # Before it begins, and once it has ended, all of it is there.
+    assert quota(judged(here, 4, starts=None, days=6)).holds
+    assert quota(judged(here, 4, starts=NEXT_WEEK + 2 * DAY)).holds
+    over = quota(judged(here, 2, starts=None, days=8))
+    assert (over.holds, over.text) == (
+        False,
+        f"1 more fit the subscription quota of {FAMILY} in all of its time",
+    )
+
+
+def test_two_bookings_of_the_same_days_are_not_both_promised_the_last_machines(here: Site) -> None:
+    granted(here, 3)
+    second = judged(here, 3)
+    assert not quota(second).holds
+    assert second.fits_from == NEXT_WEEK + 2 * DAY
+    assert quota(judged(here, 3, starts=second.fits_from)).holds
+
+
+def test_a_booking_finds_free_what_ends_before_it(here: Site) -> None:
+    row = granted(here, 4, starts=None, days=3)
+    made(row, used=6)
+    assert not quota(judged(here, 1, starts=NOW + 2 * DAY)).holds
+    full = judged(here, 4, starts=NOW + 2 * DAY)
+    assert full.fits_from is not None
+    assert NOW + 3 * DAY <= full.fits_from < NOW + 4 * DAY
+    assert quota(judged(here, 4)).holds
+
+
+def test_what_is_approved_and_not_made_yet_counts_at_once_and_once(here: Site) -> None:
+    row = granted(here, 3, starts=None, days=9)
+    assert quota(judged(here, 1)).value == 1
+    made(row, used=5)
+    assert quota(judged(here, 1)).value == 1
+    # More of the same is asked for: two machines are to come.
+    Reservation.objects.filter(allocations=row).update(machines=5)
+    assert quota(judged(here, 1)).value == 0
+
+
+def test_gpus_that_need_more_nodes_leave_less_to_reserve_as_long_as_they_are_held(here: Site) -> None:
+    # Eight stand; four more take a machine.
+    grant(here, here.scene.tenancy, here.flavor, 12, days=3)
+    assert quota(judged(here, 1, starts=None)).value == 3
+    assert quota(judged(here, 1)).value == 4
+
+
+def test_a_booked_reservation_leaves_fewer_gpus_on_its_days(here: Site) -> None:
+    read_again(here.cluster)
+    granted(here, 3)
+    spec = {"flavor": here.flavor.key, "gpus": 16, "purpose": "training"}
+    for days, free in ((6, 8 + 16), (8, 8 + 4)):
+        ask = resolve("gpus", spec, team=here.scene.team, until=NOW + days * DAY, reason=REASON)
+        assert judge(ask, person=here.scene.ada, now=NOW).standing.free_gpus == free
+    with pytest.raises(Conflict, match="in all of that time"), transaction.atomic():
+        grant(here, here.scene.tenancy, here.flavor, 16, days=8)
+    grant(here, here.scene.tenancy, here.flavor, 16, days=6)
+
+
+def test_the_api_says_from_when_machines_fit(here: Site) -> None:
+    now = timezone.now().replace(microsecond=0)
+    row = granted(here, 4)
+    Allocation.objects.filter(pk=row.pk).update(
+        starts_at=now + DAY, until=now + 3 * DAY, kept_until=now + 3 * DAY
+    )
+    body = {
+        "team": "vision",
+        "offering": "reservation",
+        "spec": {**shop.SPECS["reservation"], "vm_size": SIZE, "instances": 2},
+        "starts_at": (now + DAY).isoformat(),
+        "until": (now + 2 * DAY).isoformat(),
+        "reason": REASON,
+    }
+    told = Caller(here.scene.ada).post("requests/preview/", body).json()
+    assert datetime.fromisoformat(told["fits_from"]) == now + 3 * DAY
+
+
+def test_it_begins_by_itself_where_the_quota_has_room(here: Site) -> None:
+    row = granted(here, 4)
+    assert bookings.look(row.pk, now=NEXT_WEEK - 2 * DAY) == ""
+    assert bookings.begin(row.pk, now=NEXT_WEEK)
+    row.refresh_from_db()
+    assert row.reservation is not None
+    assert row.reservation.machines == 4
+    assert quota(judged(here, 1)).value == 0
+
+
+def test_what_stands_in_its_way_is_told_two_days_before_with_the_next_step(here: Site) -> None:
+    row = granted(here, 3)
+    allow(here, 1)
+    told = bookings.look(row.pk, now=NEXT_WEEK - 2 * DAY)
+    assert told == (
+        f"2 × {SIZE} more than the subscription quota of {FAMILY} has room for. "
+        "An increase takes days: ask for it now."
+    )
+    assert Notice.objects.filter(kind="booking_blocked", person=here.scene.ada).count() == 1
+    assert Notice.objects.filter(kind="booking_blocked", person=here.scene.priya).count() == 1
+    allow(here, 3)
+    assert bookings.look(row.pk, now=NEXT_WEEK - DAY) == ""
+
+
+def test_what_ends_before_it_begins_does_not_stand_in_its_way(here: Site) -> None:
+    first = granted(here, 4, starts=None, days=5)
+    made(first, used=6)
+    second = granted(here, 4)
+    assert bookings.look(second.pk, now=NEXT_WEEK - 2 * DAY) == ""
+
+
+def test_it_waits_while_the_quota_has_no_room_and_begins_once_it_has(here: Site) -> None:
+    row = granted(here, 3)
+    allow(here, 2)
+    assert not bookings.begin(row.pk, now=NEXT_WEEK)
+    row.refresh_from_db()
+    assert row.hindrance.startswith(f"1 × {SIZE} more than the subscription quota")
+    assert not Reservation.objects.exists()
+    allow(here, 3)
+    assert bookings.begin(row.pk, now=NEXT_WEEK + HOUR)
+
+
+def test_of_two_that_begin_together_one_that_fits_begins(here: Site) -> None:
+    first, second = granted(here, 3), granted(here, 3)
+    assert bookings.begin(first.pk, now=NEXT_WEEK)
+    assert not bookings.begin(second.pk, now=NEXT_WEEK)
+    assert Request.objects.filter(state=State.APPROVED).count() == 2
+
+
+def test_a_reservation_of_another_region_or_for_other_nodes_takes_nothing(here: Site) -> None:
+    row = granted(here, 3)
+    for changed in ({"region": "westeurope"}, {"nodes_for": "elsewhere/a100"}):
+        Allocation.objects.filter(pk=row.pk).update(spec={**row.spec, **changed})
+        assert quota(judged(here, 1)).value == 4
+
+
+def test_without_azure_nothing_is_said_of_quota(here: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("django.conf.settings.ENV.azure_subscription_id", "")
+    assert [one.code for one in judged(here, 40).answer.rules if one.code == "quota"] == []
