@@ -1,7 +1,7 @@
 """How much of Azure's quotas is left from when on, beside all that is granted and booked of them."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -27,6 +27,74 @@ class Room:
     levels: Levels
 
 
+@dataclass(frozen=True)
+class Reserved:
+    """Machines of a reservation that are granted, and the kind of GPU whose nodes they are; None for none."""
+
+    quotas: frozenset[QuotaKey]
+    machines: int
+    vcpus_each: int
+    flavor: int | None
+    begun: datetime | None
+    starts: datetime
+    ends: datetime
+
+    @property
+    def vcpus(self) -> Sequence[Change]:
+        """How its quotas change when it begins and ends."""
+        return _while_held(-self.machines * self.vcpus_each, self.begun, self.starts, self.ends)
+
+
+@dataclass(frozen=True)
+class QuotasInTime:
+    """Quotas with all that is granted and booked of them: GPUs allocated from when on, and what is reserved."""
+
+    known: Catalogue
+    now: datetime
+    gpus: Mapping[int, Levels]
+    reserved: Sequence[Reserved]
+
+    @classmethod
+    def read(cls, known: Catalogue, *, now: datetime) -> "QuotasInTime":
+        """What there is by now; two queries."""
+        return cls(known, now, _gpus(known, now), list(_reserved(known)))
+
+    def vcpus_left(self, key: QuotaKey, *, but: int = 0) -> Levels:
+        """vCPUs of a quota that are left from now on, but for what the nodes of one pool take; empty for one not read.
+
+        They are below zero where more is promised than there is.
+        """
+        row = self.known.quotas.get(key)
+        if row is None:
+            return ()
+        sharing = (one for one in self.known.nodes if key in one.quotas and one.pool != but)
+        reserved = [change for one in self.reserved if key in one.quotas for change in one.vcpus]
+        parts = (
+            (Level(self.now, row.limit - row.used),),
+            levels(-self.known.reserved_to_come(key), reserved, now=self.now),
+            *(self._taken_by(one) for one in sharing),
+        )
+        return combined(parts, by=sum)
+
+    def standing(self, nodes: GrowingNodes) -> Levels:
+        """How many of some nodes take no more quota: those that were made of a reservation go when it ends."""
+        ends = [
+            Change(one.ends, -one.machines)
+            for one in self.reserved
+            if one.flavor in nodes.kinds and one.begun is not None
+        ]
+        return levels(nodes.standing, ends, now=self.now)
+
+    def _taken_by(self, nodes: GrowingNodes) -> Levels:
+        kinds = [*nodes.kinds]
+
+        def below_zero(amounts: Sequence[int]) -> int:
+            standing, *gpus = amounts
+            return -nodes.vcpus_to_come(dict(zip(kinds, gpus, strict=True)), standing=standing)
+
+        return combined([self.standing(nodes), *(self.gpus[one] for one in kinds)], by=below_zero)
+
+
 def rooms_of(spec: Mapping[str, Any], *, now: datetime) -> list[Room]:
     """How many machines that are asked for fit each quota from when on; none where nothing was read. Seven queries."""
     if not is_connected():
@@ -36,10 +104,12 @@ def rooms_of(spec: Mapping[str, Any], *, now: datetime) -> list[Room]:
     size = known.size(place, spec["vm_size"])
     if size is None:
         return []
-    keys = [QuotaKey(*place, name) for name in quota_names(size, is_spot=False)]
+    quotas = QuotasInTime.read(known, now=now)
+    found = ((name, quotas.vcpus_left(QuotaKey(*place, name))) for name in quota_names(size, is_spot=False))
     return [
-        Room(quota_words(key.family, size), combined([left], by=lambda vcpus: vcpus[0] // size.vcpus))
-        for key, left in vcpus_left(known, keys, now=now).items()
+        Room(quota_words(name, size), combined([left], by=lambda vcpus: vcpus[0] // size.vcpus))
+        for name, left in found
+        if left
     ]
 
 
@@ -50,36 +120,16 @@ def totals_of(flavor: Flavor, *, now: datetime) -> Levels:
     """
     known = Catalogue.of([flavor.cluster]) if flavor.azure_nodes is not None else None
     nodes = known.nodes_of(flavor) if known is not None else None
-    left = vcpus_left(known, nodes.quotas, now=now, but=nodes.pool) if known and nodes else {}
-    if nodes is None or not left:
+    if known is None or nodes is None:
         return (Level(now, flavor.gpus_total),)
-    standing, each = nodes.standing, nodes.vcpus
-    return combined(
-        left.values(),
-        by=lambda vcpus: flavor.obtainable_with(standing + max(0, min(vcpus)) // each),
-    )
+    quotas, each = QuotasInTime.read(known, now=now), nodes.vcpus
+    left = [one for key in nodes.quotas if (one := quotas.vcpus_left(key, but=nodes.pool))]
 
+    def total(amounts: Sequence[int]) -> int:
+        standing, *vcpus = amounts
+        return flavor.obtainable_with(max(0, standing) + max(0, min(vcpus)) // each)
 
-def vcpus_left(
-    known: Catalogue, keys: Iterable[QuotaKey], *, now: datetime, but: int = 0
-) -> dict[QuotaKey, Levels]:
-    """vCPUs of quotas that are left from now on, but for what the nodes of one pool take; two queries.
-
-    They are below zero where more is promised than there is. A quota that was not read is left out.
-    """
-    gpus, machines = _gpus(known, now), list(_machines(known))
-    found = {}
-    for key in keys:
-        if (row := known.quotas.get(key)) is not None:
-            sharing = (one for one in known.nodes if key in one.quotas and one.pool != but)
-            reserved = [change for names, change in machines if key in names]
-            parts = (
-                (Level(now, row.limit - row.used),),
-                levels(-known.reserved_to_come(key), reserved, now=now),
-                *(_of_nodes(one, gpus) for one in sharing),
-            )
-            found[key] = combined(parts, by=sum)
-    return found
+    return combined([quotas.standing(nodes), *left], by=total) if left else (Level(now, flavor.gpus_total),)
 
 
 def _gpus(known: Catalogue, now: datetime) -> Mapping[int, Levels]:
@@ -93,32 +143,31 @@ def _gpus(known: Catalogue, now: datetime) -> Mapping[int, Levels]:
     return {one.pk: levels(one.allocated, changes[one.pk], now=now) for one in known.flavors}
 
 
-def _while_held(amount: int, begun: datetime | None, starts: datetime, ends: datetime) -> Sequence[Change]:
-    """How much more is taken when a booking begins, and how much less when it or what is held ends."""
-    end = Change(ends, -amount)
-    return [end] if begun is not None else [Change(starts, amount), end]
-
-
-def _of_nodes(nodes: GrowingNodes, gpus: Mapping[int, Levels]) -> Levels:
-    kinds = [*nodes.kinds]
-    return combined(
-        [gpus[one] for one in kinds],
-        by=lambda amounts: -nodes.vcpus_to_come(dict(zip(kinds, amounts, strict=True))),
-    )
-
-
-def _machines(known: Catalogue) -> Iterator[tuple[frozenset[QuotaKey], Change]]:
-    """vCPUs of reservations that are booked or end, each with the quotas that they are of."""
-    clusters = {one.key: place_of(one.cluster) for one in known.flavors}
+def _reserved(known: Catalogue) -> Iterator[Reserved]:
+    kinds = {one.key: one for one in known.flavors}
     rows = Allocation.objects.granted().filter(provisioner=Provisioner.AZURE)
     for spec, count, begun, starts, ends in rows.values_list(
         "spec", "count", "begun_at", "starts_at", "kept_until"
     ):
-        nodes_for = spec.get("nodes_for", "")
-        subscription, _ = (clusters.get(nodes_for) or ("", "")) if nodes_for else (home_subscription(), "")
+        key = spec.get("nodes_for", "")
+        flavor = kinds.get(key)
+        cluster = place_of(flavor.cluster) if flavor is not None else None
+        subscription = home_subscription() if not key else cluster[0] if cluster is not None else ""
         place = (subscription, spec["region"])
         size = known.size(place, spec["vm_size"])
         if size is not None:
-            names = frozenset(QuotaKey(*place, one) for one in quota_names(size, is_spot=False))
-            for at, vcpus in _while_held(count * size.vcpus, begun, starts, ends):
-                yield names, Change(at, -vcpus)
+            yield Reserved(
+                quotas=frozenset(QuotaKey(*place, one) for one in quota_names(size, is_spot=False)),
+                machines=count,
+                vcpus_each=size.vcpus,
+                flavor=None if flavor is None else flavor.pk,
+                begun=begun,
+                starts=starts,
+                ends=ends,
+            )
+
+
+def _while_held(amount: int, begun: datetime | None, starts: datetime, ends: datetime) -> Sequence[Change]:
+    """How much more is taken when a booking begins, and how much less when it or what is held ends."""
+    end = Change(ends, -amount)
+    return [end] if begun is not None else [Change(starts, amount), end]

@@ -173,7 +173,8 @@ def rivals(request: Request, count: int, judged: Judged | None, *, viewer: User,
 
     Where too few are free, from when there are enough, as far as ends are known.
     """
-    flavor = request.flavor
+    # What was judged is what Azure lets it have beside all that others were promised.
+    flavor = judged.wanted.flavor if judged is not None else request.flavor
     if flavor is None:
         return {"after": 0, "words": "", "rows": [], "more": False}
     count = request.gpus // request.count * count

@@ -28,10 +28,13 @@ class GrowingNodes:
     maximum: int
     kinds: Mapping[int, OnNodes]
 
-    def vcpus_to_come(self, allocated: Mapping[int, int]) -> int:
-        """vCPUs of the nodes that have to be added to carry so many GPUs, by the id of their kind."""
+    def vcpus_to_come(self, allocated: Mapping[int, int], *, standing: int | None = None) -> int:
+        """vCPUs of the nodes that have to be added to carry so many GPUs, by the id of their kind.
+
+        With `standing`, as if so many nodes took no more quota.
+        """
         carrying = (
             -(-(allocated.get(kind, 0) + on.cordoned) // on.gpus_per_node) for kind, on in self.kinds.items()
         )
         nodes = min(max(carrying, default=0), self.maximum)
-        return max(0, nodes - self.standing) * self.vcpus
+        return max(0, nodes - (self.standing if standing is None else standing)) * self.vcpus

@@ -12,7 +12,7 @@ from approvals.models import Request
 from approvals.requests.actions import Judged, judge, submit
 from approvals.requests.wanted import Wanted, resolve
 from approvals.states import State
-from capacity.models import FamilyQuota, Reservation
+from capacity.models import FamilyQuota, NodePool, Reservation
 from notices.models import Notice
 from policy.evaluation import Rule
 from tests.approvals import shop
@@ -133,6 +133,34 @@ def test_a_booked_reservation_leaves_fewer_gpus_on_its_days(here: Site) -> None:
     with pytest.raises(Conflict, match="in all of that time"), transaction.atomic():
         grant(here, here.scene.tenancy, here.flavor, 16, days=8)
     grant(here, here.scene.tenancy, here.flavor, 16, days=6)
+
+
+def test_nodes_of_a_reservation_take_quota_anew_for_gpus_that_are_held_beyond_its_end(here: Site) -> None:
+    read_again(here.cluster)
+    nodes = {"nodes_for": here.flavor.key}
+    row = granted(here, 2, starts=None, days=3)
+    Allocation.objects.filter(pk=row.pk).update(spec={**row.spec, **nodes})
+    made(row, used=4)
+    # One of four machines that are allowed is left for others, and two are the reservation's.
+    allow(here, 3)
+    NodePool.objects.create(
+        cluster=here.cluster,
+        name="qm1",
+        vm_size=SIZE,
+        nodes=0,
+        min_nodes=0,
+        max_nodes=2,
+        labels=here.flavor.node_labels,
+        reserved=2,
+        reserved_used=0,
+        seen_at=NOW,
+    )
+    read_again(here.cluster)
+    grant(here, here.scene.tenancy, here.flavor, 16, days=9)
+    assert quota(judged(here, 1, starts=None, days=2)).value == 1
+    assert quota(judged(here, 1)).value == 1
+    with pytest.raises(Conflict, match="in all of that time"), transaction.atomic():
+        grant(here, here.scene.tenancy, here.flavor, 8, starts=NEXT_WEEK, days=1)
 
 
 def test_the_api_says_from_when_machines_fit(here: Site) -> None:

@@ -5,6 +5,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from allocations.bookings import actions as bookings
+from approvals.decisions.page import rivals
 from approvals.requests.actions import judge, submit
 from approvals.requests.wanted import Wanted, resolve
 from approvals.states import State
@@ -168,6 +169,15 @@ def test_an_ask_beyond_what_the_others_leave_waits_for_people() -> None:
     assert asked.state == State.WAITING
     [rule] = [one for one in asked.evaluations.get().answer["rules"] if one["code"] == "free"]
     assert rule["text"] == f"8 free now: the subscription quota of {FAMILY} stops it there"
+
+
+def test_approvers_see_what_the_others_leave() -> None:
+    here, second, there = two_clusters(machines=1)
+    asked = submit(wanted(here, there, second, 8), by=here.scene.ada, now=NOW)
+    grant(here, here.scene.tenancy, here.flavor, 12)
+    judged = judge(wanted(here, there, second, 8), person=here.scene.ada, now=NOW)
+    shown = rivals(asked, 8, judged, viewer=here.scene.priya, now=NOW)
+    assert shown["words"] == "0 of 48 stay free"
 
 
 def test_judging_takes_as_many_queries_however_many_clusters_share_the_quota() -> None:
