@@ -1,6 +1,7 @@
 """What every change of an allocation does: locks, rows, money, desired state, record.
 
-Locks are taken in one order: budgets, then the flavor, then the tenancy, then the audit chain.
+Locks are taken in one order: budgets, the flavor, the subscription whose quotas are taken from, the tenancy, the audit
+chain.
 """
 
 from datetime import date, datetime
@@ -14,9 +15,12 @@ from allocations.budgets import money
 from allocations.desired_state import desired
 from allocations.models import Allocation, Hold, Leftover
 from allocations.places import in_queue, place_of
+from allocations.schedule import Provisioner
 from audit.actors import Actor
 from audit.events import Kind
 from audit.log import record
+from capacity.reservations.places import quota_place
+from capacity.subscriptions.following import lock_quotas, lock_quotas_of
 from fleet.models import Cluster, Flavor
 from manual import actions as tasks
 from manual.models import TO_BE_DONE, Task
@@ -102,16 +106,28 @@ def refresh_of(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
         refresh(allocation.tenancy, actor=actor, now=now)
 
 
-def locked_with_all(allocation_id: int) -> Allocation:
-    """The allocation with its budgets, flavor and tenancy locked, read after the locks."""
-    found = Allocation.objects.select_related("team").get(pk=allocation_id)
+def locked_with_all(allocation_id: int, *, taking: bool = False) -> Allocation:
+    """The allocation with its budgets, flavor and tenancy locked, read after the locks.
+
+    Where GPUs or machines are to be taken, the quotas of Azure are locked, too.
+    """
+    found = Allocation.objects.select_related("team", "flavor__cluster").get(pk=allocation_id)
     budgets.lock_all(found.team, [])
     if found.flavor_id is not None:
         Flavor.objects.select_for_update(no_key=True).get(pk=found.flavor_id)
+    if taking:
+        _lock_quotas(found)
     if found.tenancy_id is not None:
         Tenancy.objects.locked().get(pk=found.tenancy_id)
     rows = Allocation.objects.described().select_related("tenancy__team", "tenancy__project", "requester")
     return rows.get(pk=allocation_id)
+
+
+def _lock_quotas(allocation: Allocation) -> None:
+    if allocation.provisioner == Provisioner.AZURE:
+        lock_quotas_of(quota_place(allocation.spec)[0])
+    elif allocation.flavor is not None and allocation.flavor.azure_nodes is not None:
+        lock_quotas(allocation.flavor.cluster)
 
 
 def end(allocation: Allocation, reason: str, *, by: str, now: datetime) -> None:

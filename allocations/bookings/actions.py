@@ -23,8 +23,7 @@ from audit.actors import PORTAL, Actor
 from audit.events import Kind
 from capacity.chain.words import INCREASE_ADVICE
 from capacity.reservations.asking import quota_left
-from capacity.reservations.places import quota_place
-from capacity.subscriptions.following import follow_shared, lock_quotas_of
+from capacity.subscriptions.following import follow_shared
 from notices.actions import tell, tell_channels
 from notices.kinds import NoticeKind
 from ui.amounts import gpus
@@ -73,7 +72,7 @@ def begin(allocation_id: int, *, now: datetime) -> bool:
     What stands in its way is kept as its hindrance, and it is tried again, without holding up any other; what could not
     begin before its end fails, and its money is free.
     """
-    allocation = locked_with_all(allocation_id)
+    allocation = locked_with_all(allocation_id, taking=True)
     if not allocation.is_booked or allocation.starts_at > now:
         return False
     if allocation.until <= now:
@@ -113,7 +112,6 @@ def _check_quota(allocation: Allocation) -> None:
     """Raise Conflict where machines to reserve do not fit a quota of Azure now, as far as that was read."""
     if allocation.provisioner != Provisioner.AZURE:
         return
-    lock_quotas_of(quota_place(allocation.spec)[0])
     found = quota_left(allocation.spec)
     if found is not None and found[0] < allocation.count:
         raise Conflict(_beyond(allocation, allocation.count - found[0], found[1]), code="beyond_quota")

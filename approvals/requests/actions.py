@@ -1,6 +1,6 @@
 """What changes about requests: asked, previewed, withdrawn, answered.
 
-Locks are taken in one order: request, budgets, person, flavor, tenancy, audit chain.
+Locks are taken in one order: request, budgets, person, flavor, subscription, tenancy, audit chain.
 """
 
 from collections import defaultdict
@@ -99,9 +99,11 @@ class Judged:
         is_full = any(rule.code in ("free", "quota") and not rule.holds for rule in self.answer.rules)
         if not is_full or not wanted.offering.may_begin_later or wanted.renews:
             return None
-        begins = self.ask.begins(now)
+        begins, known = self.ask.begins(now), self._levels()
+        if not known:
+            return None
         return earliest(
-            self._levels(),
+            known,
             gpus=wanted.count if wanted.flavor is None else wanted.gpus,
             length=wanted.setting.terms.kept_until(wanted.until) - begins,
             # On the whole minute, as forms have it.
@@ -452,7 +454,7 @@ def parts_of(request: Request, judged: Judged, *, now: datetime) -> dict[date, m
 
 
 def locked(wanted: Wanted, *, now: datetime, person: User | None = None) -> Wanted:
-    """Lock the team's budgets, then the flavor; the same ask with the flavor as it is under the lock.
+    """Lock the team's budgets, the flavor and its quotas; the same ask with the flavor as it is under the lock.
 
     With `person`, whose window an automatic answer counts in, they are locked in between: they may ask for two teams.
     """

@@ -1,7 +1,7 @@
 """Locks are taken in one order, so that no two actions can wait for each other.
 
-The order: request, budgets, person, cluster, flavor, tenancy, audit chain. Each test holds one row, lets an action run
-into it, and sees that the action holds nothing that comes later.
+The order: request, budgets, person, cluster, flavor, subscription, tenancy, audit chain. Each test holds one row, lets
+an action run into it, and sees that the action holds nothing that comes later.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,6 +17,7 @@ from django.utils import timezone
 from accounts.directory.client import graph
 from accounts.models import User
 from accounts.roles import Role
+from allocations.bookings import actions as bookings
 from allocations.ends import actions as ends
 from allocations.models import Allocation, Budget
 from approvals.decisions import actions as decisions
@@ -25,7 +26,10 @@ from onboarding.actions import Enrolment, onboard
 from provisioning.controller import acquire
 from provisioning.models import Tenancy
 from tests import factories
+from tests.capacity.shared import grant, two_clusters
+from tests.insights.fleet import SUBSCRIPTION, connect
 from tests.sandbox.entra.running import Running
+from tests.scene import NOW
 from tests.services.process import wait_until
 
 CLIMATE = "00000000-0000-4000-9000-000000000009"
@@ -149,6 +153,28 @@ def test_the_tenancy_is_locked_before_the_audit_chain(action: Callable[[Place], 
     lock = f"SELECT 1 FROM provisioning_tenancy WHERE id = {place.tenancy.pk} FOR UPDATE"
     with run_into(lambda: action(place), lock) as looking:
         assert looking.execute("SELECT id FROM audit_head FOR UPDATE NOWAIT").fetchone() == (1,)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("is_booked", [False, True])
+def test_the_quotas_that_are_taken_from_are_locked_between_the_flavor_and_the_tenancy(
+    is_booked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect(monkeypatch)
+    here, second, there = two_clusters(machines=2)
+    starts = NOW + timedelta(days=1)
+    booked = grant(here, there, second, 4, starts=starts)
+
+    def action() -> None:
+        if is_booked:
+            bookings.begin(booked.pk, now=starts)
+        else:
+            grant(here, there, second, 4)
+
+    lock = f"SELECT 1 FROM capacity_subscription WHERE id = '{SUBSCRIPTION}' FOR NO KEY UPDATE"
+    with run_into(action, lock) as looking:
+        free = "SELECT id FROM provisioning_tenancy WHERE id = %s FOR NO KEY UPDATE NOWAIT"
+        assert looking.execute(free, [there.pk]).fetchone() == (there.pk,)
 
 
 @pytest.mark.django_db(transaction=True)
