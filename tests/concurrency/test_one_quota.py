@@ -1,6 +1,7 @@
 """Whoever takes the last machines of a quota of Azure at the same moment as others, on another cluster."""
 
 from collections import Counter
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
@@ -13,13 +14,17 @@ from approvals.requests.wanted import resolve
 from approvals.states import State
 from capacity.models import NodePool
 from capacity.subscriptions.pools import Catalogue
+from catalogue.models import setting_of
+from catalogue.offering import Gate
+from catalogue.offerings import OFFERINGS
 from fleet.models import Flavor
 from tests import factories
+from tests.approvals.shop import SPECS
 from tests.capacity.shared import two_clusters
 from tests.concurrency.books import wrong_in_the_books
 from tests.concurrency.test_one_booking import WIDE
 from tests.concurrency.together import together
-from tests.insights.fleet import VCPUS, connect
+from tests.insights.fleet import SIZE, VCPUS, connect
 from tests.scene import NOW
 
 ASKS = 8
@@ -56,3 +61,30 @@ def test_the_last_machines_of_a_quota_are_promised_once(monkeypatch: pytest.Monk
     [family] = [key for key in known.quotas if key.family != "cores"]
     assert known.promised(family) == 3 * VCPUS
     assert wrong_in_the_books() == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_last_machines_of_a_quota_are_reserved_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    connect(monkeypatch)
+    two_clusters(machines=3)
+    factories.policy(replace(WIDE, reversible_minutes=60), now=NOW)
+    setting = setting_of(OFFERINGS["reservation"])
+    setting.gate = Gate.SELF_SERVICE
+    setting.save()
+    teams = [factories.team() for _ in range(ASKS)]
+
+    def ask(team: Team) -> None:
+        spec = {**SPECS["reservation"], "vm_size": SIZE, "instances": 1}
+        wanted = resolve(
+            "reservation",
+            spec,
+            team=team,
+            starts=NOW + timedelta(days=1),
+            until=NOW + timedelta(days=3),
+            reason="Whoever comes first gets the last machines.",
+        )
+        submit(wanted, by=factories.person(teams=[team]), now=NOW)
+
+    together(*(partial(ask, team) for team in teams))
+    states = Counter(Request.objects.values_list("state", flat=True))
+    assert states == {State.APPROVED: 3, State.WAITING: ASKS - 3}
