@@ -7,8 +7,11 @@ from django.db.models import Q
 
 from allocations.schedule import IN_AZURE, LONGEST_DRAIN, LONGEST_GRACE, Provisioner, Terms, WhenOver
 from capacity.connection import is_connected
+from capacity.prices.shipped import VM_PRICES
+from capacity.reservations.asking import reservable_sizes
 from catalogue.offering import Gate, Offering
 from catalogue.offerings import CHOICES, OFFERINGS
+from catalogue.reservation import ReservationSpec
 from fleet.models import Cluster
 from policy.rules import Arrival
 
@@ -123,5 +126,11 @@ def prices_of(offering: Offering, setting: OfferingSetting) -> dict[str, Decimal
 
     What is asked for costs what `catalogue.pricing` says, which knows Azure's list, too.
     """
-    known = {**offering.prices, **setting.prices}
+    known = {**offering.prices, **_of_reservable(offering), **setting.prices}
     return {name: Decimal(str(price)) for name, price in known.items() if price is not None}
+
+
+def _of_reservable(offering: Offering) -> dict[str, Decimal]:
+    """What Azure says that it reserves has its shipped price, whatever its name; nothing where no sizes were read."""
+    known = reservable_sizes() if offering.spec is ReservationSpec else frozenset()
+    return {name: price for name, price in VM_PRICES.items() if name in known}

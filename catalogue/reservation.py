@@ -15,8 +15,9 @@ from capacity.prices.shipped import VM_GPUS, VM_PRICES
 from catalogue.offering import DOWN, PERSON, Gate, Offering, Region, Size, Spec, VmSize
 from ui.amounts import cents
 
-# On-demand capacity reservations take neither the ND series nor NCads H100 v5 (Azure's documentation, February 2026).
-# What else a subscription may reserve, platform leads offer by giving it a price on the catalogue page.
+# On-demand capacity reservations take neither the ND series nor NCads H100 v5 (Azure's documentation, February 2026):
+# that counts where no sizes were read, and otherwise what Azure says of each. What else a subscription may reserve,
+# platform leads offer by giving it a price on the catalogue page.
 PRICES = {
     name: price
     for name, price in VM_PRICES.items()

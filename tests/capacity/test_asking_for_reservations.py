@@ -10,7 +10,7 @@ from allocations.models import Allocation
 from approvals.models import Request
 from approvals.requests.actions import judge, submit
 from approvals.requests.wanted import resolve
-from capacity.models import Reservation
+from capacity.models import Reservation, VmSize
 from catalogue.choices import choices_of
 from catalogue.models import setting_of
 from catalogue.offerings import OFFERINGS
@@ -90,6 +90,14 @@ def test_only_sizes_that_azure_reserves_are_offered(here: Site) -> None:
     offered = {one.value for one in choices["vm_size"]}
     assert A100 in offered
     assert H100 not in offered
+
+
+def test_what_azure_says_that_it_reserves_is_offered_whatever_its_name(here: Site) -> None:
+    VmSize.objects.filter(name=H100, region="eastus").update(is_reservable=True)
+    setting = setting_of(OFFERINGS["reservation"])
+    choices = choices_of(OFFERINGS["reservation"], setting, team=here.scene.team)
+    assert H100 in {one.value for one in choices["vm_size"]}
+    assert ask(here, vm_size=H100).usd > 0
 
 
 def test_another_teams_kind_of_gpu_is_like_none(here: Site) -> None:
