@@ -124,7 +124,8 @@ def setting_of(offering: Offering) -> OfferingSetting:
 def prices_of(offering: Offering, setting: OfferingSetting) -> dict[str, Decimal]:
     """USD by what may be chosen, this installation's before the catalogue's; what has no price is not offered.
 
-    What is asked for costs what `catalogue.pricing` says, which knows Azure's list, too.
+    What is asked for costs what `catalogue.pricing` says, which knows Azure's list, too. One query for reservations
+    where Azure is connected, none for the rest.
     """
     known = {**offering.prices, **_of_reservable(offering), **setting.prices}
     return {name: Decimal(str(price)) for name, price in known.items() if price is not None}
