@@ -274,6 +274,20 @@ def test_a_notebook_whose_gpus_compute_is_not_idle_and_its_warning_is_taken_back
     assert "GPUs computed last" not in page(client(copied.ada).get(f"/notebooks/{resting.pk}")).words
 
 
+def test_one_busy_gpu_among_many_counts_as_use(copied: Watched) -> None:
+    measured(copied)
+    server = notebook(copied)
+    NotebookServer.objects.update(gpus=8)
+    # One of eight at a tenth: what Prometheus is asked for is their average.
+    computes(copied, pod_of(server), 0.1 / 8)
+    now = timezone.now()
+
+    measure(now=now)
+
+    server.refresh_from_db()
+    assert server.gpu_busy_at == now
+
+
 def test_a_notebook_that_nobody_measures_says_that_it_is_not_stopped_as_idle(copied: Watched) -> None:
     measured(copied)
     Hub.objects.create(

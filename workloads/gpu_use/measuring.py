@@ -83,15 +83,16 @@ def note_notebooks(cluster: Cluster, shares: Mapping[Pod, float], *, now: dateti
         body__metadata__labels__has_key=SERVER,
     )
     pods = [one for one in rows if (one.namespace, one.name) in shares]
+    # How many whole GPUs compute: the average would hide one of eight that does a little.
     measured: dict[int, float] = {}
     for server in servers:
         own = [
             one for one in pods if one.namespace == server.tenancy.namespace and is_pod_of(one.body, server)
         ]
         if own:
-            measured[server.pk] = max(shares[one.namespace, one.name] for one in own)
+            measured[server.pk] = server.gpus * max(shares[one.namespace, one.name] for one in own)
     if measured:
-        note_gpu_use([*measured], busy=[pk for pk, share in measured.items() if share >= IDLE], now=now)
+        note_gpu_use([*measured], busy=[pk for pk, busy in measured.items() if busy >= IDLE], now=now)
 
 
 def note_pods(cluster: Cluster, shares: Mapping[Pod, float], *, now: datetime) -> None:
