@@ -267,17 +267,17 @@ def end_exemption(server_id: int, *, by: User, now: datetime) -> NotebookServer:
     return server
 
 
-@transaction.atomic
 def note_gpu_use(measured: Collection[int], *, busy: Collection[int], now: datetime) -> None:
     """Keep whose GPUs were measured now, and whose of them compute.
 
     Those that compute count as used, and a warning that they are idle is over. After a gap the measure begins anew.
     """
     rows = NotebookServer.objects.filter(pk__in=measured, state=State.READY)
+    # First, so that none of them counts as measured and idle in between.
+    rows.filter(pk__in=busy).update(gpu_busy_at=now, warned_at=None)
     has_gap = Q(gpu_measured_at=None) | Q(gpu_measured_at__lt=now - MEASURED_FOR)
     rows.filter(has_gap).update(gpu_measured_since=now, gpu_measured_at=now)
     rows.update(gpu_measured_at=now)
-    rows.filter(pk__in=busy).update(gpu_busy_at=now, warned_at=None)
 
 
 def take_warning_back(server_id: int) -> None:

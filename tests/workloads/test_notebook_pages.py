@@ -563,14 +563,14 @@ def test_a_stopped_notebook_of_a_retired_profile_offers_the_successor_or_the_oth
     tenancy: Tenancy, ada: User, lead: User, hub: HubOfTests, successor: str
 ) -> None:
     server = running(tenancy, ada, hub)
-    published(A100.replace("slug: a100", "slug: a200").replace("title: A100", "title: Two hundred"), by=lead)
+    published(A100.replace("slug: a100", "slug: a200"), by=lead)
     retired("a100", by=lead, successor=successor)
     person, caller, path = browser(ada), Caller(ada), f"/notebooks/{server.pk}"
     # One that runs goes on.
     assert "retired" not in words(person.get(path))
     actions.stop(server.pk, by=ada, now=timezone.now())
     worked_on(server)
-    label = "Launch Two hundred" if successor else "Choose another profile"
+    label = "Launch a200" if successor else "Choose another profile"
     sentence = "Its profile was retired: Its image is too old. "
     sentence += "Launch “a200” instead." if successor else "Choose another one."
     href = f"{PAGE}?place={tenancy.pk}#{successor or 'launch'}"

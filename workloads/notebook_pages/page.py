@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import urlencode
 
-from django.db.models import Case, F, When
+from django.db.models import Case, When
 from django.urls import reverse
 
 from accounts.models import Team, User
@@ -97,8 +97,7 @@ def instead_of(server: NotebookServer) -> Part:
     place = f"{reverse('notebooks', args=[server.team.slug])}?{urlencode({'place': server.tenancy_id})}"
     if following is None:
         return {"label": "Choose another profile", "href": f"{place}#launch"}
-    title = following.versions.get(number=F("profile__published")).title
-    return {"label": f"Launch {title}", "href": f"{place}#{following.slug}"}
+    return {"label": f"Launch {following.slug}", "href": f"{place}#{following.slug}"}
 
 
 def next_step_of(server: NotebookServer, allowed: May) -> str:
