@@ -136,7 +136,7 @@ def _judge(host: str, answer: urllib3.BaseHTTPResponse, text: bytes) -> Any:
 
 def _failure(host: str, answer: urllib3.BaseHTTPResponse) -> ConnectorError:
     wait = seconds(answer.headers.get("Retry-After"))
-    limited = answer.headers.get("X-RateLimit-Remaining") == "0" or wait is not None
+    limited = answer.headers.get("X-RateLimit-Remaining") == "0" or "Retry-After" in answer.headers
     if answer.status == 429 or answer.status >= 500 or (answer.status == 403 and limited):
         return TemporaryError(f"{host} answered {answer.status}.", retry_after=wait)
     return PermanentError(
