@@ -1,7 +1,7 @@
 """What every change of an allocation does: locks, rows, money, desired state, record.
 
-Locks are taken in one order: budgets, the flavor, the subscription whose quotas are taken from, the tenancy, the audit
-chain.
+Locks are taken in one order: budgets, the flavor, the subscription whose quotas are taken from, the tenancy, its
+notebooks, the audit chain.
 """
 
 from datetime import date, datetime
@@ -24,6 +24,7 @@ from capacity.subscriptions.following import lock_quotas, lock_quotas_of
 from fleet.models import Cluster, Flavor
 from manual import actions as tasks
 from manual.models import TO_BE_DONE, Task
+from notebooks.servers.models import NotebookServer
 from provisioning.actions import publish
 from provisioning.desired.spec import Volume
 from provisioning.models import Tenancy
@@ -107,7 +108,7 @@ def refresh_of(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
 
 
 def locked_with_all(allocation_id: int, *, taking: bool = False) -> Allocation:
-    """The allocation with its budgets, flavor and tenancy locked, read after the locks.
+    """The allocation with its budgets, flavor, tenancy and notebook locked, read after the locks.
 
     Where GPUs or machines are to be taken, the quotas of Azure are locked, too.
     """
@@ -119,6 +120,8 @@ def locked_with_all(allocation_id: int, *, taking: bool = False) -> Allocation:
         _lock_quotas(found)
     if found.tenancy_id is not None:
         Tenancy.objects.locked().get(pk=found.tenancy_id)
+    if found.notebook_id is not None:
+        NotebookServer.objects.locked().get(pk=found.notebook_id)
     rows = Allocation.objects.described().select_related("tenancy__team", "tenancy__project", "requester")
     return rows.get(pk=allocation_id)
 

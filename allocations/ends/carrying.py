@@ -41,30 +41,18 @@ def first_uncarried(
 ) -> Mapping[int, Uncarried]:
     """When GPUs of a flavor become too few for each server, by its id; one that is carried for good is left out.
 
-    Servers share what their team holds and may borrow, those that come first in `needs` before the others. What was
-    asked for with one of them carries that one alone.
+    Servers share what their team holds and may borrow. Those with GPUs that were asked for with them come first, and
+    end with those; then those that come first in `needs`.
     """
     own = {one.notebook for one in held if one.notebook is not None} & {need.notebook for need in needs}
     found: dict[int, Uncarried] = {}
-    for each in own:
-        found |= _shared([need for need in needs if need.notebook == each], _of(held, {each}), 0, now)
-    shared = [need for need in needs if need.notebook not in own]
-    return found | _shared(shared, [one for one in held if one.notebook not in own], borrow_percent, now)
-
-
-def _of(held: Iterable[Held], notebooks: set[int]) -> list[Held]:
-    return [one for one in held if one.notebook in notebooks]
-
-
-def _shared(
-    needs: Sequence[Need], held: Sequence[Held], borrow_percent: int, now: datetime
-) -> dict[int, Uncarried]:
-    found: dict[int, Uncarried] = {}
-    left = list(needs)
+    left = sorted(needs, key=lambda need: need.notebook not in own)
     ends = {one.ends: one.allocation for one in held if one.ends is not None and one.ends > now}
     for at in [now, *sorted(ends)]:
-        there = sum(one.gpus for one in held if one.starts <= at and (one.ends is None or one.ends > at))
-        stays = _fitting(left, there + there * borrow_percent // 100)
+        there = [one for one in held if one.starts <= at and (one.ends is None or one.ends > at)]
+        gpus, ended = sum(one.gpus for one in there), own - {one.notebook for one in there}
+        room = gpus + gpus * borrow_percent // 100
+        stays = _fitting([need for need in left if need.notebook not in ended], room)
         found |= {one.notebook: Uncarried(at, ends.get(at)) for one in left if one not in stays}
         left = stays
     return found

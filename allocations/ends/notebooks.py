@@ -2,9 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import Q
 
 from allocations.ends.carrying import Held, Need, Uncarried, first_uncarried
 from allocations.models import Allocation
@@ -15,6 +16,8 @@ from notebooks.servers.states import State, StopReason
 from provisioning.models import Tenancy
 
 RUNS = (State.STARTING, State.READY)
+# How long a booking takes to begin at its time, when nothing stands in its way.
+BEGINS_WITHIN = timedelta(minutes=2)
 
 
 def uncarried_at(tenancies: Collection[int], *, now: datetime) -> Mapping[int, Uncarried]:
@@ -32,7 +35,9 @@ def uncarried_at(tenancies: Collection[int], *, now: datetime) -> Mapping[int, U
         needs[tenancy, flavor].append(Need(notebook=pk, gpus=gpus, waits=state == State.STARTING))
         borrowed[tenancy, flavor] = percent
     held = defaultdict(list)
-    for one in Allocation.objects.granted().filter(tenancy__in=tenancies, gpus__gt=0):
+    # What is booked carries from when it begins, unless something stands in its way.
+    begins = Q(begun_at__isnull=False) | Q(hindrance="", starts_at__gt=now - BEGINS_WITHIN)
+    for one in Allocation.objects.granted().filter(begins, tenancy__in=tenancies, gpus__gt=0):
         held[one.tenancy_id, one.flavor_id].append(
             Held(
                 allocation=one.pk,
@@ -71,8 +76,13 @@ def _stop(server: NotebookServer, *, now: datetime) -> None:
         stop_because(server.pk, StopReason.END, now=now)
 
 
+def lock_those_of(tenancy: Tenancy) -> None:
+    """Lock the notebooks of a locked place that run, before anything is recorded."""
+    list(NotebookServer.objects.locked().filter(tenancy=tenancy, state__in=RUNS).order_by("pk"))
+
+
 def stop_those_with_pods(tenancy: Tenancy, pods: Collection[str], *, now: datetime) -> None:
     """Stop the notebooks of a locked place whose pods have to stop, so that their owners read why."""
-    for server in NotebookServer.objects.filter(tenancy=tenancy, state__in=RUNS):
+    for server in NotebookServer.objects.filter(tenancy=tenancy, state__in=RUNS).order_by("pk"):
         if any(server.is_pod(name) for name in pods):
             stop_because(server.pk, StopReason.END, now=now)

@@ -16,7 +16,7 @@ from accounts.models import User
 from accounts.people import holding
 from accounts.roles import Permission
 from allocations.changes import refresh
-from allocations.ends.notebooks import stop_those_with_pods
+from allocations.ends.notebooks import lock_those_of, stop_those_with_pods
 from allocations.models import Leftover, StoppedWork
 from allocations.notices import left_message, refused_message, stopped_message, team_link
 from allocations.use.running import Running, quota_on_cluster, running, to_stop
@@ -103,6 +103,7 @@ def settle(tenancy_id: int, sight: Sight, *, now: datetime) -> None:
     Nothing counts as dealt with before the queue on the cluster is as low as wanted: until then more may start.
     """
     tenancy = Tenancy.objects.locked().select_related("team").get(pk=tenancy_id)
+    lock_those_of(tenancy)
     rows = list(
         Leftover.objects.open().filter(tenancy=tenancy).select_related("flavor__cluster", "allocation")
     )

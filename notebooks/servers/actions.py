@@ -209,12 +209,12 @@ def stop(server_id: int, *, by: User, now: datetime) -> NotebookServer:
 
 
 @transaction.atomic
-def stop_because(server_id: int, reason: StopReason, *, now: datetime) -> NotebookServer:
-    """Stop a server for a reason of the portal's own; one that does not run, or stops already, is left alone."""
-    server = _locked(server_id)
-    if server.is_live and server.state != State.STOPPING:
+def stop_because(server_id: int, reason: StopReason, *, now: datetime) -> None:
+    """Stop a server for a reason of the portal's own; one that does not run, stops already or is gone is left alone."""
+    rows = NotebookServer.objects.locked().select_related("profile")
+    server = rows.filter(pk=server_id).first()
+    if server is not None and server.is_live and server.state != State.STOPPING:
         _stop(server, reason=reason, by=None, now=now)
-    return server
 
 
 @transaction.atomic

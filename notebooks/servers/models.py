@@ -198,8 +198,16 @@ class NotebookServer(Row, Reconciled):
 
     def is_pod(self, name: str) -> bool:
         """Whether a pod of this name in its namespace is its own."""
-        # KubeSpawner writes the server's name into that of its pod; those of the portal's own are nobody else's.
-        return f"--{self.name}---" in f"{name}---"
+        own = f"--{self.name}---"
+        if not self.has_name_of_the_portal:
+            own = f"-{self.username}{own}"
+        # KubeSpawner writes both names into that of the pod.
+        return own in f"{name}---"
+
+    @property
+    def has_name_of_the_portal(self) -> bool:
+        """Whether its name is nobody else's; one that was given in the hub is its account's alone."""
+        return self.name.startswith("nb-")
 
     @property
     def kept_until(self) -> datetime | None:

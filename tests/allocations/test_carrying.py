@@ -70,9 +70,14 @@ def test_what_may_be_borrowed_carries_too() -> None:
     assert uncarried([3], held(2, NOW + HOUR), borrow_percent=50) == {1: Uncarried(NOW + HOUR, 2)}
 
 
-def test_gpus_that_were_asked_for_with_a_notebook_carry_it_alone() -> None:
+def test_gpus_that_were_asked_for_with_a_notebook_carry_it_first_and_it_ends_with_them() -> None:
     own = held(2, NOW + HOUR, notebook=1)
     assert uncarried([2, 1], own) == {1: Uncarried(NOW + HOUR, 2), 2: Uncarried(NOW, None)}
+    assert uncarried([2], own, held(8, NOW + DAY)) == {1: Uncarried(NOW + HOUR, 2)}
+    # What it takes beyond them, and what may be borrowed on all of it, is shared.
+    assert uncarried([4], own, held(3, NOW + DAY)) == {1: Uncarried(NOW + HOUR, 2)}
+    found = uncarried([2, 2, 2], own, held(3, NOW + DAY), borrow_percent=50)
+    assert found == {1: Uncarried(NOW + HOUR, 2), 3: Uncarried(NOW + DAY, 3), 2: Uncarried(NOW + DAY, 3)}
     # Of one that does not run they are the team's.
     other = held(2, NOW + HOUR, notebook=9)
     assert uncarried([2], other) == {1: Uncarried(NOW + HOUR, 2)}

@@ -1,5 +1,6 @@
 """Notebooks end with the GPUs of the team that carry them, and their owners know an hour before."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -10,6 +11,7 @@ from django.utils import timezone
 from allocations.ends.actions import expire, give_back
 from allocations.ends.notebooks import end_with_their_gpus, stop_those_with_pods
 from allocations.models import Allocation
+from approvals.requests.actions import submit
 from notebooks.models import NotebookServer
 from notebooks.servers.states import State, StopReason
 from notices.models import Notice
@@ -125,6 +127,38 @@ def test_ends_that_are_held_back_stop_no_notebook(scene: Scene) -> None:
     assert told() == []
 
 
+def test_its_page_says_that_its_time_is_over_while_its_end_is_held_back(scene: Scene) -> None:
+    row, server = held(scene), working(scene)
+    over = timezone.now() - MINUTE
+    Allocation.objects.filter(pk=row.pk).update(until=over, kept_until=over, remind_at=None)
+    NotebookServer.objects.update(told_end=over)
+    browser = Client()
+    browser.force_login(scene.ada)
+    page = browser.get(reverse("notebook", args=[server.pk])).content.decode()
+    assert "The time of its GPUs is over." in page
+    assert "It is stopped on <" not in page
+    assert Caller(scene.ada).get(f"notebooks/{server.pk}/").json()["gpus_go_back_at"] is None
+
+
+def test_a_booking_carries_on_what_its_time_comes_for_unless_something_stands_in_its_way(
+    scene: Scene,
+) -> None:
+    row, server = held(scene), working(scene)
+    ends = row.kept_until
+    wanted = replace(scene.wanted(1, days=4), starts=ends)
+    submit(wanted, by=scene.ada, now=NOW)
+    booking = Allocation.objects.booked().get()
+    assert tick(server, ends - HOUR) == (State.READY, None)
+    Allocation.objects.filter(pk=booking.pk).update(hindrance="Its size is gone.")
+    assert tick(server, ends - HOUR) == (State.READY, ends)
+    Allocation.objects.filter(pk=booking.pk).update(hindrance="")
+    expire(row.pk, now=ends)
+    assert tick(server, ends + MINUTE) == (State.READY, None)
+    # It should have begun by then.
+    late = ends + 3 * MINUTE
+    assert tick(server, late) == (State.READY, late + 30 * MINUTE)
+
+
 def test_a_notebook_without_gpus_needs_none_to_carry_it(scene: Scene) -> None:
     server = factories.notebook(
         scene.tenancy, scene.ada, gpus=0, usd_per_hour="0", state=State.READY, ready_at=NOW, created_at=NOW
@@ -160,3 +194,11 @@ def test_pods_that_have_to_stop_stop_their_notebooks_with_the_true_reason(scene:
     other.refresh_from_db()
     assert (server.state, server.stop_reason) == (State.STOPPING, StopReason.END)
     assert other.state == State.READY
+
+
+def test_a_name_that_was_given_in_the_hub_is_its_accounts_alone(scene: Scene) -> None:
+    server = working(scene)
+    server.name, server.username = "work", "ada"
+    assert server.is_pod("jupyter-ada--work")
+    assert not server.is_pod("jupyter-ben--work")
+    assert not server.is_pod("jupyter-ada--work2")

@@ -1,7 +1,7 @@
 """Locks are taken in one order, so that no two actions can wait for each other.
 
-The order: request, budgets, person, cluster, flavor, subscription, tenancy, audit chain. Each test holds one row, lets
-an action run into it, and sees that the action holds nothing that comes later.
+The order: request, budgets, person, cluster, flavor, subscription, tenancy, notebooks, audit chain. Each test holds one
+row, lets an action run into it, and sees that the action holds nothing that comes later.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,7 +19,10 @@ from accounts.models import User
 from accounts.roles import Role
 from allocations.bookings import actions as bookings
 from allocations.ends import actions as ends
-from allocations.models import Allocation, Budget
+from allocations.models import Allocation, Budget, Leftover
+from allocations.schedule import Provisioner
+from allocations.use import over_quota
+from allocations.use.running import Running
 from approvals.decisions import actions as decisions
 from fleet.models import Flavor
 from onboarding.actions import Enrolment, onboard
@@ -28,7 +31,7 @@ from provisioning.models import Tenancy
 from tests import factories
 from tests.capacity.shared import grant, two_clusters
 from tests.insights.fleet import SUBSCRIPTION, connect
-from tests.sandbox.entra.running import Running
+from tests.sandbox.entra.running import Running as Directory
 from tests.scene import NOW
 from tests.services.process import wait_until
 
@@ -156,6 +159,53 @@ def test_the_tenancy_is_locked_before_the_audit_chain(action: Callable[[Place], 
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("action", [Place.give_back_all, Place.expire])
+def test_a_notebook_is_locked_after_its_tenancy_and_before_the_audit_chain(
+    action: Callable[[Place], None],
+) -> None:
+    place = Place()
+    server = factories.notebook(place.tenancy, place.member, flavor=place.flavor)
+    Allocation.objects.filter(pk=place.allocation.pk).update(
+        notebook=server, provisioner=Provisioner.JUPYTERHUB
+    )
+    lock = f"SELECT 1 FROM notebooks_notebookserver WHERE id = {server.pk} FOR NO KEY UPDATE"
+    with run_into(lambda: action(place), lock) as looking:
+        assert looking.execute("SELECT id FROM audit_head FOR UPDATE NOWAIT").fetchone() == (1,)
+        taken = "SELECT id FROM provisioning_tenancy WHERE id = %s FOR NO KEY UPDATE NOWAIT"
+        with pytest.raises(psycopg.errors.LockNotAvailable):
+            looking.execute(taken, [place.tenancy.pk])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_notebooks_over_quota_are_locked_before_anything_is_recorded() -> None:
+    place = Place()
+    first, second = (factories.notebook(place.tenancy, place.member, flavor=place.flavor) for _ in "ab")
+    place.give_back_all()
+    Leftover.objects.update(stop_at=timezone.now())
+    work = [
+        Running(
+            uid=str(each.pk),
+            name=each.name,
+            job=f"Pod jupyter-x--{each.name}",
+            priority=0,
+            since="",
+            gpus={place.flavor.name: 1},
+        )
+        for each in (first, second)
+    ]
+
+    def action() -> None:
+        over_quota.settle(place.tenancy.pk, over_quota.Sight(work, {}), now=timezone.now())
+
+    lock = f"SELECT 1 FROM notebooks_notebookserver WHERE id = {second.pk} FOR NO KEY UPDATE"
+    with run_into(action, lock) as looking:
+        assert looking.execute("SELECT id FROM audit_head FOR UPDATE NOWAIT").fetchone() == (1,)
+    for each in (first, second):
+        each.refresh_from_db()
+        assert each.stop_reason == "end"
+
+
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("is_booked", [False, True])
 def test_the_quotas_that_are_taken_from_are_locked_between_the_flavor_and_the_tenancy(
     is_booked: bool, monkeypatch: pytest.MonkeyPatch
@@ -178,7 +228,7 @@ def test_the_quotas_that_are_taken_from_are_locked_between_the_flavor_and_the_te
 
 
 @pytest.mark.django_db(transaction=True)
-def test_onboarding_locks_the_cluster_before_the_audit_chain(directory: Running) -> None:
+def test_onboarding_locks_the_cluster_before_the_audit_chain(directory: Directory) -> None:
     # Changing a cluster locks its row, then the chain; a new tenancy locks the row that it refers to.
     cluster, lead = factories.cluster(), factories.person("", Role.PLATFORM_LEAD)
     enrolment = Enrolment(
@@ -198,7 +248,7 @@ def test_onboarding_locks_the_cluster_before_the_audit_chain(directory: Running)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_onboarding_locks_who_asks_before_the_cluster_and_the_audit_chain(directory: Running) -> None:
+def test_onboarding_locks_who_asks_before_the_cluster_and_the_audit_chain(directory: Directory) -> None:
     # The first ask of the new team counts in the person's window, as whatever they ask for elsewhere.
     cluster, lead = factories.cluster(), factories.person("", Role.PLATFORM_LEAD)
     enrolment = Enrolment(

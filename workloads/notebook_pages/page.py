@@ -27,6 +27,7 @@ Part = dict[str, Any]
 MOST_LIVE, MOST_STOPPED = 50, 10
 CENT = Decimal("0.01")
 STAYS = "What you saved on its volumes stays."
+GO_BACK = "The GPUs that carry it go back then."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,10 +158,10 @@ def end_notice_of(one: ServerSeen, by: User, now: datetime) -> Part | None:
     server, carried = one.server, one.uncarried
     if server.told_end is None or server.state not in (State.STARTING, State.READY):
         return None
+    if carried is None and server.told_end <= now:
+        return {"at": None, "why": f"It is stopped once they have gone back. {STAYS}", "action": None}
     is_coming = carried is not None and carried.at > now
-    why = (
-        "The GPUs that carry it go back then." if is_coming else "Your team holds too few GPUs for it by now."
-    )
+    why = GO_BACK if is_coming else "Your team holds too few GPUs for it by now."
     return {
         "at": server.told_end,
         "why": f"{why} {STAYS}",

@@ -28,8 +28,8 @@ class ServerSeen:
     """A server with its hub and its profile's version, None where they are gone.
 
     `why` says why one that starts is not there yet, None before it has a pod. Since `idle_unknown_since` nobody can
-    tell whether its GPUs compute; None where that is known. `uncarried` says when GPUs end that carry it; None for
-    never.
+    tell whether its GPUs compute; None where that is known. `uncarried` says when GPUs end that carry it, None for
+    never; `goes_back` is when it is stopped with them, as its owner was told, else as far as is known now.
     """
 
     server: NotebookServer
@@ -38,6 +38,7 @@ class ServerSeen:
     why: Explanation | None = None
     seen: Seen | None = None
     uncarried: Uncarried | None = None
+    goes_back: datetime | None = None
     idle_unknown_since: datetime | None = None
 
     @property
@@ -78,13 +79,6 @@ class ServerSeen:
             return None
         return limit_of(self.server, self.document)
 
-    @property
-    def goes_back(self) -> datetime | None:
-        """When it is stopped because GPUs end that carry it: as its owner was told, else as far as is known now."""
-        if self.server.told_end is not None and self.server.is_live:
-            return self.server.told_end
-        return None if self.uncarried is None else self.uncarried.at
-
     def idle_usd(self, now: datetime) -> Decimal:
         """What its GPUs have cost since somebody used it last."""
         since = self.idle_since
@@ -108,15 +102,22 @@ def seen_server(server: NotebookServer, *, by: User, now: datetime) -> ServerSee
     why, seen = (None, None)
     if server.state == State.STARTING:
         why, seen = _why(server, by=by, now=now)
+    uncarried = uncarried_at([server.tenancy_id], now=now).get(server.pk) if server.flavor_id else None
     return ServerSeen(
         server=server,
         hub=getattr(server.tenancy.cluster, "hub", None),
         document=documents_of([server]).get((server.profile_id, server.profile_version)),
         why=why,
         seen=seen,
-        uncarried=uncarried_at([server.tenancy_id], now=now).get(server.pk) if server.flavor_id else None,
+        uncarried=uncarried,
+        goes_back=_goes_back(server, uncarried, now),
         idle_unknown_since=unknown_since(use_of(server), now) if server.state == State.READY else None,
     )
+
+
+def _goes_back(server: NotebookServer, uncarried: Uncarried | None, now: datetime) -> datetime | None:
+    known = server.told_end or (uncarried.at if uncarried is not None else None)
+    return known if known is not None and known > now and server.is_live else None
 
 
 def _why(server: NotebookServer, *, by: User, now: datetime) -> tuple[Explanation | None, Seen | None]:
@@ -149,7 +150,7 @@ def is_pod_of(body: Object, server: NotebookServer) -> bool:
     labels = part(body, "metadata", "labels")
     if labels.get(SERVER) not in label_values(server.name):
         return False
-    return server.name.startswith("nb-") or labels.get(USER) in label_values(server.username)
+    return server.has_name_of_the_portal or labels.get(USER) in label_values(server.username)
 
 
 def label_values(name: str) -> set[str]:
