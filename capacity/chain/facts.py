@@ -84,7 +84,8 @@ class Promised:
 @dataclass(frozen=True, kw_only=True)
 class Queue:
     """A team's ClusterQueue, in GPUs: guaranteed, what it may borrow beside that, what runs in it, and what the other
-    queues of its cohort leave idle now."""
+    queues of its cohort leave idle now. One that is stopped, or of which Kueue says that it is not active, admits
+    nothing."""
 
     name: str
     nominal: int
@@ -92,6 +93,7 @@ class Queue:
     used: int
     idle_elsewhere: int
     seen_at: datetime
+    admits: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

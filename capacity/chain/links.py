@@ -50,8 +50,8 @@ class Question(StrEnum):
 class Link:
     """One limit in GPUs: how many it allows in all, how many are taken, and how many more it lets through.
 
-    `room` is None for a link that only tells something and stops nothing. `seen_at` is None for what the portal itself
-    keeps, which is never old.
+    `room` is None for a link that only tells something and stops nothing. `is_shut` is one that lets nothing through,
+    whatever is left of it. `seen_at` is None for what the portal itself keeps, which is never old.
     """
 
     layer: Layer
@@ -59,6 +59,7 @@ class Link:
     limit: int
     used: int
     room: int | None
+    is_shut: bool = False
     detail: str = ""
     seen_at: datetime | None = None
 
@@ -231,13 +232,15 @@ def _queue(facts: Facts, question: Question) -> Link:
     own, borrowed = max(0, queue.nominal - queue.used), max(0, queue.used - queue.nominal)
     lent = min(max(0, queue.borrowable - borrowed), max(0, queue.idle_elsewhere))
     words = f"{queue.nominal} guaranteed, {queue.borrowable} more where others leave them idle"
+    room = own + lent if queue.admits else 0
     return Link(
         layer=Layer.QUEUE,
         name=queue.name,
         limit=queue.nominal + queue.borrowable,
         used=queue.used,
         # A grant widens it by itself.
-        room=own + lent if question is Question.START else None,
-        detail=words,
+        room=room if question is Question.START else None,
+        is_shut=not queue.admits,
+        detail=words if queue.admits else f"{words}; stopped, so that nothing new starts",
         seen_at=queue.seen_at,
     )

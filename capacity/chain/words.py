@@ -48,11 +48,15 @@ def verdict(chain: Sequence[Link], more: int, *, product: str, question: Questio
     first, *others = stops
     return Verdict(
         fits=False,
-        sentence=f"{asked} more: stopped at {called(first)}, {first.room} left.",
-        then=" ".join(f"Then {called(one)} stops it: {one.room} left." for one in others),
-        advice=ADVICE[first.layer, question],
+        sentence=f"{asked} more: stopped at {called(first)}, {_left(first)}.",
+        then=" ".join(f"Then {called(one)} stops it: {_left(one)}." for one in others),
+        advice=SHUT if first.is_shut else ADVICE[first.layer, question],
         stopped_by=first,
     )
+
+
+def _left(link: Link) -> str:
+    return "which admits nothing now" if link.is_shut else f"{link.room} left"
 
 
 def age(link: Link, now: datetime) -> str:
@@ -82,6 +86,7 @@ def regional(name: str) -> str:
 
 
 INCREASE_ADVICE = "An increase takes days: ask for it now."
+SHUT = "The queue is stopped, or Kueue says that it is not active: a platform lead sees to it."
 _POOL = "A platform lead raises the pool's maximum; nodes come once work needs them."
 _NODES = "No autoscaler adds nodes here: a platform lead does."
 ADVICE = {

@@ -152,6 +152,7 @@ def _queue(flavor: Flavor, copied: _Copied, tenancy: Tenancy, heard_at: datetime
         used=mine.reserved,
         idle_elsewhere=max(0, idle - borrowed_by_others),
         seen_at=heard_at,
+        admits=own.stop_policy == "None" and (own.active is None or own.active.is_true),
     )
 
 

@@ -165,6 +165,7 @@ STARTS = [
         changed(pool=FIXED, busy=7),
         [(Layer.NODES, 1)],
     ),
+    ("a queue that is stopped", 1, changed(queue=replace(QUEUE, admits=False)), [(Layer.QUEUE, 0)]),
     (
         "Azure, though the team holds them",
         5,
@@ -191,6 +192,14 @@ def test_the_answer_names_the_link_what_comes_next_and_what_can_be_done() -> Non
     assert found.sentence == f"60 × A100 more: stopped at the subscription quota of {FAMILY}, 18 left."
     assert found.then == "Then the maximum of node pool a100 stops it: 42 left."
     assert found.advice == "An increase takes days: ask for it now."
+
+
+def test_a_queue_that_is_stopped_is_said_so_and_no_grant_is_stopped_by_it() -> None:
+    facts = changed(queue=replace(QUEUE, admits=False))
+    found = verdict(links(facts, Question.START), 1, product="A100", question=Question.START)
+    assert found.sentence == "1 × A100 more: stopped at the team's ClusterQueue, which admits nothing now."
+    assert found.advice.startswith("The queue is stopped")
+    assert verdict(links(facts, Question.GRANT), 1, product="A100", question=Question.GRANT).fits
 
 
 def test_what_fits_says_which_link_is_the_tightest() -> None:

@@ -1,6 +1,7 @@
 """The quota chain over the API: the answer of the page with every link."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -11,6 +12,7 @@ from tests import factories
 from tests.calling import Caller
 from tests.insights.fleet import Site, connect, pool, site
 from tests.scene import scene
+from workloads.models import ClusterObject
 
 pytestmark = pytest.mark.django_db
 # Two for who calls; the cluster with its kinds and pools, the copy of it and its age, the sizes and quotas of Azure.
@@ -51,6 +53,29 @@ def test_a_team_asks_about_its_own_namespace(here: Site) -> None:
     told = Caller(here.scene.ada).get(f"quota-chains/training/?{query}").json()
     assert "stopped at the team's ClusterQueue, 1 left." in told["sentence"]
     assert [one["layer"] for one in told["links"]][-2:] == ["queue", "namespace"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "conditions"),
+    [
+        ({"stopPolicy": "Hold"}, []),
+        ({}, [{"type": "Active", "status": "False", "reason": "FlavorNotFound"}]),
+    ],
+    ids=["stopped", "not active"],
+)
+def test_a_queue_that_admits_nothing_stops_every_start(
+    here: Site, spec: dict[str, Any], conditions: list[dict[str, str]]
+) -> None:
+    tenancy = here.scene.tenancy
+    factories.allocation(here.scene.ada, tenancy, here.flavor, gpus=2)
+    here.queue(tenancy, nominal=2, used=0)
+    copy = ClusterObject.objects.get(kind="ClusterQueue")
+    copy.body["spec"] |= spec
+    copy.body["status"]["conditions"] = conditions
+    copy.save()
+    query = f"flavor=a100&gpus=1&question=start&namespace={tenancy.namespace}"
+    told = Caller(here.scene.ada).get(f"quota-chains/training/?{query}").json()
+    assert told["sentence"] == "1 × A100 more: stopped at the team's ClusterQueue, which admits nothing now."
 
 
 def test_another_teams_namespace_is_like_a_missing_one(here: Site) -> None:
