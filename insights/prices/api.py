@@ -13,7 +13,7 @@ from accounts.endpoints import Endpoint
 from accounts.replay import Answer, answer_once
 from capacity.models import DoubtedPrice, MachinePrice, PastPrice
 from capacity.prices import actions
-from insights.prices.gathering import Ours, kinds_by_price
+from insights.prices.gathering import Ours, OursFrom, kinds_by_price, our_history
 from web.strict import Moment, PageQuery, StrictSerializer, Text
 
 
@@ -86,6 +86,15 @@ class OursSerializer(serializers.Serializer[Ours]):
     )
 
 
+class OursFromSerializer(serializers.Serializer[OursFrom]):
+    """What a GPU-hour of a kind on this machine has cost teams from a moment on."""
+
+    at = serializers.DateTimeField()
+    flavor = serializers.CharField(source="flavor.key")
+    price_per_gpu_hour = serializers.DecimalField(source="usd", max_digits=12, decimal_places=4)
+    is_list_price = serializers.BooleanField(help_text="False where platform leads set it.")
+
+
 class PriceHistorySerializer(PriceSerializer):
     """A price with its changes, newest first, and the kinds of GPU that it is behind."""
 
@@ -94,6 +103,7 @@ class PriceHistorySerializer(PriceSerializer):
     )
     kinds = OursSerializer(many=True)
     history = PastPriceSerializer(many=True)
+    our_history = OursFromSerializer(many=True, help_text="What teams were charged, newest first.")
 
 
 class PriceQuery(PageQuery):
@@ -138,6 +148,8 @@ class PriceEndpoint(mixins.ListModelMixin, Endpoint):
         shown = self.shown(row, PriceSerializer)
         doubt = row.doubts
         shown["doubt"] = None if doubt is None else self.shown(doubt, PriceDoubtSerializer)
-        shown["kinds"] = [self.shown(one, OursSerializer) for one in kinds_by_price([row]).get(row.pk, [])]
+        kinds = kinds_by_price([row]).get(row.pk, [])
+        shown["kinds"] = [self.shown(one, OursSerializer) for one in kinds]
+        shown["our_history"] = [self.shown(one, OursFromSerializer) for one in our_history(kinds)]
         shown["history"] = [self.shown(one, PastPriceSerializer) for one in row.history.all()]
         return shown

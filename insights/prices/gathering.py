@@ -2,11 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 
+from audit.models import Event
 from capacity.models import MachinePrice
 from capacity.prices.listed import ListPrice, list_prices
 from fleet.models import Flavor
+
+MOST_CHANGES = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +37,38 @@ class Ours:
         if not percent:
             return "as in the list"
         return f"{abs(percent):,} % {'above' if percent > 0 else 'below'} the list"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OursFrom:
+    """What a GPU-hour of a kind has cost teams from a moment on, and whether that was the list's price."""
+
+    at: datetime
+    flavor: Flavor
+    usd: Decimal
+    is_list_price: bool
+
+    @property
+    def by(self) -> str:
+        """Who set it, as people read it."""
+        return "Azure's list" if self.is_list_price else "the platform team"
+
+
+def our_history(kinds: Sequence[Ours]) -> list[OursFrom]:
+    """What kinds of GPU have cost teams, the newest change first, as the audit log tells it; one query."""
+    flavors = {str(one.flavor.pk): one.flavor for one in kinds}
+    rows = Event.objects.filter(
+        subject_type="flavor", subject_id__in=flavors, details__has_key="price_per_gpu_hour"
+    ).exclude(outcome=Event.Outcome.REFUSED)
+    return [
+        OursFrom(
+            at=one.at,
+            flavor=flavors[one.subject_id],
+            usd=Decimal(one.details["price_per_gpu_hour"]),
+            is_list_price="priced_by" in one.details,
+        )
+        for one in rows.order_by("-seq")[:MOST_CHANGES]
+    ]
 
 
 def kinds_by_price(prices: Sequence[MachinePrice]) -> dict[int, list[Ours]]:

@@ -20,7 +20,7 @@ from capacity.models import DoubtedPrice, MachinePrice, PriceRegion
 from capacity.prices import actions
 from capacity.prices.shipped import SHIPPED_ON, VM_GPUS, VM_PRICES
 from insights.prices.charting import Point, chart
-from insights.prices.gathering import Ours, kinds_by_price, per_gpu
+from insights.prices.gathering import Ours, kinds_by_price, our_history, per_gpu
 from ui.amounts import cents, dated, gpus
 from web.refusals import Refused
 
@@ -52,6 +52,8 @@ KINDS = [
     {"label": "The list's", "kind": "number"},
     "Difference",
 ]
+
+OUR_HISTORY = ["From", "Kind of GPU", {"label": "USD per GPU-hour", "kind": "number"}, "Set by"]
 
 
 @require_safe
@@ -87,6 +89,7 @@ def price(request: HttpRequest, pk: int) -> HttpResponse:
     row = get_object_or_404(MachinePrice.objects.with_gpus(), pk=pk)
     region = PriceRegion.objects.filter(name=row.region).first()
     machine, history = row.gpus, list(row.history.all())
+    kinds = kinds_by_price([row]).get(row.pk, [])
     points = [
         Point(at=one.at, on_demand=one.on_demand, spot=one.spot, one_year=one.one_year)
         for one in reversed(history)
@@ -106,7 +109,11 @@ def price(request: HttpRequest, pk: int) -> HttpResponse:
         "columns": HISTORY,
         "rows": [{"cells": [one.at, *(_usd(getattr(one, way)) for way in WAYS)]} for one in history],
         "kind_columns": KINDS,
-        "kinds": [_kind(one) for one in kinds_by_price([row]).get(row.pk, ())],
+        "kinds": [_kind(one) for one in kinds],
+        "our_columns": OUR_HISTORY,
+        "our_rows": [
+            {"cells": [one.at, one.flavor.words, cents(one.usd), one.by]} for one in our_history(kinds)
+        ],
     }
     return render(request, "insights/price.html", context)
 

@@ -246,7 +246,7 @@ def test_the_api_tells_prices_with_their_history(here: Site, django_assert_max_n
         rows = ada.get("prices/").json()["results"]
     found = next(row for row in rows if row["size"] == FOUR_T4)
     assert (found["region"], found["on_demand"], found["spot"]) == ("eastus", "4.352000", "1.305600")
-    with django_assert_max_num_queries(6):
+    with django_assert_max_num_queries(7):
         one = ada.get(f"prices/{found['id']}/").json()
     assert (one["gpus"], len(one["history"]), one["history"][0]["one_year"]) == (4, 1, "2.828800")
     assert one["kinds"] == [
@@ -258,6 +258,27 @@ def test_the_api_tells_prices_with_their_history(here: Site, django_assert_max_n
             "percent": -51,
         }
     ]
+
+
+def test_what_teams_were_charged_before_is_told_with_who_set_it(
+    here: Site, ada: Client, priya: Client
+) -> None:
+    row = MachinePrice.objects.get(size=FOUR_T4, region="eastus")
+    lead = here.scene.priya
+    for usd in ("0.61", "0.70"):
+        change_flavor(here.flavor.pk, values={"price_per_gpu_hour": Decimal(usd)}, by=lead)
+    change_flavor(here.flavor.pk, values={"node_pool": "t4", "follows_list": True}, by=lead)
+    syncing.follow()
+    listed = Flavor.objects.get(pk=here.flavor.pk).price_per_gpu_hour
+    told = Caller(here.scene.ada).get(f"prices/{row.pk}/").json()["our_history"]
+    assert [(Decimal(one["price_per_gpu_hour"]), one["is_list_price"]) for one in told] == [
+        (listed, True),
+        (Decimal("0.70"), False),
+        (Decimal("0.61"), False),
+    ]
+    said = words(ada, f"{PAGE}/{row.pk}")
+    assert "What they were charged before" in said
+    assert "the platform team" in said
 
 
 def test_the_api_lists_one_region_in_pages(here: Site) -> None:
