@@ -191,6 +191,29 @@ def test_an_operation_that_never_ends_is_said_and_asked_after_no_more(here: Site
     assert sum(one.held_usd for one in Budget.objects.filter(team=here.scene.team)) == 0
 
 
+@pytest.mark.parametrize("jump", [-3, 3], ids=["back", "forward"])
+def test_a_clock_that_jumps_during_an_operation_makes_nothing_twice_and_charges_no_earlier(
+    here: Site, jump: int
+) -> None:
+    here.azure.fault("PUT", "capacityReservations/", operation={"seconds": 60})
+    allocation = here.grant(2)
+    here.work(1)
+    operation = Reservation.objects.get().operation
+    assert (operation or {}).get("step") == "reserve"
+    here.time.pass_(hours=jump)
+    here.work(3)
+    here.azure.advance(60)
+    # What was set back is due again once the clock has caught up.
+    here.time.pass_(hours=max(0, -jump))
+    here.work()
+    row = Reservation.objects.get()
+    assert (row.state, row.machines, row.held, row.operation) == (State.RESERVED, 2, 2, None)
+    assert here.in_azure() == here.in_books()
+    allocation.refresh_from_db()
+    assert allocation.charged_from is not None
+    assert allocation.charged_from >= allocation.starts_at
+
+
 def test_a_quota_that_is_full_fails_the_grant_with_the_reason_and_frees_the_budget(here: Site) -> None:
     allocation = here.grant(200)
     before = sum(one.held_usd for one in Budget.objects.filter(team=here.scene.team))
