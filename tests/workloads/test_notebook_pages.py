@@ -705,6 +705,19 @@ def test_a_notebook_without_gpus_goes_on_and_nobody_says_that_it_costs() -> None
     assert limit_words(document) == "As long as you leave it."
 
 
+def test_a_card_answers_for_what_was_chosen(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
+    person = Client()
+    person.force_login(ada)
+    usual = words(person.get(PAGE))
+    assert "too few A100" not in usual
+    larger = words(person.get(f"{PAGE}?profile=a100&options.size=four"))
+    assert "Your team holds too few A100" in larger
+    assert "It takes 4 × A100; this namespace can have" in larger
+    # What there is not is answered as usual, and refused when it is sent.
+    for query in ("profile=a100&options.size=nine", "profile=a100&options.nothing=1", "profile=none"):
+        assert "too few A100" not in words(person.get(f"{PAGE}?{query}"))
+
+
 def test_a_name_is_known_as_it_is_and_as_older_spawners_escape_it() -> None:
     assert label_values("nb-1a") == {"nb-1a", "nb-2d1a"}
     assert label_values("Ä.b") == {"Ä.b", "-c3-84-2eb"}

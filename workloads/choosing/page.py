@@ -12,6 +12,7 @@ from approvals.requests.links import ask_link
 from fleet.models import Flavor
 from notebooks.places import flavors_on, place_of
 from notebooks.profile_desk.kept import Offered, offered
+from notebooks.profiles.choosing import NotAChoice, chosen
 from notebooks.profiles.devcontainers import devcontainer
 from notebooks.profiles.document import Document, usual
 from notebooks.profiles.pricing import price_words, size_words
@@ -27,6 +28,7 @@ from workloads.runs.planning.pools import Pool
 
 WITHOUT_GPUS = "It takes none of your team's GPUs."
 TAKEN_BACK = "the notebook is stopped then, with what it has in memory"
+Choices = Mapping[str, Mapping[str, str]]
 RANKS = ("now", "queue", "not_held", "refused")
 
 
@@ -93,23 +95,24 @@ class Card:
         }
 
 
-def cards_of(tenancy: Tenancy, *, now: datetime) -> list[Card]:
+def cards_of(tenancy: Tenancy, *, now: datetime, choices: Choices | None = None) -> list[Card]:
     """Every profile that is offered, those that start first before those that never will.
 
-    `tenancy` comes with team, project and cluster. In five queries, and one more where profiles want GPUs that the
-    cluster has not.
+    `tenancy` comes with team, project and cluster; `choices` are what was chosen in which profile, by its slug, where
+    it is not as usual. In five queries, and one more where profiles want GPUs that the cluster has not.
     """
-    profiles = offered()
+    profiles, picked = offered(), choices or {}
     flavors = flavors_on(tenancy.cluster_id)
     place, pools = place_of(tenancy, flavors), pools_of(tenancy, flavors)
-    wanted = {(one.document.flavor, _usual_gpus(one.document)) for one in profiles}
+    counts = {one.document.slug: _gpus(one.document, picked) for one in profiles}
+    wanted = {(one.document.flavor, counts[one.document.slug]) for one in profiles}
     outlooks = outlooks_of(tenancy, wanted)
     elsewhere = _elsewhere(tenancy, {name for name, count in wanted if count} - flavors.keys())
 
     def answer(document: Document) -> Answer:
         if refused := refused_here(document, place):
             return Answer(outcome=Outcome.REFUSED, sentence="Not for you here", detail=refused)
-        count, flavor = _usual_gpus(document), flavors.get(document.flavor)
+        count, flavor = counts[document.slug], flavors.get(document.flavor)
         if not count:
             return Answer(outcome=Outcome.NOW, sentence="It can start at once", detail=WITHOUT_GPUS)
         pool = pools.get(document.flavor)
@@ -199,6 +202,14 @@ def _ask(flavor: Flavor, count: int, tenancy: Tenancy, now: datetime) -> str:
         until=quick_end("7", now),
         namespace=tenancy.namespace,
     )
+
+
+def _gpus(document: Document, choices: Choices) -> int:
+    """The GPUs of a server as it was chosen; of choices that there are not, and without any, as usual."""
+    try:
+        return chosen(document, choices[document.slug]).gpus
+    except (KeyError, NotAChoice):
+        return _usual_gpus(document)
 
 
 def _usual_gpus(document: Document) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import forms
+from django.http import HttpRequest
 
 from accounts.idempotency import new_key
 from notebooks.profiles.choosing import FREE
@@ -54,6 +55,17 @@ class LaunchForm(forms.Form):
         name = free if is_typed else refusal.field
         is_seen = name in self.fields and not self.fields[name].widget.is_hidden
         self.add_error(name if is_seen else None, refusal.message)
+
+
+def choices_in(request: HttpRequest) -> dict[str, dict[str, str]]:
+    """What a card's form has chosen in its profile by now, by the profile; nothing where none was named."""
+    said = (request.POST if request.method == "POST" else request.GET).dict()
+    chosen = {
+        key.removeprefix(OPTION): str(value)
+        for key, value in said.items()
+        if key.startswith(OPTION) and value
+    }
+    return {str(said["profile"]): chosen} if said.get("profile") else {}
 
 
 class KeepForm(forms.Form):

@@ -28,7 +28,7 @@ from provisioning.models import Tenancy
 from web.refusals import Conflict, NoRight, Refused
 from workloads.choosing.page import Card, Outcome, cards_of
 from workloads.notebook_pages import page
-from workloads.notebook_pages.form import ExemptForm, KeepForm, LaunchForm
+from workloads.notebook_pages.form import ExemptForm, KeepForm, LaunchForm, choices_in
 from workloads.notebook_pages.shown import seen_server
 from workloads.notebook_pages.words import idle_words, limit_words
 from workloads.runs.planning.places import open_to
@@ -51,7 +51,7 @@ def notebooks(request: HttpRequest, slug: str) -> HttpResponse:
     tenancies = [one for one in open_to(user) if one.team_id == team.pk]
     chosen = next((one for one in tenancies if str(one.pk) == request.GET.get("place")), None)
     tenancy = chosen or _usual_place(tenancies)
-    cards = cards_of(tenancy, now=timezone.now()) if tenancy else []
+    cards = cards_of(tenancy, now=timezone.now(), choices=choices_in(request)) if tenancy else []
     shown = _Shown(team, user, tenancies, tenancy, cards)
     if request.method != "POST":
         return _page(request, shown)
