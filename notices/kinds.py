@@ -119,7 +119,7 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.SEAT_EMPTY: "A request waits for a seat that nobody has",
     NoticeKind.RUN_ENDED: "A run that you submitted has ended",
     NoticeKind.RUN_PARKED: "A run is tried no more",
-    NoticeKind.NOTEBOOK_ENDED: "A notebook of yours did not start, or was stopped",
+    NoticeKind.NOTEBOOK_ENDED: "A notebook of yours, or of a team that you lead, did not start or was stopped",
     NoticeKind.NOTEBOOK_IDLE: "A notebook of yours is idle, or ends soon",
     NoticeKind.LIMIT_NEAR: "A limit of Azure's comes near",
     NoticeKind.RESERVATION_ORPHANED: "A reservation in Azure is orphaned",
