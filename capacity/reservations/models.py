@@ -26,6 +26,10 @@ class ReservationQuerySet(ReconciledQuerySet["Reservation"], TeamScopedQuerySet[
         """Those that are reserved, or are to be."""
         return self.filter(state__in=sorted(WANTED))
 
+    def to_come(self) -> "ReservationQuerySet":
+        """Those of which Azure has not made all machines yet."""
+        return self.wanted_now().filter(machines__gt=F("held"))
+
     def in_azure(self) -> "ReservationQuerySet":
         """Those of which Azure has something, or may have."""
         return self.filter(state__in=sorted(IN_AZURE))

@@ -65,10 +65,9 @@ class VmSizeQuerySet(models.QuerySet["VmSize"]):
     def with_machines_to_come(self) -> "VmSizeQuerySet":
         """With how many machines of reservations Azure has not made yet, in `machines_to_come`."""
         same = {one: OuterRef(one) for one in ("subscription", "region")}
-        rows = Reservation.objects.wanted_now().filter(
-            **same, vm_size=OuterRef("name"), machines__gt=F("held")
-        )
-        sums = rows.order_by().values("vm_size").annotate(all=Sum(F("machines") - F("held")))
+        # Azure tells no capitals apart, and neither does whatever else looks for a size.
+        rows = Reservation.objects.annotate(size=Lower("vm_size")).filter(**same, size=Lower(OuterRef("name")))
+        sums = rows.to_come().order_by().values("size").annotate(all=Sum(F("machines") - F("held")))
         return self.annotate(machines_to_come=Subquery(sums.values("all")))  # type: ignore[no-redef]  # declared
 
 

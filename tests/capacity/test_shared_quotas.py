@@ -139,6 +139,13 @@ def test_machines_that_are_reserved_and_not_made_yet_are_taken_off() -> None:
     assert free(here, there, second) == 8 + 4
 
 
+def test_what_is_reserved_and_not_made_yet_counts_whatever_its_capitals() -> None:
+    here, second, there = two_clusters(machines=3)
+    for name in (SIZE.upper(), SIZE.lower()):
+        factories.reservation(here.scene.team, machines=1, vm_size=name, held=0, state="pending")
+    assert free(here, there, second) == 8 + 4
+
+
 def test_other_regions_and_spot_machines_take_nothing() -> None:
     here, second, there = two_clusters(machines=2)
     far = factories.cluster("far", region="westeurope", azure_id=AKS + "far")
