@@ -10,10 +10,10 @@ from allocations.bookings.levels import Change, Level, combined, levels
 from allocations.models import Allocation
 from allocations.schedule import Provisioner
 from capacity.chain.sharing import GrowingNodes
-from capacity.connection import home_subscription, is_connected
+from capacity.connection import is_connected
 from capacity.metering.keys import QuotaKey
-from capacity.reservations.places import quota_place
-from capacity.subscriptions.pools import Catalogue, place_of, quota_names, quota_words
+from capacity.reservations.places import quota_place, subscription_of
+from capacity.subscriptions.pools import Catalogue, quota_names, quota_words
 from fleet.models import Flavor
 
 Levels = tuple[Level, ...]
@@ -149,11 +149,8 @@ def _reserved(known: Catalogue) -> Iterator[Reserved]:
     for spec, count, begun, starts, ends in rows.values_list(
         "spec", "count", "begun_at", "starts_at", "kept_until"
     ):
-        key = spec.get("nodes_for", "")
-        flavor = kinds.get(key)
-        cluster = place_of(flavor.cluster) if flavor is not None else None
-        subscription = home_subscription() if not key else cluster[0] if cluster is not None else ""
-        place = (subscription, spec["region"])
+        flavor = kinds.get(spec.get("nodes_for", ""))
+        place = (subscription_of(flavor), spec["region"])
         size = known.size(place, spec["vm_size"])
         if size is not None:
             yield Reserved(

@@ -15,15 +15,17 @@ from approvals.states import State
 from capacity.models import FamilyQuota, NodePool, Reservation
 from notices.models import Notice
 from policy.evaluation import Rule
+from tests import factories
 from tests.approvals import shop
 from tests.calling import Caller
-from tests.capacity.shared import grant, read_again
-from tests.insights.fleet import FAMILY, SIZE, VCPUS, Site, connect, site
+from tests.capacity.shared import grant, kind, read_again
+from tests.insights.fleet import AKS, FAMILY, SIZE, SUBSCRIPTION, VCPUS, Site, connect, site
 from tests.scene import DAY, HOUR, NOW, REASON, scene
 from web.refusals import Conflict
 
 pytestmark = pytest.mark.django_db
 NEXT_WEEK = NOW + 7 * DAY
+OTHER = "55555555-5555-4555-8555-555555555555"
 
 
 @pytest.fixture
@@ -230,11 +232,21 @@ def test_of_two_that_begin_together_one_that_fits_begins(here: Site) -> None:
     assert Request.objects.filter(state=State.APPROVED).count() == 2
 
 
-def test_a_reservation_of_another_region_or_for_other_nodes_takes_nothing(here: Site) -> None:
+def test_a_reservation_of_another_region_or_subscription_takes_nothing(here: Site) -> None:
     row = granted(here, 3)
-    for changed in ({"region": "westeurope"}, {"nodes_for": "elsewhere/a100"}):
+    elsewhere = factories.cluster("elsewhere", azure_id=AKS.replace(SUBSCRIPTION, OTHER) + "elsewhere")
+    far = kind(elsewhere, "far-a100", node_pool="a100")
+    for changed in ({"region": "westeurope"}, {"nodes_for": far.key}):
         Allocation.objects.filter(pk=row.pk).update(spec={**row.spec, **changed})
         assert quota(judged(here, 1)).value == 4
+
+
+def test_machines_for_a_kind_that_is_not_in_azure_any_more_take_quota_where_they_are_made(here: Site) -> None:
+    row = granted(here, 3)
+    gone = kind(factories.cluster("gone"), "gone-a100", node_pool="a100")
+    for key in (gone.key, "nowhere/a100"):
+        Allocation.objects.filter(pk=row.pk).update(spec={**row.spec, "nodes_for": key})
+        assert quota(judged(here, 1)).value == 1
 
 
 def test_without_azure_nothing_is_said_of_quota(here: Site, monkeypatch: pytest.MonkeyPatch) -> None:
