@@ -9,9 +9,10 @@ from typing import Any
 from allocations.bookings.levels import Change, Level, combined, levels
 from allocations.models import Allocation
 from allocations.schedule import Provisioner
-from capacity.chain.sharing import GrowingNodes
+from capacity.chain.sharing import GrowingNodes, machines_left
 from capacity.connection import is_connected
 from capacity.metering.keys import QuotaKey
+from capacity.models import VmSize
 from capacity.reservations.places import quota_place, subscription_of
 from capacity.subscriptions.pools import Catalogue, quota_names, quota_words
 from fleet.models import Flavor
@@ -29,10 +30,14 @@ class Room:
 
 @dataclass(frozen=True)
 class Reserved:
-    """Machines of a reservation that are granted, and the kind of GPU whose nodes they are; None for none."""
+    """Machines of a reservation that are granted, and the kind of GPU whose nodes they are; None for none.
+
+    `to_come` are those of one that has begun that Azure has not made yet.
+    """
 
     quotas: frozenset[QuotaKey]
     machines: int
+    to_come: int
     vcpus_each: int
     flavor: int | None
     begun: datetime | None
@@ -43,6 +48,17 @@ class Reserved:
     def vcpus(self) -> Sequence[Change]:
         """How its quotas change when it begins and ends."""
         return _while_held(-self.machines * self.vcpus_each, self.begun, self.starts, self.ends)
+
+    @property
+    def made(self) -> Sequence[Change]:
+        """How many of its machines stand no more when it ends; a booking's do not stand yet."""
+        return [Change(self.ends, self.to_come - self.machines)] if self.begun is not None else []
+
+    @property
+    def coming(self) -> Sequence[Change]:
+        """How many more machines are to be made when it begins, and how many less when it ends."""
+        machines = self.to_come if self.begun is not None else self.machines
+        return _while_held(machines, self.begun, self.starts, self.ends)
 
 
 @dataclass(frozen=True)
@@ -78,21 +94,40 @@ class QuotasInTime:
 
     def standing(self, nodes: GrowingNodes) -> Levels:
         """How many of some nodes take no more quota: those that were made of a reservation go when it ends."""
-        ends = [
-            Change(one.ends, -one.machines)
-            for one in self.reserved
-            if one.flavor in nodes.kinds and one.begun is not None
-        ]
-        return levels(nodes.standing, ends, now=self.now)
+        changes = [change for one in self.reserved if one.flavor in nodes.kinds for change in one.made]
+        return levels(nodes.standing, changes, now=self.now)
 
-    def _taken_by(self, nodes: GrowingNodes) -> Levels:
+    def coming(self, nodes: GrowingNodes) -> Levels:
+        """How many machines are reserved or booked for some nodes that are not made yet: they take quota themselves."""
+        changes = [change for one in self.reserved if one.flavor in nodes.kinds for change in one.coming]
+        return levels(nodes.to_come, changes, now=self.now)
+
+    def to_add(self, nodes: GrowingNodes) -> Levels:
+        """vCPUs of the nodes that have to be added for GPUs that are allocated, beside what is reserved for them."""
         kinds = [*nodes.kinds]
 
-        def below_zero(amounts: Sequence[int]) -> int:
-            standing, *gpus = amounts
-            return -nodes.vcpus_to_come(dict(zip(kinds, gpus, strict=True)), standing=standing)
+        def vcpus(amounts: Sequence[int]) -> int:
+            standing, coming, *gpus = amounts
+            return nodes.vcpus_to_come(dict(zip(kinds, gpus, strict=True)), standing=standing + coming)
 
-        return combined([self.standing(nodes), *(self.gpus[one] for one in kinds)], by=below_zero)
+        parts = (self.standing(nodes), self.coming(nodes), *(self.gpus[one] for one in kinds))
+        return combined(parts, by=vcpus)
+
+    def _taken_by(self, nodes: GrowingNodes) -> Levels:
+        return tuple(Level(one.at, -one.free) for one in self.to_add(nodes))
+
+    def machines_left(self, key: QuotaKey, size: VmSize, nodes: GrowingNodes | None) -> Levels:
+        """How many machines of a size fit a quota, where some nodes are made of them; empty for a quota not read."""
+        own = nodes if nodes is not None and key in nodes.quotas else None
+        left = self.vcpus_left(key, but=own.pool if own is not None else 0)
+        if not left or own is None:
+            return combined([left], by=lambda vcpus: vcpus[0] // size.vcpus) if left else ()
+
+        def machines(amounts: Sequence[int]) -> int:
+            vcpus, carried = amounts
+            return machines_left(vcpus, each=size.vcpus, carried=carried, per_node=own.vcpus)
+
+        return combined([left, self.to_add(own)], by=machines)
 
 
 def rooms_of(spec: Mapping[str, Any], *, now: datetime) -> list[Room]:
@@ -104,13 +139,12 @@ def rooms_of(spec: Mapping[str, Any], *, now: datetime) -> list[Room]:
     size = known.size(place, spec["vm_size"])
     if size is None:
         return []
-    quotas = QuotasInTime.read(known, now=now)
-    found = ((name, quotas.vcpus_left(QuotaKey(*place, name))) for name in quota_names(size, is_spot=False))
-    return [
-        Room(quota_words(name, size), combined([left], by=lambda vcpus: vcpus[0] // size.vcpus))
-        for name, left in found
-        if left
-    ]
+    quotas, nodes = QuotasInTime.read(known, now=now), known.nodes_of_key(spec.get("nodes_for", ""))
+    found = (
+        (name, quotas.machines_left(QuotaKey(*place, name), size, nodes))
+        for name in quota_names(size, is_spot=False)
+    )
+    return [Room(quota_words(name, size), left) for name, left in found if left]
 
 
 def totals_of(flavor: Flavor, *, now: datetime) -> Levels:
@@ -126,10 +160,12 @@ def totals_of(flavor: Flavor, *, now: datetime) -> Levels:
     left = [one for key in nodes.quotas if (one := quotas.vcpus_left(key, but=nodes.pool))]
 
     def total(amounts: Sequence[int]) -> int:
-        standing, *vcpus = amounts
-        return flavor.obtainable_with(max(0, standing) + max(0, min(vcpus)) // each)
+        standing, coming, *vcpus = amounts
+        # What is reserved for the nodes takes quota itself: where that is too little, so many of it are not made.
+        return flavor.obtainable_with(max(0, standing) + max(0, coming + min(vcpus) // each))
 
-    return combined([quotas.standing(nodes), *left], by=total) if left else (Level(now, flavor.gpus_total),)
+    parts = (quotas.standing(nodes), quotas.coming(nodes), *left)
+    return combined(parts, by=total) if left else (Level(now, flavor.gpus_total),)
 
 
 def _gpus(known: Catalogue, now: datetime) -> Mapping[int, Levels]:
@@ -145,23 +181,39 @@ def _gpus(known: Catalogue, now: datetime) -> Mapping[int, Levels]:
 
 def _reserved(known: Catalogue) -> Iterator[Reserved]:
     kinds = {one.key: one for one in known.flavors}
-    rows = Allocation.objects.granted().filter(provisioner=Provisioner.AZURE)
-    for spec, count, begun, starts, ends in rows.values_list(
-        "spec", "count", "begun_at", "starts_at", "kept_until"
-    ):
-        flavor = kinds.get(spec.get("nodes_for", ""))
-        place = (subscription_of(flavor), spec["region"])
-        size = known.size(place, spec["vm_size"])
+    rows = Allocation.objects.granted().filter(provisioner=Provisioner.AZURE).select_related("reservation")
+    missing: dict[int, int] = {}
+    # What ends first gives back what was not made first: of several grants for one reservation the others keep it.
+    for row in rows.order_by("kept_until", "pk"):
+        to_come = _to_come(row, missing)
+        flavor = kinds.get(row.spec.get("nodes_for", ""))
+        # What has begun stays where it was made, whatever became of the cluster since.
+        began = row.reservation
+        subscription = began.subscription if began is not None else subscription_of(flavor)
+        place = (subscription, row.spec["region"])
+        size = known.size(place, row.spec["vm_size"])
         if size is not None:
             yield Reserved(
                 quotas=frozenset(QuotaKey(*place, one) for one in quota_names(size, is_spot=False)),
-                machines=count,
+                machines=row.count,
+                to_come=to_come,
                 vcpus_each=size.vcpus,
                 flavor=None if flavor is None else flavor.pk,
-                begun=begun,
-                starts=starts,
-                ends=ends,
+                begun=row.begun_at,
+                starts=row.starts_at,
+                ends=row.kept_until,
             )
+
+
+def _to_come(allocation: Allocation, missing: dict[int, int]) -> int:
+    """How many of its machines Azure has not made; `missing` keeps how many are left to others of a reservation."""
+    reservation = allocation.reservation
+    if reservation is None:
+        return 0
+    left = missing.get(reservation.pk, max(0, reservation.machines - reservation.held))
+    found = min(allocation.count, left)
+    missing[reservation.pk] = left - found
+    return found
 
 
 def _while_held(amount: int, begun: datetime | None, starts: datetime, ends: datetime) -> Sequence[Change]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from accounts.models import Team
-from capacity.chain.facts import Machine
+from capacity.chain.sharing import GrowingNodes, machines_left
 from capacity.connection import is_connected
 from capacity.metering.keys import QuotaKey
 from capacity.models import VmSize
@@ -55,10 +55,22 @@ def quota_left(spec: Mapping[str, Any]) -> tuple[int, str] | None:
     size = known.size(place, spec["vm_size"])
     if size is None:
         return None
-    machine = Machine(name=size.name, vcpus=size.vcpus)
+    nodes = known.nodes_of_key(spec.get("nodes_for", ""))
     names = quota_names(size, is_spot=False)
-    found = ((known.quota(QuotaKey(*place, name)), quota_words(name, size)) for name in names)
-    return min(((one.machines_left(machine), words) for one, words in found if one is not None), default=None)
+    found = ((_left(known, QuotaKey(*place, name), size, nodes), quota_words(name, size)) for name in names)
+    return min(((left, words) for left, words in found if left is not None), default=None)
+
+
+def _left(known: Catalogue, key: QuotaKey, size: VmSize, nodes: GrowingNodes | None) -> int | None:
+    """How many machines more fit a quota, where some nodes are made of them; None for a quota that was not read."""
+    row = known.quotas.get(key)
+    if row is None:
+        return None
+    left, each = row.limit - row.used - known.promised(key), size.vcpus
+    if nodes is None or key not in nodes.quotas:
+        return max(0, left // each)
+    carried = known.nodes_to_come(nodes)
+    return max(0, machines_left(left + carried, each=each, carried=carried, per_node=nodes.vcpus))
 
 
 def reservable_sizes() -> frozenset[str]:

@@ -5,6 +5,7 @@ from datetime import datetime
 from django.db import models
 from django.db.models import F, OuterRef, Q, Subquery, Sum, Value
 from django.db.models.functions import Concat, Lower
+from django.db.models.lookups import Exact
 
 from capacity.chain.words import SPOT
 from capacity.metering.keys import QUOTA
@@ -66,8 +67,9 @@ class VmSizeQuerySet(models.QuerySet["VmSize"]):
         """With how many machines of reservations Azure has not made yet, in `machines_to_come`."""
         same = {one: OuterRef(one) for one in ("subscription", "region")}
         # Azure tells no capitals apart, and neither does whatever else looks for a size.
-        rows = Reservation.objects.annotate(size=Lower("vm_size")).filter(**same, size=Lower(OuterRef("name")))
-        sums = rows.to_come().order_by().values("size").annotate(all=Sum(F("machines") - F("held")))
+        is_of_size = Exact(Lower("vm_size"), Lower(OuterRef("name")))
+        rows = Reservation.objects.to_come().filter(is_of_size, **same)
+        sums = rows.order_by().values("region").annotate(all=Sum(F("machines") - F("held")))
         return self.annotate(machines_to_come=Subquery(sums.values("all")))  # type: ignore[no-redef]  # declared
 
 

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from django.db.models import Q
+from django.db.models import F, OuterRef, Q, Subquery, Sum
 
 from capacity.chain.facts import Machine, Pool, Quota, Reserved
 from capacity.chain.sharing import GrowingNodes, OnNodes
 from capacity.chain.words import regional
 from capacity.metering.keys import QuotaKey
-from capacity.models import FamilyQuota, NodePool, Subscription, VmSize
+from capacity.models import FamilyQuota, NodePool, Reservation, Subscription, VmSize
 from capacity.subscriptions.ids import aks_of
 from fleet.models import Cluster, Flavor
 
@@ -39,12 +39,14 @@ class Catalogue:
     """What was read last of some regions, by subscription, region and name in small letters.
 
     `flavors` are all kinds of GPU there, with their clusters, and `pools` those of each cluster: quotas are shared.
+    `to_come` are machines that are reserved for nodes of a kind, by its id, and that Azure has not made yet.
     """
 
     sizes: Mapping[QuotaKey, VmSize]
     quotas: Mapping[QuotaKey, FamilyQuota]
     flavors: Sequence[Flavor]
     pools: Mapping[int, Sequence[NodePool]]
+    to_come: Mapping[int, int]
 
     @classmethod
     def of(cls, clusters: Iterable[Cluster]) -> "Catalogue":
@@ -63,11 +65,13 @@ class Catalogue:
         pools: dict[int, list[NodePool]] = defaultdict(list)
         for pool in NodePool.objects.filter(cluster__region__in=regions):
             pools[pool.cluster_id].append(pool)
+        found = list(flavors.select_related("cluster").annotate(machines_to_come=_machines_to_come()))
         return cls(
             {_key(one): one for one in VmSize.objects.filter(**here).with_machines_to_come()},
             {_key(one): one for one in FamilyQuota.objects.filter(**here).with_meters()},
-            list(flavors.select_related("cluster")),
+            found,
             pools,
+            {one.pk: one.machines_to_come or 0 for one in found},  # type: ignore[attr-defined]  # annotated above
         )
 
     def flavors_of(self, cluster: Cluster) -> list[Flavor]:
@@ -96,14 +100,17 @@ class Catalogue:
             drawn = self._drawn_by(flavor)
             if drawn is not None:
                 before = found.get(drawn.pool)
-                found[drawn.pool] = (
-                    drawn if before is None else replace(drawn, kinds={**before.kinds, **drawn.kinds})
-                )
+                found[drawn.pool] = drawn if before is None else _together(before, drawn)
         return list(found.values())
 
     def nodes_of(self, flavor: Flavor) -> GrowingNodes | None:
         """The nodes that a kind of GPU is on; None where their size is not known."""
         return next((one for one in self.nodes if flavor.pk in one.kinds), None)
+
+    def nodes_of_key(self, key: str) -> GrowingNodes | None:
+        """The nodes of a kind of GPU by its key such as training-eastus/a100; None where there are none in Azure."""
+        flavor = next((one for one in self.flavors if one.key == key), None)
+        return None if flavor is None else self.nodes_of(flavor)
 
     def _drawn_by(self, flavor: Flavor) -> GrowingNodes | None:
         pools, place = pools_of(flavor, self.pools.get(flavor.cluster_id, ())), place_of(flavor.cluster)
@@ -118,6 +125,7 @@ class Catalogue:
             standing=_standing(pools),
             maximum=sum(_maximum(one) for one in pools),
             kinds={flavor.pk: OnNodes(flavor.gpus_per_node, flavor.gpus_cordoned)},
+            to_come=self.to_come[flavor.pk],
         )
 
     def promised(self, key: QuotaKey, *, but: int = 0) -> int:
@@ -125,9 +133,12 @@ class Catalogue:
 
         They are those of nodes still to come, for GPUs that are allocated, and of reservations still to be made.
         """
-        allocated = {one.pk: one.allocated for one in self.flavors}
         sharing = (one for one in self.nodes if key in one.quotas and one.pool != but)
-        return sum(one.vcpus_to_come(allocated) for one in sharing) + self.reserved_to_come(key)
+        return sum(self.nodes_to_come(one) for one in sharing) + self.reserved_to_come(key)
+
+    def nodes_to_come(self, nodes: GrowingNodes) -> int:
+        """vCPUs of the nodes that have to be added for GPUs that are allocated, beside what is reserved for them."""
+        return nodes.vcpus_to_come({one.pk: one.allocated for one in self.flavors})
 
     def reserved_to_come(self, key: QuotaKey) -> int:
         """vCPUs of a quota that reservations take which Azure has not made yet."""
@@ -139,16 +150,20 @@ class Catalogue:
         )
 
     def quota(self, key: QuotaKey, *, but: int = 0) -> Quota | None:
-        """A quota with what is promised of it, but for the nodes of one pool; None for one that was not read."""
+        """A quota with what others are promised of it than the nodes of one pool; None for one that was not read.
+
+        A machine that is reserved for these nodes and still to be made is one of them: it takes nothing from them.
+        """
         row = self.quotas.get(key)
         if row is None:
             return None
+        own = sum(one.to_come * one.vcpus for one in self.nodes if one.pool == but)
         return Quota(
             name=row.name,
             region=row.region,
             limit=row.limit,
             used=row.used,
-            promised=self.promised(key, but=but),
+            promised=max(0, self.promised(key, but=but) - own),
             seen_at=row.seen_at,
         )
 
@@ -157,6 +172,18 @@ class Catalogue:
         place = place_of(flavor.cluster)
         pools = pools_of(flavor, self.pools.get(flavor.cluster_id, ()))
         return Behind() if place is None or not pools else _behind(pools, self, place)
+
+
+def _machines_to_come() -> Subquery:
+    """Machines that are reserved for nodes of a flavor of an outer query, and that Azure has not made yet."""
+    rows = Reservation.objects.to_come().filter(flavor=OuterRef("pk"))
+    sums = rows.order_by().values("flavor").annotate(all=Sum(F("machines") - F("held")))
+    return Subquery(sums.values("all"))
+
+
+def _together(some: GrowingNodes, others: GrowingNodes) -> GrowingNodes:
+    """The same nodes with the kinds of both."""
+    return replace(others, kinds={**some.kinds, **others.kinds}, to_come=some.to_come + others.to_come)
 
 
 def _key(row: VmSize | FamilyQuota) -> QuotaKey:

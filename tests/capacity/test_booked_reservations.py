@@ -1,25 +1,32 @@
 """Machines that are reserved from a later day on count against the quota of their own days."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from django.db import transaction
 from django.utils import timezone
 
 from allocations.bookings import actions as bookings
+from allocations.bookings.levels import Level, lowest
+from allocations.bookings.promised import levels_of
 from allocations.models import Allocation
 from approvals.models import Request
 from approvals.requests.actions import Judged, judge, submit
 from approvals.requests.wanted import Wanted, resolve
 from approvals.states import State
+from capacity.chain.sharing import machines_left
 from capacity.models import FamilyQuota, NodePool, Reservation
+from capacity.reservations.asking import quota_left
+from capacity.subscriptions.following import as_shared
+from fleet.models import Flavor
 from notices.models import Notice
 from policy.evaluation import Rule
 from tests import factories
 from tests.approvals import shop
 from tests.calling import Caller
 from tests.capacity.shared import grant, kind, read_again
-from tests.insights.fleet import AKS, FAMILY, SIZE, SUBSCRIPTION, VCPUS, Site, connect, site
+from tests.insights.fleet import AKS, FAMILY, SIZE, SUBSCRIPTION, VCPUS, Site, connect, pool, site
 from tests.scene import DAY, HOUR, NOW, REASON, scene
 from web.refusals import Conflict
 
@@ -43,17 +50,17 @@ def allow(here: Site, machines: int) -> None:
 
 
 def wanted(
-    here: Site, machines: int, *, starts: datetime | None = NEXT_WEEK, days: float = 2, size: str = SIZE
+    here: Site, machines: int, *, starts: datetime | None = NEXT_WEEK, days: float = 2, nodes_for: str = ""
 ) -> Wanted:
     """An ask for machines from a moment on, for so many days."""
-    spec = {**shop.SPECS["reservation"], "vm_size": size, "instances": machines}
+    spec = {**shop.SPECS["reservation"], "vm_size": SIZE, "instances": machines, "nodes_for": nodes_for}
     until = (starts or NOW) + timedelta(days=days)
     return resolve("reservation", spec, team=here.scene.team, until=until, starts=starts, reason=REASON)
 
 
-def judged(here: Site, machines: int, *, starts: datetime | None = NEXT_WEEK, days: float = 2) -> Judged:
+def judged(here: Site, machines: int, **asked: Any) -> Judged:
     """What the policy says to such an ask."""
-    return judge(wanted(here, machines, starts=starts, days=days), person=here.scene.ada, now=NOW)
+    return judge(wanted(here, machines, **asked), person=here.scene.ada, now=NOW)
 
 
 def quota(of: Judged) -> Rule:
@@ -62,9 +69,9 @@ def quota(of: Judged) -> Rule:
     return rule
 
 
-def granted(here: Site, machines: int, *, starts: datetime | None = NEXT_WEEK, days: float = 2) -> Allocation:
+def granted(here: Site, machines: int, **asks: Any) -> Allocation:
     """Machines that people have approved, whatever the quota has."""
-    asked = submit(wanted(here, machines, starts=starts, days=days), by=here.scene.ada, now=NOW)
+    asked = submit(wanted(here, machines, **asks), by=here.scene.ada, now=NOW)
     shop.approve(asked, by=(here.scene.priya, here.scene.elena), now=NOW)
     return Allocation.objects.get(hold=asked.hold)
 
@@ -249,6 +256,132 @@ def test_machines_for_a_kind_that_is_not_in_azure_any_more_take_quota_where_they
         assert quota(judged(here, 1)).value == 1
 
 
+def test_what_has_begun_gives_quota_back_where_it_was_made(here: Site) -> None:
+    row = granted(here, 4, starts=None, days=3)
+    made(row, used=6)
+    Reservation.objects.filter(allocations=row).update(subscription=OTHER)
+    # Two others were made here, and do not go with it.
+    assert quota(judged(here, 1)).value == 0
+
+
 def test_without_azure_nothing_is_said_of_quota(here: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("django.conf.settings.ENV.azure_subscription_id", "")
     assert [one.code for one in judged(here, 40).answer.rules if one.code == "quota"] == []
+
+
+def known_free(flavor: Flavor) -> tuple[Level, ...]:
+    """How many GPUs of a kind are free from when on."""
+    return levels_of(Flavor.objects.select_related("cluster").get(pk=flavor.pk), now=NOW)
+
+
+def free(flavor: Flavor) -> set[int]:
+    """How many GPUs of a kind are free at some time from now on."""
+    return {one.free for one in known_free(flavor)}
+
+
+def free_at(flavor: Flavor, days: float) -> int:
+    """GPUs of a kind that are free so many days from now."""
+    at = NOW + timedelta(days=days)
+    return lowest(known_free(flavor), start=at, end=at)
+
+
+def test_machines_for_a_kinds_nodes_take_the_place_of_those_that_its_gpus_need(here: Site) -> None:
+    read_again(here.cluster)
+    grant(here, here.scene.tenancy, here.flavor, 24, days=9)
+    # Of the quota nothing is left to others, and to the nodes themselves as many as their GPUs need.
+    assert quota(judged(here, 1)).value == 0
+    assert quota(judged(here, 4, nodes_for=here.flavor.key)).holds
+    assert quota(judged(here, 5, nodes_for=here.flavor.key)).value == 4
+    row = granted(here, 4, nodes_for=here.flavor.key)
+    assert bookings.look(row.pk, now=NEXT_WEEK - DAY) == ""
+    assert bookings.begin(row.pk, now=NEXT_WEEK)
+    assert free_at(here.flavor, 0) == 0
+    assert quota(judged(here, 1)).value == 0
+
+
+def test_gpus_are_booked_on_machines_that_are_booked_for_their_nodes(here: Site) -> None:
+    read_again(here.cluster)
+    machines = granted(here, 4, nodes_for=here.flavor.key)
+    assert free_at(here.flavor, 7.5) == 24
+    gpus = grant(here, here.scene.tenancy, here.flavor, 24, starts=NEXT_WEEK, days=2)
+    assert free_at(here.flavor, 7.5) == 0
+    assert quota(judged(here, 1)).value == 0
+    assert (
+        bookings.look(machines.pk, now=NEXT_WEEK - DAY) == bookings.look(gpus.pk, now=NEXT_WEEK - DAY) == ""
+    )
+
+
+@pytest.mark.parametrize("gpus_first", [True, False])
+def test_gpus_and_their_machines_begin_in_either_order(here: Site, gpus_first: bool) -> None:
+    read_again(here.cluster)
+    machines = granted(here, 4, nodes_for=here.flavor.key)
+    gpus = grant(here, here.scene.tenancy, here.flavor, 24, starts=NEXT_WEEK, days=2)
+    both = (gpus, machines) if gpus_first else (machines, gpus)
+    assert [bookings.begin(one.pk, now=NEXT_WEEK) for one in both] == [True, True]
+
+
+def test_machines_that_are_booked_beyond_the_quota_carry_no_gpus(here: Site) -> None:
+    read_again(here.cluster)
+    granted(here, 6, nodes_for=here.flavor.key)
+    assert free_at(here.flavor, 7.5) == 24
+    # What others have booked beyond it leaves the nodes that stand.
+    granted(here, 6)
+    assert free_at(here.flavor, 7.5) == 8
+
+
+def test_machines_that_are_approved_and_not_made_yet_leave_their_own_kind_as_it_is(here: Site) -> None:
+    read_again(here.cluster)
+    assert free(here.flavor) == {24}
+    row = granted(here, 2, starts=None, days=3, nodes_for=here.flavor.key)
+    assert free(here.flavor) == {24}
+    assert as_shared(Flavor.objects.get(pk=here.flavor.pk)).gpus_total == 24
+    read_again(here.cluster)
+    assert Flavor.objects.get(pk=here.flavor.pk).gpus_total == 24
+    # To others they are taken, until they end.
+    assert quota(judged(here, 1, starts=None, days=2)).value == 2
+    assert quota(judged(here, 1)).value == 4
+    # One is made, and is among the nodes.
+    Reservation.objects.filter(allocations=row).update(held=1)
+    FamilyQuota.objects.update(used=3 * VCPUS)
+    pool(here.cluster, at=NOW, name="qm1", nodes=0, max_nodes=2, labels=here.flavor.node_labels, reserved=1)
+    read_again(here.cluster)
+    assert free(here.flavor) == {24}
+    assert quota(judged(here, 1)).value == 4
+
+
+def test_gpus_on_machines_that_are_not_made_yet_are_not_promised_to_others(here: Site) -> None:
+    read_again(here.cluster)
+    granted(here, 2, starts=None, days=3, nodes_for=here.flavor.key)
+    grant(here, here.scene.tenancy, here.flavor, 16, days=9)
+    # Two nodes are to come: they are the machines, and after their end others that take as much.
+    for days in (2, 9):
+        assert quota(judged(here, 1, starts=None, days=days)).value == 2
+    left = quota_left(wanted(here, 1).spec.model_dump(mode="json"))
+    assert left == (2, f"the subscription quota of {FAMILY}")
+    assert free(here.flavor) == {8, 24}
+
+
+def test_of_several_grants_for_a_reservation_what_ends_first_was_not_made(here: Site) -> None:
+    read_again(here.cluster)
+    first = granted(here, 2, starts=None, days=3, nodes_for=here.flavor.key)
+    granted(here, 2, starts=None, days=6, nodes_for=here.flavor.key)
+    Reservation.objects.filter(allocations=first).update(held=2)
+    FamilyQuota.objects.update(used=4 * VCPUS)
+    pool(here.cluster, at=NOW, name="qm1", nodes=0, max_nodes=4, labels=here.flavor.node_labels, reserved=2)
+    read_again(here.cluster)
+    assert free(here.flavor) == {24}
+
+
+@pytest.mark.parametrize(
+    ("vcpus", "each", "carried", "left"),
+    [
+        pytest.param(400, 100, 0, 4, id="nothing is to be carried"),
+        pytest.param(400, 100, 300, 4, id="each takes the place of a node"),
+        pytest.param(400, 50, 300, 8, id="smaller ones leave more"),
+        pytest.param(400, 200, 300, 1, id="larger ones need the rest beside the nodes"),
+        pytest.param(700, 200, 300, 3, id="larger ones in the place of all nodes"),
+        pytest.param(-100, 100, 300, -1, id="too few"),
+    ],
+)
+def test_machines_left_where_nodes_are_made_of_them(vcpus: int, each: int, carried: int, left: int) -> None:
+    assert machines_left(vcpus, each=each, carried=carried, per_node=100) == left
