@@ -26,7 +26,7 @@ from capacity.registry.enqueue import enqueue as enqueue_access
 from capacity.registry.reconcile import reconcile as reconcile_access
 from capacity.reservations.enqueue import enqueue
 from capacity.reservations.reconcile import reconcile
-from capacity.subscriptions import observing
+from capacity.subscriptions import following, observing
 from capacity.subscriptions.enqueue import enqueue as enqueue_look
 
 MAX_AT_ONCE = 200
@@ -115,6 +115,12 @@ def observe_subscription() -> None:
     for subscription_id in Subscription.objects.due(clock.now()).values_list("pk", flat=True):
         if observing.observe(subscription_id, now=clock.now):
             return
+
+
+@shared_task(name="capacity.tasks.follow_beside")
+def follow_beside(cluster_id: int) -> None:
+    """Keep what is left to the kinds of GPU that share a cluster's quotas; the next reading does the same."""
+    following.follow_beside(cluster_id)
 
 
 @shared_task(name="capacity.tasks.read_fleet")

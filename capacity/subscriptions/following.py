@@ -7,6 +7,7 @@ from django.db import transaction
 
 from capacity.chain.words import regional
 from capacity.models import Subscription
+from capacity.subscriptions.enqueue import sharing
 from capacity.subscriptions.pools import OF_FAMILY, Behind, Catalogue, place_of
 from fleet.models import Cluster, Flavor
 
@@ -37,15 +38,30 @@ def follow(cluster: Cluster) -> None:
         _follow(flavor.pk, known.behind(flavor))
 
 
+def follow_beside(cluster_id: int) -> None:
+    """Keep what is left to all kinds of GPU that share a cluster's quotas, after something was taken from these."""
+    place = place_of(Cluster.objects.get(pk=cluster_id))
+    if place is None:
+        return
+    clusters = Cluster.objects.filter(region=place[1]).exclude(azure_id="")
+    beside = {one.pk: one for one in clusters if place_of(one) == place}
+    known = Catalogue.of(beside.values())
+    for flavor in known.flavors:
+        if flavor.cluster_id in beside:
+            _follow(flavor.pk, known.behind(flavor))
+
+
 def follow_shared(flavor: Flavor) -> None:
     """Keep what Azure lets a kind of GPU grow to beside all that others were promised, before some of it is taken.
 
     Whoever calls holds the lock of the kind. Until the transaction ends nobody takes from a quota of its subscription.
+    The others that share it are followed once it has committed: pages show what is left of them.
     """
     if flavor.azure_nodes is None:
         return
     lock_quotas(flavor.cluster)
     _follow(flavor.pk, Catalogue.of([flavor.cluster]).behind(flavor))
+    sharing.enqueue_on_commit(flavor.cluster_id)
 
 
 def lock_quotas(cluster: Cluster) -> None:

@@ -1,5 +1,8 @@
 """Kinds of GPU that take from one quota of Azure: what is promised of one is not promised of another."""
 
+from functools import partial
+from typing import Any
+
 import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
@@ -9,8 +12,11 @@ from approvals.decisions.page import rivals
 from approvals.requests.actions import judge, submit
 from approvals.requests.wanted import Wanted, resolve
 from approvals.states import State
+from capacity import tasks
 from capacity.chain.sharing import GrowingNodes, OnNodes
 from capacity.models import FamilyQuota, NodePool, Reservation
+from capacity.subscriptions.enqueue import sharing
+from capacity.subscriptions.following import forget_azure
 from fleet.models import Cluster, Flavor
 from provisioning.models import Tenancy
 from tests import factories
@@ -74,6 +80,28 @@ def test_a_grant_beyond_what_the_others_leave_is_refused_although_a_page_showed_
     grant(here, there, second, 8)
     kept = Flavor.objects.get(pk=second.pk)
     assert (kept.gpus_total, kept.azure_nodes, kept.is_kept_small) == (8, 2, True)
+
+
+def test_pages_show_what_a_grant_leaves_to_the_others_soon_after_it(
+    django_capture_on_commit_callbacks: Any,
+) -> None:
+    here, second, _ = two_clusters(machines=2)
+    with django_capture_on_commit_callbacks() as committed:
+        grant(here, here.scene.tenancy, here.flavor, 16)
+    assert sharing._committed in [one.func for one in committed if isinstance(one, partial)]
+    assert Flavor.objects.get(pk=second.pk).free == 16
+    tasks.follow_beside(here.cluster.pk)
+    assert Flavor.objects.get(pk=second.pk).free == 8
+    assert Flavor.objects.get(pk=here.flavor.pk).free == 0
+
+
+def test_a_grant_outside_azure_tells_nobody(django_capture_on_commit_callbacks: Any) -> None:
+    here, _, _ = two_clusters(machines=2)
+    Cluster.objects.filter(pk=here.cluster.pk).update(azure_id="")
+    forget_azure()
+    with django_capture_on_commit_callbacks() as committed:
+        grant(here, here.scene.tenancy, here.flavor, 4)
+    assert sharing._committed not in [one.func for one in committed if isinstance(one, partial)]
 
 
 def test_what_is_given_back_is_the_others_again() -> None:
