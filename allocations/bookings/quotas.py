@@ -99,7 +99,7 @@ class QuotasInTime:
 
     def coming(self, nodes: GrowingNodes) -> Levels:
         """How many machines are reserved or booked for some nodes that are not made yet: they take quota themselves."""
-        changes = [change for one in self.reserved if one.flavor in nodes.kinds for change in one.coming]
+        changes = [change for one in self.reserved if one.flavor in nodes.carrying for change in one.coming]
         return levels(nodes.to_come, changes, now=self.now)
 
     def to_add(self, nodes: GrowingNodes) -> Levels:
@@ -139,7 +139,7 @@ def rooms_of(spec: Mapping[str, Any], *, now: datetime) -> list[Room]:
     size = known.size(place, spec["vm_size"])
     if size is None:
         return []
-    quotas, nodes = QuotasInTime.read(known, now=now), known.nodes_of_key(spec.get("nodes_for", ""))
+    quotas, nodes = QuotasInTime.read(known, now=now), known.nodes_for(spec.get("nodes_for", ""))
     found = (
         (name, quotas.machines_left(QuotaKey(*place, name), size, nodes))
         for name in quota_names(size, is_spot=False)

@@ -20,6 +20,7 @@ class GrowingNodes:
 
     `standing` are the nodes that take no more quota: those that stand, and those that are reserved and idle. `to_come`
     are machines that are reserved for them and that Azure has not made yet: they take quota as a reservation.
+    `carrying` are the kinds whose reserved machines carry all that is on these nodes.
     """
 
     pool: int
@@ -28,6 +29,7 @@ class GrowingNodes:
     standing: int
     maximum: int
     kinds: Mapping[int, OnNodes]
+    carrying: frozenset[int] = frozenset()
     to_come: int = 0
 
     def vcpus_to_come(self, allocated: Mapping[int, int], *, standing: int | None = None) -> int:

@@ -55,7 +55,7 @@ def quota_left(spec: Mapping[str, Any]) -> tuple[int, str] | None:
     size = known.size(place, spec["vm_size"])
     if size is None:
         return None
-    nodes = known.nodes_of_key(spec.get("nodes_for", ""))
+    nodes = known.nodes_for(spec.get("nodes_for", ""))
     names = quota_names(size, is_spot=False)
     found = ((_left(known, QuotaKey(*place, name), size, nodes), quota_words(name, size)) for name in names)
     return min(((left, words) for left, words in found if left is not None), default=None)

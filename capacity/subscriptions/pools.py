@@ -100,17 +100,30 @@ class Catalogue:
             drawn = self._drawn_by(flavor)
             if drawn is not None:
                 before = found.get(drawn.pool)
-                found[drawn.pool] = drawn if before is None else _together(before, drawn)
-        return list(found.values())
+                found[drawn.pool] = (
+                    drawn if before is None else replace(drawn, kinds={**before.kinds, **drawn.kinds})
+                )
+        return [self._with_reserved(one) for one in found.values()]
 
     def nodes_of(self, flavor: Flavor) -> GrowingNodes | None:
         """The nodes that a kind of GPU is on; None where their size is not known."""
         return next((one for one in self.nodes if flavor.pk in one.kinds), None)
 
-    def nodes_of_key(self, key: str) -> GrowingNodes | None:
-        """The nodes of a kind of GPU by its key such as training-eastus/a100; None where there are none in Azure."""
-        flavor = next((one for one in self.flavors if one.key == key), None)
-        return None if flavor is None else self.nodes_of(flavor)
+    def nodes_for(self, key: str) -> GrowingNodes | None:
+        """The nodes among which machines are that are reserved for a kind of GPU, by its key; None for none in Azure.
+
+        Its key is such as training-eastus/a100.
+        """
+        pks = {one.pk for one in self.flavors if one.key == key}
+        return next((one for one in self.nodes if pks & one.carrying), None)
+
+    def _with_reserved(self, nodes: GrowingNodes) -> GrowingNodes:
+        """The same with what is reserved for them, as far as that carries every kind of GPU that is on them."""
+        kinds = [one for one in self.flavors if one.pk in nodes.kinds]
+        carrying = frozenset(
+            one.pk for one in kinds if all(_carries(one, other) for other in kinds if other != one)
+        )
+        return replace(nodes, carrying=carrying, to_come=sum(self.to_come[one] for one in carrying))
 
     def _drawn_by(self, flavor: Flavor) -> GrowingNodes | None:
         pools, place = pools_of(flavor, self.pools.get(flavor.cluster_id, ())), place_of(flavor.cluster)
@@ -125,7 +138,6 @@ class Catalogue:
             standing=_standing(pools),
             maximum=sum(_maximum(one) for one in pools),
             kinds={flavor.pk: OnNodes(flavor.gpus_per_node, flavor.gpus_cordoned)},
-            to_come=self.to_come[flavor.pk],
         )
 
     def promised(self, key: QuotaKey, *, but: int = 0) -> int:
@@ -181,11 +193,6 @@ def _machines_to_come() -> Subquery:
     return Subquery(sums.values("all"))
 
 
-def _together(some: GrowingNodes, others: GrowingNodes) -> GrowingNodes:
-    """The same nodes with the kinds of both."""
-    return replace(others, kinds={**some.kinds, **others.kinds}, to_come=some.to_come + others.to_come)
-
-
 def _key(row: VmSize | FamilyQuota) -> QuotaKey:
     return QuotaKey(row.subscription_id, row.region, row.name.casefold())
 
@@ -216,9 +223,18 @@ def pools_of(flavor: Flavor, pools: Sequence[NodePool]) -> list[NodePool]:
 
 
 def _fits(flavor: Flavor, pool: NodePool) -> bool:
+    return _has_labels(flavor, pool.labels) and pool.is_spot == flavor.is_spot
+
+
+def _carries(flavor: Flavor, other: Flavor) -> bool:
+    """Whether nodes that are made for a kind of GPU, with its labels, are those of another as well."""
+    return _has_labels(other, flavor.node_labels) and flavor.is_spot == other.is_spot
+
+
+def _has_labels(flavor: Flavor, labels: Mapping[str, str]) -> bool:
     # What AKS puts on nodes by itself is no label of the pool.
     own = {name: value for name, value in flavor.node_labels.items() if not name.startswith(OF_AKS)}
-    return bool(own) and own.items() <= pool.labels.items() and pool.is_spot == flavor.is_spot
+    return bool(own) and own.items() <= labels.items()
 
 
 def _behind(pools: Sequence[NodePool], known: Catalogue, place: tuple[str, str]) -> Behind:

@@ -361,6 +361,21 @@ def test_gpus_on_machines_that_are_not_made_yet_are_not_promised_to_others(here:
     assert free(here.flavor) == {8, 24}
 
 
+@pytest.mark.parametrize(("have_their_labels", "left"), [(True, 24), (False, 16)])
+def test_machines_for_a_kind_carry_others_of_its_nodes_where_they_have_its_labels(
+    here: Site, have_their_labels: bool, left: int
+) -> None:
+    labels = here.flavor.node_labels if have_their_labels else {"mig": "1g.10gb"}
+    slices = kind(
+        here.cluster, "slices", node_pool="a100", resource="nvidia.com/mig-1g.10gb", node_labels=labels
+    )
+    read_again(here.cluster)
+    granted(here, 2, nodes_for=here.flavor.key)
+    assert (free_at(slices, 0), free_at(slices, 7.5)) == (24, left)
+    granted(here, 2, starts=None, days=3, nodes_for=here.flavor.key)
+    assert free_at(slices, 0) == left
+
+
 def test_of_several_grants_for_a_reservation_what_ends_first_was_not_made(here: Site) -> None:
     read_again(here.cluster)
     first = granted(here, 2, starts=None, days=3, nodes_for=here.flavor.key)
