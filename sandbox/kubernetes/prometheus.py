@@ -1,10 +1,13 @@
 """A Prometheus behind the API server's proxy: how busy the GPUs of running pods are, as the DCGM exporter tells it.
 
-Of a query it reads only whether it names a metric of the exporter. A pod is as busy as its annotation `test/gpu-use`
-says (0 to 1).
+Of a query it reads only whether it names a metric of the exporter, and whether it asks for averages or for the most, under
+which label. A pod is as busy as its annotation `test/gpu-use` says: one number from 0 to 1, or one for each GPU.
 """
 
+import re
 import time
+from collections.abc import Iterator
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from sandbox.kubernetes.calls import Answer, Call, json_answer
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 SERVICE, NAMESPACE = "prometheus-operated:9090", "monitoring"
 METRICS = ("DCGM_FI_PROF_GR_ENGINE_ACTIVE", "DCGM_FI_DEV_GPU_UTIL")
 USUAL = 0.87
+PART = re.compile(r'label_replace\((avg|max) .*?, "(\w+)", "(\w+)", "", ""\)')
 
 
 def answer(cluster: "Cluster", call: Call) -> Answer:
@@ -30,15 +34,20 @@ def answer(cluster: "Cluster", call: Call) -> Answer:
         return json_answer(404, {"status": "error", "errorType": "not_found", "error": "page not found"})
     query = call.query.get("query", "")
     pods = cluster.store.objects(POD) if any(one in query for one in METRICS) else ()
-    result = [_sample(pod) for pod in pods if phase_of(pod) == "Running" and _has_gpus(pod)]
+    parts = PART.findall(query) or [("avg", "", "")]
+    held = [pod for pod in pods if phase_of(pod) == "Running" and _has_gpus(pod)]
+    result = [one for pod in held for one in _samples(pod, parts)]
     return json_answer(200, {"status": "success", "data": {"resultType": "vector", "result": result}})
 
 
-def _sample(pod: Obj) -> dict[str, Any]:
+def _samples(pod: Obj, parts: list[tuple[str, str, str]]) -> Iterator[dict[str, Any]]:
     metadata = pod["metadata"]
-    use = (metadata.get("annotations") or {}).get("test/gpu-use", str(USUAL))
-    labels = {"namespace": metadata["namespace"], "pod": metadata["name"]}
-    return {"metric": labels, "value": [time.time(), use]}
+    said = (metadata.get("annotations") or {}).get("test/gpu-use", str(USUAL))
+    of_gpus = [float(one) for one in said.split()]
+    for how, label, value in parts:
+        labels = {"namespace": metadata["namespace"], "pod": metadata["name"]}
+        use = max(of_gpus) if how == "max" else fmean(of_gpus)
+        yield {"metric": labels | ({label: value} if label else {}), "value": [time.time(), str(use)]}
 
 
 def _has_gpus(pod: Obj) -> bool:

@@ -20,7 +20,8 @@ from tests.workloads.conftest import POD, Watched, is_read, watching
 from tests.workloads.test_runs import look_after, submit, until
 from tests.workloads.test_runs_page import client, page
 from web.refusals import BadInput
-from workloads.gpu_use.measuring import measure, note_pods, shares_of
+from workloads.gpu_use.measuring import measure, note_pods
+from workloads.gpu_use.shares import Share, shares_of
 from workloads.models import GpuUse, PodUse, Run
 from workloads.notebook_pages.shown import idle_of
 from workloads.runs.shown import pods_of
@@ -39,6 +40,9 @@ RIGHT = {
         }
     ],
 }
+HALF = Share(0.5, 0.5)
+# Their average is below what counts as idle.
+ONE_OF_EIGHT = (0.15, 0, 0, 0, 0, 0, 0, 0)
 BINDING = {
     "apiVersion": "rbac.authorization.k8s.io/v1",
     "kind": "RoleBinding",
@@ -73,15 +77,15 @@ def measured(watched: Watched) -> None:
     Cluster.objects.filter(pk=watched.cluster.pk).update(prometheus=SERVICE)
 
 
-def busy(watched: Watched, run: Run, share: float) -> None:
-    """The run's pod computes for this share of its time."""
+def busy(watched: Watched, run: Run, *shares: float) -> None:
+    """The run's pod computes for this share of its time, or each of its GPUs does for one of these."""
     [pod] = pods_of(run)
-    computes(watched, pod.name, share)
+    computes(watched, pod.name, *shares)
 
 
-def computes(watched: Watched, pod: str, share: float) -> None:
-    """A pod computes for this share of its time."""
-    annotations = {"metadata": {"annotations": {"test/gpu-use": str(share)}}}
+def computes(watched: Watched, pod: str, *shares: float) -> None:
+    """A pod computes for this share of its time, or each of its GPUs does for one of these."""
+    annotations = {"metadata": {"annotations": {"test/gpu-use": " ".join(map(str, shares))}}}
     watched.kubernetes.write("PATCH", path(POD, watched.namespace, pod), annotations)
 
 
@@ -172,6 +176,17 @@ def test_idle_gpus_are_told_since_when_on_page_and_list_until_they_compute(
     assert "Running, GPUs idle" not in page(ada.get(f"/teams/{watched.team.slug}/runs")).words
 
 
+def test_one_busy_gpu_among_many_keeps_run_and_pod_from_being_idle(watched: Watched, running: Run) -> None:
+    measured(watched)
+    busy(watched, running, *ONE_OF_EIGHT)
+
+    measure(now=timezone.now())
+
+    assert told(watched, running)["words"] == "2% busy when last measured."
+    assert GpuUse.objects.get().idle_since is None
+    assert PodUse.objects.get().idle_since is None
+
+
 def test_a_prometheus_that_is_silent_leaves_what_was_known_until_it_is_old(
     watched: Watched, running: Run
 ) -> None:
@@ -236,9 +251,9 @@ def test_what_is_not_measured_any_more_is_forgotten_and_other_namespaces_are_not
     copied: Watched,
 ) -> None:
     cluster, now = copied.cluster, timezone.now()
-    note_pods(cluster, {(copied.namespace, "a"): 0.5, ("kube-system", "b"): 0.5}, now=now)
+    note_pods(cluster, {(copied.namespace, "a"): HALF, ("kube-system", "b"): HALF}, now=now)
     assert [one.name for one in PodUse.objects.all()] == ["a"]
-    note_pods(cluster, {(copied.namespace, "c"): 0.5}, now=now + timedelta(hours=1))
+    note_pods(cluster, {(copied.namespace, "c"): HALF}, now=now + timedelta(hours=1))
     assert [one.name for one in PodUse.objects.all()] == ["c"]
 
 
@@ -277,9 +292,7 @@ def test_a_notebook_whose_gpus_compute_is_not_idle_and_its_warning_is_taken_back
 def test_one_busy_gpu_among_many_counts_as_use(copied: Watched) -> None:
     measured(copied)
     server = notebook(copied)
-    NotebookServer.objects.update(gpus=8)
-    # One of eight at a tenth: what Prometheus is asked for is their average.
-    computes(copied, pod_of(server), 0.1 / 8)
+    computes(copied, pod_of(server), *ONE_OF_EIGHT)
     now = timezone.now()
 
     measure(now=now)
@@ -328,13 +341,15 @@ def test_samples_are_of_the_pod_that_holds_the_gpu() -> None:
         "exported_pod": "train",
     }
     samples: list[dict[str, Any]] = [
-        {"metric": exporter, "value": [1, "0.5"]},
-        {"metric": {"namespace": "team", "pod": "other"}, "value": [1, "NaN"]},
-        {"metric": {"namespace": "team", "pod": "third"}, "value": [1, "1.2"]},
-        {"metric": {"namespace": "team"}, "value": [1, "1"]},
-        {"metric": {"namespace": "team", "pod": "fourth"}},
+        {"metric": exporter | {"of": "average"}, "value": [1, "0.5"]},
+        {"metric": exporter | {"of": "busiest"}, "value": [1, "0.75"]},
+        {"metric": {"namespace": "team", "pod": "other", "of": "average"}, "value": [1, "NaN"]},
+        {"metric": {"namespace": "team", "pod": "third", "of": "average"}, "value": [1, "1.2"]},
+        {"metric": {"namespace": "team", "pod": "third", "of": "busiest"}, "value": [1, "1.2"]},
+        {"metric": {"namespace": "team", "of": "average"}, "value": [1, "1"]},
+        {"metric": {"namespace": "team", "pod": "fourth", "of": "average"}},
     ]
-    assert shares_of(samples) == {("team", "train"): 0.5, ("team", "third"): 1.0}
+    assert shares_of(samples) == {("team", "train"): Share(0.5, 0.75), ("team", "third"): Share(1, 1)}
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,8 @@
 """How busy the GPUs of teams are: asked of the cluster's Prometheus every minute, and kept by run, notebook and pod."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
-from math import isfinite
-from typing import Any
 
 import structlog
 
@@ -18,6 +16,7 @@ from provisioning import throttle
 from provisioning.delivery import client_for
 from provisioning.models import Tenancy
 from workloads.gpu_use.models import PodUse
+from workloads.gpu_use.shares import QUERY, Pod, Share, shares_of
 from workloads.models import ClusterObject
 from workloads.notebook_pages.shown import SERVER, is_pod_of
 from workloads.reading.values import part
@@ -25,15 +24,7 @@ from workloads.runs.models import GpuUse, Run
 from workloads.templates.pods import RUN_LABEL
 
 log = structlog.get_logger(__name__)
-# A kernel that ran for a moment makes GPU_UTIL high, so that the engine's measure comes first. Slices have that alone.
-QUERY = (
-    "avg by (namespace, pod, exported_namespace, exported_pod) "
-    "(DCGM_FI_PROF_GR_ENGINE_ACTIVE or DCGM_FI_DEV_GPU_UTIL / 100)"
-)
-# Below this share nobody computes: a display or a driver alone takes some of it.
-IDLE = 0.02
 FORGOTTEN = timedelta(hours=1)
-Pod = tuple[str, str]
 
 
 def measure(*, now: datetime) -> None:
@@ -53,7 +44,7 @@ def measure(*, now: datetime) -> None:
         note_pods(cluster, shares, now=now)
 
 
-def write_down(cluster: Cluster, shares: Mapping[Pod, float], *, now: datetime) -> None:
+def write_down(cluster: Cluster, shares: Mapping[Pod, Share], *, now: datetime) -> None:
     """Keep how busy the GPUs of each run are on average; a run of whose pods nothing was measured is left as it was."""
     runs = Run.objects.live().filter(tenancy__cluster=cluster, running_since__isnull=False, gpus__gt=0)
     found = list(runs.select_related("gpu_use", "tenancy").defer("submission", "manifests"))
@@ -62,14 +53,14 @@ def write_down(cluster: Cluster, shares: Mapping[Pod, float], *, now: datetime) 
         measured = [shares[pod] for pod in pods[run.tenancy.namespace, run.name] if pod in shares]
         if not measured:
             continue
-        share = sum(measured) / len(measured)
-        since = _idle_since(share, getattr(run, "gpu_use", None), now)
+        share = sum(one.average for one in measured) / len(measured)
+        since = _idle_since(measured, getattr(run, "gpu_use", None), now)
         GpuUse.objects.update_or_create(
             run=run, defaults={"share": share, "idle_since": since, "measured_at": now}
         )
 
 
-def note_notebooks(cluster: Cluster, shares: Mapping[Pod, float], *, now: datetime) -> None:
+def note_notebooks(cluster: Cluster, shares: Mapping[Pod, Share], *, now: datetime) -> None:
     """Keep of which notebooks of a cluster the GPUs were measured now, and which compute.
 
     A notebook of whose pod nothing was measured is left as it was: nobody knows whether its GPUs compute.
@@ -83,19 +74,18 @@ def note_notebooks(cluster: Cluster, shares: Mapping[Pod, float], *, now: dateti
         body__metadata__labels__has_key=SERVER,
     )
     pods = [one for one in rows if (one.namespace, one.name) in shares]
-    # How many whole GPUs compute: the average would hide one of eight that does a little.
-    measured: dict[int, float] = {}
+    measured: dict[int, bool] = {}
     for server in servers:
         own = [
             one for one in pods if one.namespace == server.tenancy.namespace and is_pod_of(one.body, server)
         ]
         if own:
-            measured[server.pk] = server.gpus * max(shares[one.namespace, one.name] for one in own)
+            measured[server.pk] = any(shares[one.namespace, one.name].is_busy for one in own)
     if measured:
-        note_gpu_use([*measured], busy=[pk for pk, busy in measured.items() if busy >= IDLE], now=now)
+        note_gpu_use([*measured], busy=[pk for pk, is_busy in measured.items() if is_busy], now=now)
 
 
-def note_pods(cluster: Cluster, shares: Mapping[Pod, float], *, now: datetime) -> None:
+def note_pods(cluster: Cluster, shares: Mapping[Pod, Share], *, now: datetime) -> None:
     """Keep how busy each pod of the teams' namespaces is; what is not measured any more is forgotten after an hour."""
     here = set(Tenancy.objects.here().filter(cluster=cluster).values_list("namespace", flat=True))
     earlier = {(one.namespace, one.name): one for one in PodUse.objects.filter(cluster=cluster)}
@@ -104,8 +94,8 @@ def note_pods(cluster: Cluster, shares: Mapping[Pod, float], *, now: datetime) -
             cluster=cluster,
             namespace=pod[0],
             name=pod[1],
-            share=share,
-            idle_since=_idle_since(share, earlier.get(pod), now),
+            share=share.average,
+            idle_since=_idle_since([share], earlier.get(pod), now),
             measured_at=now,
         )
         for pod, share in shares.items()
@@ -120,34 +110,14 @@ def note_pods(cluster: Cluster, shares: Mapping[Pod, float], *, now: datetime) -
     PodUse.objects.filter(cluster=cluster, measured_at__lte=now - FORGOTTEN).delete()
 
 
-def _idle_since(share: float, earlier: GpuUse | PodUse | None, now: datetime) -> datetime | None:
+def _idle_since(
+    measured: Collection[Share], earlier: GpuUse | PodUse | None, now: datetime
+) -> datetime | None:
     """Since when GPUs are idle of which this was measured now; what was measured too long ago does not count."""
-    if share >= IDLE:
+    if any(one.is_busy for one in measured):
         return None
     known = earlier.idle_since if earlier is not None and earlier.measured_at > now - MEASURED_FOR else None
     return known or now
-
-
-def shares_of(samples: Iterable[Mapping[str, Any]]) -> dict[Pod, float]:
-    """How busy the GPUs of each pod are, from 0 to 1.
-
-    Without `honorLabels` the exporter's own pod stands in `pod`, and the one that holds the GPU in `exported_pod`.
-    """
-    found: dict[Pod, float] = {}
-    for one in samples:
-        labels = one.get("metric") or {}
-        value: Any = one.get("value") or ()
-        pod = (
-            str(labels.get("exported_namespace") or labels.get("namespace") or ""),
-            str(labels.get("exported_pod") or labels.get("pod") or ""),
-        )
-        try:
-            share = float(value[1])
-        except (IndexError, TypeError, ValueError):
-            continue
-        if all(pod) and isfinite(share):
-            found[pod] = min(max(share, 0.0), 1.0)
-    return found
 
 
 def _pods(cluster: Cluster, namespaces: Iterable[str]) -> Mapping[tuple[str, str], list[Pod]]:

@@ -1,0 +1,60 @@
+"""How busy the GPUs of pods are, as the DCGM exporter tells it through Prometheus, and when none computes. Pure."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+# A kernel that ran for a moment makes GPU_UTIL high, so that the engine's measure comes first. Slices have that alone.
+_OF_POD = (
+    "by (namespace, pod, exported_namespace, exported_pod) "
+    "(DCGM_FI_PROF_GR_ENGINE_ACTIVE or DCGM_FI_DEV_GPU_UTIL / 100)"
+)
+# Both in one call; the label says which of them a sample is.
+QUERY = (
+    f'label_replace(avg {_OF_POD}, "of", "average", "", "") or '
+    f'label_replace(max {_OF_POD}, "of", "busiest", "", "")'
+)
+# Below this share nobody computes: a display or a driver alone takes some of it.
+IDLE = 0.02
+Pod = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Share:
+    """How busy the GPUs of a pod are, from 0 to 1: on average, and the one that computes most."""
+
+    average: float
+    busiest: float
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether any of its GPUs computes: the average would hide one of eight that does a little."""
+        return self.busiest >= IDLE
+
+
+def shares_of(samples: Iterable[Mapping[str, Any]]) -> dict[Pod, Share]:
+    """How busy the GPUs of each pod are.
+
+    Without `honorLabels` the exporter's own pod stands in `pod`, and the one that holds the GPU in `exported_pod`.
+    """
+    found: dict[Pod, dict[str, float]] = defaultdict(dict)
+    for one in samples:
+        labels = one.get("metric") or {}
+        value: Any = one.get("value") or ()
+        pod = (
+            str(labels.get("exported_namespace") or labels.get("namespace") or ""),
+            str(labels.get("exported_pod") or labels.get("pod") or ""),
+        )
+        try:
+            share = float(value[1])
+        except (IndexError, TypeError, ValueError):
+            continue
+        if all(pod) and isfinite(share):
+            found[pod][str(labels.get("of", ""))] = min(max(share, 0.0), 1.0)
+    return {
+        pod: Share(of["average"], of["busiest"])
+        for pod, of in found.items()
+        if "average" in of and "busiest" in of
+    }
