@@ -55,12 +55,19 @@ NOT_DATED = datetime.min.replace(tzinfo=UTC)
 _STOPPED = frozenset({"stopped_by_person", "stopped_by_portal", "being_stopped"})
 
 
+@dataclass(frozen=True, slots=True)
+class HoldingPod:
+    """A pod that holds GPUs of a node; another one may have had its name before it was created."""
+
+    name: str
+    created: datetime | None
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Work:
     """A piece of work as pages and API tell it; `held` are the GPUs of its queue or nodes that it has now.
 
-    `queue` is the ClusterQueue that it waits or runs in, empty where it is in none. `pods` are the names of its pods
-    that hold GPUs of a node.
+    `queue` is the ClusterQueue that it waits or runs in, empty where it is in none.
     """
 
     key: JobKey
@@ -72,7 +79,7 @@ class Work:
     created: datetime | None
     why: Explanation
     queue: str = ""
-    pods: tuple[str, ...] = ()
+    pods: tuple[HoldingPod, ...] = ()
 
     @property
     def is_over(self) -> bool:
@@ -151,7 +158,7 @@ def work_of(piece: Piece, around: Around, events: Events, *, now: datetime) -> W
         created=piece.created,
         why=why,
         queue=facts.queue.name if facts.queue is not None else "",
-        pods=tuple(one.name for one in _on_nodes(facts) if one.gpus),
+        pods=tuple(HoldingPod(one.name, one.created) for one in _on_nodes(facts) if one.gpus),
     )
 
 

@@ -1,7 +1,7 @@
 """A Prometheus behind the API server's proxy: how busy the GPUs of running pods are, as the DCGM exporter tells it.
 
-Of a query it reads only whether it names a metric of the exporter, and whether it asks for averages or for the most, under
-which label. A pod is as busy as its annotation `test/gpu-use` says: one number from 0 to 1, or one for each GPU.
+Of a query it reads only whether it names a metric of the exporter, and whether it asks for averages or for the most,
+under which label. A pod is as busy as its annotation `test/gpu-use` says: one number from 0 to 1, or one for each GPU.
 """
 
 import re

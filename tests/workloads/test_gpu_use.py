@@ -20,9 +20,10 @@ from tests.workloads.conftest import POD, Watched, is_read, watching
 from tests.workloads.test_runs import look_after, submit, until
 from tests.workloads.test_runs_page import client, page
 from web.refusals import BadInput
-from workloads.gpu_use.measuring import measure, note_pods
+from workloads.gpu_use import busy as busy_words
+from workloads.gpu_use.measuring import measure, note_pods, write_down
 from workloads.gpu_use.shares import Share, shares_of
-from workloads.models import GpuUse, PodUse, Run
+from workloads.models import ClusterObject, GpuUse, PodUse, Run
 from workloads.notebook_pages.shown import idle_of
 from workloads.runs.shown import pods_of
 
@@ -160,6 +161,7 @@ def test_idle_gpus_are_told_since_when_on_page_and_list_until_they_compute(
     measured(watched)
     busy(watched, running, 0)
     began = timezone.now() - timedelta(minutes=12)
+    Run.objects.update(running_since=began)
     for minute in range(0, 13, 3):
         measure(now=began + timedelta(minutes=minute))
     found = told(watched, running)
@@ -187,6 +189,36 @@ def test_one_busy_gpu_among_many_keeps_run_and_pod_from_being_idle(watched: Watc
     assert PodUse.objects.get().idle_since is None
 
 
+def test_a_run_of_which_a_part_is_measured_is_not_idle(watched: Watched, running: Run) -> None:
+    [pod] = pods_of(running)
+    other = ClusterObject.objects.get(kind="Pod", name=pod.name)
+    other.pk, other.name = None, "on-a-node-without-exporter"
+    other.save(force_insert=True)
+
+    write_down(watched.cluster, {(watched.namespace, pod.name): Share(0, 0)}, now=timezone.now())
+
+    use = GpuUse.objects.get()
+    assert (use.share, use.idle_since) == (0, None)
+    other.body["status"]["phase"] = "Succeeded"
+    other.save()
+    now = timezone.now()
+    write_down(watched.cluster, {(watched.namespace, pod.name): Share(0, 0)}, now=now)
+    assert GpuUse.objects.get().idle_since == now
+
+
+def test_a_run_that_runs_again_is_not_idle_since_before_that(watched: Watched, running: Run) -> None:
+    [pod] = pods_of(running)
+    now = timezone.now()
+    rests = {(watched.namespace, pod.name): Share(0, 0)}
+    write_down(watched.cluster, rests, now=now)
+    again = now + timedelta(minutes=2)
+    Run.objects.update(running_since=again)
+
+    write_down(watched.cluster, rests, now=now + timedelta(minutes=3))
+
+    assert GpuUse.objects.get().idle_since == again
+
+
 def test_a_prometheus_that_is_silent_leaves_what_was_known_until_it_is_old(
     watched: Watched, running: Run
 ) -> None:
@@ -206,7 +238,9 @@ def test_a_run_that_is_over_holds_nothing(watched: Watched, running: Run) -> Non
     assert told(watched, running) is None
 
 
-def test_work_that_nobody_submitted_here_is_measured_by_its_pods(copied: Watched) -> None:
+def test_work_that_nobody_submitted_here_is_measured_by_its_pods(
+    copied: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
     copied.job("by-hand", pods=2)
     copied.job("waits", gpus=2)
     wait_until(lambda: len(running_pods(copied, "by-hand")) == 2, what="both pods to run")
@@ -227,7 +261,7 @@ def test_work_that_nobody_submitted_here_is_measured_by_its_pods(copied: Watched
         "words": "Not known: the cluster has no Prometheus that the portal reads.",
     }
     measured(copied)
-    now = timezone.now()
+    now = timezone.now() + timedelta(minutes=5)
     for pod in (first, second):
         computes(copied, pod, 0)
     measure(now=now - timedelta(minutes=4))
@@ -242,9 +276,88 @@ def test_work_that_nobody_submitted_here_is_measured_by_its_pods(copied: Watched
     assert idle is not None
     assert idle["words"] == "Held but not busy: nothing computes on its GPUs."
     assert datetime.fromisoformat(idle["idle_since"]) == now
+    # They were created a moment ago, and are idle since then at most.
+    monkeypatch.setattr(busy_words, "HELD_IDLE", timedelta(0))
     PodUse.objects.update(idle_since=now - timedelta(minutes=11))
     assert "Running, GPUs idle" in row()
     assert "Held but not busy" in row()
+
+
+def test_work_of_which_a_part_is_measured_is_not_idle(copied: Watched) -> None:
+    measured(copied)
+    copied.job("by-hand", pods=2)
+    wait_until(lambda: len(running_pods(copied, "by-hand")) == 2, what="both pods to run")
+    first, second = running_pods(copied, "by-hand")
+    now = timezone.now()
+    rests = Share(0, 0)
+
+    note_pods(copied.cluster, {(copied.namespace, first): rests}, now=now)
+    assert use_of(copied, "by-hand") == {
+        "share": 0,
+        "idle_since": None,
+        "words": "0% busy when last measured on 1 of 2 pods.",
+    }
+
+    note_pods(copied.cluster, {(copied.namespace, pod): rests for pod in (first, second)}, now=now)
+    both = use_of(copied, "by-hand")
+    assert both is not None
+    assert both["words"] == "Held but not busy: nothing computes on its GPUs."
+
+
+def test_a_pod_is_not_idle_since_before_it_was_created(copied: Watched) -> None:
+    measured(copied)
+    earlier = timezone.now() - timedelta(minutes=30)
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": "web-0",
+            "namespace": copied.namespace,
+            "labels": {"kueue.x-k8s.io/queue-name": "default"},
+        },
+        "spec": {
+            "containers": [
+                {
+                    "name": "web",
+                    "image": "web:1",
+                    "resources": {"limits": {"nvidia.com/gpu": "1", "cpu": "1", "memory": "1Gi"}},
+                }
+            ]
+        },
+    }
+    # One of its name was idle here before, and was measured until now.
+    PodUse.objects.create(
+        cluster=copied.cluster,
+        namespace=copied.namespace,
+        name="web-0",
+        share=0,
+        idle_since=earlier,
+        measured_at=timezone.now() - timedelta(seconds=10),
+    )
+    copied.kubernetes.create(pod)
+    wait_until(
+        lambda: copied.copies("Pod").get("web-0", {}).get("status", {}).get("phase") == "Running",
+        what="it to run",
+    )
+    unmeasured = use_of(copied, "web-0")
+    assert unmeasured is not None
+    assert "has not measured its GPUs yet" in unmeasured["words"]
+
+    computes(copied, "web-0", 0)
+    measure(now=timezone.now() + timedelta(seconds=1))
+
+    idle = use_of(copied, "web-0")
+    created = copied.copies("Pod")["web-0"]["metadata"]["creationTimestamp"]
+    assert idle is not None
+    assert datetime.fromisoformat(idle["idle_since"]) == datetime.fromisoformat(created)
+
+
+def use_of(watched: Watched, name: str) -> dict[str, Any] | None:
+    """How busy the GPUs of a piece of work are, as the API tells it."""
+    work = Caller(watched.ada).get(f"work/{watched.team.slug}/").json()["work"]
+    [found] = [one["gpu_use"] for one in work if one["name"] == name]
+    told: dict[str, Any] | None = found
+    return told
 
 
 def test_what_is_not_measured_any_more_is_forgotten_and_other_namespaces_are_not_kept(

@@ -27,8 +27,9 @@ def busy_of(
     share: float | None,
     idle_since: datetime | None,
     is_fresh: bool,
+    where: str = "",
 ) -> Busy | None:
-    """What to say about the GPUs of a run; None for one that holds none now."""
+    """What to say about the GPUs of a run; None for one that holds none now. `where` is said of a part of its pods."""
     if not is_running:
         return None
     if not has_prometheus:
@@ -39,4 +40,4 @@ def busy_of(
         return Busy(None, None, "Not known now: Prometheus has told nothing for minutes.")
     if idle_since is not None:
         return Busy(share, idle_since, "Held but not busy: nothing computes on its GPUs.")
-    return Busy(share, None, f"{share:.0%} busy when last measured.")
+    return Busy(share, None, f"{share:.0%} busy when last measured{where}.")

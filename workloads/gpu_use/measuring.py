@@ -19,7 +19,8 @@ from workloads.gpu_use.models import PodUse
 from workloads.gpu_use.shares import QUERY, Pod, Share, shares_of
 from workloads.models import ClusterObject
 from workloads.notebook_pages.shown import SERVER, is_pod_of
-from workloads.reading.values import part
+from workloads.reading.pods import is_on_a_node
+from workloads.reading.values import gpus_of_pod, part
 from workloads.runs.models import GpuUse, Run
 from workloads.templates.pods import RUN_LABEL
 
@@ -50,11 +51,18 @@ def write_down(cluster: Cluster, shares: Mapping[Pod, Share], *, now: datetime) 
     found = list(runs.select_related("gpu_use", "tenancy").defer("submission", "manifests"))
     pods = _pods(cluster, {run.tenancy.namespace for run in found})
     for run in found:
-        measured = [shares[pod] for pod in pods[run.tenancy.namespace, run.name] if pod in shares]
+        own = pods[run.tenancy.namespace, run.name]
+        measured = [shares[pod] for pod in own if pod in shares]
         if not measured:
             continue
         share = sum(one.average for one in measured) / len(measured)
         since = _idle_since(measured, getattr(run, "gpu_use", None), now)
+        if since is not None and len(measured) < len(own):
+            # Nobody knows whether the others compute.
+            since = None
+        if since is not None and run.running_since is not None:
+            # It may have run before, and been idle then.
+            since = min(max(since, run.running_since), now)
         GpuUse.objects.update_or_create(
             run=run, defaults={"share": share, "idle_since": since, "measured_at": now}
         )
@@ -121,10 +129,11 @@ def _idle_since(
 
 
 def _pods(cluster: Cluster, namespaces: Iterable[str]) -> Mapping[tuple[str, str], list[Pod]]:
-    """The pods of each run, by namespace and name of the run; one query."""
+    """The pods of each run that hold GPUs of a node, by namespace and name of the run; one query."""
     rows = ClusterObject.objects.filter(cluster=cluster, namespace__in=[*namespaces], kind="Pod")
     found: dict[tuple[str, str], list[Pod]] = defaultdict(list)
     for one in rows.filter(body__metadata__labels__has_key=RUN_LABEL):
-        run = part(one.body, "metadata", "labels")[RUN_LABEL]
-        found[one.namespace, run].append((one.namespace, one.name))
+        if is_on_a_node(one.body) and gpus_of_pod(part(one.body, "spec")):
+            run = part(one.body, "metadata", "labels")[RUN_LABEL]
+            found[one.namespace, run].append((one.namespace, one.name))
     return found
