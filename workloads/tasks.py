@@ -42,7 +42,7 @@ def check_run(run_id: int) -> None:
 @shared_task(name="workloads.tasks.measure_gpus")
 def measure_gpus() -> None:
     """Ask every cluster's Prometheus how busy the GPUs of runs and notebooks are."""
-    measuring.measure(now=clock.now())
+    measuring.measure(now=clock.now)
 
 
 @shared_task(name="workloads.tasks.learn_abilities")

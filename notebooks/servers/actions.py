@@ -271,13 +271,15 @@ def note_gpu_use(measured: Collection[int], *, busy: Collection[int], now: datet
     """Keep whose GPUs were measured now, and whose of them compute.
 
     Those that compute count as used, and a warning that they are idle is over. After a gap the measure begins anew.
+    What was measured later stays.
     """
     rows = NotebookServer.objects.filter(pk__in=measured, state=State.READY)
     # First, so that none of them counts as measured and idle in between.
-    rows.filter(pk__in=busy).update(gpu_busy_at=now, warned_at=None)
+    computing = rows.filter(Q(gpu_measured_at=None) | Q(gpu_measured_at__lt=now), pk__in=busy)
+    computing.update(gpu_busy_at=now, warned_at=None)
     has_gap = Q(gpu_measured_at=None) | Q(gpu_measured_at__lt=now - MEASURED_FOR)
     rows.filter(has_gap).update(gpu_measured_since=now, gpu_measured_at=now)
-    rows.update(gpu_measured_at=now)
+    rows.filter(gpu_measured_at__lt=now).update(gpu_measured_at=now)
 
 
 def take_warning_back(server_id: int) -> None:

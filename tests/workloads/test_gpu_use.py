@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import DatabaseError
 from django.utils import timezone
 
 from accounts.roles import Role
@@ -21,6 +22,7 @@ from tests.workloads.test_runs import look_after, submit, until
 from tests.workloads.test_runs_page import client, page
 from web.refusals import BadInput
 from workloads.gpu_use import busy as busy_words
+from workloads.gpu_use import measuring
 from workloads.gpu_use.measuring import measure, note_pods, write_down
 from workloads.gpu_use.shares import Share, shares_of
 from workloads.models import ClusterObject, GpuUse, PodUse, Run
@@ -78,6 +80,11 @@ def measured(watched: Watched) -> None:
     Cluster.objects.filter(pk=watched.cluster.pk).update(prometheus=SERVICE)
 
 
+def measured_at(at: datetime) -> None:
+    """Every Prometheus is asked at a moment."""
+    measure(now=lambda: at)
+
+
 def busy(watched: Watched, run: Run, *shares: float) -> None:
     """The run's pod computes for this share of its time, or each of its GPUs does for one of these."""
     [pod] = pods_of(run)
@@ -132,7 +139,7 @@ def told(watched: Watched, run: Run) -> dict[str, Any]:
 
 
 def test_without_a_prometheus_it_says_that_it_does_not_know(watched: Watched, running: Run) -> None:
-    measure(now=timezone.now())
+    measure(now=timezone.now)
     assert told(watched, running) == {
         "share": None,
         "idle_since": None,
@@ -147,7 +154,7 @@ def test_without_a_prometheus_it_says_that_it_does_not_know(watched: Watched, ru
 def test_busy_gpus_are_told_with_their_share(watched: Watched, running: Run) -> None:
     measured(watched)
     assert "has not measured its GPUs yet" in told(watched, running)["words"]
-    measure(now=timezone.now())
+    measure(now=timezone.now)
     assert told(watched, running) == {
         "share": 0.87,
         "idle_since": None,
@@ -163,7 +170,7 @@ def test_idle_gpus_are_told_since_when_on_page_and_list_until_they_compute(
     began = timezone.now() - timedelta(minutes=12)
     Run.objects.update(running_since=began)
     for minute in range(0, 13, 3):
-        measure(now=began + timedelta(minutes=minute))
+        measured_at(began + timedelta(minutes=minute))
     found = told(watched, running)
     assert found["words"] == "Held but not busy: nothing computes on its GPUs."
     assert datetime.fromisoformat(found["idle_since"]) == began
@@ -173,7 +180,7 @@ def test_idle_gpus_are_told_since_when_on_page_and_list_until_they_compute(
     assert "Stop it, and others can have them." in shown
     assert "Running, GPUs idle" in page(ada.get(f"/teams/{watched.team.slug}/runs")).words
     busy(watched, running, 0.5)
-    measure(now=timezone.now())
+    measure(now=timezone.now)
     assert told(watched, running)["idle_since"] is None
     assert "Running, GPUs idle" not in page(ada.get(f"/teams/{watched.team.slug}/runs")).words
 
@@ -182,7 +189,7 @@ def test_one_busy_gpu_among_many_keeps_run_and_pod_from_being_idle(watched: Watc
     measured(watched)
     busy(watched, running, *ONE_OF_EIGHT)
 
-    measure(now=timezone.now())
+    measure(now=timezone.now)
 
     assert told(watched, running)["words"] == "2% busy when last measured."
     assert GpuUse.objects.get().idle_since is None
@@ -223,9 +230,9 @@ def test_a_prometheus_that_is_silent_leaves_what_was_known_until_it_is_old(
     watched: Watched, running: Run
 ) -> None:
     measured(watched)
-    measure(now=timezone.now())
+    measure(now=timezone.now)
     watched.kubernetes.cluster.has_prometheus = False
-    measure(now=timezone.now())
+    measure(now=timezone.now)
     assert told(watched, running)["share"] == 0.87
     GpuUse.objects.update(measured_at=timezone.now() - 2 * MEASURED_FOR)
     assert told(watched, running)["words"] == "Not known now: Prometheus has told nothing for minutes."
@@ -233,7 +240,7 @@ def test_a_prometheus_that_is_silent_leaves_what_was_known_until_it_is_old(
 
 def test_a_run_that_is_over_holds_nothing(watched: Watched, running: Run) -> None:
     measured(watched)
-    measure(now=timezone.now())
+    measure(now=timezone.now)
     Run.objects.update(state="finished", ended_at=timezone.now(), running_since=None)
     assert told(watched, running) is None
 
@@ -264,14 +271,14 @@ def test_work_that_nobody_submitted_here_is_measured_by_its_pods(
     now = timezone.now() + timedelta(minutes=5)
     for pod in (first, second):
         computes(copied, pod, 0)
-    measure(now=now - timedelta(minutes=4))
+    measured_at(now - timedelta(minutes=4))
     computes(copied, first, 0.5)
-    measure(now=now - timedelta(minutes=2))
+    measured_at(now - timedelta(minutes=2))
     assert use() == {"share": 0.25, "idle_since": None, "words": "25% busy when last measured."}
     assert "Running, GPUs idle" not in row()
     computes(copied, first, 0)
     for minutes in (0, 3):
-        measure(now=now + timedelta(minutes=minutes))
+        measured_at(now + timedelta(minutes=minutes))
     idle = use()
     assert idle is not None
     assert idle["words"] == "Held but not busy: nothing computes on its GPUs."
@@ -344,7 +351,7 @@ def test_a_pod_is_not_idle_since_before_it_was_created(copied: Watched) -> None:
     assert "has not measured its GPUs yet" in unmeasured["words"]
 
     computes(copied, "web-0", 0)
-    measure(now=timezone.now() + timedelta(seconds=1))
+    measured_at(timezone.now() + timedelta(seconds=1))
 
     idle = use_of(copied, "web-0")
     created = copied.copies("Pod")["web-0"]["metadata"]["creationTimestamp"]
@@ -387,7 +394,7 @@ def test_a_notebook_whose_gpus_compute_is_not_idle_and_its_warning_is_taken_back
     computes(copied, pod_of(working), 0.4)
     computes(copied, pod_of(resting), 0)
     now = timezone.now()
-    measure(now=now)
+    measured_at(now)
     for server in (working, resting):
         server.refresh_from_db()
     assert (working.gpu_busy_at, working.warned_at) == (now, None)
@@ -408,7 +415,7 @@ def test_one_busy_gpu_among_many_counts_as_use(copied: Watched) -> None:
     computes(copied, pod_of(server), *ONE_OF_EIGHT)
     now = timezone.now()
 
-    measure(now=now)
+    measured_at(now)
 
     server.refresh_from_db()
     assert server.gpu_busy_at == now
@@ -436,14 +443,67 @@ def test_a_notebook_that_nobody_measures_says_that_it_is_not_stopped_as_idle(cop
         return is_said, told["idle_unknown_since"] is not None, told["stops_when_idle"] is not None
 
     copied.kubernetes.cluster.has_prometheus = False
-    measure(now=timezone.now())
+    measure(now=timezone.now)
     assert shown() == (True, True, False)
     copied.kubernetes.cluster.has_prometheus = True
-    measure(now=timezone.now())
+    measure(now=timezone.now)
     assert shown() == (False, False, True)
     Cluster.objects.update(prometheus="")
     NotebookServer.objects.update(gpu_measured_since=None, gpu_measured_at=None)
     assert shown() == (False, False, True)
+
+
+def test_a_round_that_ends_after_a_later_one_changes_nothing_of_work(copied: Watched, running: Run) -> None:
+    measured(copied)
+    busy(copied, running, 0)
+    later = timezone.now() + timedelta(minutes=1)
+    measured_at(later)
+    busy(copied, running, 0.5)
+
+    measured_at(later - timedelta(seconds=30))
+
+    run, pod = GpuUse.objects.get(), PodUse.objects.get()
+    assert (run.measured_at, run.idle_since, run.share) == (later, later, 0)
+    assert (pod.measured_at, pod.idle_since, pod.share) == (later, later, 0)
+
+
+def test_a_round_that_ends_after_a_later_one_changes_nothing_of_a_notebook(copied: Watched) -> None:
+    measured(copied)
+    server = notebook(copied)
+    computes(copied, pod_of(server), 0)
+    later = timezone.now() + timedelta(minutes=1)
+    measured_at(later)
+    computes(copied, pod_of(server), 0.5)
+
+    measured_at(later - timedelta(seconds=30))
+
+    server.refresh_from_db()
+    assert (server.gpu_measured_since, server.gpu_measured_at, server.gpu_busy_at) == (later, later, None)
+
+
+def test_what_cannot_be_kept_of_one_cluster_ends_no_others_round(
+    copied: Watched, running: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured(copied)
+    first = factories.cluster(
+        "a-first", kubeconfig=copied.cluster.kubeconfig, context=copied.cluster.context, prometheus=SERVICE
+    )
+    factories.tenancy(copied.team, first)
+    write = measuring.write_down
+
+    def broken(cluster: Cluster, *args: Any, **others: Any) -> None:
+        if cluster.pk == first.pk:
+            raise DatabaseError("A constraint is violated.")
+        write(cluster, *args, **others)
+
+    monkeypatch.setattr(measuring, "write_down", broken)
+    began = timezone.now()
+    moments = iter([began, began + timedelta(minutes=1)])
+
+    measure(now=lambda: next(moments))
+
+    use = GpuUse.objects.get()
+    assert (use.run, use.measured_at) == (running, began + timedelta(minutes=1))
 
 
 def test_samples_are_of_the_pod_that_holds_the_gpu() -> None:

@@ -1,10 +1,11 @@
 """How busy the GPUs of teams are: asked of the cluster's Prometheus every minute, and kept by run, notebook and pod."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 
 import structlog
+from django.db import DatabaseError, transaction
 
 from connectors.errors import ConnectorError
 from fleet.models import Cluster
@@ -26,23 +27,35 @@ from workloads.templates.pods import RUN_LABEL
 
 log = structlog.get_logger(__name__)
 FORGOTTEN = timedelta(hours=1)
+Clock = Callable[[], datetime]
 
 
-def measure(*, now: datetime) -> None:
-    """Ask the Prometheus of every cluster that has one about what runs there; a silent one delays no other."""
+def measure(*, now: Clock) -> None:
+    """Ask the Prometheus of every cluster that has one about what runs there; a silent one delays no other.
+
+    A round may last until after the next one has ended: what was measured later stays.
+    """
     used = Tenancy.objects.here().values("cluster")
     for cluster in Cluster.objects.exclude(prometheus="").filter(pk__in=used, enabled=True):
-        if not cluster.is_observed or throttle.seconds_to_wait(cluster, now=now):
+        # Of its own, as the clusters before it may have taken long.
+        asked_at = now()
+        if not cluster.is_observed or throttle.seconds_to_wait(cluster, now=asked_at):
             continue
         try:
             samples = client_for(cluster).measured(cluster.prometheus, QUERY)
         except ConnectorError as error:
             log.warning("GPUs are not measured", cluster=cluster.name, problem=error.message)
             continue
-        shares = shares_of(samples)
-        write_down(cluster, shares, now=now)
-        note_notebooks(cluster, shares, now=now)
-        note_pods(cluster, shares, now=now)
+        try:
+            _keep(cluster, shares_of(samples), now=asked_at)
+        except DatabaseError:
+            log.exception("what was measured of GPUs is not kept", cluster=cluster.name)
+
+
+def _keep(cluster: Cluster, shares: Mapping[Pod, Share], *, now: datetime) -> None:
+    write_down(cluster, shares, now=now)
+    note_notebooks(cluster, shares, now=now)
+    note_pods(cluster, shares, now=now)
 
 
 def write_down(cluster: Cluster, shares: Mapping[Pod, Share], *, now: datetime) -> None:
@@ -63,9 +76,10 @@ def write_down(cluster: Cluster, shares: Mapping[Pod, Share], *, now: datetime) 
         if since is not None and run.running_since is not None:
             # It may have run before, and been idle then.
             since = min(max(since, run.running_since), now)
-        GpuUse.objects.update_or_create(
-            run=run, defaults={"share": share, "idle_since": since, "measured_at": now}
-        )
+        fields = {"share": share, "idle_since": since, "measured_at": now}
+        if not GpuUse.objects.filter(run=run, measured_at__lt=now).update(**fields):
+            # Its first one, or another round has kept a later one.
+            GpuUse.objects.bulk_create([GpuUse(run=run, **fields)], ignore_conflicts=True)
 
 
 def note_notebooks(cluster: Cluster, shares: Mapping[Pod, Share], *, now: datetime) -> None:
@@ -96,26 +110,32 @@ def note_notebooks(cluster: Cluster, shares: Mapping[Pod, Share], *, now: dateti
 def note_pods(cluster: Cluster, shares: Mapping[Pod, Share], *, now: datetime) -> None:
     """Keep how busy each pod of the teams' namespaces is; what is not measured any more is forgotten after an hour."""
     here = set(Tenancy.objects.here().filter(cluster=cluster).values_list("namespace", flat=True))
-    earlier = {(one.namespace, one.name): one for one in PodUse.objects.filter(cluster=cluster)}
-    rows = [
-        PodUse(
-            cluster=cluster,
-            namespace=pod[0],
-            name=pod[1],
-            share=share.average,
-            idle_since=_idle_since([share], earlier.get(pod), now),
-            measured_at=now,
+    with transaction.atomic():
+        # In one order, as another round may do the same.
+        locked = PodUse.objects.filter(cluster=cluster).order_by("pk").select_for_update(of=("self",))
+        earlier = {(one.namespace, one.name): one for one in locked}
+        rows = {
+            pod: PodUse(
+                cluster=cluster,
+                namespace=pod[0],
+                name=pod[1],
+                share=share.average,
+                idle_since=_idle_since([share], earlier.get(pod), now),
+                measured_at=now,
+            )
+            for pod, share in sorted(shares.items())
+            if pod[0] in here and (pod not in earlier or earlier[pod].measured_at < now)
+        }
+        PodUse.objects.bulk_create(
+            [row for pod, row in rows.items() if pod not in earlier], ignore_conflicts=True
         )
-        for pod, share in shares.items()
-        if pod[0] in here
-    ]
-    PodUse.objects.bulk_create(
-        rows,
-        update_conflicts=True,
-        unique_fields=["cluster", "namespace", "name"],
-        update_fields=["share", "idle_since", "measured_at"],
-    )
-    PodUse.objects.filter(cluster=cluster, measured_at__lte=now - FORGOTTEN).delete()
+        PodUse.objects.bulk_create(
+            [row for pod, row in rows.items() if pod in earlier],
+            update_conflicts=True,
+            unique_fields=["cluster", "namespace", "name"],
+            update_fields=["share", "idle_since", "measured_at"],
+        )
+        PodUse.objects.filter(cluster=cluster, measured_at__lte=now - FORGOTTEN).delete()
 
 
 def _idle_since(
@@ -125,7 +145,7 @@ def _idle_since(
     if any(one.is_busy for one in measured):
         return None
     known = earlier.idle_since if earlier is not None and earlier.measured_at > now - MEASURED_FOR else None
-    return known or now
+    return min(known, now) if known is not None else now
 
 
 def _pods(cluster: Cluster, namespaces: Iterable[str]) -> Mapping[tuple[str, str], list[Pod]]:
