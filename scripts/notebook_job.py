@@ -22,11 +22,14 @@ GPU, QUEUE = "nvidia.com/gpu", "kueue.x-k8s.io/queue-name"
 # What workers do by the clock, done for a moment that has not come yet.
 RECLAIM = """
 from datetime import datetime
+from notebooks.hubs.models import Hub
 from notebooks.servers.ending import reclaim_idle
 from notices.delivery import deliver_due
 from notices.servers import outside
 
 at = datetime.fromisoformat("{}")
+# Until then the hub goes on to say how its servers are used.
+Hub.objects.exclude(followed_at=None).update(followed_at=at)
 reclaim_idle(now=at)
 deliver_due(now=lambda: at, outside=outside())
 """

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 
 from accounts.models import User
 from accounts.roles import Permission
@@ -15,7 +16,7 @@ from fleet.models import Cluster
 from notebooks.hubs import connections
 from notebooks.hubs.keys import digest_of, new_key
 from notebooks.hubs.models import Hub, UnknownServer
-from notebooks.profiles.idle import Reclaim
+from notebooks.profiles.idle import FOLLOWED_FOR, Reclaim
 from notebooks.servers.models import NotebookServer
 from reconciling.backoff import Backoff
 from web.refusals import BadInput, Conflict, NoRight
@@ -137,6 +138,17 @@ def note_observed(
         record(kind, actor=PORTAL, subject=("hub", hub.cluster.name), message=problem)
 
 
+def note_followed(seen: Hub, *, now: datetime) -> None:
+    """Keep that a hub has said now how its servers are used; after a gap that begins anew.
+
+    Nothing is kept of a hub that was changed meanwhile, and nothing moves back.
+    """
+    rows = Hub.objects.filter(pk=seen.pk, address=seen.address)
+    has_gap = Q(followed_at=None) | Q(followed_at__lt=now - FOLLOWED_FOR)
+    rows.filter(has_gap).update(followed_since=now, followed_at=now)
+    rows.filter(followed_at__lt=now).update(followed_at=now)
+
+
 @transaction.atomic
 def note_unknown(seen: Hub, found: Iterable[UnknownServer]) -> None:
     """Keep which servers of a hub were not taken in, the first 200 by name; those that are no longer so are forgotten.
@@ -185,6 +197,7 @@ def _refuse_while_servers_run(hub: Hub) -> None:
 def _forget_observed(hub: Hub, now: datetime) -> None:
     hub.version, hub.reachable, hub.message, hub.looked_at = "", None, "", None
     hub.failures, hub.next_look_at = 0, now
+    hub.followed_since = hub.followed_at = None
 
 
 def _save(hub: Hub) -> None:

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 
 from fleet.models import Cluster
 from notebooks.profiles.idle import Reclaim
@@ -45,6 +45,9 @@ class Hub(models.Model):
     # Times in a row at which the portal could not work with it, and when it is observed again.
     failures = models.PositiveSmallIntegerField(default=0)
     next_look_at = models.DateTimeField()
+    # Since when and until when it has said without a gap how its servers are used; None before it did.
+    followed_since = models.DateTimeField(null=True)
+    followed_at = models.DateTimeField(null=True)
 
     objects = HubQuerySet.as_manager()
 
@@ -81,6 +84,16 @@ class Hub(models.Model):
                     & ~Q(message="")
                 ),
                 name="a_hub_is_away_for_a_reason",
+            ),
+            models.CheckConstraint(
+                condition=Q(followed_since=None, followed_at=None)
+                # What cannot be said of NULL counts as held.
+                | Q(
+                    followed_since__isnull=False,
+                    followed_at__isnull=False,
+                    followed_at__gte=F("followed_since"),
+                ),
+                name="a_followed_hub_says_since_when",
             ),
         ]
 

@@ -70,6 +70,8 @@ class Migration(migrations.Migration):
                 ("looked_at", models.DateTimeField(null=True)),
                 ("failures", models.PositiveSmallIntegerField(default=0)),
                 ("next_look_at", models.DateTimeField()),
+                ("followed_since", models.DateTimeField(null=True)),
+                ("followed_at", models.DateTimeField(null=True)),
             ],
             options={
                 "ordering": ["cluster__name"],
@@ -136,6 +138,18 @@ class Migration(migrations.Migration):
                             _connector="OR",
                         ),
                         name="a_hub_is_away_for_a_reason",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("followed_at", None), ("followed_since", None)),
+                            models.Q(
+                                ("followed_since__isnull", False),
+                                ("followed_at__isnull", False),
+                                ("followed_at__gte", models.F("followed_since")),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="a_followed_hub_says_since_when",
                     ),
                 ],
             },

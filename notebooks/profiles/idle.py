@@ -8,6 +8,8 @@ from enum import StrEnum
 LEAST_NOTICE, MOST_NOTICE = timedelta(minutes=5), timedelta(minutes=30)
 # How busy GPUs are is asked every minute; what was measured longer ago is not known any more.
 MEASURED_FOR = timedelta(minutes=5)
+# Hubs are asked every few seconds; the use of servers whose hub has said nothing for longer is not known any more.
+FOLLOWED_FOR = timedelta(minutes=5)
 
 
 class Reclaim(StrEnum):
@@ -38,7 +40,8 @@ class Use:
 
     `active_at` is when its hub last heard of a person or a kernel at work in it, `gpu_busy_at` when its GPUs were last
     seen to compute, None before they did, and where nobody measures them. Where its cluster has a Prometheus that the
-    portal asks, they were measured without a gap from `measured_since` to `measured_at`.
+    portal asks, they were measured without a gap from `measured_since` to `measured_at`. Its hub has said without a gap
+    how it is used from `followed_since` to `followed_at`; `hub_answers` is whether it did when it was called last.
     """
 
     ready_at: datetime
@@ -47,6 +50,9 @@ class Use:
     has_prometheus: bool = False
     measured_since: datetime | None = None
     measured_at: datetime | None = None
+    hub_answers: bool = True
+    followed_since: datetime | None = None
+    followed_at: datetime | None = None
     warned_at: datetime | None = None
     keep_until: datetime | None = None
 
@@ -54,13 +60,27 @@ class Use:
 def idle_since(use: Use) -> datetime:
     """Since when nobody works with it: neither a person nor a kernel nor its GPUs.
 
-    After a gap in what was measured it counts from anew, as GPUs may have computed all through it.
+    After a gap in what was measured, or in what its hub said, it counts from anew: it may have been used all through.
     """
     measured_since = use.measured_since if use.has_prometheus else None
-    return max(filter(None, (use.ready_at, use.active_at, use.gpu_busy_at, measured_since)))
+    return max(
+        filter(None, (use.ready_at, use.active_at, use.gpu_busy_at, measured_since, use.followed_since))
+    )
 
 
 def unknown_since(use: Use, now: datetime) -> datetime | None:
+    """Since when nobody can tell whether it is used; None where that is known."""
+    return min(filter(None, (unfollowed_since(use, now), unmeasured_since(use, now))), default=None)
+
+
+def unfollowed_since(use: Use, now: datetime) -> datetime | None:
+    """Since when its hub has not said whether somebody works in it; None while it does."""
+    # That it was ready, the hub said, too.
+    known_until = max(use.ready_at, use.followed_at or use.ready_at)
+    return known_until if not use.hub_answers or now - known_until > FOLLOWED_FOR else None
+
+
+def unmeasured_since(use: Use, now: datetime) -> datetime | None:
     """Since when nobody can tell whether its GPUs compute; None where that is known, and without a Prometheus."""
     if not use.has_prometheus:
         return None
@@ -83,8 +103,8 @@ def stops_at(use: Use, threshold: timedelta) -> datetime:
 def due(use: Use, *, threshold: timedelta | None, mode: Reclaim, now: datetime) -> Deed:
     """What is to be done about a server now; without a threshold, and where the cluster does nothing, nothing.
 
-    Where a cluster only warns, it warns once. What is kept counts as used until then. While nobody can tell whether its
-    GPUs compute, nothing is stopped, and a warning that it is idle is taken back.
+    Where a cluster only warns, it warns once. What is kept counts as used until then. While nobody can tell whether
+    it is used, nothing is stopped, and a warning that it is idle is taken back.
     """
     if threshold is None or mode is Reclaim.OFF:
         return Deed.NOTHING

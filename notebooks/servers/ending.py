@@ -101,7 +101,7 @@ def reclaim_idle(*, now: datetime) -> None:
     rows = NotebookServer.objects.filter(state=State.READY).exclude(
         tenancy__cluster__hub__reclaim=Reclaim.OFF
     )
-    servers = list(rows.filter(gpus__gt=0).described())
+    servers = list(rows.filter(gpus__gt=0).described().select_related("tenancy__cluster__hub"))
     modes = dict(Hub.objects.values_list("cluster", "reclaim"))
     documents = documents_of(servers)
     for server in servers:
@@ -118,7 +118,8 @@ def reclaim_idle(*, now: datetime) -> None:
 
 
 def use_of(server: NotebookServer) -> Use:
-    """How a ready server was used, as its row says it; it comes with `tenancy__cluster`."""
+    """How a ready server was used, as its row says it; it comes with `tenancy__cluster__hub`."""
+    hub: Hub | None = getattr(server.cluster, "hub", None)
     return Use(
         ready_at=server.ready_at or server.launched_at,
         active_at=server.active_at,
@@ -126,6 +127,9 @@ def use_of(server: NotebookServer) -> Use:
         has_prometheus=server.gpus > 0 and bool(server.cluster.prometheus),
         measured_since=server.gpu_measured_since,
         measured_at=server.gpu_measured_at,
+        hub_answers=hub is not None and hub.reachable is not False,
+        followed_since=hub.followed_since if hub else None,
+        followed_at=hub.followed_at if hub else None,
         warned_at=server.warned_at,
         keep_until=server.kept_until,
     )
@@ -153,7 +157,7 @@ def documents_of(servers: list[NotebookServer]) -> Mapping[tuple[int, int], Docu
 @transaction.atomic
 def _stop(server_id: int, threshold: timedelta, *, now: datetime) -> None:
     """Stop an idle server, unless it was used or kept since it was looked at."""
-    server = NotebookServer.objects.locked().select_related("tenancy__cluster").get(pk=server_id)
+    server = NotebookServer.objects.locked().select_related("tenancy__cluster__hub").get(pk=server_id)
     if due(use_of(server), threshold=threshold, mode=Reclaim.ON, now=now) is Deed.STOP:
         stop_because(server_id, StopReason.IDLE, now=now)
 

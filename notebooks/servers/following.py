@@ -15,7 +15,7 @@ from audit.events import Kind
 from audit.log import record
 from connectors.errors import ConnectorError
 from connectors.jupyterhub import HubServer, JupyterHub
-from notebooks.hubs.actions import note_unknown
+from notebooks.hubs.actions import note_followed, note_unknown
 from notebooks.hubs.clients import client_for
 from notebooks.hubs.models import Hub, UnknownReason, UnknownServer
 from notebooks.hubs.people import people_at
@@ -63,6 +63,8 @@ def _follow(hub: Hub, client: JupyterHub, now: Clock) -> None:
         )
     }
     take_in(hub, [one for key, one in found.items() if key not in known and one.is_ready], now=now())
+    # At the end: whoever reads this finds what the hub said of each of them.
+    note_followed(hub, now=asked_at)
 
 
 def _carry_over(

@@ -106,6 +106,7 @@ NAMED: Mapping[str, Callable[[Any], object]] = {
     "an_idle_stop_costs_nothing": lambda w: idle_stop(w, usd_per_hour=-1),
     "an_idle_stop_counts_from_its_moment": lambda w: idle_stop(w, until=NOW - DAY),
     "a_hub_reclaims_in_a_known_way": lambda w: hub(w, reclaim="soon"),
+    "a_followed_hub_says_since_when": lambda w: hub(w, followed_since=NOW, followed_at=NOW - DAY),
     "a_hub_is_away_for_a_reason": lambda w: hub(w, looked_at=NOW, reachable=False, failures=1),
     "a_person_has_one_name_on_a_hub": lambda w: (account(w), account(w, username="ada-2")),
     "a_name_on_a_hub_is_of_one_person": lambda w: (account(w), account(w, user=w.scene.priya)),
@@ -130,6 +131,7 @@ UNIQUE: Mapping[str, Callable[[Any], object]] = {
 }
 ALSO: Mapping[str, Callable[[Any], object]] = {
     "a key of a hub without its prefix": lambda w: with_key(w, key_prefix=""),
+    "a hub that was followed until a moment and nobody knows since when": lambda w: hub(w, followed_at=NOW),
     "a hub that answered and was never looked at": lambda w: hub(w, reachable=True),
     "a hub that was looked at and nothing is known of it": lambda w: hub(w, looked_at=NOW),
     "a version of a profile changed": lambda w: (

@@ -141,7 +141,13 @@ def tenancy(ada: User, lead: User, hub: HubOfTests) -> Tenancy:
     factories.make_true(made)
     now = timezone.now()
     Hub.objects.create(
-        cluster=cluster, address=hub.address, token_file="hub", next_look_at=now, reclaim=Reclaim.ON
+        cluster=cluster,
+        address=hub.address,
+        token_file="hub",
+        next_look_at=now,
+        reclaim=Reclaim.ON,
+        followed_since=now - timedelta(days=1),
+        followed_at=now,
     )
     for text in (A100, CPU):
         version = profiles.save(text, by=lead, now=now)
@@ -168,6 +174,12 @@ def running(tenancy: Tenancy, by: User, hub: HubOfTests, **asked: Any) -> Notebo
     server = worked_on(launch(tenancy, by, **asked))
     hub.come_up(server.name)
     return worked_on(server)
+
+
+def reclaimed(*, at: datetime) -> None:
+    """Idle ones are gone through at a moment until which the hub was followed without a gap."""
+    Hub.objects.update(followed_at=at)
+    reclaim_idle(now=at)
 
 
 def test_a_launch_starts_the_server_at_the_hub_with_what_was_chosen(
@@ -616,10 +628,10 @@ def test_an_idle_server_is_warned_of_and_then_stopped(tenancy: Tenancy, ada: Use
     assert server.ready_at is not None
     idle = timedelta(minutes=46)
 
-    reclaim_idle(now=server.ready_at + idle)
-    reclaim_idle(now=server.ready_at + idle)
+    reclaimed(at=server.ready_at + idle)
+    reclaimed(at=server.ready_at + idle)
     assert Notice.objects.filter(kind="notebook_idle").count() == 1
-    reclaim_idle(now=server.ready_at + timedelta(minutes=61))
+    reclaimed(at=server.ready_at + timedelta(minutes=61))
 
     server.refresh_from_db()
     assert (server.state, server.stop_reason) == (State.STOPPING, StopReason.IDLE)
@@ -630,10 +642,10 @@ def test_a_kept_server_stays_and_a_second_time_needs_a_reason(
 ) -> None:
     server = running(tenancy, ada, hub)
     assert server.ready_at is not None
-    reclaim_idle(now=server.ready_at + timedelta(minutes=50))
+    reclaimed(at=server.ready_at + timedelta(minutes=50))
 
     actions.keep(server.pk, by=ada, now=server.ready_at + timedelta(minutes=55))
-    reclaim_idle(now=server.ready_at + timedelta(minutes=70))
+    reclaimed(at=server.ready_at + timedelta(minutes=70))
 
     server.refresh_from_db()
     assert server.state == State.READY
@@ -649,10 +661,10 @@ def test_an_exempt_notebook_is_not_stopped_as_idle_until_its_end_and_keeps_that_
     assert server.ready_at is not None
     began = server.ready_at
     until = began + timedelta(days=5)
-    reclaim_idle(now=began + timedelta(minutes=50))
+    reclaimed(at=began + timedelta(minutes=50))
 
     actions.exempt(server.pk, until=until, reason="A demo for the board.", by=lead, now=began)
-    reclaim_idle(now=began + timedelta(days=1))
+    reclaimed(at=began + timedelta(days=1))
     server.refresh_from_db()
     assert (server.state, server.warned_at) == (State.READY, None)
     actions.stop(server.pk, by=ada, now=timezone.now())
@@ -663,11 +675,11 @@ def test_an_exempt_notebook_is_not_stopped_as_idle_until_its_end_and_keeps_that_
     server = worked_on(server)
 
     assert (server.exempt_until, server.exempt_by) == (until, lead)
-    reclaim_idle(now=until)
+    reclaimed(at=until)
     server.refresh_from_db()
     assert (server.state, server.warned_at) == (State.READY, None)
-    reclaim_idle(now=until + timedelta(minutes=50))
-    reclaim_idle(now=until + timedelta(minutes=70))
+    reclaimed(at=until + timedelta(minutes=50))
+    reclaimed(at=until + timedelta(minutes=70))
     server.refresh_from_db()
     assert (server.state, server.stop_reason) == (State.STOPPING, StopReason.IDLE)
     kinds = Event.objects.filter(kind="notebook.exempted", subject_id=str(server.pk))
@@ -685,7 +697,7 @@ def test_an_exemption_that_is_ended_counts_no_longer_and_ends_once(
         actions.end_exemption(server.pk, by=lead, now=now + timedelta(hours=3))
 
     assert Event.objects.filter(kind="notebook.exemption_ended").count() == 1
-    reclaim_idle(now=now + timedelta(hours=3))
+    reclaimed(at=now + timedelta(hours=3))
     assert Notice.objects.filter(kind="notebook_idle").count() == 1
 
 
@@ -709,11 +721,11 @@ def test_an_exemption_has_an_end_within_a_month_and_a_reason(
 def test_work_that_was_seen_takes_the_warning_back(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
     server = running(tenancy, ada, hub)
     assert server.ready_at is not None
-    reclaim_idle(now=server.ready_at + timedelta(minutes=50))
+    reclaimed(at=server.ready_at + timedelta(minutes=50))
     hub.used(server.name, server.ready_at + timedelta(minutes=55))
 
     follow(now=timezone.now)
-    reclaim_idle(now=server.ready_at + timedelta(minutes=70))
+    reclaimed(at=server.ready_at + timedelta(minutes=70))
 
     server.refresh_from_db()
     assert (server.state, server.warned_at) == (State.READY, None)
@@ -724,8 +736,8 @@ def test_what_idle_stops_spare_is_counted_until_the_next_start_and_for_a_day_at_
 ) -> None:
     server = running(tenancy, ada, hub)
     assert server.ready_at is not None
-    reclaim_idle(now=server.ready_at + timedelta(minutes=50))
-    reclaim_idle(now=server.ready_at + timedelta(minutes=70))
+    reclaimed(at=server.ready_at + timedelta(minutes=50))
+    reclaimed(at=server.ready_at + timedelta(minutes=70))
     server = worked_on(server)
     assert (server.state, server.stop_reason) == (State.STOPPED, StopReason.IDLE)
     [stop] = IdleStop.objects.all()
@@ -760,17 +772,86 @@ def test_one_that_somebody_stopped_spares_nothing(tenancy: Tenancy, ada: User, h
 def test_gpus_that_compute_count_as_use(tenancy: Tenancy, ada: User, hub: HubOfTests) -> None:
     server = running(tenancy, ada, hub)
     assert server.ready_at is not None
-    reclaim_idle(now=server.ready_at + timedelta(minutes=50))
+    reclaimed(at=server.ready_at + timedelta(minutes=50))
     actions.note_gpu_use([server.pk], busy=[server.pk], now=server.ready_at + timedelta(minutes=55))
 
-    reclaim_idle(now=server.ready_at + timedelta(minutes=90))
+    reclaimed(at=server.ready_at + timedelta(minutes=90))
     server.refresh_from_db()
     assert (server.state, server.warned_at) == (State.READY, None)
 
-    reclaim_idle(now=server.ready_at + timedelta(minutes=110))
-    reclaim_idle(now=server.ready_at + timedelta(minutes=125))
+    reclaimed(at=server.ready_at + timedelta(minutes=110))
+    reclaimed(at=server.ready_at + timedelta(minutes=125))
     server.refresh_from_db()
     assert (server.state, server.stop_reason) == (State.STOPPING, StopReason.IDLE)
+
+
+@pytest.mark.parametrize("is_observed", [True, False])
+def test_while_its_hub_is_silent_nothing_is_idle_and_after_that_it_counts_anew(
+    tenancy: Tenancy, ada: User, hub: HubOfTests, is_observed: bool
+) -> None:
+    server = running(tenancy, ada, hub)
+    assert server.ready_at is not None
+    began = server.ready_at
+    reclaimed(at=began + timedelta(minutes=46))
+    assert Notice.objects.filter(kind="notebook_idle").count() == 1
+
+    # It answers no more from now on, when the stop comes, whether somebody has found that out or not.
+    hub.away = PlainTextResponse("", 503)
+    follow(now=lambda: began + timedelta(minutes=61))
+    if is_observed:
+        away = {"reachable": False, "failures": 1, "message": "Away.", "looked_at": timezone.now()}
+        Hub.objects.update(**away)
+    for minutes in (61, 600):
+        reclaim_idle(now=began + timedelta(minutes=minutes))
+        server.refresh_from_db()
+        assert (server.state, server.warned_at) == (State.READY, None)
+
+    hub.away = None
+    Hub.objects.filter(reachable=False).update(reachable=True, failures=0, message="")
+    again = began + timedelta(minutes=600)
+    follow(now=lambda: again)
+    reclaim_idle(now=again)
+    reclaimed(at=again + timedelta(minutes=44))
+    server.refresh_from_db()
+    assert (server.state, server.warned_at) == (State.READY, None)
+    reclaimed(at=again + timedelta(minutes=46))
+    reclaimed(at=again + timedelta(minutes=61))
+
+    server.refresh_from_db()
+    assert (server.state, server.stop_reason) == (State.STOPPING, StopReason.IDLE)
+    assert Notice.objects.filter(kind="notebook_idle").count() == 2
+
+
+def test_a_hub_that_is_away_for_a_moment_takes_a_warning_back_and_does_not_begin_anew(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
+    server = running(tenancy, ada, hub)
+    assert server.ready_at is not None
+    began = server.ready_at
+    reclaimed(at=began + timedelta(minutes=50))
+    away = {"reachable": False, "failures": 1, "message": "Away.", "looked_at": timezone.now()}
+    Hub.objects.update(**away)
+    reclaim_idle(now=began + timedelta(minutes=51))
+    server.refresh_from_db()
+    assert server.warned_at is None
+    Hub.objects.update(reachable=True, failures=0, message="")
+
+    follow(now=lambda: began + timedelta(minutes=53))
+    reclaim_idle(now=began + timedelta(minutes=53))
+
+    server.refresh_from_db()
+    assert server.warned_at == began + timedelta(minutes=53)
+
+
+def test_what_an_earlier_round_says_of_a_hub_moves_nothing_back(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
+    later = timezone.now() + timedelta(hours=1)
+    follow(now=lambda: later)
+    follow(now=lambda: later - timedelta(seconds=20))
+
+    found = Hub.objects.get()
+    assert (found.followed_since, found.followed_at) == (later, later)
 
 
 def test_a_silent_prometheus_keeps_a_notebook_from_being_idle_until_it_was_measured_for_the_whole_time(
@@ -782,20 +863,20 @@ def test_a_silent_prometheus_keeps_a_notebook_from_being_idle_until_it_was_measu
     began = server.ready_at
 
     measured_until(server, began, minutes=46)
-    reclaim_idle(now=began + timedelta(minutes=46))
+    reclaimed(at=began + timedelta(minutes=46))
     assert Notice.objects.filter(kind="notebook_idle").count() == 1
     # It is silent from now on, when the stop comes.
     for minutes in (61, 600):
-        reclaim_idle(now=began + timedelta(minutes=minutes))
+        reclaimed(at=began + timedelta(minutes=minutes))
         server.refresh_from_db()
         assert (server.state, server.warned_at) == (State.READY, None)
 
     measured_until(server, began + timedelta(minutes=600), minutes=59)
-    reclaim_idle(now=began + timedelta(minutes=659))
+    reclaimed(at=began + timedelta(minutes=659))
     server.refresh_from_db()
     assert (server.state, server.warned_at is None) == (State.READY, False)
     measured_until(server, began + timedelta(minutes=659), minutes=16)
-    reclaim_idle(now=began + timedelta(minutes=675))
+    reclaimed(at=began + timedelta(minutes=675))
 
     server.refresh_from_db()
     assert (server.state, server.stop_reason) == (State.STOPPING, StopReason.IDLE)
@@ -812,8 +893,8 @@ def test_a_prometheus_that_never_answered_stops_nothing_and_the_hubs_page_says_s
         created_at=earlier, launched_at=earlier, ready_at=earlier, active_at=earlier
     )
 
-    reclaim_idle(now=timezone.now())
-    reclaim_idle(now=timezone.now() + timedelta(hours=1))
+    reclaimed(at=timezone.now())
+    reclaimed(at=timezone.now() + timedelta(hours=1))
 
     server.refresh_from_db()
     assert (server.state, server.warned_at) == (State.READY, None)
@@ -840,7 +921,7 @@ def test_what_is_kept_while_idle_ones_are_gone_through_is_not_stopped(
 ) -> None:
     server = running(tenancy, ada, hub)
     assert server.ready_at is not None
-    reclaim_idle(now=server.ready_at + timedelta(minutes=50))
+    reclaimed(at=server.ready_at + timedelta(minutes=50))
     late = server.ready_at + timedelta(minutes=70)
     read = ending.documents_of
 
@@ -849,7 +930,7 @@ def test_what_is_kept_while_idle_ones_are_gone_through_is_not_stopped(
         return read(servers)
 
     monkeypatch.setattr(ending, "documents_of", kept_meanwhile)
-    reclaim_idle(now=late)
+    reclaimed(at=late)
     server.refresh_from_db()
     assert server.state == State.READY
 
@@ -863,7 +944,7 @@ def test_a_cluster_that_does_not_reclaim_stops_nothing(
     assert server.ready_at is not None
 
     for minutes in (50, 90, 900):
-        reclaim_idle(now=server.ready_at + timedelta(minutes=minutes))
+        reclaimed(at=server.ready_at + timedelta(minutes=minutes))
 
     server.refresh_from_db()
     assert server.state == State.READY

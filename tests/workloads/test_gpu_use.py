@@ -429,6 +429,8 @@ def test_a_notebook_that_nobody_measures_says_that_it_is_not_stopped_as_idle(cop
         token_file="hub",
         next_look_at=timezone.now(),
         reclaim="on",
+        followed_since=timezone.now(),
+        followed_at=timezone.now(),
     )
     server = notebook(copied)
     text = "{slug: explore, title: Explore, image: a.example.com/b:1, cpus: 1, memory: 4, idle_minutes: 60}"

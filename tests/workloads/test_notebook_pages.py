@@ -435,6 +435,34 @@ def test_an_idle_notebook_says_what_it_costs_and_is_kept_with_a_reason_the_secon
     assert "It loads the data." in words(person.get(path))
 
 
+@pytest.mark.parametrize(
+    "silent",
+    [
+        {"reachable": False, "failures": 1, "message": "Away.", "looked_at": timezone.now()},
+        {"followed_at": timezone.now() - timedelta(minutes=10)},
+    ],
+)
+def test_while_its_hub_is_silent_a_notebook_is_not_called_idle(
+    tenancy: Tenancy, ada: User, hub: HubOfTests, silent: dict[str, Any]
+) -> None:
+    server = running(tenancy, ada, hub)
+    earlier = timezone.now() - timedelta(minutes=50)
+    Server.objects.update(ready_at=earlier, launched_at=earlier, created_at=earlier, active_at=earlier)
+    reclaim_idle(now=timezone.now())
+    person, path = browser(ada), f"/notebooks/{server.pk}"
+    sentences = ("Nobody has used it for 50 min", "Stopped if nobody uses or keeps it", "Not used for")
+    assert [one in words(person.get(path)) for one in sentences] == [True] * 3
+
+    Hub.objects.update(**silent)
+
+    shown = words(person.get(path))
+    assert [one in shown for one in sentences] == [False] * 3
+    assert "JupyterHub has not said whether somebody works in it. Until it does" in shown
+    told = Caller(ada).get(f"notebooks/{server.pk}/").json()
+    assert told["stops_when_idle"] is None
+    assert told["idle_unknown_since"] == as_told(Hub.objects.get().followed_at)
+
+
 def test_a_platform_lead_exempts_a_notebook_and_ends_that_on_its_page_or_the_hubs(
     tenancy: Tenancy, ada: User, lead: User, hub: HubOfTests
 ) -> None:

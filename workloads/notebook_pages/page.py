@@ -15,8 +15,10 @@ from allocations.ends.carrying import Uncarried
 from notebooks.hubs.models import Hub
 from notebooks.models import NotebookServer
 from notebooks.profile_desk.kept import offered_instead, retired_words
+from notebooks.profiles.idle import unfollowed_since
 from notebooks.profiles.states import State as ProfileState
 from notebooks.servers import actions
+from notebooks.servers.ending import use_of
 from notebooks.servers.states import LIVE, State, StopReason
 from ui.amounts import gpus, moment, span, usd
 from workloads.notebook_pages.shown import ServerSeen, address_of, idle_of
@@ -139,9 +141,9 @@ def waiting_of(one: ServerSeen, now: datetime) -> Part | None:
 
 
 def idle_notice_of(one: ServerSeen, now: datetime) -> Part | None:
-    """That a server is idle, with what that costs and what comes; None while nobody was told of it."""
+    """That a server is idle, with what that costs and what comes; None while nobody was told of it, or can tell it."""
     server, since = one.server, one.idle_since
-    if not _is_warned(server) or since is None:
+    if not _is_warned(server) or since is None or one.idle_unknown_since is not None:
         return None
     spent = one.idle_usd(now)
     cost = f", which cost {usd(spent)}" if spent else ""
@@ -182,8 +184,11 @@ def idle_unknown_of(one: ServerSeen, now: datetime) -> str:
     """That nobody can tell whether a server is idle, and what this means; empty where that is known."""
     if one.idle_unknown_since is None or not one.may_be_idle:
         return ""
+    who = "Prometheus has not said whether its GPUs compute"
+    if unfollowed_since(use_of(one.server), now) is not None:
+        who = "JupyterHub has not said whether somebody works in it"
     return (
-        f"Since {moment(one.idle_unknown_since, now)} the cluster's Prometheus has not said whether its GPUs compute. "
+        f"Since {moment(one.idle_unknown_since, now)} the cluster's {who}. "
         "Until it does, the notebook is not stopped for being unused."
     )
 
@@ -224,7 +229,7 @@ def figures_of(one: ServerSeen, now: datetime) -> list[Part]:
         },
     ]
     since = one.idle_since
-    if since is not None:
+    if since is not None and one.idle_unknown_since is None:
         spent = one.idle_usd(now)
         found.append(
             {

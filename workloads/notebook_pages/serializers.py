@@ -152,8 +152,8 @@ class NotebookSerializer(NotebookShortSerializer):
     idle_unknown_since = serializers.DateTimeField(
         source="seen.idle_unknown_since",
         allow_null=True,
-        help_text="Since then its cluster's Prometheus has not said whether its GPUs compute, so it is not stopped "
-        "for being idle.",
+        help_text="Since then its hub has not said whether somebody works in it, or its cluster's Prometheus whether "
+        "its GPUs compute, so it is not stopped for being idle.",
     )
     ends_at = serializers.DateTimeField(
         source="seen.ends_at", allow_null=True, help_text="When its profile's limit ends it."

@@ -28,7 +28,7 @@ class ServerSeen:
     """A server with its hub and its profile's version, None where they are gone.
 
     `why` says why one that starts is not there yet, None before it has a pod. Since `idle_unknown_since` nobody can
-    tell whether its GPUs compute; None where that is known. `uncarried` says when GPUs end that carry it, None for
+    tell whether it is used; None where that is known. `uncarried` says when GPUs end that carry it, None for
     never; `goes_back` is when it is stopped with them, as its owner was told, else as far as is known now.
     """
 
