@@ -143,9 +143,9 @@ class Migration(migrations.Migration):
                         condition=models.Q(
                             models.Q(("followed_at", None), ("followed_since", None)),
                             models.Q(
-                                ("followed_since__isnull", False),
-                                ("followed_at__isnull", False),
                                 ("followed_at__gte", models.F("followed_since")),
+                                ("followed_at__isnull", False),
+                                ("followed_since__isnull", False),
                             ),
                             _connector="OR",
                         ),
