@@ -112,7 +112,7 @@ def note_pods(cluster: Cluster, shares: Mapping[Pod, Share], *, now: datetime) -
     here = set(Tenancy.objects.here().filter(cluster=cluster).values_list("namespace", flat=True))
     with transaction.atomic():
         # In one order, as another round may do the same.
-        locked = PodUse.objects.filter(cluster=cluster).order_by("pk").select_for_update(of=("self",))
+        locked = PodUse.objects.filter(cluster=cluster).order_by("pk").select_for_update(no_key=True)
         earlier = {(one.namespace, one.name): one for one in locked}
         rows = {
             pod: PodUse(
