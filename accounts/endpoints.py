@@ -15,14 +15,16 @@ class Endpoint(GenericViewSet[Any]):
 
     `asks` names the parameters that an action takes in its address; they are checked before the action runs and
     stand in `asked`. `keyed` actions need an Idempotency-Key, `guarded` ones If-Match, `outside` ones may fail
-    because an outside system did, `asking` names the changes that a token which only asks may make: none that is not
-    named here. `ordering` is the order of a paged list, one field.
+    because an outside system did, `refuses_values` only read and have parameters that may name what is not there,
+    `asking` names the changes that a token which only asks may make: none that is not named here. `ordering` is the
+    order of a paged list, one field.
     """
 
     asks: ClassVar[Mapping[str, type[Serializer[Any]]]] = {}
     keyed: ClassVar[frozenset[str]] = frozenset()
     guarded: ClassVar[frozenset[str]] = frozenset()
     outside: ClassVar[frozenset[str]] = frozenset()
+    refuses_values: ClassVar[frozenset[str]] = frozenset()
     asking: ClassVar[frozenset[str]] = frozenset()
     ordering: ClassVar[str] = "id"
     asked: Mapping[str, Any]

@@ -89,6 +89,7 @@ class ChainEndpoint(Endpoint):
     lookup_field = "name"
     lookup_value_converter = "slug"
     asks = {"retrieve": ChainQuery}
+    refuses_values = frozenset({"retrieve"})
 
     @extend_schema(operation_id="quota_chain", responses=ChainSerializer)
     def retrieve(self, request: Request, name: str) -> Response:

@@ -54,7 +54,8 @@ class ProblemAutoSchema(AutoSchema):
     """Adds to each operation its parameters, its headers and every problem it can answer with.
 
     A view says so with `asks` (action: serializer of the parameters), `keyed` (actions that need an
-    Idempotency-Key) and `guarded` (actions that need If-Match).
+    Idempotency-Key), `guarded` (actions that need If-Match) and `refuses_values` (actions that only read, and whose
+    parameters may name what is not there).
     """
 
     def get_override_parameters(self) -> list[Any]:
@@ -86,6 +87,8 @@ class ProblemAutoSchema(AutoSchema):
         found = [*ALWAYS]
         if self.method != "GET":
             found += CHANGING
+        elif self._is_among("refuses_values"):
+            found.append("422")
         if self._is_among("guarded"):
             found += GUARDED
         if self._is_among("outside"):
