@@ -29,7 +29,7 @@ from notebooks.profiles.choosing import Chosen, NotAChoice, chosen, options_with
 from notebooks.profiles.idle import MEASURED_FOR
 from notebooks.profiles.spawning import refused_here
 from notebooks.servers.enqueue import enqueue_on_commit
-from notebooks.servers.models import NotebookServer
+from notebooks.servers.models import NAME_PREFIX, NotebookServer
 from notebooks.servers.savings import note_start
 from notebooks.servers.states import State, StopReason
 from provisioning.models import Tenancy
@@ -428,7 +428,7 @@ def _refuse_many(by: User) -> None:
 
 def _name(by: User, key: str) -> str:
     """The server's name at its hub: letters, digits and a hyphen, as JupyterHub 6 takes it."""
-    return f"nb-{hashlib.sha256(f'{by.pk}:{key}'.encode()).hexdigest()[:12]}"
+    return f"{NAME_PREFIX}{hashlib.sha256(f'{by.pk}:{key}'.encode()).hexdigest()[:12]}"
 
 
 def _record(kind: Kind, server: NotebookServer, *, by: User | None, **facts: Any) -> None:

@@ -23,7 +23,7 @@ from provisioning.models import Tenancy
 from ui.amounts import span, usd
 
 # How long before its end people are told, and how long it runs on at least where nobody could be told before.
-TOLD_BEFORE, LEAST_NOTICE = timedelta(hours=1), timedelta(minutes=30)
+TOLD_BEFORE, RUNS_ON_FOR = timedelta(hours=1), timedelta(minutes=30)
 LIMIT_COMES = "It will have run for as long as its profile allows, and is stopped then; its volumes stay."
 RESTARTS = "Save what is in memory. You can start it again at once."
 GPUS_END = (
@@ -79,7 +79,7 @@ def keep_told(server: NotebookServer, ends: datetime | None, *, now: datetime) -
         return
     at = None
     if ends is not None and ends - now <= TOLD_BEFORE:
-        at = ends if ends > now else known or now + LEAST_NOTICE
+        at = ends if ends > now else known or now + RUNS_ON_FOR
     if at != known:
         _tell_of_end(server, at, was_foreseen=ends is not None and ends > now, now=now)
 
@@ -98,16 +98,15 @@ def _tell_of_end(server: NotebookServer, at: datetime | None, *, was_foreseen: b
 
 def reclaim_idle(*, now: datetime) -> None:
     """Tell people of servers that are idle, and stop those that nobody kept, as the hub of each cluster wants it."""
-    rows = NotebookServer.objects.filter(state=State.READY).exclude(
-        tenancy__cluster__hub__reclaim=Reclaim.OFF
+    rows = NotebookServer.objects.filter(
+        state=State.READY, gpus__gt=0, tenancy__cluster__hub__reclaim__in=[Reclaim.WARN, Reclaim.ON]
     )
-    servers = list(rows.filter(gpus__gt=0).described().select_related("tenancy__cluster__hub"))
-    modes = dict(Hub.objects.values_list("cluster", "reclaim"))
+    servers = list(rows.described().select_related("tenancy__cluster__hub"))
     documents = documents_of(servers)
     for server in servers:
         document = documents.get((server.profile_id, server.profile_version))
         threshold = threshold_of(document)
-        mode = Reclaim(modes[server.tenancy.cluster_id])
+        mode = Reclaim(server.cluster.hub.reclaim)
         deed = due(use_of(server), threshold=threshold, mode=mode, now=now)
         if threshold is not None and deed is Deed.WARN:
             _warn(server, threshold, stops=mode is Reclaim.ON, now=now)

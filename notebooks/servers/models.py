@@ -19,6 +19,8 @@ from web.rows import Row
 
 # A worker does something for these; the others change by themselves, and are followed.
 IN_MOTION = (State.STARTING, State.STOPPING)
+# How the names begin that the portal gives to servers.
+NAME_PREFIX = "nb-"
 
 
 # Each of the two has a type of manager of its own; the one that is made here has the methods of both.
@@ -207,7 +209,7 @@ class NotebookServer(Row, Reconciled):
     @property
     def has_name_of_the_portal(self) -> bool:
         """Whether its name is nobody else's; one that was given in the hub is its account's alone."""
-        return self.name.startswith("nb-")
+        return self.name.startswith(NAME_PREFIX)
 
     @property
     def kept_until(self) -> datetime | None:
