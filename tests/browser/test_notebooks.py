@@ -1,5 +1,6 @@
 """A notebook in a real browser: chosen, launched, ready before one's eyes, stopped; everybody can use its pages."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -59,6 +60,22 @@ def test_a_notebook_is_chosen_launched_seen_ready_and_stopped(
     worked_on(server)
     expect(heading).to_contain_text("Stopped")
     expect(page.get_by_role("button", name="Start again")).to_be_visible()
+    page.context.close()
+
+
+@pytest.mark.parametrize(("size", "theme"), LOOKS)
+def test_long_names_leave_room_for_what_can_be_done(
+    open_page: Open, tenancy: Tenancy, ada: User, hub: HubOfTests, size: str, theme: str
+) -> None:
+    running(tenancy, ada, hub)
+    NotebookServer.objects.update(title="Supercalifragilisticexpialidocious-Finetuning-Of-A-Detector")
+    User.objects.filter(pk=ada.pk).update(name="Ada Wolfeschlegelsteinhausenbergerdorff-Featherstonehaugh")
+    page = open_page(ada, PAGE, size=size, theme=theme)
+    stop = page.get_by_role("button", name=re.compile("^Stop"))
+    box, width = stop.bounding_box(), page.evaluate("innerWidth")
+    assert box is not None
+    assert box["x"] + box["width"] <= width
+    assert overflow(page) == 0
     page.context.close()
 
 
