@@ -33,7 +33,7 @@ from workloads.explaining import UNKNOWN, explain
 from workloads.models import ClusterObject, Feed, FeedRevision
 from workloads.observed import Facts
 from workloads.reading.work import workload_of
-from workloads.views import MOST_LINES
+from workloads.views import LINES
 from workloads.watching.kept import KINDS, copy_of
 from workloads.watching.scopes import EVERYBODY
 
@@ -226,14 +226,14 @@ def listen() -> None:
 
 
 def work_page(person: User, tenancy: Tenancy, port: int, count: int) -> Page:
-    """What a member of the team sees in a browser, which counts only with as many lines as it shows at once."""
+    """What a member of the team sees in a browser, which counts only with the lines of a full page."""
     client = signed_in(person)
     cookie = client.cookies[settings.SESSION_COOKIE_NAME].value
     return Page(
         port,
         reverse("work", args=[tenancy.team.slug]),
         {"Cookie": f"{settings.SESSION_COOKIE_NAME}={cookie}"},
-        lambda body: f"{count - MOST_LINES} more are not shown" in body and SILENT not in body,
+        lambda body: f"1 to {LINES} of {count:,}" in body and SILENT not in body,
     )
 
 

@@ -68,6 +68,14 @@ def diff_table(
 
 
 @register.inclusion_tag("parts/pager.html")
-def pager(previous: str | None, next: str | None, note: str = "") -> Context:
-    """Links of a cursor page, oldest to the right; both absent shows the note alone."""
-    return {"previous": previous, "next": next, "note": note}
+def pager(
+    previous: str | None, next: str | None, note: str = "", to_previous: str = "Newer", to_next: str = "Older"
+) -> Context:
+    """Links to the pages beside this one, oldest to the right; both absent shows the note alone."""
+    return {
+        "previous": previous,
+        "next": next,
+        "note": note,
+        "to_previous": to_previous,
+        "to_next": to_next,
+    }

@@ -1,7 +1,8 @@
 """What was explained of a team's work, kept as JSON in the cache that all processes share until it holds no longer.
 
 It is found by a digest of all that it follows from (workloads.gathering.Known), copies and portal alike, so that
-nothing outlives a change of them. While the cache does not answer, everything is explained at each view.
+nothing outlives a change of them. What a process read last it has at hand; while the cache does not answer, everything
+else is explained at each view.
 """
 
 import hashlib
@@ -28,6 +29,8 @@ SECONDS = 300
 # How long one that finds another at the same work waits for it, and after which time who is at it counts as dead.
 PATIENCE, MAKING = 3.0, 10
 PAUSE = 0.05
+# How many boards a process has at hand: one of 2,000 lines takes some two megabytes.
+AT_HAND = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +50,10 @@ class Board:
 
     head: Head
     lines: Sequence[str]
+
+    def holds(self, now: datetime) -> bool:
+        """Whether the time alone has not changed it."""
+        return self.head.until is None or now < self.head.until
 
     def work(self, now: datetime) -> "WorkLines":
         """The lines as they read now."""
@@ -88,6 +95,9 @@ class WorkLines(Sequence[Work]):
         return one if why is one.why else replace(one, why=why)
 
 
+# What this process read last under each key, with its mark: those who follow one team's work do not read thousands of
+# lines anew every few seconds.
+_boards: dict[str, tuple[str, Board]] = {}
 HEAD, WORK = TypeAdapter(Head), TypeAdapter(Work)
 STORED = TypeAdapter(tuple[str, str, list[str]])
 # Another version of the portal, which knows other fields, finds nothing of this one's.
@@ -99,9 +109,28 @@ def kept(known: Known, *, now: datetime, make: Callable[[], Explained]) -> Board
     if not known.mark:
         return _board(make())
     key, mark = f"work:{known.team.pk}:{int(known.sees_all)}", f"{FORM}-{known.mark}"
-    found = _stored(key, mark, now)
-    if found is not None:
+    known_mark, found = _boards.get(key, ("", None))
+    if found is not None and known_mark == mark and found.holds(now):
         return found
+    board = _stored(key, mark, now) or _made(key, mark, now, make)
+    if len(_boards) >= AT_HAND:
+        _boards.clear()
+    _boards[key] = mark, board
+    return board
+
+
+def at_hand() -> int:
+    """How many boards this process has at hand."""
+    return len(_boards)
+
+
+def forget() -> None:
+    """Have no board at hand."""
+    _boards.clear()
+
+
+def _made(key: str, mark: str, now: datetime, make: Callable[[], Explained]) -> Board:
+    """What is explained now, by this process or by another that began earlier; stored for the others."""
     making = f"{key}:{mark}"
     is_mine = _begin(making)
     if not is_mine:
@@ -144,8 +173,8 @@ def _stored(key: str, mark: str, now: datetime) -> Board | None:
     except ValidationError as error:
         logger.warning("what was kept of a team's work cannot be read", errors=error.error_count())
         return None
-    is_over = head.until is not None and head.until <= now
-    return None if is_over else Board(head=head, lines=lines)
+    board = Board(head=head, lines=lines)
+    return board if board.holds(now) else None
 
 
 def _begin(making: str) -> bool:

@@ -1,11 +1,14 @@
 """The page of a team's work."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
@@ -26,7 +29,7 @@ from workloads.runs import actions
 from workloads.seen import Seen
 from workloads.stopping import Target, stop_work
 
-MOST_LINES = 200
+LINES = 50
 TABS = (("", "Now"), ("waiting", "Waiting"), ("over", "Over"))
 
 
@@ -37,9 +40,11 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
     team = visible_team(user, slug)
     board = work_of_team(team, by=user, now=now)
     tab = request.GET.get("show", "")
-    chosen = [place for place, state in enumerate(board.states) if _is_of(state, tab)]
-    shown = [board.work[place] for place in chosen[:MOST_LINES]]
-    clusters = [seen.cluster.pk for seen in board.clusters]
+    meant = [state for state in State if _is_of(state, tab)]
+    chosen = [place for place, state in enumerate(board.states) if state in meant]
+    page = Paginator(chosen, LINES).get_page(request.GET.get("page"))
+    shown = [board.work[place] for place in page]
+    clusters, counts = [seen.cluster.pk for seen in board.clusters], Counter(board.states)
     lines = Lines(
         runs=_runs(team, shown),
         titles={seen.cluster.name: isolate(seen.cluster.title) for seen in board.clusters},
@@ -56,14 +61,16 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
         "board": board,
         "is_member": team.pk in user.team_ids,
         "lines": [lines.line(one) for one in shown],
-        "more": len(chosen) - len(shown),
+        "place": _place(page),
+        "previous": _address(tab, page.previous_page_number()) if page.has_previous() else "",
+        "next": _address(tab, page.next_page_number()) if page.has_next() else "",
         "tab": tab,
         "tabs": [
             {
                 "label": label,
                 "href": f"?show={key}" if key else request.path,
                 "current": key == tab,
-                "count": sum(_is_of(state, key) for state in board.states),
+                "count": sum(counts[state] for state in State if _is_of(state, key)),
             }
             for key, label in TABS
         ],
@@ -96,6 +103,18 @@ def _target(given: str) -> Target:
     if len(found) != len(names):
         found = [""] * len(names)
     return Target(**dict(zip(names, found, strict=True)))
+
+
+def _place(page: Page[int]) -> str:
+    """Which lines a page shows, of how many; empty where it shows all."""
+    if not page.has_other_pages():
+        return ""
+    return f"{page.start_index():,} to {page.end_index():,} of {page.paginator.count:,}"
+
+
+def _address(tab: str, number: int) -> str:
+    """The address of another page of what a tab shows."""
+    return "?" + urlencode({"show": tab, "page": number} if tab else {"page": number})
 
 
 def _is_of(state: State, tab: str) -> bool:

@@ -1,6 +1,7 @@
 """What was explained of a team's work is kept until something has changed, and not a view longer."""
 
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -14,7 +15,9 @@ from typing import Any
 import pytest
 from django.core.cache import cache
 from django.db import connection
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import User
@@ -32,11 +35,24 @@ from workloads.board import TeamWork, work_of_team
 from workloads.gathering import Explained, explained, known_of
 from workloads.listing import Work
 from workloads.models import Feed, FeedRevision
+from workloads.views import LINES
 
 GPU = "nvidia.com/gpu"
 CREATED, RECORDINGS = "2026-11-23T08:00:00Z", ROOT / "tests" / "recordings"
 Object = dict[str, Any]
 Conditions = dict[str, tuple[str, str]]
+
+
+EMPTY = Explained(work=[], left_out=0, histories={}, until=None)
+
+
+@dataclass
+class Marked:
+    """Work of a team, known by its mark."""
+
+    team: Any
+    sees_all: bool = False
+    mark: str = "m"
 
 
 @dataclass
@@ -141,6 +157,14 @@ def event(namespace: str, message: str) -> Object:
     }
 
 
+@pytest.fixture(autouse=True)
+def nothing_at_hand() -> Iterator[None]:
+    """What another test explained is not at hand in this one."""
+    kept_boards.forget()
+    yield
+    kept_boards.forget()
+
+
 @pytest.fixture
 def scene(db: None) -> Scene:
     """A team with four GPUs, all of whose queue and one waiting job are copied."""
@@ -171,6 +195,32 @@ def test_a_view_of_what_has_not_changed_reads_no_copy_and_says_the_same(scene: S
     first = list(scene.board(now).work)
     assert not copies_read(scene)
     assert list(scene.board(now).work) == first == scene.anew(now)
+
+
+def test_a_page_shows_fifty_lines_and_leads_to_the_others(scene: Scene, client: Client) -> None:
+    scene.copying.list("Workload", [scene.workload(f"bert-{number:02}") for number in range(LINES + 3)])
+    client.force_login(scene.ada)
+    work = reverse("work", args=[scene.tenancy.team.slug])
+    first = shown_at(client, f"{work}?show=waiting")
+    assert f"1 to {LINES} of {LINES + 3}" in first
+    assert 'href="?show=waiting&amp;page=2"' in first
+    second = shown_at(client, f"{work}?show=waiting&page=2")
+    assert f"{LINES + 1} to {LINES + 3} of {LINES + 3}" in second
+    assert 'href="?show=waiting&amp;page=1"' in second
+    pages = [set(re.findall(r"bert-\d\d(?=<)", page)) for page in (first, second)]
+    assert [len(names) for names in pages] == [LINES, 3]
+    assert len(pages[0] | pages[1]) == LINES + 3
+    # What ended meanwhile takes the last page away: whoever was there sees what is the last one now.
+    assert f"of {LINES + 3}" in shown_at(client, f"{work}?page=9")
+    scene.copying.list("Workload", [scene.workload("bert-00")])
+    assert "of 1<" not in shown_at(client, f"{work}?page=2")
+
+
+def shown_at(client: Client, address: str) -> str:
+    """A page's HTML."""
+    answer = client.get(address)
+    assert answer.status_code == 200
+    return answer.content.decode()
 
 
 def test_every_sort_of_change_is_seen_by_the_next_view(scene: Scene) -> None:
@@ -414,11 +464,12 @@ def test_what_lies_in_the_cache_and_is_not_ours_is_made_anew(scene: Scene, found
     scene.board(now)
     mark = cache.get(key)[0]
     cache.set(key, [mark, *found[1:]] if isinstance(found, list) else found)
+    kept_boards.forget()
     assert list(scene.board(now).work) == scene.anew(now)
     assert not copies_read(scene)
 
 
-def test_without_the_shared_cache_every_view_explains(
+def test_without_the_shared_cache_a_process_explains_what_it_has_not_at_hand(
     scene: Scene, own_redis: Redis, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kept_boards, "breaker", Breaker())
@@ -426,28 +477,34 @@ def test_without_the_shared_cache_every_view_explains(
     scene.board()
     assert not copies_read(scene)
     own_redis.kill()
+    assert not copies_read(scene)
+    scene.copying.put(scene.workload(gpus=3))
     now = timezone.now()
+    assert copies_read(scene, now)
     assert list(scene.board(now).work) == scene.anew(now)
+    kept_boards.forget()
     assert copies_read(scene)
+
+
+def test_a_process_has_so_many_boards_at_hand_and_no_more() -> None:
+    for number in range(kept_boards.AT_HAND + 1):
+        known = Marked(type("Team", (), {"pk": number}))
+        kept_boards.kept(known, now=timezone.now(), make=lambda: EMPTY)  # type: ignore[arg-type]
+    assert 0 < kept_boards.at_hand() <= kept_boards.AT_HAND
 
 
 def test_of_many_that_look_at_once_one_explains() -> None:
     entered, go, made_by = threading.Barrier(8), threading.Event(), list[int]()
-    empty = Explained(work=[], left_out=0, histories={}, until=None)
-
-    class Marked:
-        """Work of a team, known by its mark."""
-
-        team, sees_all, mark = type("Team", (), {"pk": 1}), False, "m"
 
     def make(number: int) -> Explained:
         made_by.append(number)
         go.wait(10)
-        return empty
+        return EMPTY
 
     def look(number: int) -> None:
         entered.wait(10)
-        kept_boards.kept(Marked, now=timezone.now(), make=lambda: make(number))  # type: ignore[arg-type]
+        known = Marked(type("Team", (), {"pk": 1}))
+        kept_boards.kept(known, now=timezone.now(), make=lambda: make(number))  # type: ignore[arg-type]
 
     looking = [threading.Thread(target=look, args=(number,)) for number in range(8)]
     for one in looking:
