@@ -96,11 +96,14 @@ def django_db_setup(
         pooled.close_pool()
         patch.setattr(TransactionTestCase, "_fixture_teardown", pristine.restore)
         yield
-        # A thread of a server that has just been stopped may still be giving its connection back.
-        with connection.cursor() as cursor:
+        # A thread of a server that has just been stopped may still be giving its connection back, and a pool that is
+        # open connects anew what is ended.
+        pooled.close()
+        pooled.close_pool()
+        with connection._nodb_cursor() as cursor:
             cursor.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s",
+                [connection.settings_dict["NAME"]],
             )
 
 
@@ -112,6 +115,8 @@ def _redis_clients() -> list[Client]:
 
 @pytest.fixture(autouse=True)
 def _empty_redis(request: pytest.FixtureRequest) -> None:
+    from workloads import kept_boards  # its models want Django to be set up
+
     # Rate limits and queued tasks live there: one test's must not reach the next.
     if {"db", "transactional_db", "redis"} & set(request.fixturenames):
         request.getfixturevalue("redis")
@@ -119,3 +124,5 @@ def _empty_redis(request: pytest.FixtureRequest) -> None:
             client.flushdb()
         # A test before this one may have taken the cache away, which is then left alone for a while.
         counters.breaker.open_until = 0.0
+        # What a process has at hand is of rows that are gone, and their numbers may come again.
+        kept_boards.forget()
