@@ -17,7 +17,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import urllib3
 
@@ -173,6 +173,25 @@ class Cluster:
             if error.code == "not_found":
                 return frozenset()
             raise
+
+    def schema_addresses(self) -> dict[str, str]:
+        """Where the schemas of each group and version stand, such as `batch/v1`; another address once they change."""
+        paths = self._json("GET", "/openapi/v3").get("paths") or {}
+        return {
+            where.partition("/")[2]: str(one.get("serverRelativeURL", ""))
+            for where, one in paths.items()
+            if where.startswith(("apis/", "api/"))
+        }
+
+    def schema(self, address: str, kind: str) -> Manifest:
+        """The OpenAPI schema of a kind, by one of `schema_addresses`; an empty one where it has none."""
+        where, _, query = address.partition("?")
+        found = self._json("GET", where, dict(parse_qsl(query)))
+        schemas: Mapping[str, Manifest] = (found.get("components") or {}).get("schemas") or {}
+        for one in schemas.values():
+            if any(each.get("kind") == kind for each in one.get("x-kubernetes-group-version-kind") or ()):
+                return one
+        return {}
 
     def get(self, ref: Ref, name: str, namespace: str | None = None) -> Manifest | None:
         """One object, or None when it is not there."""

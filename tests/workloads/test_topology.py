@@ -1,6 +1,9 @@
 """All nodes of a run in one rack or block: offered where the flavor has a topology, and told to Kueue."""
 
-from dataclasses import replace
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -10,24 +13,29 @@ import yaml
 from django.utils import timezone
 
 from allocations.actions import grant
+from connectors.kubernetes import Cluster
 from provisioning import reconcile
 from provisioning.delivery import client_for
 from provisioning.desired.first_job import as_yaml
+from sandbox.serving import Served, listen, port_of
 from tests import factories
 from tests.calling import Caller
 from tests.qm.conftest import Signed, signed, terminal
 from tests.services.process import wait_until
+from tests.serving import serving
 from tests.workloads.conftest import Watched, is_read, watching
-from tests.workloads.runs import run
+from tests.workloads.runs import A100, run
 from tests.workloads.test_runs import ASKED, submit, until
 from tests.workloads.test_runs_api import body
 from tests.workloads.test_runs_page import TYPED, address, client, filled, form, page
+from tests.workloads.test_templates import definition, shipped
 from workloads.models import ClusterAbility, Run
 from workloads.runs import actions
-from workloads.runs.planning.abilities import learn, topologies_of
+from workloads.runs.planning.abilities import has_field, learn, schemas_of, topologies_of
 from workloads.runs.planning.plan import Submission
 from workloads.runs.shown import pods_of, seen_run
-from workloads.templates.library import BY_SLUG, TEMPLATES
+from workloads.templates.kubeflow import runtime
+from workloads.templates.library import BY_SLUG, TEMPLATES, Abilities, without_topology
 from workloads.templates.run import Topology
 
 __all__ = ["signed", "terminal"]
@@ -64,12 +72,61 @@ def racks(watched: Watched) -> Watched:
 @pytest.mark.parametrize("slug", GATHERED)
 def test_each_template_of_several_nodes_renders_its_golden_file_with_a_rack(slug: str) -> None:
     template = BY_SLUG[slug]
-    made = replace(run(template), topology=Topology(RACK))
+    # Volcano's tiers have names of their own.
+    level = "rack" if slug == "volcano" else RACK
+    made = replace(run(template), topology=Topology(level))
     text = "---\n".join(as_yaml(each) for each in template.render(made))
-    assert text == (GOLDEN / f"{slug}.yaml").read_text()
+    path = GOLDEN / f"{slug}.yaml"
+    if os.environ.get("QM_WRITE_GOLDEN"):
+        path.write_text(text)
+    assert text == path.read_text()
     plain = "---\n".join(as_yaml(each) for each in template.render(run(template)))
     added = [line.strip() for line in text.splitlines() if line not in plain.splitlines()]
-    assert f"{REQUIRED}: {RACK}" in added
+    assert ("highestTierName: rack" if slug == "volcano" else f"{REQUIRED}: {RACK}") in added
+
+
+@pytest.mark.parametrize("slug", GATHERED)
+@pytest.mark.parametrize("is_required", [True, False])
+def test_what_says_how_close_fits_the_definitions_that_the_projects_ship(
+    slug: str, is_required: bool
+) -> None:
+    made = replace(run(BY_SLUG[slug]), topology=Topology("rack", is_required))
+    manifest = BY_SLUG[slug].render(made)[-1]
+    errors = definition(manifest).iter_errors(manifest | {"metadata": {}})
+    assert [error.message for error in errors] == []
+
+
+def test_a_trainjob_annotates_the_pods_of_its_runtime_by_a_patch_of_the_portals_own() -> None:
+    made = replace(run(BY_SLUG["trainjob"]), topology=Topology(RACK))
+    [patch] = BY_SLUG["trainjob"].render(made)[-1]["spec"]["runtimePatches"]
+    # Kueue's own patch has its name, and a webhook refuses a manager that is no path with a domain.
+    assert patch["manager"] == "quartermaster.io/runs"
+    [job] = patch["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]
+    [there] = runtime(A100, image="x:1")["spec"]["template"]["spec"]["replicatedJobs"]
+    assert job["name"] == there["name"]
+    assert job["template"]["spec"]["template"]["metadata"] == {"annotations": {REQUIRED: RACK}}
+
+
+def test_volcano_reads_a_tier_where_it_is_a_must_and_takes_the_closest_nodes_otherwise() -> None:
+    template = BY_SLUG["volcano"]
+    must, near = (
+        template.render(replace(run(template), topology=Topology("rack", is_required)))[-1]["spec"]
+        for is_required in (True, False)
+    )
+    assert must["networkTopology"] == {"mode": "hard", "highestTierName": "rack"}
+    assert near["networkTopology"] == {"mode": "soft"}
+    assert "kueue" not in str(must)
+
+
+@pytest.mark.parametrize("slug", ["trainjob", "volcano"])
+def test_a_cluster_of_an_earlier_release_is_told_apart_with_a_sentence(slug: str) -> None:
+    template = BY_SLUG[slug]
+    known = Abilities(
+        {template.kind}, None, template.queueing, fields={template.kind: [template.topology_field]}
+    )
+    assert without_topology(template, known) == ""
+    said = without_topology(template, replace(known, fields={template.kind: []}))
+    assert f"finds no field {template.topology_field} in a " in said
 
 
 def test_there_is_a_golden_file_for_each_and_no_other() -> None:
@@ -103,7 +160,7 @@ def test_by_the_api_kueue_is_told(racks: Watched, required: bool, word: str) -> 
     [
         ("pytorch", HOST, f"has these levels: {BLOCK}, {RACK}"),
         ("pytorch", "example.com/nope", f"has these levels: {BLOCK}, {RACK}"),
-        ("single-node", RACK, "has no pods that Kueue keeps close to each other"),
+        ("single-node", RACK, "has no pods that compute together"),
     ],
 )
 def test_what_there_is_not_is_refused(racks: Watched, template: str, level: str, said: str) -> None:
@@ -137,6 +194,150 @@ def test_the_form_offers_the_levels_and_the_page_says_which(racks: Watched) -> N
     assert "All nodes in one rack" in page(ada.get(f"/runs/{made.pk}")).words
     again = form(ada.get(f"/teams/{racks.team.slug}/runs/new?again={made.pk}"))
     assert again["topology"] == f"required:{RACK}"
+
+
+TRAINJOB = BY_SLUG["trainjob"].kind
+FOR_TRAINJOB = replace(
+    ASKED_FOR_TWO,
+    template="trainjob",
+    script=None,
+    values={"image": ASKED.values["image"], "program": ["train.py"], "nodes": 2, "gpus": 1},
+)
+
+
+def served_with(*fields: str) -> None:
+    """The cluster has TrainJobs of a release that has these fields."""
+    ClusterAbility.objects.update(
+        kinds=[TRAINJOB],
+        integrations=None,
+        schemas={TRAINJOB: {"address": "/openapi/v3/x", "fields": fields}},
+    )
+
+
+def test_a_trainjob_keeps_its_nodes_in_a_rack_where_its_release_can(racks: Watched) -> None:
+    served_with("runtimePatches")
+    caller = Caller(racks.ada)
+    shown = caller.post("runs/preview/", body(racks, FOR_TRAINJOB)).json()
+    assert shown["problems"] == []
+    [patch] = shown["manifests"][-1]["spec"]["runtimePatches"]
+    assert f"'{REQUIRED}': '{RACK}'" in str(patch)
+    assert offered_to(caller)["trainjob"] == ""
+    assert "All nodes in one rack" in page(client(racks.ada).get(address(racks, template="trainjob"))).words
+
+
+def test_form_and_api_say_why_a_trainjob_of_an_earlier_release_cannot(racks: Watched) -> None:
+    served_with()
+    why = (
+        "The portal finds no field runtimePatches in a TrainJob of this cluster, which would say how close its nodes "
+        "are: a platform lead updates the controller of trainer.kubeflow.org."
+    )
+    caller = Caller(racks.ada)
+    refused = caller.post("runs/", body(racks, FOR_TRAINJOB))
+    assert (refused.status_code, refused.json()["code"]) == (422, "no_such_topology"), refused.content
+    assert refused.json()["detail"] == f"{why} Leave the topology out."
+    told = offered_to(caller)
+    assert told["trainjob"] == why
+    assert "no pods that compute together" in told["single-node"]
+    assert told["pytorch"] == ""
+    opened = client(racks.ada).get(address(racks, template="trainjob"))
+    assert why in page(opened).words
+    assert "topology" not in form(opened)
+
+
+def test_the_form_says_nothing_of_it_where_the_nodes_have_no_topology(watched: Watched) -> None:
+    learn(now=timezone.now())
+    served_with()
+    opened = client(watched.ada).get(address(watched, template="trainjob"))
+    assert "how close" not in page(opened).words
+
+
+def offered_to(caller: Caller) -> dict[str, str]:
+    [there] = caller.get("places/").json()["results"]
+    return {one["slug"]: one["no_topology"] for one in there["templates"]}
+
+
+@dataclass
+class Schemas:
+    """A server that shows the schemas of TrainJobs; `release` is in their address, `asked` are the paths of calls."""
+
+    folder: Path
+    release: str = "1"
+    fields: tuple[str, ...] = ("suspend",)
+    is_forbidden: bool = False
+    asked: list[str] = field(default_factory=list)
+    port: int = 0
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        assert scope["type"] == "http"
+        self.asked.append(scope["path"])
+        status, answer = (403, {}) if self.is_forbidden else (200, self.answer(scope))
+        head = [(b"content-type", b"application/json")]
+        await send({"type": "http.response.start", "status": status, "headers": head})
+        await send({"type": "http.response.body", "body": json.dumps(answer).encode()})
+
+    def answer(self, scope: Any) -> dict[str, Any]:
+        group = "apis/trainer.kubeflow.org/v1alpha1"
+        if scope["path"] == "/openapi/v3":
+            where = f"/openapi/v3/{group}?hash={self.release}"
+            return {"paths": {group: {"serverRelativeURL": where}, "version": {"serverRelativeURL": "/x"}}}
+        assert (scope["path"], scope["query_string"]) == (
+            f"/openapi/v3/{group}",
+            f"hash={self.release}".encode(),
+        )
+        spec = {"properties": {one: {"type": "array"} for one in self.fields}}
+        kind = [{"group": "trainer.kubeflow.org", "kind": "TrainJob", "version": "v1alpha1"}]
+        found = {"properties": {"spec": spec}, "x-kubernetes-group-version-kind": kind}
+        return {"components": {"schemas": {"Status": {}, "org.kubeflow.trainer.v1alpha1.TrainJob": found}}}
+
+    @property
+    def client(self) -> Cluster:
+        path = self.folder / "kubeconfig.yaml"
+        named = {"cluster": "it", "user": "it"}
+        config = {
+            "current-context": "it",
+            "clusters": [{"name": "it", "cluster": {"server": f"http://127.0.0.1:{self.port}"}}],
+            "users": [{"name": "it", "user": {"token": "portal"}}],
+            "contexts": [{"name": "it", "context": named}],
+        }
+        path.write_text(yaml.safe_dump(config))
+        return Cluster.from_kubeconfig(path)
+
+
+@pytest.fixture
+def schemas(tmp_path: Path) -> Iterator[Schemas]:
+    bound = listen(0)
+    found = Schemas(tmp_path, port=port_of(bound))
+    with serving(Served(found, bound, None)):
+        yield found
+
+
+def test_the_portal_learns_which_fields_a_release_has_and_reads_them_once(schemas: Schemas) -> None:
+    assert schemas_of(schemas.client, ["Job.batch/v1"], {}) == {}
+    assert schemas.asked == []
+    first = schemas_of(schemas.client, [TRAINJOB], {})
+    assert first[TRAINJOB]["fields"] == []
+    assert schemas_of(schemas.client, [TRAINJOB], first) == first
+    assert len(schemas.asked) == 3
+
+    schemas.release, schemas.fields = "2", ("suspend", "runtimePatches")
+
+    assert schemas_of(schemas.client, [TRAINJOB], first)[TRAINJOB]["fields"] == ["runtimePatches"]
+
+
+def test_a_cluster_that_shows_no_schemas_has_no_such_field(schemas: Schemas) -> None:
+    assert schemas_of(schemas.client, ["Job.batch.volcano.sh/v1alpha1"], {}) == {}
+    schemas.is_forbidden = True
+    assert schemas_of(schemas.client, [TRAINJOB], {}) == {}
+
+
+@pytest.mark.parametrize("slug", ["trainjob", "volcano"])
+def test_the_definitions_of_today_have_the_fields(slug: str) -> None:
+    template = BY_SLUG[slug]
+    manifest = template.render(run(template))[-1]
+    definition(manifest)
+    schema = shipped(manifest["apiVersion"], manifest["kind"]).schema
+    assert has_field(schema, f"spec.{template.topology_field}")
+    assert not has_field(schema, "spec.networkTopology.suspended")
 
 
 @pytest.fixture

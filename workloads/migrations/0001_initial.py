@@ -49,6 +49,7 @@ class Migration(migrations.Migration):
                 ("kinds", models.JSONField(default=list)),
                 ("integrations", models.JSONField(null=True)),
                 ("topologies", models.JSONField(db_default={}, default=dict)),
+                ("schemas", models.JSONField(db_default={}, default=dict)),
                 ("seen_at", models.DateTimeField()),
             ],
         ),

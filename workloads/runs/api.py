@@ -39,7 +39,7 @@ from workloads.runs.serializers import (
     SubmissionSerializer,
 )
 from workloads.runs.shown import seen_run, source_of
-from workloads.templates.library import lacking
+from workloads.templates.library import lacking, without_topology
 from workloads.templates.parameters import normalised
 
 
@@ -232,6 +232,11 @@ def place_line(tenancy: Tenancy, place: Place) -> dict[str, Any]:
         "priorities": place.priorities,
         "volumes": [*claims_of(tenancy)],
         "templates": [
-            {"slug": one.slug, "missing": lacking(one, place.abilities)} for one in place.templates.values()
+            {
+                "slug": one.slug,
+                "missing": lacking(one, place.abilities),
+                "no_topology": without_topology(one, place.abilities),
+            }
+            for one in place.templates.values()
         ],
     }

@@ -227,13 +227,16 @@ class GpuUse(Row):
 class ClusterAbility(models.Model):
     """What a cluster was last seen to serve: kinds of jobs, and those that Kueue looks after (null: not known).
 
-    `topologies` has the levels of each flavor's Topology, as node labels from the widest to the node.
+    `topologies` has the levels of each flavor's Topology, as node labels from the widest to the node. `schemas` has of
+    kinds of which a template needs a field that not every release has: which of those fields are there, and the
+    `address` of the schema that said so, which changes with it.
     """
 
     cluster = models.OneToOneField(Cluster, models.CASCADE, primary_key=True, related_name="ability")
     kinds = models.JSONField(default=list)
     integrations = models.JSONField(null=True)
     topologies = models.JSONField(default=dict, db_default={})
+    schemas = models.JSONField(default=dict, db_default={})
     seen_at = models.DateTimeField()
 
     def __str__(self) -> str:

@@ -353,6 +353,9 @@ class OfferedSerializer(serializers.Serializer[Any]):
 
     slug = serializers.CharField()
     missing = serializers.CharField(help_text="What the cluster lacks for it; empty when it can be used.")
+    no_topology = serializers.CharField(
+        help_text="Why it cannot keep its nodes close together there; empty when it can, where a flavor has `levels`."
+    )
 
 
 class RunPlaceSerializer(serializers.Serializer[Any]):

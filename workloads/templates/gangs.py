@@ -1,5 +1,7 @@
 """Runs over several nodes that start together or not at all: JobSet with Kueue, or a Volcano Job. Pure."""
 
+from dataclasses import replace
+
 from workloads.templates.jobs import LOST_NODE, job_spec
 from workloads.templates.pods import (
     PORT,
@@ -50,11 +52,10 @@ def jobset(run: Run) -> list[Manifest]:
 
 
 def volcano(run: Run) -> list[Manifest]:
-    """The same on a cluster whose queues are Volcano's, which knows nothing of Kueue's labels."""
+    """The same on a cluster whose queues are Volcano's, which knows nothing of Kueue's labels and annotations."""
     address = f"{run.name}-{WORKER}-0.{run.name}"
-    pod = pod_template(
-        run, torchrun(run, rank="$(VC_TASK_INDEX)", address=address), own=_rendezvous(address, run)
-    )
+    command = torchrun(run, rank="$(VC_TASK_INDEX)", address=address)
+    pod = pod_template(replace(run, topology=None), command, own=_rendezvous(address, run))
     pod["spec"]["activeDeadlineSeconds"] = run.seconds
     spec = {
         "schedulerName": "volcano",
@@ -70,6 +71,8 @@ def volcano(run: Run) -> list[Manifest]:
         ],
         "tasks": [{"name": WORKER, "replicas": run.nodes, "template": pod}],
     }
+    if run.topology is not None:
+        spec["networkTopology"] = run.topology.network
     head = metadata(run, is_queued=False)
     job = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": head, "spec": spec}
     return [*script_map(run), job]

@@ -1,10 +1,11 @@
 """Runs by Kubeflow: TrainJob of Trainer v2 with its runtime, MPIJob v2beta1, and the NCCL check. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from provisioning.desired.first_job import Kind
+from provisioning.desired.objects import DOMAIN
 from workloads.templates.pods import (
     Manifest,
     amounts,
@@ -16,6 +17,8 @@ from workloads.templates.pods import (
 )
 from workloads.templates.run import TTL_SECONDS, Run
 
+# The pods of a runtime that train, and whose patches of it the portal's are: each manager has one of its own.
+NODE, MANAGER = "node", f"{DOMAIN}/runs"
 TRAINER, MPI = "trainer.kubeflow.org/v1alpha1", "kubeflow.org/v2beta1"
 # The user of the images of mpi-operator, whose SSH server needs no rights of root.
 MPI_USER, MPI_HOME = 1_000, "/home/mpiuser"
@@ -30,9 +33,9 @@ def runtime_name(kind: Kind | None) -> str:
 def runtime(kind: Kind | None, *, image: str) -> Manifest:
     """The runtime that TrainJobs of a flavor refer to: it brings their pods onto the flavor's nodes.
 
-    A TrainJob itself does not say that: its overrides changed with every release of Trainer, and Kueue writes there.
+    A TrainJob itself does not say that: a runtime does in every release of Trainer, and Kueue writes the same there.
     """
-    pod: dict[str, Any] = {"containers": [{"name": "node", "image": image}]}
+    pod: dict[str, Any] = {"containers": [{"name": NODE, "image": image}]}
     if kind is not None and kind.node_labels:
         pod["nodeSelector"] = dict(kind.node_labels)
     if kind is not None and kind.taints:
@@ -47,7 +50,7 @@ def runtime(kind: Kind | None, *, image: str) -> Manifest:
         "metadata": {"name": runtime_name(kind), "labels": {"trainer.kubeflow.org/framework": "torch"}},
         "spec": {
             "mlPolicy": {"numNodes": 1, "torch": {}},
-            "template": {"spec": {"replicatedJobs": [{"name": "node", "template": step}]}},
+            "template": {"spec": {"replicatedJobs": [{"name": NODE, "template": step}]}},
         },
     }
 
@@ -69,7 +72,18 @@ def trainjob(run: Run) -> list[Manifest]:
         "runtimeRef": {"apiGroup": "trainer.kubeflow.org", "kind": "ClusterTrainingRuntime", "name": name},
         "trainer": trainer,
     }
+    if run.topology is not None:
+        spec["runtimePatches"] = [_pod_annotations(run.topology.annotation)]
     return [{"apiVersion": TRAINER, "kind": "TrainJob", "metadata": metadata(run), "spec": spec}]
+
+
+def _pod_annotations(annotations: Mapping[str, str]) -> Manifest:
+    """A patch of the runtime that annotates its pods; Kueue reads their template with all patches put in."""
+    pods = {"name": NODE, "template": {"spec": {"template": {"metadata": {"annotations": annotations}}}}}
+    return {
+        "manager": MANAGER,
+        "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [pods]}}},
+    }
 
 
 def mpijob(run: Run) -> list[Manifest]:

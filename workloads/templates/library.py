@@ -32,8 +32,11 @@ class Template:
     queueing: str = KUEUE
     # Whether its pods can have a pasted script, a source from Git and volumes.
     accepts_files: bool = True
-    # Whether its pods compute together, and Kueue reads from their templates how close they have to be.
+    # Whether its pods compute together, so that it matters how close they are.
     is_gathered: bool = False
+    # The field of its object's spec that says how close, where the templates of its pods do not; later releases
+    # have it.
+    topology_field: str = ""
     shape: str = ""
     # Which version of the platform team's own this is; 0 for one as it came with the product.
     version: int = 0
@@ -60,6 +63,8 @@ class Abilities:
     kinds: Collection[str]
     integrations: Collection[str] | None = None
     queueing: str = KUEUE
+    # Of each kind the fields of the templates' `topology_field` that it has there.
+    fields: Mapping[str, Collection[str]] = field(default_factory=dict)
     # Nobody has asked the cluster yet: what is not among the kinds may be there all the same.
     is_known: bool = True
 
@@ -80,6 +85,20 @@ def lacking(template: Template, cluster: Abilities) -> str:
     if template.integration and known is not None and template.integration not in known:
         return f"Kueue does not look after {template.integration} here; a platform lead adds it to its integrations."
     return ""
+
+
+def without_topology(template: Template, cluster: Abilities) -> str:
+    """Why a template cannot keep its pods close to each other on a cluster, in one sentence; empty when it can."""
+    if not template.is_gathered:
+        return f"{template.title} has no pods that compute together."
+    wanted = template.topology_field
+    if not wanted or wanted in cluster.fields.get(template.kind, ()):
+        return ""
+    name, _, version = template.kind.partition(".")
+    return (
+        f"The portal finds no field {wanted} in a {name} of this cluster, which would say how close its nodes are: "
+        f"a platform lead updates the controller of {version.partition('/')[0]}."
+    )
 
 
 def _refused_checkpoint(run: Run) -> str:
@@ -175,6 +194,8 @@ TEMPLATES: Sequence[Template] = (
         kind="TrainJob.trainer.kubeflow.org/v1alpha1",
         integration="trainer.kubeflow.org/trainjob",
         render=kubeflow.trainjob,
+        is_gathered=True,
+        topology_field="runtimePatches",
         parameters=(IMAGE, PROGRAM, LAUNCHER, NODES, GPUS, CPUS, MEMORY, MINUTES),
         accepts_files=False,
     ),
@@ -232,6 +253,8 @@ TEMPLATES: Sequence[Template] = (
         kind="Job.batch.volcano.sh/v1alpha1",
         queueing=VOLCANO,
         render=gangs.volcano,
+        is_gathered=True,
+        topology_field="networkTopology.highestTierName",
         parameters=GANG,
     ),
     Template(

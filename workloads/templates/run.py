@@ -54,9 +54,9 @@ class Script:
 
 @dataclass(frozen=True)
 class Topology:
-    """How close a run's pods are: all in one domain of a level of Kueue's Topology, or only where that is possible.
+    """How close a run's pods are: all in one domain of a level of the network, or only where that is possible.
 
-    `level` is the node label of that level.
+    `level` is the node label of a level of Kueue's Topology, or the name of a tier of Volcano's HyperNodes.
     """
 
     level: str
@@ -67,6 +67,11 @@ class Topology:
         """What Kueue reads from the template of a pod."""
         word = "required" if self.is_required else "preferred"
         return {f"kueue.x-k8s.io/podset-{word}-topology": self.level}
+
+    @property
+    def network(self) -> dict[str, str]:
+        """What Volcano reads from a job; where it is not a must, it takes the closest nodes and reads no tier."""
+        return {"mode": "hard", "highestTierName": self.level} if self.is_required else {"mode": "soft"}
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from web.fields import StrictForm, WholeNumberField
 from workloads.runs.planning.plan import MAX_TITLE, Place, Problem, Submission, topology_of
 from workloads.runs.planning.pools import Pool, fitting
 from workloads.runs.planning.words import level_words
-from workloads.templates.library import Template
+from workloads.templates.library import Template, without_topology
 from workloads.templates.parameters import MAX_SCRIPT_BYTES, MAX_TEXT, Parameter, Type
 from workloads.templates.run import Topology
 
@@ -121,9 +121,13 @@ class RunForm(StrictForm):
                 del self.fields[name]
 
     def _offer_topology(self, place: Place, template: Template) -> None:
-        """Offer the levels of the topologies that the held GPUs have; without any there is no such field."""
+        """Offer the levels of the topologies that the held GPUs have; without any there is no such field.
+
+        Where the nodes have some and the template cannot tell the cluster, `no_topology` says why.
+        """
         levels = levels_of(place, template)
-        if not levels:
+        self.no_topology = without_topology(template, place.abilities) if levels else ""
+        if not levels or self.no_topology:
             del self.fields["topology"]
             return
         ways = [Topology(level, is_required) for level in levels for is_required in (True, False)]
@@ -267,7 +271,7 @@ def starts(template: Template, place: Place, given: Mapping[str, str]) -> dict[s
     if not place.pools and "gpus" in found:
         found["gpus"] = "0"
     names = {*RunForm.base_fields, *(one.name for one in template.parameters)}
-    if not levels_of(place, template):
+    if not levels_of(place, template) or without_topology(template, place.abilities):
         names.discard("topology")
     if not given.get("priority"):
         # A run that named none had the usual one, and goes on with it.

@@ -1,8 +1,10 @@
 """Which kinds of jobs each cluster serves, and which of them its Kueue looks after: asked at once, then each minute."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
+import structlog
 import yaml
 from django.db.models import Q
 from django.utils import timezone
@@ -16,15 +18,17 @@ from provisioning.delivery import client_for
 from workloads.runs.models import ClusterAbility
 from workloads.templates.library import TEMPLATES
 
+log = structlog.get_logger(__name__)
 AGAIN = timedelta(minutes=1)
 KUEUE = "kueue.x-k8s.io/v1beta2"
 KINDS = frozenset(one.kind for one in TEMPLATES)
+FIELDS = {one.kind: (one.topology_field,) for one in TEMPLATES if one.topology_field}
 
 
 def learn(*, now: datetime) -> None:
     """Ask the clusters that were never asked, or not for a minute; of one that is silent, what was known stays."""
     known = Q(ability__seen_at__gt=now - AGAIN)
-    for cluster in Cluster.objects.filter(enabled=True).exclude(known):
+    for cluster in Cluster.objects.filter(enabled=True).exclude(known).select_related("ability"):
         if not cluster.is_observed or throttle.seconds_to_wait(cluster, now=now):
             continue
         try:
@@ -34,6 +38,7 @@ def learn(*, now: datetime) -> None:
 
 
 def _learn(cluster: Cluster, client: Client) -> None:
+    earlier: ClusterAbility | None = getattr(cluster, "ability", None)
     groups = {kind.partition(".")[2] for kind in KINDS}
     served = {group: client.served_kinds(group) for group in sorted(groups)}
     kinds = sorted(kind for kind in KINDS if kind.partition(".")[0] in served[kind.partition(".")[2]])
@@ -43,6 +48,7 @@ def _learn(cluster: Cluster, client: Client) -> None:
             "kinds": kinds,
             "integrations": integrations_in(settings_text(client)),
             "topologies": topologies_of(client, cluster.flavors.values_list("name", flat=True)),
+            "schemas": schemas_of(client, kinds, earlier.schemas if earlier else {}),
             "seen_at": timezone.now(),
         },
     )
@@ -66,6 +72,45 @@ def topologies_of(client: Client, flavors: Iterable[str]) -> dict[str, list[str]
             raise
         return {}
     return found
+
+
+def schemas_of(
+    client: Client, kinds: Collection[str], earlier: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Mapping[str, Any]]:
+    """Of the served kinds which of the fields are there that not every release has.
+
+    A schema is large: it is read again only once its address has changed. None where the cluster shows none, which
+    leaves out what needs such a field and nothing else.
+    """
+    wanted = sorted(kind for kind in FIELDS if kind in kinds)
+    if not wanted:
+        return {}
+    try:
+        addresses = client.schema_addresses()
+        return {
+            kind: _schema_of(client, kind, address, earlier.get(kind, {}))
+            for kind in wanted
+            if (address := addresses.get(kind.partition(".")[2]))
+        }
+    except PermanentError as error:
+        log.warning("schemas are not read", problem=error.message)
+        return {}
+
+
+def _schema_of(client: Client, kind: str, address: str, known: Mapping[str, Any]) -> Mapping[str, Any]:
+    if known.get("address") == address:
+        return known
+    schema = client.schema(address, kind.partition(".")[0])
+    fields = [one for one in FIELDS[kind] if has_field(schema, f"spec.{one}")]
+    return {"address": address, "fields": fields}
+
+
+def has_field(schema: Mapping[str, Any], path: str) -> bool:
+    """Whether an object of this schema has a field, such as `spec.suspend`."""
+    found: Any = schema
+    for name in path.split("."):
+        found = (found.get("properties") or {}).get(name) if isinstance(found, Mapping) else None
+    return found is not None
 
 
 def integrations_in(settings: str | None) -> list[str] | None:

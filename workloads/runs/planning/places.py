@@ -149,7 +149,8 @@ def abilities_of(tenancy: Tenancy) -> Abilities:
     seen: ClusterAbility | None = getattr(tenancy.cluster, "ability", None)
     if seen is None:
         return Abilities(ALWAYS, is_known=False)
-    return Abilities(frozenset(seen.kinds), seen.integrations)
+    fields = {kind: asked["fields"] for kind, asked in seen.schemas.items()}
+    return Abilities(frozenset(seen.kinds), seen.integrations, fields=fields)
 
 
 def claims_of(tenancy: Tenancy) -> Mapping[str, str]:

@@ -10,7 +10,7 @@ from fleet.images import refused_image
 from provisioning.desired.first_job import Kind
 from provisioning.desired.mounts import CLAIM
 from workloads.runs.planning.pools import Pool, Recommended, recommended, refused_pool
-from workloads.templates.library import BY_SLUG, Abilities, Template, lacking
+from workloads.templates.library import BY_SLUG, Abilities, Template, lacking, without_topology
 from workloads.templates.parameters import TESTS, Parameter, Type, Value, check
 from workloads.templates.pods import Manifest
 from workloads.templates.run import HOUR, Claim, Repository, Run, Script, Topology, Where, name_of, run_of
@@ -254,11 +254,11 @@ def _refused_topology(
     asked: Mapping[str, object], template: Template, pool: Pool | None, place: Place
 ) -> str:
     """Why a run cannot have its pods that close; empty when it can."""
-    if not template.is_gathered:
-        return f"{template.title} has no pods that Kueue keeps close to each other. Leave the topology out."
+    if absent := without_topology(template, place.abilities):
+        return f"{absent} Leave the topology out."
     if pool is None or not pool.levels:
-        kind = pool.kind.name if pool else "CPUs"
-        return f"The nodes of {kind} on {place.cluster} have no topology that Kueue knows. Leave it out."
+        kind, knows = pool.kind.name if pool else "CPUs", place.abilities.queueing.title()
+        return f"The nodes of {kind} on {place.cluster} have no topology that {knows} knows. Leave it out."
     if asked["level"] in pool.levels:
         return ""
     return f"The topology of {pool.kind.name} on {place.cluster} has these levels: {', '.join(pool.levels)}."
