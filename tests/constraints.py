@@ -346,6 +346,7 @@ NAMED: Mapping[str, Attack] = {
     "a_run_is_stopped_by_somebody": lambda w: only(run(w)).update(stop_asked_at=NOW),
     "a_stopped_run_was_asked_to_stop": lambda w: run(w, state="stopped", ended_at=NOW),
     "gpu_use_is_a_share": lambda w: used(w, share=1.5),
+    "gpu_use_is_of_some_of_the_pods": lambda w: used(w, pods=1, pods_measured=2),
     "gpus_are_idle_since_before_they_were_measured": lambda w: used(w, idle_since=NOW + DAY),
     "one_use_per_pod": lambda w: add(used_pod(w), used_pod(w)),
     "the_use_of_a_pod_is_a_share": lambda w: add(used_pod(w, share=-0.1)),

@@ -206,6 +206,8 @@ def test_a_run_of_which_a_part_is_measured_is_not_idle(watched: Watched, running
 
     use = GpuUse.objects.get()
     assert (use.share, use.idle_since) == (0, None)
+    measured(watched)
+    assert told(watched, running)["words"] == "0% busy when last measured on 1 of 2 pods."
     other.body["status"]["phase"] = "Succeeded"
     other.save()
     now = timezone.now()

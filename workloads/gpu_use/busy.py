@@ -27,9 +27,10 @@ def busy_of(
     share: float | None,
     idle_since: datetime | None,
     is_fresh: bool,
-    where: str = "",
+    measured: int = 1,
+    pods: int = 1,
 ) -> Busy | None:
-    """What to say about the GPUs of a run; None for one that holds none now. `where` is said of a part of its pods."""
+    """What to say about the GPUs of a run; None for one that holds none now. Of its `pods` so many were `measured`."""
     if not is_running:
         return None
     if not has_prometheus:
@@ -40,4 +41,5 @@ def busy_of(
         return Busy(None, None, "Not known now: Prometheus has told nothing for minutes.")
     if idle_since is not None:
         return Busy(share, idle_since, "Held but not busy: nothing computes on its GPUs.")
+    where = f" on {measured} of {pods} pods" if measured < pods else ""
     return Busy(share, None, f"{share:.0%} busy when last measured{where}.")

@@ -76,7 +76,13 @@ def write_down(cluster: Cluster, shares: Mapping[Pod, Share], *, now: datetime) 
         if since is not None and run.running_since is not None:
             # It may have run before, and been idle then.
             since = min(max(since, run.running_since), now)
-        fields = {"share": share, "idle_since": since, "measured_at": now}
+        fields = {
+            "share": share,
+            "idle_since": since,
+            "measured_at": now,
+            "pods": len(own),
+            "pods_measured": len(measured),
+        }
         if not GpuUse.objects.filter(run=run, measured_at__lt=now).update(**fields):
             # Its first one, or another round has kept a later one.
             GpuUse.objects.bulk_create([GpuUse(run=run, **fields)], ignore_conflicts=True)

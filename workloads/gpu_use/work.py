@@ -44,7 +44,8 @@ def busy_of_work(one: Work, measured: Measured, *, has_prometheus: bool, now: da
         # Of several pods, one that computes keeps all of them from being idle, and so does one that nobody measured.
         idle_since=max(idle) if idle and len(idle) == len(one.pods) else None,
         is_fresh=bool(fresh),
-        where="" if len(counted) == len(one.pods) else f" on {len(counted)} of {len(one.pods)} pods",
+        measured=len(counted),
+        pods=len(one.pods),
     )
 
 

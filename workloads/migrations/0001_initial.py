@@ -316,11 +316,19 @@ class Migration(migrations.Migration):
                 ("share", models.FloatField()),
                 ("idle_since", models.DateTimeField(null=True)),
                 ("measured_at", models.DateTimeField()),
+                ("pods", models.PositiveIntegerField(db_default=1, default=1)),
+                ("pods_measured", models.PositiveIntegerField(db_default=1, default=1)),
             ],
             options={
                 "constraints": [
                     models.CheckConstraint(
                         condition=models.Q(("share__gte", 0), ("share__lte", 1)), name="gpu_use_is_a_share"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("pods_measured__gte", 1), ("pods_measured__lte", models.F("pods"))
+                        ),
+                        name="gpu_use_is_of_some_of_the_pods",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(

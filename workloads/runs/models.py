@@ -186,6 +186,8 @@ class Run(Row, Leased):
             share=use.share if use else None,
             idle_since=use.idle_since if use else None,
             is_fresh=use is not None and use.measured_at > now - MEASURED_FOR,
+            measured=use.pods_measured if use else 0,
+            pods=use.pods if use else 0,
         )
 
     def ran(self, now: datetime) -> timedelta:
@@ -204,16 +206,25 @@ class Run(Row, Leased):
 
 
 class GpuUse(Row):
-    """How busy the GPUs of a run were when they were last measured, from 0 to 1, and since when they are idle."""
+    """How busy the GPUs of a run were when they were last measured, from 0 to 1, and since when they are idle.
+
+    Of its pods that held GPUs then, so many were measured.
+    """
 
     run = models.OneToOneField(Run, models.CASCADE, primary_key=True, related_name="gpu_use")
     share = models.FloatField()
     idle_since = models.DateTimeField(null=True)
     measured_at = models.DateTimeField()
+    pods = models.PositiveIntegerField(default=1, db_default=1)
+    pods_measured = models.PositiveIntegerField(default=1, db_default=1)
 
     class Meta:
         constraints = [
             models.CheckConstraint(condition=Q(share__gte=0, share__lte=1), name="gpu_use_is_a_share"),
+            models.CheckConstraint(
+                condition=Q(pods_measured__gte=1, pods_measured__lte=F("pods")),
+                name="gpu_use_is_of_some_of_the_pods",
+            ),
             models.CheckConstraint(
                 condition=Q(idle_since=None) | Q(idle_since__lte=F("measured_at")),
                 name="gpus_are_idle_since_before_they_were_measured",
