@@ -14,9 +14,26 @@ OBJECT_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,58}[a-z0-9])?")
 SERVICE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?/[a-z]([-a-z0-9]{0,61}[a-z0-9])?:[0-9]{1,5}")
 # As nodes count GPUs: whole ones, or the MIG profiles of mixed nodes.
 RESOURCE = re.compile(r"nvidia\.com/(gpu|mig-[1-9]g\.[1-9][0-9]{0,2}gb(\.me)?)")
-WHOLE_GPU = "nvidia.com/gpu"
+WHOLE_GPU, MIG = "nvidia.com/gpu", "nvidia.com/mig-"
 # Namespaces of teams begin with it; nothing that teams share lives in one.
 TEAM_SPACE = "qm-"
+
+
+def profile_of(resource: str) -> str:
+    """The MIG profile whose slices a resource counts, such as "1g.10gb"; empty for one that counts whole GPUs."""
+    return resource.removeprefix(MIG) if resource.startswith(MIG) else ""
+
+
+def slice_words(profile: str, product: str = "") -> str:
+    """What people call slices of a profile behind a number: "1g.10gb slice", "A100 1g.10gb slice"."""
+    named = product if profile in product else f"{product} {profile}".strip()
+    return f"{named} slice"
+
+
+def product_words(product: str, resource: str) -> str:
+    """What people call what a resource counts of a product, behind a number: "A100", "A100 1g.10gb slice"."""
+    profile = profile_of(resource)
+    return slice_words(profile, product) if profile else product
 
 
 def fits(pattern: re.Pattern[str], text: object, *, longest: int = 63) -> bool:

@@ -47,6 +47,16 @@ class WhySerializer(serializers.Serializer[Any]):
     detail = serializers.CharField(help_text="What Kubernetes said, for experts; may be empty.")
 
 
+class SlicesField(serializers.DictField):
+    """MIG slices by profile."""
+
+    child = serializers.IntegerField()
+
+    def to_representation(self, value: Any) -> dict[str, int]:
+        """How many there are of each."""
+        return dict(value)
+
+
 class WorkLineSerializer(serializers.Serializer[Any]):
     """One piece of work, by whatever way it was started."""
 
@@ -56,8 +66,11 @@ class WorkLineSerializer(serializers.Serializer[Any]):
     name = serializers.CharField(source="key.name")
     uid = serializers.CharField(source="key.uid", help_text="Send it back to stop this one and no other.")
     state = serializers.ChoiceField(choices=[each.value for each in State])
-    gpus = serializers.IntegerField(help_text="What all its pods together ask for.")
-    held = serializers.IntegerField(help_text="GPUs that it has now.")
+    gpus = serializers.IntegerField(
+        help_text="What all its pods together ask for, whole GPUs and MIG slices."
+    )
+    slices = SlicesField(help_text='Those of them that are MIG slices, by profile: `{"1g.10gb": 2}`.')
+    held = serializers.IntegerField(help_text="GPUs and slices that it has now.")
     flavors = serializers.ListField(child=serializers.CharField())
     created_at = serializers.DateTimeField(source="created", allow_null=True)
     why = WhySerializer()
@@ -85,7 +98,7 @@ class TeamWorkSerializer(serializers.Serializer[Any]):
     """Everything of a team that runs, waits or has just ended."""
 
     team = serializers.CharField(source="team.slug")
-    held = serializers.IntegerField(help_text="GPUs that all of it has now.")
+    held = serializers.IntegerField(help_text="GPUs and slices that all of it has now.")
     clusters = SeenSerializer(many=True)
     work = WorkLineSerializer(many=True)
     left_out = serializers.IntegerField(help_text="How many that ended longer ago are not listed.")

@@ -13,6 +13,7 @@ from django.db.models import Exists, F, FilteredRelation, OuterRef, Q
 from accounts.models import Team
 from fleet.models import Cluster as ClusterRow
 from fleet.models import Flavor
+from fleet.names import product_words, profile_of
 from provisioning.models import Tenancy
 from workloads.estimating import History, history_of
 from workloads.listing import Around, Work, by_name, in_order, queue_seen, work_of
@@ -43,6 +44,7 @@ class FlavorKnown:
     title: str
     node_labels: Mapping[str, str]
     gpus: int
+    profile: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,10 +199,11 @@ def _flavors(
         held=FilteredRelation("allocations", condition=held)
     )
     flavors, allocations = dict[tuple[int, str], FlavorKnown](), list[AllocationKnown]()
-    for cluster, name, title, labels, gpus, *own in rows.order_by("pk", "held__pk").values_list(
+    for cluster, name, product, resource, labels, gpus, *own in rows.order_by("pk", "held__pk").values_list(
         "cluster",
         "name",
         "product",
+        "resource",
         "node_labels",
         "gpus_total",
         "held__tenancy",
@@ -209,8 +212,14 @@ def _flavors(
         "held__kept_until",
         "held__begun_at",
     ):
+        title = product_words(product, resource)
         flavors[cluster, name] = FlavorKnown(
-            cluster=cluster, name=name, title=title, node_labels=labels, gpus=gpus
+            cluster=cluster,
+            name=name,
+            title=title,
+            node_labels=labels,
+            gpus=gpus,
+            profile=profile_of(resource),
         )
         tenancy, count, begins, ends, begun = own
         if tenancy is not None:
@@ -254,8 +263,9 @@ def _objects(namespaces: Mapping[int, set[str]]) -> dict[int, Objects]:
 
 
 def _nodes(cluster: int, objects: Objects, flavors: Iterable[FlavorKnown]) -> Nodes:
-    labels = {one.name: one.node_labels for one in flavors if one.cluster == cluster}
-    return nodes_of(objects["Node"], objects["Pod"], labels)
+    here = [one for one in flavors if one.cluster == cluster]
+    labels, profiles = ({one.name: one.node_labels for one in here}, {one.name: one.profile for one in here})
+    return nodes_of(objects["Node"], objects["Pod"], labels, profiles)
 
 
 def _around(
@@ -304,6 +314,7 @@ def _free(
     by_pk = {one.pk: one for one in known.tenancies}
     counts = Counter[tuple[int, str]]()
     titles = dict[str, str]()
+    profiles = {(one.cluster, one.name): one.profile for one in known.flavors}
     for one in known.allocations:
         if one.tenancy in by_pk and one.has_begun and not clock.has_come(one.ends):
             counts[one.tenancy, one.flavor] += one.gpus
@@ -320,6 +331,7 @@ def _free(
             title=titles[flavor],
             gpus=min(gpus - used, sum(spare)),
             largest=max(spare, default=0),
+            profile=profiles.get((tenancy.cluster_id, flavor), ""),
         )
 
 

@@ -19,6 +19,7 @@ from workloads.observed import (
     Pod,
     Queue,
     QuotaHolder,
+    Slices,
     TeamQueue,
     Workload,
 )
@@ -80,6 +81,8 @@ class Work:
     why: Explanation
     queue: str = ""
     pods: tuple[HoldingPod, ...] = ()
+    # Those of its GPUs that are MIG slices.
+    slices: Slices = ()
 
     @property
     def is_over(self) -> bool:
@@ -153,6 +156,7 @@ def work_of(piece: Piece, around: Around, events: Events, *, now: datetime) -> W
         cluster=around.cluster,
         state=state,
         gpus=piece.gpus,
+        slices=piece.slices,
         held=_held(facts, state),
         flavors=facts.workload.flavors if facts.workload is not None else (),
         created=piece.created,

@@ -4,9 +4,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from workloads.observed import JobKey, Workload
+from workloads.observed import JobKey, Slices, Workload
 from workloads.reading.facts import WORKLOAD
-from workloads.reading.values import Object, gpus_of_pod, gpus_of_pods_in, items, moment, part, text, whole
+from workloads.reading.values import (
+    Object,
+    gpus_by_profile,
+    gpus_of_pod,
+    gpus_of_pods_in,
+    items,
+    moment,
+    part,
+    slices_in,
+    slices_of_pods_in,
+    text,
+    whole,
+)
 from workloads.reading.work import Read, key_of, workload_of
 
 
@@ -41,6 +53,26 @@ class Piece:
             pods = whole(spec.get("parallelism")) if "parallelism" in spec else 1
             return pods * gpus_of_pods_in(spec)
         return sum(gpus_of_pod(part(one, "spec")) for one in self.pods)
+
+    @property
+    def slices(self) -> Slices:
+        """Those of them that are MIG slices."""
+        if self.queued is not None:
+            return self.queued.slices
+        found: dict[str, int] = {}
+        for times, each in self._slices_of_pods():
+            for profile, count in each:
+                found[profile] = found.get(profile, 0) + times * count
+        return slices_in(found)
+
+    def _slices_of_pods(self) -> Iterator[tuple[int, Slices]]:
+        """How many pods there are of a shape, and the slices of one of them."""
+        if self.job is not None:
+            spec = part(self.job, "spec")
+            yield whole(spec.get("parallelism", 1)), slices_of_pods_in(spec)
+            return
+        for one in self.pods:
+            yield 1, slices_in(gpus_by_profile(part(one, "spec")))
 
 
 def pieces_of(

@@ -9,10 +9,10 @@ from django.urls import reverse
 
 from fleet.models import Flavor
 from provisioning.models import Tenancy
-from ui.amounts import gpus
 from workloads.answers import Outlook
 from workloads.gpu_use.busy import Busy
 from workloads.listing import State, Work
+from workloads.reasons.words import gpu_words
 from workloads.runs.pages.page import IDLE_WORD
 from workloads.runs.pages.steps import link_of
 from workloads.stopping import KINDS
@@ -62,7 +62,7 @@ class Lines:
             "where": self.titles[one.cluster],
             "tone": tone,
             "word": word,
-            "gpus": gpus(one.gpus) if one.gpus else "none",
+            "gpus": gpu_words(one.gpus, one.slices) or "none",
             "since": why.since,
             "what": why.what,
             "more": _more(one),

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from accounts.endpoints import Endpoint
 from fleet.models import Cluster
-from workloads.api import SeenSerializer
+from workloads.api import SeenSerializer, SlicesField
 from workloads.queue_board import queues_of_cluster
 
 
@@ -51,6 +51,7 @@ class QueueWaiterSerializer(serializers.Serializer[Any]):
     kind = serializers.CharField(source="key.kind")
     name = serializers.CharField(source="key.name")
     gpus = serializers.IntegerField()
+    slices = SlicesField(help_text="Those of them that are MIG slices, by profile.")
     priority = serializers.IntegerField()
     since = serializers.DateTimeField(allow_null=True)
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from accounts.models import Team, User
 from accounts.roles import Permission
 from fleet.models import Cluster
+from fleet.names import profile_of
 from provisioning.models import Tenancy
 from workloads.models import ClusterObject
 from workloads.queueing import QueueLine, Room, by_queue, line_of_queue, rooms_of
@@ -65,7 +66,12 @@ def queues_of_cluster(cluster: Cluster, *, by: User, now: datetime) -> ClusterQu
     sees_all = by.may(Permission.SEE_ALL_TEAMS)
     # A tenancy's ClusterQueue has the name of its namespace and takes jobs of no other (provisioning.desired.queues).
     own = {one.namespace: one for one in tenancies if sees_all or one.team_id in by.team_ids}
-    nodes = nodes_of(found["Node"], found["Pod"], {one.name: one.node_labels for one in flavors})
+    nodes = nodes_of(
+        found["Node"],
+        found["Pod"],
+        {one.name: one.node_labels for one in flavors},
+        {one.name: profile_of(one.resource) for one in flavors},
+    )
     return ClusterQueues(
         seen=seen_of(cluster, now),
         rooms=rooms_of(nodes, [one.name for one in flavors]),

@@ -1,5 +1,6 @@
 """The page of a cluster's queues."""
 
+from collections.abc import Collection
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -9,9 +10,11 @@ from django.views.decorators.http import require_safe
 
 from accounts.current_user import visitor
 from fleet.models import Cluster
+from fleet.names import product_words, profile_of
 from ui.amounts import gpus, jobs, moment, span
 from workloads.queue_board import Others, TeamLine, queues_of_cluster
 from workloads.queueing import Holder
+from workloads.reasons.words import gpu_words
 
 # The oldest of a line and the first to stop are what people look for; the API gives all.
 MOST_JOBS = 50
@@ -23,12 +26,17 @@ def queue(request: HttpRequest, name: str) -> HttpResponse:
     user, now = visitor(request), timezone.now()
     cluster = get_object_or_404(Cluster, name=name)
     found = queues_of_cluster(cluster, by=user, now=now)
-    titles = {one.name: one.kind for one in cluster.flavors.all()}
+    flavors = cluster.flavors.all()
+    titles = {one.name: product_words(one.kind, one.resource) for one in flavors}
+    sliced = {one.name for one in flavors if profile_of(one.resource)}
     since = found.seen.silent_since
     context = {
         "cluster": cluster,
-        "rooms": [{"title": titles[one.flavor], "room": one} for one in found.rooms],
-        "teams": [_block(one, titles, now) for one in found.teams],
+        "rooms": [
+            {"title": titles[one.flavor], "room": one, "unit": "slices" if one.flavor in sliced else "GPUs"}
+            for one in found.rooms
+        ],
+        "teams": [_block(one, titles, sliced, now) for one in found.teams],
         "others": _others(found.others, now),
         "silent": f"{cluster.title} has said nothing since {moment(since, now)}: what you see is from then."
         if since
@@ -38,7 +46,7 @@ def queue(request: HttpRequest, name: str) -> HttpResponse:
     return render(request, "workloads/queue.html", context)
 
 
-def _block(one: TeamLine, titles: dict[str, str], now: Any) -> dict[str, Any]:
+def _block(one: TeamLine, titles: dict[str, str], sliced: Collection[str], now: Any) -> dict[str, Any]:
     line = one.line
     stops = sum(each.may_be_stopped for each in line.running)
     return {
@@ -46,14 +54,18 @@ def _block(one: TeamLine, titles: dict[str, str], now: Any) -> dict[str, Any]:
         "namespace": one.namespace,
         "line": line,
         "holds": [
-            f"{titles.get(share.flavor, share.flavor)}: {gpus(share.held)} running, {share.guaranteed} guaranteed"
+            f"{titles.get(share.flavor, share.flavor)}: "
+            f"{share.held if share.flavor in sliced else gpus(share.held)} running, {share.guaranteed} guaranteed"
             + (f", {share.borrowed} borrowed" if share.borrowed else "")
             for share in line.shares
         ],
         "oldest": f"The oldest has waited {span(now - line.oldest)}." if line.oldest else "",
         "stops": f"{jobs(stops)} would stop if other teams called back what is borrowed." if stops else "",
         "running": [{"job": each, "gpus": _gpus(each, titles)} for each in line.running[:MOST_JOBS]],
-        "waiting": [{"job": each, "gpus": gpus(each.gpus)} for each in line.waiting[:MOST_JOBS]],
+        "waiting": [
+            {"job": each, "gpus": gpu_words(each.gpus, each.slices) or "none"}
+            for each in line.waiting[:MOST_JOBS]
+        ],
         "more": max(len(line.running) - MOST_JOBS, 0) + max(len(line.waiting) - MOST_JOBS, 0),
     }
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from allocations.use.running import Running, running, to_stop
 from workloads.listing import line_in
-from workloads.observed import JobKey, Node, Queue
+from workloads.observed import JobKey, Node, Queue, Slices
 from workloads.reading.queues import team_queue_of
 from workloads.reading.values import Object, moment, part, text
 from workloads.reading.work import Read, key_of, workload_of
@@ -52,6 +52,8 @@ class Waiter:
     gpus: int
     priority: int
     since: datetime | None
+    # Those of its GPUs that are MIG slices.
+    slices: Slices = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +114,7 @@ def line_of_queue(queue: Queue | None, workloads: Sequence[Object]) -> QueueLine
                 gpus=found.gpus,
                 priority=found.priority,
                 since=found.queued_at,
+                slices=found.slices,
             )
             for place, found in enumerate(line_in(map(workload_of, workloads)), start=1)
         ],

@@ -8,7 +8,7 @@ from workloads.observed.facts import Facts
 from workloads.observed.pods import Event, Node, Nodes, Pod, Waiting
 from workloads.observed.queues import Ahead, Line, NamespaceQuota, Queue, Quota, QuotaHolder, TeamQueue
 from workloads.observed.surroundings import Allocation, Approval, Cluster, Elsewhere, Stop, Viewer
-from workloads.observed.work import Check, Condition, Job, JobKey, PodSet, Workload
+from workloads.observed.work import Check, Condition, Job, JobKey, PodSet, Slices, Workload, by_profile
 
 __all__ = [
     "Ahead",
@@ -31,9 +31,11 @@ __all__ = [
     "Queue",
     "Quota",
     "QuotaHolder",
+    "Slices",
     "Stop",
     "TeamQueue",
     "Viewer",
     "Waiting",
     "Workload",
+    "by_profile",
 ]

@@ -1,10 +1,11 @@
 """Pods, their events, and the nodes that they run on. Pure."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
-from workloads.observed.work import Condition
+from workloads.observed.work import Condition, Slices
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,6 +42,7 @@ class Pod:
     created: datetime | None = None
     node: str = ""
     gpus: int = 0
+    slices: Slices = ()
     is_ready: bool = False
     is_stopping: bool = False
     gates: tuple[str, ...] = ()
@@ -53,10 +55,14 @@ class Pod:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Node:
-    """A node with GPUs: what it has for pods and what pods on it asked for."""
+    """A node with GPUs: what it has for pods and what pods on it asked for.
+
+    Its GPUs are whole ones, or slices of the MIG profile `profile`: a node with both is there once for each.
+    """
 
     name: str
     flavor: str = ""
+    profile: str = ""
     gpus: int = 0
     used: int = 0
     is_ready: bool = True
@@ -72,9 +78,12 @@ class Nodes(tuple[Node, ...]):
     """Nodes with what every job that waits for them is compared with, found once."""
 
     @cached_property
-    def largest(self) -> int:
-        """The GPUs of the largest; 0 where none is known."""
-        return max((one.gpus for one in self), default=0)
+    def largest(self) -> Mapping[str, int]:
+        """The most that one of them has of whole GPUs, under "", and of slices of each profile."""
+        found: dict[str, int] = {}
+        for one in self:
+            found[one.profile] = max(found.get(one.profile, 0), one.gpus)
+        return found
 
     @cached_property
     def flavors(self) -> frozenset[str]:

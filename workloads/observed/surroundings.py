@@ -36,6 +36,8 @@ class Elsewhere:
     gpus: int
     largest: int
     namespace: str = ""
+    # Of slices their MIG profile.
+    profile: str = ""
 
 
 @dataclass(frozen=True, slots=True)

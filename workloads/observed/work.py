@@ -26,13 +26,26 @@ class Check:
     since: datetime | None = None
 
 
+# MIG slices: how many there are of each profile, such as ("1g.10gb", 2).
+Slices = tuple[tuple[str, int], ...]
+
+
+def by_profile(gpus: int, slices: Slices) -> dict[str, int]:
+    """GPUs by what they are: slices under their profile, and the whole ones under ""."""
+    found = dict(slices)
+    if rest := gpus - sum(found.values()):
+        found[""] = rest
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class PodSet:
-    """Pods of one shape: how many, and the GPUs that each asks for."""
+    """Pods of one shape: how many, the GPUs that each asks for, and which of these are slices."""
 
     name: str
     count: int
     gpus: int = 0
+    slices: Slices = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +95,17 @@ class Workload:
     def gpus(self) -> int:
         """The GPUs that all its pods together ask for."""
         return sum([one.count * one.gpus for one in self.pod_sets])
+
+    @property
+    def slices(self) -> Slices:
+        """Those of them that are MIG slices."""
+        if not any(one.slices for one in self.pod_sets):
+            return ()
+        found: dict[str, int] = {}
+        for one in self.pod_sets:
+            for profile, count in one.slices:
+                found[profile] = found.get(profile, 0) + one.count * count
+        return tuple(sorted(found.items()))
 
     @property
     def largest_pod(self) -> int:

@@ -1,16 +1,17 @@
 """Pods with their containers, events of either API, and nodes with what is used of them. Pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from workloads.observed import Event, Node, Nodes, Pod, Waiting
 from workloads.reading.values import (
     Object,
     conditions,
+    gpus_by_profile,
     gpus_in,
-    gpus_of_pod,
     items,
     moment,
     part,
+    slices_in,
     text,
 )
 
@@ -45,12 +46,14 @@ def pod_of(found: Object, events: Iterable[Event] = ()) -> Pod:
     scheduled = by_kind.get("PodScheduled")
     first = items(status, "initContainerStatuses")
     states = [*first, *items(status, "containerStatuses")]
+    gpus = gpus_by_profile(spec)
     return Pod(
         name=name,
         phase=text(status, "phase") or "Pending",
         created=moment(meta.get("creationTimestamp")),
         node=text(spec, "nodeName"),
-        gpus=gpus_of_pod(spec),
+        gpus=sum(gpus.values()),
+        slices=slices_in(gpus),
         is_ready="Ready" in by_kind and by_kind["Ready"].is_true,
         is_stopping=bool(meta.get("deletionTimestamp")),
         gates=tuple(text(one, "name") for one in items(spec, "schedulingGates")),
@@ -69,29 +72,46 @@ def is_on_a_node(found: Object) -> bool:
 
 
 def nodes_of(
-    nodes: Iterable[Object], pods: Iterable[Object], flavors: Mapping[str, Mapping[str, str]]
+    nodes: Iterable[Object],
+    pods: Iterable[Object],
+    flavors: Mapping[str, Mapping[str, str]],
+    profiles: Mapping[str, str] | None = None,
 ) -> Nodes:
-    """Nodes with GPUs and what pods on them asked for; a node is of the first flavor whose labels it has all."""
-    used: dict[str, int] = {}
+    """Nodes with GPUs and what pods on them asked for; a node is of the first flavor whose labels it has all.
+
+    Of flavors of MIG slices, `profiles` tells the profile. Several can be of the same nodes: what such a node has of
+    each is told by itself, for a pod takes slices of the profile that it names and no others.
+    """
+    used: dict[tuple[str, str], int] = {}
     for pod in pods:
         if is_on_a_node(pod):
             spec = part(pod, "spec")
-            used[text(spec, "nodeName")] = used.get(text(spec, "nodeName"), 0) + gpus_of_pod(spec)
-    found = (_node(one, used, flavors) for one in nodes)
-    return Nodes(one for one in found if one.gpus)
+            for profile, count in gpus_by_profile(spec).items():
+                place = text(spec, "nodeName"), profile
+                used[place] = used.get(place, 0) + count
+    return Nodes(each for one in nodes for each in _node(one, used, flavors, profiles or {}))
 
 
-def _node(found: Object, used: Mapping[str, int], flavors: Mapping[str, Mapping[str, str]]) -> Node:
+def _node(
+    found: Object,
+    used: Mapping[tuple[str, str], int],
+    flavors: Mapping[str, Mapping[str, str]],
+    profiles: Mapping[str, str],
+) -> Iterator[Node]:
+    """A node, once for whole GPUs and for each profile that it has."""
     meta = part(found, "metadata")
     name, ready = text(meta, "name"), conditions(found).get("Ready")
-    return Node(
-        name=name,
-        flavor=_flavor(part(meta, "labels"), flavors),
-        gpus=gpus_in(part(found, "status", "allocatable")),
-        used=used.get(name, 0),
-        is_ready=ready is None or ready.is_true,
-        is_cordoned=part(found, "spec").get("unschedulable") is True,
-    )
+    for profile, gpus in gpus_in(part(found, "status", "allocatable")).items():
+        of_profile = {one: labels for one, labels in flavors.items() if profiles.get(one, "") == profile}
+        yield Node(
+            name=name,
+            flavor=_flavor(part(meta, "labels"), of_profile),
+            profile=profile,
+            gpus=gpus,
+            used=used.get((name, profile), 0),
+            is_ready=ready is None or ready.is_true,
+            is_cordoned=part(found, "spec").get("unschedulable") is True,
+        )
 
 
 def _flavor(labels: Object, flavors: Mapping[str, Mapping[str, str]]) -> str:

@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
+from fleet.names import profile_of
 from provisioning.desired.quantities import counted
-from workloads.observed import Condition
+from workloads.observed import Condition, Slices
 
 Object = Mapping[str, Any]
 EMPTY: Object = {}
-MIG = "nvidia.com/mig-"
 # What is read from JSON is a dict, which is seen at once: asking the abstract class takes ten times as long.
 MAPPING = (dict, Mapping)
 
@@ -60,19 +60,34 @@ def whole(value: object) -> int:
 def is_gpu(resource: str) -> bool:
     """Whether a resource counts GPUs or slices of one (MIG)."""
     domain, _, name = resource.rpartition("/")
-    return resource.startswith(MIG) or bool(domain and name.startswith("gpu"))
+    return bool(profile_of(resource)) or bool(domain and name.startswith("gpu"))
 
 
-def gpus_in(amounts: Object) -> int:
-    """The GPUs in a list of resources."""
-    return sum(whole(amount) for name, amount in amounts.items() if is_gpu(str(name)))
+def gpus_in(amounts: Object) -> dict[str, int]:
+    """The GPUs in a list of resources, by what they are: whole ones under "", slices under their MIG profile."""
+    found: dict[str, int] = {}
+    for name, amount in amounts.items():
+        if is_gpu(str(name)) and (count := whole(amount)):
+            profile = profile_of(str(name))
+            found[profile] = found.get(profile, 0) + count
+    return found
+
+
+def gpus_by_profile(spec: Object) -> dict[str, int]:
+    """The GPUs that a pod asks for: of its containers together, or of its greediest init container if that is more."""
+    found: dict[str, int] = {}
+    for one in items(spec, "containers"):
+        for profile, count in _asked(one).items():
+            found[profile] = found.get(profile, 0) + count
+    for one in items(spec, "initContainers"):
+        for profile, count in _asked(one).items():
+            found[profile] = max(found.get(profile, 0), count)
+    return found
 
 
 def gpus_of_pod(spec: Object) -> int:
-    """The GPUs that a pod asks for: of its containers together, or of its greediest init container if that is more."""
-    beside = sum(_asked(one) for one in items(spec, "containers"))
-    before = max((_asked(one) for one in items(spec, "initContainers")), default=0)
-    return max(beside, before)
+    """The GPUs that a pod asks for, whole ones and slices."""
+    return sum(gpus_by_profile(spec).values())
 
 
 def gpus_of_pods_in(found: Object) -> int:
@@ -81,9 +96,22 @@ def gpus_of_pods_in(found: Object) -> int:
     return known if isinstance(known, int) else gpus_of_pod(part(found, "template", "spec"))
 
 
-def _asked(container: Object) -> int:
+def slices_of_pods_in(found: Object) -> Slices:
+    """Those of them that are MIG slices."""
+    if "gpus" in found:
+        return slices_in(part(found, "slices"))
+    return slices_in(gpus_by_profile(part(found, "template", "spec")))
+
+
+def slices_in(gpus: Mapping[str, int]) -> Slices:
+    """The slices among GPUs that were counted by profile."""
+    return tuple(sorted((profile, count) for profile, count in gpus.items() if profile))
+
+
+def _asked(container: Object) -> dict[str, int]:
     wanted = gpus_in(part(container, "resources", "requests"))
-    return wanted or gpus_in(part(container, "resources", "limits"))
+    # What is limited and not requested is requested as it is limited.
+    return {**gpus_in(part(container, "resources", "limits")), **wanted}
 
 
 def condition(found: Object) -> Condition:

@@ -4,7 +4,17 @@ from collections.abc import Callable
 from typing import Any
 
 from workloads.observed import Check, Condition, Job, JobKey, PodSet, Workload
-from workloads.reading.values import Object, conditions, gpus_of_pods_in, items, moment, part, text, whole
+from workloads.reading.values import (
+    Object,
+    conditions,
+    gpus_of_pods_in,
+    items,
+    moment,
+    part,
+    slices_of_pods_in,
+    text,
+    whole,
+)
 
 Read = Callable[[Object], Workload]
 LABEL = "kueue.x-k8s.io/"
@@ -98,7 +108,9 @@ def _check(found: Object) -> Check:
 
 
 def _pod_set(found: Object) -> PodSet:
-    return PodSet(text(found, "name"), whole(found.get("count")), gpus_of_pods_in(found))
+    return PodSet(
+        text(found, "name"), whole(found.get("count")), gpus_of_pods_in(found), slices_of_pods_in(found)
+    )
 
 
 def _number(value: Any) -> int:

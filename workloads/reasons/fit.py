@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from fleet.names import profile_of, slice_words
 from workloads.answers import Action, Answer, Outlook, Step
 from workloads.observed import Facts
 from workloads.reasons.messages import Cause, Kind
@@ -38,10 +39,12 @@ def _labelled(cause: Cause, facts: Facts) -> Answer:
 
 
 def _uncovered(cause: Cause, facts: Facts) -> Answer:
+    profile = profile_of(cause.resource)
+    wanted = f"{slice_words(profile)}s" if profile else cause.resource
     return Answer(
         code="resource_not_offered",
         outlook=Outlook.CHANGE,
-        what=f"It asks for {cause.resource}, which your queue does not give at all.",
+        what=f"It asks for {wanted}, which your queue does not give at all.",
         do="Take it out of what the pods ask for, or run it on another cluster.",
         step=use_elsewhere(facts) or Step(Action.CHANGE_RUN, CHANGE_RUN, {"resource": cause.resource}),
         detail=cause.message,
@@ -73,7 +76,7 @@ def _crowded(cause: Cause, facts: Facts) -> Answer:
 
 
 def _scattered(cause: Cause, facts: Facts) -> Answer:
-    away = [one.name for one in facts.nodes if one.is_cordoned or not one.is_ready]
+    away = {one.name for one in facts.nodes if one.is_cordoned or not one.is_ready}
     what = f"Its {pods(cause.pods)} must run close together, and {_at_most(cause)}."
     if away:
         return Answer(

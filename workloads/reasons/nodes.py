@@ -4,11 +4,13 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
+from fleet.names import profile_of
 from workloads.answers import Action, Answer, Outlook, Step
-from workloads.observed import Event, Facts, Pod
+from workloads.observed import Event, Facts, Pod, by_profile
+from workloads.reading.values import is_gpu
 from workloads.reasons.clock import Clock
 from workloads.reasons.fit import CHANGE_RUN
-from workloads.reasons.words import use_elsewhere
+from workloads.reasons.words import resource_words, use_elsewhere
 
 CLAIM = re.compile(r'persistentvolumeclaim "([^"]+)" (not found|is being deleted)')
 SHORT = re.compile(r"Insufficient (\S+?)[,.]?(?:\s|$)")
@@ -136,11 +138,12 @@ def _claim(pod: Pod, claim: re.Match[str], message: str) -> Answer:
 
 
 def _no_room(pod: Pod, resource: str, message: str, facts: Facts) -> Answer:
-    free = max((one.free for one in facts.nodes), default=-1)
+    profile, thing = profile_of(resource), resource_words(resource)
+    free = max((one.free for one in facts.nodes if one.profile == profile), default=-1)
+    takes = by_profile(pod.gpus, pod.slices).get(profile, 0) if is_gpu(resource) else 0
     pieces = ""
-    if "gpu" in resource and 0 <= free < pod.gpus:
-        pieces = f" One pod takes {pod.gpus} GPUs, and the largest room on one node is {free}."
-    thing = "GPUs" if "gpu" in resource else {"cpu": "CPUs"}.get(resource, resource)
+    if 0 <= free < takes:
+        pieces = f" One pod takes {takes} {thing}, and the largest room on one node is {free}."
     return Answer(
         code="no_room_on_nodes",
         outlook=Outlook.WAIT,

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 
 from workloads.answers import Action, Answer, Outlook, Step
-from workloads.observed import Condition, Facts, Workload
+from workloads.observed import Condition, Facts, Workload, by_profile
 from workloads.reasons import queues, stops
 from workloads.reasons.clock import Clock
 from workloads.reasons.fit import CHANGE_RUN
 from workloads.reasons.quota import no_quota
-from workloads.reasons.words import use_elsewhere
+from workloads.reasons.words import gpu_words, use_elsewhere
 
 GATE = "Admission is gated by: "
 WAIT = "Wait: it goes on by itself."
@@ -187,18 +187,30 @@ def _unsaid(facts: Facts) -> Answer:
 
 def _too_large_for_a_node(facts: Facts, workload: Workload) -> Answer | None:
     """A pod that is larger than any node of the cluster never runs, whatever the quota."""
-    largest, pod = facts.nodes.largest, workload.largest_pod
-    if not largest or pod <= largest or not _is_every_flavor_known(facts):
+    profile, pod = _beyond_a_node(facts, workload)
+    if not pod or not _is_every_flavor_known(facts):
         return None
-    count = -(-pod // largest)
+    largest = facts.nodes.largest[profile]
+    count, each = -(-pod // largest), ((profile, largest),) if profile else ()
+    words = gpu_words(pod, ((profile, pod),) if profile else ())
     return Answer(
         code="larger_than_node",
         outlook=Outlook.CHANGE,
-        what=f"One of its pods asks for {pod} GPUs; the largest node of {facts.cluster.title} has {largest}.",
-        do=f"Spread it over {count} nodes with {largest} GPUs each, or fewer.",
+        what=f"One of its pods asks for {words}; the largest node of {facts.cluster.title} has {largest}.",
+        do=f"Spread it over {count} nodes with {gpu_words(largest, each)} each, or fewer.",
         step=use_elsewhere(facts)
         or Step(Action.CHANGE_RUN, f"Run it on {count} nodes", {"nodes": count, "gpus_per_node": largest}),
     )
+
+
+def _beyond_a_node(facts: Facts, workload: Workload) -> tuple[str, int]:
+    """Of what a pod asks for more than the largest node has: whole GPUs ("") or a MIG profile, and how many; else 0."""
+    largest = facts.nodes.largest
+    for one in workload.pod_sets:
+        for profile, count in by_profile(one.gpus, one.slices).items():
+            if count > largest.get(profile, count):
+                return profile, count
+    return "", 0
 
 
 def _too_large_for_the_namespace(facts: Facts, workload: Workload) -> Answer | None:

@@ -2,9 +2,11 @@
 
 import re
 
+from fleet.names import profile_of, slice_words
 from provisioning.desired.quantities import counted
+from ui.amounts import gpus
 from workloads.answers import Action, Step
-from workloads.observed import Elsewhere, Facts, JobKey
+from workloads.observed import Elsewhere, Facts, JobKey, Slices, by_profile
 from workloads.reading.values import is_gpu
 
 ANOTHER = "a job of another team"
@@ -45,6 +47,20 @@ def _bytes(count: str) -> str:
     return f"{found[1]} {found[2].upper().replace('I', 'i')}B" if found[2] else f"{found[1]} bytes"
 
 
+def gpu_words(count: int, slices: Slices) -> str:
+    """GPUs of which some are MIG slices: "4 GPUs", "2 × 1g.10gb slice", "1 GPU, 2 × 1g.10gb slice"; empty for none."""
+    found = sorted(by_profile(count, slices).items())
+    return ", ".join(gpus(each, slice_words(profile)) if profile else gpus(each) for profile, each in found)
+
+
+def resource_words(resource: str) -> str:
+    """What a resource is called where its amount is not told: "GPUs", "1g.10gb slices", "CPUs", "rdma/hca"."""
+    if is_gpu(resource):
+        profile = profile_of(resource)
+        return f"{slice_words(profile)}s" if profile else "GPUs"
+    return {"cpu": "CPUs"}.get(resource, resource)
+
+
 def whole(count: str) -> int:
     """A count that Kueue wrote; 0 for a fraction."""
     return counted(count)
@@ -77,10 +93,19 @@ def _elsewhere(facts: Facts) -> Elsewhere | None:
     if not facts.elsewhere or facts.workload is None or not facts.workload.gpus:
         return None
     requested, pod = facts.workload.gpus, facts.workload.largest_pod
-    return next((one for one in facts.elsewhere if one.gpus >= requested and one.largest >= pod), None)
+    # Pods ask for whole GPUs or for slices by name: neither takes the place of the other.
+    kinds = {*by_profile(requested, facts.workload.slices)}
+    return next(
+        (
+            one
+            for one in facts.elsewhere
+            if one.gpus >= requested and one.largest >= pod and kinds == {one.profile}
+        ),
+        None,
+    )
 
 
-def request_more(gpus: int, flavor: str, facts: Facts) -> Step:
+def request_more(count: int, flavor: str, facts: Facts) -> Step:
     """The step to a request for more GPUs, or to the one that is already sent."""
     if facts.open_request is not None and facts.open_request.reference:
         return Step(
@@ -88,4 +113,4 @@ def request_more(gpus: int, flavor: str, facts: Facts) -> Step:
             f"Open request {facts.open_request.reference}",
             {"reference": facts.open_request.reference},
         )
-    return Step(Action.REQUEST_GPUS, f"Ask for {gpus} more", {"flavor": flavor, "gpus": gpus})
+    return Step(Action.REQUEST_GPUS, f"Ask for {count} more", {"flavor": flavor, "gpus": count})

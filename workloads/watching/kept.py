@@ -3,7 +3,15 @@
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from workloads.reading.values import Object, gpus_of_pod, gpus_of_pods_in, items, part, text
+from workloads.reading.values import (
+    Object,
+    gpus_of_pod,
+    gpus_of_pods_in,
+    items,
+    part,
+    slices_of_pods_in,
+    text,
+)
 
 Kept = dict[str, Any]
 KUEUE = "kueue.x-k8s.io/v1beta2"
@@ -90,17 +98,19 @@ def _pod(found: Object) -> Kept:
 def _job(found: Object) -> Kept:
     spec = part(found, "spec")
     kept = _only(spec, "suspend", "parallelism", "completions", "completionMode")
-    # Counted here once, and not at each view.
-    kept["gpus"] = gpus_of_pods_in(spec)
-    return {"spec": kept, "status": dict(part(found, "status"))}
+    return {"spec": {**kept, **_counted(spec)}, "status": dict(part(found, "status"))}
+
+
+def _counted(found: Object) -> Kept:
+    """The GPUs of each pod of a template, and which of them are slices: counted here once, and not at each view."""
+    slices = dict(slices_of_pods_in(found))
+    return {"gpus": gpus_of_pods_in(found), **({"slices": slices} if slices else {})}
 
 
 def _workload(found: Object) -> Kept:
     spec = part(found, "spec")
     kept = _only(spec, "active", "queueName", "priority", "priorityClassName", "priorityClassRef")
-    kept["podSets"] = [
-        {**_only(one, "name", "count"), "gpus": gpus_of_pods_in(one)} for one in items(spec, "podSets")
-    ]
+    kept["podSets"] = [{**_only(one, "name", "count"), **_counted(one)} for one in items(spec, "podSets")]
     return {"spec": kept, "status": dict(part(found, "status"))}
 
 

@@ -4,11 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
+from fleet.names import profile_of
 from provisioning.desired.first_job import Kind
 from ui.amounts import usd
 from workloads.templates.library import ON_DEMAND, SPOT, Template
-
-MIG = "nvidia.com/mig-"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +34,7 @@ class Pool:
     @property
     def is_slice(self) -> bool:
         """Whether each of them is a MIG slice of a GPU; slices share no NVLink, and NCCL refuses several of one GPU."""
-        return self.kind.resource.startswith(MIG)
+        return bool(profile_of(self.kind.resource))
 
     @property
     def words(self) -> str:
