@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fleet.names import RESOURCE, fits
 from provisioning.desired.quantities import counted
 
 
@@ -105,5 +106,5 @@ def _gpus(status: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _is_gpu(resource: object) -> bool:
-    """Devices have names with a domain; cpu and memory have none."""
-    return "/" in str(resource)
+    """Other devices have names with a domain, too: two GPUs with two `rdma/hca` are no four GPUs."""
+    return fits(RESOURCE, resource)

@@ -45,8 +45,15 @@ def starting_points(user: User, offers: Offers, now: datetime, *, team: str = ""
         points.append(_point(offers, largest, MANY, quick_end("3", now), "3 days", now))
     last = next((request for request in recent if request.requester_id == user.pk), None)
     if last is not None:
-        points.append(_as_last_time(offers, last, now))
+        again = _as_last_time(offers, last, now)
+        points = [*(each for each in points if not _is_much_the_same(each, again)), again]
     return points
+
+
+def _is_much_the_same(point: Part, again: Part) -> bool:
+    """Whether two points are for as many of the same, and end on about the same day."""
+    ends = [point["values"] | {"until": ""}, again["values"] | {"until": ""}]
+    return ends[0] == ends[1] and abs(point["until"] - again["until"]) < LEAST_LENGTH
 
 
 def usual_of(points: Sequence[Part]) -> Mapping[str, str]:
@@ -112,5 +119,6 @@ def _point(
         "figure": usd(cost),
         "href": ask_link("gpus", team=tenancy.team.slug, spec=spec, until=until),
         "values": {"team": tenancy.team.slug, **spec, "until": until.strftime(INPUT)},
+        "until": until,
         "is_last": False,
     }

@@ -18,7 +18,7 @@ WORDS = {
     "directory-brake": "Directory",
     "brake": "Ends held back",
     "tenancy": "Place on a cluster",
-    "allocation": "GPUs held",
+    "allocation": "What a team holds",
     "policy": "Policy version",
     "policy_draft": "Draft of the policy",
     "delegation": "Stand-in",

@@ -21,7 +21,7 @@ from allocations.schedule import (
     reminders,
     state_of,
 )
-from allocations.use.running import Running, to_stop
+from allocations.use.running import Running, quota_on_cluster, running, to_stop
 
 START = datetime(2026, 11, 20, 12, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -204,6 +204,20 @@ def test_the_lowest_priority_stops_first_then_the_newest() -> None:
     assert stopped(5, urgent, old, new) == ["new", "old", "urgent"]
 
 
+def test_only_gpus_are_counted_and_no_other_devices() -> None:
+    held = {"name": "main", "flavors": {"nvidia.com/gpu": "a100", "rdma/hca": "a100", "cpu": "a100"}}
+    held |= {"resourceUsage": {"nvidia.com/gpu": "2", "rdma/hca": "2", "cpu": "8"}}
+    reserved = {"type": "QuotaReserved", "status": "True", "lastTransitionTime": "2026-11-20T08:00:00Z"}
+    workload = {
+        "metadata": {"name": "job-bert", "uid": "w", "creationTimestamp": "2026-11-20T08:00:00Z"},
+        "status": {"conditions": [reserved], "admission": {"podSetAssignments": [held]}},
+    }
+    assert [one.gpus for one in running([workload])] == [{"a100": 2}]
+    quotas = [{"name": name, "nominalQuota": "4"} for name in ("nvidia.com/gpu", "rdma/hca", "memory")]
+    queue = {"spec": {"resourceGroups": [{"flavors": [{"name": "a100", "resources": quotas}]}]}}
+    assert quota_on_cluster(queue) == {"a100": 4}
+
+
 def test_nothing_is_stopped_that_a_larger_one_makes_needless() -> None:
     assert stopped(8, work("small", 1), work("large", 8, priority=1)) == ["large"]
     assert stopped(0, work("a", 1)) == []
@@ -214,12 +228,12 @@ jobs = st.lists(st.tuples(st.integers(1, 8), st.integers(0, 3), st.integers(0, 9
 
 @given(jobs=jobs, over=st.integers(0, 40))
 def test_as_much_stops_as_is_over_and_no_job_too_many(jobs: list[tuple[int, int, int]], over: int) -> None:
-    running = [
+    held = [
         work(str(at), gpus, priority, f"2026-11-20T0{hour}:00:00Z")
         for at, (gpus, priority, hour) in enumerate(jobs)
     ]
-    chosen = to_stop(running, "a100", over)
+    chosen = to_stop(held, "a100", over)
     freed = sum(one.gpus["a100"] for one in chosen)
-    assert freed >= min(over, sum(one.gpus["a100"] for one in running))
+    assert freed >= min(over, sum(one.gpus["a100"] for one in held))
     assert all(freed - one.gpus["a100"] < over for one in chosen)
-    assert to_stop(running[::-1], "a100", over) == chosen
+    assert to_stop(held[::-1], "a100", over) == chosen

@@ -80,6 +80,16 @@ def test_it_offers_what_was_asked_for_last(page: Client, ada: User, place: Tenan
     assert "Ask for 2 × A100" in text(response)
 
 
+def test_what_was_asked_for_last_stands_there_once(
+    page: Client, ada: User, place: Tenancy, a100: Flavor
+) -> None:
+    factories.request(ada, place, a100, gpus=2, days=7)
+    shown = text(page.get(NEW))
+    assert "as last time" in shown
+    assert "2 × A100 · 7 days" in shown
+    assert "2 × A100 · 1 week" not in shown
+
+
 def test_an_ask_of_minutes_is_offered_again_for_a_day(
     page: Client, ada: User, place: Tenancy, a100: Flavor
 ) -> None:
