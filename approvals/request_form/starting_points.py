@@ -53,7 +53,8 @@ def starting_points(user: User, offers: Offers, now: datetime, *, team: str = ""
 def _is_much_the_same(point: Part, again: Part) -> bool:
     """Whether two points are for as many of the same, and end on about the same day."""
     ends = [point["values"] | {"until": ""}, again["values"] | {"until": ""}]
-    return ends[0] == ends[1] and abs(point["until"] - again["until"]) < LEAST_LENGTH
+    apart: timedelta = abs(point["until"] - again["until"])
+    return ends[0] == ends[1] and apart < LEAST_LENGTH
 
 
 def usual_of(points: Sequence[Part]) -> Mapping[str, str]:

@@ -20,7 +20,7 @@ from accounts.roles import Permission
 from audit.events import Kind
 from audit.models import Event, EventQuerySet, RefusalCount, verify
 from portal.pages.audit_links import Subjects
-from portal.pages.audit_words import INTERNAL, plain
+from portal.pages.audit_words import in_one_line
 from portal.pages.sentences import sentence
 
 PAGE = 50
@@ -211,17 +211,11 @@ def _line(event: Event, teams: dict[int, Team], subjects: Subjects) -> dict[str,
     where = {"text": team.name, "href": reverse("team", args=[team.slug])} if team else {"text": ""}
     moment = {"text": f"{event.at:%a %d %b, %H:%M:%S}", "sub": f"{event.at:%Y}, UTC"}
     thing = {"text": about.text, "href": about.href}
-    return {"cells": [what, thing, where, {"text": _details(event)}, moment]}
+    return {"cells": [what, thing, where, {"text": _details(event, title)}, moment]}
 
 
-def _details(event: Event) -> str:
-    """The details in one line: values, with their names where they are not plain from the value."""
-    parts = [
-        f"{key.replace('_', ' ')} {plain(value)}"
-        for key, value in event.details.items()
-        if value and key not in INTERNAL
-    ]
-    text = ", ".join(parts)
+def _details(event: Event, title: str) -> str:
+    text = in_one_line(event.details, title=title)
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 

@@ -13,6 +13,8 @@ INTERNAL = frozenset({"where", "method", "status", "code"})
 # What a capital at the beginning alone does not make a word of.
 WORDS = {"usd": "USD", "gpus": "GPUs", "gpu": "GPU", "oid": "object ID", "api": "API", "ca": "CA"}
 BEFORE, AFTER = "before", "after"
+# What was asked for or granted, which most sentences name.
+GIVEN = "what"
 
 
 @dataclass(frozen=True)
@@ -26,9 +28,27 @@ class Changed:
 
 def label(key: str) -> str:
     """`limit_usd` → "Limit USD"."""
-    words = [WORDS.get(word, word) for word in key.replace("-", "_").split("_") if word]
-    text = " ".join(words)
+    text = _named(key)
     return text[:1].upper() + text[1:]
+
+
+def in_one_line(details: Mapping[str, Any], *, title: str) -> str:
+    """All of it for a list: `limit USD 100 → 400, month 2026-11-01`; not again what was given, which the title says."""
+    names = [
+        key for key in details if key not in INTERNAL and not (key == GIVEN and str(details[key]) in title)
+    ]
+    parts = []
+    for key in names:
+        was = f"{key}_{BEFORE}"
+        if was in details:
+            parts.append(f"{_named(key)} {plain(details[was]) or 'none'} → {plain(details[key]) or 'none'}")
+        elif details[key] and not (key.endswith(f"_{BEFORE}") and key.removesuffix(f"_{BEFORE}") in names):
+            parts.append(f"{_named(key)} {plain(details[key])}")
+    return ", ".join(parts)
+
+
+def _named(key: str) -> str:
+    return " ".join(WORDS.get(word, word) for word in key.replace("-", "_").split("_") if word)
 
 
 def changes(details: Mapping[str, Any]) -> list[Changed]:

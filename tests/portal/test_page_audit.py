@@ -43,11 +43,11 @@ def test_members_see_what_happened_in_their_teams_alone(client: Client) -> None:
     happen(1, limit_usd="555")
     client.force_login(factories.person("Ada", teams=[vision]))
     page = text(client, "/audit/")
-    assert "limit usd 100" in page
-    assert "limit usd 999" not in page
-    assert "limit usd 555" not in page
+    assert "limit USD 100" in page
+    assert "limit USD 999" not in page
+    assert "limit USD 555" not in page
     assert f"/audit/?team={speech.slug}" not in page
-    assert "limit usd 999" not in text(client, f"/audit/?team={speech.slug}")
+    assert "limit USD 999" not in text(client, f"/audit/?team={speech.slug}")
 
 
 def test_an_auditor_sees_everything_and_narrows_it(client: Client) -> None:
@@ -57,9 +57,9 @@ def test_an_auditor_sees_everything_and_narrows_it(client: Client) -> None:
     client.force_login(factories.person("Sam", Role.AUDITOR))
     assert "Not yours." in text(client, "/audit/")
     assert "Not yours." in text(client, "/audit/?outcome=refused")
-    assert "limit usd" not in text(client, "/audit/?outcome=refused")
+    assert "limit USD" not in text(client, "/audit/?outcome=refused")
     assert "Not yours." not in text(client, "/audit/?kind=budget.set")
-    assert "limit usd" not in text(client, "/audit/?q=mallory")
+    assert "limit USD" not in text(client, "/audit/?q=mallory")
     assert "Not yours." not in text(client, "/audit/?team=vision")
     assert "Nothing like that happened." in text(client, "/audit/?q=nobody-of-this-name")
 

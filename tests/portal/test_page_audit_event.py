@@ -18,7 +18,7 @@ from audit.events import Kind
 from audit.log import record, refuse
 from audit.models import Event, RefusalCount
 from portal.pages import audit_export
-from portal.pages.audit_words import Changed, changes, label, others, plain
+from portal.pages.audit_words import Changed, changes, in_one_line, label, others, plain
 from tests import factories
 from tests.calling import Caller
 from web.spreadsheets import safe_cell
@@ -241,3 +241,12 @@ def test_details_are_named_as_people_name_them() -> None:
     )
     assert (fact["label"], fact["at"].hour) == ("Until", 18)
     assert odd["text"] == "2026-99-99 18:00"
+
+
+def test_a_line_says_what_changed_from_what_and_not_again_what_its_title_says() -> None:
+    budget = {"month": "2026-11-01", "limit_usd_before": "12000.00", "limit_usd": "40000"}
+    assert in_one_line(budget, title="Set the budget") == "month 2026-11-01, limit USD 12000.00 → 40000"
+    granted = {"what": "2 × A100", "gpus": 2, "status": 200, "until": "2026-12-03T00:00:00Z", "reason": ""}
+    assert in_one_line(granted, title="2 × A100 given to the team") == "GPUs 2, until 2026-12-03 00:00"
+    assert in_one_line({"what": "acr"}, title="Gave access") == "what acr"
+    assert in_one_line({"owner_before": "Ada", "owner": None}, title="") == "owner Ada → none"
