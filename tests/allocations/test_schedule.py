@@ -16,6 +16,7 @@ from allocations.schedule import (
     Terms,
     WhenOver,
     ends_soon,
+    kept_by,
     next_reminder,
     next_steps,
     reminders,
@@ -148,6 +149,13 @@ def test_where_the_portal_does_not_write_nothing_is_stopped_and_the_grace_stays(
 
 def steps_of(terms: Terms, *, of_gpus: bool = True, now: datetime = START) -> list[Step]:
     return next_steps(starts=START, until=START + DAY, terms=terms, now=now, of_gpus=of_gpus)
+
+
+@pytest.mark.parametrize(
+    ("offering", "after_its_end"), [("volume", True), ("namespace", True), ("endpoint", False)]
+)
+def test_what_there_is_one_of_is_asked_for_again_after_its_end(offering: str, after_its_end: bool) -> None:
+    assert ("once it has ended" in kept_by(offering)) == after_its_end
 
 
 def test_what_a_person_takes_down_only_ends() -> None:

@@ -158,6 +158,22 @@ def test_a_namespace_is_a_dns_label_of_our_own(team: str, project: str) -> None:
     assert namespace == namespace_of(team=team, project=project)
 
 
+@pytest.mark.parametrize(
+    ("team", "project", "environment", "namespace"),
+    [
+        ("vision", "detection", "", "qm-vision-detection-091701"),
+        ("vision", "detection", "production", "qm-vision-detection-production-e591fa"),
+        ("a" * 40, "b" * 40, "", f"qm-{'a' * 40}-bbbbbbbbbbbb-c49b7e"),
+        ("v" * 50, "b-b", "", f"qm-{'v' * 50}-b-ec47d5"),
+    ],
+)
+def test_the_name_of_a_namespace_never_changes(
+    team: str, project: str, environment: str, namespace: str
+) -> None:
+    # Another name is another namespace: what runs in the one that stands would be left behind.
+    assert namespace_of(team=team, project=project, environment=environment) == namespace
+
+
 @given(st.tuples(SLUGS, SLUGS), st.tuples(SLUGS, SLUGS))
 @example(("a-b", "c"), ("a", "b-c"))
 @example(("a", "b-c-d"), ("a-b-c", "d"))
