@@ -2,10 +2,11 @@
 
 import json
 import secrets
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sandbox.kubernetes import status
+from sandbox.kubernetes import protobuf, status
 from sandbox.kubernetes.calls import Answer, Call, Target, json_answer
 from sandbox.kubernetes.clock import timestamp
 from sandbox.kubernetes.identity import Identity
@@ -23,10 +24,7 @@ def token(cluster: "Cluster", call: Call, at: Target) -> Answer:
     """A token by which callers are this account; 404 when there is none. It ends when the sandbox does."""
     if cluster.store.get(ACCOUNTS, at.namespace, at.name) is None:
         raise status.not_found(ACCOUNTS, at.name)
-    try:
-        spec = (json.loads(call.body or b"{}").get("spec")) or {}
-    except (ValueError, AttributeError) as error:
-        raise bad_request(f"json parse error: {error}") from error
+    spec = _spec(call)
     seconds = int(spec.get("expirationSeconds") or SECONDS)
     text = secrets.token_urlsafe(32)
     groups = ("system:serviceaccounts", f"system:serviceaccounts:{at.namespace}")
@@ -44,3 +42,12 @@ def token(cluster: "Cluster", call: Call, at: Target) -> Answer:
         "status": {"token": text, "expirationTimestamp": ends},
     }
     return json_answer(201, body)
+
+
+def _spec(call: Call) -> Mapping[str, Any]:
+    if call.content_type == protobuf.MEDIA_TYPE:
+        return protobuf.read(call.body).get("spec") or {}
+    try:
+        return json.loads(call.body or b"{}").get("spec") or {}
+    except (ValueError, AttributeError) as error:
+        raise bad_request(f"json parse error: {error}") from error

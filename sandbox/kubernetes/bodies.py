@@ -1,10 +1,11 @@
-"""Reading request bodies: JSON and YAML, with the API server's words for what is wrong with them."""
+"""Reading request bodies: JSON, YAML and some protobuf, with the API server's words for what is wrong with them."""
 
 import json
 from typing import Any
 
 import yaml
 
+from sandbox.kubernetes import protobuf
 from sandbox.kubernetes.calls import Call, Target
 from sandbox.kubernetes.kinds import Kind
 from sandbox.kubernetes.status import Refusal, bad_request
@@ -64,8 +65,10 @@ def _object(value: Any) -> dict[str, Any]:
 
 
 def posted(call: Call, kind: Kind) -> dict[str, Any]:
-    """The object of a POST or PUT; 400 when it is no JSON or of another kind, 415 for other media types."""
-    if call.content_type in _YAML_TYPES:
+    """The object of a POST or PUT; 400 when it cannot be read or is of another kind, 415 for other media types."""
+    if call.content_type == protobuf.MEDIA_TYPE:
+        obj = protobuf.read(call.body)
+    elif call.content_type in _YAML_TYPES:
         obj = applied(call)
     elif call.content_type in {"application/json", ""}:
         obj = _json(call, kind)

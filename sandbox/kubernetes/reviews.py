@@ -38,7 +38,8 @@ def review(call: Call, authorizer: Authorizer) -> Answer | None:
 
 def _spec(call: Call) -> Mapping[str, Any]:
     if call.content_type == protobuf.MEDIA_TYPE:
-        return protobuf.access_review(call.body)
+        asked: Mapping[str, Any] = protobuf.read(call.body).get("spec") or {}
+        return asked
     try:
         body = json.loads(call.body)
     except ValueError as error:

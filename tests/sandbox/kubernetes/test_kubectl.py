@@ -1,4 +1,4 @@
-"""What a stock kubectl sends for `apply`, `diff` and `auth can-i`, and what it needs to hear."""
+"""What a stock kubectl sends for `apply`, `diff`, `auth can-i` and `create`, and what it needs to hear."""
 
 import json
 from typing import Any
@@ -151,6 +151,96 @@ def test_a_body_that_is_no_review_is_a_bad_request_or_asks_for_nothing(kubectl: 
     said = kubectl.send("POST", REVIEWS, body, who="ada", content_type=PROTOBUF)
     assert said.status in (400, 201)
     assert said.status == 400 or not said.json()["status"]["allowed"]
+
+
+# Bodies of kubectl 1.32.4, as `-v=10` shows them.
+CREATE_NAMESPACE = (
+    b'k8s\x00\n\x0f\n\x02v1\x12\tNamespace\x12"\n\x1a\n\njupyterhub\x12\x00\x1a\x00"\x00*\x002\x008\x00B\x00'
+    b'\x12\x00\x1a\x02\n\x00\x1a\x00"\x00'
+)
+CREATE_SECRET = (
+    b"k8s\x00\n\x0c\n\x02v1\x12\x06Secret\x12C\n'\n\rquartermaster\x12\x00\x1a\njupyterhub\"\x00*\x002\x008\x00B\x00"
+    b'\x12\t\n\x03key\x12\x02b\n\x12\x0b\n\x05token\x12\x02a\n\x1a\x00\x1a\x00"\x00'
+)
+CREATE_ROLE = (
+    b"k8s\x00\n$\n\x1crbac.authorization.k8s.io/v1\x12\x04Role\x12d"
+    b'\n/\n\x15quartermaster-metrics\x12\x00\x1a\nmonitoring"\x00*\x002\x008\x00B\x00'
+    b'\x121\n\x03get\x12\x00\x1a\x0eservices/proxy"\x18prometheus-operated:9090\x1a\x00"\x00'
+)
+CREATE_BINDING = (
+    b"k8s\x00\n+\n\x1crbac.authorization.k8s.io/v1\x12\x0bRoleBinding\x12\x9b\x01"
+    b'\n/\n\x15quartermaster-metrics\x12\x00\x1a\nmonitoring"\x00*\x002\x008\x00B\x00'
+    b'\x12.\n\x0eServiceAccount\x12\x00\x1a\x0bprovisioner"\rquartermaster'
+    b'\x1a8\n\x19rbac.authorization.k8s.io\x12\x04Role\x1a\x15quartermaster-metrics\x1a\x00"\x00'
+)
+CREATE_TOKEN = (
+    b"k8s\x00\n(\n\x18authentication.k8s.io/v1\x12\x0cTokenRequest\x12\x1f"
+    b'\n\x10\n\x00\x12\x00\x1a\x00"\x00*\x002\x008\x00B\x00\x12\x05 \x80\xe7\x84\x0f\x1a\x04\n\x00\x12\x00\x1a\x00"\x00'
+)
+RBAC = "/apis/rbac.authorization.k8s.io/v1/namespaces/monitoring"
+
+
+def created(kubectl: Kubectl, path: str, body: bytes) -> Reply:
+    return kubectl.send("POST", path, body, content_type=PROTOBUF, accept=f"{PROTOBUF},application/json")
+
+
+def test_create_token_is_understood_and_its_token_opens_the_account(kubectl: Kubectl) -> None:
+    where = "/api/v1/namespaces/default/serviceaccounts"
+    kubectl.send("POST", where, {"metadata": {"name": "provisioner"}}, content_type="application/json")
+
+    made = created(kubectl, f"{where}/provisioner/token", CREATE_TOKEN)
+
+    assert (made.status, made.headers["content-type"]) == (201, "application/json")
+    assert made.json()["spec"]["expirationSeconds"] == 8760 * 3600
+    who = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+    said = kubectl.send("POST", who, {}, who=made.json()["status"]["token"], content_type="application/json")
+    assert said.json()["status"]["userInfo"]["username"] == "system:serviceaccount:default:provisioner"
+
+
+def test_what_kubectl_creates_is_kept_as_it_was_meant(kubectl: Kubectl) -> None:
+    for name in ("jupyterhub", "monitoring"):
+        body = CREATE_NAMESPACE.replace(b"jupyterhub", name.encode())
+        assert created(kubectl, "/api/v1/namespaces", body).status == 201
+    secret = created(kubectl, "/api/v1/namespaces/jupyterhub/secrets", CREATE_SECRET)
+    role = created(kubectl, f"{RBAC}/roles", CREATE_ROLE)
+    binding = created(kubectl, f"{RBAC}/rolebindings", CREATE_BINDING)
+
+    assert (secret.status, secret.json()["data"]) == (201, {"key": "Ygo=", "token": "YQo="})
+    assert role.json()["rules"] == [
+        {
+            "verbs": ["get"],
+            "apiGroups": [""],
+            "resources": ["services/proxy"],
+            "resourceNames": ["prometheus-operated:9090"],
+        }
+    ]
+    assert binding.json()["subjects"] == [
+        {"kind": "ServiceAccount", "name": "provisioner", "namespace": "quartermaster"}
+    ]
+    assert binding.json()["roleRef"] == {
+        "apiGroup": "rbac.authorization.k8s.io",
+        "kind": "Role",
+        "name": "quartermaster-metrics",
+    }
+    assert created(kubectl, "/api/v1/namespaces", CREATE_NAMESPACE).status == 409
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        pytest.param(CREATE_NAMESPACE[4:], 400, id="without its first four bytes"),
+        pytest.param(CREATE_NAMESPACE[:30], 400, id="cut off"),
+        pytest.param(CREATE_SECRET, 400, id="of another kind"),
+        pytest.param(CREATE_NAMESPACE.replace(b"\n\x1a\n", b"\n\x1a\x08"), 400, id="a number for a name"),
+        pytest.param(
+            CREATE_NAMESPACE.replace(b"Namespace", b"ConfigMap"), 415, id="of a kind without a table"
+        ),
+    ],
+)
+def test_a_body_in_protobuf_that_cannot_be_read_is_refused(
+    kubectl: Kubectl, body: bytes, status: int
+) -> None:
+    assert created(kubectl, "/api/v1/namespaces", body).status == status
 
 
 def test_what_the_server_added_to_a_limit_range_stays_when_its_reason_goes(kubectl: Kubectl) -> None:
