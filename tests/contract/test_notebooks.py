@@ -113,10 +113,15 @@ class Notebooks:
         return any(condition(one, "Admitted") == "True" for one in mine) and not self.is_gated(pod)
 
 
-@pytest.fixture
-def notebooks(team: Team, raw: Raw, tmp_path: Path) -> Iterator[Notebooks]:
-    """Ada's team holds one GPU, and the hub's account may make pods in its namespace as deploy/jupyterhub says."""
+@pytest.fixture(scope="session")
+def kubespawner() -> None:
+    """Installed before any test's transaction begins, which the database ends after a minute without a word."""
     install()
+
+
+@pytest.fixture
+def notebooks(kubespawner: None, team: Team, raw: Raw, tmp_path: Path) -> Iterator[Notebooks]:
+    """Ada's team holds one GPU, and the hub's account may make pods in its namespace as deploy/jupyterhub says."""
     team.hold(1)
     take_jobs(team)
     admin, role = team.admin, yaml.safe_load(RIGHTS.read_text())
