@@ -22,6 +22,8 @@ from dulwich.refs import Ref
 from dulwich.repo import Repo
 from paramiko.common import AUTH_FAILED, AUTH_SUCCESSFUL, OPEN_SUCCEEDED, cMSG_CHANNEL_SUCCESS
 
+from sandbox.certificates import Certificates
+
 MAIN = b"refs/heads/main"
 
 
@@ -173,12 +175,20 @@ class _Quiet(WSGIRequestHandler):
 
 
 @contextmanager
-def over_https(folder: Path, keys: Path, *, token: str, api: Any = None) -> Iterator[Served]:
-    """Serve a folder's repositories over HTTPS to who has the token; `api` answers below /api/."""
-    authority = trustme.CA()
-    authority.cert_pem.write_to_path(str(keys / "ca.pem"))
+def over_https(
+    folder: Path, keys: Path, *, token: str, api: Any = None, shown: Certificates | None = None
+) -> Iterator[Served]:
+    """Serve a folder's repositories over HTTPS to who has the token; `api` answers below /api/.
+
+    It shows a certificate of its own authority, whose is in `keys`, unless it is given one.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("127.0.0.1").configure_cert(context)
+    if shown is None:
+        authority = trustme.CA()
+        authority.cert_pem.write_to_path(str(keys / "ca.pem"))
+        authority.issue_cert("127.0.0.1").configure_cert(context)
+    else:
+        context.load_cert_chain(shown.chain, shown.key)
     wanted = "Basic " + base64.b64encode(f"x-access-token:{token}".encode()).decode()
 
     def application(environ: Any, start_response: Any) -> Any:
@@ -199,7 +209,8 @@ def over_https(folder: Path, keys: Path, *, token: str, api: Any = None) -> Iter
     server = WSGIServer(("127.0.0.1", 0), _Quiet)
     server.set_app(application)
     server.socket = context.wrap_socket(server.socket, server_side=True)
-    served = Served(server.server_port, ca_file=str(keys / "ca.pem"), secret=token)
+    ca_file = keys / "ca.pem" if shown is None else shown.ca
+    served = Served(server.server_port, ca_file=str(ca_file), secret=token)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:

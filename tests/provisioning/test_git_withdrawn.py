@@ -15,7 +15,8 @@ from provisioning.stages import Stage
 from reconciling import lease
 from tests import factories
 from tests.provisioning.test_git_delivery import Followed, condition, followed
-from tests.provisioning.test_git_pull_requests import TOKEN, Hub, branch, hub
+from tests.provisioning.test_git_pull_requests import TOKEN, branch, hub
+from tests.pull_requests import Hub
 
 __all__ = ["followed", "hub"]
 CLOSED = "This is no longer wanted, or has come into the repository another way: Quartermaster closed it."
