@@ -4,21 +4,20 @@ People use forms, scripts use the API, and what became true is asked of the clus
 """
 
 import argparse
-import shutil
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from scripts.demo import start
 from scripts.demo_processes import Demo, DemoFailed, free_port
-from scripts.documents import DOCUMENTS, HOW_TOS, run, run_how_to
+from scripts.documents import DOCUMENTS, run
 from scripts.expecting import StepFailed
+from scripts.git_host import GitHost, git_host
+from scripts.how_tos import HowTos
 from scripts.main_job import MainJob
-from scripts.packages import ROOT
 
 
 def main() -> int:
@@ -48,7 +47,13 @@ def main() -> int:
 
 def documents(folder: Path) -> None:
     """README, tutorial and how-tos on a demo of their own, where nobody has asked for anything yet."""
-    demo = Demo((folder / "documents").resolve(), free_port())
+    data = (folder / "documents").resolve()
+    with git_host(data) as host:
+        on_a_demo(Demo(data, free_port(), host.settings), host, folder / "how-tos")
+
+
+def on_a_demo(demo: Demo, host: GitHost, folder: Path) -> None:
+    """All of them, beside a Git host."""
     try:
         timed("another demo starts", lambda: start(demo))
         reader = MainJob(demo)
@@ -58,40 +63,13 @@ def documents(folder: Path) -> None:
         timed("Climate comes on board", reader.onboard)
         for path in DOCUMENTS:
             timed(f"every command of {path.name}", partial(run, path, url=demo.url, tokens=reader.tokens))
-        how_tos(demo, reader.tokens, folder / "how-tos")
+        for words, step in HowTos(reader, host, folder).steps():
+            timed(words, step)
     except (DemoFailed, StepFailed, LookupError):
         print(demo.tails(), flush=True)
         raise
     finally:
         demo.stop()
-
-
-def how_tos(demo: Demo, tokens: Mapping[str, str], folder: Path) -> None:
-    """What operators do, each how-to in a folder of its own."""
-    # What an administrator's kubectl would have written: the kubeconfig of one cluster more.
-    known = Path(demo.sandbox["kubernetes"]["dev-eastus"]["kubeconfig"])
-    shutil.copy(known, known.with_name("research-westus.yaml"))
-    env = demo.environment() | {"QM_ANCHOR_DIR": str(folder / "anchors")}
-    leave_an_anchor(Path(env["QM_ANCHOR_DIR"]), env)
-    for path in HOW_TOS:
-        step = partial(
-            run_how_to,
-            path,
-            url=demo.url,
-            tokens=tokens,
-            folder=folder / path.stem,
-            env=env,
-        )
-        timed(f"how-to {path.name}", step)
-
-
-def leave_an_anchor(folder: Path, env: Mapping[str, str]) -> None:
-    """What the worker does once a day: the signed head of the audit log, in a folder."""
-    folder.mkdir(parents=True)
-    anchor = "from portal.tasks import anchor_audit_log; anchor_audit_log()"
-    subprocess.run(
-        [sys.executable, "manage.py", "shell", "-v", "0", "-c", anchor], cwd=ROOT, env=env, check=True
-    )
 
 
 def timed(words: str, step: Callable[[], str | None]) -> None:

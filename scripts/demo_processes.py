@@ -55,10 +55,11 @@ def is_free(port: int) -> bool:
 
 @dataclass
 class Demo:
-    """One demo: a folder for its data, a port for its web server, and its processes."""
+    """One demo: a folder for its data, a port for its web server, its processes, and settings of its own."""
 
     data: Path
     port: int
+    settings: Mapping[str, str] = field(default_factory=dict)
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     @property
@@ -107,13 +108,14 @@ class Demo:
 
     def start_sandbox(self) -> None:
         """Start the offline world and wait until it serves; its state of last time is there again."""
-        folder = self.data / "sandbox"
+        self.start_sandbox_at(self.data / "sandbox", "--port-sign-in", "0", name="sandbox")
+
+    def start_sandbox_at(self, folder: Path, *options: str, name: str) -> None:
+        """Start a sandbox with data of its own and wait until it serves."""
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         (folder / "sandbox.json").unlink(missing_ok=True)
-        self.start(
-            "sandbox", [sys.executable, "-m", "sandbox", "--data", str(folder), "--port-sign-in", "0"], {}
-        )
-        self.wait("sandbox", lambda: b"sandbox ready" in self.log("sandbox").read_bytes())
+        self.start(name, [sys.executable, "-m", "sandbox", "--data", str(folder), *options], {})
+        self.wait(name, lambda: b"sandbox ready" in self.log(name).read_bytes())
 
     def start_web(self) -> None:
         """Start the web server; it answers some seconds later."""
@@ -139,9 +141,13 @@ class Demo:
         command += ["--port", str(self.hub_ports["api"]), "--port-browser", str(self.hub_ports["browser"])]
         self.start("hub", command, {})
 
+    def wait_hub(self) -> None:
+        """Wait until the hub answers."""
+        self.wait("hub", lambda: b"jupyterhub ready" in self.log("hub").read_bytes(), seconds=HUB_SECONDS)
+
     def connect_hub(self) -> None:
         """Wait until the hub answers, and tell the portal and the hub of each other."""
-        self.wait("hub", lambda: b"jupyterhub ready" in self.log("hub").read_bytes(), seconds=HUB_SECONDS)
+        self.wait_hub()
         where = ["--address", self.hub_address, "--public-address", self.hub_opened_at]
         self.manage("connect_demo_hub", HUB_CLUSTER, *where, "--key-file", str(self.hub / "key"))
 
@@ -216,6 +222,7 @@ class Demo:
                 }
             ),
         }
+        values |= self.settings
         return os.environ | {f"QM_{name}": value for name, value in values.items()}
 
     def start(self, name: str, command: list[str], env: Mapping[str, str]) -> None:

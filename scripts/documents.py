@@ -1,15 +1,31 @@
 """The commands of README, tutorial and how-tos, run as they are written against a demo, and what they print.
 
-Every block of commands is run, in order, in one shell. Comments that a reader does not see say the rest:
-`<!-- not run: REASON -->` before a block leaves it out; `<!-- prints: TEXT -->` after it names what must be printed.
+Every block of commands is run, in order, in one shell. Comments that a reader does not see say the rest.
+Before a block:
+
+* `<!-- not run: REASON -->` leaves it out.
+* `<!-- by hand: COMMAND -->` is what the text has a reader do before it by other means than commands.
+
+After it:
+
+* `<!-- prints: TEXT -->` names what must be printed, on whichever lines.
+* `<!-- prints within 60 s: TEXT -->` has a block that only looks asked again until it prints that.
+* `<!-- refused: TEXT -->` is the same where its last command must fail.
 """
 
+import json
+import os
 import re
+import shlex
 import shutil
+import signal
 import subprocess
-import sys
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 from scripts.expecting import StepFailed
@@ -17,35 +33,35 @@ from scripts.packages import ROOT
 
 # The tutorial first: what a person holds already counts when they ask for more.
 DOCUMENTS = (ROOT / "docs" / "tutorial.md", ROOT / "README.md")
-# What an operator does; the tokens in them are a platform lead's, a second one's and a member's.
-FLEET = ("add-a-cluster.md", "add-a-flavor.md")
-# What changes the fleet last: a demo has no API server for one cluster more, so that one is an alias of another.
+# What an operator does. Whatever changes prices or the fleet comes last, and a hub after what it needs on its cluster.
+LAST = ("connect-a-hub.md", "add-a-cluster.md", "add-a-flavor.md", "prices.md", "unreachable-cluster.md")
 HOW_TOS = tuple(
-    sorted((ROOT / "docs" / "how-to").glob("*.md"), key=lambda path: (path.name in FLEET, path.name))
+    sorted(
+        (ROOT / "docs" / "how-to").glob("*.md"),
+        key=lambda path: (LAST.index(path.name) if path.name in LAST else -1, path.name),
+    )
 )
 BLOCK = re.compile(
-    r"(?:<!-- not run: (?P<reason>[^>\n]+) -->\n+)?"
-    r"^```(?:console|sh)\n(?P<body>.*?)^```$"
-    r"(?P<after>(?:\n+<!-- prints: [^\n]+ -->)*)",
+    r"(?P<before>(?:^ *<!-- (?:not run|by hand): [^\n]+ -->\n+)*)"
+    r"^(?P<indent> *)```(?:console|sh)\n(?P<body>.*?)^(?P=indent)```$"
+    r"(?P<after>(?:\n+ *<!-- (?:prints|refused)[^\n]* -->)*)",
     re.DOTALL | re.MULTILINE,
 )
-PRINTS = re.compile(r"<!-- prints: (.+?) -->")
+NOT_RUN = re.compile(r"<!-- not run: (.+?) -->")
+BY_HAND = re.compile(r"<!-- by hand: (.+?) -->")
+EXPECTED = re.compile(r"<!-- (prints|refused)(?: within (\d+) s)?: (.+?) -->")
 END = "\x1e"
-DEADLINE_SECONDS = 90
+DEADLINE_SECONDS = 180
+OLDEST_KUBECTL = (1, 24)
 FIRST = 'python3 -c \'import json, sys; print(json.load(sys.stdin)["results"][0]["id"])\''
 SHOW_KEY = "docker compose exec web python manage.py verify_audit_log --show-key"
-# A call that is refused ends the shell: no document shows one.
-BEGIN = 'set -euo pipefail\ncurl() { command curl --fail-with-body "$@"; }\n'
-# In a demo the containers' commands are those of this checkout; nothing else of Docker is there.
-CONTAINER = """
-manage() { (cd "$ROOT" && command "$PYTHON" "$@"); }
-docker() {
-    if [ "${*:1:4}" = "compose exec web python" ]; then shift 4; manage "$@"
-    else echo "not in a demo: docker $*" >&2; return 1; fi
-}
-python() { manage "$@"; }
-qm() { command "$PYTHON" -m qm "$@"; }
+# A call that is refused ends the shell: no document shows one. The last answer is kept for what a reader copies of it.
+BEGIN = """set -euo pipefail
+ANSWER=$(mktemp)
+trap 'rm -f "$ANSWER"' EXIT
+curl() { command curl --fail-with-body "$@" | tee "$ANSWER"; }
 """
+KEY = """$(python3 -c 'import json, sys; print(json.load(sys.stdin)["key"])' < "$ANSWER")"""
 
 
 @dataclass(frozen=True)
@@ -53,20 +69,98 @@ class Block:
     """Commands of a document; `not_run` says why they are left out, empty for those that are run."""
 
     body: str
-    not_run: str
-    prints: tuple[str, ...]
+    not_run: str = ""
+    by_hand: tuple[str, ...] = ()
+    prints: tuple[str, ...] = ()
+    # How long it may take until it prints that, seconds; 0 where it must at once.
+    within: int = 0
+    is_refused: bool = False
+
+    def script(self, body: str) -> str:
+        """Its commands, filled in, as the shell runs them."""
+        if self.is_refused:
+            # What fails in the middle is an answer, such as a "no"; the end must be one.
+            body = f"set +e\n{body}\nrefused=$?\nset -e\n[ $refused -ne 0 ]\n"
+        if self.within:
+            wanted = " ".join(f'&& [[ "$(squeezed)" == *{shlex.quote(text)}* ]]' for text in self.prints)
+            body = (
+                f"look() {{\n{body}\n}}\nsqueezed() {{ tr -s '[:space:]' ' ' <<<\"$seen\"; }}\n"
+                f"until=$((SECONDS + {self.within}))\n"
+                f"until {{ seen=$(look 2>&1) {wanted}; }} || ((SECONDS > until)); do sleep 0.5; done\n"
+                'printf "%s\\n" "$seen"\n'
+            )
+        return "\n".join([*self.by_hand, body, f"printf '{END}'\n"])
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a reader has besides the text: a folder, an environment, shell functions, and what they would type.
+
+    `examples` are what the text names in place of their own, each with what stands for it here.
+    """
+
+    folder: Path | None = None
+    env: Mapping[str, str] | None = None
+    before: str = ""
+    typed: str = ""
+    examples: Mapping[str, str] | None = None
 
 
 def blocks(path: Path) -> list[Block]:
     """Every block of commands of a document, in order."""
-    return [
-        Block(found["body"], found["reason"] or "", tuple(PRINTS.findall(found["after"])))
-        for found in BLOCK.finditer(path.read_text())
-    ]
+    return [_block(found) for found in BLOCK.finditer(path.read_text())]
 
 
-def filled_in(body: str, *, url: str, tokens: Mapping[str, str]) -> str:
+def _block(found: re.Match[str]) -> Block:
+    expected = EXPECTED.findall(found["after"])
+    return Block(
+        textwrap.dedent(found["body"]),
+        not_run=" ".join(NOT_RUN.findall(found["before"])),
+        by_hand=tuple(BY_HAND.findall(found["before"])),
+        prints=tuple(text for _, _, text in expected),
+        within=max((int(seconds or 0) for _, seconds, _ in expected), default=0),
+        is_refused=any(kind == "refused" for kind, _, _ in expected),
+    )
+
+
+@cache
+def kubectl() -> str:
+    """Why this machine's kubectl cannot be used; empty when it can."""
+    if shutil.which("kubectl") is None:
+        return "there is no kubectl here"
+    asked = ["kubectl", "version", "--client", "-o", "json"]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    with suppress(ValueError, KeyError, AttributeError):
+        told = json.loads(done.stdout)["clientVersion"]
+        version = int(told["major"]), int(re.sub(r"\D", "", told["minor"]))
+        if version >= OLDEST_KUBECTL:
+            return ""
+        return f"kubectl is {version[0]}.{version[1]} here, and 1.24 is needed"
+    return "kubectl does not tell its version here"
+
+
+@cache
+def pipx() -> str:
+    """Why nothing can be built and installed without an index; empty when it can."""
+    return "" if find_spec("setuptools") else "there is no setuptools here to build the client with"
+
+
+# What a machine need not have, and where it is there is used: named at the start of a command.
+TOOLS: Mapping[str, Callable[[], str]] = {"kubectl": kubectl, "pipx": pipx}
+
+
+def missing(block: Block, tools: Mapping[str, Callable[[], str]]) -> str:
+    """Why this machine cannot run a block; empty when it can."""
+    used = (name for name in tools if re.search(rf"(?:^|\(|\| ?) *{name} ", block.body, re.MULTILINE))
+    return next((why for name in used if (why := tools[name]())), "")
+
+
+def filled_in(
+    body: str, *, url: str, tokens: Mapping[str, str], examples: Mapping[str, str] | None = None
+) -> str:
     """The commands with what a reader fills in: the address, tokens, and numbers that an answer before gave."""
+    for example, own in (examples or {}).items():
+        body = body.replace(example, own)
     listed = {
         "ID": "requests/?team=vision&state=waiting",
         "ALLOCATION": "allocations/?team=vision&held=true&offering=gpus",
@@ -80,22 +174,10 @@ def filled_in(body: str, *, url: str, tokens: Mapping[str, str]) -> str:
     for name, address in listed.items():
         asked = f'curl -s "$URL/{address}" -H "Authorization: Bearer $TOKEN" | {FIRST}'
         body = body.replace(f"{name}=…", f"{name}=$({asked})")
+    body = body.replace("KEY=qmh_…", f"KEY={KEY}")
     if "…" in body:
         raise StepFailed(f"Nobody knows what to fill in here:\n{body}")
     return body
-
-
-def run_how_to(
-    path: Path, *, url: str, tokens: Mapping[str, str], folder: Path, env: Mapping[str, str]
-) -> str:
-    """Run a how-to in a folder of its own, as a platform lead would; `env` is the portal's own. As `run`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    shutil.copy(ROOT / ".env.example", folder)
-    given = {"URL": f"{url}/api/v1", "TOKEN": tokens["Priya"], "MEMBER": tokens["Ada"]}
-    given |= {"ROOT": str(ROOT), "PYTHON": sys.executable}
-    # The client is a team's own, and its person has signed in with a token.
-    given |= {"QM_URL": url, "QM_TOKEN": tokens["Ada"], "XDG_CONFIG_HOME": str(folder)}
-    return run(path, url=url, tokens=tokens, before=CONTAINER, folder=folder, env={**env, **given})
 
 
 def run(
@@ -103,33 +185,59 @@ def run(
     *,
     url: str,
     tokens: Mapping[str, str],
-    before: str = "",
-    folder: Path | None = None,
-    env: Mapping[str, str] | None = None,
+    given: Given | None = None,
+    tools: Mapping[str, Callable[[], str]] = TOOLS,
 ) -> str:
-    """Run a document; how many blocks ran and how many were left out. Raises StepFailed with what was printed."""
-    found = blocks(path)
-    wanted = [block for block in found if not block.not_run]
-    parts = [filled_in(block.body, url=url, tokens=tokens) + "\nprintf '\\036'\n" for block in wanted]
-    done = subprocess.run(
-        ["bash", "-c", BEGIN + before + "".join(parts)],
-        cwd=folder,
-        env=None if env is None else dict(env),
-        check=False,
-        stdin=subprocess.DEVNULL,
+    """Run a document; how many blocks ran and how many were left out, and why where the machine is the reason.
+
+    Raises StepFailed with what was printed.
+    """
+    given = given or Given()
+    found = [block for block in blocks(path) if not block.not_run]
+    here = [block for block in found if not missing(block, tools)]
+    parts = [
+        block.script(filled_in(block.body, url=url, tokens=tokens, examples=given.examples)) for block in here
+    ]
+    status, said = _shell(BEGIN + given.before + "".join(parts), given)
+    printed = said.split(END)
+    if status:
+        failed = here[min(len(printed), len(here)) - 1]
+        raise StepFailed(f"{path.name}: this failed:\n{failed.body}\nIt printed:\n{printed[-1]}")
+    for block, text in zip(here, printed, strict=False):
+        _compare(path, block, text)
+    return _told(path, here, [why for block in found if (why := missing(block, tools))])
+
+
+def _shell(script: str, given: Given) -> tuple[int, str]:
+    """The exit status of a script, and all that it printed; what is typed is its input, for it has no terminal."""
+    with subprocess.Popen(
+        ["bash", "-c", script],
+        cwd=given.folder,
+        env=None if given.env is None else dict(given.env),
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=DEADLINE_SECONDS,
-    )
-    printed = done.stdout.split(END)
-    if done.returncode:
-        failed = wanted[len(printed) - 1]
-        raise StepFailed(f"{path.name}: this failed:\n{failed.body}\nIt printed:\n{printed[-1]}")
-    for block, text in zip(wanted, printed, strict=False):
-        for expected in block.prints:
-            if expected not in text:
-                raise StepFailed(
-                    f"{path.name}: {expected!r} is not in what this printed:\n{block.body}\n{text}"
-                )
-    return f"{len(wanted)} blocks, {len(found) - len(wanted)} left out"
+        start_new_session=True,
+    ) as shell:
+        try:
+            said, _ = shell.communicate(given.typed, timeout=DEADLINE_SECONDS)
+        except BaseException as error:
+            os.killpg(shell.pid, signal.SIGKILL)
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            said = f"{shell.communicate()[0]}\nIt has not ended within {DEADLINE_SECONDS} s."
+    return shell.returncode, said
+
+
+def _compare(path: Path, block: Block, text: str) -> None:
+    """Raises StepFailed when what a block must print is not there; how it is broken into lines does not matter."""
+    for expected in block.prints:
+        if " ".join(expected.split()) not in " ".join(text.split()):
+            raise StepFailed(f"{path.name}: {expected!r} is not in what this printed:\n{block.body}\n{text}")
+
+
+def _told(path: Path, here: Sequence[Block], missed: Sequence[str]) -> str:
+    left_out = len(blocks(path)) - len(here) - len(missed)
+    told = f"{len(here)} blocks, {left_out} left out"
+    return told + "".join(f"; {missed.count(why)} not run, because {why}" for why in dict.fromkeys(missed))
