@@ -217,6 +217,7 @@ def clone(folder: Path) -> None:
     shutil.copy(ROOT / ".env.example", folder)
     for name in CLONE:
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    git = ["git", "-C", str(folder), "-c", "user.name=Ada", "-c", "user.email=ada@example.com"]
+    own = ("user.name=Ada", "user.email=ada@example.com", "commit.gpgsign=false")
+    git = ["git", "-C", str(folder), *(part for one in own for part in ("-c", one))]
     for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "A clone"]):
         subprocess.run([*git, *command], check=True)
