@@ -139,10 +139,10 @@ class Catalogue:
         self.take_down(number)
         return self.says(number, "Carried out", "Its time was over", "Taken down")
 
-    def ask(self, key: str, spec: dict[str, Any], *, length: timedelta = HOUR) -> int:
+    def ask(self, key: str, spec: dict[str, Any], *, team: str = "climate", length: timedelta = HOUR) -> int:
         """Ask over the API; returns the request's number."""
         until = (datetime.now(UTC) + length).isoformat()
-        body = {"team": "climate", "offering": key, "spec": spec, "until": until, "reason": WHY}
+        body = {"team": team, "offering": key, "spec": spec, "until": until, "reason": WHY}
         preview = self.job.call("Ada", "POST", "/requests/preview/", body)
         expect(preview.status_code == 200, preview.text)
         made = self.post("Ada", "/requests/", body)

@@ -6,11 +6,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from scripts.azure_job import Reserving
+from scripts.catalogue_job import Catalogue
 from scripts.demo import prepare_cluster
 from scripts.documents import HOW_TOS, Given, kubectl, run
 from scripts.expecting import expect
@@ -78,15 +80,6 @@ other_identity() {{
     done
     echo "$found"
 }}
-tomorrow() {{
-    python3 -c "from datetime import *; print((datetime.now(timezone.utc) + timedelta(days=1)).isoformat())"
-}}
-hold_one() {{
-    curl -s "$URL/requests/" -H "Authorization: Bearer $MEMBER" -H "Content-Type: application/json" \\
-        -H "Idempotency-Key: hold-$1" -d '{{"team": "vision", "flavor": "{CLUSTER}/'$1'", "gpus": 1,
-            "until": "'$(tomorrow)'", "purpose": "training"}}'
-    until qm places | grep -q "$1"; do sleep 0.5; done
-}}
 """
 
 
@@ -114,10 +107,20 @@ class HowTos:
         """What others have done before somebody follows a how-to."""
         if name == "reserve-capacity":
             yield "three machines are asked for, approved and reserved", Reserving(self.reader).reserve
+        if name == "train-from-the-command-line":
+            yield "Vision, which has A100, is granted an H100", self.hold_one_more
         if name == "connect-a-hub":
             yield "JupyterHub answers", self.demo.wait_hub
         if name == "deliver-by-git":
             yield "a cluster is added that follows a repository", self.add_followed
+
+    def hold_one_more(self) -> None:
+        """A GPU of another kind, for the reader who goes on with other GPUs."""
+        shop = Catalogue(self.reader, keys="how-tos")
+        spec = {"flavor": f"{CLUSTER}/h100-80gb", "gpus": 1, "purpose": "training"}
+        number = shop.ask("gpus", spec, team="vision", length=timedelta(days=1))
+        shop.approve(number)
+        shop.stage(number, "active", "ending_soon")
 
     def add_followed(self) -> None:
         """Pushed to, at first, where nobody has to merge."""
