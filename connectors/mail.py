@@ -89,7 +89,7 @@ class Mail:
     @contextmanager
     def _session(self) -> Iterator[smtplib.SMTP]:
         """An open session, upgraded and signed in as the settings say; ended with or without a goodbye."""
-        context = trust(self.ca_file) if self.security is not Security.NONE else None
+        context = trust(self.ca_file, protocol="smtp") if self.security is not Security.NONE else None
         session = self._open(context)
         try:
             with cut_off_after(DEADLINE_SECONDS, lambda: session.sock):

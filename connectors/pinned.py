@@ -65,7 +65,7 @@ def pool(*, allowed: Collection[str], ca_file: str | None) -> urllib3.PoolManage
     class Pool(HTTPSConnectionPool):
         ConnectionCls = Connection
 
-    context: ssl.SSLContext = trust(ca_file)
+    context: ssl.SSLContext = trust(ca_file, protocol="https")
     timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS)
     options: dict[str, Any] = {"ssl_context": context, "timeout": timeout, "retries": False}
     made = urllib3.PoolManager(**options)

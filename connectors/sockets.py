@@ -6,6 +6,8 @@ import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Literal
 
 from connectors.errors import TemporaryError
 
@@ -30,6 +32,7 @@ NOT_THE_INTERNET = tuple(
     for text in ("192.0.0.0/24", "192.88.99.0/24", "::/96", "64:ff9b:1::/48", "2001::/32", "fec0::/10")
 )
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+_trusting = threading.local()
 
 
 def resolve(host: str, port: int) -> list[str]:
@@ -63,12 +66,30 @@ def is_link_local(text: str) -> bool:
     return address.is_link_local or address in METADATA
 
 
-def trust(ca_file: str | None) -> ssl.SSLContext:
-    """A context that trusts the system's authorities, and those of a PEM file too when there is one."""
-    context = ssl.create_default_context()
-    if ca_file:
-        context.load_verify_locations(ca_file)
-    return context
+def trust(ca_file: str | None, *, protocol: Literal["https", "smtp"]) -> ssl.SSLContext:
+    """A context that trusts the system's authorities, and those of a PEM file too when there is one.
+
+    Reading the system's takes 30 ms. So each thread keeps its newest context until one of the files changes; one for
+    each protocol, because HTTP libraries set on theirs what is negotiated.
+    """
+    paths = ssl.get_default_verify_paths()
+    files = [(path, _version(path)) for path in (paths.cafile, paths.capath, ca_file)]
+    kept_files, kept = getattr(_trusting, protocol, (None, None))
+    if kept is None or kept_files != files:
+        kept = ssl.create_default_context()
+        if ca_file:
+            kept.load_verify_locations(ca_file)
+        setattr(_trusting, protocol, (files, kept))
+    return kept
+
+
+def _version(path: str | None) -> tuple[int, int, int] | None:
+    """What differs when a file has been written anew or replaced; None where there is none."""
+    try:
+        found = Path(path or "").stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 @contextmanager

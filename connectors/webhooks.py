@@ -64,7 +64,7 @@ class Webhooks:
         Raises BadAddress, PermanentError, or TemporaryError (network, 429, 5xx; `retry_after` in seconds).
         """
         target = read(url)
-        connection = _Pinned(target, self._address(target), trust(self.ca_file))
+        connection = _Pinned(target, self._address(target), trust(self.ca_file, protocol="https"))
         try:
             with cut_off_after(DEADLINE_SECONDS, lambda: connection.sock):
                 _judge(target, *_exchange(connection, target, body, stable_id))
