@@ -2,15 +2,14 @@
 
 import re
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
-import yaml
 
 from portal.env import Environment
 from scripts import reference
 from scripts.packages import ROOT
+from tests.described import description
 
 DOCUMENTS = sorted(
     [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")], key=lambda path: path.relative_to(ROOT).as_posix()
@@ -71,7 +70,7 @@ def test_every_setting_is_in_the_reference() -> None:
 
 @named
 def test_every_curl_calls_an_address_of_the_api(path: Path) -> None:
-    assert [call for call in calls(path) if not is_described(*call, described=described_paths())] == []
+    assert [call for call in calls(path) if not is_described(*call, described=description()["paths"])] == []
 
 
 @pytest.mark.parametrize("name", sorted(reference.PAGES))
@@ -111,15 +110,6 @@ def calls(path: Path) -> Iterator[tuple[str, str]]:
                 given = re.search(r"-X ([A-Z]+)", command)
                 method = given[1] if given else "POST" if re.search(r" -d ['\"][{$]", command) else "GET"
                 yield method.lower(), re.sub(r"\$[A-Z]+", "1", address).partition("?")[0]
-
-
-@cache
-def described_paths() -> dict[str, dict[str, object]]:
-    """The operations of every path of the API's description: it is large, and slow to read."""
-    paths: dict[str, dict[str, object]] = yaml.safe_load((ROOT / "docs/reference/openapi.yaml").read_text())[
-        "paths"
-    ]
-    return paths
 
 
 def is_described(method: str, address: str, *, described: dict[str, dict[str, object]]) -> bool:

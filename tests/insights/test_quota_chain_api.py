@@ -4,14 +4,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-import yaml
-from django.conf import settings
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from tests import factories
 from tests.calling import Caller
+from tests.described import description
 from tests.insights.fleet import Site, connect, pool, site
 from tests.scene import scene
 from workloads.models import ClusterObject
@@ -105,7 +104,7 @@ def test_another_teams_namespace_is_like_a_missing_one(here: Site) -> None:
 def test_what_cannot_be_asked_is_refused_with_a_sentence(here: Site, query: str, status: int) -> None:
     answer = Caller(here.scene.ada).get(f"quota-chains/training/?{query}")
     assert (answer.status_code, bool(answer.json()["detail"])) == (status, True)
-    described = yaml.safe_load((settings.BASE_DIR / "docs/reference/openapi.yaml").read_text())
+    described = description()
     assert str(status) in described["paths"]["/api/v1/quota-chains/{name}/"]["get"]["responses"]
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import yaml
-from django.conf import settings
+
+from tests import described
 
 # What each word may stand for stands in docs/glossary.md.
 NEVER = {"on", "because", "why", "comment", "message", "explanation"}
@@ -19,9 +19,7 @@ ONLY = {
 
 @pytest.fixture(scope="module")
 def description() -> dict[str, Any]:
-    path = settings.BASE_DIR / "docs" / "reference" / "openapi.yaml"
-    loaded: dict[str, Any] = yaml.load(path.read_text(), Loader=yaml.CSafeLoader)
-    return loaded
+    return described.description()
 
 
 def bodies(description: dict[str, Any]) -> Iterator[tuple[str, set[str]]]:
