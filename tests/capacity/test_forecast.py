@@ -1,6 +1,7 @@
 """When a limit is reached if use goes on as it did."""
 
 import random
+from bisect import bisect_left
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -71,12 +72,12 @@ def test_the_interval_holds_four_of_five_futures() -> None:
     for _ in range(400):
         used = [50 + 3 * week + chance.gauss(0, 4) for week in range(10)]
         points, then = weeks(*used), 50 + 3 * 10 + chance.gauss(0, 4)
-        # At which limits the edges lie in a week: those that they cross within it.
-        low = next(limit for limit in range(200) if _crosses_within_a_week(points, limit, "latest") is False)
-        high = next(
-            limit for limit in range(199, -1, -1) if _crosses_within_a_week(points, limit, "earliest")
+        # At which limits the edges lie in a week: the first ones that they do not cross within it.
+        low, high = (
+            bisect_left(range(200), True, key=lambda limit: not _crosses_within_a_week(points, limit, edge))
+            for edge in ("latest", "earliest")
         )
-        inside += low - 1 <= then <= high + 1
+        inside += low - 1 <= then <= high
     assert 0.72 <= inside / 400 <= 0.92
 
 
