@@ -22,8 +22,9 @@ from connectors.azure.container_service import AzureContainerService
 from fleet.models import Flavor
 from tests import factories
 from tests.approvals import shop
+from tests.remembered import remembered
 from tests.sandbox.azure.running import GROUP, HERE, SUBSCRIPTION, Running
-from tests.scene import NOW, Scene
+from tests.scene import NOW, Scene, scene
 
 EASTUS = f"{HERE}/resourceGroups/{GROUP}/providers/Microsoft.ContainerService/managedClusters/dev-eastus"
 T4, A100 = "Standard_NC4as_T4_v3", "Standard_NC24ads_A100_v4"
@@ -116,8 +117,19 @@ class Site:
         return {one.name: one.limit for one in found if one.name.startswith("qm")}
 
 
-def site(scene: Scene, azure: Running) -> Site:
+def site(azure: Running) -> Site:
     """A site whose subscription has been read, with a cluster of the sandbox's and its kind of GPU."""
+    scene, flavor = _read()
+    # What the reading left in this process, which only the first one does.
+    connection.forget()
+    azure.azure.asked.clear()
+    return Site(scene, azure, Time(), flavor)
+
+
+@remembered
+def _read() -> tuple[Scene, Flavor]:
+    """The scene and the kind of GPU, with all that was read from Azure in its first state."""
+    made = scene()
     cluster = factories.cluster("dev-eastus", region="eastus", azure_id=EASTUS)
     flavor = factories.flavor(
         cluster,
@@ -130,4 +142,4 @@ def site(scene: Scene, azure: Running) -> Site:
     observing.keep_known(now=now())
     observing.observe(SUBSCRIPTION, now=now)
     assert Subscription.objects.get().reachable
-    return Site(scene, azure, now, Flavor.objects.select_related("cluster").get(pk=flavor.pk))
+    return made, Flavor.objects.select_related("cluster").get(pk=flavor.pk)

@@ -19,7 +19,6 @@ from tests import factories
 from tests.approvals.shop import SPECS
 from tests.capacity.connected import A100, Site, connected, site
 from tests.sandbox.azure.running import Running
-from tests.scene import scene
 from web.refusals import BadInput
 
 pytestmark = pytest.mark.django_db
@@ -29,7 +28,7 @@ H100, T4_OF_4 = "Standard_NC40ads_H100_v5", "Standard_NC64as_T4_v3"
 @pytest.fixture
 def here(azure: Running, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     with connected(azure, monkeypatch):
-        yield site(scene(), azure)
+        yield site(azure)
 
 
 def ask(here: Site, **changes: Any) -> Request:

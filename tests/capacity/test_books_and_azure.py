@@ -18,7 +18,6 @@ from capacity.reservations.states import State
 from reconciling import failpoints
 from tests.capacity.connected import Site, connected, site
 from tests.sandbox.azure.running import Running
-from tests.scene import scene
 from web.refusals import Refused
 
 pytestmark = pytest.mark.django_db
@@ -194,7 +193,7 @@ def _walked(here: Site, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def here(azure: Running, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     with connected(azure, monkeypatch):
-        yield site(scene(), azure)
+        yield site(azure)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -19,7 +19,6 @@ from reconciling.controller import MAX_UNFINISHED
 from sandbox.azure.quota import DAYS
 from tests.capacity.connected import Site, connected, site
 from tests.sandbox.azure.running import SUBSCRIPTION, Running
-from tests.scene import scene
 from web.refusals import BadInput, Conflict, NoRight
 
 pytestmark = pytest.mark.django_db
@@ -30,7 +29,7 @@ REASON = "Vision trains from January on."
 @pytest.fixture
 def here(azure: Running, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     with connected(azure, monkeypatch):
-        yield site(scene(), azure)
+        yield site(azure)
 
 
 def meter(family: str) -> Meter:

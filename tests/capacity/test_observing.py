@@ -19,7 +19,6 @@ from sandbox.azure_world import ROLE_ACTIONS
 from tests import factories
 from tests.capacity.connected import A100, EASTUS, T4, Site, connected, site
 from tests.sandbox.azure.running import GROUP, HERE, SUBSCRIPTION, Running
-from tests.scene import scene
 
 pytestmark = pytest.mark.django_db
 FAMILY, H100 = "StandardNCADSA100v4Family", "StandardNCadsH100v5Family"
@@ -28,7 +27,7 @@ FAMILY, H100 = "StandardNCADSA100v4Family", "StandardNCadsH100v5Family"
 @pytest.fixture
 def here(azure: Running, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     with connected(azure, monkeypatch):
-        yield site(scene(), azure)
+        yield site(azure)
 
 
 def read(here: Site, *, after: timedelta = LOOKED_EVERY) -> Subscription:

@@ -20,7 +20,6 @@ from notices.models import Notice
 from provisioning.clusters.installation import mark
 from tests.capacity.connected import A100, T4, Site, connected, site
 from tests.sandbox.azure.running import GROUP, SUBSCRIPTION, Running
-from tests.scene import scene
 from web.refusals import Conflict, NoRight
 
 pytestmark = pytest.mark.django_db
@@ -30,7 +29,7 @@ DELETING = "Microsoft.Compute/capacityReservationGroups/capacityReservations/del
 @pytest.fixture
 def here(azure: Running, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     with connected(azure, monkeypatch):
-        yield site(scene(), azure)
+        yield site(azure)
 
 
 def read(here: Site) -> list[tuple[str, str]]:

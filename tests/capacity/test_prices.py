@@ -27,7 +27,7 @@ from tests import factories
 from tests.approvals import shop
 from tests.capacity.connected import A100, EASTUS, T4, Site, Time, connected, site
 from tests.sandbox.azure.running import Running
-from tests.scene import NOW, scene
+from tests.scene import NOW
 from web.refusals import BadInput, Conflict, NoRight, Stale
 
 pytestmark = pytest.mark.django_db
@@ -62,7 +62,7 @@ class Reader:
 @pytest.fixture
 def reader(azure: Running, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
     with connected(azure, monkeypatch):
-        yield Reader(site(scene(), azure))
+        yield Reader(site(azure))
 
 
 def price(size: str = A100, region: str = "eastus") -> MachinePrice:

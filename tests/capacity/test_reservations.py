@@ -21,7 +21,7 @@ from policy.rules import Arrival
 from tests.approvals.shop import SPECS, approve
 from tests.capacity.connected import A100, T4, Site, connected, site
 from tests.sandbox.azure.running import SUBSCRIPTION, Running
-from tests.scene import DAY, scene
+from tests.scene import DAY
 
 pytestmark = pytest.mark.django_db
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def here(azure: Running, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     with connected(azure, monkeypatch):
-        yield site(scene(), azure)
+        yield site(azure)
 
 
 def test_a_grant_is_reserved_in_azure_and_costs_from_then_on(here: Site) -> None:

@@ -23,7 +23,6 @@ from tests.concurrency.books import wrong_in_the_books
 from tests.concurrency.together import together
 from tests.sandbox.azure.fixtures import azure, azure_server
 from tests.sandbox.azure.running import Running
-from tests.scene import scene
 
 __all__ = ["azure", "azure_server"]
 
@@ -75,7 +74,7 @@ def test_a_day_is_promised_to_as_many_as_there_are_gpus() -> None:
 @pytest.fixture
 def here(transactional_db: None, azure: Running, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     with connected(azure, monkeypatch):
-        yield site(scene(), azure)
+        yield site(azure)
 
 
 def test_grants_for_one_place_at_once_make_one_reservation_of_all_of_them(here: Site) -> None:

@@ -8,7 +8,6 @@ from django.utils import timezone
 from tests.capacity.connected import Site, connected, site
 from tests.sandbox.azure.fixtures import azure, azure_server
 from tests.sandbox.azure.running import Running
-from tests.scene import scene
 
 __all__ = ["azure", "azure_server", "here"]
 
@@ -17,6 +16,6 @@ __all__ = ["azure", "azure_server", "here"]
 def here(db: None, azure: Running, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     """A site at the time of now, which is what pages and the API go by."""
     with connected(azure, monkeypatch):
-        made = site(scene(), azure)
+        made = site(azure)
         made.time.at = timezone.now().replace(microsecond=0)
         yield made

@@ -27,7 +27,7 @@ from tests.calling import Caller
 from tests.capacity.connected import A100, T4, Site, connected, site
 from tests.pages import parsed
 from tests.sandbox.azure.running import Running
-from tests.scene import DAY, NOW, Scene, scene
+from tests.scene import DAY, NOW, Scene
 from ui.amounts import dated
 
 pytestmark = pytest.mark.django_db
@@ -39,7 +39,7 @@ PAGE = "/capacity/prices"
 def here(azure: Running, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     """A site whose prices were read just now; its kind of GPU is on machines of four T4."""
     with connected(azure, monkeypatch):
-        made = site(scene(), azure)
+        made = site(azure)
         made.time.at = timezone.now()
         kind = {"node_pool": "t4", "gpus_per_node": 4, "product": "T4", "memory_gb": 16}
         Flavor.objects.filter(pk=made.flavor.pk).update(**kind)
