@@ -19,12 +19,22 @@ from provisioning.models import Tenancy
 from tests import factories
 from tests.browser.conftest import LOOKS, Open, overflow, violations
 from tests.notebooks.hub_server import HubOfTests
-from tests.notebooks.test_servers import ada, hub, hub_server, launch, lead, running, tenancy, worked_on
+from tests.notebooks.test_servers import (
+    ada,
+    hub,
+    hub_server,
+    launch,
+    lead,
+    running,
+    standing,
+    tenancy,
+    worked_on,
+)
 from tests.workloads.copying import Copying
 from tests.workloads.test_notebook_pages import PAGE, pod, queue_of, retired, workload
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
-__all__ = ["ada", "hub", "hub_server", "lead", "tenancy"]
+__all__ = ["ada", "hub", "hub_server", "lead", "standing", "tenancy"]
 
 
 def test_a_notebook_is_chosen_launched_seen_ready_and_stopped(

@@ -16,11 +16,11 @@ from provisioning.models import Tenancy
 from tests import factories
 from tests.concurrency.together import together
 from tests.notebooks.hub_server import HubOfTests
-from tests.notebooks.test_servers import ada, hub, hub_server, launch, lead, tenancy, worked_on
+from tests.notebooks.test_servers import ada, hub, hub_server, launch, lead, standing, tenancy, worked_on
 from web.refusals import Conflict
 
 pytestmark = pytest.mark.django_db(transaction=True)
-__all__ = ["ada", "hub", "hub_server", "lead", "tenancy"]
+__all__ = ["ada", "hub", "hub_server", "lead", "standing", "tenancy"]
 ROUNDS = 5
 
 

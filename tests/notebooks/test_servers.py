@@ -43,6 +43,7 @@ from tests import factories
 from tests.calling import Caller
 from tests.notebooks.hub_server import AT, TOKEN, HubOfTests, hub_of_tests
 from tests.provisioning.kubernetes import Kubernetes, served
+from tests.remembered import remembered
 from web.refusals import BadInput, Conflict, NoRight
 
 pytestmark = pytest.mark.django_db
@@ -119,19 +120,10 @@ def hub(hub_server: HubOfTests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     return hub_server
 
 
-@pytest.fixture
-def lead() -> User:
-    return factories.person("Priya Nair", Role.PLATFORM_LEAD)
-
-
-@pytest.fixture
-def ada() -> User:
-    return factories.person("Ada Okafor")
-
-
-@pytest.fixture
-def tenancy(ada: User, lead: User, hub: HubOfTests) -> Tenancy:
-    """A namespace with 2 A100 on a cluster with a hub, and two published profiles."""
+@remembered
+def namespace() -> tuple[Tenancy, User, User]:
+    """A namespace with 2 A100 and two published profiles, somebody of its team, and a platform lead."""
+    lead, ada = factories.person("Priya Nair", Role.PLATFORM_LEAD), factories.person("Ada Okafor")
     cluster = factories.cluster("training")
     a100 = factories.flavor(cluster, "a100")
     team = factories.team("Vision", by=ada)
@@ -140,8 +132,33 @@ def tenancy(ada: User, lead: User, hub: HubOfTests) -> Tenancy:
     factories.allocation(ada, made, a100, gpus=2)
     factories.make_true(made)
     now = timezone.now()
+    for text in (A100, CPU):
+        version = profiles.save(text, by=lead, now=now)
+        profiles.publish(version.profile.slug, by=lead, now=now)
+    return Tenancy.objects.get(pk=made.pk), ada, lead
+
+
+@pytest.fixture
+def standing() -> tuple[Tenancy, User, User]:
+    return namespace()
+
+
+@pytest.fixture
+def lead(standing: tuple[Tenancy, User, User]) -> User:
+    return standing[2]
+
+
+@pytest.fixture
+def ada(standing: tuple[Tenancy, User, User]) -> User:
+    return standing[1]
+
+
+@pytest.fixture
+def tenancy(standing: tuple[Tenancy, User, User], hub: HubOfTests) -> Tenancy:
+    """A namespace with 2 A100 on a cluster with a hub, and two published profiles."""
+    made, now = standing[0], timezone.now()
     Hub.objects.create(
-        cluster=cluster,
+        cluster=made.cluster,
         address=hub.address,
         token_file="hub",
         next_look_at=now,
@@ -149,10 +166,7 @@ def tenancy(ada: User, lead: User, hub: HubOfTests) -> Tenancy:
         followed_since=now - timedelta(days=1),
         followed_at=now,
     )
-    for text in (A100, CPU):
-        version = profiles.save(text, by=lead, now=now)
-        profiles.publish(version.profile.slug, by=lead, now=now)
-    return Tenancy.objects.get(pk=made.pk)
+    return made
 
 
 def launch(

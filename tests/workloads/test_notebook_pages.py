@@ -32,6 +32,7 @@ from tests.notebooks.test_servers import (
     launch,
     lead,
     running,
+    standing,
     tenancy,
     worked_on,
 )
@@ -41,7 +42,7 @@ from workloads.notebook_pages.shown import label_values
 from workloads.notebook_pages.words import idle_words, length, limit_words
 
 pytestmark = pytest.mark.django_db
-__all__ = ["ada", "hub", "hub_server", "lead", "tenancy"]
+__all__ = ["ada", "hub", "hub_server", "lead", "standing", "tenancy"]
 PAGE = "/teams/vision/notebooks"
 
 
