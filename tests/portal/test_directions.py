@@ -19,7 +19,7 @@ from tests.portal.permission_matrix import Prober
 from tests.portal.test_primary_buttons import pages
 from tests.world import world
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 # A title of a window and a choice of a list are drawn by the browser, which looks at the letters itself.
 DRAWN_BY_THE_BROWSER = frozenset({"title", "option", "script", "code", "pre"})
 TEXT_FIELDS = frozenset({"text", "search", ""})

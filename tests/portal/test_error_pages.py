@@ -119,6 +119,7 @@ def test_programs_are_answered_with_the_status_alone(browser: Client) -> None:
     assert "GET" in answer["Allow"]
 
 
+@pytest.mark.slow
 def test_the_address_of_every_button_leads_back_to_a_page_that_is_there() -> None:
     prober = Prober(world())
     lead, browser = prober.here.people["platform_lead"], prober.pages["platform_lead"]
