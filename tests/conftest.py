@@ -31,6 +31,16 @@ hypothesis_settings.register_profile("exploring", deadline=None, print_blob=True
 hypothesis_settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect no garbage meanwhile: hardly anything of what is made goes again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 def pytest_collection_finish() -> None:
     """Let the collector pass over what stays to the end anyway: modules and tests are a million objects."""
     gc.collect()
