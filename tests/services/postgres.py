@@ -18,6 +18,10 @@ QUICK = {
     "shared_buffers": "64MB",
     "autovacuum": "off",
     "jit": "off",
+    # The name of a process is written anew for each statement, and the log is copied to nobody.
+    "update_process_title": "off",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
 }
 
 
