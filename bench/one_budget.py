@@ -101,6 +101,8 @@ class Caller:
         found: dict[str, Any] = json.loads(answer.read())
         if answer.status == BUSY:
             time.sleep(float(answer.headers.get("Retry-After", 0)))
+            # A server closes what is idle for some seconds: the next call opens it anew.
+            connection.close()
         return answer.status, found
 
 

@@ -38,8 +38,7 @@ def preview(tenancy_id: int, asked: Submission, *, by: User, key: str) -> Plan:
     return _planned(_tenancy(tenancy_id, by=by), asked, by=by, key=key)
 
 
-# What is refused takes back with it what was begun around it, so it needs no savepoint of its own.
-@transaction.atomic(savepoint=False)
+@transaction.atomic
 def submit(
     tenancy_id: int, asked: Submission, *, by: User, key: str, now: datetime, again_of: Run | None = None
 ) -> Run:
